@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* shardload: the program's commands and their help. Each command converts its options to a
  * configuration and calls src/load/ or src/trial/. */
+#include "job/inspect.h"
 #include "load/load.h"
 #include "options.h"
 #include "util/log.h"
+#include "verify/verify.h"
 
 #include "commands.h"
 #include "load_options.h"

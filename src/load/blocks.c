@@ -7,6 +7,7 @@
  * document of it any more: only then its documents and rejects are counted, and it is added to the
  * journal. Whatever ends the load, a block is completed as a unit or not at all, and a load that is
  * resumed sends every block again that was not completed. */
+#include "ledger/resume.h"
 #include "worker.h"
 
 #include <stdlib.h>
@@ -43,7 +44,7 @@ sl_open_block *sl_block_begin(sl_worker *worker, const sl_source_block *block) {
         .link = &worker->open_blocks,
         .block = *block,
         .has_text = block->text.bytes != NULL,
-        .first_id = sl_document_id(worker->load->sources[block->source].number, block->offset),
+        .first_id = sl_document_id(worker->job->sources[block->source].number, block->offset),
         .rejects = rejects,
         .entry_name = entry_name,
         .entry_name_room = entry_name_room,
@@ -65,18 +66,14 @@ static void recycle(sl_worker *worker, sl_open_block *open_block) {
 }
 
 bool sl_block_complete(sl_worker *worker, sl_open_block *open_block) {
-    sl_load *load = worker->load;
     if (!open_block->parsed || open_block->waiting > 0)
         return true;
-    if (open_block->taken > 0 && !sl_resume_taken_fits(load, &open_block->block, &worker->error))
+    if (open_block->taken > 0 &&
+        !sl_resume_taken_fits(worker->job, &open_block->block, &worker->error))
         return false;
     uint64_t accepted = (uint64_t)open_block->inserted + open_block->already_stored;
-    /* Under a taken _id the range holds a document, too. */
-    atomic_fetch_add_explicit(&load->accepted[sl_load_range_of(load, open_block->first_id)],
-                              accepted + open_block->taken, memory_order_relaxed);
-    sl_load_source *source = &load->sources[open_block->block.source];
-    atomic_fetch_add_explicit(&source->accepted, accepted, memory_order_relaxed);
-    atomic_fetch_add_explicit(&source->taken, open_block->taken, memory_order_relaxed);
+    sl_ledger_add(worker->ledger, worker->job, open_block->block.source, open_block->first_id,
+                  accepted, open_block->taken);
     sl_journal_entry entry = {
         .source = open_block->block.source,
         .sequence = open_block->block.sequence,
@@ -90,8 +87,8 @@ bool sl_block_complete(sl_worker *worker, sl_open_block *open_block) {
         .taken = open_block->taken,
         .counts = open_block->counts,
     };
-    bool ok = sl_rejects_block_done(load->rejects, &open_block->block, &entry, &open_block->rejects,
-                                    &worker->error);
+    bool ok = sl_rejects_block_done(worker->ledger->rejects, &open_block->block, &entry,
+                                    &open_block->rejects, &worker->error);
     recycle(worker, open_block);
     return ok;
 }

@@ -23,7 +23,6 @@
 #include "util/clock.h"
 
 #define SCRATCH_BYTES ((size_t)256 << 10) /* fits into a core's own cache */
-#define BATCH_BYTES_LEAST ((size_t)1 << 20)
 #define BATCH_SECONDS_MOST 5.0
 
 /* ---- a batch to its shard ---- */
@@ -89,11 +88,12 @@ static void on_refused(void *context, uint32_t index, sl_fate fate, int32_t code
 }
 
 static bool send_batch(sl_worker *worker, sl_batch *batch) {
-    sl_load *load = worker->load;
+    const sl_job *job = worker->job;
+    sl_run *run = worker->run;
     if (batch->documents == 0)
         return true;
     sl_worker_spent(worker, STAGE_PARSING);
-    sl_rate_limit_wait(&load->rate_limit, batch->documents, &load->stop);
+    sl_rate_limit_wait(&run->rate_limit, batch->documents, &run->stop);
     sl_worker_spent(worker, STAGE_PACING);
     for (size_t i = 0; i < batch->segment_count; i++) { /* on_refused subtracts the refused ones */
         if (batch->segments[i].documents > 0)
@@ -102,10 +102,10 @@ static bool send_batch(sl_worker *worker, sl_batch *batch) {
     sl_batch_result result = {0};
     sl_refusals refusals = {.worker = worker, .batch = batch};
     int64_t start = sl_clock_ns();
-    bool ok =
-        load->sink->send(worker->outlet, batch, &result, on_refused, &refusals, &worker->error);
+    bool ok = worker->sink_type->send(worker->outlet, batch, &result, on_refused, &refusals,
+                                      &worker->error);
     int64_t answered = sl_clock_ns();
-    sl_histogram_add(&load->latencies[worker->index], (uint64_t)(answered - start));
+    sl_histogram_add(&run->latencies[worker->index], (uint64_t)(answered - start));
     sl_count(&worker->counters->retries, result.retries);
     if (!ok)
         return false;
@@ -117,8 +117,8 @@ static bool send_batch(sl_worker *worker, sl_batch *batch) {
     sl_count(&worker->counters->bson_bytes, batch->used);
     sl_count(&worker->counters->batches, 1);
     atomic_store_explicit(&worker->counters->answered_ns, answered, memory_order_relaxed);
-    if (batch->shard < load->shards)
-        atomic_fetch_add_explicit(&load->shard_documents[batch->shard], result.inserted,
+    if (batch->shard < job->shards)
+        atomic_fetch_add_explicit(&run->shard_documents[batch->shard], result.inserted,
                                   memory_order_relaxed);
     for (size_t i = 0; i < batch->segment_count; i++) {
         sl_open_block *open_block = batch->segments[i].open_block;
@@ -134,29 +134,17 @@ static bool send_batch(sl_worker *worker, sl_batch *batch) {
 
 /* ---- documents to their batches ---- */
 
-size_t sl_load_batch_room(const sl_load_config *config, uint32_t shards) {
-    size_t whole = config->batch_bytes;
-    size_t share = whole / shards;
-    if (share < BATCH_BYTES_LEAST)
-        share = BATCH_BYTES_LEAST;
-    return share < whole ? share : whole;
-}
-
-size_t sl_delivery_room(const sl_load *load) {
-    return sl_load_batch_room(load->config, load->shards);
-}
-
 bool sl_delivery_init(sl_worker *worker, sl_error *error) {
-    const sl_load *load = worker->load;
-    worker->batches = calloc(load->shards + 1, sizeof *worker->batches);
-    size_t room = sl_delivery_room(load);
+    const sl_job *job = worker->job;
+    worker->batches = calloc(job->shards + 1, sizeof *worker->batches);
+    size_t room = sl_load_batch_room(job->config, job->shards);
     size_t scratch = room < SCRATCH_BYTES ? room : SCRATCH_BYTES;
-    return (worker->batches && sl_batch_init(&worker->scratch, load->shards, scratch)) ||
+    return (worker->batches && sl_batch_init(&worker->scratch, job->shards, scratch)) ||
            sl_error_memory(error, "starting workers");
 }
 
 void sl_delivery_release(sl_worker *worker) {
-    for (uint32_t i = 0; worker->batches && i <= worker->load->shards; i++)
+    for (uint32_t i = 0; worker->batches && i <= worker->job->shards; i++)
         sl_batch_clear(&worker->batches[i]);
 }
 
@@ -168,7 +156,8 @@ void sl_delivery_clear(sl_worker *worker) {
 
 sl_batch *sl_delivery_batch(sl_worker *worker, uint32_t shard) {
     sl_batch *batch = &worker->batches[shard];
-    if (batch->bytes || sl_batch_init(batch, shard, sl_delivery_room(worker->load)))
+    if (batch->bytes ||
+        sl_batch_init(batch, shard, sl_load_batch_room(worker->job->config, worker->job->shards)))
         return batch;
     sl_error_memory(&worker->error, "making a batch");
     return NULL;
@@ -176,7 +165,7 @@ sl_batch *sl_delivery_batch(sl_worker *worker, uint32_t shard) {
 
 static bool add_to_batch(sl_worker *worker, sl_batch *batch, sl_open_block *open_block,
                          const uint8_t *document, size_t length) {
-    const sl_pace *pace = &worker->load->pace;
+    const sl_pace *pace = &worker->run->pace;
     bool full = batch->documents >= /* may exceed a limit that was lowered meanwhile */
                     atomic_load_explicit(&pace->batch_documents, memory_order_relaxed) ||
                 length > batch->room - batch->used;
@@ -188,14 +177,15 @@ static bool add_to_batch(sl_worker *worker, sl_batch *batch, sl_open_block *open
 
 /* Copies the documents of the scratch, all of one block, to the batches of their owners. */
 static bool copy_to_batches(sl_worker *worker) {
-    const sl_load *load = worker->load;
+    const sl_job *job = worker->job;
+    const sl_destination *destination = worker->destination;
     sl_batch *from = &worker->scratch;
     const uint8_t *end = from->bytes + from->used;
     bool ok = true;
     for (const uint8_t *at = from->bytes; ok && at < end;) {
         uint32_t length = sl_bson_length(at), shard;
-        if (!sl_shard_map_owner_of(load->map, at, &worker->owners, &shard))
-            shard = load->shards;
+        if (!sl_shard_map_owner_of(destination->map, at, &worker->owners, &shard))
+            shard = job->shards;
         sl_batch *to = sl_delivery_batch(worker, shard);
         ok = to && add_to_batch(worker, to, from->segments[0].open_block, at, length);
         at += length;
@@ -209,7 +199,7 @@ bool sl_deliver(sl_worker *worker, sl_batch *batch) {
 }
 
 bool sl_deliver_old(sl_worker *worker) {
-    for (uint32_t i = 0; i <= worker->load->shards; i++) {
+    for (uint32_t i = 0; i <= worker->job->shards; i++) {
         sl_batch *batch = &worker->batches[i];
         if (batch->documents > 0 && sl_seconds_since(batch->since) > BATCH_SECONDS_MOST &&
             !send_batch(worker, batch))
@@ -219,7 +209,7 @@ bool sl_deliver_old(sl_worker *worker) {
 }
 
 bool sl_deliver_all(sl_worker *worker) {
-    for (uint32_t i = 0; i <= worker->load->shards; i++) {
+    for (uint32_t i = 0; i <= worker->job->shards; i++) {
         if (!send_batch(worker, &worker->batches[i]))
             return false;
     }

@@ -28,36 +28,31 @@
 
 #include <stdlib.h>
 
+#include "report/run_record.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/text.h"
 
 #include "adapt.h"
-#include "engine.h"
-#include "progress.h"
+#include "run.h"
 
 #define DISTURBANCES_MANY 4 /* from here on, they are given as the reason for not settling */
 
-void sl_pace_init(sl_load *load) {
-    sl_pace *pace = &load->pace;
+void sl_pace_init(sl_pace *pace, unsigned threads, uint32_t batch_documents) {
     pthread_mutex_init(&pace->lock, NULL);
     pthread_cond_init(&pace->changed, NULL);
-    atomic_store(&pace->active, load->config->threads);
-    atomic_store(&pace->batch_documents, load->config->batch_documents);
-    load->threads = load->config->threads;
-    if (load->config->threads_most > load->threads)
-        load->threads = load->config->threads_most;
-    pace->most_active = load->config->threads;
+    atomic_store(&pace->active, threads);
+    atomic_store(&pace->batch_documents, batch_documents);
+    pace->most_active = threads;
 }
 
-void sl_pace_clear(sl_load *load) {
-    free(load->pace.adapt);
-    pthread_cond_destroy(&load->pace.changed);
-    pthread_mutex_destroy(&load->pace.lock);
+void sl_pace_clear(sl_pace *pace) {
+    free(pace->adapt);
+    pthread_cond_destroy(&pace->changed);
+    pthread_mutex_destroy(&pace->lock);
 }
 
-void sl_pace_hold(sl_load *load, unsigned threads, uint32_t batch_documents) {
-    sl_pace *pace = &load->pace;
+void sl_pace_hold(sl_pace *pace, unsigned threads, uint32_t batch_documents) {
     atomic_store_explicit(&pace->batch_documents, batch_documents, memory_order_relaxed);
     pthread_mutex_lock(&pace->lock);
     atomic_store_explicit(&pace->active, threads, memory_order_relaxed);
@@ -67,17 +62,14 @@ void sl_pace_hold(sl_load *load, unsigned threads, uint32_t batch_documents) {
         pace->most_active = threads;
 }
 
-static void hold_now(sl_load *load) {
-    sl_adapt_settings now = sl_adapt_now(load->pace.adapt);
-    sl_pace_hold(load, now.threads, now.batch_documents);
+static void hold_now(sl_pace *pace) {
+    sl_adapt_settings now = sl_adapt_now(pace->adapt);
+    sl_pace_hold(pace, now.threads, now.batch_documents);
 }
 
-bool sl_pace_start(sl_load *load, sl_error *error) {
-    const sl_load_config *config = load->config;
-    sl_pace *pace = &load->pace;
-    uint32_t batch_most = UINT32_MAX;
-    if (load->connection)
-        batch_most = (uint32_t)sl_connection_server(load->connection)->max_batch_documents;
+bool sl_pace_start(sl_run *run, uint32_t batch_most, sl_error *error) {
+    const sl_load_config *config = run->job->config;
+    sl_pace *pace = &run->pace;
     if (config->threads_most == 0 && !config->adapt_batches)
         return true;
     pace->adapt = malloc(sizeof *pace->adapt);
@@ -87,26 +79,27 @@ bool sl_pace_start(sl_load *load, sl_error *error) {
     sl_adapt_init(pace->adapt, &(sl_adapt_limits){.start = {config->threads, batch},
                                                   .threads = config->threads_most > 0,
                                                   .batches = config->adapt_batches,
-                                                  .threads_most = load->threads,
+                                                  .threads_most = run->threads,
                                                   .batch_most = batch_most});
-    hold_now(load);
+    hold_now(pace);
     return true;
 }
 
 /* Seconds until the sources have been read, at the rate so far; below 0 if that is not known. */
-static double seconds_left(const sl_load *load, double seconds) {
-    if (load->has_pipe)
+static double seconds_left(const sl_job *job, double seconds) {
+    if (job->has_pipe)
         return -1;
-    double all = (double)sl_source_set_stored_bytes(load->set);
-    double done = (double)sl_source_set_consumed_bytes(load->set);
+    double all = (double)sl_source_set_stored_bytes(job->set);
+    double done = (double)sl_source_set_consumed_bytes(job->set);
     return done > 0 && done < all ? seconds * (all - done) / done : done > 0 ? 0 : -1;
 }
 
-void sl_pace_tick(sl_load *load, int64_t start) {
-    sl_pace *pace = &load->pace;
+void sl_pace_tick(sl_run *run, int64_t start) {
+    const sl_load_config *config = run->job->config;
+    sl_pace *pace = &run->pace;
     if (!pace->adapt)
         return;
-    sl_load_totals sum = sl_load_sum(load);
+    sl_run_totals sum = sl_run_sum(run);
     double seconds = sl_seconds_since(start);
     sl_adapt_figures figures = {
         .seconds = seconds,
@@ -114,19 +107,18 @@ void sl_pace_tick(sl_load *load, int64_t start) {
         .documents = sum.inserted + sum.already_stored + sum.server_rejects,
         .batches = sum.batches,
         .retries = sum.retries,
-        .seconds_left = seconds_left(load, seconds),
+        .seconds_left = seconds_left(run->job, seconds),
     };
     if (sum.inserted + sum.already_stored > 0) {
         double mean = (double)sum.bson_bytes / (double)figures.documents;
-        double room = (double)sl_delivery_room(load) / (mean > 1 ? mean : 1);
+        double room = (double)sl_load_batch_room(config, run->job->shards) / (mean > 1 ? mean : 1);
         figures.batch_room = room < UINT32_MAX ? (uint32_t)room : UINT32_MAX;
     }
     if (sl_adapt_tick(pace->adapt, &figures))
-        hold_now(load);
+        hold_now(pace);
 }
 
-void sl_pace_wait(sl_load *load, unsigned index) {
-    sl_pace *pace = &load->pace;
+void sl_pace_wait(sl_pace *pace, unsigned index) {
     pthread_mutex_lock(&pace->lock);
     pace->parked++;
     while (index >= atomic_load_explicit(&pace->active, memory_order_relaxed) && !pace->over)
@@ -135,8 +127,7 @@ void sl_pace_wait(sl_load *load, unsigned index) {
     pthread_mutex_unlock(&pace->lock);
 }
 
-void sl_pace_over(sl_load *load) {
-    sl_pace *pace = &load->pace;
+void sl_pace_over(sl_pace *pace) {
     pthread_mutex_lock(&pace->lock);
     pace->over = true;
     pthread_cond_broadcast(&pace->changed);
@@ -145,21 +136,20 @@ void sl_pace_over(sl_load *load) {
 
 /* ---- the result ---- */
 
-unsigned sl_pace_threads(const sl_load *load) {
-    return load->pace.adapt ? sl_adapt_best(load->pace.adapt).threads : load->threads;
+unsigned sl_pace_threads(const sl_run *run) {
+    return run->pace.adapt ? sl_adapt_best(run->pace.adapt).threads : run->threads;
 }
 
-void sl_pace_record(sl_load *load) {
-    const sl_adapt *adapt = load->pace.adapt;
+void sl_pace_record(const sl_pace *pace, bson_t *record) {
+    const sl_adapt *adapt = pace->adapt;
     if (!adapt)
         return;
     bson_t section, array, item;
-    bson_t *record = sl_run_record_document(load->record);
     sl_adapt_settings best = sl_adapt_best(adapt);
     BSON_APPEND_DOCUMENT_BEGIN(record, "adaptation", &section);
     BSON_APPEND_INT32(&section, "threads", (int32_t)best.threads);
     BSON_APPEND_INT32(&section, "batchSize", (int32_t)best.batch_documents);
-    BSON_APPEND_INT32(&section, "threadsMost", (int32_t)load->pace.most_active);
+    BSON_APPEND_INT32(&section, "threadsMost", (int32_t)pace->most_active);
     if (sl_adapt_settled_at(adapt) >= 0)
         BSON_APPEND_DOUBLE(&section, "settledAfterSeconds", sl_adapt_settled_at(adapt));
     if (adapt->disturbances > 0)
@@ -180,8 +170,8 @@ void sl_pace_record(sl_load *load) {
     bson_append_document_end(record, &section);
 }
 
-void sl_pace_log(const sl_load *load) {
-    const sl_adapt *adapt = load->pace.adapt;
+void sl_pace_log(const sl_pace *pace) {
+    const sl_adapt *adapt = pace->adapt;
     char batch[SL_HUMAN_ROOM], after[SL_HUMAN_ROOM];
     if (!adapt)
         return;

@@ -9,10 +9,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <bson/bson.h>
+
 #include "util/error.h"
 
 struct sl_adapt;
-struct sl_load;
+struct sl_run;
 
 typedef struct sl_pace {
     pthread_mutex_t lock;
@@ -25,35 +27,36 @@ typedef struct sl_pace {
     unsigned most_active;             /* the highest `active` so far. Used by the main thread */
 } sl_pace;
 
-/* Initialises the locks, and the settings from the config; for loads and verifications. */
-void sl_pace_init(struct sl_load *load);
-void sl_pace_clear(struct sl_load *load);
+/* Initialises the locks and the first settings. */
+void sl_pace_init(sl_pace *pace, unsigned threads, uint32_t batch_documents);
+void sl_pace_clear(sl_pace *pace);
 
-/* Before the workers start: begins the adaptation of the settings that the config lets adapt. */
-bool sl_pace_start(struct sl_load *load, sl_error *error);
+/* Before the workers start: begins the adaptation of the settings that the config lets adapt.
+ * `batch_most`: the documents that the server accepts in one batch. */
+bool sl_pace_start(struct sl_run *run, uint32_t batch_most, sl_error *error);
 
 /* Called by the main thread about twenty times a second while the workers run. `start`: when the
  * workers started, by sl_clock_ns. */
-void sl_pace_tick(struct sl_load *load, int64_t start);
+void sl_pace_tick(struct sl_run *run, int64_t start);
 
-/* Sets the number of active workers (1 to load->threads) and of documents per batch. Main
+/* Sets the number of active workers (1 to run->threads) and of documents per batch. Main
  * thread. */
-void sl_pace_hold(struct sl_load *load, unsigned threads, uint32_t batch_documents);
+void sl_pace_hold(sl_pace *pace, unsigned threads, uint32_t batch_documents);
 
 /* A worker whose index is not below `active` waits until it is, or the load ends. It must not hold
  * documents meanwhile. */
-void sl_pace_wait(struct sl_load *load, unsigned index);
+void sl_pace_wait(sl_pace *pace, unsigned index);
 
 /* Ends the wait of all workers for good: all blocks have been taken, or the load stops. Any
  * thread. */
-void sl_pace_over(struct sl_load *load);
+void sl_pace_over(sl_pace *pace);
 
 /* The number of threads for the summary: the fastest found, or the fixed one. */
-unsigned sl_pace_threads(const struct sl_load *load);
+unsigned sl_pace_threads(const struct sl_run *run);
 
 /* The result of the adaptation, for run.json and for the log. Called after the workers have ended;
  * do nothing when the settings are fixed. */
-void sl_pace_record(struct sl_load *load);
-void sl_pace_log(const struct sl_load *load);
+void sl_pace_record(const sl_pace *pace, bson_t *record);
+void sl_pace_log(const sl_pace *pace);
 
 #endif

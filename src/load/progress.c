@@ -23,7 +23,10 @@
 #include "util/text.h"
 
 struct sl_progress {
-    sl_load *load;
+    const sl_run *run;
+    const sl_job *job;
+    const sl_destination *destination;
+    sl_run_record *record;
     sl_progress_kind kind;
     int64_t start;
     double next_draw, next_point, next_moment;
@@ -36,29 +39,6 @@ struct sl_progress {
     char line[1024];
     bool drawn;
 };
-
-sl_load_totals sl_load_sum(const sl_load *load) {
-    sl_load_totals sum = {0};
-    for (unsigned i = 0; load->counters && i < load->threads; i++) {
-        const sl_worker_counters *one = &load->counters[i];
-        sum.text_bytes += atomic_load_explicit(&one->text_bytes, memory_order_relaxed);
-        sum.records += atomic_load_explicit(&one->records, memory_order_relaxed);
-        sum.inserted += atomic_load_explicit(&one->inserted, memory_order_relaxed);
-        sum.already_stored += atomic_load_explicit(&one->already_stored, memory_order_relaxed);
-        sum.parser_rejects += atomic_load_explicit(&one->parser_rejects, memory_order_relaxed);
-        sum.server_rejects += atomic_load_explicit(&one->server_rejects, memory_order_relaxed);
-        sum.bson_bytes += atomic_load_explicit(&one->bson_bytes, memory_order_relaxed);
-        sum.batches += atomic_load_explicit(&one->batches, memory_order_relaxed);
-        sum.retries += atomic_load_explicit(&one->retries, memory_order_relaxed);
-        int64_t answered = atomic_load_explicit(&one->answered_ns, memory_order_relaxed);
-        if (answered > sum.answered_ns)
-            sum.answered_ns = answered;
-        for (unsigned k = 0; k < STAGES; k++)
-            sum.stage_seconds[k] +=
-                (double)atomic_load_explicit(&one->stage_ns[k], memory_order_relaxed) / 1e9;
-    }
-    return sum;
-}
 
 /* The log's hook: clears the line before a message, and draws it again afterwards. The screen stays
  * locked in between. */
@@ -74,21 +54,26 @@ static void on_screen(bool before, void *context) {
         pthread_mutex_unlock(&progress->screen);
 }
 
-sl_progress *sl_progress_start(sl_load *load) {
+sl_progress *sl_progress_start(const sl_run *run, const sl_destination *destination,
+                               sl_run_record *record) {
+    const sl_job *job = run->job;
     sl_progress *made = calloc(1, sizeof *made);
     if (!made)
         return NULL;
     pthread_mutex_init(&made->screen, NULL);
-    made->load = load;
-    made->kind = load->config->progress;
+    made->run = run;
+    made->job = job;
+    made->destination = destination;
+    made->record = record;
+    made->kind = job->config->progress;
     if (made->kind == SL_PROGRESS_AUTO)
         made->kind = isatty(STDERR_FILENO) ? SL_PROGRESS_TERMINAL : SL_PROGRESS_PLAIN;
     made->start = sl_clock_ns();
     made->next_draw = made->kind == SL_PROGRESS_TERMINAL ? 0.25 : 1;
     made->next_point = 1;
-    made->shard_now = calloc(load->shards, sizeof *made->shard_now);
-    made->shard_before = calloc(load->shards, sizeof *made->shard_before);
-    made->shard_rate = calloc(load->shards, sizeof *made->shard_rate);
+    made->shard_now = calloc(job->shards, sizeof *made->shard_now);
+    made->shard_before = calloc(job->shards, sizeof *made->shard_before);
+    made->shard_rate = calloc(job->shards, sizeof *made->shard_rate);
     if (!made->shard_now || !made->shard_before || !made->shard_rate) {
         sl_progress_end(made);
         return NULL;
@@ -127,20 +112,21 @@ typedef struct sl_view {
 } sl_view;
 
 static sl_view take_view(sl_progress *progress) {
-    sl_load *load = progress->load;
-    sl_load_totals sum = sl_load_sum(load);
+    const sl_job *job = progress->job;
+    const sl_run *run = progress->run;
+    sl_run_totals sum = sl_run_sum(run);
     sl_view seen = {.seconds = sl_seconds_since(progress->start),
                     .documents = sum.inserted + sum.already_stored,
                     .rejects = sum.parser_rejects + sum.server_rejects,
-                    .total_known = !load->has_pipe && sl_source_set_stored_bytes(load->set) > 0};
+                    .total_known = !job->has_pipe && sl_source_set_stored_bytes(job->set) > 0};
     sl_progress_sample now = {seen.seconds,
                               seen.documents,
-                              sl_load_is_generated(load) ? sum.bson_bytes : sum.text_bytes,
-                              sl_source_set_consumed_bytes(load->set),
+                              sl_job_is_generated(job) ? sum.bson_bytes : sum.text_bytes,
+                              sl_source_set_consumed_bytes(job->set),
                               {0}};
     memcpy(now.stage_seconds, sum.stage_seconds, sizeof now.stage_seconds);
     seen.figures = sl_figures_of(&progress->window, &now,
-                                 seen.total_known ? sl_source_set_stored_bytes(load->set) : 0);
+                                 seen.total_known ? sl_source_set_stored_bytes(job->set) : 0);
     if (now.seconds >= progress->next_moment) {
         sl_window_keep(&progress->window, &now);
         progress->next_moment = now.seconds + 0.5;
@@ -149,24 +135,27 @@ static sl_view take_view(sl_progress *progress) {
 }
 
 static void read_shards(sl_progress *progress, double seconds) {
-    sl_load *load = progress->load;
+    const sl_job *job = progress->job;
+    const sl_run *run = progress->run;
     double span = seconds - progress->shard_before_seconds;
-    for (uint32_t i = 0; i < load->shards; i++) {
+    for (uint32_t i = 0; i < job->shards; i++) {
         progress->shard_now[i] =
-            atomic_load_explicit(&load->shard_documents[i], memory_order_relaxed);
+            atomic_load_explicit(&run->shard_documents[i], memory_order_relaxed);
         if (span >= 0.9)
             progress->shard_rate[i] =
                 (double)(progress->shard_now[i] - progress->shard_before[i]) / span;
     }
     if (span >= 0.9) {
         memcpy(progress->shard_before, progress->shard_now,
-               load->shards * sizeof *progress->shard_before);
+               job->shards * sizeof *progress->shard_before);
         progress->shard_before_seconds = seconds;
     }
 }
 
 static void compose(sl_progress *progress, const sl_view *seen, char *line, size_t room) {
-    sl_load *load = progress->load;
+    const sl_job *job = progress->job;
+    const sl_destination *destination = progress->destination;
+    const sl_run *run = progress->run;
     char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM], c[SL_HUMAN_ROOM], d[SL_HUMAN_ROOM];
     size_t used = 0;
     if (seen->total_known)
@@ -174,13 +163,13 @@ static void compose(sl_progress *progress, const sl_view *seen, char *line, size
     append(line, room, &used, "%s documents  %s/s now, %s/s overall  %s/s%s",
            sl_human_count(seen->documents, a), short_number(seen->figures.rate_now, b),
            short_number(seen->figures.rate_all, c), sl_human_bytes(seen->figures.bytes_now, d),
-           sl_load_is_generated(load) ? " of BSON" : "");
+           sl_job_is_generated(job) ? " of BSON" : "");
     if (seen->total_known && seen->figures.left >= 0)
         append(line, room, &used, "  ETA %s", sl_human_seconds(seen->figures.left, a));
     if (seen->rejects > 0)
         append(line, room, &used, "  rejects %s", sl_human_count(seen->rejects, a));
-    if (load->pace.adapt) {
-        unsigned active = atomic_load_explicit(&load->pace.active, memory_order_relaxed);
+    if (run->pace.adapt) {
+        unsigned active = atomic_load_explicit(&run->pace.active, memory_order_relaxed);
         append(line, room, &used, "  %u thread%s", active, active == 1 ? "" : "s");
     }
     unsigned most = 0, second = 1;
@@ -197,9 +186,9 @@ static void compose(sl_progress *progress, const sl_view *seen, char *line, size
         append(line, room, &used, "  waits for %s %.0f %%, %s %.0f %%", sl_stage_names[most],
                100 * seen->figures.stage_share[most], sl_stage_names[second],
                100 * seen->figures.stage_share[second]);
-    if (load->shards > 1 && sl_shard_map_route(load->map) != SL_ROUTE_NONE) {
-        for (uint32_t i = 0; i < load->shards && i < 16; i++)
-            append(line, room, &used, "  %s %s/s", load->topology->shards[i].name,
+    if (job->shards > 1 && sl_shard_map_route(destination->map) != SL_ROUTE_NONE) {
+        for (uint32_t i = 0; i < job->shards && i < 16; i++)
+            append(line, room, &used, "  %s %s/s", destination->topology->shards[i].name,
                    short_number(progress->shard_rate[i], a));
     }
 }
@@ -222,7 +211,9 @@ static void draw_terminal(sl_progress *progress, const sl_view *seen) {
 }
 
 static void draw_json(sl_progress *progress, const sl_view *seen) {
-    sl_load *load = progress->load;
+    const sl_job *job = progress->job;
+    const sl_destination *destination = progress->destination;
+    const sl_run *run = progress->run;
     bson_t line, inner;
     bson_init(&line);
     BSON_APPEND_DOUBLE(&line, "seconds", seen->seconds);
@@ -230,27 +221,28 @@ static void draw_json(sl_progress *progress, const sl_view *seen) {
     BSON_APPEND_DOUBLE(&line, "documentsPerSecond", seen->figures.rate_now);
     BSON_APPEND_DOUBLE(&line, "documentsPerSecondOverall", seen->figures.rate_all);
     BSON_APPEND_DOUBLE(&line,
-                       sl_load_is_generated(load) ? "bsonBytesPerSecond" : "textBytesPerSecond",
+                       sl_job_is_generated(job) ? "bsonBytesPerSecond" : "textBytesPerSecond",
                        seen->figures.bytes_now);
     BSON_APPEND_INT64(&line, "rejects", (int64_t)seen->rejects);
     if (seen->total_known)
         BSON_APPEND_DOUBLE(&line, "share", seen->figures.share);
     if (seen->total_known && seen->figures.left >= 0)
         BSON_APPEND_DOUBLE(&line, "secondsLeft", seen->figures.left);
-    if (load->pace.adapt) {
+    if (run->pace.adapt) {
         BSON_APPEND_INT32(&line, "threads",
-                          (int32_t)atomic_load_explicit(&load->pace.active, memory_order_relaxed));
+                          (int32_t)atomic_load_explicit(&run->pace.active, memory_order_relaxed));
         BSON_APPEND_INT32(
             &line, "batchSize",
-            (int32_t)atomic_load_explicit(&load->pace.batch_documents, memory_order_relaxed));
+            (int32_t)atomic_load_explicit(&run->pace.batch_documents, memory_order_relaxed));
     }
     BSON_APPEND_DOCUMENT_BEGIN(&line, "waitsFor", &inner);
     for (unsigned k = 0; k < STAGES; k++)
         BSON_APPEND_DOUBLE(&inner, sl_stage_names[k], seen->figures.stage_share[k]);
     bson_append_document_end(&line, &inner);
     BSON_APPEND_DOCUMENT_BEGIN(&line, "shards", &inner);
-    for (uint32_t i = 0; load->topology && i < load->shards; i++)
-        BSON_APPEND_INT64(&inner, load->topology->shards[i].name, (int64_t)progress->shard_now[i]);
+    for (uint32_t i = 0; destination->topology && i < job->shards; i++)
+        BSON_APPEND_INT64(&inner, destination->topology->shards[i].name,
+                          (int64_t)progress->shard_now[i]);
     bson_append_document_end(&line, &inner);
     char *text = sl_json_line(&line);
     if (text)
@@ -260,20 +252,21 @@ static void draw_json(sl_progress *progress, const sl_view *seen) {
 }
 
 static void take_point(sl_progress *progress) {
-    sl_load *load = progress->load;
-    sl_load_totals sum = sl_load_sum(load);
-    sl_run_point point = {
-        .seconds = sl_seconds_since(progress->start),
-        .documents = sum.inserted + sum.already_stored,
-        .text_bytes = sum.text_bytes,
-        .bson_bytes = sum.bson_bytes,
-        .stored_bytes = sl_load_is_generated(load) ? 0 : sl_source_set_consumed_bytes(load->set),
-        .rejects = sum.parser_rejects + sum.server_rejects};
+    const sl_job *job = progress->job;
+    const sl_run *run = progress->run;
+    sl_run_totals sum = sl_run_sum(run);
+    sl_run_point point = {.seconds = sl_seconds_since(progress->start),
+                          .documents = sum.inserted + sum.already_stored,
+                          .text_bytes = sum.text_bytes,
+                          .bson_bytes = sum.bson_bytes,
+                          .stored_bytes =
+                              sl_job_is_generated(job) ? 0 : sl_source_set_consumed_bytes(job->set),
+                          .rejects = sum.parser_rejects + sum.server_rejects};
     memcpy(point.stage_seconds, sum.stage_seconds, sizeof point.stage_seconds);
-    for (uint32_t i = 0; i < load->shards; i++)
+    for (uint32_t i = 0; i < job->shards; i++)
         progress->shard_now[i] =
-            atomic_load_explicit(&load->shard_documents[i], memory_order_relaxed);
-    sl_run_record_point(load->record, &point, progress->shard_now, load->shards);
+            atomic_load_explicit(&run->shard_documents[i], memory_order_relaxed);
+    sl_run_record_point(progress->record, &point, progress->shard_now, job->shards);
 }
 
 void sl_progress_tick(sl_progress *progress) {

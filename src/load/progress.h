@@ -4,22 +4,15 @@
 #ifndef SHARDLOAD_PROGRESS_H
 #define SHARDLOAD_PROGRESS_H
 
-#include "engine.h"
-
-/* Sums over all workers at one time. */
-typedef struct sl_load_totals {
-    uint64_t text_bytes, records, inserted, already_stored, parser_rejects, server_rejects;
-    uint64_t bson_bytes, batches, retries;
-    int64_t answered_ns; /* the latest of all workers */
-    double stage_seconds[STAGES];
-} sl_load_totals;
-
-sl_load_totals sl_load_sum(const sl_load *load);
+#include "job/destination.h"
+#include "report/run_record.h"
+#include "run.h"
 
 typedef struct sl_progress sl_progress;
 
 /* NULL without memory: then there is no progress line. */
-sl_progress *sl_progress_start(sl_load *load);
+sl_progress *sl_progress_start(const sl_run *run, const sl_destination *destination,
+                               sl_run_record *record);
 void sl_progress_tick(sl_progress *progress);
 /* Takes the last point of the series and clears the line. NULL is fine. */
 void sl_progress_end(sl_progress *progress);

@@ -3,7 +3,7 @@
 #ifndef SHARDLOAD_PROGRESS_FIGURES_H
 #define SHARDLOAD_PROGRESS_FIGURES_H
 
-#include "engine.h"
+#include "run.h"
 
 #define SL_WINDOW 64 /* samples kept, half a second apart: the last half minute */
 

@@ -12,26 +12,26 @@
 #include "util/log.h"
 #include "util/text.h"
 
-#include "progress.h"
+#include "job/not_loaded.h"
+#include "reject_limit.h"
 
 #define INT64(document, key, value) BSON_APPEND_INT64(document, key, (int64_t)(value))
 
-void sl_record_start(sl_load *load, const char *command) {
-    bson_t *record = sl_run_record_document(load->record);
+void sl_record_start(sl_run_record *record, const sl_load_config *config, const char *command) {
+    bson_t *document = sl_run_record_document(record);
     const sl_simd *simd;
-    sl_record_head(record, command, load->config->program_version, sl_wall_clock_ms(),
-                   load->config->options);
-    BSON_APPEND_UTF8(record, "driver", MONGOC_VERSION_S);
+    sl_record_head(document, command, config->program_version, sl_wall_clock_ms(), config->options);
+    BSON_APPEND_UTF8(document, "driver", MONGOC_VERSION_S);
     if (sl_simd_choose(&simd, &(sl_error){0}))
-        BSON_APPEND_UTF8(record, "instructions", sl_simd_name(simd));
-    sl_run_record_name_stages(load->record, sl_stage_names);
+        BSON_APPEND_UTF8(document, "instructions", sl_simd_name(simd));
+    sl_run_record_name_stages(record, sl_stage_names);
 }
 
-void sl_record_server(sl_load *load) {
-    const sl_server *server = sl_connection_server(load->connection);
-    sl_log_info("%s: %s, server %s", sl_connection_display_uri(load->connection),
+void sl_record_server(sl_run_record *record, sl_connection *connection) {
+    const sl_server *server = sl_connection_server(connection);
+    sl_log_info("%s: %s, server %s", sl_connection_display_uri(connection),
                 sl_deployment_name(server->deployment), server->version);
-    sl_connection_record(load->connection, sl_run_record_document(load->record));
+    sl_connection_record(connection, sl_run_record_document(record));
 }
 
 static void record_balancer(sl_load *load) {
@@ -47,14 +47,14 @@ static void record_balancer(sl_load *load) {
 
 static void record_topology(sl_load *load) {
     bson_t array, item;
-    if (!load->topology)
+    if (!load->destination.topology)
         return;
     bson_t *record = sl_run_record_document(load->record);
     BSON_APPEND_ARRAY_BEGIN(record, "topology", &array);
-    for (uint32_t i = 0; i < load->topology->count; i++) {
+    for (uint32_t i = 0; i < load->destination.topology->count; i++) {
         sl_record_begin_item(&array, i, &item);
-        BSON_APPEND_UTF8(&item, "shard", load->topology->shards[i].name);
-        BSON_APPEND_UTF8(&item, "host", load->topology->shards[i].host);
+        BSON_APPEND_UTF8(&item, "shard", load->destination.topology->shards[i].name);
+        BSON_APPEND_UTF8(&item, "host", load->destination.topology->shards[i].host);
         bson_append_document_end(&array, &item);
     }
     bson_append_array_end(record, &array);
@@ -63,10 +63,10 @@ static void record_topology(sl_load *load) {
 static void record_placing(sl_load *load) {
     bson_t section;
     bson_t *record = sl_run_record_document(load->record);
-    if (!load->by_range)
+    if (!load->job.by_range)
         return;
     BSON_APPEND_DOCUMENT_BEGIN(record, "placing", &section);
-    INT64(&section, "ranges", load->range_count);
+    INT64(&section, "ranges", load->job.range_count);
     INT64(&section, "steps", load->placing_steps);
     BSON_APPEND_DOUBLE(&section, "seconds", load->placing_seconds);
     bson_append_document_end(record, &section);
@@ -76,9 +76,9 @@ static void record_sources(sl_load *load) {
     bson_t array, item;
     bson_t *record = sl_run_record_document(load->record);
     BSON_APPEND_ARRAY_BEGIN(record, "sources", &array);
-    for (size_t i = 0; load->sources && i < sl_source_set_count(load->set); i++) {
-        const sl_load_source *source = &load->sources[i];
-        const sl_source *facts = sl_source_set_at(load->set, i);
+    for (size_t i = 0; load->job.sources && i < sl_source_set_count(load->job.set); i++) {
+        const sl_job_source *source = &load->job.sources[i];
+        const sl_source *facts = sl_source_set_at(load->job.set, i);
         char text[300];
         sl_record_begin_item(&array, i, &item);
         sl_text_printable(sl_text_of(facts->path), text, sizeof text);
@@ -97,7 +97,7 @@ static void record_sources(sl_load *load) {
             BSON_APPEND_UTF8(&item, "dialect",
                              source->format->describe(source->dialect, text, sizeof text));
             BSON_APPEND_INT32(&item, "number", (int32_t)source->number);
-            INT64(&item, "documents", atomic_load(&source->accepted));
+            INT64(&item, "documents", sl_ledger_accepted(&load->ledger, i));
         }
         bson_append_document_end(&array, &item);
     }
@@ -106,9 +106,9 @@ static void record_sources(sl_load *load) {
 
 /* The counts of all runs of the load, earlier ones included. */
 static sl_parse_counts sum_parsed(const sl_load *load) {
-    sl_parse_counts sum = load->recovered.counts;
-    for (unsigned i = 0; load->parsed && i < load->threads; i++)
-        sl_parse_counts_add(&sum, &load->parsed[i]);
+    sl_parse_counts sum = load->ledger.recovered.counts;
+    for (unsigned i = 0; load->run.parsed && i < load->run.threads; i++)
+        sl_parse_counts_add(&sum, &load->run.parsed[i]);
     return sum;
 }
 
@@ -119,12 +119,12 @@ typedef struct sl_not_reached {
 } sl_not_reached;
 
 static sl_not_reached not_reached(const sl_load *load, uint64_t records) {
-    uint64_t stored = sl_source_set_stored_bytes(load->set);
-    uint64_t read = sl_source_set_consumed_bytes(load->set);
+    uint64_t stored = sl_source_set_stored_bytes(load->job.set);
+    uint64_t read = sl_source_set_consumed_bytes(load->job.set);
     if (stored <= read)
         return (sl_not_reached){0};
     sl_not_reached left = {.stored_bytes = stored - read};
-    if (sl_load_is_generated(load))
+    if (sl_job_is_generated(&load->job))
         left.records = left.stored_bytes / SL_GENERATED_BYTES;
     else if (read > 0)
         left.records = (uint64_t)((double)records * (double)left.stored_bytes / (double)read);
@@ -134,9 +134,9 @@ static sl_not_reached not_reached(const sl_load *load, uint64_t records) {
 /* Records the totals, and checks: records = inserted + already stored + rejected by the parser +
  * rejected by the server, and, after an early end, + undelivered. */
 static bool record_accounting(sl_load *load, const sl_parse_counts *parsed,
-                              const sl_load_totals *totals, const sl_not_reached *left) {
+                              const sl_run_totals *totals, const sl_not_reached *left) {
     uint64_t fates = totals->inserted + totals->already_stored + parsed->rejects +
-                     totals->server_rejects + load->undelivered;
+                     totals->server_rejects + load->run.undelivered;
     bson_t section;
     bson_t *record = sl_run_record_document(load->record);
     BSON_APPEND_DOCUMENT_BEGIN(record, "accounting", &section);
@@ -145,7 +145,7 @@ static bool record_accounting(sl_load *load, const sl_parse_counts *parsed,
     INT64(&section, "alreadyThere", totals->already_stored);
     INT64(&section, "rejectedByParser", parsed->rejects);
     INT64(&section, "rejectedByServer", totals->server_rejects);
-    INT64(&section, "undelivered", load->undelivered);
+    INT64(&section, "undelivered", load->run.undelivered);
     BSON_APPEND_BOOL(&section, "holds", fates == parsed->records);
     INT64(&section, "lines", parsed->lines);
     INT64(&section, "repeatedHeaders", parsed->headers);
@@ -166,26 +166,27 @@ static bool record_accounting(sl_load *load, const sl_parse_counts *parsed,
         INT64(&unread, "records", left->records);
         bson_append_document_end(&section, &unread);
     }
-    if (atomic_load(&load->ended_by) == SL_ENDED_BY_REJECT_LIMIT) {
+    if (atomic_load(&load->run.ended_by) == SL_ENDED_BY_REJECT_LIMIT) {
         char limit[SL_REJECT_LIMIT_ROOM];
-        BSON_APPEND_UTF8(&section, "endedByMaxRejects", sl_reject_limit_text(load->config, limit));
+        BSON_APPEND_UTF8(&section, "endedByMaxRejects",
+                         sl_reject_limit_text(load->job.config, limit));
     }
-    if (load->resumed) {
+    if (load->job.resumed) {
         bson_t earlier;
         BSON_APPEND_DOCUMENT_BEGIN(&section, "ofThoseByEarlierRuns", &earlier);
-        INT64(&earlier, "records", load->recovered.counts.records);
-        INT64(&earlier, "inserted", load->recovered.inserted);
-        INT64(&earlier, "alreadyThere", load->recovered.already_stored);
-        INT64(&earlier, "rejectedByParser", load->recovered.counts.rejects);
-        INT64(&earlier, "rejectedByServer", load->recovered.refused);
-        INT64(&earlier, "textBytes", load->recovered.text_bytes);
+        INT64(&earlier, "records", load->ledger.recovered.counts.records);
+        INT64(&earlier, "inserted", load->ledger.recovered.inserted);
+        INT64(&earlier, "alreadyThere", load->ledger.recovered.already_stored);
+        INT64(&earlier, "rejectedByParser", load->ledger.recovered.counts.rejects);
+        INT64(&earlier, "rejectedByServer", load->ledger.recovered.refused);
+        INT64(&earlier, "textBytes", load->ledger.recovered.text_bytes);
         bson_append_document_end(&section, &earlier);
     }
     bson_append_document_end(record, &section);
     return fates == parsed->records;
 }
 
-static void record_times(sl_load *load, const sl_load_totals *totals) {
+static void record_times(sl_load *load, const sl_run_totals *totals) {
     bson_t section;
     bson_t *record = sl_run_record_document(load->record);
     BSON_APPEND_DOCUMENT_BEGIN(record, "workerSeconds", &section);
@@ -195,8 +196,8 @@ static void record_times(sl_load *load, const sl_load_totals *totals) {
     sl_histogram *all = calloc(1, sizeof *all);
     if (!all)
         return;
-    for (unsigned i = 0; load->latencies && i < load->threads; i++)
-        sl_histogram_merge(all, &load->latencies[i]);
+    for (unsigned i = 0; load->run.latencies && i < load->run.threads; i++)
+        sl_histogram_merge(all, &load->run.latencies[i]);
     static const struct {
         const char *name;
         double quantile;
@@ -226,13 +227,16 @@ static bool make_exact(sl_load *load, bool succeeded, sl_shard_statistics *rows,
     uint64_t expected, all = sum_documents(rows, count);
     bool complete, counted;
     sl_error error;
-    if (!load->registry || !sl_registry_total(load->registry, &expected, &complete, &error))
+    if (!load->destination.registry ||
+        !sl_registry_total(load->destination.registry, &expected, &complete, &error))
         return false;
     if (complete && all == expected)
         return true;
-    if (!complete || !succeeded || !load->config->verify || !load->map || count == 0 ||
-        !sl_statistics_count(load->connection, &load->target, load->topology, load->map, rows,
-                             count, &counted, &error))
+    if (!complete || !succeeded || !load->job.config->verify || !load->destination.map ||
+        count == 0 ||
+        !sl_statistics_count(load->destination.connection, &load->destination.target,
+                             load->destination.topology, load->destination.map, rows, count,
+                             &counted, &error))
         return false;
     uint64_t sum = sum_documents(rows, count);
     return counted && (count == 1 || sum == expected || sum == all);
@@ -243,9 +247,10 @@ static void record_shards(sl_load *load, bool succeeded) {
     sl_shard_statistics *rows = NULL;
     size_t count = 0;
     sl_error error;
-    if (!load->connection || !load->target.database)
+    if (!load->destination.connection || !load->destination.target.database)
         return;
-    if (!sl_statistics_read(load->connection, &load->target, &rows, &count, &error)) {
+    if (!sl_statistics_read(load->destination.connection, &load->destination.target, &rows, &count,
+                            &error)) {
         sl_log_warning("no storage figures: " SL_LINES, error.message);
         return;
     }
@@ -281,25 +286,25 @@ static void record_shards(sl_load *load, bool succeeded) {
 
 /* The labels of the totals are also in src/report/common_sections.c. */
 static void print_summary(const sl_load *load, const sl_parse_counts *parsed,
-                          const sl_load_totals *totals, const sl_not_reached *left) {
-    double seconds = load->load_seconds;
-    uint64_t sent = totals->inserted + totals->already_stored - load->recovered.inserted -
-                    load->recovered.already_stored;
-    bool generated = sl_load_is_generated(load);
+                          const sl_run_totals *totals, const sl_not_reached *left) {
+    double seconds = load->run.seconds;
+    uint64_t sent = totals->inserted + totals->already_stored - load->ledger.recovered.inserted -
+                    load->ledger.recovered.already_stored;
+    bool generated = sl_job_is_generated(&load->job);
     uint64_t moved =
-        generated ? totals->bson_bytes : totals->text_bytes - load->recovered.text_bytes;
+        generated ? totals->bson_bytes : totals->text_bytes - load->ledger.recovered.text_bytes;
     const struct {
         const char *label;
         uint64_t number;
         bool always;
     } rows[] = {
         {"records", parsed->records, true},
-        {"  of these, in earlier runs", load->recovered.counts.records, false},
+        {"  of these, in earlier runs", load->ledger.recovered.counts.records, false},
         {"= inserted", totals->inserted, true},
         {"+ already stored", totals->already_stored, false},
         {"+ rejected by the parser", parsed->rejects, true},
         {"+ rejected by the server", totals->server_rejects, false},
-        {"+ read, but not acknowledged", load->undelivered, false},
+        {"+ read, but not acknowledged", load->run.undelivered, false},
         {generated ? "records not read" : "records not read (estimate)", left->records, false},
         {"repeated header lines skipped", parsed->headers, false},
         {"blank lines skipped", parsed->blank_lines, false},
@@ -309,11 +314,11 @@ static void print_summary(const sl_load *load, const sl_parse_counts *parsed,
         {"malformed fields left out", parsed->malformed_fields, false},
         {"records with groups stored as text", parsed->unknown_groups, false},
         {"batches sent again", totals->retries, false},
-        {"sources left out", sl_source_set_count(load->set) - load->active, false},
-        {"files and entries not loaded", load->not_loaded.count, false},
+        {"sources left out", sl_source_set_count(load->job.set) - load->job.active, false},
+        {"files and entries not loaded", load->job.not_loaded.count, false},
     };
     char human[SL_HUMAN_ROOM], rate[SL_HUMAN_ROOM], bytes[SL_HUMAN_ROOM];
-    unsigned threads = sl_pace_threads(load);
+    unsigned threads = sl_pace_threads(&load->run);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (rows[i].always || rows[i].number > 0)
             sl_log_info("  %-38s %12s", rows[i].label, sl_human_count(rows[i].number, human));
@@ -321,17 +326,17 @@ static void print_summary(const sl_load *load, const sl_parse_counts *parsed,
     if (left->stored_bytes > 0 && !generated)
         sl_log_info("  %-38s %12s", "stored bytes not read",
                     sl_human_bytes((double)left->stored_bytes, human));
-    if (atomic_load(&load->ended_by) == SL_ENDED_BY_REJECT_LIMIT) {
+    if (atomic_load(&load->run.ended_by) == SL_ENDED_BY_REJECT_LIMIT) {
         char limit[SL_REJECT_LIMIT_ROOM];
         sl_log_info("  %-38s %12s", "ended by --max-rejects",
-                    sl_reject_limit_text(load->config, limit));
+                    sl_reject_limit_text(load->job.config, limit));
     }
     if (seconds > 0)
         sl_log_info("  %s documents/s, %s/s of %s, %u thread%s",
                     sl_human_count((uint64_t)((double)sent / seconds), rate),
                     sl_human_bytes((double)moved / seconds, bytes), generated ? "BSON" : "text",
                     threads, threads == 1 ? "" : "s");
-    sl_pace_log(load);
+    sl_pace_log(&load->run.pace);
 }
 
 /* Writes the HTML report of the finished record. */
@@ -356,8 +361,8 @@ static sl_exit write_record(sl_load *load, sl_exit code) {
     const char *paths[2] = {NULL, load->report};
     char path[600];
     sl_error error;
-    if (load->work_directory[0]) {
-        snprintf(path, sizeof path, "%s/run.json", load->work_directory);
+    if (load->ledger.work_directory[0]) {
+        snprintf(path, sizeof path, "%s/run.json", load->ledger.work_directory);
         paths[0] = path;
     }
     for (int i = 0; i < 2; i++) {
@@ -373,13 +378,13 @@ static sl_exit write_record(sl_load *load, sl_exit code) {
 }
 
 sl_exit sl_record_end(sl_load *load, sl_exit code) {
-    sl_load_totals totals = sl_load_sum(load);
-    totals.inserted += load->recovered.inserted;
-    totals.already_stored += load->recovered.already_stored;
-    totals.server_rejects += load->recovered.refused;
-    totals.text_bytes += load->recovered.text_bytes;
+    sl_run_totals totals = sl_run_sum(&load->run);
+    totals.inserted += load->ledger.recovered.inserted;
+    totals.already_stored += load->ledger.recovered.already_stored;
+    totals.server_rejects += load->ledger.recovered.refused;
+    totals.text_bytes += load->ledger.recovered.text_bytes;
     sl_parse_counts parsed = sum_parsed(load);
-    bool began = load->counters != NULL;
+    bool began = load->run.counters != NULL;
     sl_not_reached left = {0};
     if (began && code != SL_EXIT_OK)
         left = not_reached(load, parsed.records);
@@ -387,10 +392,10 @@ sl_exit sl_record_end(sl_load *load, sl_exit code) {
     record_placing(load);
     record_balancer(load);
     record_sources(load);
-    sl_not_loaded_record(load, sl_run_record_document(load->record));
+    sl_not_loaded_record(&load->job, sl_run_record_document(load->record));
     bool holds = record_accounting(load, &parsed, &totals, &left);
     record_times(load, &totals);
-    sl_pace_record(load);
+    sl_pace_record(&load->run.pace, sl_run_record_document(load->record));
     if (began) {
         sl_log_info("%s", "");
         print_summary(load, &parsed, &totals, &left);
@@ -399,7 +404,7 @@ sl_exit sl_record_end(sl_load *load, sl_exit code) {
             record_shards(load, code == SL_EXIT_OK || code == SL_EXIT_REJECTS);
         sl_run_record_log_phases(load->record);
     }
-    if (began && code == SL_EXIT_OK && parsed.records == 0 && !sl_load_is_shared(load))
+    if (began && code == SL_EXIT_OK && parsed.records == 0 && !sl_load_is_shared(load->job.config))
         sl_log_warning("no records: the sources hold only headers and blank lines");
     if (began && !holds) {
         sl_log_error("the totals do not add up: %llu records were read, but they are not all "
@@ -414,8 +419,8 @@ sl_exit sl_record_end(sl_load *load, sl_exit code) {
     bson_t *record = sl_run_record_document(load->record);
     sl_record_tail(record, code);
 
-    if (load->config->run_record)
-        sl_run_record_copy(load->record, load->config->run_record);
+    if (load->job.config->run_record)
+        sl_run_record_copy(load->record, load->job.config->run_record);
     code = write_record(load, code);
     return write_html(load, code);
 }

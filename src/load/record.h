@@ -3,12 +3,32 @@
 #ifndef SHARDLOAD_LOAD_RECORD_H
 #define SHARDLOAD_LOAD_RECORD_H
 
-#include "engine.h"
+#include "job/destination.h"
+#include "job/job.h"
+#include "ledger/ledger.h"
+#include "report/run_record.h"
+#include "run.h"
+
+/* A load: what load.c runs, and record.c reports. No other file uses it. */
+typedef struct sl_load {
+    sl_job job;
+    sl_destination destination;
+    sl_ledger ledger;
+    sl_run run;
+
+    sl_run_record *record;
+    const char *report;       /* path from the config; NULL if it cannot be written */
+    const char *html;         /* likewise */
+    size_t placing_steps;     /* splits and moves */
+    double placing_seconds;   /* how long these took */
+    char balancer_before[16]; /* "full", "off", or "" when there is none */
+    bool balancer_restored;   /* restored, or never stopped */
+} sl_load;
 
 /* Records the start of `command`. */
-void sl_record_start(sl_load *load, const char *command);
+void sl_record_start(sl_run_record *record, const sl_load_config *config, const char *command);
 /* Logs and records the server, once connected. */
-void sl_record_server(sl_load *load);
+void sl_record_server(sl_run_record *record, sl_connection *connection);
 
 /* Checks the totals, prints the summary, and writes run.json and the reports. `code` is the exit
  * code so far; returns the final one. */

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Loads that end because of their rejects: more than --max-rejects allows, or every record. */
-#include "engine.h"
+#include "reject_limit.h"
 
 #include <stdio.h>
 #include <string.h>
-
-#include "progress.h"
 
 /* Records from which on a percentage is checked while the load runs. */
 #define SHARE_RECORDS_LEAST 100000u
@@ -15,11 +13,11 @@ typedef struct sl_rejected {
 } sl_rejected;
 
 /* The counts of all runs of the load, earlier ones included. */
-static sl_rejected rejected_so_far(const sl_load *load) {
-    sl_load_totals sum = sl_load_sum(load);
-    return (sl_rejected){.records = load->recovered.counts.records + sum.records,
-                         .by_parser = load->recovered.counts.rejects + sum.parser_rejects,
-                         .by_server = load->recovered.refused + sum.server_rejects};
+static sl_rejected rejected_so_far(const sl_run *run, const sl_ledger *ledger) {
+    sl_run_totals sum = sl_run_sum(run);
+    return (sl_rejected){.records = ledger->recovered.counts.records + sum.records,
+                         .by_parser = ledger->recovered.counts.rejects + sum.parser_rejects,
+                         .by_server = ledger->recovered.refused + sum.server_rejects};
 }
 
 char *sl_reject_limit_text(const sl_load_config *config, char out[SL_REJECT_LIMIT_ROOM]) {
@@ -30,33 +28,36 @@ char *sl_reject_limit_text(const sl_load_config *config, char out[SL_REJECT_LIMI
     return out;
 }
 
-bool sl_rejects_pass_limit(sl_load *load, bool at_end, sl_error *error) {
-    const sl_load_config *config = load->config;
-    sl_rejected sum = rejected_so_far(load);
+bool sl_rejects_pass_limit(const sl_run *run, const sl_ledger *ledger, bool at_end,
+                           sl_error *error) {
+    const sl_load_config *config = run->job->config;
+    sl_rejected sum = rejected_so_far(run, ledger);
     uint64_t rejects = sum.by_parser + sum.by_server;
     bool share = (at_end || sum.records >= SHARE_RECORDS_LEAST) && config->rejects_max_share < 1 &&
                  (double)rejects > config->rejects_max_share * (double)sum.records;
     if (rejects <= config->rejects_max && !share)
         return false;
     char limit[SL_REJECT_LIMIT_ROOM];
-    atomic_store(&load->ended_by, SL_ENDED_BY_REJECT_LIMIT);
+    atomic_store(&run->ended_by, SL_ENDED_BY_REJECT_LIMIT);
     sl_error_set(
         error, SL_EXIT_SOURCE,
         "%llu of %llu records rejected, more than --max-rejects %s allows; the rejects are "
         "in %s%s",
         (unsigned long long)rejects, (unsigned long long)sum.records,
         sl_reject_limit_text(config, limit),
-        load->work_directory[0] ? load->work_directory : "the messages above",
-        load->work_directory[0] ? "/rejects.tsv" : "");
+        ledger->work_directory[0] ? ledger->work_directory : "the messages above",
+        ledger->work_directory[0] ? "/rejects.tsv" : "");
     return true;
 }
 
-bool sl_rejects_are_all(sl_load *load, const char *reasons, sl_error *error) {
-    sl_rejected sum = rejected_so_far(load);
+bool sl_rejects_are_all(const sl_run *run, const sl_ledger *ledger, const char *reasons,
+                        sl_error *error) {
+    sl_rejected sum = rejected_so_far(run, ledger);
     /* A part of a shared load may hold few records, and the other parts good ones. */
-    if (sum.records == 0 || sum.by_parser + sum.by_server < sum.records || sl_load_is_shared(load))
+    if (sum.records == 0 || sum.by_parser + sum.by_server < sum.records ||
+        sl_load_is_shared(run->job->config))
         return false;
-    atomic_store(&load->ended_by, SL_ENDED_ALL_REJECTED);
+    atomic_store(&run->ended_by, SL_ENDED_ALL_REJECTED);
     sl_error_set(
         error, SL_EXIT_SOURCE, "all %llu records were rejected%s%s; nothing was loaded. %s%s%s",
         (unsigned long long)sum.records, *reasons ? ", the first ones because: " : "", reasons,

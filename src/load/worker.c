@@ -15,15 +15,18 @@
  * and is counted there in a segment of its block; and delivery.c empties a batch only after a
  * result that adds up to its number of documents; otherwise an error ends the load. */
 #include "worker.h"
+#include "job/archive_entries.h"
+#include "job/line_ends.h"
+#include "job/sources.h"
+#include "ledger/resume.h"
+#include "reject_limit.h"
+#include "send/route.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "util/clock.h"
-
-const char *const sl_stage_names[STAGES] = {"reading", "inflating", "parsing", "the rate limit",
-                                            "the server"};
 
 void sl_worker_spent(sl_worker *worker, sl_stage stage) {
     int64_t now = sl_clock_ns();
@@ -52,7 +55,7 @@ static void batch_to_sink(sl_worker *worker) {
     worker->sink.limit = batch->bytes + batch->room;
     worker->sink.documents = batch->documents;
     worker->sink.documents_limit =
-        atomic_load_explicit(&worker->load->pace.batch_documents, memory_order_relaxed);
+        atomic_load_explicit(&worker->run->pace.batch_documents, memory_order_relaxed);
 }
 
 static bool begin_segment(sl_worker *worker) {
@@ -77,7 +80,7 @@ static bool on_full(sl_sink *sink, size_t need) {
 static void on_reject(sl_sink *sink, const sl_reject *reject) {
     sl_worker *worker = sink->context;
     if (reject->misread)
-        sl_line_ends_error(worker->load, worker->block, reject, &worker->error);
+        sl_line_ends_error(worker->job, worker->block, reject, &worker->error);
     else if (!sl_reject_list_add(&worker->open_block->rejects, reject))
         sl_error_memory(&worker->error, "keeping rejects");
 }
@@ -90,21 +93,24 @@ static uint64_t rejects_of(const sl_worker_counters *counters) {
 
 /* The batch into which a block is parsed. */
 static sl_batch *target_of(sl_worker *worker, int64_t first_id) {
-    const sl_load *load = worker->load;
-    switch (load->map ? sl_shard_map_route(load->map) : SL_ROUTE_NONE) {
+    const sl_job *job = worker->job;
+    const sl_destination *destination = worker->destination;
+    switch (destination->map ? sl_shard_map_route(destination->map) : SL_ROUTE_NONE) {
     case SL_ROUTE_BY_ID:
-        return sl_delivery_batch(worker, sl_route_of_block(load, first_id));
+        return sl_delivery_batch(worker, sl_route_of_block(job, destination, first_id));
     case SL_ROUTE_BY_KEY:
         return &worker->scratch;
     default:
-        return sl_delivery_batch(worker, load->shards > 1 ? load->shards : 0);
+        return sl_delivery_batch(worker, job->shards > 1 ? job->shards : 0);
     }
 }
 
 /* Parses a block into batches; `dialect` NULL: the block is not loaded. */
 static bool parse_block(sl_worker *worker, const sl_source_block *block,
                         const sl_dialect *dialect) {
-    sl_load *load = worker->load;
+    const sl_job *job = worker->job;
+    const sl_ledger *ledger = worker->ledger;
+    const sl_run *run = worker->run;
     sl_open_block *open_block = sl_block_begin(worker, block);
     if (!open_block)
         return false;
@@ -116,7 +122,7 @@ static bool parse_block(sl_worker *worker, const sl_source_block *block,
         if (!worker->target || !begin_segment(worker))
             return false;
         batch_to_sink(worker);
-        ok = sl_sources_parse(load, block, dialect, &worker->sink, &open_block->counts);
+        ok = sl_sources_parse(job, block, dialect, &worker->sink, &open_block->counts);
         sink_to_batch(worker);
         if (ok && worker->target == &worker->scratch)
             ok = sl_deliver(worker, worker->target);
@@ -125,83 +131,54 @@ static bool parse_block(sl_worker *worker, const sl_source_block *block,
         sl_count(&worker->counters->records, open_block->counts.records);
         sl_count(&worker->counters->parser_rejects, open_block->counts.rejects);
     }
-    sl_parse_counts_add(&load->parsed[worker->index], &open_block->counts);
+    sl_parse_counts_add(&run->parsed[worker->index], &open_block->counts);
     open_block->parsed = ok && !worker->error.code;
-    if (open_block->parsed && load->journal)
+    if (open_block->parsed && ledger->journal)
         open_block->check = sl_resume_check(block);
     return open_block->parsed && sl_block_complete(worker, open_block);
 }
 
 static bool handle_block(sl_worker *worker, const sl_source_block *block) {
-    sl_load *load = worker->load;
+    sl_job *job = worker->job;
+    sl_ledger *ledger = worker->ledger;
+    const sl_run *run = worker->run;
     const sl_dialect *dialect;
     uint64_t rejects_before = rejects_of(worker->counters);
     /* Also for completed blocks: later blocks wait for the dialect from their entry's first
      * block. */
-    bool ok = sl_sources_dialect(load, block, &dialect, &worker->error) &&
-              sl_resume_block_fits(load, block, &worker->error) &&
+    bool ok = sl_sources_dialect(job, block, &dialect, &worker->error) &&
+              sl_resume_block_fits(job, ledger, block, &worker->error) &&
               (block->done || parse_block(worker, block, block->unselected ? NULL : dialect));
     if (ok)
-        sl_sources_done_with(load, block);
+        sl_sources_done_with(job, block);
     sl_worker_spent(worker, STAGE_PARSING);
     return ok && sl_deliver_old(worker) &&
            !(rejects_of(worker->counters) > rejects_before &&
-             sl_rejects_pass_limit(load, false, &worker->error));
+             sl_rejects_pass_limit(run, ledger, false, &worker->error));
 }
 
 /* ---- the thread ---- */
 
-bool sl_workers_create_counters(sl_load *load) {
-    size_t bytes = load->threads * sizeof *load->counters;
-    load->counters = aligned_alloc(_Alignof(sl_worker_counters), bytes);
-    if (load->counters)
-        memset(load->counters, 0, bytes);
-    load->parsed = calloc(load->threads, sizeof *load->parsed);
-    load->shard_documents = calloc(load->shards, sizeof *load->shard_documents);
-    return load->counters && load->parsed && load->shard_documents;
-}
-
-void sl_worker_ended(sl_load *load) {
-    pthread_mutex_lock(&load->working_lock);
-    if (--load->working == 0)
-        pthread_cond_signal(&load->all_ended);
-    pthread_mutex_unlock(&load->working_lock);
-}
-
-bool sl_workers_working(sl_load *load) {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += 50000000;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    pthread_mutex_lock(&load->working_lock);
-    if (load->working > 0)
-        pthread_cond_timedwait(&load->all_ended, &load->working_lock, &until);
-    bool working = load->working > 0;
-    pthread_mutex_unlock(&load->working_lock);
-    return working;
-}
-
 /* An inactive worker sends its documents, frees its batches, and waits. */
 static bool wait_for_turn(sl_worker *worker) {
-    sl_load *load = worker->load;
-    if (worker->index < atomic_load_explicit(&load->pace.active, memory_order_relaxed))
+    sl_run *run = worker->run;
+    if (worker->index < atomic_load_explicit(&run->pace.active, memory_order_relaxed))
         return true;
     if (!sl_deliver_all(worker))
         return false;
     sl_delivery_release(worker);
-    sl_pace_wait(load, worker->index);
+    sl_pace_wait(&run->pace, worker->index);
     worker->stage_since = sl_clock_ns(); /* the wait counts as no stage */
     return true;
 }
 
 static void *work(void *context) {
     sl_worker *worker = context;
-    sl_load *load = worker->load;
+    sl_run *run = worker->run;
     sl_source_block block;
     worker->stage_since = sl_clock_ns();
     bool ok = wait_for_turn(worker);
-    while (ok && !atomic_load_explicit(&load->stop, memory_order_relaxed)) {
+    while (ok && !atomic_load_explicit(&run->stop, memory_order_relaxed)) {
         int64_t inflating = sl_reader_spent(worker->reader)->inflating;
         sl_read_result result = sl_reader_next(worker->reader, &block, &worker->error);
         /* The reader measures its time for inflating; its other time is reading. */
@@ -220,75 +197,60 @@ static void *work(void *context) {
     /* The remaining batches are sent also when the load was stopped, but not after an error. */
     ok = ok && sl_deliver_all(worker);
     if (!ok && worker->error.code)
-        sl_load_fail(load, &worker->error);
-    sl_pace_over(load); /* the load ends, so inactive workers must not wait any more */
-    sl_worker_ended(load);
+        sl_run_fail(run, &worker->error);
+    sl_pace_over(&run->pace); /* the load ends, so inactive workers must not wait any more */
+    sl_run_ended(run);
     return NULL;
 }
 
 static void worker_clear(sl_worker *worker) {
     sl_reader_destroy(worker->reader);
-    worker->load->sink->outlet_destroy(worker->outlet);
+    worker->sink_type->outlet_destroy(worker->outlet);
     sl_delivery_clear(worker);
-    worker->load->undelivered += sl_blocks_waiting(worker);
+    worker->run->undelivered += sl_blocks_waiting(worker);
     sl_blocks_clear(worker);
 }
 
-static bool worker_init(sl_worker *worker, sl_load *load, unsigned index, void *shared,
+static bool worker_init(sl_worker *worker, const sl_sending *sending, unsigned index, void *shared,
                         sl_error *error) {
-    worker->load = load;
     worker->index = index;
-    worker->counters = &load->counters[index];
+    worker->counters = &worker->run->counters[index];
     worker->sink = (sl_sink){.full = on_full, .reject = on_reject, .context = worker};
-    return sl_delivery_init(worker, error) && sl_reader_create(load->set, &worker->reader, error) &&
-           load->sink->outlet_create(load, shared, &worker->outlet, error);
+    return sl_delivery_init(worker, error) &&
+           sl_reader_create(worker->job->set, &worker->reader, error) &&
+           worker->sink_type->outlet_create(sending, shared, &worker->outlet, error);
 }
 
-bool sl_threads_run(sl_load *load, void *(*work_of)(void *item), void *items, size_t item_bytes,
-                    void (*tick)(void *context), void *context, sl_error *error) {
-    unsigned threads = load->threads, started = 0;
-    pthread_t *running = malloc(threads * sizeof *running);
-    if (!running)
-        return sl_error_memory(error, "starting threads");
-    load->working = threads;
-    for (unsigned i = 0; i < threads; i++) {
-        int code = pthread_create(&running[started], NULL, work_of, (char *)items + i * item_bytes);
-        started += code == 0;
-        if (code != 0 && started >= load->config->threads) { /* enough to begin with */
-            sl_worker_ended(load);
-        } else if (code != 0) {
-            sl_error why;
-            sl_error_set(&why, SL_EXIT_USAGE, "cannot start %u threads: %s; use fewer (-j)",
-                         threads, strerror(code));
-            sl_load_fail(load, &why);
-            sl_worker_ended(load);
-        }
-    }
-    while (sl_workers_working(load))
-        tick(context);
-    for (unsigned i = 0; i < started; i++)
-        pthread_join(running[i], NULL);
-    free(running);
-    if (load->failure.code)
-        *error = load->failure;
-    return !load->failure.code;
-}
-
-bool sl_workers_run(sl_load *load, void (*tick)(void *context), void *context, sl_error *error) {
-    unsigned threads = load->threads;
+bool sl_workers_run(sl_run *run, sl_destination *destination, sl_ledger *ledger,
+                    const sl_sink_type *sink_type, void (*tick)(void *context), void *context,
+                    sl_error *error) {
+    sl_job *job = run->job;
+    unsigned threads = run->threads;
+    const sl_sending sending = {.config = job->config,
+                                .destination = destination,
+                                .shards = job->shards,
+                                .threads = threads,
+                                .sent_before = job->resumed || job->config->again,
+                                .stop = &run->stop};
     void *shared = NULL;
     sl_worker *workers = calloc(threads, sizeof *workers);
-    bool ok = workers ? load->sink->open(load, &shared, error)
+    bool ok = workers ? sink_type->open(&sending, &shared, error)
                       : sl_error_memory(error, "starting workers");
     unsigned made = 0;
-    for (; ok && made < threads; made++)
-        ok = worker_init(&workers[made], load, made, shared, error);
-    ok = ok && sl_threads_run(load, work, workers, sizeof *workers, tick, context, error);
+    for (; ok && made < threads; made++) {
+        workers[made] = (sl_worker){.job = job,
+                                    .destination = destination,
+                                    .ledger = ledger,
+                                    .run = run,
+                                    .sink_type = sink_type};
+        ok = worker_init(&workers[made], &sending, made, shared, error);
+    }
+    ok = ok && sl_run_threads(run, work, workers, sizeof *workers, tick, context, error);
     for (unsigned i = 0; i < made; i++)
         worker_clear(&workers[i]);
     free(workers);
     sl_error closing = {0};
-    if (!load->sink->close(shared, &closing) && ok) {
+    if (!sink_type->close(shared, &closing) && ok) {
         *error = closing;
         ok = false;
     }

@@ -4,10 +4,35 @@
 #ifndef SHARDLOAD_WORKER_H
 #define SHARDLOAD_WORKER_H
 
-#include "sink.h"
+#include "ledger/ledger.h"
+#include "run.h"
+#include "send/batch.h"
+#include "send/sink.h"
+
+/* A block that is not completed yet, with the outcome of its records so far; see blocks.c. Belongs
+ * to one worker. */
+typedef struct sl_open_block {
+    struct sl_open_block *next, **link; /* in the list of open blocks; *link is this block */
+    sl_source_block block;              /* its text is not valid after parsing */
+    char *entry_name;                   /* copy of the entry's name, to which block.entry points */
+    size_t entry_name_room;
+    int64_t first_id;       /* an id within the block's MiB */
+    uint64_t check;         /* hash of the text, as in the journal */
+    sl_parse_counts counts; /* complete once it is parsed */
+    bool has_text;          /* false for generated records */
+    bool parsed;
+    uint32_t waiting; /* documents in batches that have not been acknowledged */
+    uint32_t inserted, already_stored, refused;
+    uint32_t taken;         /* of `refused`: another document has their _id */
+    sl_reject_list rejects; /* the parser's and the server's */
+} sl_open_block;
 
 typedef struct sl_worker {
-    sl_load *load;
+    sl_job *job;
+    sl_destination *destination;
+    sl_ledger *ledger;
+    sl_run *run;
+    const sl_sink_type *sink_type;
     unsigned index;
     sl_worker_counters *counters;
     sl_reader *reader;
@@ -29,11 +54,12 @@ typedef struct sl_worker {
     int64_t stage_since;
 } sl_worker;
 
-/* Adds to a counter that only this thread writes. */
-static inline void sl_count(_Atomic uint64_t *counter, uint64_t more) {
-    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + more,
-                          memory_order_relaxed);
-}
+/* worker.c: starts the run's threads, which send the documents of the job to outlets of this type,
+ * and returns when all have ended. The job has its ranges, the run its counters, and the ledger its
+ * accounts and reject files. `tick` as for sl_run_threads. */
+bool sl_workers_run(sl_run *run, sl_destination *destination, sl_ledger *ledger,
+                    const sl_sink_type *sink_type, void (*tick)(void *context), void *context,
+                    sl_error *error);
 
 /* worker.c: adds the time since the last call to `stage`. */
 void sl_worker_spent(sl_worker *worker, sl_stage stage);
@@ -57,7 +83,7 @@ void sl_blocks_clear(sl_worker *worker);
 bool sl_delivery_init(sl_worker *worker, sl_error *error);
 void sl_delivery_clear(sl_worker *worker);
 
-/* The batch of a shard; with load->shards, the batch for the router. NULL without memory. */
+/* The batch of a shard; with job->shards, the batch for the router. NULL without memory. */
 sl_batch *sl_delivery_batch(sl_worker *worker, uint32_t shard);
 
 /* Sends a batch and empties it. Each document of the scratch is copied to the batch of its owner;

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "load/interrupt.h"
 #include "report/lookup.h"
 #include "util/clock.h"
+#include "util/interrupt.h"
 #include "util/log.h"
 #include "util/text.h"
 

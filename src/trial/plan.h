@@ -10,8 +10,8 @@
 #include <bson/bson.h>
 
 #include "capacity.h"
+#include "job/preview.h"
 #include "load/load.h"
-#include "load/preview.h"
 #include "util/error.h"
 #include "util/estimate.h"
 

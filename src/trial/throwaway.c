@@ -9,8 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "load/interrupt.h"
 #include "util/clock.h"
+#include "util/interrupt.h"
 #include "util/log.h"
 #include "util/process.h"
 

@@ -13,10 +13,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "load/interrupt.h"
 #include "report/json.h"
 #include "report/report.h"
 #include "util/clock.h"
+#include "util/interrupt.h"
 #include "util/log.h"
 #include "util/print.h"
 #include "util/private_file.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "load/interrupt.h"
+#include "util/interrupt.h"
 #include "util/log.h"
 
 /* Forces a checkpoint: the servers report the sizes of the last one. */

@@ -9,10 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "load/interrupt.h"
 #include "report/lookup.h"
 #include "util/clock.h"
 #include "util/document_id.h"
+#include "util/interrupt.h"
 #include "util/private_file.h"
 #include "util/text.h"
 

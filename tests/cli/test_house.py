@@ -8,6 +8,8 @@ import unittest
 TOP = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "tests"))
 
+JOB = {"util", "bson", "source", "format", "report", "cluster"}
+
 # The layers (folders of src/) whose headers each layer may include, besides its own.
 BELOW = {
     "util": set(),
@@ -17,14 +19,18 @@ BELOW = {
     "report": {"util", "bson"},
     "cluster": {"util", "bson"},
     "query": {"util", "bson", "report", "cluster"},
-    "load": {"util", "bson", "source", "format", "report", "cluster"},
-    "trial": {"util", "bson", "source", "format", "report", "cluster", "query", "load"},
-    "cli": {"util", "bson", "source", "format", "report", "cluster", "query", "load", "trial"},
+    "job": JOB,
+    "send": JOB | {"job"},
+    "ledger": JOB | {"job", "send"},
+    "load": JOB | {"job", "send", "ledger"},
+    "verify": JOB | {"job", "send", "ledger", "load"},
+    "trial": JOB | {"job", "load", "query"},
+    "cli": JOB | {"job", "load", "verify", "query", "trial"},
 }
 
 # The headers of each layer that other layers may include, as "layer/name.h".
 INTERFACES = {
-    "util": "clock document_id embedded error estimate grow hash histogram log md5 print "
+    "util": "clock document_id embedded error estimate grow hash histogram interrupt log md5 print "
             "private_file process text yaml_limits",
     "bson": "bson_writer",
     "source": "source",
@@ -32,13 +38,18 @@ INTERFACES = {
     "report": "json lookup report run_record",
     "cluster": "cluster connection",
     "query": "query query_load",
-    "load": "interrupt load preview",
+    "job": "archive_entries destination inspect job line_ends load_config measure not_loaded "
+           "numbers parts preview ranges sources target",
+    "send": "batch compare rate_limit reply route sink",
+    "ledger": "gaps journal ledger rejects resume unregistered work_directory",
+    "load": "load progress record run",
+    "verify": "verify",
     "trial": "capacity extrapolate plan reload search tune",
     "cli": "options",
 }
 
 # The only files that may include the driver's headers (those of libbson may be used anywhere).
-DRIVER = re.compile(r"src/cluster/|src/load/(writer|reply)\.c|src/query/")
+DRIVER = re.compile(r"src/cluster/|src/send/(writer|reply)\.c|src/query/")
 
 
 def sources():

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "documents.h"
-#include "load/compare.h"
+#include "send/compare.h"
 
 #define EXPECTED_MAX 8u
 #define FOUND_MAX 2000u

@@ -7,7 +7,7 @@
 #include <zlib.h>
 
 #include "check.h"
-#include "load/journal.h"
+#include "ledger/journal.h"
 
 #define HEAD_BYTES 12u
 

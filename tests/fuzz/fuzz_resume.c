@@ -15,9 +15,11 @@
 #include "util/log.h"
 
 #include "documents.h"
-#include "load/engine.h"
-#include "load/journal.h"
-#include "load/rejects.h"
+#include "job/destination.h"
+#include "job/job.h"
+#include "ledger/journal.h"
+#include "ledger/ledger.h"
+#include "ledger/resume.h"
 
 #define HEAD_BYTES 12u
 #define FIRST_RECORD_BYTES (HEAD_BYTES + 20u)
@@ -44,10 +46,11 @@ static sl_load_config config = {
 };
 
 typedef struct loading {
-    sl_load load;
-    sl_load_source sources[SOURCES];
+    sl_job job;
+    sl_destination destination; /* none */
+    sl_ledger ledger;
+    sl_job_source sources[SOURCES];
     sl_range ranges[RANGES];
-    _Atomic uint64_t accepted[RANGES];
 } loading;
 
 static void set_up(loading *l) {
@@ -64,15 +67,14 @@ static void set_up(loading *l) {
                     "a generated source can be added");
         }
     }
-    l->load.config = &config;
-    l->load.set = set;
-    l->load.sources = l->sources;
-    l->load.ranges = l->ranges;
-    l->load.range_count = RANGES;
-    l->load.accepted = l->accepted;
+    l->job.config = &config;
+    l->job.set = set;
+    l->job.sources = l->sources;
+    l->job.ranges = l->ranges;
+    l->job.range_count = RANGES;
     l->ranges[0] = (sl_range){.minimum = INT64_MIN, .maximum = sl_document_id(2, 0)};
     l->ranges[1] = (sl_range){.minimum = sl_document_id(2, 0), .maximum = INT64_MAX};
-    snprintf(l->load.work_directory, sizeof l->load.work_directory, "%s", folder);
+    snprintf(l->ledger.work_directory, sizeof l->ledger.work_directory, "%s", folder);
     for (size_t i = 0; i < SOURCES; i++) {
         l->sources[i].number = (uint32_t)i + 1;
         l->sources[i].skipped = i == SOURCES - 1;
@@ -81,8 +83,7 @@ static void set_up(loading *l) {
 }
 
 static void take_down(loading *l) {
-    sl_rejects_close(l->load.rejects, NULL, NULL);
-    sl_resume_close(&l->load);
+    sl_ledger_clear(&l->ledger);
     for (size_t i = 0; i < SOURCES; i++)
         free(l->sources[i].done);
 }
@@ -120,7 +121,7 @@ static void begin_journal(void) {
     snprintf(journal_path, sizeof journal_path, "%s/journal", folder);
     config.resume = false;
     set_up(&l);
-    require(sl_resume_open(&l.load, &finished, &error), "a journal can be created");
+    require(sl_resume_open(&l.job, &l.ledger, &finished, &error), "a journal can be created");
     take_down(&l);
     config.resume = true;
     size_t length;
@@ -248,16 +249,16 @@ static uint64_t blocks_done(const loading *l) {
 }
 
 static void check_recovered(loading *l) {
-    const sl_recovered *recovered = &l->load.recovered;
+    const sl_recovered *recovered = &l->ledger.recovered;
     uint64_t sources = 0;
     for (size_t i = 0; i < SOURCES; i++)
-        sources += atomic_load(&l->sources[i].accepted);
+        sources += sl_ledger_accepted(&l->ledger, i);
     require(blocks_done(l) == recovered->blocks, "each block is counted once");
     require(sources == recovered->inserted + recovered->already_stored,
             "the sources' documents are inserted or already stored");
     sl_source_block block = {.source = 0, .sequence = 1, .offset = SL_BLOCK_BYTES};
     sl_error error = {0};
-    if (recovered->blocks > 0 && !sl_resume_block_fits(&l->load, &block, &error))
+    if (recovered->blocks > 0 && !sl_resume_block_fits(&l->job, &l->ledger, &block, &error))
         check_error(&error);
 }
 
@@ -266,12 +267,13 @@ static void resume(void) {
     sl_error error = {0};
     bool finished = false;
     set_up(&l);
-    bool ok = sl_resume_open(&l.load, &finished, &error);
-    if (ok && !finished && l.load.resumed)
-        ok = sl_resume_target(&l.load, &error) && sl_resume_recover(&l.load, &error);
+    bool ok = sl_resume_open(&l.job, &l.ledger, &finished, &error);
+    if (ok && !finished && l.job.resumed)
+        ok = sl_resume_target(&l.job, &l.destination, &l.ledger, &error) &&
+             sl_resume_recover(&l.job, &l.ledger, &error);
     if (!ok)
         check_error(&error);
-    else if (l.load.resumed && !finished)
+    else if (l.job.resumed && !finished)
         check_recovered(&l);
     take_down(&l);
 }

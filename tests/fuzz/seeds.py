@@ -127,7 +127,7 @@ def message(document, kind=2013):
 
 def journal(*records):
     """A journal of (type, payload) records behind its first record, in the layout of
-    src/load/journal.h."""
+    src/ledger/journal.h."""
     text = b""
     for kind, payload in [(3, b"shardloadjournal\2\0\0\0"), *records]:
         head = struct.pack("<II", len(payload), kind)

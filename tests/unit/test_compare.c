@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "load/compare.h"
+#include "send/compare.h"
 
 static char findings[2000]; /* the reported findings, in order, like "missing 1 extra 2 " */
 

@@ -80,17 +80,21 @@ static bool keep(sl_outlet *outlet, const sl_batch *batch, sl_batch_result *resu
     return true;
 }
 
-static const sl_destination keeper = {.name = "keeper", .send = keep};
+static const sl_sink_type keeper = {.name = "keeper", .send = keep};
 
 /* ---- a load of two sources on three shards ---- */
 
 typedef struct bench {
-    sl_load load;
     sl_load_config config;
+    sl_job job;
+    sl_destination destination;
+    sl_ledger ledger;
+    sl_run run;
     sl_worker worker;
     sl_worker_counters counters;
     sl_histogram latencies;
-    sl_load_source sources[SOURCES];
+    sl_job_source sources[SOURCES];
+    sl_source_account accounts[SOURCES];
     sl_range ranges[SOURCES];
     _Atomic uint64_t accepted[SOURCES];
     _Atomic uint64_t shard_documents[SHARDS];
@@ -118,29 +122,35 @@ static bench *bench_create(uint32_t batch_documents, size_t batch_bytes, unsigne
     bson_t *key = BCON_NEW("k", BCON_INT32(1));
     bson_t *list = bson_new_from_json((const uint8_t *)chunks, -1, NULL);
     sl_error error;
-    assert_true(sl_shard_map_from_keys(key, list, &topology, &made->load.map, &error));
+    assert_true(sl_shard_map_from_keys(key, list, &topology, &made->destination.map, &error));
     bson_destroy(key);
     bson_destroy(list);
 
     made->config = (sl_load_config){
         .threads = 1, .batch_documents = batch_documents, .batch_bytes = batch_bytes};
-    made->load.config = &made->config;
-    atomic_store(&made->load.pace.batch_documents, batch_documents);
-    made->load.sink = &keeper;
-    made->load.shards = SHARDS;
-    made->load.sources = made->sources;
-    made->load.ranges = made->ranges;
-    made->load.range_count = SOURCES;
-    made->load.accepted = made->accepted;
-    made->load.shard_documents = made->shard_documents;
-    made->load.counters = &made->counters;
-    made->load.latencies = &made->latencies;
+    made->job.config = &made->config;
+    atomic_store(&made->run.pace.batch_documents, batch_documents);
+    made->job.shards = SHARDS;
+    made->job.sources = made->sources;
+    made->job.ranges = made->ranges;
+    made->job.range_count = SOURCES;
+    made->ledger.accepted = made->accepted;
+    made->ledger.sources = made->accounts;
+    made->run.job = &made->job;
+    made->run.shard_documents = made->shard_documents;
+    made->run.counters = &made->counters;
+    made->run.latencies = &made->latencies;
     for (uint32_t i = 0; i < SOURCES; i++) {
         made->sources[i].number = i + 1;
         made->ranges[i] =
             (sl_range){sl_stripe_first_id(i + 1, 0), sl_stripe_first_id(i + 1, SL_STRIPES), 0};
     }
-    made->worker = (sl_worker){.load = &made->load, .counters = &made->counters};
+    made->worker = (sl_worker){.job = &made->job,
+                               .destination = &made->destination,
+                               .ledger = &made->ledger,
+                               .run = &made->run,
+                               .sink_type = &keeper,
+                               .counters = &made->counters};
     assert_true(sl_delivery_init(&made->worker, &error));
 
     /* Files for the rejects. */
@@ -156,18 +166,18 @@ static bench *bench_create(uint32_t batch_documents, size_t batch_bytes, unsigne
         fclose(file);
     }
     assert_true(sl_source_set_create(names, SOURCES, NULL, &made->set, &error));
-    assert_true(sl_rejects_open(made->folder, made->set, NULL, 0, &made->load.rejects, &error));
+    assert_true(sl_rejects_open(made->folder, made->set, NULL, 0, &made->ledger.rejects, &error));
     return made;
 }
 
 static void bench_destroy(bench *made) {
     char command[100];
     sl_error error;
-    assert_true(sl_rejects_close(made->load.rejects, NULL, &error));
+    assert_true(sl_rejects_close(made->ledger.rejects, NULL, &error));
     sl_source_set_destroy(made->set);
     sl_delivery_clear(&made->worker);
     sl_blocks_clear(&made->worker);
-    sl_shard_map_destroy(made->load.map);
+    sl_shard_map_destroy(made->destination.map);
     snprintf(command, sizeof command, "rm -rf '%s'", made->folder);
     assert_int_equal(system(command), 0);
     free(now.ids);
@@ -238,8 +248,8 @@ static void documents_go_to_their_owners(void **state) {
         assert_in_range(now.documents[i], 300, 700);
     assert_int_equal(atomic_load(&b->accepted[0]), 700);
     assert_int_equal(atomic_load(&b->accepted[1]), 1300);
-    assert_int_equal(atomic_load(&b->sources[0].accepted), 700);
-    assert_int_equal(atomic_load(&b->sources[1].accepted), 1300);
+    assert_int_equal(atomic_load(&b->accounts[0].accepted), 700);
+    assert_int_equal(atomic_load(&b->accounts[1].accepted), 1300);
     bench_destroy(b);
 }
 
@@ -276,7 +286,7 @@ static void refusals_are_counted_for_their_source(void **state) {
     assert_true(sl_deliver_all(&b->worker));
     assert_int_equal(atomic_load(&b->accepted[0]), 100);
     assert_int_equal(atomic_load(&b->accepted[1]), 99);
-    assert_int_equal(atomic_load(&b->sources[1].accepted), 99);
+    assert_int_equal(atomic_load(&b->accounts[1].accepted), 99);
     assert_int_equal(atomic_load(&b->counters.server_rejects), 1);
     assert_int_equal(atomic_load(&b->counters.inserted), 199);
     bench_destroy(b);

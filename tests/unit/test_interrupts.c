@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "load/interrupt.h"
+#include "util/interrupt.h"
 
 static _Atomic unsigned calls; /* one decimal digit per call: 1 outer, 2 inner listener */
 

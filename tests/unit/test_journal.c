@@ -16,7 +16,7 @@
 #include <zlib.h>
 
 #include "deep_document.h"
-#include "load/journal.h"
+#include "ledger/journal.h"
 
 #define FIRST_RECORD_BYTES 32u
 #define ENTRY_RECORD_BYTES (12u + SL_JOURNAL_ENTRY_BYTES)

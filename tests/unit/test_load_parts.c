@@ -12,7 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "load/engine.h"
+#include "job/job.h"
+#include "job/ranges.h"
+#include "ledger/rejects.h"
 
 static char folder[] = "/tmp/shardload-parts-XXXXXX";
 
@@ -134,12 +136,13 @@ static void rejects_of_a_stopped_load_are_not_lost(void **state) {
     sl_source_set_destroy(set);
 }
 
-/* Initialises the parts of a load that ranges.c reads. Source i has the number i * step + 5. */
-static void lay_out(sl_load *load, unsigned sources, uint32_t shards, uint32_t step) {
+/* Initialises the parts of a job that ranges.c reads. Source i has the number i * step + 5. */
+static void lay_out(sl_job *job, unsigned sources, uint32_t shards, uint32_t step) {
     static sl_source_set *set;
     char *paths[600] = {NULL};
     sl_error error;
-    memset(load, 0, sizeof *load);
+    memset(job, 0, sizeof *job);
+    static const sl_destination nowhere = {0};
     for (unsigned i = 0; i < sources; i++) {
         char path[300];
         snprintf(path, sizeof path, "%s/source-%u", folder, i);
@@ -149,51 +152,50 @@ static void lay_out(sl_load *load, unsigned sources, uint32_t shards, uint32_t s
         paths[i] = strdup(path);
     }
     assert_true(sl_source_set_create((const char *const *)paths, sources, NULL, &set, &error));
-    load->set = set;
-    load->sources = calloc(sources, sizeof *load->sources);
-    load->active = sources;
-    load->by_range = true;
-    load->shards = shards;
+    job->set = set;
+    job->sources = calloc(sources, sizeof *job->sources);
+    job->active = sources;
+    job->by_range = true;
+    job->shards = shards;
     for (unsigned i = 0; i < sources; i++) {
-        load->sources[i].number = i * step + 5;
+        job->sources[i].number = i * step + 5;
         free(paths[i]);
     }
-    assert_true(sl_ranges_lay_out(load, &error));
+    assert_true(sl_ranges_lay_out(job, &nowhere, &error));
 }
 
-static void clear_load(sl_load *load) {
-    sl_source_set_destroy(load->set);
-    free(load->sources);
-    free(load->ranges);
-    free(load->accepted);
+static void clear_job(sl_job *job) {
+    sl_source_set_destroy(job->set);
+    free(job->sources);
+    free(job->ranges);
 }
 
 static void each_shard_has_its_share_of_each_source(void **state) {
     (void)state;
     for (uint32_t shards = 1; shards <= 7; shards++) {
-        sl_load load;
-        lay_out(&load, 3, shards, 3);
-        assert_int_equal(load.range_count, 3 * shards);
-        for (size_t i = 0; i < load.range_count; i++) {
-            assert_true(load.ranges[i].minimum < load.ranges[i].maximum);
-            assert_true(i == 0 || load.ranges[i - 1].maximum <= load.ranges[i].minimum);
-            assert_true(load.ranges[i].shard < shards);
+        sl_job job;
+        lay_out(&job, 3, shards, 3);
+        assert_int_equal(job.range_count, 3 * shards);
+        for (size_t i = 0; i < job.range_count; i++) {
+            assert_true(job.ranges[i].minimum < job.ranges[i].maximum);
+            assert_true(i == 0 || job.ranges[i - 1].maximum <= job.ranges[i].minimum);
+            assert_true(job.ranges[i].shard < shards);
         }
         /* The first documents of the sources start on different shards. */
         if (shards == 2)
-            assert_int_not_equal(load.ranges[0].shard, load.ranges[2].shard);
+            assert_int_not_equal(job.ranges[0].shard, job.ranges[2].shard);
         unsigned blocks[7] = {0};
         for (unsigned source = 0; source < 3; source++) {
             for (uint64_t block = 0; block < 400; block++) {
-                int64_t id = sl_document_id(load.sources[source].number, block << SL_BLOCK_BITS);
-                const sl_range *range = &load.ranges[sl_load_range_of(&load, id)];
+                int64_t id = sl_document_id(job.sources[source].number, block << SL_BLOCK_BITS);
+                const sl_range *range = &job.ranges[sl_job_range_of(&job, id)];
                 assert_true(id >= range->minimum && id < range->maximum);
                 blocks[range->shard]++;
             }
         }
         for (uint32_t i = 0; i < shards; i++)
             assert_in_range(blocks[i], 1200 / shards - 40, 1200 / shards + 40);
-        clear_load(&load);
+        clear_job(&job);
     }
 }
 
@@ -205,51 +207,51 @@ static void each_block_belongs_to_the_shard_of_its_range(void **state) {
         uint32_t shards, step;
     } rows[] = {{1, 1, 1}, {3, 2, 3}, {3, 3, 1}, {2, 7, 1}, {1, 300, 1}, {500, 16, 1}, {500, 3, 2}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        sl_load load;
-        lay_out(&load, rows[i].sources, rows[i].shards, rows[i].step);
+        sl_job job;
+        lay_out(&job, rows[i].sources, rows[i].shards, rows[i].step);
         for (unsigned source = 0; source < rows[i].sources; source++) {
-            const sl_load_source *from = &load.sources[source];
+            const sl_job_source *from = &job.sources[source];
             for (uint64_t block = 0; block < 600; block++) {
                 uint64_t offset = (block << SL_BLOCK_BITS) + block;
                 int64_t id = sl_document_id(from->number, offset);
-                const sl_range *range = &load.ranges[sl_load_range_of(&load, id)];
+                const sl_range *range = &job.ranges[sl_job_range_of(&job, id)];
                 assert_true(id >= range->minimum && id < range->maximum);
-                assert_int_equal(sl_load_shard_at(&load, from, offset), range->shard);
+                assert_int_equal(sl_job_shard_at(&job, from, offset), range->shard);
             }
         }
-        clear_load(&load);
+        clear_job(&job);
     }
 }
 
 static void thousands_of_sources_share_ranges(void **state) {
     (void)state;
-    sl_load load;
-    lay_out(&load, 500, 16, 1); /* 8,000 ranges would be too many */
-    assert_in_range(load.range_count, 64, 4096);
+    sl_job job;
+    lay_out(&job, 500, 16, 1); /* 8,000 ranges would be too many */
+    assert_in_range(job.range_count, 64, 4096);
     for (unsigned i = 0; i < 500; i++) {
-        int64_t id = sl_document_id(load.sources[i].number, 123);
-        const sl_range *range = &load.ranges[sl_load_range_of(&load, id)];
+        int64_t id = sl_document_id(job.sources[i].number, 123);
+        const sl_range *range = &job.ranges[sl_job_range_of(&job, id)];
         assert_true(id >= range->minimum && id < range->maximum);
     }
-    clear_load(&load);
+    clear_job(&job);
     /* A range must not contain ids of a source that is not in this load; they would be counted. */
-    lay_out(&load, 500, 16, 2);
+    lay_out(&job, 500, 16, 2);
     for (unsigned i = 0; i < 500; i++) {
-        int64_t others = sl_document_id(load.sources[i].number + 1, 123);
-        const sl_range *range = &load.ranges[sl_load_range_of(&load, others)];
+        int64_t others = sl_document_id(job.sources[i].number + 1, 123);
+        const sl_range *range = &job.ranges[sl_job_range_of(&job, others)];
         assert_true(others < range->minimum || others >= range->maximum);
     }
-    clear_load(&load);
+    clear_job(&job);
 }
 
 static void no_range_is_empty_with_more_shards_than_stripes(void **state) {
     (void)state;
-    sl_load load;
-    lay_out(&load, 1, 300, 1);
-    assert_int_equal(load.range_count, SL_STRIPES);
-    for (size_t i = 0; i < load.range_count; i++)
-        assert_true(load.ranges[i].minimum < load.ranges[i].maximum);
-    clear_load(&load);
+    sl_job job;
+    lay_out(&job, 1, 300, 1);
+    assert_int_equal(job.range_count, SL_STRIPES);
+    for (size_t i = 0; i < job.range_count; i++)
+        assert_true(job.ranges[i].minimum < job.ranges[i].maximum);
+    clear_job(&job);
 }
 
 static int make_folder(void **state) {

@@ -15,7 +15,10 @@
 
 #include "format/ycsb.h"
 
-#include "load/sink.h"
+#include "job/numbers.h"
+#include "job/ranges.h"
+#include "job/sources.h"
+#include "load/worker.h"
 
 #define THREADS 8
 #define RECORDS 120000u
@@ -30,8 +33,8 @@ typedef struct counting {
 
 static counting counts;
 
-static bool counting_open(sl_load *load, void **shared, sl_error *error) {
-    (void)load, (void)error;
+static bool counting_open(const sl_sending *sending, void **shared, sl_error *error) {
+    (void)sending, (void)error;
     *shared = NULL;
     return true;
 }
@@ -41,8 +44,9 @@ static bool counting_close(void *shared, sl_error *error) {
     return true;
 }
 
-static bool outlet_create(sl_load *load, void *shared, sl_outlet **outlet, sl_error *error) {
-    (void)load, (void)shared, (void)error;
+static bool outlet_create(const sl_sending *sending, void *shared, sl_outlet **outlet,
+                          sl_error *error) {
+    (void)sending, (void)shared, (void)error;
     *outlet = NULL;
     return true;
 }
@@ -74,7 +78,7 @@ static bool counting_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_res
     return true;
 }
 
-static const sl_destination counting_sink = {
+static const sl_sink_type counting_sink = {
     .name = "counting",
     .open = counting_open,
     .close = counting_close,
@@ -86,11 +90,11 @@ static const sl_destination counting_sink = {
 /* ---- a load of generated records ---- */
 
 typedef struct bench {
-    sl_load load;
     sl_load_config config;
-    sl_range range;
-    _Atomic uint64_t accepted;
-    _Atomic uint64_t shard_documents;
+    sl_job job;
+    sl_destination destination; /* none */
+    sl_ledger ledger;
+    sl_run run;
     unsigned ticks, changes;
     unsigned held_back; /* checks at which a waiting worker had undelivered documents */
     unsigned waited;    /* checks at which all workers but one were waiting */
@@ -117,47 +121,36 @@ static bench *bench_create(unsigned begin) {
                                                             .field_length = 8,
                                                             .integer_count = 1,
                                                             .skew = 0.99}};
-    made->load.config = &made->config;
-    made->load.sink = &counting_sink;
-    made->load.shards = 1;
-    sl_load_init_locks(&made->load);
-    assert_int_equal(made->load.threads, THREADS);
-    made->load.record = sl_run_record_create();
-    assert_true(sl_sources_open(&made->load, &error));
-    assert_true(sl_sources_number_offline(&made->load, &error));
-    assert_true(sl_ranges_lay_out(&made->load, &error));
-    assert_true(sl_rejects_open(NULL, made->load.set, NULL, 0, &made->load.rejects, &error));
-    made->load.counters =
-        aligned_alloc(_Alignof(sl_worker_counters), THREADS * sizeof *made->load.counters);
-    memset(made->load.counters, 0, THREADS * sizeof *made->load.counters);
-    made->load.latencies = calloc(THREADS, sizeof *made->load.latencies);
-    made->load.parsed = calloc(THREADS, sizeof *made->load.parsed);
-    made->load.shard_documents = calloc(1, sizeof *made->load.shard_documents);
+    sl_job_init(&made->job, &made->config);
+    sl_run_init(&made->run, &made->job);
+    assert_int_equal(made->run.threads, THREADS);
+    assert_true(sl_sources_open(&made->job, &error));
+    assert_true(sl_sources_number_offline(&made->job, &error));
+    assert_true(sl_ranges_lay_out(&made->job, &made->destination, &error));
+    assert_true(sl_ledger_open_accounts(&made->ledger, &made->job));
+    assert_true(sl_rejects_open(NULL, made->job.set, NULL, 0, &made->ledger.rejects, &error));
+    assert_true(sl_run_create_counters(&made->run));
     return made;
 }
 
 static void bench_destroy(bench *made) {
-    sl_load *load = &made->load;
-    sl_rejects_close(load->rejects, NULL, NULL);
-    sl_sources_close(load);
-    sl_run_record_destroy(load->record);
-    free(load->ranges);
-    free(load->accepted);
-    free(load->counters);
-    free(load->latencies);
-    free(load->parsed);
-    free(load->shard_documents);
-    sl_load_destroy_locks(load);
+    sl_ledger_clear(&made->ledger);
+    sl_run_clear(&made->run);
+    sl_job_clear(&made->job);
     free(counts.seen);
     free(made);
 }
 
+static bool run_workers(bench *b, void (*tick)(void *context), sl_error *error) {
+    return sl_workers_run(&b->run, &b->destination, &b->ledger, &counting_sink, tick, b, error);
+}
+
 static uint64_t records_of(const bench *b, unsigned i) {
-    return atomic_load(&b->load.counters[i].records);
+    return atomic_load(&b->run.counters[i].records);
 }
 
 static uint64_t inserted_by(const bench *b, unsigned i) {
-    return atomic_load(&b->load.counters[i].inserted);
+    return atomic_load(&b->run.counters[i].inserted);
 }
 
 static uint64_t arrived(void) {
@@ -174,13 +167,13 @@ static void assert_all_once(const bench *b) {
     for (unsigned i = 0; i < THREADS; i++)
         inserted += inserted_by(b, i);
     assert_int_equal(inserted, RECORDS);
-    assert_int_equal(atomic_load(&b->load.accepted[0]), RECORDS);
+    assert_int_equal(atomic_load(&b->ledger.accepted[0]), RECORDS);
 }
 
 /* ---- calls during the load, one per tick ---- */
 
 static void check_waiting_workers(bench *b) {
-    sl_pace *pace = &b->load.pace;
+    sl_pace *pace = &b->run.pace;
     pthread_mutex_lock(&pace->lock);
     bool all_wait = !pace->over && pace->parked == THREADS - atomic_load(&pace->active);
     for (unsigned i = atomic_load(&pace->active); all_wait && i < THREADS; i++)
@@ -198,19 +191,20 @@ static void change_all_the_time(void *context) {
         return;
     for (unsigned i = 0; i < 20; i++) { /* fast, to wake workers that are about to wait */
         unsigned k = b->changes++;
-        sl_pace_hold(&b->load, threads[k % 9], batches[k / 9 % 7]);
+        sl_pace_hold(&b->run.pace, threads[k % 9], batches[k / 9 % 7]);
         usleep(k % 4 * 700);
     }
-    sl_pace_hold(&b->load, 8, 3000); /* less than a block, so that workers have partial batches */
+    sl_pace_hold(&b->run.pace, 8,
+                 3000); /* less than a block, so that workers have partial batches */
     usleep(50000);
-    sl_pace_hold(&b->load, 1, 3000);
+    sl_pace_hold(&b->run.pace, 1, 3000);
 }
 
 static void wait_then_stop(void *context) {
     bench *b = context;
     check_waiting_workers(b);
     if (++b->ticks == b->stop_at)
-        sl_load_stop(&b->load);
+        sl_run_stop(&b->run);
 }
 
 static void only_check(void *context) {
@@ -223,7 +217,7 @@ static void each_document_arrives_once(void **state) {
     (void)state;
     bench *b = bench_create(3);
     sl_error error = {0};
-    assert_true(sl_workers_run(&b->load, change_all_the_time, b, &error));
+    assert_true(run_workers(b, change_all_the_time, &error));
     assert_all_once(b);
     assert_true(b->waited > 0);
     assert_int_equal(b->held_back, 0);
@@ -234,9 +228,9 @@ static void the_end_of_the_sources_wakes_all(void **state) {
     (void)state;
     bench *b = bench_create(1);
     b->config.batch_documents = 1000;
-    sl_pace_hold(&b->load, 1, 1000);
+    sl_pace_hold(&b->run.pace, 1, 1000);
     sl_error error = {0};
-    assert_true(sl_workers_run(&b->load, only_check, b, &error));
+    assert_true(run_workers(b, only_check, &error));
     assert_all_once(b);
     assert_true(b->waited > 0);
     assert_int_equal(b->held_back, 0);
@@ -249,7 +243,7 @@ static void ctrl_c_wakes_all(void **state) {
     bench *b = bench_create(1);
     b->stop_at = 3;
     sl_error error = {0};
-    assert_true(sl_workers_run(&b->load, wait_then_stop, b, &error));
+    assert_true(run_workers(b, wait_then_stop, &error));
     assert_true(arrived() < RECORDS);
     assert_int_equal(arrived(), inserted_by(b, 0));
     assert_int_equal(records_of(b, 0), inserted_by(b, 0)); /* its batches were delivered */
@@ -261,7 +255,7 @@ static void a_failure_wakes_all(void **state) {
     bench *b = bench_create(2);
     atomic_store(&counts.fail_at, 20);
     sl_error error = {0};
-    assert_false(sl_workers_run(&b->load, only_check, b, &error));
+    assert_false(run_workers(b, only_check, &error));
     assert_string_equal(error.message, "batch 20 fails");
     bench_destroy(b);
 }

@@ -12,7 +12,7 @@
 
 #include "util/clock.h"
 
-#include "load/rate_limit.h"
+#include "send/rate_limit.h"
 
 #define THREADS 4
 #define BATCHES 100

@@ -11,7 +11,7 @@
 
 #include <mongoc/mongoc.h>
 
-#include "load/reply.h"
+#include "send/reply.h"
 
 static sl_error error;
 static uint32_t inserted;

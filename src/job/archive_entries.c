@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The dialects of archive entries. Each entry is sniffed by itself, like the files of a folder,
+ * because the next one may have its columns in another order, or hold no data at all.
+ *
+ * The worker that draws an entry's first block sniffs it and publishes the dialect; a worker with a
+ * later block of the entry waits for that. The wait is short: blocks are drawn in order, so another
+ * worker has the first one already, and does nothing but sniff it before it publishes the result.
+ *
+ * An entry is freed when all of its blocks have been parsed, so that there are no more of them in
+ * memory than workers, however many an archive has. The number of its blocks is known with its last
+ * one. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/head.h"
+
+#include "archive_entries.h"
+#include "line_ends.h"
+#include "sources.h"
+
+typedef struct sl_archive_entry {
+    struct sl_archive_entry *next;
+    uint64_t number;     /* as in its blocks */
+    uint64_t first;      /* sequence of its first block */
+    uint64_t parsed;     /* blocks; under entries_lock, like the next field */
+    uint64_t blocks;     /* UINT64_MAX: its last one has not been read yet */
+    sl_dialect *dialect; /* NULL: not loaded */
+} sl_archive_entry;
+
+/* Sniffs an entry by its first block. An entry that is of another format than the source, or holds
+ * another kind of record, is not loaded. */
+static bool sniff(sl_job *job, const sl_job_source *source, const sl_source_block *block,
+                  sl_dialect **result, sl_error *error) {
+    const sl_format *format = source->format;
+    sl_error why = {0};
+    sl_dialect *dialect = NULL;
+    sl_text head = block->text;
+    bool whole = head.length <= SL_SNIFF_BYTES;
+    if (!whole)
+        head.length = SL_SNIFF_BYTES;
+    const char *path = sl_source_set_at(job->set, block->source)->shown;
+    if (!sl_first_line_end_check(head, whole, &why)) {
+        *result = NULL;
+        if (sl_line_ends_is_binary(head)) {
+            sl_not_loaded_add(job, block->source, block->entry, why.message);
+            return true;
+        }
+        *error = why;
+        return sl_error_prefix(error, "%s: %s", path, block->entry);
+    }
+    if (!format->sniff(sl_sources_plan_of(job, source), block->entry, head, whole, &dialect,
+                       &why)) {
+        if (why.code != SL_EXIT_SOURCE) { /* no memory: the format is unknown */
+            *error = why;
+            return false;
+        }
+        sl_not_loaded_add(job, block->source, block->entry, why.message);
+    } else if (strcmp(format->record_kind(dialect), format->record_kind(source->dialect)) != 0) {
+        char reason[200];
+        snprintf(reason, sizeof reason, "holds %s, not %s", format->record_kind(dialect),
+                 format->record_kind(source->dialect));
+        sl_not_loaded_add(job, block->source, block->entry, reason);
+        format->dialect_destroy(dialect);
+        dialect = NULL;
+    }
+    if (dialect && format->check_head && !format->check_head(dialect, head, whole, error)) {
+        format->dialect_destroy(dialect);
+        return sl_error_prefix(error, "%s: %s", path, block->entry);
+    }
+    *result = dialect;
+    return true;
+}
+
+/* The link to an entry in the source's list; *link is NULL if there is none. */
+static sl_archive_entry **find(sl_job_source *source, uint64_t number) {
+    sl_archive_entry **link = &source->entries;
+    while (*link && (*link)->number != number)
+        link = &(*link)->next;
+    return link;
+}
+
+bool sl_sources_dialect(sl_job *job, const sl_source_block *block, const sl_dialect **dialect,
+                        sl_error *error) {
+    sl_job_source *source = &job->sources[block->source];
+    *dialect = source->dialect;
+    if (!block->entry)
+        return true;
+    const sl_archive_entry *known;
+    if (block->entry_start) {
+        sl_archive_entry *made = calloc(1, sizeof *made);
+        if (!made)
+            sl_error_memory(error, "reading an archive");
+        if (!made || !sniff(job, source, block, &made->dialect, error)) {
+            free(made);
+            pthread_mutex_lock(&job->entries_lock);
+            job->entries_failed = true; /* ends the wait for this entry */
+            pthread_cond_broadcast(&job->entries_known);
+            pthread_mutex_unlock(&job->entries_lock);
+            return false;
+        }
+        made->number = block->entry_number;
+        made->first = block->sequence;
+        made->blocks = UINT64_MAX;
+        pthread_mutex_lock(&job->entries_lock);
+        made->next = source->entries;
+        source->entries = made;
+        pthread_cond_broadcast(&job->entries_known);
+        pthread_mutex_unlock(&job->entries_lock);
+        known = made;
+    } else {
+        pthread_mutex_lock(&job->entries_lock);
+        while (!(known = *find(source, block->entry_number)) && !job->entries_failed)
+            pthread_cond_wait(&job->entries_known, &job->entries_lock);
+        pthread_mutex_unlock(&job->entries_lock);
+    }
+    if (!known) /* the thread that failed reports why */
+        return false;
+    *dialect = known->dialect;
+    return true;
+}
+
+void sl_sources_done_with(sl_job *job, const sl_source_block *block) {
+    sl_job_source *source = &job->sources[block->source];
+    if (!block->entry)
+        return;
+    pthread_mutex_lock(&job->entries_lock);
+    sl_archive_entry **link = find(source, block->entry_number), *entry = *link;
+    entry->parsed++;
+    if (block->entry_last)
+        entry->blocks = block->sequence - entry->first + 1;
+    bool over = entry->parsed == entry->blocks;
+    if (over)
+        *link = entry->next;
+    pthread_mutex_unlock(&job->entries_lock);
+    if (!over)
+        return;
+    source->format->dialect_destroy(entry->dialect);
+    free(entry);
+}
+
+void sl_archive_entries_clear(const sl_job_source *source) {
+    for (sl_archive_entry *entry = source->entries; entry;) {
+        sl_archive_entry *next = entry->next;
+        source->format->dialect_destroy(entry->dialect);
+        free(entry);
+        entry = next;
+    }
+}

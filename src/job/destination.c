@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The end of a destination. */
+#include "destination.h"
+
+void sl_destination_close(sl_destination *destination) {
+    sl_shard_map_destroy(destination->map);
+    sl_registry_close(destination->registry);
+    sl_direct_close(destination->direct);
+    sl_topology_destroy(destination->topology);
+    sl_connection_close(destination->connection);
+}

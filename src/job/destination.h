@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A destination: the collection that a job is loaded into, or compared with, and its cluster. All
+ * zero when there is no cluster.
+ *
+ * It is found and prepared by the main thread, which alone sends commands through it. Threads read
+ * the chunk map, and borrow clients from the connection pools, which have locks of their own. */
+#ifndef SHARDLOAD_DESTINATION_H
+#define SHARDLOAD_DESTINATION_H
+
+#include <stdbool.h>
+
+#include "cluster/cluster.h"
+
+typedef struct sl_destination {
+    sl_connection *connection;
+    sl_target target;
+    sl_topology *topology;
+    sl_registry *registry;
+    sl_shard_map *map;
+    sl_direct *direct; /* NULL: through the routers */
+    bool target_gone;  /* the collection did not exist, although its registry did */
+    bool created;      /* this load has created the collection */
+    bool doubt_logged; /* a warning was logged: the owners could not be confirmed */
+} sl_destination;
+
+/* Closes all connections. */
+void sl_destination_close(sl_destination *destination);
+
+#endif

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inspection: the format of each source, its first documents and rejects, and an estimate of its
+ * number of documents. Only the first block is read, and no server is needed. Archives are read to
+ * their end, to list the entries that a load would skip. */
+#include "inspect.h"
+#include "archive_entries.h"
+#include "job.h"
+#include "line_ends.h"
+#include "numbers.h"
+#include "sources.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bson/bson_writer.h"
+#include "report/json.h"
+#include "util/log.h"
+#include "util/print.h"
+#include "util/text.h"
+
+#define REJECTS_SHOWN 5
+
+typedef struct sl_inspection {
+    unsigned documents_max;
+    unsigned documents_shown;
+    unsigned rejects_shown;
+    uint8_t *bytes; /* room + SL_SLACK */
+    size_t room;
+    uint64_t bson_bytes;
+    const sl_job *job;
+    const sl_source_block *block;
+    sl_error *error;
+} sl_inspection;
+
+static void show_documents(sl_inspection *inspection, const uint8_t *end) {
+    for (const uint8_t *at = inspection->bytes; at < end;) {
+        uint32_t length = sl_bson_length(at);
+        bson_t view;
+        if (inspection->documents_shown < inspection->documents_max &&
+            bson_init_static(&view, at, length)) {
+            char *json = sl_json_line(&view);
+            sl_print("  %s\n", json ? json : "(not BSON)");
+            free(json);
+            inspection->documents_shown++;
+        }
+        at += length;
+    }
+}
+
+static bool on_full(sl_sink *sink, size_t need) {
+    sl_inspection *inspection = sink->context;
+    inspection->bson_bytes += (uint64_t)(sink->cursor - inspection->bytes);
+    show_documents(inspection, sink->cursor);
+    if (need > inspection->room) {
+        uint8_t *bytes = realloc(inspection->bytes, need + SL_SLACK);
+        if (!bytes)
+            return false;
+        inspection->bytes = bytes;
+        inspection->room = need;
+    }
+    sink->cursor = inspection->bytes;
+    sink->limit = inspection->bytes + inspection->room;
+    sink->documents = 0;
+    return true;
+}
+
+static void on_reject(sl_sink *sink, const sl_reject *reject) {
+    sl_inspection *inspection = sink->context;
+    if (reject->misread)
+        sl_line_ends_error(inspection->job, inspection->block, reject, inspection->error);
+    if (reject->misread || inspection->rejects_shown++ >= REJECTS_SHOWN)
+        return;
+    char record[200];
+    sl_text_printable(reject->record, record, sizeof record);
+    sl_print("  reject: line %u, byte %llu%s%s: %s\n          %s\n", reject->line + 1,
+             (unsigned long long)reject->offset, reject->column ? ", " : "",
+             reject->column ? reject->column : "", reject->reason, record);
+}
+
+static void print_estimates(const sl_source *source, const sl_parse_counts *counts,
+                            const sl_inspection *inspection, size_t sample_bytes,
+                            uint64_t sample_stored) {
+    char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM], c[SL_HUMAN_ROOM];
+    if (counts->records == 0)
+        sl_print("  no records in its first block\n");
+    if (counts->documents == 0 || sample_bytes == 0)
+        return;
+    double per_document = (double)inspection->bson_bytes / (double)counts->documents;
+    if (source->kind == SL_SOURCE_GENERATED) {
+        uint64_t records = source->stored_bytes / SL_GENERATED_BYTES;
+        sl_print("  in all %s documents, %s of BSON\n", sl_human_count(records, a),
+                 sl_human_bytes((double)records * per_document, b));
+        return;
+    }
+    sl_print("  a document has %.0f bytes on average, a record %.0f bytes of text\n", per_document,
+             (double)sample_bytes / (double)counts->records);
+    if (source->kind == SL_SOURCE_PIPE || sample_stored == 0)
+        return;
+    bool whole = sample_stored >= source->stored_bytes;
+    double scale = whole ? 1 : (double)source->stored_bytes / (double)sample_stored;
+    sl_print("  %s %s documents, %s of text, %s of BSON%s\n", whole ? "in all" : "in all about",
+             sl_human_count((uint64_t)((double)counts->documents * scale), a),
+             sl_human_bytes((double)sample_bytes * scale, b),
+             sl_human_bytes((double)inspection->bson_bytes * scale, c),
+             whole ? "" : " (estimated from its beginning)");
+}
+
+/* The kind of a file that is not plain text. */
+static const char *storage_of(const sl_source *source) {
+    switch (source->kind) {
+    case SL_SOURCE_GZIP:
+        return ", gzip";
+    case SL_SOURCE_COMPRESSED:
+        return ", compressed";
+    case SL_SOURCE_ARCHIVE:
+        return ", archive";
+    default:
+        return "";
+    }
+}
+
+/* Reads an archive to its end and adds the entries that would not be loaded to job->not_loaded. */
+static bool walk_archive(sl_job *job, size_t index, sl_error *error) {
+    sl_reader *reader;
+    sl_source_block block = {.last = false};
+    sl_read_result result = SL_READ_BLOCK;
+    if (!sl_reader_create(job->set, &reader, error))
+        return false;
+    for (uint64_t i = 0; result == SL_READ_BLOCK && !block.last; i++) {
+        const sl_dialect *dialect;
+        result = sl_reader_next_of(reader, index, i, &block, error);
+        if (result == SL_READ_BLOCK && !sl_sources_dialect(job, &block, &dialect, error))
+            result = SL_READ_FAILED;
+        if (result == SL_READ_BLOCK)
+            sl_sources_done_with(job, &block);
+    }
+    sl_reader_destroy(reader);
+    return result != SL_READ_FAILED;
+}
+
+static void print_not_loaded(const sl_job *job, size_t index) {
+    const sl_not_loaded *list = &job->not_loaded;
+    for (size_t i = 0; i < list->kept_count; i++) {
+        const sl_not_loaded_item *one = &list->kept[i];
+        if (one->source == index)
+            sl_print("  not loaded: %s%s" SL_LINES "\n", one->entry ? one->entry : "",
+                     one->entry ? ": " : "", one->reason);
+    }
+}
+
+static bool inspect_source(sl_job *job, size_t index, sl_reader *reader, sl_inspection *inspection,
+                           sl_error *error) {
+    const sl_job_source *source = &job->sources[index];
+    const sl_source *facts = sl_source_set_at(job->set, index);
+    char text[400], bytes[SL_HUMAN_ROOM];
+    sl_source_block block;
+    uint64_t before = sl_source_set_consumed_bytes(job->set);
+    if (!sl_reader_first(reader, index, &block, error))
+        return false;
+    /* The stored bytes that the block was read from; inexact for a small file, since a stream reads
+     * ahead. */
+    uint64_t stored = sl_source_set_consumed_bytes(job->set) - before;
+    if (block.last)
+        stored = facts->stored_bytes;
+    sl_text_printable(sl_text_of(facts->path), text, sizeof text);
+    if (facts->kind == SL_SOURCE_GENERATED)
+        sl_print("%s\n", text);
+    else
+        sl_print("%s (%s%s)\n", text, sl_human_bytes((double)facts->stored_bytes, bytes),
+                 storage_of(facts));
+    sl_print("  %s: %s\n", source->format->name,
+             source->format->describe(source->dialect, text, sizeof text));
+    sl_sink sink = {.cursor = inspection->bytes,
+                    .limit = inspection->bytes + inspection->room,
+                    .documents_limit = UINT32_MAX,
+                    .full = on_full,
+                    .reject = on_reject,
+                    .context = inspection};
+    sl_parse_counts counts = {0};
+    inspection->job = job;
+    inspection->block = &block;
+    inspection->error = error;
+    sl_sources_parse(job, &block, source->dialect, &sink, &counts);
+    on_full(&sink, 0);
+    if (error->code)
+        return false;
+    if (inspection->rejects_shown > REJECTS_SHOWN)
+        sl_print("  ... and %u more rejects in the first block\n",
+                 inspection->rejects_shown - REJECTS_SHOWN);
+    print_estimates(facts, &counts, inspection, block.text.length, stored);
+    if (facts->kind == SL_SOURCE_ARCHIVE && !walk_archive(job, index, error))
+        return false;
+    print_not_loaded(job, index);
+    return true;
+}
+
+static void show_skipped(const sl_job *job, size_t index) {
+    sl_print("%s\n", sl_source_set_at(job->set, index)->shown);
+    print_not_loaded(job, index);
+}
+
+sl_exit sl_inspect_run(const sl_load_config *config, unsigned documents) {
+    sl_error error = {0};
+    sl_job job;
+    sl_job_init(&job, config);
+    bool ok = sl_sources_open(&job, &error) && sl_sources_number_offline(&job, &error);
+    sl_reader *reader = NULL;
+    sl_inspection inspection = {.bytes = malloc(SL_BLOCK_BYTES + SL_SLACK), .room = SL_BLOCK_BYTES};
+    ok = ok && (inspection.bytes || sl_error_memory(&error, "inspecting")) &&
+         sl_reader_create(job.set, &reader, &error);
+    for (size_t i = 0; ok && i < sl_source_set_count(job.set); i++) {
+        inspection = (struct sl_inspection){
+            .documents_max = documents, .bytes = inspection.bytes, .room = inspection.room};
+        if (!job.sources[i].skipped)
+            ok = inspect_source(&job, i, reader, &inspection, &error);
+        else
+            show_skipped(&job, i);
+    }
+    if (job.not_loaded.count > job.not_loaded.kept_count)
+        sl_print("... and %llu more files and entries not loaded\n",
+                 (unsigned long long)(job.not_loaded.count - job.not_loaded.kept_count));
+    ok = ok && sl_source_set_unchanged(job.set, &error);
+    sl_reader_destroy(reader);
+    free(inspection.bytes);
+    if (!ok)
+        sl_log_error(SL_LINES, error.message);
+    sl_job_clear(&job);
+    return ok ? SL_EXIT_OK : error.code;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Text that cannot be split into records at its line ends: quoted line ends, lines that end in CR
+ * alone. Such text ends a load, an inspection or a verification with an error: before anything is
+ * sent if it is in the head of a source, otherwise when the parser reaches it. */
+#include "line_ends.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define COUNTED_BYTES_MAX ((uint64_t)1 << 30) /* text read again to count its lines */
+
+bool sl_line_ends_is_binary(sl_text head) {
+    return head.length > 0 && memchr(head.bytes, '\0', head.length);
+}
+
+/* Counts the line ends in the first `bytes` of a plain file; false if these cannot be read. */
+static bool count_lines(const char *path, uint64_t bytes, uint64_t *lines) {
+    char buffer[65536];
+    FILE *file = fopen(path, "r");
+    *lines = 0;
+    while (file && bytes > 0) {
+        size_t got = fread(buffer, 1, bytes < sizeof buffer ? bytes : sizeof buffer, file);
+        for (const char *at = buffer;
+             got > 0 && (at = memchr(at, '\n', (size_t)(buffer + got - at))); at++)
+            ++*lines;
+        if (got == 0)
+            break;
+        bytes -= got;
+    }
+    if (file)
+        fclose(file);
+    return file && bytes == 0;
+}
+
+bool sl_line_ends_error(const sl_job *job, const sl_source_block *block, const sl_reject *reject,
+                        sl_error *error) {
+    const sl_source *source = sl_source_set_at(job->set, block->source);
+    char line[40] = "";
+    uint64_t before = 0;
+    bool known = block->sequence == 0 || block->entry_start ||
+                 (source->kind == SL_SOURCE_PLAIN && block->offset <= COUNTED_BYTES_MAX &&
+                  count_lines(source->path, block->offset, &before));
+    if (known)
+        snprintf(line, sizeof line, "line %" PRIu64 ", ", before + reject->line + 1);
+    return sl_error_set(error, SL_EXIT_SOURCE, "%s%s%s, %sbyte %" PRIu64 ": %s", source->shown,
+                        block->entry ? ": " : "", block->entry ? block->entry : "", line,
+                        reject->offset, reject->reason);
+}

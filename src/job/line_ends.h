@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Text that cannot be split into records. Errors are of class SL_EXIT_SOURCE. */
+#ifndef SHARDLOAD_LINE_ENDS_H
+#define SHARDLOAD_LINE_ENDS_H
+
+#include "job.h"
+
+/* Does a source with unsupported line ends contain NUL bytes? Then it is a binary file, which is
+ * skipped like other files without text, where that is allowed. */
+bool sl_line_ends_is_binary(sl_text head);
+/* Sets the error for a reject with `misread`: the parser cannot find the records behind it. Returns
+ * false. Any thread. */
+bool sl_line_ends_error(const sl_job *job, const sl_source_block *block, const sl_reject *reject,
+                        sl_error *error);
+
+#endif

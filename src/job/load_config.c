@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What follows from the parameters of a load. */
+#include "load_config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "util/md5.h"
+
+#define BATCH_BYTES_LEAST ((size_t)1 << 20)
+
+size_t sl_load_batch_room(const sl_load_config *config, uint32_t shards) {
+    size_t whole = config->batch_bytes;
+    size_t share = whole / shards;
+    if (share < BATCH_BYTES_LEAST)
+        share = BATCH_BYTES_LEAST;
+    return share < whole ? share : whole;
+}
+
+static void append_schema(bson_t *options, const char *text) {
+    uint8_t digest[SL_MD5_BYTES];
+    char hex[2 * SL_MD5_BYTES + 1] = "none";
+    if (text) {
+        sl_md5 md5;
+        sl_md5_begin(&md5);
+        sl_md5_add(&md5, text, strlen(text));
+        sl_md5_end(&md5, digest);
+        for (size_t i = 0; i < SL_MD5_BYTES; i++)
+            snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+    }
+    BSON_APPEND_UTF8(options, "schema", hex);
+}
+
+void sl_load_append_options(const sl_load_config *config, bson_t *options) {
+    const sl_format_options *format = &config->format_options;
+    BSON_APPEND_UTF8(options, "format", config->format);
+    append_schema(options, format->schema_text);
+    BSON_APPEND_UTF8(options, "names", format->long_names ? "long" : "short");
+    BSON_APPEND_UTF8(options, "encoding", format->latin1 ? "latin-1" : "utf-8");
+    BSON_APPEND_UTF8(options, "trim", format->trim ? "yes" : "no");
+    BSON_APPEND_UTF8(options, "missing", format->keep_missing ? "raw" : "omit");
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The parameters of a load. */
+#ifndef SHARDLOAD_LOAD_CONFIG_H
+#define SHARDLOAD_LOAD_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <bson/bson.h>
+
+#include "format/format.h"
+
+typedef enum sl_sink_kind {
+    SL_SINK_CLUSTER,
+    SL_SINK_NULL, /* documents are encoded and discarded, to measure the client alone */
+    SL_SINK_BSON, /* a BSON dump, readable by other tools */
+} sl_sink_kind;
+
+typedef enum sl_progress_kind {
+    SL_PROGRESS_AUTO, /* TERMINAL on a terminal, else PLAIN */
+    SL_PROGRESS_TERMINAL,
+    SL_PROGRESS_PLAIN,
+    SL_PROGRESS_JSON,
+    SL_PROGRESS_NONE,
+} sl_progress_kind;
+
+/* The parameters of a load. All pointers are borrowed; NULL and 0 where not given. */
+typedef struct sl_load_config {
+    const char *program_version;
+    const bson_t *options; /* the effective configuration, for the record; no secrets */
+
+    const char *const *paths;
+    size_t path_count;
+    const char *include; /* shell pattern for names of files found in folders */
+    bool skip_other;     /* files and archive entries that cannot be loaded are no failure */
+    const char *format;  /* name, or "auto" */
+    sl_format_options format_options;
+
+    sl_sink_kind sink;
+    const char *sink_path; /* for SL_SINK_BSON */
+    const char *uri;
+    const char *database;
+    const char *collection;
+    bool drop;
+    bool again;        /* load sources that have been loaded before */
+    bool another_pipe; /* load a pipe although the load of another pipe is incomplete */
+    const char *compressor;
+    bool clustered;
+    const bson_t *shard_key; /* NULL: do not shard */
+    bool shard_key_given;    /* by the user; otherwise shard_key is the default */
+    bool shard_existing;     /* shard a collection that exists and is not sharded */
+    const bson_t *const *indexes;
+    size_t index_count;
+    const char *write_concern; /* "majority" or a number of members */
+    unsigned part, parts;      /* load part 1 to `parts` of the blocks; 0: all blocks */
+    const char *only_shards;   /* load the blocks of these shards, "a,b"; NULL: of all */
+    bool direct;               /* batches go straight to the primaries of their shards */
+
+    unsigned timeout_seconds; /* limit for the answer to a batch */
+    unsigned retry_seconds;   /* limit for repeating a batch after failures */
+
+    unsigned threads;         /* workers; with threads_most, at the start */
+    uint32_t batch_documents; /* per insert; with adapt_batches, at the start */
+    uint64_t rate_limit;      /* documents per second over all threads; 0: no limit */
+    size_t batch_bytes;
+    /* Settings that adapt while the load runs. */
+    unsigned threads_most; /* maximum of active workers; 0: `threads` all the time */
+    bool adapt_batches;    /* the batch size adapts */
+
+    const char *work_directory; /* NULL: a new one, named after target and time */
+    bool resume;                /* complete the load whose journal is in work_directory */
+    const char *report;         /* path of a second copy of the run record */
+    const char *html;           /* path of an HTML report */
+    uint64_t rejects_max;       /* UINT64_MAX: no limit */
+    double rejects_max_share;   /* of all records, 0..1; 1: no limit */
+    bool verify;
+    bool allow_other_writers; /* other programs may insert and remove unregistered documents */
+    sl_progress_kind progress;
+
+    /* The share of the sources' blocks that is loaded, above 0; 1 loads all. The blocks are spread
+     * evenly over each source, and over the ranges of a collection sharded by _id. */
+    double sample;
+    /* Another command runs this load: only warnings and errors are logged, and Ctrl-C ends the
+     * load, not the process. */
+    bool part_of_trial;
+    /* The command that completes a load that ended early, for the message; NULL: the same
+     * command. */
+    const char *completed_by;
+    bson_t *run_record; /* receives a copy of the run record, whatever the exit code; initialised by
+                           the caller, or NULL */
+} sl_load_config;
+
+/* The size of one batch in bytes: a worker's batch_bytes are shared by the batches of `shards`
+ * shards. A larger document enlarges its batch. */
+size_t sl_load_batch_room(const sl_load_config *config, uint32_t shards);
+
+/* Is the load shared with other loaders? */
+static inline bool sl_load_is_shared(const sl_load_config *config) {
+    return config->parts > 0 || config->only_shards;
+}
+
+/* Appends the options that change the documents, under their names on the command line. */
+void sl_load_append_options(const sl_load_config *config, bson_t *options);
+
+#endif

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Estimates of the records, documents and bytes of sources, from a sample of their blocks.
+ *
+ * A splittable source is divided into equal stretches, and one block is read from each, at
+ * positions spread by the golden ratio; the length of its text is known. Records, documents and
+ * BSON per byte of text are estimated from all sampled blocks (a ratio estimate). The range follows
+ * from the differences between blocks: the standard error of a sample without replacement, times
+ * Student's t for 99 %.
+ *
+ * Of a sequential source the first blocks are read. The length of its text is extrapolated from
+ * their share of the stored bytes. Since the unread part may differ, the range is widened on both
+ * sides by BEGINNING of that part: a guess, described as such in docs/plan.md.
+ *
+ * Of very many sources some are read, evenly spread in the order of their sizes. The others are
+ * estimated from these by stored bytes, and the range follows from the differences between the
+ * sources that were read. */
+#include "measure.h"
+#include "archive_entries.h"
+#include "line_ends.h"
+#include "sources.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "bson/bson_writer.h"
+
+#define BLOCKS_LEAST 4u     /* read of a source, if it has so many */
+#define SOURCES_LEAST 4u    /* read, if there are so many, also beyond the requested blocks */
+#define INFLATED_GUESS 6u   /* bytes of text per byte of a compressed file */
+#define READ_AHEAD 327680.0 /* stored bytes that a stream may have read ahead */
+#define BEGINNING 0.15
+#define ONE_BLOCK 0.25    /* range to each side, as a share, when only one block was read */
+#define BLOCKS_MOST 4096u /* read of one source */
+
+enum { RECORDS, DOCUMENTS, BSON, FIGURES };
+
+typedef struct sample {
+    double text; /* bytes; of generated records, SL_GENERATED_BYTES each */
+    double figures[FIGURES];
+} sample;
+
+/* The state of one measurement. */
+typedef struct measuring {
+    sl_job *job;
+    const sl_shard_map *map;
+    sl_reader *reader;
+    double *owners; /* documents per shard, or NULL */
+    sl_owner_cache cache;
+    uint8_t *bytes; /* room + SL_SLACK */
+    size_t room;
+    uint64_t bson_bytes;          /* of the current block */
+    const sl_source_block *block; /* the current one */
+    sl_error misread;
+    sample *samples; /* of the current source; BLOCKS_MOST */
+} measuring;
+
+/* ---- one block ---- */
+
+static void count_owners(measuring *m, const uint8_t *end) {
+    const sl_shard_map *map = m->map;
+    if (!m->owners || !map || sl_shard_map_route(map) != SL_ROUTE_BY_KEY)
+        return;
+    for (const uint8_t *at = m->bytes; at < end;) {
+        uint32_t shard;
+        if (sl_shard_map_owner_of(map, at, &m->cache, &shard))
+            m->owners[shard]++;
+        at += sl_bson_length(at);
+    }
+}
+
+static bool on_full(sl_sink *sink, size_t need) {
+    measuring *m = sink->context;
+    m->bson_bytes += (uint64_t)(sink->cursor - m->bytes);
+    count_owners(m, sink->cursor);
+    if (need > m->room) {
+        uint8_t *bytes = realloc(m->bytes, need + SL_SLACK);
+        if (!bytes)
+            return false;
+        m->bytes = bytes;
+        m->room = need;
+    }
+    sink->cursor = m->bytes;
+    sink->limit = m->bytes + m->room;
+    sink->documents = 0;
+    return true;
+}
+
+static void on_reject(sl_sink *sink, const sl_reject *reject) {
+    measuring *m = sink->context;
+    if (reject->misread)
+        sl_line_ends_error(m->job, m->block, reject, &m->misread);
+}
+
+static bool measure_block(measuring *m, const sl_source_block *block, sample *into,
+                          sl_error *error) {
+    sl_job *job = m->job;
+    const sl_dialect *dialect;
+    sl_parse_counts counts = {0};
+    *into = (sample){.text = (double)block->text.length};
+    if (!sl_sources_dialect(job, block, &dialect, error))
+        return false;
+    if (!dialect || block->text.length == 0) {
+        sl_sources_done_with(job, block);
+        return true;
+    }
+    m->bson_bytes = 0;
+    m->block = block;
+    sl_sink sink = {.cursor = m->bytes,
+                    .limit = m->bytes + m->room,
+                    .documents_limit = UINT32_MAX,
+                    .full = on_full,
+                    .reject = on_reject,
+                    .context = m};
+    if (!sl_sources_parse(job, block, dialect, &sink, &counts) || !on_full(&sink, 0)) {
+        if (!m->misread.code)
+            return sl_error_memory(error, "looking at the sources");
+        *error = m->misread;
+        return false;
+    }
+    sl_sources_done_with(job, block);
+    into->figures[RECORDS] = (double)counts.records;
+    into->figures[DOCUMENTS] = (double)counts.documents;
+    into->figures[BSON] = (double)m->bson_bytes;
+    return true;
+}
+
+/* ---- from samples to an estimate ---- */
+
+/* Student's t for 99 %, both sides. */
+static double student(size_t freedom) {
+    static const double table[] = {INFINITY, 63.66, 9.92, 5.84, 4.60, 4.03, 3.71, 3.50,
+                                   3.36,     3.25,  3.17, 3.11, 3.05, 3.01, 2.98, 2.95};
+    return freedom < sizeof table / sizeof table[0] ? table[freedom] : 2.58 + 5.2 / (double)freedom;
+}
+
+typedef struct sum {
+    size_t count;
+    double text, figures[FIGURES];
+} sum;
+
+static sum sum_of(const sample *samples, size_t count) {
+    sum all = {.count = count};
+    for (size_t i = 0; i < count; i++) {
+        all.text += samples[i].text;
+        for (size_t k = 0; k < FIGURES; k++)
+            all.figures[k] += samples[i].figures[k];
+    }
+    return all;
+}
+
+/* Half the width of the range of a total over `blocks` blocks, of which `all->count` were read. */
+static double spread_of(const sample *samples, const sum *all, size_t figure, double blocks,
+                        double value) {
+    double n = (double)all->count, ratio = all->text > 0 ? all->figures[figure] / all->text : 0;
+    double squares = 0;
+    if (n >= blocks)
+        return 0;
+    if (all->count < 2)
+        return ONE_BLOCK * value;
+    for (size_t i = 0; i < all->count; i++) {
+        double rest = samples[i].figures[figure] - ratio * samples[i].text;
+        squares += rest * rest;
+    }
+    double error = blocks * sqrt((1 - n / blocks) * squares / (n - 1) / n);
+    return student(all->count - 1) * error;
+}
+
+/* `text`: bytes of text of the source. The range is widened by the share `drift`. */
+static sl_estimate estimate(const sample *samples, const sum *all, size_t figure, double text,
+                            double blocks, double drift) {
+    double value = all->text > 0 ? all->figures[figure] / all->text * text : 0;
+    double half = spread_of(samples, all, figure, blocks, value) + drift * value;
+    return (sl_estimate){value, fmin(value, fmax(all->figures[figure], value - half)),
+                         value + half};
+}
+
+static sl_estimate text_estimate(double seen, double value, double drift) {
+    return (sl_estimate){value, fmin(value, fmax(seen, value * (1 - drift))), value * (1 + drift)};
+}
+
+/* Sets the measure of a source. `drift`: 0 where the length of the text is known; `whole`: all of
+ * it was read. */
+static void set_measure(const sample *samples, size_t count, double text, double drift, bool whole,
+                        sl_preview_source *source) {
+    sl_measure *into = &source->measure;
+    sum all = sum_of(samples, count);
+    double blocks = whole ? (double)count : ceil(text / (double)SL_BLOCK_BYTES);
+    if (blocks < (double)count)
+        blocks = (double)count;
+    if (whole)
+        text = all.text;
+    into->records = estimate(samples, &all, RECORDS, text, blocks, drift);
+    into->documents = estimate(samples, &all, DOCUMENTS, text, blocks, drift);
+    into->bson_bytes = estimate(samples, &all, BSON, text, blocks, drift);
+    into->text_bytes = text_estimate(all.text, text, drift);
+    if (source->generated) {
+        into->text_bytes = sl_estimate_exactly(0);
+        into->records = into->documents =
+            sl_estimate_exactly(floor((double)source->stored_bytes / SL_GENERATED_BYTES));
+    }
+    into->rejects_share =
+        all.figures[RECORDS] > 0 ? 1 - all.figures[DOCUMENTS] / all.figures[RECORDS] : 0;
+    into->blocks = blocks;
+    into->blocks_read = count;
+    source->sampled = true;
+    source->exact = whole;
+}
+
+/* ---- one source ---- */
+
+/* The index of the block to read in stretch `i` of `sample_size` equal stretches of `blocks` blocks. */
+static uint64_t block_to_read(uint64_t i, uint64_t sample_size, uint64_t blocks) {
+    uint64_t first = i * blocks / sample_size, next = (i + 1) * blocks / sample_size;
+    double golden = (double)i * 0.6180339887498949;
+    return first + (uint64_t)((golden - floor(golden)) * (double)(next - first));
+}
+
+static bool measure_splittable(measuring *m, size_t index, uint64_t sample_size,
+                               sl_preview_source *source, sl_error *error) {
+    uint64_t blocks = (source->stored_bytes + SL_BLOCK_BYTES - 1) >> SL_BLOCK_BITS;
+    sl_source_block block;
+    if (sample_size > blocks)
+        sample_size = blocks;
+    for (uint64_t i = 0; i < sample_size; i++) {
+        if (sl_reader_next_of(m->reader, index, block_to_read(i, sample_size, blocks), &block,
+                              error) != SL_READ_BLOCK ||
+            !measure_block(m, &block, &m->samples[i], error))
+            return false;
+    }
+    set_measure(m->samples, (size_t)sample_size, (double)source->stored_bytes, 0,
+                sample_size == blocks, source);
+    return true;
+}
+
+static bool measure_stream(measuring *m, size_t index, uint64_t sample_size,
+                           sl_preview_source *source, sl_error *error) {
+    uint64_t before = sl_source_set_consumed_bytes(m->job->set), seen = 0;
+    sl_read_result result = SL_READ_BLOCK;
+    sl_source_block block = {.last = false};
+    double text = 0;
+    while (seen < sample_size && !block.last) {
+        result = sl_reader_next_of(m->reader, index, seen, &block, error);
+        if (result != SL_READ_BLOCK)
+            break;
+        if (!measure_block(m, &block, &m->samples[seen], error))
+            return false;
+        text += m->samples[seen++].text;
+    }
+    if (result == SL_READ_FAILED)
+        return false;
+    double used = (double)(sl_source_set_consumed_bytes(m->job->set) - before);
+    double stored = (double)source->stored_bytes;
+    bool whole = block.last || result == SL_READ_END;
+    double share = whole || stored <= 0 ? 1 : fmin(used / stored, 1);
+    double drift = whole ? 0 : BEGINNING * (1 - share) + READ_AHEAD / fmax(used, READ_AHEAD);
+    set_measure(m->samples, (size_t)seen, text / fmax(share, 1e-9), drift, whole, source);
+    return true;
+}
+
+/* ---- all sources ---- */
+
+static double blocks_guessed(const sl_source *source) {
+    double bytes =
+        (double)source->stored_bytes * (sl_source_is_splittable(source) ? 1 : INFLATED_GUESS);
+    return fmax(1, ceil(bytes / (double)SL_BLOCK_BYTES));
+}
+
+typedef struct turn {
+    size_t index; /* into the set */
+    sl_preview_source *source;
+} turn;
+
+static int by_size(const void *a, const void *b) {
+    const turn *x = a, *y = b;
+    if (x->source->stored_bytes != y->source->stored_bytes)
+        return x->source->stored_bytes < y->source->stored_bytes ? -1 : 1;
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+
+/* Reads blocks of all sources; of a selection where `blocks` are too few for all. */
+static bool sample_sources(measuring *m, turn *turns, size_t count, uint64_t blocks,
+                           sl_error *error) {
+    double all = 0, least = 0;
+    for (size_t i = 0; i < count; i++) {
+        double guess = blocks_guessed(sl_source_set_at(m->job->set, turns[i].index));
+        all += guess;
+        least += fmin(guess, BLOCKS_LEAST);
+    }
+    bool some = least > (double)blocks;
+    size_t chosen = some ? (size_t)(blocks / BLOCKS_LEAST) : count;
+    if (some && chosen < SOURCES_LEAST)
+        chosen = count < SOURCES_LEAST ? count : SOURCES_LEAST;
+    for (size_t i = 0; i < chosen; i++) {
+        const turn *one = &turns[some ? (2 * i + 1) * count / (2 * chosen) : i];
+        const sl_source *source = sl_source_set_at(m->job->set, one->index);
+        double sample_size = some ? BLOCKS_LEAST : (double)blocks * blocks_guessed(source) / all;
+        sample_size = fmin(fmax(ceil(sample_size), BLOCKS_LEAST), BLOCKS_MOST);
+        if (!(sl_source_is_splittable(source) ? measure_splittable : measure_stream)(
+                m, one->index, (uint64_t)sample_size, one->source, error))
+            return false;
+    }
+    return true;
+}
+
+static sl_estimate *figure_of(sl_measure *measure, size_t which) {
+    sl_estimate *const figures[] = {&measure->records, &measure->documents, &measure->bson_bytes,
+                                    &measure->text_bytes};
+    return figures[which];
+}
+
+/* Estimates a figure of the sources that were not read from those that were, per stored byte. */
+static void extrapolate(const turn *turns, size_t count, size_t figure) {
+    double stored = 0, value = 0, squares = 0, seen = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!turns[i].source->sampled)
+            continue;
+        stored += (double)turns[i].source->stored_bytes;
+        value += figure_of(&turns[i].source->measure, figure)->value;
+        seen++;
+    }
+    double ratio = stored > 0 ? value / stored : 0;
+    for (size_t i = 0; i < count; i++) {
+        double rest = figure_of(&turns[i].source->measure, figure)->value -
+                      ratio * (double)turns[i].source->stored_bytes;
+        squares += turns[i].source->sampled ? rest * rest : 0;
+    }
+    double unseen = (double)count - seen;
+    /* Half the range of the sum over the unread sources, if they are distributed like the
+     * others. */
+    double half = seen < 2 ? INFINITY
+                           : student((size_t)seen - 1) * unseen *
+                                 sqrt(squares / (seen - 1) * (1 / seen + 1 / fmax(unseen, 1)));
+    double rest = 0;
+    for (size_t i = 0; i < count; i++)
+        rest += turns[i].source->sampled ? 0 : (double)turns[i].source->stored_bytes;
+    for (size_t i = 0; i < count; i++) {
+        sl_preview_source *source = turns[i].source;
+        if (source->sampled)
+            continue;
+        double mine = ratio * (double)source->stored_bytes;
+        double width = fmin(half * (double)source->stored_bytes / fmax(rest, 1), mine);
+        *figure_of(&source->measure, figure) = (sl_estimate){mine, mine - width, mine + width};
+        source->measure.blocks =
+            fmax(1, ceil(source->measure.text_bytes.value / (double)SL_BLOCK_BYTES));
+    }
+}
+
+static void add_up(const sl_preview_source *sources, size_t count, sl_measure *all) {
+    double records = 0, rejects = 0;
+    *all = (sl_measure){0};
+    for (size_t i = 0; i < count; i++) {
+        sl_measure one = sources[i].measure;
+        for (size_t k = 0; k < 4; k++)
+            *figure_of(all, k) = sl_estimate_sum(*figure_of(all, k), *figure_of(&one, k));
+        all->blocks += one.blocks;
+        all->blocks_read += one.blocks_read;
+        records += sources[i].sampled ? one.records.value : 0;
+        rejects += sources[i].sampled ? one.records.value * one.rejects_share : 0;
+    }
+    all->rejects_share = records > 0 ? rejects / records : 0;
+}
+
+bool sl_measure_sources(sl_job *job, const sl_shard_map *map, uint64_t blocks,
+                        sl_preview_source *sources, size_t count, sl_measure *all, double *owners,
+                        sl_error *error) {
+    measuring m = {.job = job, .map = map, .owners = owners, .room = SL_BLOCK_BYTES};
+    turn *turns = calloc(count + 1, sizeof *turns);
+    m.bytes = malloc(m.room + SL_SLACK);
+    m.samples = malloc(BLOCKS_MOST * sizeof *m.samples);
+    bool ok = (turns && m.bytes && m.samples) || sl_error_memory(error, "looking at the sources");
+    ok = ok && sl_reader_create(job->set, &m.reader, error);
+    for (size_t i = 0, next = 0; ok && i < sl_source_set_count(job->set); i++) {
+        if (job->sources[i].skipped)
+            continue;
+        turns[next] = (turn){i, &sources[next]};
+        next++;
+    }
+    if (ok)
+        qsort(turns, count, sizeof *turns, by_size);
+    ok = ok && sample_sources(&m, turns, count, blocks, error);
+    /* Text is the last figure: the number of blocks is computed from it. */
+    for (size_t figure = 0; ok && figure < 4; figure++)
+        extrapolate(turns, count, figure);
+    if (ok)
+        add_up(sources, count, all);
+    sl_reader_destroy(m.reader);
+    free(m.samples);
+    free(m.bytes);
+    free(turns);
+    return ok;
+}

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The numbers of a load's sources: without a cluster in order, otherwise from the registry beside
+ * the target, which also records the sources that have been loaded. */
+#include "numbers.h"
+#include "parts.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "util/log.h"
+#include "util/text.h"
+
+bool sl_sources_number_offline(sl_job *job, sl_error *error) {
+    uint32_t number = 0;
+    for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
+        if (!job->sources[i].skipped)
+            job->sources[i].number = ++number;
+    }
+    return number <= SL_SOURCE_NUMBER_MAX ||
+           sl_error_set(error, SL_EXIT_SOURCE, "more than %u sources", SL_SOURCE_NUMBER_MAX);
+}
+
+/* Registry entries for the sources that are not skipped, in order. The caller frees them. */
+sl_registry_entry *sl_sources_entries(const sl_job *job, size_t *count, sl_error *error) {
+    size_t sources = sl_source_set_count(job->set);
+    sl_registry_entry *entries = calloc(sources, sizeof *entries);
+    *count = 0;
+    for (size_t i = 0; entries && i < sources; i++) {
+        const sl_job_source *source = &job->sources[i];
+        const sl_source *facts = sl_source_set_at(job->set, i);
+        if (!source->skipped)
+            entries[(*count)++] = (sl_registry_entry){.fingerprint = source->fingerprint,
+                                                      .name = facts->path,
+                                                      .size = facts->stored_bytes};
+    }
+    if (!entries)
+        sl_error_memory(error, "numbering the sources");
+    return entries;
+}
+
+/* Gives each source the number of its entry. */
+static void take_numbers(sl_job *job, const sl_registry_entry *entries) {
+    size_t next = 0;
+    for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
+        if (!job->sources[i].skipped)
+            job->sources[i].number = entries[next++].number;
+    }
+}
+
+static bool refuse_loaded(const sl_job *job, const sl_destination *destination,
+                          const sl_registry_entry *entries, size_t count, sl_error *error) {
+    const sl_target *target = &destination->target;
+    char refused[800] = "";
+    size_t used = 0, loaded = 0;
+    for (size_t i = 0; i < count; i++) {
+        bool whole = entries[i].state == SL_SOURCE_LOADED;
+        if ((whole || entries[i].part_loaded) && loaded++ < 5)
+            used +=
+                sl_print_text(refused + used, sizeof refused - used, "\n  %s%s%s", entries[i].name,
+                              whole ? ", on " : ", this part of it", whole ? entries[i].when : "");
+    }
+    if (loaded == 0)
+        return true;
+    const char *more = loaded > 5 ? "\n  ..." : "";
+    if (destination->target_gone)
+        return sl_error_set(
+            error, SL_EXIT_SOURCE,
+            "%s.%s is gone, but its registry %s.%s.sources is left, and lists %zu of "
+            "the sources as loaded:" SL_LINES SL_LINES "\n--again loads them anew, under the ids "
+            "that they had%s",
+            target->database, target->collection, target->database, target->collection, loaded,
+            refused, more,
+            sl_load_is_shared(job->config) ? "" : "; --drop removes the registry as well");
+    return sl_error_set(
+        error, SL_EXIT_SOURCE,
+        "%zu of the sources %s been loaded into %s.%s before:" SL_LINES SL_LINES "\n"
+        "--again sends them once more (documents that are stored stay as they "
+        "are)%s",
+        loaded, loaded == 1 ? "has" : "have", target->database, target->collection, refused, more,
+        sl_load_is_shared(job->config) ? "" : "; --drop starts anew");
+}
+
+/* The checks of the registry before anything is changed, for one of this loader's parts. */
+static bool may_be_loaded(const sl_job *job, const sl_destination *destination, const void *context,
+                          uint32_t part, sl_registry_entry *entries, size_t count,
+                          sl_error *error) {
+    (void)context, (void)part;
+    bool ok = sl_registry_look_up(destination->registry, entries, count, error) &&
+              (job->config->again || job->resumed ||
+               refuse_loaded(job, destination, entries, count, error));
+    for (size_t i = 0; ok && i < count; i++)
+        ok = sl_parts_layout_holds(job, destination, &entries[i], error);
+    return ok;
+}
+
+bool sl_sources_look_for_target(sl_job *job, sl_destination *destination, sl_error *error) {
+    const sl_target *target = &destination->target;
+    size_t left, count;
+    if (job->resumed || target->drop)
+        return true;
+    if (!sl_registry_left_behind(destination->connection, target, &left, error))
+        return false;
+    if (left == 0)
+        return true;
+    destination->target_gone = true;
+    sl_registry_entry *entries = sl_sources_entries(job, &count, error);
+    bool ok =
+        entries && sl_parts_each(job, destination, may_be_loaded, NULL, entries, count, error);
+    if (ok)
+        sl_log_warning(
+            "%s.%s is gone, but its registry %s.%s.sources is left: the documents of the "
+            "%zu source%s that it lists are gone, too; only those of this load will be stored%s",
+            target->database, target->collection, target->database, target->collection, left,
+            left == 1 ? "" : "s",
+            sl_load_is_shared(job->config) ? "" : "; --drop removes the registry as well");
+    free(entries);
+    return ok;
+}
+
+static bool is_pipe(const sl_registry_entry *entry) {
+    return strncmp(entry->fingerprint, SL_PIPE_FINGERPRINT, strlen(SL_PIPE_FINGERPRINT)) == 0;
+}
+
+static void warn_of_namesake(const sl_registry_entry *entry, uint64_t size) {
+    char shown[400];
+    if (is_pipe(entry))
+        return; /* all pipes have the same name */
+    sl_text_printable(sl_text_of(entry->name), shown, sizeof shown);
+    sl_log_warning("%s: another file of this name, of %llu bytes, has been loaded into this "
+                   "collection before; this one has %llu. If it is the same data, fetched again or "
+                   "grown, its documents will be stored twice: --drop starts anew",
+                   shown, (unsigned long long)size, (unsigned long long)entry->size);
+}
+
+static bool start(const sl_job *job, const sl_destination *destination, const void *context,
+                  uint32_t part, sl_registry_entry *entries, size_t count, sl_error *error) {
+    (void)job, (void)context, (void)part;
+    return sl_registry_start(destination->registry, entries, count, error);
+}
+
+/* A pipe has no fingerprint that identifies its text. If the load of a pipe was killed, and a new
+ * load gets the same text, its documents would be stored twice. Nor is it known whether the other
+ * loader still runs, perhaps on another host. So a pipe beside an incomplete one needs
+ * --another-pipe. */
+static bool refuse_beside_pipe(const sl_job *job, const sl_destination *destination,
+                               sl_registry_entry *entries, size_t count, const char *host,
+                               const char *work_directory, sl_error *error) {
+    bool any = false;
+    for (size_t i = 0; i < count; i++) {
+        if (!is_pipe(&entries[i]))
+            continue;
+        entries[i].host = host;
+        entries[i].work_directory = work_directory;
+        any = true;
+    }
+    if (!any || job->resumed || destination->target_gone || job->config->another_pipe)
+        return true;
+    sl_registry_unfinished first;
+    if (!sl_registry_find_unfinished(destination->registry, SL_PIPE_FINGERPRINT, entries, count,
+                                     &first, error))
+        return false;
+    if (first.count == 0)
+        return true;
+    return sl_error_set(error, SL_EXIT_SOURCE,
+                        "%s.%s holds the documents of %zu pipe%s whose load was not completed (the "
+                        "first began at %s on %s). If this is the same data again, it would be "
+                        "stored twice. Complete that load there with its command and --resume "
+                        "--work-dir %s, or begin anew with --drop. If this is other data, or that "
+                        "load still runs, load it with --another-pipe",
+                        destination->target.database, destination->target.collection, first.count,
+                        first.count == 1 ? "" : "s", first.when[0] ? first.when : "an unknown time",
+                        first.host[0] ? first.host : "an unknown host",
+                        first.work_directory[0] ? first.work_directory : "DIR");
+}
+
+bool sl_sources_number_by_registry(sl_job *job, sl_destination *destination, const char *folder,
+                                   sl_error *error) {
+    size_t count;
+    char host[256] = "", work_directory[PATH_MAX] = "";
+    gethostname(host, sizeof host - 1);
+    if (!realpath(folder, work_directory))
+        snprintf(work_directory, sizeof work_directory, "%s", folder);
+    sl_registry_entry *entries = sl_sources_entries(job, &count, error);
+    bool ok =
+        entries && sl_parts_each(job, destination, may_be_loaded, NULL, entries, count, error) &&
+        refuse_beside_pipe(job, destination, entries, count, host, work_directory, error) &&
+        sl_registry_namesakes(destination->registry, entries, count, warn_of_namesake, error) &&
+        sl_parts_each(job, destination, start, NULL, entries, count, error);
+    if (ok)
+        take_numbers(job, entries);
+    free(entries);
+    return ok;
+}
+
+bool sl_sources_number_as_next(sl_job *job, const sl_destination *destination, sl_error *refusal,
+                               sl_error *error) {
+    size_t count;
+    uint32_t last;
+    sl_registry_entry *entries = sl_sources_entries(job, &count, error);
+    bool ok = entries && sl_registry_look_up(destination->registry, entries, count, error) &&
+              sl_registry_last(destination->registry, &last, error);
+    if (ok && !job->config->again && !refusal->code)
+        refuse_loaded(job, destination, entries, count, refusal);
+    for (size_t i = 0; ok && i < count; i++) {
+        if (entries[i].state != SL_SOURCE_NEW)
+            continue;
+        if (last < SL_SOURCE_NUMBER_MAX)
+            entries[i].number = ++last;
+        else if (!refusal->code)
+            sl_error_set(refusal, SL_EXIT_CLUSTER,
+                         "the registry %s.%s.sources has no source numbers left for %zu of the "
+                         "sources; load into another collection",
+                         destination->target.database, destination->target.collection, count - i);
+    }
+    if (ok)
+        take_numbers(job, entries);
+    free(entries);
+    return ok;
+}
+
+/* A source that was never loaded is an error; one whose load was not finished is a warning. */
+static bool refuse_unknown(const sl_destination *destination, const sl_registry_entry *entries,
+                           size_t count, sl_error *error) {
+    char unknown[800] = "";
+    size_t used = 0, news = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (entries[i].state == SL_SOURCE_NEW && news++ < 5)
+            used += sl_print_text(unknown + used, sizeof unknown - used, "\n  %s", entries[i].name);
+        else if (entries[i].state == SL_SOURCE_STARTED)
+            sl_log_warning("%s: a load of it into %s.%s began and has not finished",
+                           entries[i].name, destination->target.database,
+                           destination->target.collection);
+    }
+    return news == 0 ||
+           sl_error_set(
+               error, SL_EXIT_SOURCE,
+               "%zu of the sources %s never been loaded into %s.%s (or changed since):" SL_LINES
+                   SL_LINES,
+               news, news == 1 ? "has" : "have", destination->target.database,
+               destination->target.collection, unknown, news > 5 ? "\n  ..." : "");
+}
+
+bool sl_sources_number_as_loaded(sl_job *job, const sl_destination *destination, sl_error *error) {
+    size_t count;
+    sl_registry_entry *entries = sl_sources_entries(job, &count, error);
+    bool ok = entries && sl_registry_look_up(destination->registry, entries, count, error) &&
+              refuse_unknown(destination, entries, count, error);
+    if (ok)
+        take_numbers(job, entries);
+    free(entries);
+    return ok;
+}
+
+bool sl_sources_agree_on_layout(sl_job *job, const sl_destination *destination, sl_error *error) {
+    size_t count, next = 0;
+    if (!job->own_shards)
+        return true;
+    sl_registry_entry *entries = sl_sources_entries(job, &count, error);
+    for (size_t i = 0; entries && i < sl_source_set_count(job->set); i++) {
+        if (!job->sources[i].skipped)
+            sl_parts_propose(job, destination, i, &entries[next++]);
+    }
+    bool ok = entries && sl_registry_agree_layout(destination->registry, entries, count, error);
+    next = 0;
+    for (size_t i = 0; ok && i < sl_source_set_count(job->set); i++) {
+        sl_job_source *source = &job->sources[i];
+        if (source->skipped)
+            continue;
+        ok = sl_parts_layout_holds(job, destination, &entries[next], error);
+        source->pieces = entries[next].layout.pieces;
+        source->leading = entries[next++].layout.leading;
+    }
+    free(entries);
+    return ok;
+}

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The sources of a load: finds them, recognises their formats, and leaves out repeated ones. */
+#include "sources.h"
+#include "archive_entries.h"
+#include "line_ends.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/head.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+static size_t format_index(const sl_format *format) {
+    size_t i = 0;
+    while (sl_formats[i] != format)
+        i++;
+    return i;
+}
+
+const sl_plan *sl_sources_plan_of(const sl_job *job, const sl_job_source *source) {
+    return job->plans[format_index(source->format)];
+}
+
+/* The plan of a format, which is compiled by the first call. */
+static const sl_plan *plan_of(const sl_job *job, const sl_format *format, sl_error *error) {
+    sl_plan **plan = &job->plans[format_index(format)];
+    if (!*plan && !format->plan_create(&job->config->format_options, plan, error))
+        return NULL;
+    return *plan;
+}
+
+bool sl_sources_parse(const sl_job *job, const sl_source_block *block, const sl_dialect *dialect,
+                      sl_sink *sink, sl_parse_counts *counts) {
+    const sl_job_source *source = &job->sources[block->source];
+    sl_block view = {
+        .text = block->text,
+        .offset = block->offset,
+        .id_base = sl_document_id(source->number, block->offset) & ~(int64_t)(SL_BLOCK_BYTES - 1),
+    };
+    return source->format->parse(sl_sources_plan_of(job, source), dialect, &view, sink, counts);
+}
+
+/* Determines the format and dialect of a source. With "auto" all formats are tried in turn; if none
+ * recognises the source, the error quotes each one's reason. False with SL_EXIT_SOURCE: no format
+ * recognises it, which `*empty` explains if there is no text; with `*damaged` it is data that
+ * cannot be read, and must not be left out. */
+static bool recognise(const sl_job *job, size_t index, char *head, bool *damaged, bool *empty,
+                      sl_error *error) {
+    sl_job_source *source = &job->sources[index];
+    const char *path = sl_source_set_at(job->set, index)->shown;
+    size_t length;
+    bool whole;
+    const char *name;
+    *damaged = *empty = false;
+    if (!sl_source_head(job->set, index, head, SL_SNIFF_BYTES, &length, &whole, &name, error)) {
+        *damaged = sl_source_set_at(job->set, index)->kind != SL_SOURCE_NOT_TEXT;
+        return false;
+    }
+    *empty = whole && length == 0;
+    sl_text text = {head, length};
+    if (!sl_first_line_end_check(text, whole, error)) {
+        *damaged = !sl_line_ends_is_binary(text);
+        return sl_error_prefix(error, "%s", path);
+    }
+    char reasons[900] = "";
+    size_t used = 0;
+    bool any = strcmp(job->config->format, "auto") == 0;
+    for (size_t i = 0; sl_formats[i]; i++) {
+        const sl_format *format = sl_formats[i];
+        if (any ? format->name_records != NULL : strcmp(format->name, job->config->format) != 0)
+            continue;
+        const sl_plan *plan = plan_of(job, format, error);
+        if (!plan)
+            return false;
+        sl_error why = {0};
+        if (format->sniff(plan, name, text, whole, &source->dialect, &why)) {
+            source->format = format;
+            *damaged = true; /* a recognised source is never left out */
+            return !format->check_head || format->check_head(source->dialect, text, whole, error) ||
+                   sl_error_prefix(error, "%s", path);
+        }
+        if (why.code != SL_EXIT_SOURCE) { /* no memory: the format is unknown */
+            *error = why;
+            *damaged = true;
+            return false;
+        }
+        if (any)
+            used += sl_print_text(reasons + used, sizeof reasons - used, "\n  %s: " SL_LINES,
+                                  format->name, why.message);
+        else
+            return sl_error_set(error, SL_EXIT_SOURCE, "%s: " SL_LINES, path, why.message);
+    }
+    return sl_error_set(error, SL_EXIT_SOURCE, "%s: in no known format" SL_LINES, path, reasons);
+}
+
+static void skip(sl_job *job, size_t index) {
+    job->sources[index].skipped = true;
+    sl_source_set_skip(job->set, index);
+}
+
+/* ---- the same file twice ---- */
+
+/* Two sources are the same if they are one file under two paths, or two copies of a file. */
+static int by_file(const void *a, const void *b) {
+    const sl_job_source *x = *(sl_job_source *const *)a, *y = *(sl_job_source *const *)b;
+    if (x->device != y->device)
+        return x->device < y->device ? -1 : 1;
+    if (x->inode != y->inode)
+        return x->inode < y->inode ? -1 : 1;
+    return (x > y) - (x < y);
+}
+
+static int by_fingerprint(const void *a, const void *b) {
+    const sl_job_source *x = *(sl_job_source *const *)a, *y = *(sl_job_source *const *)b;
+    int order = strcmp(x->fingerprint, y->fingerprint);
+    return order ? order : (x > y) - (x < y);
+}
+
+static bool same_file(const sl_job_source *x, const sl_job_source *y) {
+    return x->inode != 0 && x->inode == y->inode && x->device == y->device;
+}
+
+static bool same_fingerprint(const sl_job_source *x, const sl_job_source *y) {
+    return strcmp(x->fingerprint, y->fingerprint) == 0;
+}
+
+/* Sources with equal fingerprints get the same number, but a fingerprint covers only the beginning
+ * and the end of a file. So two files with equal fingerprints and different contents are an error:
+ * one of them would be lost. */
+static bool check_copy(const sl_job *job, size_t first, size_t second, sl_error *error) {
+    uint64_t where;
+    bool same;
+    if (!sl_source_same_text(job->set, first, second, &same, &where, error))
+        return false;
+    return same ||
+           sl_error_set(error, SL_EXIT_SOURCE,
+                        "%s and %s have the same name, size, beginning and end, and differ at byte "
+                        "%llu: one collection cannot hold both; rename one of them",
+                        sl_source_set_at(job->set, first)->shown,
+                        sl_source_set_at(job->set, second)->shown, (unsigned long long)where);
+}
+
+/* A file that is also standard input is an error: the two sources may have different parts of the
+ * file left to read, so neither can be left out. */
+static bool check_input(const sl_job *job, size_t first, size_t second, sl_error *error) {
+    const sl_source *a = sl_source_set_at(job->set, first), *b = sl_source_set_at(job->set, second);
+    if (a->kind != SL_SOURCE_PIPE && b->kind != SL_SOURCE_PIPE)
+        return true;
+    return sl_error_set(
+        error, SL_EXIT_SOURCE,
+        "standard input is the file %s, which is a source as well: its records would "
+        "be loaded twice; name it once",
+        a->kind == SL_SOURCE_PIPE ? b->shown : a->shown);
+}
+
+/* Leaves out all but the first of equal sources, whose documents would be counted twice. */
+static bool skip_repeated(sl_job *job, sl_error *error) {
+    static const struct {
+        int (*order)(const void *a, const void *b);
+        bool (*same)(const sl_job_source *x, const sl_job_source *y);
+    } rules[] = {{by_file, same_file}, {by_fingerprint, same_fingerprint}};
+    size_t count = sl_source_set_count(job->set);
+    sl_job_source **list = malloc(count * sizeof(sl_job_source *));
+    if (!list)
+        return sl_error_memory(error, "looking at the sources");
+    for (size_t rule = 0; rule < sizeof rules / sizeof rules[0]; rule++) {
+        size_t used = 0;
+        for (size_t i = 0; i < count; i++) {
+            if (!job->sources[i].skipped)
+                list[used++] = &job->sources[i];
+        }
+        qsort(list, used, sizeof(sl_job_source *), rules[rule].order);
+        for (size_t i = 1; i < used; i++) {
+            if (!rules[rule].same(list[i - 1], list[i]))
+                continue;
+            size_t first = (size_t)(list[i - 1] - job->sources);
+            size_t second = (size_t)(list[i] - job->sources);
+            if (!(same_file(list[i - 1], list[i]) ? check_input(job, first, second, error)
+                                                  : check_copy(job, first, second, error))) {
+                free(list);
+                return false;
+            }
+            sl_log_warning("%s is the same file as %s; loaded once",
+                           sl_source_set_at(job->set, second)->shown,
+                           sl_source_set_at(job->set, first)->shown);
+            skip(job, second);
+            list[i] = list[i - 1]; /* a third one is compared with the first */
+        }
+    }
+    free(list);
+    return true;
+}
+
+/* Sources with different kinds of records are an error: they need a collection each. */
+static bool check_kinds(const sl_job *job, sl_error *error) {
+    const sl_job_source *first = NULL;
+    char list[600] = "";
+    size_t used = 0;
+    bool mixed = false;
+    for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
+        const sl_job_source *source = &job->sources[i];
+        if (source->skipped)
+            continue;
+        const char *kind = source->format->record_kind(source->dialect);
+        const char *before = first ? first->format->record_kind(first->dialect) : kind;
+        mixed = mixed || strcmp(kind, before) != 0;
+        if (!first || strcmp(kind, before) != 0)
+            used += sl_print_text(list + used, sizeof list - used, "\n  %s: %s", kind,
+                                  sl_source_set_at(job->set, i)->shown);
+        if (!first)
+            first = source;
+    }
+    return !mixed ||
+           sl_error_set(error, SL_EXIT_SOURCE,
+                        "these sources hold different kinds of records:" SL_LINES "\nLoad each "
+                        "kind into a collection of its own: name the files, or pick "
+                        "those of a folder with --include",
+                        list);
+}
+
+/* Adds the sources of generated records: each holds SL_GENERATED_RECORDS_MAX at most. */
+static bool add_generated_sources(sl_job *job, const sl_format *format, sl_error *error) {
+    uint64_t records = job->config->format_options.ycsb.records;
+    const sl_plan *plan = plan_of(job, format, error);
+    bool ok = plan && sl_source_set_create(NULL, 0, NULL, &job->set, error);
+    for (uint64_t first = 0; ok && first < records; first += SL_GENERATED_RECORDS_MAX) {
+        uint64_t count = records - first;
+        if (count > SL_GENERATED_RECORDS_MAX)
+            count = SL_GENERATED_RECORDS_MAX;
+        char name[256];
+        format->name_records(plan, first, first + count - 1, name, sizeof name);
+        ok = sl_source_set_add_generated(job->set, name, count, error);
+    }
+    return ok;
+}
+
+static bool find_sources(sl_job *job, sl_error *error) {
+    const sl_load_config *config = job->config;
+    const sl_format *format = sl_format_named(config->format); /* NULL: "auto" */
+    if (format && format->name_records)
+        return add_generated_sources(job, format, error);
+    return sl_source_set_create(config->paths, config->path_count, config->include, &job->set,
+                                error);
+}
+
+/* A file found in a folder is not loaded. An empty one is no failure of the load. */
+static void leave_out(sl_job *job, size_t index, bool empty, const char *message) {
+    const char *path = sl_source_set_at(job->set, index)->shown;
+    size_t length = strlen(path); /* the message begins with it */
+    if (strncmp(message, path, length) == 0 && strncmp(message + length, ": ", 2) == 0)
+        message += length + 2;
+    if (empty)
+        sl_log_warning("%s: empty; nothing to load", path);
+    else
+        sl_not_loaded_add(job, index, NULL, message);
+}
+
+static void on_passed_over(void *context, size_t source, const char *entry, const char *reason) {
+    char text[300];
+    snprintf(text, sizeof text, "this is %s", reason);
+    sl_not_loaded_add(context, source, entry, text);
+}
+
+bool sl_sources_open(sl_job *job, sl_error *error) {
+    size_t formats = 0;
+    while (sl_formats[formats])
+        formats++;
+    job->plans = calloc(formats, sizeof(sl_plan *));
+    if (!job->plans)
+        return sl_error_memory(error, "looking at the sources");
+    if (!find_sources(job, error))
+        return false;
+    sl_source_set_report_skipped(job->set, on_passed_over, job);
+    size_t count = sl_source_set_count(job->set);
+    job->sources = calloc(count, sizeof *job->sources);
+    char *head = malloc(SL_SNIFF_BYTES + SL_SLACK);
+    bool ok = job->sources && head;
+    if (!ok)
+        sl_error_memory(error, "looking at the sources");
+    int64_t logged = sl_clock_ns();
+    for (size_t i = 0; ok && i < count; i++) {
+        if (sl_seconds_since(logged) > 2) {
+            sl_log_info("inspecting the sources: %zu of %zu", i, count);
+            logged = sl_clock_ns();
+        }
+        sl_error why = {0};
+        bool damaged, empty;
+        if (!recognise(job, i, head, &damaged, &empty, &why)) {
+            ok = why.code == SL_EXIT_SOURCE && !damaged && !sl_source_set_at(job->set, i)->named;
+            if (ok) {
+                leave_out(job, i, empty, why.message);
+                skip(job, i);
+            } else {
+                *error = why;
+            }
+            continue;
+        }
+        ok = sl_source_fingerprint(job->set, i, job->sources[i].fingerprint, error);
+        const sl_source *source = sl_source_set_at(job->set, i);
+        job->sources[i].device = source->identity.device;
+        job->sources[i].inode = source->identity.inode;
+    }
+    free(head);
+    if (!ok || !skip_repeated(job, error))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        job->active += !job->sources[i].skipped;
+        job->has_pipe = job->has_pipe || sl_source_set_at(job->set, i)->kind == SL_SOURCE_PIPE;
+    }
+    if (job->active == 0)
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "nothing to load: none of the %zu files found is recognised", count);
+    return check_kinds(job, error);
+}
+
+void sl_sources_close(sl_job *job) {
+    for (size_t i = 0; job->sources && i < sl_source_set_count(job->set); i++) {
+        free(job->sources[i].done);
+        if (job->sources[i].format) {
+            sl_archive_entries_clear(&job->sources[i]);
+            job->sources[i].format->dialect_destroy(job->sources[i].dialect);
+        }
+    }
+    free(job->sources);
+    for (size_t i = 0; job->plans && sl_formats[i]; i++) {
+        if (job->plans[i])
+            sl_formats[i]->plan_destroy(job->plans[i]);
+    }
+    free(job->plans);
+    sl_source_set_destroy(job->set);
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checks of a load that is resumed: its sources must be those of the journal, and blocks that were
+ * completed must still have the same text. */
+#include "earlier_run.h"
+#include "report/run_record.h"
+#include "resume.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "util/hash.h"
+#include "util/log.h"
+#include "util/text.h"
+
+int sl_earlier_entry_order(const void *a, const void *b) {
+    const sl_journal_entry *x = a, *y = b;
+    if (x->source != y->source)
+        return x->source < y->source ? -1 : 1;
+    return (x->sequence > y->sequence) - (x->sequence < y->sequence);
+}
+
+/* The fields of `identity` of a source in the journal: 64-bit numbers. */
+static const struct {
+    const char *name;
+    size_t at; /* position of the value */
+} identity_fields[] = {
+    {"device", offsetof(sl_source_identity, device)},
+    {"inode", offsetof(sl_source_identity, inode)},
+    {"size", offsetof(sl_source_identity, size)},
+    {"modified", offsetof(sl_source_identity, modified_ns)},
+    {"changed", offsetof(sl_source_identity, changed_ns)},
+};
+#define IDENTITY_FIELDS (sizeof identity_fields / sizeof identity_fields[0])
+_Static_assert(IDENTITY_FIELDS * 8 == sizeof(sl_source_identity), "all of it is in the journal");
+
+static void append_identity(bson_t *source, const sl_source_identity *identity) {
+    bson_t fields;
+    BSON_APPEND_DOCUMENT_BEGIN(source, "identity", &fields);
+    for (size_t i = 0; i < IDENTITY_FIELDS; i++) {
+        int64_t value;
+        memcpy(&value, (const char *)identity + identity_fields[i].at, sizeof value);
+        bson_append_int64(&fields, identity_fields[i].name, -1, value);
+    }
+    bson_append_document_end(source, &fields);
+}
+
+/* The identity that a source had in the earlier run; fields that the journal has not are 0. */
+static sl_source_identity identity_in(const bson_t *source) {
+    bson_iter_t iter, fields;
+    sl_source_identity identity = {0};
+    for (size_t i = 0; i < IDENTITY_FIELDS; i++) {
+        if (!bson_iter_init_find(&iter, source, "identity") || !bson_iter_recurse(&iter, &fields) ||
+            !bson_iter_find(&fields, identity_fields[i].name))
+            continue;
+        int64_t value = bson_iter_as_int64(&fields);
+        memcpy((char *)&identity + identity_fields[i].at, &value, sizeof value);
+    }
+    return identity;
+}
+
+void sl_earlier_append_sources(bson_t *document, const sl_job *job) {
+    bson_t sources, item;
+    BSON_APPEND_ARRAY_BEGIN(document, "sources", &sources);
+    for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
+        const sl_source *facts = sl_source_set_at(job->set, i);
+        char path[1024];
+        sl_record_begin_item(&sources, i, &item);
+        sl_text_printable(sl_text_of(facts->path), path, sizeof path);
+        BSON_APPEND_UTF8(&item, "path", path);
+        BSON_APPEND_UTF8(&item, "fingerprint", job->sources[i].fingerprint);
+        BSON_APPEND_INT64(&item, "storedBytes", (int64_t)facts->stored_bytes);
+        BSON_APPEND_BOOL(&item, "leftOut", job->sources[i].skipped);
+        append_identity(&item, &facts->identity);
+        bson_append_document_end(&sources, &item);
+    }
+    bson_append_array_end(document, &sources);
+}
+
+const char *sl_earlier_text(const bson_t *document, const char *path) {
+    bson_iter_t iter, found;
+    return bson_iter_init(&iter, document) && bson_iter_find_descendant(&iter, path, &found) &&
+                   BSON_ITER_HOLDS_UTF8(&found)
+               ? bson_iter_utf8(&found, NULL)
+               : "";
+}
+
+bool sl_earlier_differs(const sl_ledger *ledger, sl_exit code, const char *how, sl_error *error) {
+    return sl_error_set(error, code, "--resume: this is not the load that %s holds: %s",
+                        ledger->work_directory, how);
+}
+
+/* Was the file modified since the earlier run? A fingerprint covers only the beginning and the end
+ * of a file. With another time of modification its middle may have changed, also in blocks that
+ * were not loaded and so cannot be compared: that is an error. */
+static bool same_time(const sl_ledger *ledger, const sl_source *source,
+                      const sl_source_identity *was, sl_error *error) {
+    char how[800], before[SL_FILE_TIME_ROOM], now[SL_FILE_TIME_ROOM];
+    if (was->modified_ns == source->identity.modified_ns)
+        return true;
+    sl_file_time_shown(was->modified_ns, before);
+    snprintf(
+        how, sizeof how,
+        "%.300s was modified at %s, and before at %s; load it anew with --drop, or, if you know "
+        "that its text is the same, give it its time back (touch -d %s) and it is compared",
+        source->shown, sl_file_time_shown(source->identity.modified_ns, now), before, before);
+    return sl_earlier_differs(ledger, SL_EXIT_SOURCE, how, error);
+}
+
+/* The completed blocks of a source are read again and compared, unless it is the same, unchanged
+ * file. A pipe has no fingerprint: it gets that of the journal, and its blocks are always
+ * compared. */
+bool sl_earlier_same_sources(sl_job *job, sl_ledger *ledger, sl_error *error) {
+    bson_iter_t iter, sources;
+    size_t count = sl_source_set_count(job->set), index = 0, changed = 0;
+    char how[900];
+    if (!bson_iter_init_find(&iter, ledger->earlier->begun, "sources") ||
+        !bson_iter_recurse(&iter, &sources))
+        return sl_earlier_differs(ledger, SL_EXIT_SOURCE, "its journal lists no sources", error);
+    for (; bson_iter_next(&sources); index++) {
+        const uint8_t *bytes;
+        uint32_t length;
+        bson_t was;
+        if (!BSON_ITER_HOLDS_DOCUMENT(&sources))
+            return sl_earlier_differs(ledger, SL_EXIT_SOURCE, "its journal lists no sources",
+                                      error);
+        bson_iter_document(&sources, &length, &bytes);
+        if (!bson_init_static(&was, bytes, length) || index >= count)
+            continue;
+        const sl_source *facts = sl_source_set_at(job->set, index);
+        sl_job_source *source = &job->sources[index];
+        const char *fingerprint = sl_earlier_text(&was, "fingerprint");
+        bson_iter_t field;
+        bool left_out = bson_iter_init_find(&field, &was, "leftOut") && bson_iter_bool(&field);
+        if (facts->kind == SL_SOURCE_PIPE &&
+            strncmp(fingerprint, SL_PIPE_FINGERPRINT, strlen(SL_PIPE_FINGERPRINT)) == 0)
+            snprintf(source->fingerprint, sizeof source->fingerprint, "%s", fingerprint);
+        if (strcmp(fingerprint, source->fingerprint) == 0 && left_out == source->skipped) {
+            bool pipe = facts->kind == SL_SOURCE_PIPE;
+            sl_source_identity before = identity_in(&was);
+            if (!pipe && !same_time(ledger, facts, &before, error))
+                return false;
+            source->compare = pipe || !sl_source_same_identity(&before, &facts->identity);
+            ledger->compared = ledger->compared || source->compare;
+            changed += source->compare && !pipe;
+            continue;
+        }
+        int64_t size =
+            bson_iter_init_find(&field, &was, "storedBytes") ? bson_iter_as_int64(&field) : 0;
+        snprintf(how, sizeof how,
+                 "source %zu is %.300s with %llu bytes, and was %.300s with %lld bytes%s",
+                 index + 1, facts->shown, (unsigned long long)facts->stored_bytes,
+                 sl_earlier_text(&was, "path"), (long long)size,
+                 (uint64_t)size == facts->stored_bytes ? "; their contents differ" : "");
+        return sl_earlier_differs(ledger, SL_EXIT_SOURCE, how, error);
+    }
+    if (changed > 0)
+        sl_log_warning(
+            "%zu of the sources %s been copied or moved since the run that is resumed, or "
+            "%s permissions changed: the text that it has loaded is read again and compared",
+            changed, changed == 1 ? "has" : "have", changed == 1 ? "its" : "their");
+    if (index == count)
+        return true;
+    snprintf(how, sizeof how, "there are %zu sources, and were %zu", count, index);
+    return sl_earlier_differs(ledger, SL_EXIT_SOURCE, how, error);
+}
+
+/* ---- checks of blocks ---- */
+
+uint64_t sl_resume_check(const sl_source_block *block) {
+    return block->text.bytes ? sl_hash_text(block->text.bytes, block->text.length) : 0;
+}
+
+bool sl_resume_block_fits(const sl_job *job, const sl_ledger *ledger, const sl_source_block *block,
+                          sl_error *error) {
+    const sl_earlier_run *earlier = ledger->earlier;
+    const sl_job_source *source = &job->sources[block->source];
+    const char *shown = sl_source_set_at(job->set, block->source)->shown;
+    uint64_t end = block->offset + block->text.length;
+    if (block->last && end < source->done_end)
+        return sl_error_set(
+            error, SL_EXIT_SOURCE,
+            "%s: ended at byte %llu, but the run that is resumed had read up to byte "
+            "%llu; give it the full text again",
+            shown, (unsigned long long)end, (unsigned long long)source->done_end);
+    if (!block->done)
+        return true;
+    sl_journal_entry key = {.source = block->source, .sequence = block->sequence};
+    const sl_journal_entry *entry =
+        bsearch(&key, earlier->entries, earlier->count, sizeof key, sl_earlier_entry_order);
+    if (entry && entry->offset == block->offset && entry->text_bytes == block->text.length &&
+        entry->check == sl_resume_check(block))
+        return true;
+    return sl_error_set(error, SL_EXIT_SOURCE,
+                        "%s: the text at byte %llu differs from that of the run that is resumed; "
+                        "give it the same text again, or load it anew: with --drop, or without "
+                        "--resume into another --work-dir",
+                        shown, (unsigned long long)block->offset);
+}
+
+/* Blocks that were sent but not completed when the earlier run ended are not in the journal. If
+ * their text has changed, other documents are stored under their _ids. */
+bool sl_resume_taken_fits(const sl_job *job, const sl_source_block *block, sl_error *error) {
+    return !job->resumed || !job->sources[block->source].compare ||
+           sl_error_set(
+               error, SL_EXIT_SOURCE,
+               "%s: the text behind byte %llu differs from that of the run that is resumed: "
+               "other documents are stored under the ids of its documents; give it the same "
+               "text again, or load it anew with --drop",
+               sl_source_set_at(job->set, block->source)->shown, (unsigned long long)block->offset);
+}

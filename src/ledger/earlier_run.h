@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The contents of the journal of an earlier run, read once at the start of a resume and not changed
+ * afterwards; see resume.c. */
+#ifndef SHARDLOAD_EARLIER_RUN_H
+#define SHARDLOAD_EARLIER_RUN_H
+
+#include "job/job.h"
+#include "ledger.h"
+
+typedef struct sl_earlier_run {
+    bson_t *begun, *target, *finished; /* NULL until read */
+    sl_journal_entry *entries;         /* sorted by source and sequence when all are read */
+    size_t count, room;
+    bool no_memory;
+} sl_earlier_run;
+
+/* The order of entries, for qsort and bsearch. */
+int sl_earlier_entry_order(const void *a, const void *b);
+
+/* The text at a path of a document, or "". */
+const char *sl_earlier_text(const bson_t *document, const char *path);
+
+/* Sets the error that the journal is of another load; `how` is the difference. Returns false. */
+bool sl_earlier_differs(const sl_ledger *ledger, sl_exit code, const char *how, sl_error *error);
+
+/* Appends the array of sources to the journal's first document. */
+void sl_earlier_append_sources(bson_t *document, const sl_job *job);
+
+/* Compares the journal's sources with those of the load; a difference is an error (SL_EXIT_SOURCE).
+ * Pipes get their fingerprints from the journal; `compare` is set for sources whose text may
+ * differ. */
+bool sl_earlier_same_sources(sl_job *job, sl_ledger *ledger, sl_error *error);
+
+#endif

@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writes the journal of a load, and recovers it in a load that is resumed.
+ *
+ * The journal begins with three documents:
+ *
+ *   {begun: <date>, holder: <id>, options: {...}, sources: [{path, fingerprint, ...}]}
+ *                                           before anything is changed
+ *   {target: <uuid of the collection>, numbers: [...], outside: {...}}
+ *                                           before the first document
+ *   {finished: <date>, rejects: <number>}   after verification, when run.json is written
+ *
+ * with its blocks between the last two. A load that is resumed must have the same sources, the same
+ * options that change documents, and the same collection (by UUID, not by name); otherwise the
+ * blocks that it skips would not be the blocks that were sent. Without `target` no document has
+ * been sent, and the load begins again with its options, --drop included.
+ *
+ * The order that makes it safe, for each block: its documents are acknowledged by the server with
+ * the write concern of the load; then its rejects are synced to disk; then its entry is. Wherever
+ * the load is killed, a block without an entry is loaded again, and its stored documents are found
+ * under their _ids. Writing and recovering are in one file, since they must agree on these
+ * steps. */
+#include "resume.h"
+#include "earlier_run.h"
+#include "send/route.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/clock.h"
+#include "util/interrupt.h"
+#include "util/log.h"
+#include "util/text.h"
+
+#include "unregistered.h"
+
+/* ---- reading ---- */
+
+static bool on_document(void *context, const bson_t *document) {
+    sl_earlier_run *earlier = context;
+    bson_t **places[] = {&earlier->begun, &earlier->target, &earlier->finished};
+    static const char *const names[] = {"begun", "target", "finished"};
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        if (bson_has_field(document, names[i]) && !*places[i] && (i == 0 || *places[i - 1])) {
+            *places[i] = bson_copy(document);
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool on_entry(void *context, const sl_journal_entry *entry) {
+    sl_earlier_run *earlier = context;
+    if (!earlier->target)
+        return false;
+    if (earlier->count == earlier->room) {
+        size_t room = earlier->room ? earlier->room * 2 : 1024;
+        sl_journal_entry *entries = realloc(earlier->entries, room * sizeof *entries);
+        if (!entries) {
+            earlier->no_memory = true;
+            return false;
+        }
+        earlier->entries = entries;
+        earlier->room = room;
+    }
+    earlier->entries[earlier->count++] = *entry;
+    return true;
+}
+
+/* ---- the options of the load ---- */
+
+/* Appends the options that change the documents or their target, under their names on the command
+ * line. */
+static void append_options(bson_t *document, const sl_load_config *config) {
+    bson_t options;
+    BSON_APPEND_DOCUMENT_BEGIN(document, "options", &options);
+    BSON_APPEND_UTF8(&options, "db", config->database);
+    BSON_APPEND_UTF8(&options, "collection", config->collection);
+    sl_load_append_options(config, &options);
+    BSON_APPEND_UTF8(&options, "include", config->include ? config->include : "");
+    char part[32] = "all";
+    if (config->parts > 0)
+        snprintf(part, sizeof part, "%u/%u", config->part, config->parts);
+    BSON_APPEND_UTF8(&options, "part", part);
+    BSON_APPEND_UTF8(&options, "only-shards", config->only_shards ? config->only_shards : "");
+    bson_append_document_end(document, &options);
+}
+
+static bool write_begun(const sl_job *job, const sl_ledger *ledger, sl_error *error) {
+    bson_t document = BSON_INITIALIZER;
+    BSON_APPEND_DATE_TIME(&document, "begun", sl_wall_clock_ms());
+    BSON_APPEND_UTF8(&document, "version", job->config->program_version);
+    BSON_APPEND_UTF8(&document, "holder", ledger->holder);
+    append_options(&document, job->config);
+    sl_earlier_append_sources(&document, job);
+    bool ok = sl_journal_begin(ledger->journal, error) &&
+              sl_journal_write(ledger->journal, &document, error);
+    bson_destroy(&document);
+    return ok;
+}
+
+static bool same_options(const sl_job *job, const sl_ledger *ledger, sl_error *error) {
+    bson_t now = BSON_INITIALIZER;
+    bson_iter_t iter, options;
+    char how[900] = "";
+    size_t used = 0;
+    append_options(&now, job->config);
+    const char *version = sl_earlier_text(ledger->earlier->begun, "version");
+    if (strcmp(version, job->config->program_version) != 0)
+        used += (size_t)snprintf(how, sizeof how,
+                                 "it was begun by version %.40s of this program, "
+                                 "whose documents may differ; this is %.40s",
+                                 version, job->config->program_version);
+    bson_iter_init_find(&iter, &now, "options");
+    bson_iter_recurse(&iter, &options);
+    while (bson_iter_next(&options)) {
+        char path[64];
+        snprintf(path, sizeof path, "options.%s", bson_iter_key(&options));
+        const char *was = sl_earlier_text(ledger->earlier->begun, path),
+                   *is = bson_iter_utf8(&options, NULL);
+        if (strcmp(was, is) != 0 && used < sizeof how)
+            used += (size_t)snprintf(how + used, sizeof how - used,
+                                     "%s--%s was \"%.100s\" and is \"%.100s\"", used ? ", " : "",
+                                     bson_iter_key(&options), was, is);
+    }
+    bson_destroy(&now);
+    return used == 0 || sl_earlier_differs(ledger, SL_EXIT_USAGE, how, error);
+}
+
+/* ---- opening ---- */
+
+static void earlier_clear(sl_earlier_run *earlier) {
+    bson_destroy(earlier->begun);
+    bson_destroy(earlier->target);
+    bson_destroy(earlier->finished);
+    free(earlier->entries);
+    memset(earlier, 0, sizeof *earlier);
+}
+
+/* Sets the id under which the load keeps the balancer stopped. All its runs use the same one, so
+ * that a resumed run finds the hold of a killed run. The journal is locked, so that run has
+ * ended. */
+static void take_holder(sl_ledger *ledger) {
+    bson_oid_t id;
+    const char *holder =
+        ledger->earlier->begun ? sl_earlier_text(ledger->earlier->begun, "holder") : "";
+    if (bson_oid_is_valid(holder, strlen(holder)))
+        bson_oid_init_from_string(&id, holder);
+    else
+        bson_oid_init(&id, NULL);
+    bson_oid_to_string(&id, ledger->holder);
+}
+
+/* Decides from the journal's contents whether the load may begin, or be resumed. */
+static bool judge(sl_job *job, sl_ledger *ledger, bool empty, bool *finished, sl_error *error) {
+    sl_earlier_run *earlier = ledger->earlier;
+    const char *folder = ledger->work_directory;
+    if (earlier->no_memory)
+        return sl_error_memory(error, "reading the journal");
+    take_holder(ledger);
+    if (!job->config->resume) {
+        /* Without a target no document has been sent. */
+        if (empty || !earlier->target || earlier->finished) {
+            earlier_clear(earlier);
+            return write_begun(job, ledger, error);
+        }
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "%s holds the journal of a load that has not been completed: complete "
+                            "it with --resume, or name another folder with --work-dir",
+                            folder);
+    }
+    if (!earlier->begun)
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "--resume: %s holds no journal of a load; leave --resume out to begin "
+                            "one",
+                            folder);
+    if (!same_options(job, ledger, error) || !sl_earlier_same_sources(job, ledger, error))
+        return false;
+    *finished = earlier->finished != NULL;
+    job->resumed = earlier->target != NULL;
+    return true;
+}
+
+bool sl_resume_open(sl_job *job, sl_ledger *ledger, bool *finished, sl_error *error) {
+    *finished = false;
+    if (job->config->sink != SL_SINK_CLUSTER)
+        return true;
+    ledger->earlier = calloc(1, sizeof *ledger->earlier);
+    if (!ledger->earlier)
+        return sl_error_memory(error, "opening the journal");
+    sl_journal_handlers handlers = {on_document, on_entry, ledger->earlier};
+    bool empty;
+    if (!sl_journal_open(ledger->work_directory, &handlers, &ledger->journal, &empty, error) ||
+        !judge(job, ledger, empty, finished, error)) {
+        ledger->work_directory[0] = '\0'; /* keeps the run.json of the load that it belongs to */
+        return false;
+    }
+    if (*finished) {
+        bson_iter_t iter;
+        bool rejects = bson_iter_init_find(&iter, ledger->earlier->finished, "rejects") &&
+                       bson_iter_as_int64(&iter) > 0;
+        sl_log_info("%s: this load has been completed; there is nothing to resume",
+                    ledger->work_directory);
+        error->code = rejects ? SL_EXIT_REJECTS : SL_EXIT_OK;
+    }
+    return true;
+}
+
+static void append_numbers(bson_t *document, const sl_job *job) {
+    bson_t numbers;
+    BSON_APPEND_ARRAY_BEGIN(document, "numbers", &numbers);
+    for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
+        char room[16];
+        const char *key;
+        bson_uint32_to_string((uint32_t)i, &key, room, sizeof room);
+        BSON_APPEND_INT32(&numbers, key, (int32_t)job->sources[i].number);
+    }
+    bson_append_array_end(document, &numbers);
+}
+
+static bool same_numbers(const sl_job *job, const sl_ledger *ledger) {
+    bson_iter_t iter, numbers;
+    if (!bson_iter_init_find(&iter, ledger->earlier->target, "numbers") ||
+        !bson_iter_recurse(&iter, &numbers))
+        return false;
+    for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
+        if (!bson_iter_next(&numbers) ||
+            bson_iter_as_int64(&numbers) != (int64_t)job->sources[i].number)
+            return false;
+    }
+    return true;
+}
+
+static bool same_target(const sl_ledger *ledger, const char *uuid, sl_error *error) {
+    return strcmp(uuid, sl_earlier_text(ledger->earlier->target, "target")) == 0 ||
+           sl_earlier_differs(
+               ledger, SL_EXIT_CLUSTER,
+               uuid[0]
+                   ? "the collection has been dropped and created again since, or resharded; load "
+                     "without --resume, into another --work-dir"
+                   : "the collection does not exist any more; load without --resume, into "
+                     "another --work-dir",
+               error);
+}
+
+bool sl_resume_find_target(const sl_job *job, const sl_destination *destination,
+                           const sl_ledger *ledger, sl_error *error) {
+    char uuid[SL_UUID_ROOM];
+    return !job->resumed ||
+           (sl_target_uuid(destination->connection, &destination->target, uuid, error) &&
+            same_target(ledger, uuid, error));
+}
+
+bool sl_resume_target(sl_job *job, sl_destination *destination, sl_ledger *ledger,
+                      sl_error *error) {
+    if (job->resumed) {
+        if (!same_target(ledger, destination->target.uuid, error))
+            return false;
+        if (!same_numbers(job, ledger))
+            return sl_earlier_differs(
+                ledger, SL_EXIT_CLUSTER,
+                "the registry beside the collection now has other numbers for the "
+                "sources; load without --resume, into another --work-dir",
+                error);
+        sl_unregistered_recall(ledger, ledger->earlier->target);
+    }
+    if (!sl_unregistered_count(job, destination, ledger, error))
+        return false;
+    if (job->resumed || !ledger->journal)
+        return true;
+    bson_t document = BSON_INITIALIZER;
+    BSON_APPEND_UTF8(&document, "target", destination->target.uuid);
+    append_numbers(&document, job);
+    sl_unregistered_append(ledger, &document);
+    bool ok = sl_journal_write(ledger->journal, &document, error);
+    bson_destroy(&document);
+    return ok;
+}
+
+/* ---- recovering ---- */
+
+static bool mark_done(sl_job_source *source, uint64_t sequence) {
+    size_t word = (size_t)(sequence >> 6);
+    if (word >= source->done_words) {
+        size_t words = (word + 1) * 2;
+        uint64_t *done = realloc(source->done, words * sizeof *done);
+        if (!done)
+            return false;
+        memset(done + source->done_words, 0, (words - source->done_words) * sizeof *done);
+        source->done = done;
+        source->done_words = words;
+    }
+    source->done[word] |= (uint64_t)1 << (sequence & 63);
+    return true;
+}
+
+static bool recover(sl_job *job, sl_ledger *ledger, const sl_journal_entry *entry,
+                    sl_error *error) {
+    sl_recovered *recovered = &ledger->recovered;
+    sl_job_source *source = &job->sources[entry->source];
+    int64_t first_id = sl_document_id(source->number, entry->offset);
+    if (entry->offset + entry->text_bytes > source->done_end)
+        source->done_end = entry->offset + entry->text_bytes;
+    recovered->blocks++;
+    recovered->text_bytes += entry->text_bytes;
+    recovered->inserted += entry->inserted;
+    recovered->already_stored += entry->already_stored;
+    recovered->refused += entry->refused;
+    sl_parse_counts_add(&recovered->counts, &entry->counts);
+    sl_ledger_add(ledger, job, (size_t)entry->source, first_id,
+                  entry->inserted + entry->already_stored, entry->taken);
+    sl_source_block block = {.source = (size_t)entry->source,
+                             .sequence = entry->sequence,
+                             .offset = entry->offset,
+                             .entry_start = entry->entry_start != 0};
+    return mark_done(source, entry->sequence)
+               ? sl_rejects_block_was_done(ledger->rejects, &block, entry, error)
+               : sl_error_memory(error, "recovering the journal");
+}
+
+/* The maximum number of blocks before this one: each has at least a byte of text, and 1 MiB in a
+ * splittable source. */
+static uint64_t blocks_before(const sl_job *job, const sl_journal_entry *entry) {
+    const sl_source *facts = sl_source_set_at(job->set, (size_t)entry->source);
+    return sl_source_is_splittable(facts) ? entry->offset >> SL_BLOCK_BITS : entry->offset;
+}
+
+static bool is_of_this_load(const sl_job *job, const sl_journal_entry *entry) {
+    return entry->source < sl_source_set_count(job->set) && !job->sources[entry->source].skipped &&
+           entry->sequence <= blocks_before(job, entry) && entry->offset < SL_SOURCE_BYTES_MAX;
+}
+
+/* Removes repeated entries from the sorted list. */
+static size_t drop_repeated(sl_journal_entry *entries, size_t count) {
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (kept == 0 || sl_earlier_entry_order(&entries[kept - 1], &entries[i]) != 0)
+            entries[kept++] = entries[i];
+    }
+    return kept;
+}
+
+bool sl_resume_recover(sl_job *job, sl_ledger *ledger, sl_error *error) {
+    sl_earlier_run *earlier = ledger->earlier;
+    const char *directory = ledger->work_directory[0] ? ledger->work_directory : NULL;
+    uint64_t table_bytes = 0;
+    if (earlier && earlier->count > 0) {
+        qsort(earlier->entries, earlier->count, sizeof *earlier->entries, sl_earlier_entry_order);
+        earlier->count = drop_repeated(earlier->entries, earlier->count);
+    }
+    for (size_t i = 0; earlier && i < earlier->count; i++) {
+        if (earlier->entries[i].table_bytes > table_bytes)
+            table_bytes = earlier->entries[i].table_bytes;
+    }
+    if (!sl_ledger_open_accounts(ledger, job))
+        return sl_error_memory(error, "recovering the journal");
+    if (!sl_rejects_open(directory, job->set, ledger->journal, table_bytes, &ledger->rejects,
+                         error))
+        return false;
+    for (size_t i = 0; earlier && i < earlier->count; i++) {
+        if (!is_of_this_load(job, &earlier->entries[i]))
+            return sl_error_set(error, SL_EXIT_USAGE,
+                                "%s/journal names a block that the sources cannot have; load "
+                                "without --resume, into another --work-dir",
+                                directory);
+        if (!recover(job, ledger, &earlier->entries[i], error))
+            return false;
+    }
+    if (!sl_rejects_all_kept(ledger->rejects, error))
+        return false;
+    for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
+        const sl_job_source *source = &job->sources[i];
+        if (source->done)
+            sl_source_set_skip_blocks(job->set, i, source->done, source->done_words,
+                                      source->compare);
+    }
+    if (job->resumed) {
+        char records[SL_HUMAN_ROOM];
+        sl_log_info("resuming: earlier runs have completed %s records",
+                    sl_human_count(ledger->recovered.counts.records, records));
+    }
+    return true;
+}
+
+/* ---- during the load, and at its end ---- */
+
+bool sl_resume_commit(sl_destination *destination, sl_ledger *ledger, sl_error *error) {
+    bool confirmed;
+    if (!ledger->journal || !ledger->rejects)
+        return true;
+    /* Collected first: the confirmation covers documents that were acknowledged before it. */
+    if (!ledger->uncommitted)
+        sl_journal_collect(ledger->journal);
+    ledger->uncommitted = true;
+    if (!sl_route_confirm(destination, &confirmed, error))
+        return false;
+    ledger->uncommitted = !confirmed;
+    return !confirmed ||
+           (sl_rejects_sync(ledger->rejects, error) && sl_journal_commit(ledger->journal, error));
+}
+
+static bool keep_waiting(void *context) {
+    (void)context;
+    return !sl_interrupt_requested();
+}
+
+bool sl_resume_commit_last(sl_destination *destination, sl_ledger *ledger, sl_error *error) {
+    bool held = ledger->uncommitted; /* since an earlier commit: later entries need a second one */
+    for (unsigned attempt = 0; sl_resume_commit(destination, ledger, error); attempt++) {
+        if (!ledger->uncommitted && !held)
+            return true;
+        if (!ledger->uncommitted) {
+            held = false;
+            continue;
+        }
+        if (sl_backoff(attempt, keep_waiting, NULL))
+            continue;
+        if (sl_interrupt_requested())
+            error->code = SL_EXIT_INTERRUPTED;
+        return sl_error_prefix(error, "the owners of the last batches could not be confirmed");
+    }
+    return false;
+}
+
+bool sl_resume_finish(const sl_ledger *ledger, uint64_t rejects, sl_error *error) {
+    if (!ledger->journal)
+        return true;
+    rejects += ledger->recovered.counts.rejects + ledger->recovered.refused;
+    bson_t document = BSON_INITIALIZER;
+    BSON_APPEND_DATE_TIME(&document, "finished", sl_wall_clock_ms());
+    BSON_APPEND_INT64(&document, "rejects", (int64_t)rejects);
+    bool ok = sl_journal_write(ledger->journal, &document, error);
+    bson_destroy(&document);
+    return ok;
+}
+
+void sl_resume_close(sl_ledger *ledger) {
+    sl_journal_close(ledger->journal);
+    if (!ledger->earlier)
+        return;
+    earlier_clear(ledger->earlier);
+    free(ledger->earlier);
+}

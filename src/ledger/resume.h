@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a load writes to the journal, and what --resume reads from it. The functions are called in
+ * this order. Without a journal they do nothing. Main thread, unless noted. */
+#ifndef SHARDLOAD_RESUME_H
+#define SHARDLOAD_RESUME_H
+
+#include "job/destination.h"
+#include "job/job.h"
+#include "ledger.h"
+
+/* Opens the journal; with --resume, checks that it belongs to this load. `*finished`: that load has
+ * been completed, and nothing is left to do. */
+bool sl_resume_open(sl_job *job, sl_ledger *ledger, bool *finished, sl_error *error);
+/* Does the collection of the journal still exist? Called before anything is created or changed. */
+bool sl_resume_find_target(const sl_job *job, const sl_destination *destination,
+                           const sl_ledger *ledger, sl_error *error);
+/* Checks that the prepared collection and the numbers of the sources are those of the journal; a
+ * new load writes them to the journal. */
+bool sl_resume_target(sl_job *job, sl_destination *destination, sl_ledger *ledger, sl_error *error);
+/* Recovers the completed blocks and the totals of earlier runs, before the first block is read. */
+bool sl_resume_recover(sl_job *job, sl_ledger *ledger, sl_error *error);
+/* A hash of a block's text for the journal; 0 for generated records. Any thread. */
+uint64_t sl_resume_check(const sl_source_block *block);
+/* Is a block consistent with the journal? A completed block must have the same text, and the source
+ * must not end before the last completed block. False sets the error. Any thread. */
+bool sl_resume_block_fits(const sl_job *job, const sl_ledger *ledger, const sl_source_block *block,
+                          sl_error *error);
+/* Called when documents of a block were refused because other documents have their _ids. False,
+ * with the error, if that means that the source's text has changed since the earlier run. Any
+ * thread. */
+bool sl_resume_taken_fits(const sl_job *job, const sl_source_block *block, sl_error *error);
+/* Writes all completed blocks to the journal and syncs it to disk. On the direct route this is left
+ * to a later call if the cluster cannot confirm the owners of the documents now. By one thread. */
+bool sl_resume_commit(sl_destination *destination, sl_ledger *ledger, sl_error *error);
+/* The last commit: waits until the owners are confirmed. */
+bool sl_resume_commit_last(sl_destination *destination, sl_ledger *ledger, sl_error *error);
+/* Marks the load as finished, after it was verified and run.json was written. `rejects`: of this
+ * run. */
+bool sl_resume_finish(const sl_ledger *ledger, uint64_t rejects, sl_error *error);
+void sl_resume_close(sl_ledger *ledger);
+
+#endif

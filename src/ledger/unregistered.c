@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Documents of no registered source, counted before a load and after it.
+ *
+ * Other loaders may write to the same collection. They register a source before they insert its
+ * first document, and numbers are never released. So documents counted in a gap can be those of
+ * another loader only if the registry has grown when the count has ended: then they are counted
+ * again, without the ids of the new sources.
+ *
+ * The server counts by the index of _id and returns no ids: an empty gap takes almost no time,
+ * others about a second for each million documents. */
+#include "unregistered.h"
+#include "ledger.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "util/interrupt.h"
+#include "util/log.h"
+#include "util/text.h"
+
+#include "gaps.h"
+
+#define ATTEMPTS 20
+
+typedef struct sl_counting {
+    sl_destination *destination;
+    sl_unregistered *sum;
+    char **example; /* NULL, or receives the last _id of a gap with documents; bson_free it */
+    bool numbers;   /* the kind of gap in which to find the example, as in sl_gap */
+} sl_counting;
+
+static bool count_gap(void *context, const sl_gap *gap, sl_error *error) {
+    const sl_counting *counting = context;
+    const sl_destination *destination = counting->destination;
+    uint64_t found;
+    if (sl_interrupt_requested())
+        return sl_error_set(error, SL_EXIT_INTERRUPTED, "interrupted while documents were counted");
+    if (!sl_count_matching(destination->connection, &destination->target, gap->filter, &found,
+                           error))
+        return false;
+    *(gap->numbers ? &counting->sum->numbers : &counting->sum->other_types) += found;
+    return true;
+}
+
+/* The greatest _id of the gap, as JSON. */
+static bool find_example(void *context, const sl_gap *gap, sl_error *error) {
+    const sl_counting *counting = context;
+    const sl_destination *destination = counting->destination;
+    bson_t documents;
+    bson_iter_t iter;
+    if (gap->numbers != counting->numbers || *counting->example)
+        return true;
+    bson_t *options = BCON_NEW("projection", "{", "_id", BCON_INT32(1), "}", "sort", "{", "_id",
+                               BCON_INT32(-1), "}", "limit", BCON_INT64(1));
+    bool ok =
+        sl_connection_find(destination->connection, destination->target.database,
+                           destination->target.collection, gap->filter, options, &documents, error);
+    if (ok && bson_iter_init(&iter, &documents) && bson_iter_next(&iter)) {
+        const uint8_t *bytes;
+        uint32_t length;
+        bson_t view;
+        bson_iter_document(&iter, &length, &bytes);
+        if (bson_init_static(&view, bytes, length))
+            *counting->example = bson_as_relaxed_extended_json(&view, NULL);
+    }
+    bson_destroy(&documents);
+    bson_destroy(options);
+    return ok;
+}
+
+/* Visits the gaps between the sources registered now, whose number goes to `*sources`. */
+static bool walk(const sl_destination *destination, sl_gap_function *visit, sl_counting *counting,
+                 size_t *sources, sl_error *error) {
+    uint32_t *numbers;
+    bool ok = sl_registry_numbers(destination->registry, &numbers, sources, error);
+    sl_interval *covered = ok ? malloc((*sources + 1) * sizeof *covered) : NULL;
+    if (ok && !covered)
+        ok = sl_error_memory(error, "counting documents");
+    for (size_t i = 0; ok && i < *sources; i++)
+        covered[i] = sl_interval_of_source(numbers[i]);
+    ok = ok && sl_gaps_walk(covered, *sources, visit, counting, error);
+    free(covered);
+    free(numbers);
+    return ok;
+}
+
+static bool registry_has_grown(const sl_destination *destination, size_t sources, bool *grown,
+                               sl_error *error) {
+    uint32_t *numbers;
+    size_t now;
+    bool ok = sl_registry_numbers(destination->registry, &numbers, &now, error);
+    *grown = ok && now != sources;
+    free(numbers);
+    return ok;
+}
+
+static bool as_many(const sl_unregistered *a, const sl_unregistered *b) {
+    return a->numbers == b->numbers && a->other_types == b->other_types;
+}
+
+/* Counts the documents. Repeats that if the result is not the expected one and the registry has
+ * grown: the difference may be documents of another loader. */
+static bool count(sl_destination *destination, const sl_unregistered *expected,
+                  sl_unregistered *found, sl_error *error) {
+    bool grown = true;
+    for (unsigned attempt = 0; grown && attempt < ATTEMPTS; attempt++) {
+        size_t sources;
+        *found = (sl_unregistered){.known = true};
+        sl_counting counting = {.destination = destination, .sum = found};
+        if (!walk(destination, count_gap, &counting, &sources, error))
+            return false;
+        found->sources = sources;
+        grown = false;
+        if (!as_many(found, expected) && !registry_has_grown(destination, sources, &grown, error))
+            return false;
+    }
+    return true;
+}
+
+bool sl_unregistered_count(sl_job *job, sl_destination *destination, sl_ledger *ledger,
+                           sl_error *error) {
+    sl_unregistered *before = &ledger->unregistered;
+    if (!job->config->verify || before->known)
+        return true;
+    if (!count(destination, &(sl_unregistered){.known = true}, before, error))
+        return false;
+    if (destination->created) /* any document was inserted after the collection was created */
+        before->numbers = before->other_types = 0;
+    uint64_t documents = before->numbers + before->other_types;
+    if (documents > 0)
+        sl_log_info("%s.%s: %" PRIu64 " document%s of no registered source",
+                    destination->target.database, destination->target.collection, documents,
+                    documents == 1 ? "" : "s");
+    return true;
+}
+
+static void append_counts(bson_t *document, const char *name, const sl_unregistered *counts) {
+    bson_t section;
+    bson_append_document_begin(document, name, -1, &section);
+    BSON_APPEND_INT64(&section, "numbers", (int64_t)counts->numbers);
+    BSON_APPEND_INT64(&section, "otherTypes", (int64_t)counts->other_types);
+    BSON_APPEND_INT64(&section, "sources", (int64_t)counts->sources);
+    bson_append_document_end(document, &section);
+}
+
+void sl_unregistered_append(const sl_ledger *ledger, bson_t *document) {
+    if (ledger->unregistered.known)
+        append_counts(document, "outside", &ledger->unregistered);
+}
+
+static uint64_t number_at(const bson_t *document, const char *path) {
+    bson_iter_t iter, field;
+    return bson_iter_init(&iter, document) && bson_iter_find_descendant(&iter, path, &field)
+               ? (uint64_t)bson_iter_as_int64(&field)
+               : 0;
+}
+
+bool sl_unregistered_recall(sl_ledger *ledger, const bson_t *document) {
+    if (!bson_has_field(document, "outside"))
+        return false;
+    ledger->unregistered = (sl_unregistered){
+        .known = true,
+        .numbers = number_at(document, "outside.numbers"),
+        .other_types = number_at(document, "outside.otherTypes"),
+        .sources = (size_t)number_at(document, "outside.sources"),
+    };
+    return true;
+}
+
+/* Fewer documents are no change if the registry has grown: those whose ids are in the range of a
+ * new source are counted by that source's loader. */
+static bool is_as_before(const sl_unregistered *now, const sl_unregistered *before) {
+    return as_many(now, before) ||
+           (now->sources > before->sources && now->numbers <= before->numbers &&
+            now->other_types == before->other_types);
+}
+
+bool sl_unregistered_is_unchanged(const sl_ledger *ledger) {
+    return !ledger->unregistered.known ||
+           is_as_before(&ledger->unregistered_now, &ledger->unregistered);
+}
+
+bool sl_unregistered_count_again(sl_job *job, sl_destination *destination, sl_ledger *ledger,
+                                 bson_t *section, sl_error *error) {
+    bson_t outside;
+    if (!ledger->unregistered.known)
+        return true;
+    if (!count(destination, &ledger->unregistered, &ledger->unregistered_now, error))
+        return false;
+    BSON_APPEND_DOCUMENT_BEGIN(section, "outside", &outside);
+    append_counts(&outside, "before", &ledger->unregistered);
+    append_counts(&outside, "after", &ledger->unregistered_now);
+    BSON_APPEND_BOOL(&outside, "allowed", job->config->allow_other_writers);
+    bson_append_document_end(section, &outside);
+    return true;
+}
+
+bool sl_unregistered_check(sl_job *job, sl_destination *destination, sl_ledger *ledger,
+                           sl_error *error) {
+    const sl_unregistered *before = &ledger->unregistered, *now = &ledger->unregistered_now;
+    char *example = NULL;
+    size_t sources;
+    if (sl_unregistered_is_unchanged(ledger))
+        return true;
+    sl_counting counting = {
+        .destination = destination, .example = &example, .numbers = now->numbers > before->numbers};
+    if (counting.numbers || now->other_types > before->other_types)
+        walk(destination, find_example, &counting, &sources, &(sl_error){0});
+    char what[900], shown[200] = "";
+    if (example)
+        sl_text_printable(sl_text_of(example), shown, sizeof shown);
+    bson_free(example);
+    snprintf(what, sizeof what,
+             "%.255s.%.255s holds %" PRIu64 " documents of no registered source, and "
+             "held %" PRIu64 " when the load began%s%s",
+             destination->target.database, destination->target.collection,
+             now->numbers + now->other_types, before->numbers + before->other_types,
+             shown[0] ? "; for example " : "", shown);
+    if (job->config->allow_other_writers) {
+        sl_log_warning("%s (--allow-other-writers)", what);
+        return true;
+    }
+    return sl_error_set(
+        error, SL_EXIT_VERIFICATION,
+        "verification failed: %s. Another program has written to the collection: undo "
+        "that, or give --allow-other-writers if that program is meant to write there",
+        what);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Documents whose _id belongs to no source in the registry beside the collection. A load never
+ * inserts or removes such a document, so their number must be the same at its end. */
+#ifndef SHARDLOAD_UNREGISTERED_H
+#define SHARDLOAD_UNREGISTERED_H
+
+#include "job/destination.h"
+#include "job/job.h"
+
+struct sl_ledger;
+
+typedef struct sl_unregistered {
+    bool known;                    /* the documents have been counted */
+    uint64_t numbers, other_types; /* documents whose _id is a number, or of another type */
+    size_t sources;                /* registered when they were counted */
+} sl_unregistered;
+
+/* Counts these documents into ledger->unregistered, before the first document is sent. A collection
+ * that the load has created has none. With --no-verify nothing is counted. */
+bool sl_unregistered_count(sl_job *job, sl_destination *destination, struct sl_ledger *ledger,
+                           sl_error *error);
+
+/* Write the counts to the journal's target document, and read them from it: a resumed load compares
+ * with the counts at the start of its first run. False if the document has no counts. */
+void sl_unregistered_append(const struct sl_ledger *ledger, bson_t *document);
+bool sl_unregistered_recall(struct sl_ledger *ledger, const bson_t *document);
+
+/* Counts these documents again, into ledger->unregistered_now and the record's section
+ * "verification". False when they cannot be counted. */
+bool sl_unregistered_count_again(sl_job *job, sl_destination *destination, struct sl_ledger *ledger,
+                                 bson_t *section, sl_error *error);
+
+/* Is the number of these documents the same as before the load? */
+bool sl_unregistered_is_unchanged(const struct sl_ledger *ledger);
+
+/* If that number has changed: a warning with --allow-other-writers, otherwise an error
+ * (SL_EXIT_VERIFICATION). */
+bool sl_unregistered_check(sl_job *job, sl_destination *destination, struct sl_ledger *ledger,
+                           sl_error *error);
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The output files of a load: the work directory and the reports. They are checked before anything
+ * is loaded, so that a file that cannot be written is an error at the start, not hours later. */
+#include "work_directory.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "report/json.h"
+#include "util/log.h"
+#include "util/private_file.h"
+
+/* Creates a folder named after target and time; with a number behind it if another load of the same
+ * second has taken that name. */
+static bool make_named_directory(const sl_load_config *config,
+                                 char directory[SL_WORK_DIRECTORY_ROOM]) {
+    bool cluster = config->sink == SL_SINK_CLUSTER;
+    time_t now = time(NULL);
+    struct tm local;
+    char stamp[32], number[16] = "";
+    strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", localtime_r(&now, &local));
+    for (unsigned attempt = 2;; attempt++) {
+        snprintf(directory, SL_WORK_DIRECTORY_ROOM, "shardload-%s%s%s-%s%s",
+                 cluster ? config->database : "bson", cluster ? "." : "",
+                 cluster ? config->collection : "", stamp, number);
+        if (mkdir(directory, 0700) == 0)
+            return true;
+        if (errno != EEXIST || attempt > 1000)
+            return false;
+        snprintf(number, sizeof number, "-%u", attempt);
+    }
+}
+
+bool sl_work_directory_make(const sl_load_config *config, char directory[SL_WORK_DIRECTORY_ROOM],
+                            sl_error *error) {
+    bool made;
+    if (config->work_directory) {
+        if (strlen(config->work_directory) >= SL_WORK_DIRECTORY_ROOM)
+            return sl_error_set(error, SL_EXIT_USAGE, "--work-dir: longer than %zu bytes",
+                                (size_t)SL_WORK_DIRECTORY_ROOM - 1);
+        strcpy(directory, config->work_directory);
+        /* A load can be resumed only from an existing folder. */
+        made = config->resume ? access(directory, W_OK) == 0
+                              : mkdir(directory, 0700) == 0 || errno == EEXIST;
+    } else if (config->sink == SL_SINK_NULL) {
+        return true; /* only a measurement: without a work directory */
+    } else {
+        made = make_named_directory(config, directory);
+    }
+    if (!made) {
+        sl_error_set(error, SL_EXIT_USAGE,
+                     "cannot %s the work directory %s: %s; name another "
+                     "one with --work-dir",
+                     config->resume ? "use" : "create", directory, strerror(errno));
+        directory[0] = '\0';
+        return false;
+    }
+    sl_private_parent_sync(directory); /* else a power failure may take it away */
+    char path[600];
+    snprintf(path, sizeof path, "%s/run.json", directory);
+    bool ok = sl_json_may_write_file(path, error);
+    snprintf(path, sizeof path, "%s/shardload.log", directory);
+    if (!ok || !sl_log_open_file(path, error)) {
+        directory[0] = '\0';
+        return false;
+    }
+    return true;
+}
+
+bool sl_report_check(const char **path, sl_error *error) {
+    if (!*path || sl_json_may_write_file(*path, error))
+        return true;
+    *path = NULL;
+    return false;
+}

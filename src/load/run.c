@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The threads of a run, from their start to the last one's end, and the sums of their counters. */
+#include "run.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "util/clock.h"
+
+#define STOPPING_BATCH 1000 /* documents per batch once a load with --rate-limit stops */
+
+const char *const sl_stage_names[STAGES] = {"reading", "inflating", "parsing", "the rate limit",
+                                            "the server"};
+
+void sl_run_init(sl_run *run, sl_job *job) {
+    const sl_load_config *config = job->config;
+    *run = (sl_run){.job = job, .threads = config->threads};
+    if (config->threads_most > run->threads)
+        run->threads = config->threads_most;
+    sl_clock_init_condition(&run->all_ended);
+    pthread_mutex_init(&run->working_lock, NULL);
+    pthread_mutex_init(&run->failure_lock, NULL);
+    sl_pace_init(&run->pace, config->threads, config->batch_documents);
+}
+
+void sl_run_clear(sl_run *run) {
+    free(run->counters);
+    free(run->latencies);
+    free(run->parsed);
+    free(run->shard_documents);
+    pthread_cond_destroy(&run->all_ended);
+    pthread_mutex_destroy(&run->working_lock);
+    pthread_mutex_destroy(&run->failure_lock);
+    sl_pace_clear(&run->pace);
+}
+
+bool sl_run_create_counters(sl_run *run) {
+    size_t bytes = run->threads * sizeof *run->counters;
+    run->counters = aligned_alloc(_Alignof(sl_worker_counters), bytes);
+    if (run->counters)
+        memset(run->counters, 0, bytes);
+    run->parsed = calloc(run->threads, sizeof *run->parsed);
+    run->shard_documents = calloc(run->job->shards, sizeof *run->shard_documents);
+    run->latencies = calloc(run->threads, sizeof *run->latencies);
+    return run->counters && run->parsed && run->shard_documents && run->latencies;
+}
+
+void sl_run_stop(sl_run *run) {
+    atomic_store(&run->stop, true);
+    sl_source_set_stop(run->job->set);
+    /* The rate limit no longer applies, so the remaining documents need not go in small batches. */
+    if (run->job->config->rate_limit > 0)
+        atomic_store(&run->pace.batch_documents, STOPPING_BATCH);
+    sl_pace_over(&run->pace);
+}
+
+void sl_run_fail(sl_run *run, const sl_error *error) {
+    pthread_mutex_lock(&run->failure_lock);
+    if (!run->failure.code)
+        run->failure = *error;
+    pthread_mutex_unlock(&run->failure_lock);
+    sl_run_stop(run);
+}
+
+void sl_run_ended(sl_run *run) {
+    pthread_mutex_lock(&run->working_lock);
+    if (--run->working == 0)
+        pthread_cond_signal(&run->all_ended);
+    pthread_mutex_unlock(&run->working_lock);
+}
+
+static bool is_working(sl_run *run) {
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += 50000000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&run->working_lock);
+    if (run->working > 0)
+        pthread_cond_timedwait(&run->all_ended, &run->working_lock, &until);
+    bool working = run->working > 0;
+    pthread_mutex_unlock(&run->working_lock);
+    return working;
+}
+
+bool sl_run_threads(sl_run *run, void *(*work_of)(void *item), void *items, size_t item_bytes,
+                    void (*tick)(void *context), void *context, sl_error *error) {
+    unsigned threads = run->threads, started = 0;
+    pthread_t *running = malloc(threads * sizeof *running);
+    if (!running)
+        return sl_error_memory(error, "starting threads");
+    run->working = threads;
+    for (unsigned i = 0; i < threads; i++) {
+        int code = pthread_create(&running[started], NULL, work_of, (char *)items + i * item_bytes);
+        started += code == 0;
+        if (code != 0 && started >= run->job->config->threads) { /* enough to begin with */
+            sl_run_ended(run);
+        } else if (code != 0) {
+            sl_error why;
+            sl_error_set(&why, SL_EXIT_USAGE, "cannot start %u threads: %s; use fewer (-j)",
+                         threads, strerror(code));
+            sl_run_fail(run, &why);
+            sl_run_ended(run);
+        }
+    }
+    while (is_working(run))
+        tick(context);
+    for (unsigned i = 0; i < started; i++)
+        pthread_join(running[i], NULL);
+    free(running);
+    if (run->failure.code)
+        *error = run->failure;
+    return !run->failure.code;
+}
+
+sl_run_totals sl_run_sum(const sl_run *run) {
+    sl_run_totals sum = {0};
+    for (unsigned i = 0; run->counters && i < run->threads; i++) {
+        const sl_worker_counters *one = &run->counters[i];
+        sum.text_bytes += atomic_load_explicit(&one->text_bytes, memory_order_relaxed);
+        sum.records += atomic_load_explicit(&one->records, memory_order_relaxed);
+        sum.inserted += atomic_load_explicit(&one->inserted, memory_order_relaxed);
+        sum.already_stored += atomic_load_explicit(&one->already_stored, memory_order_relaxed);
+        sum.parser_rejects += atomic_load_explicit(&one->parser_rejects, memory_order_relaxed);
+        sum.server_rejects += atomic_load_explicit(&one->server_rejects, memory_order_relaxed);
+        sum.bson_bytes += atomic_load_explicit(&one->bson_bytes, memory_order_relaxed);
+        sum.batches += atomic_load_explicit(&one->batches, memory_order_relaxed);
+        sum.retries += atomic_load_explicit(&one->retries, memory_order_relaxed);
+        int64_t answered = atomic_load_explicit(&one->answered_ns, memory_order_relaxed);
+        if (answered > sum.answered_ns)
+            sum.answered_ns = answered;
+        for (unsigned k = 0; k < STAGES; k++)
+            sum.stage_seconds[k] +=
+                (double)atomic_load_explicit(&one->stage_ns[k], memory_order_relaxed) / 1e9;
+    }
+    return sum;
+}

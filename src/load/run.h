@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A run: the threads of a load or a verification, their pace, their counters, and how they end.
+ *
+ * Counters, latencies and parse counts belong to one worker each. Counters are atomic, because the
+ * main thread reads them while the workers run; the others are read after the end. The first error
+ * and the number of working threads have a lock each, which is held for a few instructions only,
+ * and never together with another lock. */
+#ifndef SHARDLOAD_RUN_H
+#define SHARDLOAD_RUN_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "util/error.h"
+#include "util/histogram.h"
+
+#include "job/job.h"
+#include "pace.h"
+#include "send/rate_limit.h"
+
+/* The activities that a worker's time is divided into. */
+typedef enum sl_stage {
+    STAGE_READING,
+    STAGE_INFLATING,
+    STAGE_PARSING,
+    STAGE_PACING, /* waiting for --rate-limit */
+    STAGE_SENDING,
+    STAGES,
+} sl_stage;
+
+extern const char *const sl_stage_names[STAGES];
+
+/* Written by one worker, read by the progress line. */
+typedef struct sl_worker_counters {
+    _Alignas(64) _Atomic uint64_t text_bytes;
+    _Atomic uint64_t records;
+    _Atomic uint64_t inserted;
+    _Atomic uint64_t already_stored;
+    _Atomic uint64_t parser_rejects;
+    _Atomic uint64_t server_rejects;
+    _Atomic uint64_t bson_bytes;
+    _Atomic uint64_t batches;
+    _Atomic uint64_t retries;
+    _Atomic int64_t answered_ns; /* when the last batch was acknowledged, by sl_clock_ns */
+    _Atomic int64_t stage_ns[STAGES];
+} sl_worker_counters;
+
+/* Adds to a counter that only this thread writes. */
+static inline void sl_count(_Atomic uint64_t *counter, uint64_t more) {
+    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + more,
+                          memory_order_relaxed);
+}
+
+/* Loads that end because of their rejects; reject_limit.c. */
+typedef enum sl_ending {
+    SL_ENDED_OTHERWISE,
+    SL_ENDED_BY_REJECT_LIMIT, /* --max-rejects */
+    SL_ENDED_ALL_REJECTED,
+} sl_ending;
+
+typedef struct sl_run {
+    sl_job *job;      /* borrowed */
+    unsigned threads; /* all workers; `pace` has the number of those that are active */
+    sl_pace pace;
+    sl_rate_limit rate_limit;     /* starts with the workers */
+    sl_worker_counters *counters; /* one per worker */
+    sl_histogram *latencies;      /* one per worker: nanoseconds per batch; read after the end */
+    sl_parse_counts *parsed;      /* one per worker; read after the end */
+    _Atomic uint64_t *shard_documents; /* per shard: documents sent to it, as far as known */
+    uint64_t undelivered; /* records that were parsed and not acknowledged when the workers ended */
+    double seconds;       /* how long the workers ran, in wall-clock time */
+
+    _Atomic bool begun; /* something may have been created or changed on the cluster */
+    _Atomic bool stop;  /* workers end after their current block and batches */
+    _Atomic sl_ending ended_by;
+    pthread_mutex_t working_lock;
+    pthread_cond_t all_ended; /* by the monotonic clock */
+    unsigned working;         /* workers that have not ended; under working_lock */
+    pthread_mutex_t failure_lock;
+    sl_error failure; /* the first error; under failure_lock while workers run */
+} sl_run;
+
+/* Begins a run of the job, with the number of threads of its config. */
+void sl_run_init(sl_run *run, sl_job *job);
+void sl_run_clear(sl_run *run);
+
+/* Allocates `counters`, `latencies`, `parsed` and `shard_documents`, all zero, once the job's
+ * number of shards is known. False without memory. */
+bool sl_run_create_counters(sl_run *run);
+
+/* Starts run->threads threads; each runs `work_of` on one of `items`, which are `item_bytes` apart,
+ * and calls sl_run_ended. Returns when all have ended; false with the first error. `tick` is called
+ * about twenty times a second meanwhile. */
+bool sl_run_threads(sl_run *run, void *(*work_of)(void *item), void *items, size_t item_bytes,
+                    void (*tick)(void *context), void *context, sl_error *error);
+
+/* A thread calls this at its end. */
+void sl_run_ended(sl_run *run);
+
+/* Lets all workers end after their current block and batches. Any thread. */
+void sl_run_stop(sl_run *run);
+
+/* Keeps the first error and stops all workers. Any thread. */
+void sl_run_fail(sl_run *run, const sl_error *error);
+
+/* Sums over all workers at one time. */
+typedef struct sl_run_totals {
+    uint64_t text_bytes, records, inserted, already_stored, parser_rejects, server_rejects;
+    uint64_t bson_bytes, batches, retries;
+    int64_t answered_ns; /* the latest of all workers */
+    double stage_seconds[STAGES];
+} sl_run_totals;
+
+sl_run_totals sl_run_sum(const sl_run *run);
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Batches: a buffer of BSON documents for one shard, and the blocks they came from. */
+#include "batch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/format.h"
+#include "util/clock.h"
+
+bool sl_batch_init(sl_batch *batch, uint32_t shard, size_t room) {
+    memset(batch, 0, sizeof *batch);
+    batch->shard = shard;
+    batch->room = room;
+    batch->bytes = malloc(room + SL_SLACK); /* pages that are never written cost nothing */
+    return batch->bytes != NULL;
+}
+
+void sl_batch_clear(sl_batch *batch) {
+    free(batch->bytes);
+    free(batch->segments);
+    memset(batch, 0, sizeof *batch);
+}
+
+void sl_batch_empty(sl_batch *batch) {
+    batch->documents = 0;
+    batch->used = 0;
+    batch->segment_count = 0;
+}
+
+bool sl_batch_begin_segment(sl_batch *batch, struct sl_open_block *open_block) {
+    if (batch->segment_count == batch->segment_room) {
+        size_t room = batch->segment_room ? batch->segment_room * 2 : 16;
+        sl_batch_segment *segments = realloc(batch->segments, room * sizeof *segments);
+        if (!segments)
+            return false;
+        batch->segments = segments;
+        batch->segment_room = room;
+    }
+    if (batch->documents == 0)
+        batch->since = sl_clock_ns();
+    if (batch->segment_count > 0 && batch->segments[batch->segment_count - 1].documents == 0)
+        batch->segment_count--; /* that block added no document */
+    batch->segments[batch->segment_count++] = (sl_batch_segment){.open_block = open_block};
+    return true;
+}
+
+bool sl_batch_make_room(sl_batch *batch, size_t need) {
+    if (need <= batch->room)
+        return true;
+    uint8_t *bytes = realloc(batch->bytes, need + SL_SLACK);
+    if (!bytes)
+        return false;
+    batch->bytes = bytes;
+    batch->room = need;
+    return true;
+}
+
+bool sl_batch_add(sl_batch *batch, struct sl_open_block *open_block, const uint8_t *document,
+                  size_t length) {
+    bool same = batch->segment_count > 0 &&
+                batch->segments[batch->segment_count - 1].open_block == open_block;
+    if (!sl_batch_make_room(batch, batch->used + length) ||
+        !(same || sl_batch_begin_segment(batch, open_block)))
+        return false;
+    memcpy(batch->bytes + batch->used, document, length);
+    batch->used += length;
+    batch->documents++;
+    batch->segments[batch->segment_count - 1].documents++;
+    return true;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sinks for full batches: a cluster, a BSON file, or none (the documents are discarded). A sink is
+ * shared by the workers; each worker has an outlet of its own. */
+#ifndef SHARDLOAD_SINK_H
+#define SHARDLOAD_SINK_H
+
+#include <stdatomic.h>
+
+#include "batch.h"
+#include "job/destination.h"
+#include "job/load_config.h"
+
+/* The outcome of a batch: documents = inserted + already_stored + rejected. */
+typedef struct sl_batch_result {
+    uint32_t inserted;
+    uint32_t already_stored;
+    uint32_t rejected;
+    uint32_t retries;
+} sl_batch_result;
+
+/* Why the server did not insert a document. */
+typedef enum sl_fate {
+    FATE_ALREADY_STORED, /* the same document is stored, byte by byte */
+    FATE_ID_TAKEN,       /* another document has its _id */
+    FATE_REFUSED,
+} sl_fate;
+
+/* Called for a document that was not inserted, with the server's code and message. */
+typedef void (*refusal_handler)(void *context, uint32_t index, sl_fate fate, int32_t code,
+                                const char *message);
+
+/* What the sinks of a load need to know. Does not change while workers run, but for `stop`. */
+typedef struct sl_sending {
+    const sl_load_config *config;
+    sl_destination *destination;
+    uint32_t shards;          /* of the job */
+    unsigned threads;         /* outlets, at most */
+    bool sent_before;         /* an earlier run or load may have sent the documents */
+    const _Atomic bool *stop; /* true: another thread has given up */
+} sl_sending;
+
+typedef struct sl_outlet sl_outlet;
+
+/* The functions of a sink. */
+typedef struct sl_sink_type {
+    const char *name;
+    bool (*open)(const sl_sending *sending, void **shared, sl_error *error);
+    bool (*close)(void *shared, sl_error *error); /* NULL shared is fine */
+    bool (*outlet_create)(const sl_sending *sending, void *shared, sl_outlet **outlet,
+                          sl_error *error);
+    void (*outlet_destroy)(sl_outlet *outlet); /* NULL is fine */
+    /* Sends a batch and waits until it has been acknowledged. For each document counted in
+     * `already_stored` or `rejected`, `refused` is called with its index in the batch. False when
+     * the batch cannot be delivered: the load ends. */
+    bool (*send)(sl_outlet *outlet, const sl_batch *batch, sl_batch_result *result,
+                 refusal_handler refused, void *context, sl_error *error);
+} sl_sink_type;
+
+extern const sl_sink_type sink_cluster; /* writer.c */
+extern const sl_sink_type sink_null;    /* sink.c */
+extern const sl_sink_type sink_bson;    /* sink.c */
+
+#endif

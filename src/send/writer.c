@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The writer: sends batches to the cluster, as unordered bulk inserts through the driver.
+ *
+ * The driver's own validation is off, because the encoder has checked everything. If the server's
+ * answer does not account for every document of a batch (reply.h), the batch is sent again: its
+ * documents are searched for first, and only those that are not stored are sent. A document that is
+ * found, or is refused as a duplicate, is compared (duplicates.h); it counts as stored only if all
+ * bytes are equal.
+ *
+ * A validator's error messages may be so long that the server cannot build its answer for all
+ * documents of a batch. Then the batch is sent in pieces, each half as large as before, one after
+ * the other. */
+#include "sink.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <mongoc/mongoc.h>
+
+#include "bson/bson_writer.h"
+#include "util/clock.h"
+#include "util/interrupt.h"
+#include "util/log.h"
+
+#include "duplicates.h"
+#include "reply.h"
+
+#define RETRY_FIRST_MS 50
+#define RETRY_MOST_MS 5000
+
+#define DUPLICATE_KEY 11000 /* the server's code */
+
+/* A connection to the primary of one shard, or to a router. */
+typedef struct sl_target_connection {
+    mongoc_client_t *client;
+    mongoc_collection_t *collection;
+} sl_target_connection;
+
+struct sl_outlet {
+    const sl_sending *sending;
+    /* On the direct route one per shard; always a last one to the routers. */
+    sl_target_connection *connections;
+    uint32_t connection_count;
+    const sl_target_connection *connection; /* of the current batch */
+    bson_t *views; /* one per document of a batch, over the batch's own bytes */
+    const bson_t **pointers;
+    size_t room;
+    /* The documents to send of a batch that is partly stored; NULL until that happens. */
+    const bson_t **chosen;
+    uint32_t *places;  /* the index of each of these in the piece */
+    bool search_first; /* search before the first attempt: an earlier run may have sent the batch */
+    bson_t *options;
+    unsigned seed; /* for the jitter */
+};
+
+static bool writer_open(const sl_sending *sending, void **shared, sl_error *error) {
+    *shared = NULL;
+    return sl_connection_open_writers(sending->destination->connection, sending->threads,
+                                      sending->config->timeout_seconds, error);
+}
+
+static bool writer_close(void *shared, sl_error *error) {
+    (void)shared, (void)error;
+    return true;
+}
+
+static mongoc_write_concern_t *write_concern_of(const sl_sending *sending) {
+    mongoc_write_concern_t *concern = mongoc_write_concern_new();
+    const char *requested = sending->config->write_concern;
+    bool alone =
+        sl_connection_server(sending->destination->connection)->deployment == SL_STANDALONE;
+    if (strcmp(requested, "majority") != 0) {
+        mongoc_write_concern_set_w(concern, (int32_t)strtol(requested, NULL, 10));
+    } else if (alone) {
+        /* Without a replica set, a document is durable once it is in the server's journal. */
+        mongoc_write_concern_set_w(concern, 1);
+        mongoc_write_concern_set_journal(concern, true);
+    } else {
+        mongoc_write_concern_set_w(concern, MONGOC_WRITE_CONCERN_W_MAJORITY);
+    }
+    return concern;
+}
+
+static void open_connection(sl_outlet *outlet, uint32_t index,
+                            const mongoc_write_concern_t *concern) {
+    const sl_destination *destination = outlet->sending->destination;
+    sl_target_connection *connection = &outlet->connections[index];
+    connection->client = index + 1 < outlet->connection_count
+                             ? sl_direct_borrow(destination->direct, index)
+                             : sl_connection_borrow_writer(destination->connection);
+    connection->collection = mongoc_client_get_collection(
+        connection->client, destination->target.database, destination->target.collection);
+    mongoc_collection_set_write_concern(connection->collection, concern);
+}
+
+static void close_connection(sl_outlet *outlet, uint32_t index) {
+    const sl_destination *destination = outlet->sending->destination;
+    sl_target_connection *connection = &outlet->connections[index];
+    mongoc_collection_destroy(connection->collection);
+    if (connection->client && index + 1 < outlet->connection_count)
+        sl_direct_return(destination->direct, index, connection->client);
+    else if (connection->client)
+        sl_connection_return_writer(destination->connection, connection->client);
+}
+
+static void writer_outlet_destroy(sl_outlet *outlet) {
+    if (!outlet)
+        return;
+    for (uint32_t i = 0; outlet->connections && i < outlet->connection_count; i++)
+        close_connection(outlet, i);
+    free(outlet->connections);
+    bson_destroy(outlet->options);
+    free(outlet->views);
+    free(outlet->pointers);
+    free(outlet->chosen);
+    free(outlet->places);
+    free(outlet);
+}
+
+static bool writer_outlet_create(const sl_sending *sending, void *shared, sl_outlet **result,
+                                 sl_error *error) {
+    (void)shared;
+    sl_outlet *made = calloc(1, sizeof *made);
+    *result = made;
+    if (!made)
+        return sl_error_memory(error, "starting writers");
+    made->sending = sending;
+    made->search_first = sending->sent_before;
+    made->seed = (unsigned)sl_clock_ns();
+    made->options = BCON_NEW("ordered", BCON_BOOL(false), "validate", BCON_BOOL(false));
+    sl_target_append_uuid(&sending->destination->target, made->options);
+    made->connection_count = sending->destination->direct ? sending->shards + 1 : 1;
+    made->connections = calloc(made->connection_count, sizeof *made->connections);
+    if (!made->connections)
+        return sl_error_memory(error, "starting writers");
+    mongoc_write_concern_t *concern = write_concern_of(sending);
+    for (uint32_t i = 0; i < made->connection_count; i++)
+        open_connection(made, i, concern);
+    mongoc_write_concern_destroy(concern);
+    return true;
+}
+
+/* Sets outlet->views to the consecutive documents of the batch. */
+static bool view_documents(sl_outlet *outlet, const sl_batch *batch, sl_error *error) {
+    if (batch->documents > outlet->room) {
+        free(outlet->views);
+        free(outlet->pointers);
+        free(outlet->chosen);
+        free(outlet->places);
+        outlet->chosen = NULL;
+        outlet->places = NULL;
+        outlet->room = batch->documents;
+        outlet->views = aligned_alloc(_Alignof(bson_t), outlet->room * sizeof *outlet->views);
+        outlet->pointers = malloc(outlet->room * sizeof *outlet->pointers);
+        if (!outlet->views || !outlet->pointers) {
+            outlet->room = 0;
+            return sl_error_memory(error, "sending a batch");
+        }
+        for (size_t i = 0; i < outlet->room; i++)
+            outlet->pointers[i] = &outlet->views[i];
+    }
+    size_t at = 0;
+    for (uint32_t i = 0; i < batch->documents; i++) {
+        uint32_t length = sl_bson_length(batch->bytes + at);
+        if (!bson_init_static(&outlet->views[i], batch->bytes + at, length))
+            return sl_error_set(error, SL_EXIT_SOURCE,
+                                "internal error: document %u of a batch is not BSON", i);
+        at += length;
+    }
+    return true;
+}
+
+typedef enum sl_outcome {
+    DELIVERED,
+    SEND_AGAIN,
+    SEND_LESS, /* the same again in smaller pieces */
+    UNDELIVERABLE,
+} sl_outcome;
+
+static sl_outcome outcome_of(sl_scan_result result) {
+    return result == SL_SCAN_DONE    ? DELIVERED
+           : result == SL_SCAN_AGAIN ? SEND_AGAIN
+                                     : UNDELIVERABLE;
+}
+
+/* Consecutive documents of a batch that are sent as a unit: all of them, unless the server could
+ * not build its answer for so many. */
+typedef struct sl_piece {
+    const bson_t *const *documents;
+    uint32_t first; /* index of the first one in the batch */
+    uint32_t count;
+    bool search_first; /* it may have been sent before, perhaps by an earlier run */
+    bool sent_before;  /* by an earlier attempt of this run */
+} sl_piece;
+
+/* The documents of one insert: all of a piece, or those that are not stored yet. */
+typedef struct sl_parcel {
+    const bson_t *const *documents;
+    uint32_t count;
+    const uint32_t *places; /* the index of each in the piece; NULL: all documents of the piece */
+} sl_parcel;
+
+/* The receiver of the outcome of documents. */
+typedef struct sl_listener {
+    sl_batch_result *result;
+    refusal_handler refused;
+    void *context;
+} sl_listener;
+
+static void report(const sl_listener *listener, uint32_t index, sl_fate fate, int32_t code,
+                   const char *reason) {
+    if (fate == FATE_ALREADY_STORED)
+        listener->result->already_stored++;
+    else
+        listener->result->rejected++;
+    listener->refused(listener->context, index, fate, code, reason);
+}
+
+static void report_duplicate(const sl_listener *listener, uint32_t index, const char *difference) {
+    char reason[500] = "";
+    if (difference)
+        snprintf(reason, sizeof reason, "another document has this _id: %s", difference);
+    report(listener, index, difference ? FATE_ID_TAKEN : FATE_ALREADY_STORED, DUPLICATE_KEY,
+           reason);
+}
+
+static uint32_t place_in_piece(const sl_parcel *parcel, const sl_write_error *one) {
+    return parcel->places ? parcel->places[one->index] : (uint32_t)one->index;
+}
+
+/* Reports the documents that a complete answer refuses. Nothing has been reported when it returns
+ * anything but SL_SCAN_DONE. */
+static sl_scan_result take_write_errors(sl_outlet *outlet, const bson_t *reply,
+                                        const sl_piece *piece, const sl_parcel *parcel,
+                                        const sl_listener *listener, sl_error *error) {
+    bson_iter_t items;
+    if (!sl_reply_errors(reply, &items))
+        return SL_SCAN_DONE;
+    sl_duplicates duplicates;
+    sl_write_error one;
+    sl_scan_result compared = SL_SCAN_FAILED;
+    if (sl_duplicates_init(&duplicates, piece->documents, piece->count)) {
+        for (bson_iter_t walk = items; sl_reply_next_error(&walk, &one);) {
+            if (one.duplicate_id)
+                sl_duplicates_mark(&duplicates, place_in_piece(parcel, &one));
+        }
+        compared = sl_duplicates_compare(&duplicates, outlet->connection->client,
+                                         &outlet->sending->destination->target, error);
+    } else {
+        sl_error_memory(error, "comparing duplicates");
+    }
+    while (compared == SL_SCAN_DONE && sl_reply_next_error(&items, &one)) {
+        uint32_t place = place_in_piece(parcel, &one);
+        if (one.duplicate_id)
+            report_duplicate(listener, piece->first + place, duplicates.difference[place]);
+        else
+            report(listener, piece->first + place, FATE_REFUSED, one.code, one.message);
+    }
+    sl_duplicates_clear(&duplicates);
+    return compared;
+}
+
+/* Was the collection dropped or replaced? Then no document can be inserted any more. */
+static bool is_replaced(const bson_error_t *why, const bson_t *reply) {
+    bson_iter_t items;
+    sl_write_error one;
+    bool is = why->domain == MONGOC_ERROR_SERVER && why->code == SL_CODE_COLLECTION_UUID_MISMATCH;
+    for (bool any = sl_reply_errors(reply, &items);
+         !is && any && sl_reply_next_error(&items, &one);)
+        is = one.code == SL_CODE_COLLECTION_UUID_MISMATCH;
+    return is;
+}
+
+static sl_outcome send_parcel(sl_outlet *outlet, const sl_piece *piece, const sl_parcel *parcel,
+                              const sl_listener *listener, sl_error *error) {
+    bson_error_t why = {0};
+    bson_t body;
+    uint32_t inserted = 0;
+    sl_outcome outcome = UNDELIVERABLE;
+    /* The driver does not change the documents; its prototype lacks a const. */
+    bool ok = mongoc_collection_insert_many(outlet->connection->collection,
+                                            (const bson_t **)parcel->documents, parcel->count,
+                                            outlet->options, &body, &why);
+    if (!ok && is_replaced(&why, &body)) {
+        sl_target_mismatch(outlet->sending->destination->connection,
+                           &outlet->sending->destination->target, error);
+        bson_destroy(&body);
+        return UNDELIVERABLE;
+    }
+    const sl_reply reply = {ok, &body, &why, parcel->documents, parcel->count};
+    switch (sl_reply_judge(&reply, &inserted, error)) {
+    case SL_REPLY_COMPLETE:
+        outcome = outcome_of(take_write_errors(outlet, &body, piece, parcel, listener, error));
+        if (outcome == DELIVERED)
+            listener->result->inserted += inserted;
+        break;
+    case SL_REPLY_TOO_LARGE:
+        outcome = parcel->count > 1 ? SEND_LESS : SEND_AGAIN;
+        break;
+    case SL_REPLY_NONE:
+        /* A server that cannot build its answer may close the connection instead. */
+        outcome = piece->sent_before && parcel->count > 1 ? SEND_LESS : SEND_AGAIN;
+        break;
+    case SL_REPLY_UNKNOWN:
+        outcome = SEND_AGAIN;
+        break;
+    case SL_REPLY_FINAL:
+        break;
+    }
+    if (outcome != DELIVERED)
+        sl_error_prefix(error, "inserting into %s.%s",
+                        outlet->sending->destination->target.database,
+                        outlet->sending->destination->target.collection);
+    bson_destroy(&body);
+    return outcome;
+}
+
+/* Makes a parcel of the documents that are not stored. If all are stored, the last one is sent
+ * again: its refusal is acknowledged with the write concern, which covers all earlier writes. */
+static bool choose(sl_outlet *outlet, const sl_piece *piece, sl_duplicates *there,
+                   sl_parcel *parcel, sl_error *error) {
+    if (!outlet->chosen) {
+        outlet->chosen = malloc(outlet->room * sizeof *outlet->chosen);
+        outlet->places = malloc(outlet->room * sizeof *outlet->places);
+        if (!outlet->chosen || !outlet->places)
+            return sl_error_memory(error, "sending part of a batch");
+    }
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < piece->count; i++) {
+        bool last_chance = i + 1 == piece->count && count == 0;
+        if (!there->missing[i] && !last_chance)
+            continue;
+        there->missing[i] = true; /* its outcome comes from the answer to this parcel */
+        outlet->chosen[count] = piece->documents[i];
+        outlet->places[count++] = i;
+    }
+    *parcel = (sl_parcel){outlet->chosen, count, outlet->places};
+    return true;
+}
+
+/* One attempt. If the piece may have been sent before, its stored documents are found first, and
+ * reported after the others have been acknowledged. */
+static sl_outcome send_once(sl_outlet *outlet, const sl_piece *piece, const sl_listener *listener,
+                            sl_error *error) {
+    sl_parcel parcel = {piece->documents, piece->count, NULL};
+    if (!piece->search_first)
+        return send_parcel(outlet, piece, &parcel, listener, error);
+    sl_duplicates there;
+    sl_outcome outcome = UNDELIVERABLE;
+    bool any = false;
+    if (sl_duplicates_init(&there, piece->documents, piece->count))
+        outcome =
+            outcome_of(sl_duplicates_find(&there, outlet->connection->client,
+                                          &outlet->sending->destination->target, &any, error));
+    else
+        sl_error_memory(error, "looking for documents");
+    if (outcome == DELIVERED && any && !choose(outlet, piece, &there, &parcel, error))
+        outcome = UNDELIVERABLE;
+    if (outcome == DELIVERED)
+        outcome = send_parcel(outlet, piece, &parcel, listener, error);
+    for (uint32_t i = 0; outcome == DELIVERED && any && i < piece->count; i++) {
+        if (!there.missing[i])
+            report_duplicate(listener, piece->first + i, there.difference[i]);
+    }
+    sl_duplicates_clear(&there);
+    return outcome;
+}
+
+static void wait_before_retry(sl_outlet *outlet, unsigned attempt) {
+    long most = RETRY_FIRST_MS << (attempt < 7 ? attempt : 7);
+    if (most > RETRY_MOST_MS)
+        most = RETRY_MOST_MS;
+    long ms = most / 2 + (long)rand_r(&outlet->seed) % (most / 2 + 1);
+    nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
+}
+
+/* May a piece be tried again? `since`: when its first attempt failed. */
+static bool may_try_again(const sl_outlet *outlet, int64_t since, sl_error *error) {
+    if (sl_interrupt_requested()) {
+        error->code = SL_EXIT_INTERRUPTED;
+        return sl_error_prefix(error, "interrupted while a batch could not be delivered");
+    }
+    if (atomic_load(outlet->sending->stop)) /* another thread has given up */
+        return false;
+    if (sl_seconds_since(since) > outlet->sending->config->retry_seconds)
+        return sl_error_prefix(error, "gave up after %.0f s (--retry-timeout %u)",
+                               sl_seconds_since(since), outlet->sending->config->retry_seconds);
+    return true;
+}
+
+static bool writer_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_result *result,
+                        refusal_handler refused, void *context, sl_error *error) {
+    if (!view_documents(outlet, batch, error))
+        return false;
+    /* A batch of documents whose owner is not known goes through the routers. */
+    outlet->connection =
+        &outlet
+             ->connections[batch->shard < outlet->connection_count ? batch->shard
+                                                                   : outlet->connection_count - 1];
+    const sl_listener listener = {result, refused, context};
+    sl_piece piece = {.search_first = outlet->search_first};
+    uint32_t most = batch->documents; /* in one piece */
+    int64_t since = 0;
+    for (unsigned attempt = 0; piece.first < batch->documents;) {
+        uint32_t left = batch->documents - piece.first;
+        piece.documents = outlet->pointers + piece.first;
+        piece.count = most < left ? most : left;
+        sl_interrupt_begin_change();
+        sl_outcome outcome = send_once(outlet, &piece, &listener, error);
+        sl_interrupt_end_change();
+        if (outcome == UNDELIVERABLE)
+            return false;
+        if (outcome == DELIVERED) {
+            piece.first += piece.count;
+            piece.sent_before = false;
+            attempt = 0;
+            continue;
+        }
+        result->retries++;
+        /* Also for the next pieces, which may be stored by this attempt. */
+        piece.search_first = true;
+        if (attempt == 0) { /* the time limit does not include the wait for the first answer */
+            sl_log_warning(SL_LINES "; trying again", error->message);
+            since = sl_clock_ns();
+        }
+        if (!may_try_again(outlet, since, error))
+            return false;
+        if (outcome == SEND_LESS) {
+            most = (piece.count + 1) / 2;
+            since = sl_clock_ns();
+        } else {
+            wait_before_retry(outlet, attempt);
+        }
+        piece.sent_before = true;
+        attempt++;
+    }
+    error->code = SL_EXIT_OK;
+    return true;
+}
+
+const sl_sink_type sink_cluster = {
+    .name = "cluster",
+    .open = writer_open,
+    .close = writer_close,
+    .outlet_create = writer_outlet_create,
+    .outlet_destroy = writer_outlet_destroy,
+    .send = writer_send,
+};
