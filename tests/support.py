@@ -107,7 +107,7 @@ def mot_text(ids):
 
 def reply_codes(verdict):
     """The server's error codes that src/send/reply.c lists with this verdict."""
-    text = (TREE / "src" / "load" / "reply.c").read_text("utf-8")
+    text = (TREE / "src" / "send" / "reply.c").read_text("utf-8")
     return [int(code) for code in re.findall(r"\{(\d+), SL_REPLY_" + verdict + r"\}", text)]
 
 
