@@ -28,8 +28,7 @@ char *sl_reject_limit_text(const sl_load_config *config, char out[SL_REJECT_LIMI
     return out;
 }
 
-bool sl_rejects_pass_limit(const sl_run *run, const sl_ledger *ledger, bool at_end,
-                           sl_error *error) {
+bool sl_rejects_pass_limit(sl_run *run, const sl_ledger *ledger, bool at_end, sl_error *error) {
     const sl_load_config *config = run->job->config;
     sl_rejected sum = rejected_so_far(run, ledger);
     uint64_t rejects = sum.by_parser + sum.by_server;
@@ -50,7 +49,7 @@ bool sl_rejects_pass_limit(const sl_run *run, const sl_ledger *ledger, bool at_e
     return true;
 }
 
-bool sl_rejects_are_all(const sl_run *run, const sl_ledger *ledger, const char *reasons,
+bool sl_rejects_are_all(sl_run *run, const sl_ledger *ledger, const char *reasons,
                         sl_error *error) {
     sl_rejected sum = rejected_so_far(run, ledger);
     /* A part of a shared load may hold few records, and the other parts good ones. */

@@ -422,7 +422,7 @@ static bool on_recorded_entry(void *context, const sl_journal_entry *entry) {
 
 static FILE *open_recorded(const char *name) {
     char path[1200];
-    snprintf(path, sizeof path, RECORDED_JOURNAL "/%s", name);
+    snprintf(path, sizeof path, TEST_DATA "/journal/%s", name);
     FILE *file = fopen(path, "rb");
     assert_non_null(file);
     return file;

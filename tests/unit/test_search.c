@@ -108,8 +108,7 @@ static int by_value(const void *a, const void *b) {
  * does not exist. */
 static bool read_grid(const char *name, grid *g) {
     char path[1000];
-    snprintf(path, sizeof path, "%.*s/../data/grids/%s.json",
-             (int)(strrchr(__FILE__, '/') - __FILE__), __FILE__, name);
+    snprintf(path, sizeof path, TEST_DATA "/grids/%s.json", name);
     sl_error error = {0};
     bson_t *record = NULL;
     bson_iter_t iter, found, setting, trials, trial;
