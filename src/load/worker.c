@@ -141,7 +141,7 @@ static bool parse_block(sl_worker *worker, const sl_source_block *block,
 static bool handle_block(sl_worker *worker, const sl_source_block *block) {
     sl_job *job = worker->job;
     sl_ledger *ledger = worker->ledger;
-    const sl_run *run = worker->run;
+    sl_run *run = worker->run;
     const sl_dialect *dialect;
     uint64_t rejects_before = rejects_of(worker->counters);
     /* Also for completed blocks: later blocks wait for the dialect from their entry's first
