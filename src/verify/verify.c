@@ -94,13 +94,13 @@ static void on_tick(void *context) {
 
 static bool read_sources(sl_verification *verification, sl_error *error) {
     const sl_job *job = &verification->job;
-    const sl_run *run = &verification->run;
+    sl_run *run = &verification->run;
     verification->ranges = calloc(job->range_count + 1, sizeof *verification->ranges);
-    if (!sl_run_create_counters(&verification->run) || !verification->ranges)
+    if (!sl_run_create_counters(run) || !verification->ranges)
         return sl_error_memory(error, "starting threads");
     atomic_store(&run->begun, true);
     sl_progress *progress =
-        sl_progress_start(&verification->run, &verification->destination, verification->record);
+        sl_progress_start(run, &verification->destination, verification->record);
     bool ok = sl_verify_blocks(verification, on_tick, progress, error);
     sl_progress_end(progress);
     if (ok && sl_interrupt_requested())
