@@ -81,7 +81,8 @@ static inline uint8_t *sl_bson_put_text(uint8_t *to, const char *text, size_t le
 
 #define SL_BSON_PREFIX_STEP 16u
 
-/* The bytes needed for the prefix of `key`: a multiple of SL_BSON_PREFIX_STEP. */
+/* Returns the room, in bytes, that sl_bson_prefix_make needs for an element with this key. It is
+ * rounded up to a multiple of SL_BSON_PREFIX_STEP. */
 size_t sl_bson_prefix_room(const char *key);
 
 /* Writes the prefix into `room`; returns its length. */

@@ -33,8 +33,9 @@ typedef enum answer {
     SILENT,  /* no listener, or no reply in time: the cause is not known */
 } answer;
 
-/* Connects within CONNECT_MS, and sets ANSWER_MS as the timeout of reads and writes. -1 when it
- * cannot connect, and for a Unix socket, which has no TLS. */
+/* Connects within CONNECT_MS, and sets ANSWER_MS as the timeout of reads and writes. Returns the
+ * socket, or -1 if the host does not accept the connection. Unix sockets are not tested, because
+ * they do not use TLS: the result is -1 as well. */
 static int connect_to(const mongoc_host_list_t *host) {
     int file = strchr(host->host, '/') ? -1 : sl_socket_connect(host, CONNECT_MS);
     if (file < 0 || (sl_socket_set_timeout(file, SO_RCVTIMEO, ANSWER_MS) &&

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Instruction sets: selects the version of the parsers' inner loops.
+/* Instruction sets. The parsers' inner loops are built once for each of them, and one of these
+ * versions is selected when the program starts.
  *
- * It is the best version that the processor supports, or the version named by the environment
- * variable SHARDLOAD_SIMD: portable, sse2, avx2, avx512 (64-bit x86), neon (64-bit ARM). All
- * versions produce the same documents; the variable is for tests and benchmarks. */
+ * By default, the fastest one that the processor supports is used. The environment variable
+ * SHARDLOAD_SIMD selects another one, for tests and benchmarks: portable, sse2, avx2, avx512 (on
+ * 64-bit x86), neon (on 64-bit ARM). All of them produce the same documents. */
 #ifndef SHARDLOAD_SIMD_H
 #define SHARDLOAD_SIMD_H
 

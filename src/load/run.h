@@ -96,7 +96,8 @@ bool sl_run_create_counters(sl_run *run);
 bool sl_run_threads(sl_run *run, void *(*work_of)(void *item), void *items, size_t item_bytes,
                     void (*tick)(void *context), void *context, sl_error *error);
 
-/* A thread calls this at its end. */
+/* Reports the end of a thread that sl_run_threads has started. Each `work_of` calls it once, as its
+ * last action. */
 void sl_run_ended(sl_run *run);
 
 /* Lets all workers end after their current block and batches. Any thread. */

@@ -3,11 +3,12 @@
 /*
  * The server of each open cursor: see cursors.h.
  *
- * One mutex protects all data; it is held for a few memory accesses and never while a thread waits
- * for a socket. The slots of the cursors form a ring, filled in the order in which cursors are
- * opened. A chained hash table finds a cursor: `heads` has the first slot of each chain, and each
- * slot has the next slot of its chain. The slot of a removed cursor stays empty until the ring
- * reaches it again.
+ * One mutex protects all data. A thread locks it for a few memory accesses only, and never while it
+ * waits for a socket.
+ *
+ * The slots of the cursors form a ring, which is filled in the order in which cursors are opened. A
+ * chained hash table finds a cursor: `heads` has the first slot of each chain, and each slot has the
+ * next slot of its chain. The slot of a removed cursor stays empty until the ring reaches it again.
  */
 
 #include "cursors.h"
