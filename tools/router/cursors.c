@@ -7,8 +7,9 @@
  * waits for a socket.
  *
  * The slots of the cursors form a ring, which is filled in the order in which cursors are opened. A
- * chained hash table finds a cursor: `heads` has the first slot of each chain, and each slot has the
- * next slot of its chain. The slot of a removed cursor stays empty until the ring reaches it again.
+ * chained hash table finds a cursor: `heads` has the first slot of each chain, and each slot has
+ * the next slot of its chain. The slot of a removed cursor stays empty until the ring reaches it
+ * again.
  */
 
 #include "cursors.h"
