@@ -301,7 +301,8 @@ static bool load_documents(sl_load *load, sl_error *error) {
     for (size_t i = 0; i < sl_source_set_count(load->job.set); i++) {
         const sl_job_source *source = &load->job.sources[i];
         if (!source->skipped)
-            sl_rejects_set_header(load->ledger.rejects, i, source->format->header(source->dialect));
+            sl_rejects_set_header(load->ledger.rejects, i, source->format->header(source->dialect),
+                                  source->format->binary);
     }
     int64_t start = sl_clock_ns();
     sl_rate_limit_init(&load->run.rate_limit, load->job.config->rate_limit);
