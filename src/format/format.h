@@ -164,11 +164,12 @@ typedef struct sl_format {
  * succeeds, report the error of the first. If the options contain a schema, formats with built-in
  * schemas refuse every source. */
 #define SL_FORMATS(row)                                                                            \
-    row(mot, "mot", "MOT vehicle tests") row(isd, "isd", "NOAA weather records, packed")           \
-        row(isd_lite, "isd-lite", "the same, simplified")                                          \
-            row(isd_csv, "isd-csv", "the same, as global-hourly tables")                           \
-                row(delimited, "delimited", "any file with a header or a --schema")                \
-                    row(ycsb, "ycsb", "no file; --records are generated")
+    row(bson, "bson", "BSON files, as mongodump writes them") row(mot, "mot", "MOT vehicle tests") \
+        row(isd, "isd", "NOAA weather records, packed")                                            \
+            row(isd_lite, "isd-lite", "the same, simplified")                                      \
+                row(isd_csv, "isd-csv", "the same, as global-hourly tables")                       \
+                    row(delimited, "delimited", "any file with a header or a --schema")            \
+                        row(ycsb, "ycsb", "no file; --records are generated")
 
 #define SL_FORMAT_DECLARED(id, name, help) extern const sl_format sl_format_##id;
 SL_FORMATS(SL_FORMAT_DECLARED)

@@ -312,6 +312,8 @@ bool sl_sources_open(sl_job *job, sl_error *error) {
         return false;
     for (size_t i = 0; i < count; i++) {
         job->active += !job->sources[i].skipped;
+        job->own_ids =
+            job->own_ids || (!job->sources[i].skipped && job->sources[i].format->own_ids);
         job->has_pipe = job->has_pipe || sl_source_set_at(job->set, i)->kind == SL_SOURCE_PIPE;
     }
     if (job->active == 0)

@@ -131,6 +131,10 @@ static bool run_phase(sl_load *load, const char *name, phase_function *function,
 static bool look_at_sources(sl_load *load, sl_error *error) {
     if (!sl_sources_open(&load->job, error) || !sl_not_loaded_check(&load->job, error))
         return false;
+    if (load->job.own_ids && load->job.config->sink == SL_SINK_CLUSTER)
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "documents with an _id of their own cannot be loaded into a cluster "
+                            "yet; --sink bson:FILE or null reads them");
     if (load->job.config->sample < 1)
         sl_source_set_sample(load->job.set, load->job.config->sample);
     if (!sl_parts_begin(&load->job, error))

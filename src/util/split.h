@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "util/text.h"
+#include "text.h"
 
 /* Where the search for the end of a block has got to. */
 typedef struct sl_split {
