@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "util/error.h"
+#include "util/split.h"
 #include "util/text.h"
 
 /* Number of bytes at a source's beginning that a sniff reads. */
@@ -41,17 +42,21 @@ typedef struct sl_format_options {
 } sl_format_options;
 
 typedef struct sl_block {
-    /* Complete records, each ended by LF, except perhaps a source's last one; followed by SL_SLACK
-     * readable bytes. Of generated records: `bytes` is NULL, and `length` is SL_GENERATED_BYTES
-     * (document_id.h) per record. */
+    /* Complete records, each ended by LF, except perhaps a source's last one; of a format with
+     * `split`, as that function has divided them. Followed by SL_SLACK readable bytes. Of generated
+     * records: `bytes` is NULL, and `length` is SL_GENERATED_BYTES (document_id.h) per record. */
     sl_text text;
-    uint64_t offset; /* of text.bytes[0] in the source's uncompressed stream */
-    int64_t id_base; /* a record's _id is id_base + (its offset modulo SL_BLOCK_BYTES) */
+    uint64_t offset;      /* of text.bytes[0] in the source's uncompressed stream */
+    int64_t id_base;      /* a record's _id is id_base + (its offset modulo SL_BLOCK_BYTES) */
+    uint64_t split_state; /* of a format with `split`: sl_split.state at text.bytes[0]; else 0 */
 } sl_block;
+
+/* The line of a reject of a format whose records are not lines. */
+#define SL_NO_LINE (UINT32_MAX - 1)
 
 typedef struct sl_reject {
     uint64_t offset;    /* of the record in the source's uncompressed stream */
-    uint32_t line;      /* number of the block's lines before the record */
+    uint32_t line;      /* number of the block's lines before the record, or SL_NO_LINE */
     const char *column; /* the column's published name; NULL: the record as such is invalid */
     char reason[600];   /* a message for people */
     bool misread;       /* the lines after this one would be misread as records: the load must end.
@@ -69,6 +74,10 @@ struct sl_sink {
     uint8_t *limit; /* the SL_SLACK bytes after it may be overwritten */
     uint32_t documents;
     uint32_t documents_limit;
+    /* Of a format with `own_ids`, one per document in the buffer: the offset of its record in the
+     * source's uncompressed stream, as in sl_reject. The parser stores offsets[documents] before it
+     * adds 1 to `documents`. NULL: not needed. */
+    uint64_t *offsets;
     /* Takes the documents out of the buffer, and makes room for at least `need` bytes and one
      * document. False: the load is ending, stop parsing this block. */
     bool (*full)(sl_sink *sink, size_t need);
@@ -104,6 +113,15 @@ typedef struct sl_dialect sl_dialect; /* one source's layout; shared by all thre
 typedef struct sl_format {
     const char *name;    /* as in --format */
     const char *summary; /* one line for --help and messages */
+    /* Documents may have an _id of their own, which becomes their first field. A document without
+     * one gets the int64 _id of its position, as in all other formats. */
+    bool own_ids;
+    /* Records are not text: rejected ones are written one after the other, without line ends. */
+    bool binary;
+
+    /* For formats whose records do not end at line ends; else NULL. Divides a source's text into
+     * blocks (split.h); its sources are read sequentially. */
+    sl_split_function *split;
 
     /* Compiles the options. False with error (SL_EXIT_USAGE) set when they are invalid. */
     bool (*plan_create)(const sl_format_options *options, sl_plan **plan, sl_error *error);
@@ -146,11 +164,12 @@ typedef struct sl_format {
  * succeeds, report the error of the first. If the options contain a schema, formats with built-in
  * schemas refuse every source. */
 #define SL_FORMATS(row)                                                                            \
-    row(mot, "mot", "MOT vehicle tests") row(isd, "isd", "NOAA weather records, packed")           \
-        row(isd_lite, "isd-lite", "the same, simplified")                                          \
-            row(isd_csv, "isd-csv", "the same, as global-hourly tables")                           \
-                row(delimited, "delimited", "any file with a header or a --schema")                \
-                    row(ycsb, "ycsb", "no file; --records are generated")
+    row(bson, "bson", "BSON files, as mongodump writes them") row(mot, "mot", "MOT vehicle tests") \
+        row(isd, "isd", "NOAA weather records, packed")                                            \
+            row(isd_lite, "isd-lite", "the same, simplified")                                      \
+                row(isd_csv, "isd-csv", "the same, as global-hourly tables")                       \
+                    row(delimited, "delimited", "any file with a header or a --schema")            \
+                        row(ycsb, "ycsb", "no file; --records are generated")
 
 #define SL_FORMAT_DECLARED(id, name, help) extern const sl_format sl_format_##id;
 SL_FORMATS(SL_FORMAT_DECLARED)

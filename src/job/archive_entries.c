@@ -40,7 +40,7 @@ static bool sniff(sl_job *job, const sl_job_source *source, const sl_source_bloc
     if (!whole)
         head.length = SL_SNIFF_BYTES;
     const char *path = sl_source_set_at(job->set, block->source)->shown;
-    if (!sl_first_line_end_check(head, whole, &why)) {
+    if (!format->split && !sl_first_line_end_check(head, whole, &why)) {
         *result = NULL;
         if (sl_line_ends_is_binary(head)) {
             sl_not_loaded_add(job, block->source, block->entry, why.message);

@@ -71,9 +71,11 @@ static void on_reject(sl_sink *sink, const sl_reject *reject) {
         sl_line_ends_error(inspection->job, inspection->block, reject, inspection->error);
     if (reject->misread || inspection->rejects_shown++ >= REJECTS_SHOWN)
         return;
-    char record[200];
+    char record[200], line[32] = "";
     sl_text_printable(reject->record, record, sizeof record);
-    sl_print("  reject: line %u, byte %llu%s%s: %s\n          %s\n", reject->line + 1,
+    if (reject->line != SL_NO_LINE)
+        snprintf(line, sizeof line, "line %u, ", reject->line + 1);
+    sl_print("  reject: %sbyte %llu%s%s: %s\n          %s\n", line,
              (unsigned long long)reject->offset, reject->column ? ", " : "",
              reject->column ? reject->column : "", reject->reason, record);
 }

@@ -43,6 +43,7 @@ typedef struct sl_job {
     sl_plan **plans;        /* one per row of sl_formats; NULL where not used */
     size_t active;          /* sources that are not skipped */
     bool has_pipe;          /* a source is a pipe: the total of stored bytes is not known */
+    bool own_ids;           /* documents may have an _id of their own */
     bool resumed;           /* documents may have been sent by an earlier run */
     sl_not_loaded not_loaded;
 

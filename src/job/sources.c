@@ -38,6 +38,7 @@ bool sl_sources_parse(const sl_job *job, const sl_source_block *block, const sl_
         .text = block->text,
         .offset = block->offset,
         .id_base = sl_document_id(source->number, block->offset) & ~(int64_t)(SL_BLOCK_BYTES - 1),
+        .split_state = block->split_state,
     };
     return source->format->parse(sl_sources_plan_of(job, source), dialect, &view, sink, counts);
 }
@@ -60,13 +61,10 @@ static bool recognise(const sl_job *job, size_t index, char *head, bool *damaged
     }
     *empty = whole && length == 0;
     sl_text text = {head, length};
-    if (!sl_first_line_end_check(text, whole, error)) {
-        *damaged = !sl_line_ends_is_binary(text);
-        return sl_error_prefix(error, "%s", path);
-    }
     char reasons[900] = "";
     size_t used = 0;
     bool any = strcmp(job->config->format, "auto") == 0;
+    bool checked = false; /* the first line end */
     for (size_t i = 0; sl_formats[i]; i++) {
         const sl_format *format = sl_formats[i];
         if (any ? format->name_records != NULL : strcmp(format->name, job->config->format) != 0)
@@ -74,10 +72,17 @@ static bool recognise(const sl_job *job, size_t index, char *head, bool *damaged
         const sl_plan *plan = plan_of(job, format, error);
         if (!plan)
             return false;
+        if (!format->split && !checked && !sl_first_line_end_check(text, whole, error)) {
+            *damaged = !sl_line_ends_is_binary(text);
+            return sl_error_prefix(error, "%s", path);
+        }
+        checked = checked || !format->split;
         sl_error why = {0};
         if (format->sniff(plan, name, text, whole, &source->dialect, &why)) {
             source->format = format;
             *damaged = true; /* a recognised source is never left out */
+            if (format->split)
+                sl_source_set_split(job->set, index, format->split);
             return !format->check_head || format->check_head(source->dialect, text, whole, error) ||
                    sl_error_prefix(error, "%s", path);
         }
@@ -307,6 +312,8 @@ bool sl_sources_open(sl_job *job, sl_error *error) {
         return false;
     for (size_t i = 0; i < count; i++) {
         job->active += !job->sources[i].skipped;
+        job->own_ids =
+            job->own_ids || (!job->sources[i].skipped && job->sources[i].format->own_ids);
         job->has_pipe = job->has_pipe || sl_source_set_at(job->set, i)->kind == SL_SOURCE_PIPE;
     }
     if (job->active == 0)

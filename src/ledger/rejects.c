@@ -45,6 +45,7 @@ typedef struct sl_source_rejects {
                        known, because an earlier block is not loaded */
     sl_early_block *early, *latest; /* first and last of a list, by sequence */
     sl_text header;
+    bool binary;       /* no line ends between the raw rejects */
     FILE *raw;         /* NULL until the first reject */
     uint64_t raw_kept; /* bytes written by an earlier run */
 } sl_source_rejects;
@@ -140,8 +141,9 @@ fail:
     return false;
 }
 
-void sl_rejects_set_header(sl_reject_files *rejects, size_t source, sl_text header) {
+void sl_rejects_set_header(sl_reject_files *rejects, size_t source, sl_text header, bool binary) {
     rejects->sources[source].header = header;
+    rejects->sources[source].binary = binary;
 }
 
 /* Text as one cell of a tab-separated file. */
@@ -235,7 +237,8 @@ static bool put_raw(sl_reject_files *rejects, size_t source, sl_text record, sl_
     }
     if (record.length > 0)
         fwrite(record.bytes, 1, record.length, state->raw);
-    fputc('\n', state->raw);
+    if (!state->binary)
+        fputc('\n', state->raw);
     return true;
 }
 
@@ -245,9 +248,9 @@ static bool write_list(sl_reject_files *rejects, const sl_source_block *block, u
     sl_listed_reject one;
     for (size_t at = 0; sl_reject_list_next(list, &at, &one);) {
         bool refused = one.line == SL_REJECT_LINE_UNKNOWN;
-        put_row(rejects, block->source, block->entry,
-                lines == UINT64_MAX || refused ? 0 : lines + one.line + 1, one.offset, one.column,
-                one.reason, one.record);
+        bool known = lines != UINT64_MAX && !refused && one.line != SL_NO_LINE;
+        put_row(rejects, block->source, block->entry, known ? lines + one.line + 1 : 0, one.offset,
+                one.column, one.reason, one.record);
         if (!refused && !put_raw(rejects, block->source, one.record, error))
             return false;
     }

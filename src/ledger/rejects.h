@@ -24,7 +24,7 @@ bool sl_reject_list_add(sl_reject_list *list, const sl_reject *reject);
 /* An entry of a list; the texts point into the list. */
 typedef struct sl_listed_reject {
     uint64_t offset; /* as in sl_reject */
-    uint32_t line;   /* of the block, or SL_REJECT_LINE_UNKNOWN */
+    uint32_t line;   /* of the block, SL_NO_LINE or SL_REJECT_LINE_UNKNOWN */
     sl_text column, reason, record;
 } sl_listed_reject;
 
@@ -51,8 +51,9 @@ bool sl_rejects_block_was_done(sl_reject_files *rejects, const sl_source_block *
  * (SL_EXIT_SOURCE) names a file. Called after the last of these blocks and before any other. */
 bool sl_rejects_all_kept(const sl_reject_files *rejects, sl_error *error);
 
-/* Sets the header line (with line end) to write in front of a source's raw rejects. Borrowed. */
-void sl_rejects_set_header(sl_reject_files *rejects, size_t source, sl_text header);
+/* Sets the header line (with line end) to write in front of a source's raw rejects. Borrowed.
+ * `binary`: no line ends are written between these rejects. */
+void sl_rejects_set_header(sl_reject_files *rejects, size_t source, sl_text header, bool binary);
 
 /* Adds a completed block with its rejects, which are moved out of the list. Line numbers, which
  * begin anew with each entry of an archive, require the lines of all earlier blocks

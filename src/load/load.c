@@ -131,6 +131,10 @@ static bool run_phase(sl_load *load, const char *name, phase_function *function,
 static bool look_at_sources(sl_load *load, sl_error *error) {
     if (!sl_sources_open(&load->job, error) || !sl_not_loaded_check(&load->job, error))
         return false;
+    if (load->job.own_ids && load->job.config->sink == SL_SINK_CLUSTER)
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "documents with an _id of their own cannot be loaded into a cluster "
+                            "yet; --sink bson:FILE or null reads them");
     if (load->job.config->sample < 1)
         sl_source_set_sample(load->job.set, load->job.config->sample);
     if (!sl_parts_begin(&load->job, error))
@@ -301,7 +305,8 @@ static bool load_documents(sl_load *load, sl_error *error) {
     for (size_t i = 0; i < sl_source_set_count(load->job.set); i++) {
         const sl_job_source *source = &load->job.sources[i];
         if (!source->skipped)
-            sl_rejects_set_header(load->ledger.rejects, i, source->format->header(source->dialect));
+            sl_rejects_set_header(load->ledger.rejects, i, source->format->header(source->dialect),
+                                  source->format->binary);
     }
     int64_t start = sl_clock_ns();
     sl_rate_limit_init(&load->run.rate_limit, load->job.config->rate_limit);

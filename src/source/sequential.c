@@ -38,6 +38,7 @@ static void begin_entry(sl_open_source *open) {
     const char *name = sl_stream_entry_name(open->stream);
     open->entry_start = true;
     open->skip_line = false;
+    open->split = (sl_split){0};
     if (name) {
         snprintf(open->entry, sizeof open->entry, "%s", name);
         open->entry_number++;
@@ -73,6 +74,8 @@ static bool begin_stream(sl_reader *reader, sl_open_source *open, sl_error *erro
         if (!sl_stream_next_entry(open->stream, &more, &reader->times, error))
             return false;
     }
+    if (!set->states[open->source].split)
+        sl_stream_add_line_ends(open->stream);
     begin_entry(open);
     return true;
 }
@@ -160,16 +163,36 @@ static bool end_entry(sl_reader *reader, sl_open_source *open, sl_error *error) 
     return true;
 }
 
+/* As find_line_end, for a source whose records are found by its format. The text that is read grows
+ * by half each time, since a format may have to look at a large record again. */
+static bool find_record_end(sl_reader *reader, sl_open_source *open, sl_split_function *split,
+                            size_t in_block, size_t *filled, size_t *length, bool *ended,
+                            sl_error *error) {
+    *length = 0;
+    while (*filled > 0) {
+        sl_text text = {reader->buffer, *filled};
+        *length = split(&open->split, text, in_block, *ended);
+        if (*length > 0)
+            break;
+        if (*ended || *filled > in_block + SL_SPLIT_BYTES_MAX)
+            return sl_error_set(error, SL_EXIT_SOURCE,
+                                "%s: internal error: no end of a record was found behind byte %llu",
+                                reader->set->states[open->source].source.shown,
+                                (unsigned long long)open->offset);
+        size_t more = *filled / 2 > SL_LOOKAHEAD ? *filled / 2 : SL_LOOKAHEAD;
+        if (!append(reader, open, filled, more, ended, error))
+            return false;
+    }
+    open->split.at = 0;
+    memset(open->split.inside, 0, sizeof open->split.inside);
+    return true;
+}
+
 /* Sets `*length` to the block's length: up to the first line end at or after its MiB's last byte.
  * Reads more of the entry until that line end is found; `*cut`: the line is too long, and the block
  * ends within it. */
-static bool find_end(sl_reader *reader, sl_open_source *open, size_t *filled, size_t *length,
-                     bool *ended, bool *cut, sl_error *error) {
-    uint64_t end = ((open->offset >> SL_BLOCK_BITS) + 1) << SL_BLOCK_BITS;
-    size_t in_block = (size_t)(end - open->offset);
-    if (*filled < in_block + SL_LOOKAHEAD && !*ended &&
-        !append(reader, open, filled, in_block + SL_LOOKAHEAD - *filled, ended, error))
-        return false;
+static bool find_line_end(sl_reader *reader, sl_open_source *open, size_t in_block, size_t *filled,
+                          size_t *length, bool *ended, bool *cut, sl_error *error) {
     *length = *filled;
     for (size_t searched = in_block - 1; *filled > searched;) {
         char *line_end = memchr(reader->buffer + searched, '\n', *filled - searched);
@@ -184,6 +207,21 @@ static bool find_end(sl_reader *reader, sl_open_source *open, size_t *filled, si
         if (!append(reader, open, filled, SL_LOOKAHEAD, ended, error))
             return false;
     }
+    return true;
+}
+
+/* Finds the end of the block, and reads up to there. */
+static bool find_end(sl_reader *reader, sl_open_source *open, size_t *filled, size_t *length,
+                     bool *ended, bool *cut, sl_error *error) {
+    uint64_t end = ((open->offset >> SL_BLOCK_BITS) + 1) << SL_BLOCK_BITS;
+    size_t in_block = (size_t)(end - open->offset);
+    if (*filled < in_block + SL_LOOKAHEAD && !*ended &&
+        !append(reader, open, filled, in_block + SL_LOOKAHEAD - *filled, ended, error))
+        return false;
+    sl_split_function *split = reader->set->states[open->source].split;
+    if (!(split ? find_record_end(reader, open, split, in_block, filled, length, ended, error)
+                : find_line_end(reader, open, in_block, filled, length, ended, cut, error)))
+        return false;
     return open->offset + *length <= SL_SOURCE_BYTES_MAX ||
            sl_error_set(error, SL_EXIT_SOURCE,
                         "%s: a source may hold 1 TiB of text at most; split it",
@@ -196,6 +234,7 @@ static bool next_block(sl_reader *reader, sl_open_source *open, sl_source_block 
         return false;
     bool ended = false, cut = false;
     size_t filled = open->leftover_length, length;
+    uint64_t split_state = open->split.state;
     if (!sl_reader_grow(reader, filled, error))
         return false;
     if (filled > 0)
@@ -207,6 +246,7 @@ static bool next_block(sl_reader *reader, sl_open_source *open, sl_source_block 
     *block = (sl_source_block){.source = open->source,
                                .sequence = open->sequence++,
                                .offset = open->offset,
+                               .split_state = split_state,
                                .text = {reader->buffer, length},
                                .entry_number = open->entry_number,
                                .entry_start = open->entry_start,

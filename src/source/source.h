@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sources: files, folders, archives and pipes, plain or compressed, read as blocks of complete
- * lines by any number of threads at once. This module does not parse formats: a record is a line.
+ * lines by any number of threads at once. This module does not parse formats: a record is a line,
+ * or what a function of the format finds (sl_source_set_split).
  *
  * A block holds the lines that *begin* in one MiB of a source's uncompressed stream (see
  * document_id.h), so block boundaries do not depend on the reader, on the number of threads, or on
@@ -17,6 +18,7 @@
 #include <stdint.h>
 
 #include "util/error.h"
+#include "util/split.h"
 #include "util/text.h"
 
 typedef enum sl_source_kind {
@@ -51,17 +53,19 @@ typedef struct sl_source {
     sl_source_identity identity;
     sl_source_kind kind;
     bool named; /* given as a path by the user, not found in a folder */
+    bool split; /* its records are found from its beginning on; see sl_source_set_split */
 } sl_source;
 
 /* Can a thread read any block of the source without reading the blocks before it? */
 static inline bool sl_source_is_splittable(const sl_source *source) {
-    return source->kind == SL_SOURCE_PLAIN || source->kind == SL_SOURCE_GENERATED;
+    return (source->kind == SL_SOURCE_PLAIN && !source->split) ||
+           source->kind == SL_SOURCE_GENERATED;
 }
 
 typedef struct sl_source_set sl_source_set;
 
 /* The reader cuts longer lines at this length: they are rejected, since a document has at most
- * 16 MiB. */
+ * 16 MiB. Not for sources with sl_source_set_split. */
 #define SL_RECORD_BYTES_MAX ((size_t)16 << 20)
 
 /* Finds the sources in `paths`. Folders are searched recursively in order of name, without hidden
@@ -87,6 +91,11 @@ uint64_t sl_source_set_consumed_bytes(const sl_source_set *set);
 
 /* Skips a source: readers return none of its blocks. Call it before the first block is read. */
 void sl_source_set_skip(sl_source_set *set, size_t index);
+
+/* The source's records do not end at line ends: `split` finds where its blocks end. The source is
+ * read sequentially, and no line end is added to the entries of an archive. Call it before the
+ * first block is read, and before sl_source_set_skip_blocks. */
+void sl_source_set_split(sl_source_set *set, size_t index, sl_split_function *split);
 
 /* Marks blocks of a source as already loaded: bit i of `done` (`words` words of 64 bits, borrowed
  * while readers exist) is the block with sequence i. Marked blocks of a splittable source are read
@@ -162,10 +171,11 @@ void sl_source_set_report_skipped(sl_source_set *set, sl_skipped_entry_report *r
 
 /* A block. `text` and `entry` belong to the reader, and are valid until its next call. */
 typedef struct sl_source_block {
-    size_t source;     /* index into the set */
-    uint64_t sequence; /* 0, 1, 2 ... within the source */
-    uint64_t offset;   /* of text.bytes[0] in the uncompressed stream */
-    /* Complete lines; may be empty. SL_SLACK readable bytes follow. Of generated records: no bytes
+    size_t source;        /* index into the set */
+    uint64_t sequence;    /* 0, 1, 2 ... within the source */
+    uint64_t offset;      /* of text.bytes[0] in the uncompressed stream */
+    uint64_t split_state; /* of a source with sl_source_set_split: sl_split.state there; else 0 */
+    /* Complete lines, or the records found by the source's `split`; may be empty. SL_SLACK readable bytes follow. Of generated records: no bytes
      * (NULL), only a length. */
     sl_text text;
     const char *entry;     /* the archive entry's name, safe to print; NULL outside of archives */

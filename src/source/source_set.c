@@ -240,6 +240,11 @@ void sl_source_set_skip(sl_source_set *set, size_t index) {
     set->states[index].skip = true;
 }
 
+void sl_source_set_split(sl_source_set *set, size_t index, sl_split_function *split) {
+    set->states[index].split = split;
+    set->states[index].source.split = true;
+}
+
 void sl_source_set_skip_blocks(sl_source_set *set, size_t index, const uint64_t *done, size_t words,
                                bool compare) {
     source_state *state = &set->states[index];

@@ -13,6 +13,7 @@
 
 typedef struct source_state {
     sl_source source;
+    sl_split_function *split; /* NULL: records are lines */
     bool skip;
     const uint64_t *done; /* borrowed; see sl_source_set_skip_blocks */
     size_t done_words;

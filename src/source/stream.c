@@ -26,6 +26,7 @@ struct sl_stream {
     sl_input *text; /* of the current entry */
     bool begun;     /* sl_stream_next_entry has returned the only entry */
     char last_byte; /* of the current entry, so far */
+    bool adds_line_ends;
 };
 
 /* If an input that begins with these bytes is not text: a phrase that names its kind and the
@@ -163,13 +164,17 @@ const char *sl_stream_entry_name(const sl_stream *stream) {
     return stream->archive ? sl_archive_entry_name(stream->archive) : NULL;
 }
 
+void sl_stream_add_line_ends(sl_stream *stream) {
+    stream->adds_line_ends = true;
+}
+
 bool sl_stream_read(sl_stream *stream, char *out, size_t room, size_t *length,
                     sl_reader_times *times, sl_error *error) {
     if (!sl_input_take(stream->text, out, room, length, times, error))
         return false;
     if (*length > 0)
         stream->last_byte = out[*length - 1];
-    if (stream->archive && *length < room && stream->last_byte != '\n')
+    if (stream->adds_line_ends && stream->archive && *length < room && stream->last_byte != '\n')
         stream->last_byte = out[(*length)++] = '\n';
     return true;
 }

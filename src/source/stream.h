@@ -34,8 +34,11 @@ bool sl_stream_next_entry(sl_stream *stream, bool *more, sl_reader_times *times,
 /* The current entry's name, safe to print, valid until the next entry; NULL outside of archives. */
 const char *sl_stream_entry_name(const sl_stream *stream);
 
-/* Reads `room` bytes of the current entry into `out`, fewer only at its end. Adds the final newline
- * that an archive's entry lacks. The error names the file, the entry and the position. */
+/* From now on, reads add the final newline that an archive's entry lacks. */
+void sl_stream_add_line_ends(sl_stream *stream);
+
+/* Reads `room` bytes of the current entry into `out`, fewer only at its end. The error names the
+ * file, the entry and the position. */
 bool sl_stream_read(sl_stream *stream, char *out, size_t room, size_t *length,
                     sl_reader_times *times, sl_error *error);
 

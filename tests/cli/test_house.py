@@ -31,8 +31,8 @@ BELOW = {
 # The headers of each layer that other layers may include, as "layer/name.h".
 INTERFACES = {
     "util": "clock document_id embedded error estimate grow hash histogram interrupt log md5 print "
-            "private_file process text yaml_limits",
-    "bson": "bson_writer",
+            "private_file process split text yaml_limits",
+    "bson": "bson_check bson_writer",
     "source": "source",
     "format": "convert delimited format head isd schema simd ycsb",
     "report": "json lookup report run_record",

@@ -114,7 +114,7 @@ static inline uint64_t parse_blocks(const sl_format *format, const sl_plan *plan
         require(copy != NULL, "allocation succeeds");
         memcpy(copy, text.bytes + at, end - at);
         memset(copy + (end - at), every ? '"' : '9', SL_SLACK); /* must not affect the result */
-        sl_block block = {{copy, end - at}, at, sl_document_id(1, 0)};
+        sl_block block = {.text = {copy, end - at}, .offset = at, .id_base = sl_document_id(1, 0)};
         o.lines_before = counts.lines;
         require(format->parse(plan, dialect, &block, &sink, &counts) == !o.misread,
                 "the parser stops only at a line that would be misread");

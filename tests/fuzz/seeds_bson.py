@@ -75,6 +75,16 @@ def nested(depth, name, *outer_names):
     return document
 
 
+# ---- dumps: two bytes that select block and reading sizes, then documents ----
+
+SCATTERED = [{"a": 1, "_id": "x", "in": {"_id": 2, "b": [True, None, 1.5]}},
+             {"_id": OID, "when": Date(5), "many": [{"x": 1}, {}], "last": {"y": 2**40}},
+             {"none": None, "min": MIN, "max": MAX, "t": Timestamp(0)},
+             {"_id": {"k": 1, "l": [1]}, "text": "Gr\u00fc\u00dfe \u20ac" * 9}, {}]
+DUMP = b"".join(bson(one) for one in SCATTERED)
+DUMPS = [b"\0\0" + DUMP, b"\2\5" + DUMP[:90] + DUMP[91:], b"\1\x40" + DUMP[:-30],
+         b"\0\7" + DUMP[:60] + bytes(40) + DUMP[60:], b"\0\3" + nested(102, "a")]
+
 # ---- the registry ----
 
 REGISTERED = [{"_id": "a", "number": 1, "state": "loaded", "documents": 5,

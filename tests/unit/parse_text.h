@@ -99,7 +99,7 @@ static void parse_block(parsed *p, const sl_plan *plan, const sl_dialect *dialec
                     .full = keep_documents,
                     .reject = keep_reject,
                     .context = p};
-    sl_block block = {{copy, to - from}, from, sl_document_id(1, 0)};
+    sl_block block = {.text = {copy, to - from}, .offset = from, .id_base = sl_document_id(1, 0)};
     p->stopped = !p->format->parse(plan, dialect, &block, &sink, &p->counts);
     uint32_t stop_after = p->stop_after;
     p->stop_after = 0;
@@ -127,7 +127,7 @@ static parsed parse_in_blocks(const char *name, const sl_format_options *options
             p.format = sl_formats[i];
         else
             sl_formats[i]->plan_destroy(plan), plan = NULL;
-        if (p.error.code == SL_EXIT_OK)
+        if (p.error.code == SL_EXIT_OK && !sl_formats[i]->binary)
             p.error = error;
     }
     if (!p.format)

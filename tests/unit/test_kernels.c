@@ -320,7 +320,7 @@ static void parse(const layout *one, const char *simd, const bytes *text, size_t
         assert_non_null(copy);
         memcpy(copy, text->at + at, end - at);
         memset(copy + (end - at), step % 2 ? '"' : '9', SL_SLACK); /* must not affect the result */
-        sl_block block = {{copy, end - at}, at, sl_document_id(1, 0)};
+        sl_block block = {.text = {copy, end - at}, .offset = at, .id_base = sl_document_id(1, 0)};
         o->misread_end = 0;
         assert_true(format->parse(plan, dialect, &block, &sink, &o->counts) ==
                     (o->misread_end == 0));

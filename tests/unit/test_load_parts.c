@@ -59,7 +59,7 @@ static void rejects_are_in_order_of_the_source(void **state) {
     sl_reject_files *rejects;
     sl_error error;
     assert_true(sl_rejects_open(folder, set, NULL, 0, &rejects, &error));
-    sl_rejects_set_header(rejects, 0, sl_text_of("a|b\n"));
+    sl_rejects_set_header(rejects, 0, sl_text_of("a|b\n"), false);
     /* Block 2 is completed first, then 0, then 1. */
     sl_reject_list lists[3] = {{0}};
     add(&lists[2], 4, 2500, "third", "r3|\t");

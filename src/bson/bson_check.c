@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The walk over a document. `stop` is the lowest position that no element may cross: the terminator
+ * of the innermost document, or the end of the available bytes. So one comparison per element
+ * checks both, and the slow path finds out which of them was crossed.
+ *
+ * Most keys have fewer than 8 bytes: one load finds the NUL and bytes that are not ASCII. */
+#include "bson_check.h"
+
+#include <string.h>
+
+#include "bson_writer.h"
+#include "util/text.h"
+
+enum {
+    STRING = 0x02,
+    EMBEDDED = 0x03,
+    ARRAY = 0x04,
+    BINARY = 0x05,
+    BOOL = 0x08,
+    REGEX = 0x0B,
+    POINTER = 0x0C,
+    CODE = 0x0D,
+    SYMBOL = 0x0E,
+    CODE_WITH_SCOPE = 0x0F,
+    TIMESTAMP = 0x11,
+};
+
+/* What a type's value is: a number of bytes, or one of these. */
+enum { NO_TYPE = 0xFF, VARIABLE = 0xFE };
+
+static const uint8_t size_of[256] = {
+    [0x00] = NO_TYPE,
+    [0x01] = 8, /* double */
+    [STRING] = VARIABLE,
+    [EMBEDDED] = VARIABLE,
+    [ARRAY] = VARIABLE,
+    [BINARY] = VARIABLE,
+    [0x06] = 0,  /* undefined; deprecated */
+    [0x07] = 12, /* ObjectId */
+    [BOOL] = VARIABLE,
+    [0x09] = 8, /* date */
+    [0x0A] = 0, /* null */
+    [REGEX] = VARIABLE,
+    [POINTER] = VARIABLE,
+    [CODE] = VARIABLE,
+    [SYMBOL] = VARIABLE,
+    [CODE_WITH_SCOPE] = VARIABLE,
+    [0x10] = 4, /* int32 */
+    [TIMESTAMP] = 8,
+    [0x12] = 8,  /* int64 */
+    [0x13] = 16, /* decimal128 */
+    [0x14 ... 0x7E] = NO_TYPE,
+    [0x7F] = 0, /* MaxKey */
+    [0x80 ... 0xFE] = NO_TYPE,
+    [0xFF] = 0, /* MinKey */
+};
+
+#define ONES 0x0101010101010101u
+#define HIGHS 0x8080808080808080u
+#define ID_KEY 0x0064695Fu /* "_id" with its NUL, as a little-endian number */
+
+static inline uint32_t load_32(const uint8_t *from) {
+    uint32_t value;
+    memcpy(&value, from, sizeof value);
+    return value;
+}
+
+static inline uint64_t load_64(const uint8_t *from) {
+    uint64_t value;
+    memcpy(&value, from, sizeof value);
+    return value;
+}
+
+/* The bytes of a word that belong to a text of `length` bytes, 0 to 8. */
+static inline uint64_t first_bytes(uint64_t word, size_t length) {
+    return length >= 8 ? word : word & ((UINT64_C(1) << (8 * length)) - 1);
+}
+
+/* Is the text valid UTF-8? Reads up to 7 bytes behind it. */
+static inline bool is_utf8(const uint8_t *text, size_t length) {
+    size_t at = 0;
+    for (; length - at >= 32; at += 32) {
+        uint64_t any = load_64(text + at) | load_64(text + at + 8) | load_64(text + at + 16) |
+                       load_64(text + at + 24);
+        if (__builtin_expect((any & HIGHS) != 0, 0))
+            return sl_utf8_valid((const char *)text + at, length - at, NULL);
+    }
+    for (; at < length; at += 8) {
+        if (first_bytes(load_64(text + at), length - at) & HIGHS)
+            return sl_utf8_valid((const char *)text + at, length - at, NULL);
+    }
+    return true;
+}
+
+/* The state of a check. Positions are 64-bit, so that adding a length cannot overflow. */
+typedef struct walk {
+    const uint8_t *document;
+    uint64_t available;
+    uint64_t end;  /* of the innermost document, behind its terminator */
+    uint64_t stop; /* end - 1, or `available` if that is less */
+    sl_bson_facts *facts;
+} walk;
+
+static sl_bson_verdict wrong(const walk *w, uint64_t at, const char *why) {
+    w->facts->wrong_at = (uint32_t)at;
+    w->facts->why = why;
+    return SL_BSON_INVALID;
+}
+
+/* Do the available bytes end before the innermost document? */
+static inline bool is_truncated(const walk *w) {
+    return w->stop < w->end - 1;
+}
+
+/* The verdict when a value that ends at `next` crosses `stop`. */
+static sl_bson_verdict crossed(const walk *w, uint64_t at, uint64_t next) {
+    if (next > w->end - 1)
+        return wrong(w, at, "a value is longer than its document");
+    return SL_BSON_MORE;
+}
+
+/* The position behind the NUL of a text without length at `at`; `*verdict` is changed unless it is
+ * valid. */
+static uint64_t skip_text(const walk *w, uint64_t at, sl_bson_verdict *verdict) {
+    const uint8_t *text = w->document + at;
+    const uint8_t *nul = at < w->stop ? memchr(text, 0, w->stop - at) : NULL;
+    if (!nul) {
+        *verdict = is_truncated(w) ? SL_BSON_MORE
+                                   : wrong(w, at, "a key or text without length has no end");
+        return at;
+    }
+    if (!is_utf8(text, (size_t)(nul - text)))
+        *verdict = wrong(w, at, "a key or text is not UTF-8");
+    return at + (uint64_t)(nul - text) + 1;
+}
+
+/* The position behind a string at `at`: its length, its bytes, a NUL. */
+static uint64_t skip_string(const walk *w, uint64_t at, sl_bson_verdict *verdict) {
+    if (at + 4 > w->stop) {
+        *verdict = crossed(w, at, at + 4);
+        return at;
+    }
+    uint32_t length = load_32(w->document + at);
+    uint64_t next = at + 4 + length;
+    if (length == 0 || length > INT32_MAX)
+        *verdict = wrong(w, at, "a string has an impossible length");
+    else if (next > w->stop)
+        *verdict = crossed(w, at, next);
+    else if (w->document[next - 1] != 0)
+        *verdict = wrong(w, next - 1, "a string has no NUL at its end");
+    else if (!is_utf8(w->document + at + 4, length - 1))
+        *verdict = wrong(w, at + 4, "a string is not UTF-8");
+    return next;
+}
+
+static uint64_t skip_binary(const walk *w, uint64_t at, sl_bson_verdict *verdict) {
+    if (at + 5 > w->stop) {
+        *verdict = crossed(w, at, at + 5);
+        return at;
+    }
+    uint32_t length = load_32(w->document + at);
+    uint64_t next = at + 5 + length;
+    if (length > INT32_MAX)
+        *verdict = wrong(w, at, "binary data has an impossible length");
+    else if (next > w->stop)
+        *verdict = crossed(w, at, next);
+    else if (w->document[at + 4] == 2 &&
+             (length < 4 || load_32(w->document + at + 5) != length - 4))
+        *verdict = wrong(w, at + 5, "binary data of subtype 2 has a wrong inner length");
+    return next;
+}
+
+/* Checks the length of an embedded document at `at`, which the walk then enters. Returns its
+ * end. */
+static uint64_t enter(const walk *w, uint64_t at, sl_bson_verdict *verdict) {
+    if (at + 4 > w->stop) {
+        *verdict = crossed(w, at, at + 4);
+        return at;
+    }
+    uint32_t length = load_32(w->document + at);
+    uint64_t next = at + length;
+    if (length < SL_BSON_DOCUMENT_MIN || next > w->end - 1)
+        *verdict = wrong(w, at, "an embedded document or array has an impossible length");
+    return next;
+}
+
+/* As `enter`, for code with scope at `at`: sets `*scope` to the position of its document. */
+static uint64_t enter_scope(const walk *w, uint64_t at, uint64_t *scope, sl_bson_verdict *verdict) {
+    if (at + 4 > w->stop) {
+        *verdict = crossed(w, at, at + 4);
+        return at;
+    }
+    uint64_t next = at + load_32(w->document + at);
+    if (next > w->end - 1) {
+        *verdict = wrong(w, at, "code with scope has an impossible length");
+        return at;
+    }
+    *scope = skip_string(w, at + 4, verdict);
+    if (*verdict != SL_BSON_VALID)
+        return at;
+    if (*scope + 4 > w->stop) {
+        *verdict = crossed(w, *scope, *scope + 4);
+        return at;
+    }
+    uint32_t length = load_32(w->document + *scope);
+    if (length < SL_BSON_DOCUMENT_MIN || *scope + length != next)
+        *verdict = wrong(w, *scope, "the scope of code has an impossible length");
+    return next;
+}
+
+static inline void begin(walk *w, uint64_t end) {
+    w->end = end;
+    w->stop = end - 1 < w->available ? end - 1 : w->available;
+}
+
+/* The position behind the value of a type without fixed size. `*inner`: of a document to enter. */
+static uint64_t skip_value(const walk *w, uint8_t type, uint64_t at, uint64_t *inner,
+                           sl_bson_verdict *verdict) {
+    uint64_t next;
+    switch (type) {
+    case EMBEDDED:
+    case ARRAY:
+        *inner = at;
+        return enter(w, at, verdict);
+    case CODE_WITH_SCOPE:
+        return enter_scope(w, at, inner, verdict);
+    case BINARY:
+        return skip_binary(w, at, verdict);
+    case BOOL:
+        if (at + 1 > w->stop)
+            *verdict = crossed(w, at, at + 1);
+        else if (w->document[at] > 1)
+            *verdict = wrong(w, at, "a boolean is neither 0 nor 1");
+        return at + 1;
+    case REGEX:
+        next = skip_text(w, at, verdict);
+        return *verdict == SL_BSON_VALID ? skip_text(w, next, verdict) : next;
+    case POINTER:
+        next = skip_string(w, at, verdict) + 12;
+        if (*verdict == SL_BSON_VALID && next > w->stop)
+            *verdict = crossed(w, at, next);
+        return next;
+    default:
+        return skip_string(w, at, verdict);
+    }
+}
+
+/* The position behind the key at `at`. */
+static inline uint64_t skip_key(const walk *w, uint64_t at, uint64_t key,
+                                sl_bson_verdict *verdict) {
+    uint64_t nul = (key - ONES) & ~key & HIGHS; /* its lowest bit is that of the first NUL */
+    bool ascii = (key & (nul ^ (nul - 1)) & HIGHS) == 0;
+    if (__builtin_expect(nul == 0 || !ascii, 0))
+        return skip_text(w, at, verdict);
+    uint64_t value = at + 1 + (uint64_t)__builtin_ctzll(nul) / 8;
+    if (__builtin_expect(value > w->stop, 0))
+        *verdict = is_truncated(w) ? SL_BSON_MORE : wrong(w, at, "a key has no end");
+    return value;
+}
+
+static void note_id(sl_bson_facts *facts, uint64_t at, uint64_t next) {
+    facts->id_twice = facts->id_at > 0;
+    if (facts->id_twice)
+        return;
+    facts->id_at = (uint32_t)at;
+    facts->id_end = (uint32_t)next;
+}
+
+/* Checks the elements; the document's own length is possible. */
+static sl_bson_verdict check_elements(walk *w) {
+    uint32_t ends[SL_BSON_NESTING_MAX + 1]; /* of the documents around the innermost one */
+    uint32_t depth = 0;
+    const uint8_t *document = w->document;
+    for (uint64_t at = 4, next;; at = next) {
+        if (__builtin_expect(at >= w->available, 0))
+            return SL_BSON_MORE;
+        uint8_t type = document[at];
+        if (type == 0) {
+            if (at + 1 != w->end)
+                return wrong(w, at, "a document ends before its declared length");
+            if (depth == 0)
+                return SL_BSON_VALID;
+            begin(w, ends[--depth]);
+            next = at + 1;
+            continue;
+        }
+        if (__builtin_expect(at >= w->end - 1, 0))
+            return wrong(w, at, "a document has no NUL at its end");
+        sl_bson_verdict verdict = SL_BSON_VALID;
+        uint64_t key = load_64(document + at + 1), inner = 0;
+        uint64_t value = skip_key(w, at + 1, key, &verdict);
+        uint8_t size = size_of[type];
+        if (__builtin_expect(size == NO_TYPE, 0))
+            return wrong(w, at, "an element has an unknown type");
+        if (__builtin_expect(verdict != SL_BSON_VALID, 0))
+            return verdict;
+        next = value + size;
+        if (size == VARIABLE)
+            next = skip_value(w, type, value, &inner, &verdict);
+        else if (__builtin_expect(next > w->stop, 0))
+            verdict = crossed(w, at, next);
+        if (__builtin_expect(verdict != SL_BSON_VALID, 0))
+            return verdict;
+        if (__builtin_expect((uint32_t)key == ID_KEY, 0) && depth == 0)
+            note_id(w->facts, at, next);
+        else if (__builtin_expect(type == TIMESTAMP, 0) && depth == 0 &&
+                 load_64(document + value) == 0)
+            w->facts->empty_timestamp = (uint32_t)at;
+        if (inner > 0) {
+            if (depth == SL_BSON_NESTING_MAX)
+                return wrong(w, at, "more than 100 levels of embedded documents");
+            ends[depth++] = (uint32_t)w->end;
+            begin(w, next);
+            next = inner + 4;
+        }
+    }
+}
+
+sl_bson_verdict sl_bson_check(const uint8_t *document, size_t available, sl_bson_facts *facts) {
+    *facts = (sl_bson_facts){0};
+    walk w = {.document = document, .available = available, .facts = facts};
+    if (available < 4)
+        return SL_BSON_MORE;
+    facts->length = load_32(document);
+    if (facts->length < SL_BSON_DOCUMENT_MIN || facts->length > SL_BSON_DOCUMENT_MAX)
+        return wrong(&w, 0,
+                     facts->length > SL_BSON_DOCUMENT_MAX && facts->length <= INT32_MAX
+                         ? "the document is larger than 16 MiB, or its length is damaged"
+                         : "this is not the length of a document");
+    if (available >= facts->length && document[facts->length - 1] != 0)
+        return wrong(&w, facts->length - 1, "the document has no NUL at its end");
+    begin(&w, facts->length);
+    return check_elements(&w);
+}
+
+bool sl_bson_may_begin(const uint8_t *bytes) {
+    uint32_t length = load_32(bytes);
+    return length >= SL_BSON_DOCUMENT_MIN && length <= SL_BSON_DOCUMENT_MAX &&
+           (length == SL_BSON_DOCUMENT_MIN ? bytes[4] == 0 : size_of[bytes[4]] != NO_TYPE);
+}

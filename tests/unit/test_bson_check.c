@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The BSON checker, compared with a recursive validation of the same bytes and with libbson. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <bson/bson.h>
+#include <cmocka.h>
+
+#include "bson/bson_check.h"
+#include "bson/bson_writer.h"
+#include "util/text.h"
+
+#include "bson_reference.h"
+
+/* A document with an element of every type. */
+static bson_t *make_all_types(void) {
+    bson_t *d = bson_new(), child, array, scope = BSON_INITIALIZER;
+    bson_oid_t oid;
+    bson_decimal128_t decimal = {.high = 0x3040000000000000u, .low = 7};
+    bson_oid_init_from_string(&oid, "0123456789abcdef01234567");
+    BSON_APPEND_DOUBLE(d, "double", 1.5);
+    BSON_APPEND_UTF8(d, "text", "a text of more than thirty-two bytes, to leave the first loop");
+    BSON_APPEND_UTF8(d, "other_text",
+                     "Gr\xC3\xBC\xC3\x9F"
+                     "e aus K\xC3\xB6ln, \xE2\x82\xAC \xF0\x9F\x98\x80");
+    bson_append_utf8(d, "nul", -1, "a\0b", 3);
+    BSON_APPEND_DOCUMENT_BEGIN(d, "document", &child);
+    BSON_APPEND_INT32(&child, "_id", 1);
+    bson_append_document_end(d, &child);
+    BSON_APPEND_ARRAY_BEGIN(d, "array", &array);
+    BSON_APPEND_NULL(&array, "0");
+    BSON_APPEND_BOOL(&array, "1", false);
+    bson_append_array_end(d, &array);
+    BSON_APPEND_BINARY(d, "binary", BSON_SUBTYPE_BINARY, (const uint8_t *)"abc", 3);
+    BSON_APPEND_BINARY(d, "old", BSON_SUBTYPE_BINARY_DEPRECATED, (const uint8_t *)"abc", 3);
+    BSON_APPEND_UNDEFINED(d, "undefined");
+    BSON_APPEND_OID(d, "_id", &oid);
+    BSON_APPEND_BOOL(d, "bool", true);
+    BSON_APPEND_DATE_TIME(d, "date", 12345);
+    BSON_APPEND_NULL(d, "null");
+    BSON_APPEND_REGEX(d, "regex", "^a.*\xC3\xBC", "im");
+    BSON_APPEND_DBPOINTER(d, "pointer", "db.c", &oid);
+    BSON_APPEND_CODE(d, "code", "f()");
+    BSON_APPEND_SYMBOL(d, "symbol", "s");
+    BSON_APPEND_INT32(&scope, "x", 1);
+    BSON_APPEND_CODE_WITH_SCOPE(d, "scope", "f(x)", &scope);
+    BSON_APPEND_INT32(d, "int32", -1);
+    BSON_APPEND_TIMESTAMP(d, "time", 1, 2);
+    BSON_APPEND_INT64(d, "int64", INT64_MIN);
+    BSON_APPEND_DECIMAL128(d, "decimal", &decimal);
+    BSON_APPEND_MINKEY(d, "min");
+    BSON_APPEND_MAXKEY(d, "a_key_of_more_than_eight_bytes");
+    BSON_APPEND_INT32(d, "", 1);
+    bson_destroy(&scope);
+    return d;
+}
+
+/* Checks a copy that is followed by bytes of one value, in an allocation of exactly its size. */
+static sl_bson_verdict check(const uint8_t *bytes, size_t available, uint8_t after,
+                             sl_bson_facts *facts) {
+    uint8_t *copy = malloc(available + SL_BSON_SLACK);
+    memcpy(copy, bytes, available);
+    memset(copy + available, after, SL_BSON_SLACK);
+    sl_bson_verdict verdict = sl_bson_check(copy, available, facts);
+    free(copy);
+    return verdict;
+}
+
+static bool libbson_accepts(const uint8_t *bytes, size_t length) {
+    bson_t view;
+    return bson_init_static(&view, bytes, length) &&
+           bson_validate(&view, BSON_VALIDATE_UTF8 | BSON_VALIDATE_UTF8_ALLOW_NULL, NULL);
+}
+
+static void every_type_is_valid_and_every_truncation_is_noticed(void **state) {
+    (void)state;
+    bson_t *d = make_all_types();
+    const uint8_t *bytes = bson_get_data(d);
+    sl_bson_facts facts;
+    assert_int_equal(check(bytes, d->len, 0, &facts), SL_BSON_VALID);
+    assert_int_equal(facts.length, d->len);
+    for (size_t available = 0; available < d->len; available++) {
+        for (unsigned after = 0; after < 256; after += 51) {
+            sl_bson_verdict verdict = check(bytes, available, (uint8_t)after, &facts);
+            assert_int_equal(verdict, SL_BSON_MORE);
+        }
+    }
+    bson_destroy(d);
+}
+
+static void every_wrong_byte_is_judged_as_by_the_reference(void **state) {
+    (void)state;
+    bson_t *d = make_all_types();
+    uint8_t *bytes = malloc(d->len);
+    unsigned accepted = 0, refused = 0;
+    memcpy(bytes, bson_get_data(d), d->len);
+    for (size_t i = 4; i < d->len; i++) {
+        uint8_t was = bytes[i];
+        for (unsigned value = 0; value < 256; value++) {
+            sl_bson_facts facts;
+            bytes[i] = (uint8_t)value;
+            bool valid = check(bytes, d->len, 0xFF, &facts) == SL_BSON_VALID;
+            assert_int_equal(valid, reference_accepts(bytes, d->len));
+            assert_true(!valid || libbson_accepts(bytes, d->len));
+            accepted += valid;
+            refused += !valid;
+        }
+        bytes[i] = was;
+    }
+    assert_true(accepted > 10000 && refused > 10000);
+    free(bytes);
+    bson_destroy(d);
+}
+
+static void the_id_is_found_only_at_the_top(void **state) {
+    (void)state;
+    bson_t *d = make_all_types();
+    sl_bson_facts facts;
+    bson_iter_t iter;
+    assert_int_equal(check(bson_get_data(d), d->len, 0, &facts), SL_BSON_VALID);
+    assert_true(bson_iter_init_find(&iter, d, "_id"));
+    assert_int_equal(facts.id_at, bson_iter_offset(&iter));
+    assert_int_equal(facts.id_end - facts.id_at, 1 + 4 + 12);
+    assert_false(facts.id_twice);
+    assert_int_equal(facts.empty_timestamp, 0);
+    BSON_APPEND_UTF8(d, "_id", "again");
+    BSON_APPEND_TIMESTAMP(d, "now", 0, 0);
+    assert_int_equal(check(bson_get_data(d), d->len, 0, &facts), SL_BSON_VALID);
+    assert_true(facts.id_twice);
+    assert_string_equal((const char *)bson_get_data(d) + facts.empty_timestamp + 1, "now");
+    bson_t *other = BCON_NEW("_idx", BCON_INT32(1), "x_id", BCON_INT32(1), "a", "{", "_id",
+                             BCON_INT32(1), "t", BCON_TIMESTAMP(0, 0), "}");
+    assert_int_equal(check(bson_get_data(other), other->len, 0, &facts), SL_BSON_VALID);
+    assert_int_equal(facts.id_at, 0);
+    assert_int_equal(facts.empty_timestamp, 0);
+    bson_t *whole = BCON_NEW("_id", "{", "a", BCON_INT32(1), "}", "b", BCON_INT32(2));
+    assert_int_equal(check(bson_get_data(whole), whole->len, 0, &facts), SL_BSON_VALID);
+    assert_int_equal(facts.id_at, 4);
+    assert_int_equal(facts.id_end, 4 + 1 + 4 + 12);
+    bson_destroy(whole);
+    bson_destroy(other);
+    bson_destroy(d);
+}
+
+static void nesting_has_a_limit(void **state) {
+    (void)state;
+    for (unsigned levels = SL_BSON_NESTING_MAX; levels <= SL_BSON_NESTING_MAX + 1; levels++) {
+        bson_t *d = bson_new();
+        for (unsigned i = 0; i < levels; i++) {
+            bson_t *outer = bson_new();
+            BSON_APPEND_DOCUMENT(outer, "a", d);
+            bson_destroy(d);
+            d = outer;
+        }
+        sl_bson_facts facts;
+        assert_int_equal(check(bson_get_data(d), d->len, 0, &facts),
+                         levels <= SL_BSON_NESTING_MAX ? SL_BSON_VALID : SL_BSON_INVALID);
+        bson_destroy(d);
+    }
+}
+
+static void a_document_has_16_mib_at_most(void **state) {
+    (void)state;
+    size_t length = SL_BSON_DOCUMENT_MAX;
+    uint8_t *bytes = calloc(1, length + 1 + SL_BSON_SLACK);
+    for (size_t more = 0; more <= 1; more++) {
+        sl_bson_facts facts;
+        uint32_t all = (uint32_t)(length + more), text = (uint32_t)(length + more - 4 - 3 - 4 - 1);
+        memset(bytes, 'x', length + 1);
+        memcpy(bytes, &all, 4);
+        memcpy(bytes + 4,
+               "\x02"
+               "a",
+               3);
+        memcpy(bytes + 7, &text, 4);
+        bytes[all - 1] = bytes[all - 2] = 0;
+        assert_int_equal(sl_bson_check(bytes, all, &facts), more ? SL_BSON_INVALID : SL_BSON_VALID);
+    }
+    free(bytes);
+}
+
+static void the_quick_test_accepts_every_document(void **state) {
+    (void)state;
+    bson_t *d = make_all_types(), empty = BSON_INITIALIZER;
+    assert_true(sl_bson_may_begin(bson_get_data(d)));
+    assert_true(sl_bson_may_begin(bson_get_data(&empty)));
+    assert_false(sl_bson_may_begin((const uint8_t *)"\x05\0\0\0\x01"));
+    assert_false(sl_bson_may_begin((const uint8_t *)"\x06\0\0\0\0"));
+    assert_false(sl_bson_may_begin((const uint8_t *)"\0\0\0\0\0"));
+    assert_false(sl_bson_may_begin((const uint8_t *)"\x20\0\0\x02\x10"));
+    assert_false(sl_bson_may_begin((const uint8_t *)"\x20\0\0\0\x20"));
+    bson_destroy(d);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_type_is_valid_and_every_truncation_is_noticed),
+        cmocka_unit_test(every_wrong_byte_is_judged_as_by_the_reference),
+        cmocka_unit_test(the_id_is_found_only_at_the_top),
+        cmocka_unit_test(nesting_has_a_limit),
+        cmocka_unit_test(a_document_has_16_mib_at_most),
+        cmocka_unit_test(the_quick_test_accepts_every_document),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

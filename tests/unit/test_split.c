@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Blocks of sources whose format divides the text into records: they cover the text, begin at
+ * records, and are the same plain, compressed, from a pipe, and for any number of threads. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "source_reading.h"
+
+#define BLOCKS_MOST 64
+
+/* Records of this test: 4 bytes of length, which includes them, and any bytes. The state is the
+ * number of records before. */
+static size_t split_records(sl_split *split, sl_text text, size_t least, bool ended) {
+    while (split->at < least && split->at < text.length) {
+        uint32_t length = 0;
+        if (text.length - split->at >= sizeof length)
+            memcpy(&length, text.bytes + split->at, sizeof length);
+        if (length == 0 || text.length - split->at < length)
+            return ended ? text.length : 0;
+        split->at += length;
+        split->state++;
+    }
+    return split->at < least && !ended ? 0 : split->at;
+}
+
+static char *make_records(size_t size, size_t *length) {
+    char *text = malloc(size + (size_t)4 * SL_BLOCK_BYTES);
+    size_t used = 0;
+    unsigned seed = 7;
+    while (used < size) {
+        seed = seed * 1103515245 + 12345;
+        uint32_t record = 4 + (seed >> 16 & 0x3FF);
+        if ((seed >> 8 & 0xFFF) == 0)
+            record = (uint32_t)SL_BLOCK_BYTES + (seed >> 16) % (2 * SL_BLOCK_BYTES);
+        memset(text + used, '\n', record);
+        memcpy(text + used, &record, sizeof record);
+        used += record;
+    }
+    *length = used;
+    return text;
+}
+
+typedef struct block_facts {
+    uint64_t offset, length, state;
+} block_facts;
+
+typedef struct reading {
+    sl_source_set *set;
+    const char *text;
+    block_facts blocks[BLOCKS_MOST];
+    uint64_t last; /* number of blocks */
+} reading;
+
+static void *read_blocks(void *context) {
+    reading *all = context;
+    sl_reader *reader;
+    sl_error error;
+    sl_source_block block;
+    assert_true(sl_reader_create(all->set, &reader, &error));
+    while (sl_reader_next(reader, &block, &error) == SL_READ_BLOCK) {
+        assert_true(block.sequence < BLOCKS_MOST);
+        all->blocks[block.sequence] =
+            (block_facts){block.offset, block.text.length, block.split_state};
+        if (memcmp(block.text.bytes, all->text + block.offset, block.text.length) != 0)
+            all->blocks[block.sequence].length = UINT64_MAX;
+        if (block.last)
+            all->last = block.sequence + 1;
+    }
+    sl_reader_destroy(reader);
+    return NULL;
+}
+
+/* Reads all blocks of a source, in which a record of the format above follows another one. */
+static reading read_all(const char *path, const char *text, unsigned threads) {
+    reading all = {.text = text};
+    sl_error error;
+    pthread_t workers[4];
+    assert_true(sl_source_set_create(&path, 1, NULL, &all.set, &error));
+    sl_source_set_split(all.set, 0, split_records);
+    assert_false(sl_source_is_splittable(sl_source_set_at(all.set, 0)));
+    for (unsigned i = 0; i < threads; i++)
+        pthread_create(&workers[i], NULL, read_blocks, &all);
+    for (unsigned i = 0; i < threads; i++)
+        pthread_join(workers[i], NULL);
+    sl_source_set_destroy(all.set);
+    return all;
+}
+
+static void blocks_begin_at_records_for_any_reader(void **state) {
+    (void)state;
+    size_t length;
+    char *text = make_records((size_t)20 << 20, &length);
+    write_file(path_of("plain"), text, length, false);
+    write_file(path_of("packed.gz"), text, length, true);
+    reading plain = read_all(path_of("plain"), text, 1);
+    uint64_t next = 0, records = 0;
+    for (uint64_t i = 0; i < plain.last; i++) {
+        const block_facts *block = &plain.blocks[i];
+        assert_int_equal(block->offset, next);
+        assert_int_equal(block->state, records);
+        for (uint64_t at = next; at < next + block->length; records++) {
+            uint32_t record;
+            assert_int_equal(at >> SL_BLOCK_BITS, next >> SL_BLOCK_BITS);
+            memcpy(&record, text + at, sizeof record);
+            at += record;
+        }
+        next += block->length;
+    }
+    assert_int_equal(next, length);
+    for (unsigned threads = 1; threads <= 4; threads++) {
+        reading packed = read_all(path_of("packed.gz"), text, threads);
+        assert_int_equal(packed.last, plain.last);
+        assert_memory_equal(packed.blocks, plain.blocks, sizeof plain.blocks);
+    }
+    piped input;
+    begin_pipe(&input, text, length);
+    reading pipe = read_all("-", text, 2);
+    pthread_join(input.writer, NULL);
+    assert_int_equal(pipe.last, plain.last);
+    assert_memory_equal(pipe.blocks, plain.blocks, sizeof plain.blocks);
+    free(text);
+}
+
+static void a_truncated_record_is_the_end_of_the_last_block(void **state) {
+    (void)state;
+    size_t length;
+    char *text = make_records((size_t)3 << 20, &length);
+    length -= 2;
+    write_file(path_of("short"), text, length, false);
+    reading all = read_all(path_of("short"), text, 2);
+    assert_true(all.last > 0);
+    const block_facts *block = &all.blocks[all.last - 1];
+    assert_int_equal(block->offset + block->length, length);
+    free(text);
+}
+
+/* Finds no end of a record. */
+static size_t split_nothing(sl_split *split, sl_text text, size_t least, bool ended) {
+    (void)split, (void)text, (void)least, (void)ended;
+    return 0;
+}
+
+static void a_format_that_finds_no_end_is_an_error(void **state) {
+    (void)state;
+    const char *path = path_of("endless");
+    sl_source_set *set;
+    sl_reader *reader;
+    sl_source_block block;
+    sl_error error;
+    write_file(path, "abc", 3, false);
+    assert_true(sl_source_set_create(&path, 1, NULL, &set, &error));
+    sl_source_set_split(set, 0, split_nothing);
+    assert_true(sl_reader_create(set, &reader, &error));
+    assert_int_equal(sl_reader_next(reader, &block, &error), SL_READ_FAILED);
+    assert_non_null(strstr(error.message, "no end of a record"));
+    sl_reader_destroy(reader);
+    sl_source_set_destroy(set);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(blocks_begin_at_records_for_any_reader),
+        cmocka_unit_test(a_truncated_record_is_the_end_of_the_last_block),
+        cmocka_unit_test(a_format_that_finds_no_end_is_an_error),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
