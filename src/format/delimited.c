@@ -17,11 +17,15 @@
 bool sl_delimited_take_line(sl_parser *parser, sl_record *record) {
     sl_reject reject = {0};
     record->transcoded = record->repaired = false;
-    if (record->end - record->start > SL_BSON_DOCUMENT_MAX) {
+    bool large = record->end - record->start > SL_BSON_DOCUMENT_MAX;
+    /* In a divided block, a large record may be a field that is never closed: it is split, too. */
+    sl_line line =
+        large && !parser->block->divided ? SL_LINE_BAD : sl_record_split(parser, record, &reject);
+    if (large && !reject.misread) {
         sl_record_refuse_size(parser, record);
         return true;
     }
-    switch (sl_record_split(parser, record, &reject)) {
+    switch (line) {
     case SL_LINE_RECORD:
         return parser->simd->take_record(parser, record);
     case SL_LINE_BLANK:

@@ -85,13 +85,13 @@ static bool misleads(const sl_parser *parser, const sl_record *record, uint32_t 
     reject->misread = true;
     if (at < record->end)
         snprintf(reject->reason, sizeof reject->reason,
-                 "a quoted field with line ends, `%s`, is followed by other text than a delimiter; "
+                 "a quoted field with line ends, %s, is followed by other text than a delimiter; "
                  "correct the quotes%s",
                  sl_quoted((sl_text){text + open, record->end - open}, quoted),
                  sl_delimited_quotes_advice);
     else
         snprintf(reject->reason, sizeof reject->reason,
-                 "a quoted field is not closed before the end of the text: `%s`; correct the "
+                 "a quoted field is not closed before the end of the text: %s; correct the "
                  "quotes%s",
                  sl_quoted((sl_text){text + open, record->end - open}, quoted),
                  sl_delimited_quotes_advice);

@@ -6,13 +6,13 @@ import io
 import os
 import random
 import sys
-import unittest
 import zipfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import support
+import support  # noqa: E402
 
 MIB = 1 << 20
+csv.field_size_limit(64 * MIB)
 HEADER = "n,a,b,c\n"
 
 
@@ -42,13 +42,11 @@ def expected(text):
 
 class QuotedLinesCase(support.Case):
     def loaded(self, *words, **more):
-        documents, _ = self.dump(*words, "--format", "delimited", *self.text_only, **more)
+        documents, _ = self.dump(*words, "--format", "delimited", **more)
+        documents = [support.bson.decode(document) for document in documents]
         ids = [document.pop("_id") for document in documents]
         self.assertEqual(len(set(ids)), len(ids))
         return documents
-
-    # Types are not the subject of these tests.
-    text_only = ("--types", "text") if "--types" in support.help_of("load") else ()
 
     def assert_same(self, documents, text):
         found = {int(document["n"]): document for document in documents}
@@ -68,9 +66,12 @@ class EveryField(QuotedLinesCase):
     def test_every_instruction_set(self):
         text = table(3, 300_000)
         path = self.file("q.csv", text)
-        for name in support.instruction_sets():
+        for name in ("portable", "sse2", "avx2", "avx512", "neon"):
+            environment = support.clean_environment(SHARDLOAD_SIMD=name)
+            if self.run_program("shardload", "inspect", path, environment=environment).code:
+                continue  # not built, or not supported by this processor
             with self.subTest(name):
-                self.assert_same(self.loaded(path, environment={"SHARDLOAD_SIMD": name}), text)
+                self.assert_same(self.loaded(path, environment=environment), text)
 
     def test_every_kind_of_source(self):
         text, other = table(4, 2 * MIB), table(5, 300_000)
@@ -102,9 +103,8 @@ class EveryField(QuotedLinesCase):
             text = first + "".join(rows) + quoted + row.format(5000000) * 1
             self.assertEqual(text.index(quoted), MIB + at)
             path = self.file("q.csv", text)
-            for threads in ("1", "3"):
-                with self.subTest(at=at, threads=threads):
-                    self.assert_same(self.loaded("-j", threads, path), text)
+            with self.subTest(at=at):
+                self.assert_same(self.loaded("-j", "3", path), text)
 
     def test_a_record_larger_than_a_block(self):
         big = "line of a large field\n" * 150_000
@@ -140,7 +140,7 @@ class WrongQuotes(QuotedLinesCase):
     def test_a_field_that_is_never_closed(self):
         rows = "1,x,y,z\n" * 10
         self.assertRegex(self.refused(HEADER + rows + '2,"open,y,z\n' + rows),
-                         r"w\.csv: line 12, byte 88: a quoted field is not closed before the end")
+                         r"w\.csv, line 12, byte 88: a quoted field is not closed before the end")
         self.assertRegex(self.refused(HEADER + '1,"q",y,z\n' + '2,"open' + "\n" * (20 * MIB)),
                          r"line 3, byte 18: a quoted field is not closed")
 
@@ -151,16 +151,17 @@ class WrongQuotes(QuotedLinesCase):
 
     def test_wrong_number_of_fields_rejects_one_record(self):
         text = HEADER + '1,"a\nb",y,z\n2,"c\nd",y\n3,"e\nf",y,z\n'
-        documents, _ = self.dump(self.file("w.csv", text), code=1)
+        documents = self.loaded(self.file("w.csv", text), code=1)
         self.assertEqual([d["a"] for d in documents], ["a\nb", "e\nf"])
 
     def test_first_quote_after_the_head(self):
         """Such a file needs an option, which the message names."""
         text = HEADER + "1,x,y,z\n" * 20_000 + '2,"a\nb",y,z\n'
         self.assertIn("--quoted-lines yes", self.refused(text))
-        documents, _ = self.dump("--quoted-lines", "yes", self.file("w.csv", text))
+        documents = self.loaded("--quoted-lines", "yes", self.file("w.csv", text))
         self.assertEqual(len(documents), 20_001)
 
 
 if __name__ == "__main__":
-    support.main()
+    import tap
+    tap.main()
