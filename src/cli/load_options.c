@@ -70,6 +70,14 @@ const sl_option_row sl_load_rows[] = {
              "windows-1252, which contains Latin-1."},
     {.name = "trim", SL_ROW_FLAG, SL_ROW_OF(READING, "Source"),
      .help = "Remove blanks from both ends of every field."},
+    {.name = "escape", SL_ROW_TEXT("CHAR"), .fallback = "none", SL_ROW_OF(READING, "Source"),
+     .help = "delimited: the character in quoted fields after which a quote is data: none, "
+             "backslash, or one character. Two quotes are always one.",
+     .check = sl_check_escape},
+    {.name = "quoted-lines", SL_ROW_CHOICE("WHEN", "auto|yes"), .fallback = "auto",
+     SL_ROW_OF(READING, "Source"),
+     .help = "delimited: quoted fields may contain line ends. auto: in sources with a quoted field "
+             "in their first 64 KiB. yes: in all sources; this takes more time."},
     {.name = "missing", SL_ROW_CHOICE("KIND", "omit|raw"), .fallback = "omit",
      SL_ROW_OF(READING, "Source"),
      .help = "isd: omit missing values, or store the published numbers that mark them as missing "

@@ -135,6 +135,8 @@ bool sl_set_up_source(sl_setup *setup, const sl_options *options, sl_error *erro
         .long_names = strcmp(sl_option_string(options, "names"), "long") == 0,
         .latin1 = strcmp(sl_option_string(options, "encoding"), "latin-1") == 0,
         .trim = sl_option_flag(options, "trim"),
+        .quoted_lines = strcmp(sl_option_string(options, "quoted-lines"), "yes") == 0,
+        .escape = sl_option_escape(sl_option_string(options, "escape")),
         .keep_missing = strcmp(sl_option_string(options, "missing"), "raw") == 0,
         .schema_name = sl_option_string(options, "schema"),
     };

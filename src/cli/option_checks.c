@@ -277,3 +277,21 @@ bool sl_check_write_concerns(const char *text, char *problem, size_t room) {
     static const char *const words[] = {"majority", "number", NULL};
     return check_words(text, words, problem, room);
 }
+
+char sl_option_escape(const char *text) {
+    if (strcmp(text, "none") == 0)
+        return 0;
+    return strcmp(text, "backslash") == 0 ? '\\' : text[0];
+}
+
+bool sl_check_escape(const char *text, char *problem, size_t room) {
+    char escape = sl_option_escape(text);
+    if (escape == 0 || strcmp(text, "backslash") == 0 ||
+        (text[1] == '\0' && escape > ' ' && escape < 0x7F && !strchr("\",;|", escape)))
+        return true;
+    snprintf(problem, room,
+             "%s is not an escape character; give none, backslash, or one printable ASCII "
+             "character other than quotes and delimiters",
+             text);
+    return false;
+}

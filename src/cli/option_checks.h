@@ -33,6 +33,9 @@ bool sl_check_database(const char *text, char *problem, size_t room);
 bool sl_check_collection(const char *text, char *problem, size_t room);
 bool sl_check_part(const char *text, char *problem, size_t room);
 bool sl_check_shard_names(const char *text, char *problem, size_t room);
+/* `none`, `backslash` or one byte; sl_option_escape returns it (0: none). */
+bool sl_check_escape(const char *text, char *problem, size_t room);
+char sl_option_escape(const char *text);
 bool sl_check_skew(const char *text, char *problem, size_t room);
 bool sl_check_share(const char *text, char *problem, size_t room);
 bool sl_check_thread_counts(const char *text, char *problem, size_t room);

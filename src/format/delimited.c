@@ -17,11 +17,15 @@
 bool sl_delimited_take_line(sl_parser *parser, sl_record *record) {
     sl_reject reject = {0};
     record->transcoded = record->repaired = false;
-    if (record->end - record->start > SL_BSON_DOCUMENT_MAX) {
+    bool large = record->end - record->start > SL_BSON_DOCUMENT_MAX;
+    /* In a divided block, a large record may be a field that is never closed: it is split, too. */
+    sl_line line =
+        large && !parser->block->divided ? SL_LINE_BAD : sl_record_split(parser, record, &reject);
+    if (large && !reject.misread) {
         sl_record_refuse_size(parser, record);
         return true;
     }
-    switch (sl_record_split(parser, record, &reject)) {
+    switch (line) {
     case SL_LINE_RECORD:
         return parser->simd->take_record(parser, record);
     case SL_LINE_BLANK:
@@ -57,13 +61,34 @@ static uint32_t body_start(sl_parser *parser) {
     return (uint32_t)skip;
 }
 
+uint32_t sl_delimited_record_end(const sl_parser *parser, uint32_t start) {
+    const sl_text text = parser->block->text;
+    sl_quote_state state = SL_AT_FIELD;
+    size_t end = sl_quoted_end(parser->dialect, text.bytes, start, text.length, 0, &state);
+    return (uint32_t)(end > 0 ? end - 1 : text.length);
+}
+
+/* Counts the line ends in text[from..to). */
+static uint32_t count_lines(const char *text, uint32_t from, uint32_t to) {
+    uint32_t lines = 0;
+    const char *at = text + from;
+    while ((at = memchr(at, '\n', (size_t)(text + to - at)))) {
+        lines++;
+        at++;
+    }
+    return lines;
+}
+
 /* Parses the line at *start, which is longer than a stretch, and moves *start behind it. */
 static bool take_long_line(sl_parser *parser, uint32_t *start) {
     const sl_text text = parser->block->text;
     const char *end = memchr(text.bytes + *start, '\n', text.length - *start);
     sl_record record = {.start = *start,
                         .end = (uint32_t)(end ? (size_t)(end - text.bytes) : text.length),
-                        .line = (uint32_t)parser->counts.lines++};
+                        .line = (uint32_t)parser->counts.lines};
+    if (parser->block->divided)
+        record.end = sl_delimited_record_end(parser, *start);
+    parser->counts.lines += 1 + count_lines(text.bytes, record.start, record.end);
     *start = record.end + 1;
     record.end -= text.bytes[record.end - 1] == '\r';
     return sl_delimited_take_line(parser, &record);
@@ -71,6 +96,9 @@ static bool take_long_line(sl_parser *parser, uint32_t *start) {
 
 /* Must the texts of the stretch's fields be checked one by one? */
 static bool needs_care(const sl_parser *parser, const sl_marks *m, uint32_t start) {
+    const char escape = parser->dialect->escape;
+    if (m->quoted && escape && escape != '\\') /* the scan does not notice other escapes */
+        return true;
     if (m->odd || !m->high)
         return m->odd;
     const char *text = parser->block->text.bytes;
@@ -91,6 +119,8 @@ static bool parse_text(sl_parser *parser, sl_marks *m) {
             sl_marks_add_line_end(m, length);
         if (m->line_count == 0)
             go_on = take_long_line(parser, &start);
+        else if (m->quoted && parser->block->divided)
+            go_on = simd->take_divided(parser, m, &start, needs_care(parser, m, start));
         else if (needs_care(parser, m, start))
             go_on = simd->take_careful(parser, m, &start);
         else if (m->quoted)

@@ -7,11 +7,12 @@
  *
  * Lines: one trailing CR is removed. Empty lines, lines of blanks, and repetitions of the header
  * are dropped and counted. The last line needs no line end. Quotes (if the dialect has them): a
- * field that begins with " ends with the next " that is not escaped by a backslash or doubled.
- * Within it, \" and "" mean ", \\ means \, and any other backslash means itself. Fields cannot
- * contain line ends: a quote that is still open at the end of its line ends the load, since the
- * next line would be misread as a record; with stray_quotes, only the line is rejected. A quote
- * within an unquoted field is an ordinary byte. */
+ * field that begins with " ends with the next " that is neither doubled nor escaped. Within it, ""
+ * means "; with the escape character \, \" means " and \\ means \, and any other \ means itself.
+ * In a source that is divided by sl_quoted_split (quoted.h), quoted fields may contain line ends.
+ * In other sources, a quote that is still open at the end of its line ends the load, since the next
+ * line would be misread as a record; with stray_quotes, only the line is rejected. A quote within
+ * an unquoted field is an ordinary byte. */
 #ifndef SHARDLOAD_DELIMITED_H
 #define SHARDLOAD_DELIMITED_H
 
@@ -70,6 +71,9 @@ struct sl_dialect {
     bool stray_quotes; /* the data is known to have fields that begin with an unclosed quote: their
                           lines are rejected. If false, such a field is assumed to contain a line
                           end, and the load ends */
+    bool quoted_lines; /* as in sl_format_options */
+    char escape;       /* in quoted fields, the byte after it is data; 0: none */
+    const sl_simd *simd; /* the plan's */
     sl_trim trim;
     bool latin1;
     const char *kind;

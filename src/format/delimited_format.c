@@ -3,6 +3,7 @@
  * schema; without one, the columns come from the header, and all are text. */
 #include "convert.h"
 #include "delimited.h"
+#include "quoted.h"
 
 #include <stdlib.h>
 
@@ -120,6 +121,10 @@ static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whol
     return fits;
 }
 
+static bool splits_alike(const sl_dialect *a, const sl_dialect *b) {
+    return a->delimiter == b->delimiter && a->quotes == b->quotes;
+}
+
 const sl_format sl_format_delimited = {
     .name = "delimited",
     .summary = "text with a delimiter: columns as in a schema, or named by the header and all text",
@@ -132,4 +137,7 @@ const sl_format sl_format_delimited = {
     .describe = sl_delimited_describe,
     .header = sl_delimited_header,
     .parse = sl_delimited_parse,
+    .split_lines = sl_quoted_split,
+    .needs_split_lines = sl_quoted_divides,
+    .splits_alike = splits_alike,
 };

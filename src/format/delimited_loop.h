@@ -7,6 +7,7 @@
 #include "util/document_id.h"
 
 #include "kernels.h"
+#include "quoted_loop.h"
 
 #define likely(condition) __builtin_expect(!!(condition), 1)
 #define unlikely(condition) __builtin_expect(!!(condition), 0)
@@ -213,6 +214,7 @@ static inline bool resolve_quotes(sl_parser *parser, const sl_marks *m, const ch
                                   uint32_t next, const sl_record *record, uint32_t line_end) {
     const uint32_t *mark = m->marks + next;
     const size_t count = parser->dialect->column_count;
+    const char escape = parser->dialect->escape;
     uint32_t at = record->start;
     for (size_t f = 0; f < count; f++) {
         if (*mark == at && at != line_end && text[at] == '"') {
@@ -223,7 +225,7 @@ static inline bool resolve_quotes(sl_parser *parser, const sl_marks *m, const ch
             uint32_t close = *mark++;
             parser->before[f] = at;
             parser->after[f] = close;
-            if (text[close - 1] == '\\' ||
+            if ((escape && text[close - 1] == escape) ||
                 (*mark == line_end ? close + 1 != record->end
                                    : close + 1 != *mark || text[*mark] == '"'))
                 return false;
@@ -295,6 +297,103 @@ static ALWAYS_INLINE bool take_stretch(sl_parser *parser, sl_marks *m, uint32_t 
     return go_on;
 }
 
+/* As resolve_quotes, for a record of a divided block: finds the line end that ends it, too. The
+ * record's first mark is marks[*next], and *next becomes the first mark after the record. False
+ * also when the record may end after the stretch. */
+static inline bool resolve_record(sl_parser *parser, const sl_marks *m, uint32_t *next,
+                                  sl_record *record, uint32_t *line_end) {
+    const char *text = parser->block->text.bytes;
+    const uint32_t length = (uint32_t)parser->block->text.length;
+    const size_t count = parser->dialect->column_count;
+    const char escape = parser->dialect->escape;
+    const uint32_t *mark = m->marks + *next, *stop = m->marks + 1 + m->mark_count;
+    uint32_t at = record->start;
+    for (size_t f = 0; f < count; f++) {
+        bool quoted = mark < stop && *mark == at && at < length && text[at] == '"';
+        uint32_t close = 0;
+        if (quoted) {
+            do {
+                if (++mark >= stop || *mark == length)
+                    return false;
+            } while (text[*mark] != '"');
+            close = *mark++;
+            if (escape && text[close - 1] == escape)
+                return false;
+        } else {
+            while (mark < stop && *mark < length && text[*mark] == '"')
+                mark++;
+        }
+        if (mark >= stop)
+            return false;
+        bool ends = *mark == length || text[*mark] == '\n';
+        uint32_t after = *mark;
+        if (ends && after > at)
+            after -= text[after - 1] == '\r';
+        if (quoted && (close + 1 != after || (!ends && text[after] == '"')))
+            return false;
+        parser->before[f] = quoted ? at : at - 1;
+        parser->after[f] = quoted ? close : after;
+        at = *mark++ + 1;
+        if (ends) {
+            record->end = after;
+            *line_end = at - 1;
+            *next = (uint32_t)(mark - m->marks);
+            return f + 1 == count && record->end > record->start;
+        }
+    }
+    return false;
+}
+
+static ALWAYS_INLINE bool take_records(sl_parser *parser, sl_marks *m, uint32_t *start,
+                                       read_mode mode) {
+    const sl_dialect *d = parser->dialect;
+    const char *text = parser->block->text.bytes;
+    const uint32_t first = *start, lines_before = (uint32_t)parser->counts.lines;
+    const uint32_t last_line = m->lines[m->line_count - 1];
+    uint32_t next = 1, i = 0;
+    uint32_t more_lines = 0; /* behind the stretch */
+    bool go_on = true;
+    while (i < m->line_count && go_on) {
+        uint32_t line_end, mark = next;
+        sl_record record = {.start = *start,
+                            .line = lines_before + i,
+                            .before = parser->before,
+                            .after = parser->after};
+        if (likely(resolve_record(parser, m, &mark, &record, &line_end)) &&
+            likely(!repeats_header(d, text, &record))) {
+            next = mark;
+            if (mode.careful)
+                go_on = take_record(parser, &record);
+            else
+                go_on = take(parser, &record, d->fixed_bytes + (record.end - record.start), mode);
+        } else {
+            line_end = sl_delimited_record_end(parser, record.start);
+            if (line_end > last_line && record.start > first)
+                break; /* the next stretch begins with this record */
+            record.end = line_end;
+            if (record.end > record.start)
+                record.end -= text[record.end - 1] == '\r';
+            go_on = sl_delimited_take_line(parser, &record);
+            while (next <= m->mark_count && m->marks[next] <= line_end)
+                next++;
+        }
+        *start = line_end + 1;
+        while (i < m->line_count && m->lines[i] <= line_end)
+            i++;
+        for (uint32_t at = last_line + 1; at <= line_end; at++)
+            more_lines += text[at] == '\n' || at == parser->block->text.length;
+    }
+    parser->counts.lines += i + more_lines;
+    return go_on;
+}
+
+static bool take_divided(sl_parser *parser, sl_marks *m, uint32_t *start, bool careful) {
+    if (careful)
+        return take_records(parser, m, start,
+                            (read_mode){.careful = true, .quotes = true, .trims = true});
+    return take_records(parser, m, start, (read_mode){.quotes = true, .trims = true});
+}
+
 static bool take_plain(sl_parser *parser, sl_marks *m, uint32_t *start) {
     return take_stretch(parser, m, start, (read_mode){0});
 }
@@ -315,4 +414,4 @@ static bool take_careful(sl_parser *parser, sl_marks *m, uint32_t *start) {
 #define SL_KERNELS                                                                                 \
     .find_marks = find_marks, .utf8_valid = utf8_valid, .take_plain = take_plain,                  \
     .take_trimmed = take_trimmed, .take_quoted = take_quoted, .take_careful = take_careful,        \
-    .take_record = take_record
+    .take_record = take_record, .take_divided = take_divided, .pass_quotes = pass_quotes

@@ -34,6 +34,8 @@ typedef struct sl_ycsb_options {
 typedef struct sl_format_options {
     bool long_names;         /* long keys in documents: test_mileage instead of m */
     bool latin1;             /* text that is not UTF-8 is read as windows-1252; else rejected */
+    bool quoted_lines;       /* delimited: quoted fields may contain line ends in all sources */
+    char escape;             /* delimited: in quoted fields, the byte after it is data; 0: none */
     bool trim;               /* remove blanks at both ends of every field, in every dialect */
     bool keep_missing;       /* ISD: load the numbers and codes that mean "no value" */
     const char *schema_text; /* a YAML schema given by the user, or NULL. Borrowed */
@@ -49,6 +51,7 @@ typedef struct sl_block {
     uint64_t offset;      /* of text.bytes[0] in the source's uncompressed stream */
     int64_t id_base;      /* a record's _id is id_base + (its offset modulo SL_BLOCK_BYTES) */
     uint64_t split_state; /* of a format with `split`: sl_split.state at text.bytes[0]; else 0 */
+    bool divided;         /* by sl_format.split_lines: quoted fields may contain line ends */
 } sl_block;
 
 /* The line of a reject of a format whose records are not lines. */
@@ -122,6 +125,13 @@ typedef struct sl_format {
     /* For formats whose records do not end at line ends; else NULL. Divides a source's text into
      * blocks (split.h); its sources are read sequentially. */
     sl_split_function *split;
+    /* For formats whose records may contain line ends; else NULL. Called after `sniff`, with the
+     * same bytes. Divides the sources of dialects for which `needs_split_lines` returns true; the
+     * context is the dialect. The lines of other sources are records. */
+    sl_split_function *split_lines;
+    bool (*needs_split_lines)(const sl_dialect *dialect, sl_text head);
+    /* Does `split_lines` divide the text of both dialects in the same way? */
+    bool (*splits_alike)(const sl_dialect *a, const sl_dialect *b);
 
     /* Compiles the options. False with error (SL_EXIT_USAGE) set when they are invalid. */
     bool (*plan_create)(const sl_format_options *options, sl_plan **plan, sl_error *error);

@@ -48,8 +48,8 @@ bool sl_line_continues(sl_text line, char delimiter, size_t *open);
 /* The message for a line that continues; its argument is the line's text from the quote on, by
  * sl_quoted. */
 #define SL_LINE_CONTINUES                                                                          \
-    "a quoted field is still open at the end of its line: %s; line ends within quotes cannot be "  \
-    "read: replace them in the file first"
+    "a quoted field is still open at the end of its line: %s; if it contains the line end, load "  \
+    "with --quoted-lines yes"
 
 /* Does the line consist of several records separated by CRs? True if it contains a CR outside of
  * quotes, and the first piece, and each other piece that is not blank, has `columns` fields. */

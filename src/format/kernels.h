@@ -7,6 +7,7 @@
 #include "simd.h"
 
 #include "marks.h"
+#include "quoted.h"
 #include "record.h"
 
 struct sl_simd {
@@ -29,9 +30,21 @@ struct sl_simd {
     bool (*take_quoted)(sl_parser *parser, sl_marks *marks, uint32_t *start);  /* also trims */
     bool (*take_careful)(sl_parser *parser, sl_marks *marks, uint32_t *start); /* any text */
 
+    /* Of a block that is divided (sl_block), for a stretch with quotes: parses its complete records,
+     * at least one, and moves *start behind them. */
+    bool (*take_divided)(sl_parser *parser, sl_marks *marks, uint32_t *start, bool careful);
+
+    /* See quoted_loop.h. */
+    size_t (*pass_quotes)(const sl_dialect *dialect, const char *text, size_t at, size_t stop,
+                          sl_quote_state *state);
+
     /* Writes the document of a record that has been split into fields. False: stop. */
     bool (*take_record)(sl_parser *parser, sl_record *record);
 };
+
+/* The position of the line feed that ends the record at `start` of a divided block, or the end of
+ * the text. */
+uint32_t sl_delimited_record_end(const sl_parser *parser, uint32_t start);
 
 /* Parses a line of any kind, byte by byte. False: stop, as for sl_format.parse. */
 bool sl_delimited_take_line(sl_parser *parser, sl_record *record);

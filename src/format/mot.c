@@ -175,6 +175,7 @@ static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whol
     if (!bound)
         return false;
     sl_dialect *d = *dialect;
+    d->escape = '\\';
     d->stray_quotes = true; /* inch marks; fields of this data never contain line ends */
     guess_letter(d, schema, first.line);
     if (d->trim == SL_TRIM_NOTHING && strcmp(d->letter, "A") == 0)

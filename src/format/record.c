@@ -61,10 +61,11 @@ static sl_line split_plain(sl_parser *parser, sl_record *record, sl_reject *reje
 }
 
 /* The position of the quote that closes the one at `open`, or `end`. */
-static uint32_t closing_quote(const char *text, uint32_t open, uint32_t end) {
+static uint32_t closing_quote(const sl_dialect *d, const char *text, uint32_t open, uint32_t end) {
     uint32_t at = open + 1;
     while (at < end) {
-        bool pair = at + 1 < end && (text[at] == '\\' || (text[at] == '"' && text[at + 1] == '"'));
+        bool pair = at + 1 < end && ((d->escape && text[at] == d->escape) ||
+                                     (text[at] == '"' && text[at + 1] == '"'));
         if (text[at] == '"' && !pair)
             return at;
         at += pair ? 2 : 1;
@@ -72,12 +73,41 @@ static uint32_t closing_quote(const char *text, uint32_t open, uint32_t end) {
     return end;
 }
 
-/* Does a quoted field of the line continue in the next line? Then sets the reject. */
-static bool continues(const sl_parser *parser, const sl_record *record, sl_reject *reject) {
+/* In a source that is divided: the quoted field that begins at `open` is not closed, or other text
+ * than a delimiter follows it at `at`. Sets the reject and returns true if the line ends before may
+ * end records. */
+static bool misleads(const sl_parser *parser, const sl_record *record, uint32_t open, uint32_t at,
+                     sl_reject *reject) {
+    const char *text = parser->block->text.bytes;
+    char quoted[SL_QUOTED_ROOM];
+    if (at < record->end && !memchr(text + record->start, '\n', record->end - record->start))
+        return false;
+    reject->misread = true;
+    if (at < record->end)
+        snprintf(reject->reason, sizeof reject->reason,
+                 "a quoted field with line ends, %s, is followed by other text than a delimiter; "
+                 "correct the quotes%s",
+                 sl_quoted((sl_text){text + open, record->end - open}, quoted),
+                 sl_delimited_quotes_advice);
+    else
+        snprintf(reject->reason, sizeof reject->reason,
+                 "a quoted field is not closed before the end of the text: %s; correct the "
+                 "quotes%s",
+                 sl_quoted((sl_text){text + open, record->end - open}, quoted),
+                 sl_delimited_quotes_advice);
+    return true;
+}
+
+/* Does the quoted field that begins at `open` continue in the next line, or seem to? `at`: the
+ * position behind its closing quote, or the record's end. Then sets the reject. */
+static bool continues(const sl_parser *parser, const sl_record *record, uint32_t open_at,
+                      uint32_t at, sl_reject *reject) {
     const sl_dialect *d = parser->dialect;
     sl_text line = {parser->block->text.bytes + record->start, record->end - record->start};
     size_t open;
     char quoted[SL_QUOTED_ROOM];
+    if (parser->block->divided)
+        return misleads(parser, record, open_at, at, reject);
     if (d->stray_quotes || !sl_line_continues(line, d->delimiter, &open))
         return false;
     reject->misread = true;
@@ -97,11 +127,11 @@ static sl_line split_quoted(sl_parser *parser, sl_record *record, sl_reject *rej
         const char *column = count < d->column_count ? d->columns[count].published : NULL;
         if (at < record->end && text[at] == '"') {
             before = at;
-            after = closing_quote(text, at, record->end);
+            after = closing_quote(d, text, at, record->end);
             at = after + 1;
             char quoted[SL_QUOTED_ROOM];
             if (after == record->end) {
-                if (continues(parser, record, reject))
+                if (continues(parser, record, before, record->end, reject))
                     return SL_LINE_BAD;
                 reject->column = column;
                 snprintf(reject->reason, sizeof reject->reason,
@@ -110,12 +140,15 @@ static sl_line split_quoted(sl_parser *parser, sl_record *record, sl_reject *rej
                 return SL_LINE_BAD;
             }
             if (at < record->end && text[at] != d->delimiter) {
-                if (continues(parser, record, reject))
+                if (continues(parser, record, before, at, reject))
                     return SL_LINE_BAD;
                 reject->column = column;
                 snprintf(reject->reason, sizeof reject->reason,
-                         "after the quote that closes this field comes %s, not a delimiter",
-                         sl_quoted((sl_text){text + at, record->end - at}, quoted));
+                         "after the quote that closes this field comes %s, not a delimiter%s",
+                         sl_quoted((sl_text){text + at, record->end - at}, quoted),
+                         !d->escape && text[after - 1] == '\\'
+                             ? "; if a backslash escapes quotes, load with --escape backslash"
+                             : "");
                 return SL_LINE_BAD;
             }
         } else {
@@ -199,6 +232,7 @@ uint8_t *sl_put_careful_text(const sl_dialect *dialect, sl_text field, bool quot
     if (memchr(field.bytes, '\0', field.length))
         return NULL;
     uint8_t *value = to + 4;
+    const uint8_t escape = (uint8_t)dialect->escape;
     if (sl_utf8_valid(field.bytes, field.length, NULL)) {
         to = sl_bson_copy(value, field.bytes, field.length);
     } else if (dialect->latin1) {
@@ -211,7 +245,8 @@ uint8_t *sl_put_careful_text(const sl_dialect *dialect, sl_text field, bool quot
         uint8_t *end = to;
         to = value;
         for (const uint8_t *from = value; from < end; from++) {
-            bool pair = from + 1 < end && ((*from == '\\' && (from[1] == '"' || from[1] == '\\')) ||
+            bool escaped = escape && *from == escape;
+            bool pair = from + 1 < end && ((escaped && (from[1] == '"' || from[1] == escape)) ||
                                            (*from == '"' && from[1] == '"'));
             from += pair;
             *to++ = *from;

@@ -64,7 +64,16 @@ static bool sniff(sl_job *job, const sl_job_source *source, const sl_source_bloc
         format->dialect_destroy(dialect);
         dialect = NULL;
     }
-    if (dialect && format->check_head && !format->check_head(dialect, head, whole, error)) {
+    bool divided = format->split_lines && sl_source_set_at(job->set, block->source)->split;
+    if (dialect && divided && !format->splits_alike(dialect, source->dialect)) {
+        format->dialect_destroy(dialect);
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "%s: %s: this entry has another delimiter than the archive's first "
+                            "entry, whose fields are quoted; unpack the archive and load its files",
+                            path, block->entry);
+    }
+    if (dialect && !divided && format->check_head &&
+        !format->check_head(dialect, head, whole, error)) {
         format->dialect_destroy(dialect);
         return sl_error_prefix(error, "%s: %s", path, block->entry);
     }

@@ -38,5 +38,8 @@ void sl_load_append_options(const sl_load_config *config, bson_t *options) {
     BSON_APPEND_UTF8(options, "names", format->long_names ? "long" : "short");
     BSON_APPEND_UTF8(options, "encoding", format->latin1 ? "latin-1" : "utf-8");
     BSON_APPEND_UTF8(options, "trim", format->trim ? "yes" : "no");
+    BSON_APPEND_UTF8(options, "quotedLines", format->quoted_lines ? "yes" : "auto");
+    const char escape[] = {format->escape, '\0'};
+    BSON_APPEND_UTF8(options, "escape", format->escape ? escape : "none");
     BSON_APPEND_UTF8(options, "missing", format->keep_missing ? "raw" : "omit");
 }

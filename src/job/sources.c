@@ -31,6 +31,11 @@ static const sl_plan *plan_of(const sl_job *job, const sl_format *format, sl_err
     return *plan;
 }
 
+/* Are quoted line ends of the source data? */
+static bool is_divided(const sl_job *job, size_t index) {
+    return job->sources[index].format->split_lines && sl_source_set_at(job->set, index)->split;
+}
+
 bool sl_sources_parse(const sl_job *job, const sl_source_block *block, const sl_dialect *dialect,
                       sl_sink *sink, sl_parse_counts *counts) {
     const sl_job_source *source = &job->sources[block->source];
@@ -39,6 +44,7 @@ bool sl_sources_parse(const sl_job *job, const sl_source_block *block, const sl_
         .offset = block->offset,
         .id_base = sl_document_id(source->number, block->offset) & ~(int64_t)(SL_BLOCK_BYTES - 1),
         .split_state = block->split_state,
+        .divided = is_divided(job, block->source),
     };
     return source->format->parse(sl_sources_plan_of(job, source), dialect, &view, sink, counts);
 }
@@ -82,7 +88,11 @@ static bool recognise(const sl_job *job, size_t index, char *head, bool *damaged
             source->format = format;
             *damaged = true; /* a recognised source is never left out */
             if (format->split)
-                sl_source_set_split(job->set, index, format->split);
+                sl_source_set_split(job->set, index, format->split, NULL, false);
+            if (format->split_lines && format->needs_split_lines(source->dialect, text)) {
+                sl_source_set_split(job->set, index, format->split_lines, source->dialect, true);
+                return true;
+            }
             return !format->check_head || format->check_head(source->dialect, text, whole, error) ||
                    sl_error_prefix(error, "%s", path);
         }

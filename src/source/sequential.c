@@ -38,7 +38,7 @@ static void begin_entry(sl_open_source *open) {
     const char *name = sl_stream_entry_name(open->stream);
     open->entry_start = true;
     open->skip_line = false;
-    open->split = (sl_split){0};
+    open->split = (sl_split){.context = open->split.context};
     if (name) {
         snprintf(open->entry, sizeof open->entry, "%s", name);
         open->entry_number++;
@@ -74,7 +74,9 @@ static bool begin_stream(sl_reader *reader, sl_open_source *open, sl_error *erro
         if (!sl_stream_next_entry(open->stream, &more, &reader->times, error))
             return false;
     }
-    if (!set->states[open->source].split)
+    const source_state *state = &set->states[open->source];
+    open->split.context = state->split_context;
+    if (!state->split || state->split_lines)
         sl_stream_add_line_ends(open->stream);
     begin_entry(open);
     return true;

@@ -92,10 +92,12 @@ uint64_t sl_source_set_consumed_bytes(const sl_source_set *set);
 /* Skips a source: readers return none of its blocks. Call it before the first block is read. */
 void sl_source_set_skip(sl_source_set *set, size_t index);
 
-/* The source's records do not end at line ends: `split` finds where its blocks end. The source is
- * read sequentially, and no line end is added to the entries of an archive. Call it before the
+/* The source's records do not end at every line end: `split` finds where its blocks end. The source
+ * is read sequentially. `context` (borrowed) becomes sl_split.context. `lines`: records end at some
+ * of the line ends; else no line end is added to the entries of an archive. Call it before the
  * first block is read, and before sl_source_set_skip_blocks. */
-void sl_source_set_split(sl_source_set *set, size_t index, sl_split_function *split);
+void sl_source_set_split(sl_source_set *set, size_t index, sl_split_function *split,
+                         const void *context, bool lines);
 
 /* Marks blocks of a source as already loaded: bit i of `done` (`words` words of 64 bits, borrowed
  * while readers exist) is the block with sequence i. Marked blocks of a splittable source are read

@@ -240,8 +240,11 @@ void sl_source_set_skip(sl_source_set *set, size_t index) {
     set->states[index].skip = true;
 }
 
-void sl_source_set_split(sl_source_set *set, size_t index, sl_split_function *split) {
+void sl_source_set_split(sl_source_set *set, size_t index, sl_split_function *split,
+                         const void *context, bool lines) {
     set->states[index].split = split;
+    set->states[index].split_context = context;
+    set->states[index].split_lines = lines;
     set->states[index].source.split = true;
 }
 

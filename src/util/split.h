@@ -17,6 +17,7 @@
 
 /* Where the search for the end of a block has got to. */
 typedef struct sl_split {
+    const void *context; /* as given with the function (sl_source_set_split) */
     /* The format's own: what a parser must know about the text before the position `at`. 0 at the
      * beginning of a source, and of an archive's entry; kept from block to block. Its value at the
      * beginning of a block is passed on to the parser of the block. */

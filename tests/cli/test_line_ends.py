@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Line ends that would be misread: line ends in quoted fields (not supported), and CR alone. A file
-with such a line end anywhere is refused, because the text after it may look like a good record."""
+"""Line ends that would be misread: CR alone, and line ends in quoted fields of a source whose first
+quoted field comes late (test_quoted_lines.py has the sources whose quoted line ends are read). A
+file with such a line end anywhere is refused, because the text after it may look like a good
+record."""
 import gzip
 import os
 import sys
@@ -25,33 +27,14 @@ class LineEndCase(support.Case):
 
 
 class QuotedLineEnds(LineEndCase):
-    def test_in_the_first_lines_no_document_is_written(self):
-        path = self.file("q.csv", HEADER + "1,2,3\n" + SPLIT + "4,5,6\n")
+    def test_in_the_header_no_document_is_written(self):
+        path = self.file("q.csv", 'a,"b\nb",c\n1,2,3\n')
         dump = self.scratch / "dump.bson"
         err = self.refused("load", "--sink", f"bson:{dump}", "--progress", "none", path)
-        self.assertRegex(err, r"q\.csv: line 3, byte 14: a quoted field is still open")
+        self.assertRegex(err, r"q\.csv: line 1, byte 2: a quoted field is still open")
         self.assertIn("quotes: false", err)
         self.assertFalse(dump.exists() and dump.read_bytes())
-        self.assertIn("line 3, byte 14", self.refused("inspect", path))
-
-    def test_every_kind_of_source_and_position(self):
-        """Plain, compressed, from a pipe and in a folder; in the header and in all records."""
-        text = HEADER + SPLIT
-        self.load(self.zipped("q.csv.gz", text))
-        self.load("-", stdin=text.encode())
-        for name, content in (("header", 'a,"b\nb",c\n1,2,3\n'), ("all", HEADER + SPLIT * 50),
-                              ("semicolons", text.replace(",", ";")),
-                              ("CRLF", text.replace("\n", "\r\n")),
-                              ("quote alone", 'a,b\n1,"\nx"\n'), ("doubled", 'a,b\n1,"x""\n7,8\n"\n'),
-                              ("escaped", 'a,b\n1,"x\\"\n7,8\n"\n1,2\n1,2\n1,"c\\""\n'),
-                              ("backslash as data", 'a,b,c\n"c:\\","x\n7,8,9\n"\n'),
-                              ("end of text", 'a,b\n1,"x')):
-            with self.subTest(name):
-                folder = self.scratch / name
-                folder.mkdir()
-                (folder / "q.csv").write_text(content, newline="")
-                self.assertIn("still open", self.load(folder / "q.csv"))
-                self.assertIn("still open", self.load(folder))
+        self.assertIn("line 1, byte 2", self.refused("inspect", path))
 
     def test_isd_tables(self):
         row = '01001099999,2016-01-01T00:00:00,"010,1,N,0030,1","+0010,1","A\n{}"\n'
@@ -86,8 +69,8 @@ class QuotedLineEnds(LineEndCase):
     def test_quotes_that_are_closed_or_text(self):
         """Quotes that are closed, or part of the text, are accepted."""
         for name, text, code in (
-                ("closed", 'a,b\n1,"x"\n"2","y""z"\n3,"say \\"hi\\""\n', 0),
-                ("a trailing backslash", 'a,b\n1,2\n3,"c:\\"\n', 1),
+                ("closed", 'a,b\n1,"x"\n"2","y""z"\n3,"say ""hi"""\n', 0),
+                ("a trailing backslash", 'a,b\n1,2\n3,"c:\\"\n', 0),
                 ("text behind a quote", 'a,b\n1,"A" COUPE\n2,3\n', 1),
                 ("within a field", 'a,b\n1,5" disk\n2,3\n', 0), ("tabs", 'a\tb\n1\t"x\n2\t3\n', 0)):
             with self.subTest(name):

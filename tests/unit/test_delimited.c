@@ -294,7 +294,7 @@ static void quotes_and_escapes(void **state) {
             char text[200];
             snprintf(text, sizeof text, last ? "a,b\nx,%s\ny,z\n" : "b,a\n%s,x\nz,y\n",
                      rows[i].field);
-            parsed p = parse_delimited(text);
+            parsed p = parse_with("delimited", &(sl_format_options){.escape = '\\'}, text);
             assert_non_null(p.format);
             if (rows[i].value && *rows[i].value == '\n') { /* parsing stops there */
                 assert_true(p.misread && p.stopped);
@@ -315,6 +315,23 @@ static void quotes_and_escapes(void **state) {
     }
     parsed p = parse_delimited("a,b\n\"\",\"\"\n");
     assert_string_equal(json_at(&p, 0), "{ }");
+    free_parsed(&p);
+}
+
+static void without_escape_a_backslash_is_data(void **state) {
+    (void)state;
+    parsed p = parse_delimited("a,b\n\"c:\\\",x\\\n\"p\\q\",\"\\\\\"\n\"say \\\"hi\\\"\",1\n");
+    assert_int_equal(p.documents, 2);
+    assert_string_equal(text_at(&p, 0, "a"), "c:\\");
+    assert_string_equal(text_at(&p, 0, "b"), "x\\");
+    assert_string_equal(text_at(&p, 1, "a"), "p\\q");
+    assert_string_equal(text_at(&p, 1, "b"), "\\\\");
+    assert_int_equal(p.reject_count, 1);
+    assert_non_null(strstr(p.rejects[0].reason, "--escape backslash"));
+    free_parsed(&p);
+    p = parse_with("delimited", &(sl_format_options){.escape = '^'}, "a,b\n\"x^\"y^^z\\\",1\n");
+    assert_int_equal(p.documents, 1);
+    assert_string_equal(text_at(&p, 0, "a"), "x\"y^z\\");
     free_parsed(&p);
 }
 
@@ -424,10 +441,12 @@ static void block_boundaries_do_not_matter(void **state) {
             used += (size_t)sprintf(text + used, i % 5 ? "\n" : "\r\n");
         }
         sl_text whole = {text, used};
-        parsed one = parse_in_blocks("delimited", &(sl_format_options){0}, whole, 0, 0);
+        parsed one =
+            parse_in_blocks("delimited", &(sl_format_options){.escape = '\\'}, whole, 0, 0);
         assert_int_equal(one.documents, LINES);
         for (size_t step = 1; step < used; step = step * 2 + 1) {
-            parsed many = parse_in_blocks("delimited", &(sl_format_options){0}, whole, step, 0);
+            parsed many =
+                parse_in_blocks("delimited", &(sl_format_options){.escape = '\\'}, whole, step, 0);
             assert_int_equal(many.length, one.length);
             assert_memory_equal(many.bytes, one.bytes, one.length);
             assert_memory_equal(&many.counts, &one.counts, sizeof one.counts);
@@ -472,7 +491,7 @@ static void a_record_too_large_is_refused(void **state) {
 static void other_bytes_than_utf8(void **state) {
     (void)state;
     static const char text[] = "a,b\ncaf\xE9,\x80\n\xC5\xBB,y\n\"\x93q\\\"\x94\",z\n";
-    parsed p = parse_with("delimited", &(sl_format_options){.latin1 = true}, text);
+    parsed p = parse_with("delimited", &(sl_format_options){.latin1 = true, .escape = '\\'}, text);
     assert_int_equal(p.documents, 3);
     assert_int_equal(p.counts.transcoded, 2);
     assert_string_equal(text_at(&p, 0, "a"), "caf\xC3\xA9");
@@ -520,6 +539,7 @@ int main(void) {
         cmocka_unit_test(headerless_text_needs_a_schema),
         cmocka_unit_test(columns_may_have_any_order_and_be_missing),
         cmocka_unit_test(quotes_and_escapes),
+        cmocka_unit_test(without_escape_a_backslash_is_data),
         cmocka_unit_test(pipes_and_tabs_do_not_quote),
         cmocka_unit_test(line_ends_of_every_kind),
         cmocka_unit_test(blank_lines_and_repeated_headers_are_counted),

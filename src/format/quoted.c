@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where records with quoted fields end; see quoted.h. The kernel `pass_quotes` (quoted_loop.h)
+ * passes over the text up to the last 64 bytes before `least`, many bytes at a time; from there on,
+ * bytes are looked at one by one. */
+#include "quoted.h"
+
+#include "kernels.h"
+
+static sl_quote_state next_state(const sl_dialect *d, sl_quote_state state, char byte) {
+    switch (state) {
+    case SL_AFTER_ESCAPE:
+        return SL_IN_QUOTES;
+    case SL_IN_QUOTES:
+        if (d->escape && byte == d->escape)
+            return SL_AFTER_ESCAPE;
+        return byte == '"' ? SL_AFTER_QUOTE : SL_IN_QUOTES;
+    case SL_AFTER_QUOTE:
+    case SL_AT_FIELD:
+        if (byte == '"')
+            return SL_IN_QUOTES;
+        break;
+    case SL_IN_FIELD:
+        break;
+    }
+    return byte == d->delimiter || byte == '\n' ? SL_AT_FIELD : SL_IN_FIELD;
+}
+
+size_t sl_quoted_end(const sl_dialect *d, const char *text, size_t at, size_t length, size_t least,
+                     sl_quote_state *state) {
+    sl_quote_state now = *state;
+    while (at < length) {
+        char byte = text[at++];
+        now = next_state(d, now, byte);
+        if (byte == '\n' && now == SL_AT_FIELD && at >= least)
+            return at;
+    }
+    *state = now;
+    return 0;
+}
+
+size_t sl_quoted_split(sl_split *split, sl_text text, size_t least, bool ended) {
+    const sl_dialect *d = split->context;
+    sl_quote_state state = (sl_quote_state)split->inside[0];
+    size_t stop = least < text.length ? least : text.length;
+    while (split->at + SL_SCAN_BYTES < stop) {
+        split->at = d->simd->pass_quotes(d, text.bytes, split->at, stop - 1, &state);
+        if (split->at + SL_SCAN_BYTES < stop) { /* unusual quotes in the next bytes */
+            sl_quoted_end(d, text.bytes, split->at, split->at + SL_SCAN_BYTES, SIZE_MAX, &state);
+            split->at += SL_SCAN_BYTES;
+        }
+    }
+    size_t end = sl_quoted_end(d, text.bytes, split->at, text.length, least, &state);
+    split->at = text.length;
+    split->inside[0] = state;
+    if (end > 0)
+        return end;
+    /* The parser refuses a field that is still open after this much text. */
+    return ended || text.length > least + SL_BSON_DOCUMENT_MAX ? text.length : 0;
+}
+
+/* Does a quoted field begin at `at`? */
+static bool opens_field(const sl_dialect *d, sl_text text, size_t at) {
+    return text.bytes[at] == '"' &&
+           (at == 0 || text.bytes[at - 1] == d->delimiter || text.bytes[at - 1] == '\n');
+}
+
+bool sl_quoted_divides(const sl_dialect *d, sl_text head) {
+    if (!d->quotes || d->stray_quotes)
+        return false;
+    size_t body = d->body_offset < head.length ? d->body_offset : head.length;
+    sl_quote_state state = SL_AT_FIELD;
+    if (d->header_length > 0 && sl_quoted_end(d, d->header, 0, d->header_length, d->header_length,
+                                              &state) != d->header_length)
+        return false;
+    if (d->quoted_lines)
+        return true;
+    for (size_t at = body; at < head.length; at++) {
+        if (opens_field(d, head, at))
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Delimited text whose quoted fields may contain line ends (RFC 4180): where records end.
+ *
+ * A field is quoted if its first byte is a quote. Within it, two quotes are one, and a byte after
+ * the escape character (if the dialect has one) is data. A record ends at the first line feed that
+ * is not within a quoted field. A quote in an unquoted field is data. Private to src/format. */
+#ifndef SHARDLOAD_QUOTED_H
+#define SHARDLOAD_QUOTED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/split.h"
+
+#include "delimited.h"
+
+/* What the bytes before a position are. */
+typedef enum sl_quote_state {
+    SL_AT_FIELD, /* a record or field begins here */
+    SL_IN_FIELD, /* an unquoted field, or text after a closing quote */
+    SL_IN_QUOTES,
+    SL_AFTER_ESCAPE, /* in quotes, after the escape character */
+    SL_AFTER_QUOTE,  /* after a quote that closes a field, unless another quote follows */
+} sl_quote_state;
+
+/* Passes over text[at..length) and returns the position after the first line feed that ends a
+ * record and lies at or behind `least` - 1; 0 if there is none: then `*state` is that at
+ * `length`. */
+size_t sl_quoted_end(const sl_dialect *dialect, const char *text, size_t at, size_t length,
+                     size_t least, sl_quote_state *state);
+
+/* Is a source with this head to be divided into blocks by sl_quoted_split? True if its records have
+ * quoted fields. The other sources can be read at any offset; a line end within quotes then ends
+ * the load. */
+bool sl_quoted_divides(const sl_dialect *dialect, sl_text head);
+
+/* The sl_split_function of such text; split->context is the sl_dialect. */
+size_t sl_quoted_split(sl_split *split, sl_text text, size_t least, bool ended);
+
+#endif

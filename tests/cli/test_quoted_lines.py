@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CSV files whose quoted fields contain line ends: every field is what Python's csv module reads,
+whatever the position of a quote in a block, the number of threads and the kind of source."""
+import csv
+import io
+import os
+import random
+import sys
+import zipfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import support  # noqa: E402
+
+MIB = 1 << 20
+csv.field_size_limit(64 * MIB)
+HEADER = "n,a,b,c\n"
+
+
+def table(seed, size, line_end="\n"):
+    """A CSV text of about `size` characters. Column n numbers the rows."""
+    draw = random.Random(seed)
+    pieces = ["x", "yz", '"', '""', ",", "\n", "\r\n", " ", "\\", "\u00fc", "long " * 8]
+    out = io.StringIO()
+    out.write(HEADER.replace("\n", line_end))
+    writer = csv.writer(out, lineterminator=line_end, quoting=csv.QUOTE_MINIMAL)
+    writer.writerow(["0", "quoted, from the start", "", ""])
+    number = 1
+    while out.tell() < size:
+        cells = ["".join(draw.choices(pieces, k=draw.choice((0, 1, 2, 6)))).strip(" \r")
+                 for _ in range(3)]
+        writer.writerow([str(number), *cells])
+        number += 1
+    return out.getvalue()
+
+
+def expected(text):
+    """The documents without _id, by row number. Empty fields are missing."""
+    rows = csv.reader(io.StringIO(text, newline=""))
+    names = next(rows)
+    return {int(row[0]): {name: cell for name, cell in zip(names, row) if cell} for row in rows}
+
+
+class QuotedLinesCase(support.Case):
+    def loaded(self, *words, **more):
+        documents, _ = self.dump(*words, "--format", "delimited", **more)
+        documents = [support.bson.decode(document) for document in documents]
+        ids = [document.pop("_id") for document in documents]
+        self.assertEqual(len(set(ids)), len(ids))
+        return documents
+
+    def assert_same(self, documents, text):
+        found = {int(document["n"]): document for document in documents}
+        self.assertEqual(len(found), len(documents))
+        self.assertEqual(found, expected(text))
+
+
+class EveryField(QuotedLinesCase):
+    def test_random_tables(self):
+        for seed, line_end in ((1, "\n"), (2, "\r\n")):
+            text = table(seed, 3 * MIB, line_end)
+            path = self.file("q.csv", text)
+            for threads in ("1", "4"):
+                with self.subTest(seed=seed, threads=threads):
+                    self.assert_same(self.loaded("-j", threads, path), text)
+
+    def test_every_instruction_set(self):
+        text = table(3, 300_000)
+        path = self.file("q.csv", text)
+        for name in ("portable", "sse2", "avx2", "avx512", "neon"):
+            environment = support.clean_environment(SHARDLOAD_SIMD=name)
+            if self.run_program("shardload", "inspect", path, environment=environment).code:
+                continue  # not built, or not supported by this processor
+            with self.subTest(name):
+                self.assert_same(self.loaded(path, environment=environment), text)
+
+    def test_every_kind_of_source(self):
+        text, other = table(4, 2 * MIB), table(5, 300_000)
+        self.assert_same(self.loaded(self.zipped("q.csv.gz", text)), text)
+        self.assert_same(self.loaded("-", stdin=text.encode()), text)
+        archive = self.scratch / "q.zip"
+        with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
+            packed.writestr("one.csv", text)
+            packed.writestr("two.csv", other)
+        documents = self.loaded(archive)
+        self.assertEqual(len(documents), len(expected(text)) + len(expected(other)))
+        folder = self.scratch / "folder"
+        folder.mkdir()
+        (folder / "one.csv").write_text(text, newline="")
+        self.assert_same(self.loaded(folder), text)
+
+    def test_at_every_position_around_the_border_of_a_block(self):
+        quoted = '7,"x\n8,""y"",9,9\n","a\r\nb",z\n'
+        first = HEADER + '1,"quoted",,\n'
+        row = "{},bb,cc,dd\n"
+        for at in range(-len(quoted) - 1, 3):
+            filler = MIB + at - len(first)
+            rows, number = [], 10
+            while filler > 60:
+                rows.append(row.format(number))
+                filler -= len(rows[-1])
+                number += 1
+            rows.append(f"{number},{'p' * (filler - len(str(number)) - 4)},,\n")
+            text = first + "".join(rows) + quoted + row.format(5000000) * 1
+            self.assertEqual(text.index(quoted), MIB + at)
+            path = self.file("q.csv", text)
+            with self.subTest(at=at):
+                self.assert_same(self.loaded("-j", "3", path), text)
+
+    def test_a_record_larger_than_a_block(self):
+        big = "line of a large field\n" * 150_000
+        text = HEADER + f'1,"{big}",b,c\n2,"x\ny",b,c\n'
+        self.assert_same(self.loaded(self.file("q.csv", text)), text)
+
+    def test_parts_and_blocks_that_are_read_again(self):
+        """Both parts of a file together hold each record once."""
+        text = table(6, 4 * MIB)
+        path = self.file("q.csv", text)
+        documents = self.loaded("--part", "1/2", path) + self.loaded("--part", "2/2", path)
+        self.assert_same(documents, text)
+
+    def test_escapes(self):
+        text = 'a,b\n1,"x \\"y\\"\n,z"\n2,"c:\\\\"\n'
+        documents = self.loaded("--escape", "backslash", self.file("e.csv", text))
+        self.assertEqual([d["b"] for d in documents], ['x "y"\n,z', "c:\\"])
+        text = 'a,b\n1,"c:\\"\n2,"x\ny"\n'
+        documents = self.loaded(self.file("n.csv", text))
+        self.assertEqual([d["b"] for d in documents], ["c:\\", "x\ny"])
+        outcome = self.shardload("inspect", "--escape", ",", self.file("n.csv", text), code=2)
+        self.assertIn("not an escape character", outcome.err)
+
+
+class WrongQuotes(QuotedLinesCase):
+    """A quote that is not closed could hide records: the load ends, and says where."""
+
+    def refused(self, text, *more):
+        outcome = self.shardload("load", "--sink", "null", "--progress", "none", *more,
+                                 self.file("w.csv", text), code=support.EXIT_SOURCE, limit=60)
+        return outcome.err
+
+    def test_a_field_that_is_never_closed(self):
+        rows = "1,x,y,z\n" * 10
+        self.assertRegex(self.refused(HEADER + rows + '2,"open,y,z\n' + rows),
+                         r"w\.csv, line 12, byte 88: a quoted field is not closed before the end")
+        self.assertRegex(self.refused(HEADER + '1,"q",y,z\n' + '2,"open' + "\n" * (20 * MIB)),
+                         r"line 3, byte 18: a quoted field is not closed")
+
+    def test_a_stray_quote_that_joins_lines(self):
+        err = self.refused(HEADER + '1,"q",y,z\n2,"5 inch,y,z\n3,x,y,z\n4,x,"three",z\n')
+        self.assertRegex(err, r"line 3, byte 18: a quoted field with line ends.* is followed by other text")
+        self.assertIn("quotes: false", err)
+
+    def test_wrong_number_of_fields_rejects_one_record(self):
+        text = HEADER + '1,"a\nb",y,z\n2,"c\nd",y\n3,"e\nf",y,z\n'
+        documents = self.loaded(self.file("w.csv", text), code=1)
+        self.assertEqual([d["a"] for d in documents], ["a\nb", "e\nf"])
+
+    def test_first_quote_after_the_head(self):
+        """Such a file needs an option, which the message names."""
+        text = HEADER + "1,x,y,z\n" * 20_000 + '2,"a\nb",y,z\n'
+        self.assertIn("--quoted-lines yes", self.refused(text))
+        documents = self.loaded("--quoted-lines", "yes", self.file("w.csv", text))
+        self.assertEqual(len(documents), 20_001)
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()
