@@ -35,7 +35,7 @@ HOST = "127.0.0.1"
 NOBODY = 65534       # user and group without rights
 
 EXIT_OK, EXIT_REJECTS, EXIT_USAGE, EXIT_SOURCE, EXIT_CLUSTER = 0, 1, 2, 3, 4
-EXIT_VERIFICATION, EXIT_INTERRUPTED = 5, 130
+EXIT_VERIFICATION, EXIT_RESOURCES, EXIT_INTERRUPTED = 5, 6, 130
 
 # The MOT files among the samples: published records, and records written in a published dialect.
 MOT_TESTS = [

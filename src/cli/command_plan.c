@@ -94,13 +94,12 @@ static int run_model(const sl_options *options, sl_setup *setup, sl_error *error
     sl_options_each(options, refuse_beside_model, &(model_options){error, sources});
     sl_error why = {0};
     bool opened = sl_capacity_open(sl_option_string(options, "model"), &model, &why);
-    if (!opened) {
-        sl_option_problem(error, "--model: " SL_LINES, why.message);
-    }
+    if (!opened)
+        sl_option_failed(error, "--model: ", &why);
     for (size_t i = 0; opened && i < sl_option_list_count(options, "set"); i++) {
         why = (sl_error){0};
         if (!sl_capacity_set(&model, sl_option_list_item(options, "set", i), &why))
-            sl_option_problem(error, "--set: " SL_LINES, why.message);
+            sl_option_failed(error, "--set: ", &why);
     }
     if (sweep)
         read_sweep(sweep, &config, values, error);
@@ -139,7 +138,7 @@ static int run_plan(const sl_options *options, sl_setup *setup, sl_error *error)
     refuse(options, model_only, "is for --model", error);
     if (!sl_set_up_source(setup, options, error))
         return error->code;
-    sl_set_up_layout(setup, options);
+    sl_set_up_layout(setup, options, error);
     setup->config.drop = sl_option_flag(options, "drop");
     setup->config.again = sl_option_flag(options, "again");
     setup->config.verify = !sl_option_flag(options, "no-verify");

@@ -26,15 +26,17 @@ static void open_suite(const sl_options *options, sl_suite **suite, sl_error *er
         sl_option_problem(error, "--suite is missing: name the queries that must be answered; "
                                  "`shardquery list` shows the built-in suites");
     else if (!sl_suite_open(name, suite, &why))
-        sl_option_problem(error, "--suite: " SL_LINES, why.message);
+        sl_option_failed(error, "--suite: ", &why);
 }
 
 static void read_json(const sl_options *options, const char *option, bson_t **document,
                       sl_error *error) {
     const char *path = sl_option_string(options, option);
     sl_error why = {0};
+    char prefix[40];
+    snprintf(prefix, sizeof prefix, "--%s: ", option);
     if (path && !sl_json_read_file(path, document, &why))
-        sl_option_problem(error, "--%s: " SL_LINES, option, why.message);
+        sl_option_failed(error, prefix, &why);
 }
 
 /* Without answers to compare, a drill accepts any answer as correct: so none may be left over. */
@@ -42,7 +44,7 @@ static void check_answers(const bson_t *answers, sl_suite *suite, sl_error *erro
     sl_error why = {0};
     if (answers && !sl_answers_check(answers, &suite, suite ? 1 : 0, &why) &&
         (suite || !bson_has_field(answers, "answers")))
-        sl_option_problem(error, "--answers: " SL_LINES, why.message);
+        sl_option_failed(error, "--answers: ", &why);
 }
 
 int sl_command_reload(const sl_options *options) {

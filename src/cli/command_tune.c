@@ -197,12 +197,14 @@ static const char **open_suites(sl_tune_config *config, const sl_options *option
                                 sl_error *error) {
     size_t count = sl_option_list_count(options, "suite");
     const char **suites = calloc(count + 1, sizeof *suites);
+    if (!suites)
+        sl_option_memory(error, "reading --suite");
     for (size_t i = 0; suites && i < count; i++) {
         sl_suite *suite = NULL;
         sl_error why = {0};
         suites[i] = sl_option_list_item(options, "suite", i);
         if (!sl_suite_open(suites[i], &suite, &why))
-            sl_option_problem(error, SL_LINES, why.message);
+            sl_option_failed(error, "", &why);
         else if (sl_suite_remove_writes(suite), suite->count == 0)
             sl_option_problem(error, "--suite: all queries of %s change documents", suite->name);
         sl_suite_destroy(suite);

@@ -2,6 +2,7 @@
 /* Converts options to a configuration. All problems are reported together. */
 #include "load_setup.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,8 +74,10 @@ static char *read_text(const char *path, sl_error *error) {
         if (room - used < 4096) {
             room = room * 2 + 8192;
             char *more = realloc(text, room);
-            if (!more)
+            if (!more) {
+                sl_option_memory(error, "reading --schema");
                 break;
+            }
             text = more;
         }
         size_t count = fread(text + used, 1, room - used - 1, file);
@@ -84,7 +87,9 @@ static char *read_text(const char *path, sl_error *error) {
     }
     if (text)
         text[used] = '\0';
-    if (!file || ferror(file) || used > SCHEMA_BYTES_MAX)
+    if (!file && sl_exit_of_errno(errno, SL_EXIT_USAGE) == SL_EXIT_RESOURCES)
+        sl_option_memory(error, "opening the file of --schema");
+    else if (!file || ferror(file) || used > SCHEMA_BYTES_MAX)
         sl_option_problem(error, "--schema %.300s: %s", path,
                           used > SCHEMA_BYTES_MAX ? "larger than 1 MiB: this is no schema"
                                                   : "cannot be read");
@@ -180,11 +185,12 @@ static void set_up_sink(sl_setup *setup, const sl_options *options, sl_error *er
         sl_set_up_target(setup, options, error);
 }
 
-void sl_set_up_layout(sl_setup *setup, const sl_options *options) {
+void sl_set_up_layout(sl_setup *setup, const sl_options *options, sl_error *error) {
     sl_load_config *config = &setup->config;
     const char *shard_key = sl_option_string(options, "shard-key");
     if (strcmp(shard_key, "none") != 0)
         setup->shard_key = sl_option_key(shard_key);
+    bool complete = setup->shard_key || strcmp(shard_key, "none") == 0;
     config->shard_key = setup->shard_key;
     config->shard_key_given = sl_option_given(options, "shard-key");
     config->shard_existing = sl_option_flag(options, "shard-existing");
@@ -195,6 +201,9 @@ void sl_set_up_layout(sl_setup *setup, const sl_options *options) {
         if (key)
             setup->indexes[config->index_count++] = key;
     }
+    /* All keys were checked when they were read, so only a failed allocation drops one. */
+    if (!complete || config->index_count < count)
+        sl_option_memory(error, "reading --shard-key and --index");
     config->indexes = (const bson_t *const *)setup->indexes;
     config->compressor = sl_option_string(options, "compressor");
     config->clustered = sl_option_flag(options, "clustered");
@@ -329,7 +338,7 @@ bool sl_set_up_load(sl_setup *setup, const sl_options *options, sl_error *error)
     if (!sl_set_up_source(setup, options, error))
         return false;
     set_up_sink(setup, options, error);
-    sl_set_up_layout(setup, options);
+    sl_set_up_layout(setup, options, error);
     sl_set_up_run(setup, options);
     set_up_delivery(setup, options, error);
     if (setup->config.html && strcmp(setup->config.html, "-") == 0)

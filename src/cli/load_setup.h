@@ -33,7 +33,7 @@ bool sl_set_up_source(sl_setup *setup, const sl_options *options, sl_error *erro
  * so far are correct. */
 void sl_set_up_target(sl_setup *setup, const sl_options *options, sl_error *error);
 /* Sets the properties of the collection: shard key, indexes, compressor, clustered. */
-void sl_set_up_layout(sl_setup *setup, const sl_options *options);
+void sl_set_up_layout(sl_setup *setup, const sl_options *options, sl_error *error);
 /* Sets the threads, progress display, work directory and report. */
 void sl_set_up_run(sl_setup *setup, const sl_options *options);
 /* Sets all options of a load: calls the functions above, and sets delivery and limits. False if an

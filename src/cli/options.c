@@ -187,13 +187,14 @@ static void open_standard_files(void) {
         close(file);
 }
 
-/* Returns the exit code, or SL_EXIT_USAGE instead of success when output was lost. */
+/* Returns the exit code, or that of the failed write instead of success when output was lost. */
 static int checked_output(const sl_program *program, int code) {
     bool bad = ferror(stdout);
     if (fflush(stdout) == 0 && !bad)
         return code;
-    sl_print_to(stderr, "%s: cannot write standard output: %s\n", program->name, strerror(errno));
-    return code == SL_EXIT_OK ? SL_EXIT_USAGE : code;
+    int why = errno;
+    sl_print_to(stderr, "%s: cannot write standard output: %s\n", program->name, strerror(why));
+    return code == SL_EXIT_OK ? (int)sl_exit_of_errno(why, SL_EXIT_USAGE) : code;
 }
 
 int sl_options_main(const sl_program *program, int count, char **words) {

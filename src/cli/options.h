@@ -89,6 +89,13 @@ void sl_options_destroy(sl_options *options); /* NULL is fine */
 bool sl_option_problem(sl_error *error, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Adds the message of another error as a line, after `prefix`. The class becomes SL_EXIT_RESOURCES
+ * if `why` is of it. Always returns false. */
+bool sl_option_failed(sl_error *error, const char *prefix, const sl_error *why);
+/* Adds the line "out of memory while <activity>"; the class becomes SL_EXIT_RESOURCES. Always
+ * returns false. */
+bool sl_option_memory(sl_error *error, const char *activity);
+
 const sl_command *sl_options_command(const sl_options *options);
 
 /* The words that are not options. */

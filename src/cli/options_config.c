@@ -18,6 +18,8 @@
 static bool read_file(sl_options *options, const char *path, sl_text *text) {
     char shown[SL_NAME_ROOM];
     FILE *file = fopen(path, "r");
+    if (!file && sl_exit_of_errno(errno, SL_EXIT_USAGE) == SL_EXIT_RESOURCES)
+        return sl_option_memory(options->error, "opening the file of --config");
     if (!file)
         return sl_option_problem(options->error, "--config %s: %s",
                                  sl_options_shown_name(path, strlen(path), shown), strerror(errno));
@@ -25,12 +27,12 @@ static bool read_file(sl_options *options, const char *path, sl_text *text) {
     char *bytes = malloc(CONFIG_BYTES_MAX + 1);
     size_t length = bytes ? fread(bytes, 1, CONFIG_BYTES_MAX + 1, file) : 0;
     bool ok = bytes && !ferror(file) && length <= CONFIG_BYTES_MAX;
-    if (!ok)
-        sl_option_problem(options->error, "--config %s: %s",
-                          sl_options_shown_name(path, strlen(path), shown),
-                          !bytes         ? "out of memory"
-                          : ferror(file) ? strerror(errno)
-                                         : "larger than 1 MiB: this is no configuration");
+    if (!bytes)
+        sl_option_memory(options->error, "reading the file of --config");
+    else if (!ok)
+        sl_option_problem(
+            options->error, "--config %s: %s", sl_options_shown_name(path, strlen(path), shown),
+            ferror(file) ? strerror(errno) : "larger than 1 MiB: this is no configuration");
     fclose(file);
     *text = (sl_text){bytes, length};
     if (!ok)
@@ -96,20 +98,27 @@ void sl_options_read_config(sl_options *options, const char *path) {
     if (sl_yaml_within_limits(text, path, SL_EXIT_USAGE, &limit)) {
         yaml_parser_t parser;
         yaml_document_t document;
-        yaml_parser_initialize(&parser);
+        if (!yaml_parser_initialize(&parser)) {
+            sl_option_memory(options->error, "reading the file of --config");
+            goto done;
+        }
         yaml_parser_set_input_string(&parser, (const unsigned char *)text.bytes, text.length);
         if (yaml_parser_load(&parser, &document)) {
             store_document(options, &document, path);
             yaml_document_delete(&document);
         } else {
-            sl_option_problem(options->error, "%s:%zu:%zu: %s", path, parser.problem_mark.line + 1,
-                              parser.problem_mark.column + 1,
-                              parser.problem ? parser.problem : "cannot be read");
+            if (!parser.problem)
+                sl_option_memory(options->error, "reading the file of --config");
+            else
+                sl_option_problem(options->error, "%s:%zu:%zu: %s", path,
+                                  parser.problem_mark.line + 1, parser.problem_mark.column + 1,
+                                  parser.problem);
         }
         yaml_parser_delete(&parser);
     } else {
-        sl_option_problem(options->error, "--config " SL_LINES, limit.message);
+        sl_option_failed(options->error, "--config ", &limit);
     }
+done:
     explicit_bzero((char *)text.bytes, text.length); /* it may hold a password */
     free((char *)text.bytes);
 }

@@ -13,7 +13,8 @@
 
 bool sl_option_problem(sl_error *error, const char *format, ...) {
     size_t used = error->code ? strlen(error->message) : 0;
-    error->code = SL_EXIT_USAGE;
+    if (error->code != SL_EXIT_RESOURCES) /* without memory the other problems may be untrue */
+        error->code = SL_EXIT_USAGE;
     if (used > 0 && used + 1 < sizeof error->message)
         error->message[used++] = '\n';
     va_list arguments;
@@ -21,6 +22,19 @@ bool sl_option_problem(sl_error *error, const char *format, ...) {
     sl_print_text_v(error->message + used, sizeof error->message - used, format, arguments);
     va_end(arguments);
     return false;
+}
+
+bool sl_option_failed(sl_error *error, const char *prefix, const sl_error *why) {
+    sl_option_problem(error, "%s" SL_LINES, prefix, why->message);
+    if (why->code == SL_EXIT_RESOURCES)
+        error->code = SL_EXIT_RESOURCES;
+    return false;
+}
+
+bool sl_option_memory(sl_error *error, const char *activity) {
+    sl_error why;
+    sl_error_memory(&why, activity);
+    return sl_option_failed(error, "", &why);
 }
 
 const char *sl_options_shown_name(const char *name, size_t length, char out[SL_NAME_ROOM]) {
@@ -202,7 +216,7 @@ void sl_options_store(sl_options *options, size_t index, const char *text, sl_op
     }
     bool append = row->kind == SL_OPTION_LIST && into->from == from;
     if (!keep_text(into, text, append)) {
-        sl_option_problem(options->error, "out of memory while reading options");
+        sl_option_memory(options->error, "reading options");
         return;
     }
     into->from = from;

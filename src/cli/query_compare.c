@@ -195,8 +195,8 @@ static bool compare_ab(const sl_options *options, bool *slower, sl_error *error)
                            "--ab: name the suites to run, or name one in both --a and --b");
     ok = ok && split_words(options, "a", &test->words[0], error) &&
          split_words(options, "b", &test->words[1], error) &&
-         (mkdtemp(test->folder) ||
-          sl_error_set(error, SL_EXIT_USAGE, "%s: %s", test->folder, strerror(errno)));
+         (mkdtemp(test->folder) || sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE),
+                                                "%s: %s", test->folder, strerror(errno)));
     if (ok) {
         sl_query_listen();
         ok = measure_pairs(test, error);

@@ -104,7 +104,8 @@ void sl_secret_warn_of_readers(const char *path) {
 bool sl_secret_read_file(const char *path, char secret[SL_SECRET_ROOM], sl_error *error) {
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     if (file < 0)
-        return sl_error_set(error, SL_EXIT_USAGE, "--password-file %s: %s", path, strerror(errno));
+        return sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE), "--password-file %s: %s",
+                            path, strerror(errno));
     sl_secret_warn_of_readers(path);
     size_t used = 0;
     ssize_t count;
@@ -129,7 +130,7 @@ bool sl_secret_read_file(const char *path, char secret[SL_SECRET_ROOM], sl_error
         return true;
     }
     explicit_bzero(secret, SL_SECRET_ROOM);
-    return sl_error_set(error, SL_EXIT_USAGE, "--password-file %s: %s", path,
+    return sl_error_set(error, sl_exit_of_errno(why, SL_EXIT_USAGE), "--password-file %s: %s", path,
                         count < 0 ? strerror(why)
                         : fits    ? "its first line is empty"
                                   : "its first line is no password: too long, or with a NUL byte");

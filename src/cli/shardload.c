@@ -8,6 +8,7 @@
 #include "verify/verify.h"
 
 #include "commands.h"
+#include "memory.h"
 #include "load_options.h"
 #include "load_setup.h"
 
@@ -143,9 +144,11 @@ static const sl_program program = {
     .rows = sl_load_rows,
     .epilogue = "Exit codes: 0 success; 1 loaded, but some records were rejected; 2 wrong\n"
                 "options; 3 a source cannot be read; 4 the cluster cannot be reached or\n"
-                "refuses; 5 verification failed; 130 interrupted.",
+                "refuses; 5 verification failed; 6 no memory, disk space, threads or open\n"
+                "files left; 130 interrupted.",
 };
 
 int main(int count, char **words) {
-    return sl_options_main(&program, count, words);
+    sl_memory_begin();
+    return sl_memory_end(sl_options_main(&program, count, words));
 }

@@ -16,6 +16,7 @@
 #include "util/print.h"
 
 #include "connection_string.h"
+#include "memory.h"
 #include "option_rows.h"
 #include "query_session.h"
 
@@ -285,7 +286,8 @@ int main(int count, char **words) {
             "Exit codes: 0 success; 1 compare: the new side is slower; 2 wrong options, or the\n"
             "command of --during failed; 3 a suite, an answers file or a report cannot be read;\n"
             "4 the server cannot be reached, or a query failed; 5 an answer is wrong;\n"
-            "130 interrupted.",
+            "6 no memory, disk space, threads or open files left; 130 interrupted.",
     };
-    return sl_options_main(&program, count, words);
+    sl_memory_begin();
+    return sl_memory_end(sl_options_main(&program, count, words));
 }

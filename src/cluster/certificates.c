@@ -54,8 +54,8 @@ static int give_password(char *buffer, int size, int writing, void *context) {
 }
 
 static bool readable(const char *what, const char *path, sl_error *error) {
-    return access(path, R_OK) == 0 ||
-           sl_error_set(error, SL_EXIT_USAGE, "%s %s: %s", what, path, strerror(errno));
+    return access(path, R_OK) == 0 || sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE),
+                                                   "%s %s: %s", what, path, strerror(errno));
 }
 
 static bool check_dates(SSL_CTX *context, const char *path, sl_error *error) {

@@ -40,7 +40,10 @@ static void show_documents(sl_inspection *inspection, const uint8_t *end) {
         if (inspection->documents_shown < inspection->documents_max &&
             bson_init_static(&view, at, length)) {
             char *json = sl_json_line(&view);
-            sl_print("  %s\n", json ? json : "(not BSON)");
+            if (json)
+                sl_print("  %s\n", json);
+            else
+                sl_error_memory(inspection->error, "showing documents");
             free(json);
             inspection->documents_shown++;
         }
@@ -55,7 +58,7 @@ static bool on_full(sl_sink *sink, size_t need) {
     if (need > inspection->room) {
         uint8_t *bytes = realloc(inspection->bytes, need + SL_SLACK);
         if (!bytes)
-            return false;
+            return sl_error_memory(inspection->error, "making room for a large document");
         inspection->bytes = bytes;
         inspection->room = need;
     }
@@ -225,8 +228,10 @@ sl_exit sl_inspect_run(const sl_load_config *config, unsigned documents) {
     ok = ok && sl_source_set_unchanged(job.set, &error);
     sl_reader_destroy(reader);
     free(inspection.bytes);
-    if (!ok)
+    if (!ok) {
+        sl_error_missing(&error, "the inspection");
         sl_log_error(SL_LINES, error.message);
+    }
     sl_job_clear(&job);
     return ok ? SL_EXIT_OK : error.code;
 }

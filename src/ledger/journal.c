@@ -204,8 +204,8 @@ size_t sl_journal_scan(const uint8_t *bytes, size_t length, const sl_journal_han
 /* ---- the file ---- */
 
 static bool failed(const sl_journal *journal, const char *doing, sl_error *error) {
-    return sl_error_set(error, SL_EXIT_USAGE, "%s: cannot be %s: %s", journal->path, doing,
-                        strerror(errno));
+    return sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE), "%s: cannot be %s: %s",
+                        journal->path, doing, strerror(errno));
 }
 
 static bool read_all(sl_journal *journal, size_t length, sl_bytes *into, sl_error *error) {

@@ -89,14 +89,15 @@ static FILE *open_file(const char *path, uint64_t kept, sl_error *error) {
     bool ok = ftruncate(file, (off_t)kept) == 0 && lseek(file, (off_t)kept, SEEK_SET) >= 0;
     FILE *stream = ok ? fdopen(file, "w") : NULL;
     if (!stream) {
-        sl_error_set(error, SL_EXIT_USAGE, "cannot write %s: %s", path, strerror(errno));
+        sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE), "cannot write %s: %s", path,
+                     strerror(errno));
         close(file);
     }
     return stream;
 }
 
 static bool cannot_write(const char *what, sl_error *error) {
-    return sl_error_set(error, SL_EXIT_USAGE,
+    return sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE),
                         "cannot write %s: %s; make room, or name another --work-dir", what,
                         errno ? strerror(errno) : "the disk may be full");
 }

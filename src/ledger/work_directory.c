@@ -52,7 +52,7 @@ bool sl_work_directory_make(const sl_load_config *config, char directory[SL_WORK
         made = make_named_directory(config, directory);
     }
     if (!made) {
-        sl_error_set(error, SL_EXIT_USAGE,
+        sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE),
                      "cannot %s the work directory %s: %s; name another "
                      "one with --work-dir",
                      config->resume ? "use" : "create", directory, strerror(errno));

@@ -123,7 +123,7 @@ typedef bool phase_function(sl_load *load, sl_error *error);
 
 static bool run_phase(sl_load *load, const char *name, phase_function *function, sl_error *error) {
     int64_t start = sl_clock_ns();
-    bool ok = function(load, error);
+    bool ok = function(load, error) || sl_error_missing(error, name);
     sl_run_record_phase(load->record, name, sl_seconds_since(start));
     return ok;
 }
@@ -444,6 +444,8 @@ sl_exit sl_load_run(const sl_load_config *config) {
          sl_resume_open(&load.job, &load.ledger, &finished, &error) &&
          (finished || run_phases(&load, &error));
 
+    if (!ok)
+        sl_error_missing(&error, "the preparation of the load");
     if (!ok) { /* logged first, because putting the balancer back may have to wait for a server */
         sl_log_error(SL_LINES, error.message);
         log_how_to_complete(&load, &error);

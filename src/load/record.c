@@ -353,7 +353,7 @@ static sl_exit write_html(sl_load *load, sl_exit code) {
         sl_log_info("HTML report: %s", load->html);
     else
         sl_log_error(SL_LINES, error.message);
-    return written || (code != SL_EXIT_OK && code != SL_EXIT_REJECTS) ? code : SL_EXIT_USAGE;
+    return written || (code != SL_EXIT_OK && code != SL_EXIT_REJECTS) ? code : error.code;
 }
 
 /* Writes the finished record to the work directory and to the --report file. */
@@ -369,7 +369,7 @@ static sl_exit write_record(sl_load *load, sl_exit code) {
         if (paths[i] && !sl_run_record_write(load->record, paths[i], &error)) {
             sl_log_error(SL_LINES, error.message);
             if (code == SL_EXIT_OK || code == SL_EXIT_REJECTS)
-                code = SL_EXIT_USAGE;
+                code = error.code;
         } else if (paths[i]) {
             sl_log_info("run record: %s", paths[i]);
         }

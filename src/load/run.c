@@ -56,9 +56,11 @@ void sl_run_stop(sl_run *run) {
 }
 
 void sl_run_fail(sl_run *run, const sl_error *error) {
+    sl_error why = *error;
+    sl_error_missing(&why, "a worker");
     pthread_mutex_lock(&run->failure_lock);
     if (!run->failure.code)
-        run->failure = *error;
+        run->failure = why;
     pthread_mutex_unlock(&run->failure_lock);
     sl_run_stop(run);
 }
@@ -98,8 +100,8 @@ bool sl_run_threads(sl_run *run, void *(*work_of)(void *item), void *items, size
             sl_run_ended(run);
         } else if (code != 0) {
             sl_error why;
-            sl_error_set(&why, SL_EXIT_USAGE, "cannot start %u threads: %s; use fewer (-j)",
-                         threads, strerror(code));
+            sl_error_set(&why, sl_exit_of_errno(code, SL_EXIT_USAGE),
+                         "cannot start %u threads: %s; use fewer (-j)", threads, strerror(code));
             sl_run_fail(run, &why);
             sl_run_ended(run);
         }

@@ -196,7 +196,7 @@ static void *work(void *context) {
     }
     /* The remaining batches are sent also when the load was stopped, but not after an error. */
     ok = ok && sl_deliver_all(worker);
-    if (!ok && worker->error.code)
+    if (!ok)
         sl_run_fail(run, &worker->error);
     sl_pace_over(&run->pace); /* the load ends, so inactive workers must not wait any more */
     sl_run_ended(run);

@@ -174,7 +174,7 @@ static bool open_file(const char *path, sl_suite **suite, sl_error *error) {
     FILE *in = fopen(path, "rbe");
     if (!in || fstat(fileno(in), &about) != 0) {
         sl_error_set(
-            error, SL_EXIT_SOURCE,
+            error, sl_exit_of_errno(errno, SL_EXIT_SOURCE),
             "%s: %s; give a YAML file, or the name of a suite that `shardquery list` shows", path,
             strerror(errno));
         goto done;

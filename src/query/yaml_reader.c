@@ -129,10 +129,11 @@ bool sl_yaml_count(sl_yaml *r, const yaml_node_t *node, yaml_node_type_t type, c
 bool sl_yaml_load(sl_yaml *r, yaml_parser_t *parser) {
     if (yaml_parser_load(parser, &r->document))
         return true;
-    const char *problem = parser->problem ? parser->problem : "out of memory";
+    if (!parser->problem) /* all other errors have one */
+        return sl_error_memory(r->error, "reading YAML");
     if (parser->error == YAML_READER_ERROR)
         return sl_error_set(r->error, SL_EXIT_SOURCE, "%s: byte %zu: %s", r->file,
-                            parser->problem_offset, problem);
+                            parser->problem_offset, parser->problem);
     return sl_yaml_fail(r, parser->problem_mark, "%s%s%s", parser->context ? parser->context : "",
-                        parser->context ? ": " : "", problem);
+                        parser->context ? ": " : "", parser->problem);
 }

@@ -251,7 +251,8 @@ bool sl_json_read_file(const char *path, bson_t **document, sl_error *error) {
     FILE *in = fopen(path, "rbe");
     struct stat about;
     if (!in || fstat(fileno(in), &about) != 0) {
-        sl_error_set(error, SL_EXIT_USAGE, "%s: cannot be opened: %s", path, strerror(errno));
+        sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE), "%s: cannot be opened: %s",
+                     path, strerror(errno));
         goto done;
     }
     if (!S_ISREG(about.st_mode) || about.st_size > FILE_BYTES_MAX) {

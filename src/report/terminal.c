@@ -221,8 +221,8 @@ bool sl_report_text(const sl_report *report, const sl_report_terminal *terminal,
         for (const sl_block *block = sl_page_first(page); block; block = block->next)
             put_block(&screen, block);
         if (fflush(out) != 0 || ferror(out))
-            ok = sl_error_set(error, SL_EXIT_USAGE, "the report cannot be written: %s",
-                              strerror(errno));
+            ok = sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE),
+                              "the report cannot be written: %s", strerror(errno));
     }
     sl_page_destroy(page);
     return ok;

@@ -73,7 +73,8 @@ static bool file_open(const sl_sending *sending, void **shared, sl_error *error)
     else
         made->file = open(made->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (made->file < 0) {
-        sl_error_set(error, SL_EXIT_USAGE, "cannot write %s: %s", made->path, strerror(errno));
+        sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE), "cannot write %s: %s",
+                     made->path, strerror(errno));
         free(made);
         return false;
     }
@@ -85,8 +86,9 @@ static bool file_close(void *shared, sl_error *error) {
     sl_bson_file *file = shared;
     if (!file)
         return true;
-    bool ok = close(file->file) == 0 || sl_error_set(error, SL_EXIT_USAGE, "cannot write %s: %s",
-                                                     file->path, strerror(errno));
+    bool ok =
+        close(file->file) == 0 || sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE),
+                                               "cannot write %s: %s", file->path, strerror(errno));
     pthread_mutex_destroy(&file->lock);
     free(file);
     return ok;
@@ -116,8 +118,8 @@ static bool file_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_result 
         if (wrote >= 0)
             done += (size_t)wrote;
         else if (errno != EINTR)
-            ok = sl_error_set(error, SL_EXIT_USAGE, "cannot write %s: %s", outlet->to->path,
-                              strerror(errno));
+            ok = sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE), "cannot write %s: %s",
+                              outlet->to->path, strerror(errno));
     }
     pthread_mutex_unlock(&outlet->to->lock);
     result->inserted = batch->documents;

@@ -6,6 +6,7 @@
 #include "archive.h"
 
 #include <archive_entry.h>
+#include <errno.h>
 #include <fnmatch.h>
 #include <locale.h>
 #include <stdio.h>
@@ -114,6 +115,8 @@ static bool fail(sl_archive *archive, sl_error *error) {
     const char *label = archive->number > 0 ? archive->label : input->name;
     if (bridge->input_failed)
         return sl_error_prefix(error, "reading %s", label);
+    if (archive_errno(bridge->library) == ENOMEM)
+        return sl_error_memory(error, "reading archives");
     if (strstr(reason, "method (9:"))
         return sl_error_set(error, SL_EXIT_SOURCE,
                             "%s: packed with Deflate64, which is not supported; unpack the "

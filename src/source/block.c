@@ -97,7 +97,8 @@ static bool open_plain(sl_reader *reader, size_t source, sl_error *error) {
     reader->file_source = source;
     if (reader->file >= 0)
         return sl_identity_check_open(reader->set, source, reader->file, error);
-    sl_error_set(error, SL_EXIT_SOURCE, "%s: %s", from->shown, strerror(errno));
+    sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_SOURCE), "%s: %s", from->shown,
+                 strerror(errno));
     return sl_identity_check_path(reader->set, source, error) && false;
 }
 
@@ -112,7 +113,8 @@ static bool read_at(sl_reader *reader, size_t at, uint64_t offset, size_t length
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
-            return sl_error_set(error, SL_EXIT_SOURCE, "%s: cannot be read at byte %llu: %s", path,
+            return sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_SOURCE),
+                                "%s: cannot be read at byte %llu: %s", path,
                                 (unsigned long long)offset, strerror(errno));
         if (got == 0)
             return sl_identity_check_open(reader->set, reader->file_source, reader->file, error) &&

@@ -17,6 +17,7 @@ typedef enum sl_decoded {
     SL_DECODED_SOME, /* zero or more bytes; the stream goes on */
     SL_DECODED_END,  /* the stream is complete, and its checksums match */
     SL_DECODED_DAMAGED,
+    SL_DECODED_NO_MEMORY,
     SL_DECODED_TOO_LARGE, /* needs more than SL_DECODER_MEMORY_MAX bytes of memory */
 } sl_decoded;
 

@@ -6,6 +6,7 @@
 #include <lz4frame.h>
 #include <lzma.h>
 #include <stdlib.h>
+#include <string.h>
 #include <zstd.h>
 #include <zstd_errors.h>
 
@@ -47,8 +48,7 @@ static sl_decoded lzma_run(void *state, sl_decode_piece *piece) {
     case LZMA_MEMLIMIT_ERROR:
         return SL_DECODED_TOO_LARGE;
     case LZMA_MEM_ERROR:
-        piece->fault = "no memory for its dictionary";
-        return SL_DECODED_DAMAGED;
+        return SL_DECODED_NO_MEMORY;
     case LZMA_OPTIONS_ERROR:
         piece->fault = "unknown options in its header";
         return SL_DECODED_DAMAGED;
@@ -102,9 +102,9 @@ static sl_decoded bzip2_run(void *state_, sl_decode_piece *piece) {
         return SL_DECODED_SOME;
     if (result == BZ_STREAM_END)
         return SL_DECODED_END;
-    piece->fault = result == BZ_DATA_ERROR_MAGIC ? "incorrect header"
-                   : result == BZ_MEM_ERROR      ? "no memory"
-                                                 : "bad data";
+    if (result == BZ_MEM_ERROR)
+        return SL_DECODED_NO_MEMORY;
+    piece->fault = result == BZ_DATA_ERROR_MAGIC ? "incorrect header" : "bad data";
     return SL_DECODED_DAMAGED;
 }
 
@@ -139,6 +139,8 @@ static sl_decoded zstd_run(void *state, sl_decode_piece *piece) {
     piece->out_left -= out.pos;
     if (!ZSTD_isError(result))
         return result == 0 ? SL_DECODED_END : SL_DECODED_SOME;
+    if (ZSTD_getErrorCode(result) == ZSTD_error_memory_allocation)
+        return SL_DECODED_NO_MEMORY;
     piece->fault = ZSTD_getErrorName(result);
     return ZSTD_getErrorCode(result) == ZSTD_error_frameParameter_windowTooLarge
                ? SL_DECODED_TOO_LARGE
@@ -168,7 +170,7 @@ static sl_decoded lz4_run(void *state, sl_decode_piece *piece) {
     size_t result = LZ4F_decompress(state, piece->out, &out, piece->in, &in, NULL);
     if (LZ4F_isError(result)) {
         piece->fault = LZ4F_getErrorName(result);
-        return SL_DECODED_DAMAGED;
+        return strstr(piece->fault, "allocation") ? SL_DECODED_NO_MEMORY : SL_DECODED_DAMAGED;
     }
     piece->in += in;
     piece->in_left -= in;

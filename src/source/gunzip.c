@@ -107,6 +107,8 @@ static sl_decoded gunzip_run(void *state_, sl_decode_piece *piece) {
     piece->out_left -= out - z->avail_out;
     if (result == Z_STREAM_END)
         return SL_DECODED_END;
+    if (result == Z_MEM_ERROR)
+        return SL_DECODED_NO_MEMORY;
     piece->fault = z->msg ? z->msg : "bad data";
     return result == Z_OK || result == Z_BUF_ERROR ? SL_DECODED_SOME : SL_DECODED_DAMAGED;
 }

@@ -98,7 +98,8 @@ bool sl_identity_check_path(sl_source_set *set, size_t index, sl_error *error) {
     if ((standard_input ? fstat(0, &facts) : stat(source->path, &facts)) != 0)
         return errno == ENOENT || errno == ENOTDIR
                    ? report_change(set, index, NULL, error)
-                   : sl_error_set(error, SL_EXIT_SOURCE, "%s: %s", source->shown, strerror(errno));
+                   : sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_SOURCE), "%s: %s",
+                                  source->shown, strerror(errno));
     sl_source_identity now = sl_identity_of(&facts);
     return sl_source_same_identity(&source->identity, &now) ||
            report_change(set, index, &now, error);
@@ -110,7 +111,8 @@ bool sl_identity_check_open(sl_source_set *set, size_t index, int file, sl_error
     if (!has_identity(source))
         return true;
     if (fstat(file, &facts) != 0)
-        return sl_error_set(error, SL_EXIT_SOURCE, "%s: %s", source->shown, strerror(errno));
+        return sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_SOURCE), "%s: %s", source->shown,
+                            strerror(errno));
     sl_source_identity now = sl_identity_of(&facts);
     if (sl_source_same_identity(&source->identity, &now))
         return true;
@@ -166,8 +168,8 @@ bool sl_source_same_text(sl_source_set *set, size_t a, size_t b, bool *same, uin
     for (int i = 0; ok && i < 2; i++) {
         const sl_source *source = &set->states[indexes[i]].source;
         files[i] = open(source->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-        ok = files[i] >= 0 ||
-             sl_error_set(error, SL_EXIT_SOURCE, "%s: %s", source->shown, strerror(errno));
+        ok = files[i] >= 0 || sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_SOURCE), "%s: %s",
+                                           source->shown, strerror(errno));
     }
     for (bool more = true; ok && more && *same;) {
         ssize_t got[2] = {0, 0};
@@ -175,7 +177,7 @@ bool sl_source_same_text(sl_source_set *set, size_t a, size_t b, bool *same, uin
             got[i] =
                 read_fully(files[i], bytes + (size_t)i * COMPARED_BYTES, COMPARED_BYTES, *where);
             if (got[i] < 0)
-                ok = sl_error_set(error, SL_EXIT_SOURCE, "%s: %s",
+                ok = sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_SOURCE), "%s: %s",
                                   set->states[indexes[i]].source.shown, strerror(errno));
         }
         size_t common = (size_t)(got[0] < got[1] ? got[0] : got[1]), at = 0;

@@ -106,8 +106,9 @@ static bool fetch_from_file(sl_input *input, unsigned char *out, size_t room, si
     } while (result < 0 && (errno == EINTR || errno == EAGAIN));
     times->reading += sl_clock_ns() - start;
     if (result < 0)
-        return sl_error_set(error, SL_EXIT_SOURCE, "%s: cannot be read at byte %llu: %s",
-                            input->name, (unsigned long long)input->offset, strerror(errno));
+        return sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_SOURCE),
+                            "%s: cannot be read at byte %llu: %s", input->name,
+                            (unsigned long long)input->offset, strerror(errno));
     *got = (size_t)result;
     return true;
 }
@@ -152,7 +153,8 @@ bool sl_input_open_file(sl_input *input, const char *path, const char *shown,
     state->file =
         strcmp(path, "-") == 0 ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (state->file < 0 || fstat(state->file, &facts) != 0)
-        return sl_error_set(error, SL_EXIT_SOURCE, "%s: %s", shown, strerror(errno));
+        return sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_SOURCE), "%s: %s", shown,
+                            strerror(errno));
     size_t room = FILE_BUFFER_BYTES;
     state->stopped = stopped;
     state->pipe = !S_ISREG(facts.st_mode);

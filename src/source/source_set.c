@@ -127,8 +127,8 @@ static bool add_path(sl_source_set *set, const char *path, bool *piped, sl_error
     struct stat facts;
     char shown[SL_SHOWN_ROOM];
     if ((standard_input ? fstat(STDIN_FILENO, &facts) : stat(path, &facts)) != 0)
-        return sl_error_set(error, SL_EXIT_SOURCE, "%s: %s", sl_path_shown(path, shown),
-                            strerror(errno));
+        return sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_SOURCE), "%s: %s",
+                            sl_path_shown(path, shown), strerror(errno));
     if (!standard_input && S_ISDIR(facts.st_mode))
         return add_folder(set, path, error);
     const char *unsupported = S_ISSOCK(facts.st_mode)  ? "socket"
@@ -165,15 +165,19 @@ bool sl_source_set_create(const char *const *paths, size_t count, const char *in
     char report[sizeof error->message] = "";
     size_t used = 0;
     bool piped = false;
+    sl_exit code = SL_EXIT_SOURCE;
     for (size_t i = 0; i < count; i++) {
         sl_error why = {0};
-        if (!add_path(set, paths[i], &piped, &why))
-            used += sl_print_text(report + used, sizeof report - used, SL_LINES SL_LINES,
-                                  used ? "\n" : "", why.message);
+        if (add_path(set, paths[i], &piped, &why))
+            continue;
+        if (why.code == SL_EXIT_RESOURCES)
+            code = why.code;
+        used += sl_print_text(report + used, sizeof report - used, SL_LINES SL_LINES,
+                              used ? "\n" : "", why.message);
     }
     if (used > 0) {
         sl_source_set_destroy(set);
-        return sl_error_set(error, SL_EXIT_SOURCE, SL_LINES, report);
+        return sl_error_set(error, code, SL_LINES, report);
     }
     for (size_t i = 0; i < set->count; i++)
         set->stored_bytes += set->states[i].source.stored_bytes;
@@ -375,7 +379,8 @@ static bool hash_ends(sl_source_set *set, size_t index, uint64_t *hash, sl_error
             *hash = hash_bytes(*hash, bytes, (size_t)got);
     }
     if (!ok)
-        sl_error_set(error, SL_EXIT_SOURCE, "%s: %s", source->shown, strerror(errno));
+        sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_SOURCE), "%s: %s", source->shown,
+                     strerror(errno));
     ok = ok ? sl_identity_check_open(set, index, file, error)
             : sl_identity_check_path(set, index, error) && false;
     if (file >= 0)

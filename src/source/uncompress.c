@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The format of compress(1) (.Z), through libarchive. The format has neither an end marker nor a
  * checksum: all bytes of the input are data. */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "bridge.h"
@@ -38,6 +39,8 @@ static bool fetch(sl_input *output, unsigned char *out, size_t room, size_t *got
     if (result >= 0)
         return true;
     const sl_input *packed = bridge->input;
+    if (archive_errno(bridge->library) == ENOMEM)
+        return sl_error_memory(error, "unpacking sources");
     return !bridge->input_failed &&
            sl_error_set(error, SL_EXIT_SOURCE,
                         "%s: the compress data is damaged near byte %llu, after %llu bytes of text "

@@ -142,6 +142,8 @@ static bool decode_some(sl_unpacker *unpacker, unsigned char *out, size_t room, 
     *made = room - piece.out_left;
     if (result == SL_DECODED_END)
         unpacker->in_stream = false;
+    if (result == SL_DECODED_NO_MEMORY)
+        return sl_error_memory(error, "unpacking sources");
     if (result == SL_DECODED_TOO_LARGE)
         return too_large(unpacker, error);
     if (result == SL_DECODED_SOME && none_used && *made == 0 && !no_input) {

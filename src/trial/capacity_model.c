@@ -280,7 +280,7 @@ static bool read_file(const char *path, sl_capacity_model *model, sl_error *erro
         used += (size_t)snprintf(known + used, sizeof known - used, "%s%.*s", used ? ", " : "",
                                  (int)strcspn(one->name, "."), one->name);
     if (!file)
-        return sl_error_set(error, SL_EXIT_USAGE,
+        return sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE),
                             "%s is not a built-in model (%s), and cannot be opened as a file: %s",
                             shown, known, strerror(errno));
     char *text = malloc(MODEL_BYTES_MAX + 1);

@@ -65,7 +65,7 @@ sl_exit sl_plan_run(const sl_plan_config *config) {
         if (known)
             sl_predict(&rates, &preview->all, preview->steps.splits + preview->steps.moves,
                        load->index_count, load->verify, &prediction);
-        sl_plan_print_sources(preview, stdout);
+        ok = sl_plan_print_sources(preview, stdout) || sl_error_memory(&error, "printing the plan");
         sl_plan_print_target(preview, load, stdout);
         sl_plan_print_layout(preview, stdout);
         sl_plan_print_times(known ? &prediction : NULL, known ? rates.from : NULL, stdout);
@@ -74,11 +74,13 @@ sl_exit sl_plan_run(const sl_plan_config *config) {
         if (preview->refusal.code)
             sl_log_error("a load would refuse to start: " SL_LINES, preview->refusal.message);
         sl_record_tail(&record, preview->refusal.code);
-        ok = write_report(load, &record, &error);
+        ok = ok && write_report(load, &record, &error);
+    }
+    if (!ok) {
+        sl_error_missing(&error, "the plan");
+        sl_log_error(SL_LINES, error.message);
     }
     sl_exit code = !ok ? error.code : preview->refusal.code;
-    if (!ok)
-        sl_log_error(SL_LINES, error.message);
     sl_preview_destroy(preview);
     bson_destroy(&record);
     return code;
@@ -117,8 +119,10 @@ sl_exit sl_plan_run_model(const sl_model_config *config) {
         sl_record_tail(&record, SL_EXIT_OK);
         ok = write_report(load, &record, &error);
     }
-    if (!ok)
+    if (!ok) {
+        sl_error_missing(&error, "the plan");
         sl_log_error(SL_LINES, error.message);
+    }
     sl_preview_destroy(preview);
     free(sweep.results);
     bson_destroy(&record);

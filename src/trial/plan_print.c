@@ -51,12 +51,12 @@ static void add_row(sl_table *table, const char *name, const char *format, uint6
     sl_table_cell(table, "%.3g %%", 100 * measure->rejects_share);
 }
 
-void sl_plan_print_sources(const sl_preview *preview, FILE *out) {
+bool sl_plan_print_sources(const sl_preview *preview, FILE *out) {
     char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM];
     uint64_t stored = 0, looked_at = 0;
     sl_table *table = sl_table_create();
     if (!table)
-        return;
+        return false;
     static const struct {
         const char *title;
         bool right;
@@ -89,8 +89,9 @@ void sl_plan_print_sources(const sl_preview *preview, FILE *out) {
     if (looked_at < preview->source_count)
         sl_print_to(out, ", from %s of the sources", sl_human_count(looked_at, a));
     sl_print_to(out, "\n");
-    sl_table_print(table, out, 2);
+    bool ok = sl_table_print(table, out, 2);
     sl_table_destroy(table);
+    return ok;
 }
 
 /* ---- the target and its layout ---- */

@@ -7,7 +7,8 @@
 
 #include "plan.h"
 
-void sl_plan_print_sources(const sl_preview *preview, FILE *out);
+/* False without memory. */
+bool sl_plan_print_sources(const sl_preview *preview, FILE *out);
 void sl_plan_print_target(const sl_preview *preview, const sl_load_config *config, FILE *out);
 void sl_plan_print_layout(const sl_preview *preview, FILE *out);
 /* `prediction` is NULL when no rates are known. `from` names the source of the rates. */

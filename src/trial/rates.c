@@ -184,7 +184,8 @@ bool sl_rates_read(const char *path, sl_rates *rates, sl_error *error) {
     char shown[300];
     sl_text_printable(sl_text_of(path), shown, sizeof shown);
     if (!sl_json_read_file(path, &record, error)) {
-        error->code = SL_EXIT_USAGE;
+        if (error->code != SL_EXIT_RESOURCES)
+            error->code = SL_EXIT_USAGE;
         return sl_error_prefix(error, "--from");
     }
     bool ok = sl_rates_from_record(record, shown, rates, error);

@@ -80,7 +80,7 @@ static bool make_work_directory(sl_drill *drill, sl_error *error) {
     snprintf(path, sizeof path, "%s/reload.json", drill->work_directory);
     if (!made)
         return sl_error_set(
-            error, SL_EXIT_USAGE,
+            error, sl_exit_of_errno(errno, SL_EXIT_USAGE),
             "cannot create the work directory %s: %s; name another one with --work-dir",
             drill->work_directory, strerror(errno));
     if (!sl_json_may_write_file(path, error))

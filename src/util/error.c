@@ -2,6 +2,7 @@
 /* Errors as values. */
 #include "error.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,6 +41,24 @@ bool sl_error_prefix(sl_error *error, const char *format, ...) {
 }
 
 bool sl_error_memory(sl_error *error, const char *activity) {
-    return sl_error_set(error, SL_EXIT_USAGE,
+    return sl_error_set(error, SL_EXIT_RESOURCES,
                         "out of memory while %s; use fewer threads or smaller batches", activity);
+}
+
+sl_exit sl_exit_of_errno(int code, sl_exit otherwise) {
+    static const int exhausted[] = {ENOMEM, ENOSPC, EDQUOT, EFBIG, EMFILE, ENFILE, EAGAIN};
+    for (size_t i = 0; i < sizeof exhausted / sizeof exhausted[0]; i++) {
+        if (code == exhausted[i])
+            return SL_EXIT_RESOURCES;
+    }
+    return otherwise;
+}
+
+bool sl_error_missing(sl_error *error, const char *activity) {
+    if (error->code)
+        return false;
+    return sl_error_set(error, SL_EXIT_RESOURCES,
+                        "%s failed without a reason, most likely because memory is short; use "
+                        "fewer threads or smaller batches",
+                        activity);
 }

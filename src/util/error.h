@@ -16,6 +16,7 @@ typedef enum sl_exit {
     SL_EXIT_SOURCE = 3,        /* a source cannot be read, or its format is not recognised */
     SL_EXIT_CLUSTER = 4,       /* the server cannot be reached, or refuses a command */
     SL_EXIT_VERIFICATION = 5,  /* counts or answers differ from the expected ones */
+    SL_EXIT_RESOURCES = 6,     /* no memory, disk space, threads or open files left */
     SL_EXIT_INTERRUPTED = 130, /* stopped by the user */
 } sl_exit;
 
@@ -35,7 +36,16 @@ bool sl_error_set(sl_error *error, sl_exit code, const char *format, ...)
 bool sl_error_prefix(sl_error *error, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Sets the error "out of memory while <activity>". Always returns false. */
+/* Sets the error "out of memory while <activity>", SL_EXIT_RESOURCES. Always returns false. */
 bool sl_error_memory(sl_error *error, const char *activity);
+
+/* The class of a failed system call: SL_EXIT_RESOURCES when `code`, an errno, shows that memory,
+ * disk space, threads or open files are exhausted, and `otherwise` for all other codes. */
+sl_exit sl_exit_of_errno(int code, sl_exit otherwise);
+
+/* Sets the error of a phase, `activity`, that failed without an error; leaves any other error as it
+ * is. Always returns false. Such a phase is a defect of this program, most likely in the handling
+ * of a failed allocation, and must not count as a success. */
+bool sl_error_missing(sl_error *error, const char *activity);
 
 #endif

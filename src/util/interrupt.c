@@ -103,8 +103,8 @@ static bool start_thread(sl_error *error) {
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* beyond a limit on file sizes, the write fails with an error */
     int code = pthread_create(&state.thread, NULL, listen_for_signals, NULL);
-    return code == 0 ||
-           sl_error_set(error, SL_EXIT_USAGE, "cannot start a thread: %s", strerror(code));
+    return code == 0 || sl_error_set(error, sl_exit_of_errno(code, SL_EXIT_USAGE),
+                                     "cannot start a thread: %s", strerror(code));
 }
 
 bool sl_interrupt_listen(void (*first)(void *context), void (*second)(void *context), void *context,

@@ -26,7 +26,8 @@ int sl_private_file_open(const char *path, int flags, sl_error *error) {
         else if (errno == ENXIO)
             refuse(path, "it is a pipe or a socket", error);
         else
-            sl_error_set(error, SL_EXIT_USAGE, "cannot write %s: %s", path, strerror(errno));
+            sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE), "cannot write %s: %s", path,
+                         strerror(errno));
         goto fail;
     }
     if (!S_ISREG(facts.st_mode) || facts.st_nlink > 1) {
@@ -52,7 +53,8 @@ bool sl_private_folder_make(const char *path, sl_error *error) {
     if (mkdir(path, 0700) == 0)
         return true;
     if (errno != EEXIST || lstat(path, &facts) != 0)
-        return sl_error_set(error, SL_EXIT_USAGE, "cannot create %s: %s", path, strerror(errno));
+        return sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE), "cannot create %s: %s",
+                            path, strerror(errno));
     return S_ISDIR(facts.st_mode) || refuse(path, "it is not a folder", error);
 }
 
@@ -94,9 +96,9 @@ bool sl_private_file_may_replace(const char *path, sl_error *error) {
     char *folder = strdup(path);
     if (!folder)
         return sl_error_memory(error, "writing a file");
-    bool ok =
-        access(dirname(folder), W_OK | X_OK) == 0 ||
-        sl_error_set(error, SL_EXIT_USAGE, "%s: cannot be written: %s", path, strerror(errno));
+    bool ok = access(dirname(folder), W_OK | X_OK) == 0 ||
+              sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE),
+                           "%s: cannot be written: %s", path, strerror(errno));
     free(folder);
     return ok;
 }
@@ -110,14 +112,16 @@ bool sl_private_file_replace(const char *path, const char *bytes, size_t length,
         return sl_error_memory(error, "writing a file");
     int file = mkostemp(temporary, O_CLOEXEC); /* creates it with mode 0600 */
     if (file < 0) {
-        sl_error_set(error, SL_EXIT_USAGE, "%s: cannot be written: %s", path, strerror(errno));
+        sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE), "%s: cannot be written: %s",
+                     path, strerror(errno));
         goto done;
     }
     ok = write_all(file, bytes, length) && fsync(file) == 0;
     int closed = close(file);
     ok = ok && closed == 0 && rename(temporary, path) == 0;
     if (!ok) {
-        sl_error_set(error, SL_EXIT_USAGE, "%s: cannot be written: %s", path, strerror(errno));
+        sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE), "%s: cannot be written: %s",
+                     path, strerror(errno));
         unlink(temporary);
     }
     sl_private_parent_sync(path);

@@ -43,6 +43,8 @@ bool sl_yaml_within_limits(sl_text text, const char *file, sl_exit code, sl_erro
             ok = refuse(file, &event.start_mark, "more than 1,000 anchors", code, error);
         yaml_event_delete(&event);
     }
+    if (ok && parser.error != YAML_NO_ERROR && !parser.problem)
+        ok = sl_error_memory(error, "reading YAML");
     yaml_parser_delete(&parser);
     return ok;
 }
@@ -56,10 +58,11 @@ bool sl_yaml_read_document(sl_text text, const char *file, yaml_document_t *docu
         return sl_error_memory(error, "reading YAML");
     yaml_parser_set_input_string(&parser, (const unsigned char *)text.bytes, text.length);
     bool read = yaml_parser_load(&parser, document);
-    if (!read)
+    if (!read && !parser.problem) /* all other errors have one */
+        sl_error_memory(error, "reading YAML");
+    else if (!read)
         sl_error_set(error, SL_EXIT_USAGE, "%s:%zu:%zu: not YAML: %s", file,
-                     parser.problem_mark.line + 1, parser.problem_mark.column + 1,
-                     parser.problem ? parser.problem : "unreadable");
+                     parser.problem_mark.line + 1, parser.problem_mark.column + 1, parser.problem);
     yaml_parser_delete(&parser);
     return read;
 }

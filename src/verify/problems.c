@@ -79,7 +79,8 @@ bool sl_problems_open(const char *directory, const sl_source_set *set, uint64_t 
     int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     made->table = file < 0 ? NULL : fdopen(file, "w");
     if (!made->table) {
-        sl_error_set(error, SL_EXIT_USAGE, "cannot write %s: %s", path, strerror(errno));
+        sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE), "cannot write %s: %s", path,
+                     strerror(errno));
         if (file >= 0)
             close(file);
         return false;
@@ -131,7 +132,7 @@ bool sl_problems_close(sl_problems *problems, sl_error *error) {
         ok = fclose(problems->table) == 0 && ok;
     }
     if (!ok)
-        sl_error_set(error, SL_EXIT_USAGE, "cannot write problems.tsv: %s",
+        sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE), "cannot write problems.tsv: %s",
                      errno ? strerror(errno) : "the disk may be full");
     pthread_mutex_destroy(&problems->lock);
     free(problems);

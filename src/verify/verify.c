@@ -125,7 +125,7 @@ static bool run_phases(sl_verification *verification, sl_error *error) {
     bool ok = true;
     for (size_t i = 0; ok && i < sizeof phases / sizeof phases[0]; i++) {
         int64_t start = sl_clock_ns();
-        ok = phases[i].run(verification, error);
+        ok = phases[i].run(verification, error) || sl_error_missing(error, phases[i].name);
         sl_run_record_phase(verification->record, phases[i].name, sl_seconds_since(start));
     }
     if (!ok && sl_interrupt_requested())
@@ -202,12 +202,14 @@ sl_exit sl_verify_run(const sl_load_config *config, bool content, uint64_t probl
                             : "has the number of documents that its sources have");
     /* Nothing shows whether the collection should hold records of files that are not loaded. */
     ok = ok && sl_not_loaded_check(&verification.job, &error);
-    if (!ok)
+    if (!ok) {
+        sl_error_missing(&error, "the verification");
         sl_log_error(SL_LINES, error.message);
+    }
     sl_exit code = ok ? SL_EXIT_OK : error.code;
     if (verification.record && !write_record(&verification, code, &error)) {
         sl_log_error(SL_LINES, error.message);
-        code = code == SL_EXIT_OK ? SL_EXIT_USAGE : code;
+        code = code == SL_EXIT_OK ? error.code : code;
     }
     if (listening)
         sl_interrupt_stop_listening();

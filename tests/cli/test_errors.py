@@ -276,7 +276,7 @@ class WrongOutputs(ErrorCase):
     def test_output_that_cannot_be_written_is_an_error(self):
         if not os.path.exists("/dev/full"):
             self.skipTest("no /dev/full")
-        self.assertEqual(self.closed(">/dev/full", "inspect", self.good), support.EXIT_USAGE)
+        self.assertEqual(self.closed(">/dev/full", "inspect", self.good), support.EXIT_RESOURCES)
 
     def test_a_failed_sink_ends_a_load_that_waits_for_input(self):
         if not os.path.exists("/dev/full"):
@@ -293,7 +293,7 @@ class WrongOutputs(ErrorCase):
                 data = data[os.write(write_end, data):]
         except BrokenPipeError:
             pass  # the load has ended
-        self.assertEqual(running.wait(30).code, support.EXIT_USAGE)
+        self.assertEqual(running.wait(30).code, support.EXIT_RESOURCES)
 
     def test_a_full_disk_is_an_error(self):
         if not os.path.exists("/dev/full"):

@@ -312,14 +312,14 @@ class FullDisk(FileCase):
     def test_a_full_disk_is_reported_before_the_load(self):
         done = self.on_disk_of("4k", "--sink", f"bson:{self.scratch}/out.bson",
                                self.file("good.txt", GOOD))
-        self.assertEqual(done.returncode, support.EXIT_USAGE, done.stderr)
+        self.assertEqual(done.returncode, support.EXIT_RESOURCES, done.stderr)
         self.assertRegex(done.stderr, r"cannot write disk/w/rejects\.tsv: No space left on device; "
                          "make room, or name another --work-dir")
         self.assertFalse((self.scratch / "out.bson").exists())
 
     def test_rejects_that_cannot_be_written_end_the_load(self):
         done = self.on_disk_of("512k", "--sink", "null", "-j", "2", self.bad)
-        self.assertEqual(done.returncode, support.EXIT_USAGE, done.stderr)
+        self.assertEqual(done.returncode, support.EXIT_RESOURCES, done.stderr)
         self.assertRegex(done.stderr, "cannot write (rejects.tsv|the raw rejects): "
                          "No space left on device; make room")
         self.assertRegex(done.stderr, "rejected by the parser +[0-9]")
@@ -333,7 +333,7 @@ class FullDisk(FileCase):
              "--sink", "null", "--work-dir", "w", str(self.bad)], cwd=self.scratch,
             stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
             env=support.clean_environment(), timeout=support.LIMIT)
-        self.assertEqual(done.returncode, support.EXIT_USAGE, done.stderr)
+        self.assertEqual(done.returncode, support.EXIT_RESOURCES, done.stderr)
         self.assertIn("File too large", done.stderr)
 
 
