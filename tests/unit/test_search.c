@@ -13,11 +13,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
-#include "report/json.h"
 #include "trial/search.h"
 
 #define SEEDS 200
@@ -104,48 +102,32 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Reads the tune.json of a `tune --search grid` over threads and batch sizes. False if the file
- * does not exist. */
+/* Reads a table of trials: threads, batch size, and the rate of each trial. False if the file does not
+ * exist. */
 static bool read_grid(const char *name, grid *g) {
-    char path[1000];
-    snprintf(path, sizeof path, TEST_DATA "/grids/%s.json", name);
-    sl_error error = {0};
-    bson_t *record = NULL;
-    bson_iter_t iter, found, setting, trials, trial;
-    if (access(path, F_OK) != 0)
+    char path[1000], line[1000], *end;
+    snprintf(path, sizeof path, TEST_DATA "/grids/%s.tsv", name);
+    FILE *file = fopen(path, "r");
+    if (!file)
         return false;
-    if (!sl_json_read_file(path, &record, &error))
-        fail_msg("%s", error.message);
     memset(g, 0, sizeof *g);
-    assert_true(bson_iter_init(&iter, record) &&
-                bson_iter_find_descendant(&iter, "dimensions.threads", &found));
-    for (assert_true(bson_iter_recurse(&found, &iter)); bson_iter_next(&iter);)
-        g->threads++;
-    assert_true(bson_iter_init_find(&iter, record, "settings") &&
-                bson_iter_recurse(&iter, &setting));
-    for (size_t i = 0; bson_iter_next(&setting); i++) {
-        assert_true(bson_iter_recurse(&setting, &iter) && bson_iter_find(&iter, "trials") &&
-                    bson_iter_recurse(&iter, &trials));
-        size_t n = 0;
-        if (g->batches == 0) { /* the number of settings divided by the number of threads */
-            bson_iter_t counted;
-            size_t settings = 0;
-            for (assert_true(bson_iter_init_find(&iter, record, "settings") &&
-                             bson_iter_recurse(&iter, &counted));
-                 bson_iter_next(&counted);)
-                settings++;
-            g->batches = settings / g->threads;
-            assert_true(g->threads <= SIDE_MAX && g->batches <= SIDE_MAX && g->batches > 0);
+    for (long threads = 0; fgets(line, sizeof line, file);) {
+        if (*line == '#')
+            continue;
+        if (strtol(line, &end, 10) != threads) {
+            threads = strtol(line, NULL, 10);
+            g->threads++;
+            g->batches = 0;
         }
-        size_t t = i / g->batches, b = i % g->batches;
-        while (bson_iter_next(&trials) && n < SL_SEARCH_REPEATS_MAX) {
-            assert_true(bson_iter_recurse(&trials, &trial) && bson_iter_find(&trial, "rate"));
-            g->rates[t][b][n++] = bson_iter_as_double(&trial);
-        }
+        assert_true(g->threads <= SIDE_MAX && g->batches < SIDE_MAX);
+        size_t t = g->threads - 1, b = g->batches++, n = 0;
+        strtol(end, &end, 10); /* the batch size */
+        while (*end == '\t' && n < SL_SEARCH_REPEATS_MAX)
+            g->rates[t][b][n++] = strtod(end, &end);
         assert_true(n >= 3);
         g->repeats[t][b] = n;
     }
-    bson_destroy(record);
+    fclose(file);
     return true;
 }
 
