@@ -247,7 +247,7 @@ class AnyServer:
                              "--batch-size", 50, "--progress", "none", "-", stdin=read_end)
         os.close(read_end)
         with os.fdopen(write_end, "wb") as feed:
-            feed.write(self.rows(*range(1, 60000)).encode())
+            feed.write(self.rows(*range(1, 20000)).encode())
             feed.flush()
             self.wait_for(lambda: self.database.t.estimated_document_count() >= 50,
                           "the first documents")
