@@ -10,9 +10,8 @@ import subprocess
 import threading
 import unittest
 
+import servers
 import support
-
-LOCALCLUSTER = support.TREE / "tools" / "localcluster"
 
 
 def need_openssl():
@@ -62,25 +61,13 @@ class Authority:
         return both
 
 
-class Server:
+class Server(servers.Servers):
     """One mongod, or a replica set, started by tools/localcluster with these mongod options."""
 
     def __init__(self, folder, shape, options):
-        self.folder = pathlib.Path(folder)
-        result = subprocess.run(
-            [LOCALCLUSTER, "up", "--dir", self.folder, *shape,
-             *(f"--mongod-option={option}" for option in options)],
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-        if result.returncode != 0:
-            raise AssertionError(f"the server did not start: {result.stderr}")
-        self.uri = result.stdout.strip()
+        super().__init__(folder, *shape, *(f"--mongod-option={option}" for option in options))
         self.hosts = self.uri.split("//")[1].split("/")[0]
-        self.port = int(self.hosts.split(",")[0].split(":")[1])
-
-    def down(self):
-        subprocess.run([LOCALCLUSTER, "down", "--dir", self.folder], check=True,
-                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                       stderr=subprocess.DEVNULL)
+        self.port = support.port_of(self.uri)
 
 
 class Impostor:

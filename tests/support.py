@@ -19,6 +19,8 @@ import time
 import unittest
 from typing import NamedTuple
 
+import servers
+
 try:
     import bson
     import bson.int64
@@ -89,9 +91,10 @@ def mot_sample(name):
 
 
 def cluster_uri(variable):
-    uri = os.environ.get(variable)
+    uri = servers.shared_uri(variable)
     if not uri:
-        raise unittest.SkipTest(f"{variable} is not set: no such cluster was started")
+        raise unittest.SkipTest(f"neither {variable} nor {servers.FOLDER} is set: no such cluster was "
+                                "started")
     return uri
 
 

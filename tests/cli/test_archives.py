@@ -10,8 +10,8 @@ import unittest
 import zipfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-import support  # noqa: E402
-from support import HEADER  # noqa: E402
+import support
+from support import HEADER
 
 try:
     import bson

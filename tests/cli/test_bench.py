@@ -13,10 +13,10 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import support  # noqa: E402
+import support
 
 sys.path.insert(0, str(support.TREE / "tools"))
-from benchmarks import figures, process, report  # noqa: E402
+from benchmarks import figures, process, report
 
 BENCH = support.TREE / "tools" / "bench"
 RELAY = support.TREE / "tools" / "benchmarks" / "relay.py"

@@ -12,7 +12,7 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-import support  # noqa: E402
+import support
 
 PAGE = (support.TREE / "CONTRIBUTING.md").read_text("utf-8")
 VERSION = re.search(r"project\(shardload VERSION (\S+)",

@@ -15,9 +15,9 @@ import sys
 import zipfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-import archive_making as making  # noqa: E402
-import support  # noqa: E402
-from archive_making import Refused  # noqa: E402
+import archive_making as making
+import support
+from archive_making import Refused
 
 ROUNDS = int(os.environ.get("SHARDLOAD_FAULT_ROUNDS") or 1)
 MUTANTS = 250 * ROUNDS

@@ -15,7 +15,7 @@ import sys
 from collections import Counter, defaultdict
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import support  # noqa: E402
+import support
 
 COLUMNS = ["test_id", "vehicle_id", "test_date", "test_class_id", "test_type", "test_result",
            "test_mileage", "postcode_area", "make", "model", "colour", "fuel_type",

@@ -17,7 +17,7 @@ import sys
 from collections import Counter, defaultdict
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from test_datagen import DatagenCase  # noqa: E402
+from test_datagen import DatagenCase
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 TAGS = ("ADD", "REM", "EQD", "QNN")

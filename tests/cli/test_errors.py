@@ -11,8 +11,8 @@ import zipfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, ".."))
-import support  # noqa: E402
-from support import HEADER, ROW  # noqa: E402
+import support
+from support import HEADER, ROW
 
 # Internals that must not occur in messages.
 INTERNALS = re.compile(r"mongoc|libbson|bson_|\bhello\b|ismaster|topology|serverSelectionT|"

@@ -8,10 +8,10 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-import support  # noqa: E402
+import support
 
 sys.path.insert(0, str(support.TREE / "tests/fuzz"))
-import seeds  # noqa: E402
+import seeds
 
 RUNS = 4000
 TARGETS = sorted(path.stem for path in (support.TREE / "tests/fuzz").glob("fuzz_*.c"))

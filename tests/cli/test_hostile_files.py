@@ -17,7 +17,7 @@ import time
 import zipfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-import support  # noqa: E402
+import support
 
 HEADER = "test_id|rfr_id|rfr_type_code|location_id|dangerous_mark\n"
 ROW = "{}|8394|A|7|\n"

@@ -5,9 +5,9 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import mot_reader  # noqa: E402
-import support  # noqa: E402
-from support import HEADER, ROW  # noqa: E402
+import mot_reader
+import support
+from support import HEADER, ROW
 
 
 def documents_in(text):

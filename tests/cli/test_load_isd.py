@@ -9,8 +9,8 @@ import random
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import isd_reader  # noqa: E402
-import support  # noqa: E402
+import isd_reader
+import support
 
 # The number of records of each sample file, from its publisher's notes.
 PACKED = {

@@ -12,9 +12,9 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import mot_reader  # noqa: E402
-import support  # noqa: E402
-from support import HEADER, ROW  # noqa: E402
+import mot_reader
+import support
+from support import HEADER, ROW
 
 DIALECTS = ["A", "B", "C1", "C2", "D", "E", "F", "G1", "G2", "tab"]
 

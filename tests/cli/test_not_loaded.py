@@ -10,9 +10,9 @@ import unittest
 import zipfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-import archive_making as making  # noqa: E402
-import support  # noqa: E402
-from support import HEADER, ROW  # noqa: E402
+import archive_making as making
+import support
+from support import HEADER, ROW
 
 RESULTS = "".join([HEADER, "\n", *(ROW.format(id=n) + "\n" for n in range(1, 4))]).encode()
 ITEMS = b"test_id|rfr_id|rfr_type_code|location_id|dangerous_mark\n1|8394|A|7|\n"

@@ -11,8 +11,8 @@ import stat
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import record_maker  # noqa: E402
-import support  # noqa: E402
+import record_maker
+import support
 
 VOID = {"meta", "br", "hr", "img", "input", "link"}
 # SVG elements that the renderer closes in place.

@@ -6,8 +6,8 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import record_maker  # noqa: E402
-from test_report import ReportCase  # noqa: E402
+import record_maker
+from test_report import ReportCase
 
 
 class Plans(ReportCase):

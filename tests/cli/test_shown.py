@@ -9,8 +9,8 @@ import sys
 import tarfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import support  # noqa: E402
-from shown import ACTING, FORGED, HOSTILE, ShownCase  # noqa: E402
+import support
+from shown import ACTING, FORGED, HOSTILE, ShownCase
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
 QUOTED = json.dumps(HOSTILE)  # for YAML and JSON

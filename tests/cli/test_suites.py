@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import support  # noqa: E402
+import support
 
 SCHEMA = json.loads((support.TREE / "docs/suite.schema.json").read_text("utf-8"))
 TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "number": (int, float),

@@ -7,9 +7,9 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import support  # noqa: E402
-import ycsb_maker  # noqa: E402
-from ycsb_maker import Options  # noqa: E402
+import support
+import ycsb_maker
+from ycsb_maker import Options
 
 FORMAT = ["--format", "ycsb"]
 

@@ -7,7 +7,7 @@ import re
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import support  # noqa: E402
+import support
 
 PHASES = ["start", "sources", "connect", "prepare", "load", "indexes", "balancer", "verify",
           "account", "query"]

@@ -10,7 +10,7 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import support  # noqa: E402
+import support
 
 try:
     import bson
@@ -26,10 +26,7 @@ PATIENCE = 60  # seconds after which waiting for a condition fails
 
 def cluster_uri():
     support.need_driver()
-    uri = os.environ.get("SHARDLOAD_TEST_URI")
-    if not uri:
-        raise unittest.SkipTest("SHARDLOAD_TEST_URI is not set: no sharded cluster to test with")
-    return uri
+    return support.cluster_uri("SHARDLOAD_TEST_URI")
 
 
 def wait_until(condition, description):

@@ -7,9 +7,9 @@ import signal
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import mot_reader  # noqa: E402
-import support  # noqa: E402
-from support import HEADER, ROW  # noqa: E402
+import mot_reader
+import support
+from support import HEADER, ROW
 
 START = 2 * os.cpu_count()
 

@@ -11,9 +11,9 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, ".."), os.path.join(HERE, "..", "faults")]
-import proxy  # noqa: E402
-import support  # noqa: E402
-from support import bson  # noqa: E402
+import proxy
+import support
+from support import bson
 
 ROWS = 3000
 

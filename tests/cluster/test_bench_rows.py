@@ -10,10 +10,10 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import support  # noqa: E402
+import support
 
 sys.path.insert(0, str(support.TREE / "tools"))
-from benchmarks import rows_published  # noqa: E402
+from benchmarks import rows_published
 
 BENCH = support.TREE / "tools" / "bench"
 

@@ -10,11 +10,11 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import support  # noqa: E402
-from test_bench_rows import servers_in  # noqa: E402
+import support
+from test_bench_rows import servers_in
 
 sys.path.insert(0, str(support.TREE / "tools"))
-from benchmarks import machine, shards, shards_options, shards_report  # noqa: E402
+from benchmarks import machine, shards, shards_options, shards_report
 
 BENCH = support.TREE / "tools" / "bench"
 

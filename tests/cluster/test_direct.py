@@ -6,9 +6,9 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, ".."), os.path.join(HERE, "..", "faults")]
-import proxy  # noqa: E402
-import support  # noqa: E402
-from support import bson, pymongo  # noqa: E402
+import proxy
+import support
+from support import bson, pymongo
 
 DIRECT = "--route", "direct"
 NOWHERE = b"127.0.0.9"        # a loopback address at which no server of the tests listens

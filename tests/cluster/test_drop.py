@@ -7,9 +7,9 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, ".."), os.path.join(HERE, "..", "faults")]
-import proxy  # noqa: E402
-import support  # noqa: E402
-from support import pymongo  # noqa: E402
+import proxy
+import support
+from support import pymongo
 
 BAD_KEYS = ['{"k": -1}', '{"k": 2}', '{"k": "text"}', '{"k": "2d"}', '{"k": "2dsphere"}',
             '{"k": "hashed", "v": "hashed"}', '{"k": 1, "v": -1}', '{"a..b": 1}', '{"a.$x": 1}']

@@ -6,7 +6,7 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-import support  # noqa: E402
+import support
 
 MIB = 1 << 20
 DOCUMENT_MAX = 16 * MIB

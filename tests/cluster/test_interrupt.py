@@ -9,8 +9,8 @@ import socket
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import mot_reader  # noqa: E402
-import support  # noqa: E402
+import mot_reader
+import support
 
 ROWS = 60000
 SLOW = ["-j", 1, "--batch-size", 5]

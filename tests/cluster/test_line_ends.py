@@ -5,7 +5,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import support  # noqa: E402
+import support
 
 ROW = "10,20,30\n"
 TEXT = "a,b,c\n" + ROW * 300000 + '1,"x\n7,8,9\ny",2\n' + ROW * 300000

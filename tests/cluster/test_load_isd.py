@@ -6,8 +6,8 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import isd_reader  # noqa: E402
-import support  # noqa: E402
+import isd_reader
+import support
 
 KEYS = ['{"_id": 1}', '{"st": "hashed"}', '{"st": 1, "ts": 1}']
 SEVERAL_STATIONS = ["1901.gz", "quoted-records-a.txt", "011490-99999-1986.gz",

@@ -5,8 +5,8 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import mot_reader  # noqa: E402
-import support  # noqa: E402
+import mot_reader
+import support
 
 
 class AnyServer:
@@ -247,7 +247,7 @@ class AnyServer:
                              "--batch-size", 50, "--progress", "none", "-", stdin=read_end)
         os.close(read_end)
         with os.fdopen(write_end, "wb") as feed:
-            feed.write(self.rows(*range(1, 60000)).encode())
+            feed.write(self.rows(*range(1, 20000)).encode())
             feed.flush()
             self.wait_for(lambda: self.database.t.estimated_document_count() >= 50,
                           "the first documents")

@@ -8,10 +8,10 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import support  # noqa: E402
-import ycsb_maker  # noqa: E402
-from support import bson  # noqa: E402
-from ycsb_maker import Options  # noqa: E402
+import support
+import ycsb_maker
+from support import bson
+from ycsb_maker import Options
 
 SMALL = Options(field_count=2, field_length=10, integer_count=2)
 RECORDS = 16 * 4096  # sixteen blocks: eight for each of two shards

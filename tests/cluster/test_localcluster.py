@@ -17,8 +17,8 @@ import unittest
 import zipfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import support  # noqa: E402
-from router_case import PATIENCE, wait_until  # noqa: E402
+import support
+from router_case import PATIENCE, wait_until
 
 try:
     import pymongo

@@ -5,8 +5,8 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import archive_making as making  # noqa: E402
-import support  # noqa: E402
+import archive_making as making
+import support
 
 RESULTS = [support.mot_text(range(first, first + 100)) for first in (1, 1001)]
 ITEMS = "test_id|rfr_id|rfr_type_code|location_id|dangerous_mark\n1|8394|A|7|\n"

@@ -7,8 +7,8 @@ import signal
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import journal_reader  # noqa: E402
-import support  # noqa: E402
+import journal_reader
+import support
 
 
 class Parts(support.ClusterCase):

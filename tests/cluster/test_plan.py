@@ -6,7 +6,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import support  # noqa: E402
+import support
 
 # Collections that the servers change by themselves.
 VOLATILE = {"lockpings", "mongos", "actionlog", "transactions", "system.sessions", "locks",

@@ -8,9 +8,9 @@ import re
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import secure_servers  # noqa: E402
-import support  # noqa: E402
-from support import EXIT_CLUSTER, EXIT_OK, TREE  # noqa: E402
+import secure_servers
+import support
+from support import EXIT_CLUSTER, EXIT_OK, TREE
 
 DATABASE, COLLECTION = "mot", "tests"
 PASSWORD = "Xyzzy7"

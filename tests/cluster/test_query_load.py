@@ -15,9 +15,9 @@ import threading
 
 sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."),
                 os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "faults")]
-import fault_case  # noqa: E402
-import support  # noqa: E402
-from support import pymongo  # noqa: E402
+import fault_case
+import support
+from support import pymongo
 
 SUITE = """
 name: own
@@ -405,7 +405,7 @@ class AServerThatStalls(support.Case):
         folder = pathlib.Path(tempfile.mkdtemp(prefix="shardload-stall-"))
         cls.addClassCleanup(shutil.rmtree, folder, ignore_errors=True)
         cls.servers = fault_case.Servers(folder / "servers", "--standalone")
-        cls.addClassCleanup(cls.servers.tool, "down")
+        cls.addClassCleanup(cls.servers.down)
         with pymongo.MongoClient(cls.servers.uri) as client:
             client.d.t.insert_many({"_id": i, "n": 0} for i in range(1000))
 

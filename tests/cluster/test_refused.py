@@ -7,8 +7,8 @@ import signal
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-import support  # noqa: E402
-from support import bson, pymongo  # noqa: E402
+import support
+from support import bson, pymongo
 
 
 

@@ -10,9 +10,9 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..")]
-import reload_case  # noqa: E402
-import support  # noqa: E402
-from reload_case import PHASES  # noqa: E402
+import reload_case
+import support
+from reload_case import PHASES
 
 
 class AnyServer(reload_case.ReloadCase):

@@ -14,8 +14,8 @@ import threading
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import support  # noqa: E402
-from router_case import ClusterCase, Wire, wait_until  # noqa: E402
+import support
+from router_case import ClusterCase, Wire, wait_until
 
 try:
     import bson

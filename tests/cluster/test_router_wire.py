@@ -14,8 +14,8 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import support  # noqa: E402
-from router_case import (  # noqa: E402
+import support
+from router_case import (
     CHECKSUM, EXHAUST, OP_MSG, OP_QUERY, PATIENCE, ClusterCase, Wire, message, wait_until)
 
 try:

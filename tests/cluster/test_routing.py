@@ -11,8 +11,8 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import support  # noqa: E402
-from support import bson, pymongo  # noqa: E402
+import support
+from support import bson, pymongo
 
 LOWEST, HIGHEST = (-1,), (127,)
 

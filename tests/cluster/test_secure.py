@@ -15,10 +15,10 @@ import time
 import urllib.parse
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import secure_servers  # noqa: E402
-import support  # noqa: E402
-from secure_servers import Authority, Impostor, Server  # noqa: E402
-from support import EXIT_CLUSTER, EXIT_OK, EXIT_USAGE  # noqa: E402
+import secure_servers
+import support
+from secure_servers import Authority, Impostor, Server
+from support import EXIT_CLUSTER, EXIT_OK, EXIT_USAGE
 
 # Encoded or not, these passwords contain their first word, for which the tests search.
 PASSWORD = "Xyzzy7:/@p%w?d&x=1 #"

@@ -10,7 +10,7 @@ import stat
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import support  # noqa: E402
+import support
 
 QUERIES = ["green-ness", "pass-rate-by-age", "makes", "worst-models"]
 LONG = {"t": "test_id", "v": "vehicle_id", "d": "test_date", "c": "test_class_id", "y": "test_type",

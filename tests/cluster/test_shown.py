@@ -7,9 +7,9 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, ".."), os.path.join(HERE, "..", "faults")]
-import proxy  # noqa: E402
-import support  # noqa: E402
-from shown import HOSTILE, ShownCase  # noqa: E402
+import proxy
+import support
+from shown import HOSTILE, ShownCase
 
 QUOTED = json.dumps(HOSTILE)
 

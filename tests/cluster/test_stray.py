@@ -5,10 +5,10 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "faults"))
-import fault_case  # noqa: E402
-import proxy  # noqa: E402
-import support  # noqa: E402
-from support import bson  # noqa: E402
+import fault_case
+import proxy
+import support
+from support import bson
 
 
 class Stray:

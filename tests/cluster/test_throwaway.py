@@ -9,8 +9,8 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, ".."), os.path.join(HERE, "..", "faults")]
-import proxy  # noqa: E402
-import support  # noqa: E402
+import proxy
+import support
 
 ROWS = 300000
 BATCHES_BEFORE = 40     # number of batches before the signal or the fault

@@ -12,8 +12,8 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, ".."), os.path.join(HERE, "..", "faults")]
-import proxy  # noqa: E402
-import support  # noqa: E402
+import proxy
+import support
 
 ROWS = 60000
 DIMENSIONS = ["threads", "batchSize", "compressor", "clustered", "writeConcern", "route",

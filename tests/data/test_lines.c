@@ -5,8 +5,7 @@
 
 #include "cli/load_options.h"
 
-static void each_line_becomes_a_document(void **state) {
-    (void)state;
+TEST(each_line_becomes_a_document) {
     const char *text = "a line\nxxxxxxxxxxxxxxxxxxxx\nthe end";
     for (size_t step = 0; step < 10; step++) {
         parsed p = parse_in_blocks("lines", &(sl_format_options){.line_limit = 10},
@@ -24,8 +23,7 @@ static void each_line_becomes_a_document(void **state) {
     }
 }
 
-static void the_option_table_has_both(void **state) {
-    (void)state;
+TEST(the_option_table_has_both) {
     bool format = false, limit = false;
     for (const sl_option_row *row = sl_load_rows; row->name; row++) {
         format |= strcmp(row->name, "format") == 0 && strstr(row->choices, "|lines") != NULL &&
@@ -34,12 +32,4 @@ static void the_option_table_has_both(void **state) {
     }
     assert_true(format);
     assert_true(limit);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_line_becomes_a_document),
-        cmocka_unit_test(the_option_table_has_both),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

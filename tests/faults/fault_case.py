@@ -5,74 +5,30 @@ occurs, and the check that nothing was lost.
 The check is independent of the loader: tests/mot_reader.py reads the same source, and its documents
 are compared with those on the cluster byte by byte, its rejects with the reject files, and both with
 the figures of run.json."""
-import json
 import os
 import pathlib
-import select
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import threading
 
 sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[up]) for up in (0, 1)]
-import mot_reader  # noqa: E402
-import proxy  # noqa: E402
-import support  # noqa: E402
-from support import pymongo  # noqa: E402
+import mot_reader
+import proxy
+import servers
+import support
+from support import pymongo
 
-LOCALCLUSTER = support.TREE / "tools" / "localcluster"
 ROUNDS = int(os.environ.get("SHARDLOAD_FAULT_ROUNDS") or 1)   # multiplies the random fault times
 BATCH = 100
 
 
-class Servers:
-    """A cluster for one test class. A killed server is started again on the same port."""
+class Servers(servers.Servers):
+    """A cluster for one test class."""
 
     def __init__(self, folder, *shape):
-        self.folder = folder
-        self.uri = self.tool("up", *shape, "--cache", "0.25")
-
-    def tool(self, verb, *words):
-        done = subprocess.run(
-            [sys.executable, LOCALCLUSTER, verb, "--dir", self.folder, *map(str, words)],
-            capture_output=True, text=True, timeout=support.LIMIT, check=False)
-        if done.returncode != 0:
-            raise AssertionError(f"localcluster {verb} failed: {done.stderr}")
-        return done.stdout.strip()
-
-    def process(self, name):
-        state = json.loads((self.folder / "cluster.json").read_text("utf-8"))
-        return next(entry for entry in state["processes"] if entry["name"] == name)
-
-    def names(self):
-        state = json.loads((self.folder / "cluster.json").read_text("utf-8"))
-        return [entry["name"] for entry in state["processes"]]
-
-    def port(self, name):
-        return self.process(name)["port"]
-
-    def signal(self, name, number):
-        os.kill(self.process(name)["pid"], number)
-
-    def kill(self, name):
-        """Kills the process, and waits until it has ended."""
-        handle = os.pidfd_open(self.process(name)["pid"])
-        try:
-            signal.pidfd_send_signal(handle, signal.SIGKILL)
-            if not select.select([handle], [], [], support.LIMIT)[0]:
-                raise AssertionError(f"{name} does not end")
-        finally:
-            os.close(handle)
-
-    def start_again(self):
-        """Starts the servers that have ended, and waits until they accept connections."""
-        self.tool("up")
-
-    def kill_and_start_again(self, name):
-        self.kill(name)
-        self.start_again()
+        super().__init__(folder, *shape, "--cache", "0.25")
 
     def address(self, name):
         return f"mongodb://{support.HOST}:{self.port(name)}/?directConnection=true"
@@ -173,7 +129,7 @@ class FaultCase(support.ClusterCase):
         support.need_driver()
         support.program("shardload-router")
         cls.servers = Servers(cls.class_folder() / "servers", *cls.shape)
-        cls.addClassCleanup(cls.servers.tool, "down")
+        cls.addClassCleanup(cls.servers.down)
         cls.uri = cls.servers.uri
         cls.client = pymongo.MongoClient(cls.uri, serverSelectionTimeoutMS=60000)
         cls.addClassCleanup(cls.client.close)

@@ -11,9 +11,9 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import fault_case  # noqa: E402
-import proxy  # noqa: E402
-import support  # noqa: E402
+import fault_case
+import proxy
+import support
 
 FAILPOINTS = "--mongod-option=--setParameter=enableTestCommands=1"
 HOLD_INSERTS = "hangDuringBatchInsert"

@@ -14,10 +14,10 @@ import time
 import zipfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import fault_case  # noqa: E402
-import proxy  # noqa: E402
-import support  # noqa: E402
-from fault_case import Expected, expected_of  # noqa: E402
+import fault_case
+import proxy
+import support
+from fault_case import Expected, expected_of
 
 BLOCKS = 12
 ROWS_PER_BLOCK = 100

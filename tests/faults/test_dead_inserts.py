@@ -6,10 +6,10 @@ import signal
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import proxy  # noqa: E402
-import support  # noqa: E402
-from fault_case import ROUNDS  # noqa: E402
-from ownership_case import (FAILPOINTS, REPLACED, CountingUuids, OwnershipCase,  # noqa: E402
+import proxy
+import support
+from fault_case import ROUNDS
+from ownership_case import (FAILPOINTS, REPLACED, CountingUuids, OwnershipCase,
                             WithoutUuid)
 
 

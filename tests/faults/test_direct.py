@@ -7,8 +7,8 @@ import sys
 import threading
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import fault_case  # noqa: E402
-import support  # noqa: E402
+import fault_case
+import support
 
 DIRECT = "--route", "direct"
 SOME = None                   # the number of documents found already stored depends on timing

@@ -13,10 +13,10 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import proxy  # noqa: E402
-import resume_case  # noqa: E402
-from fault_case import ROUNDS  # noqa: E402
-from resume_case import BATCH, ResumeCase  # noqa: E402
+import proxy
+import resume_case
+from fault_case import ROUNDS
+from resume_case import BATCH, ResumeCase
 
 KILLS = 20 * ROUNDS           # for each kind of source
 COMMANDS = 90                 # a complete load in small batches sends some 100

@@ -8,10 +8,10 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import resume_case  # noqa: E402
-import support  # noqa: E402
-from fault_case import Expected  # noqa: E402
-from resume_case import ResumeCase  # noqa: E402
+import resume_case
+import support
+from fault_case import Expected
+from resume_case import ResumeCase
 
 BLOCKS = 6
 

@@ -15,12 +15,12 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import fault_case  # noqa: E402
-import power_cut  # noqa: E402
-import proxy  # noqa: E402
-import resume_case  # noqa: E402
-import support  # noqa: E402
-from journal_reader import Journal  # noqa: E402
+import fault_case
+import power_cut
+import proxy
+import resume_case
+import support
+from journal_reader import Journal
 
 RESUMES = 24 * fault_case.ROUNDS
 RANDOM_DISKS = 3 * fault_case.ROUNDS   # for each time, besides the four regular ones

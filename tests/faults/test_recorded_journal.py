@@ -6,11 +6,11 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import fault_case  # noqa: E402
-import resume_case  # noqa: E402
-import support  # noqa: E402
-import journal_reader  # noqa: E402
-from journal_reader import RECORDING, VERSION, Journal  # noqa: E402
+import fault_case
+import resume_case
+import support
+import journal_reader
+from journal_reader import RECORDING, VERSION, Journal
 
 MODIFIED_NS = 1_500_000_000 * 10**9     # of the source, when the journal was recorded
 BLOCKS = 3

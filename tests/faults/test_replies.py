@@ -9,11 +9,11 @@ import signal
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import fault_case  # noqa: E402
-import proxy  # noqa: E402
-import support  # noqa: E402
-from fault_case import BATCH  # noqa: E402
-from support import bson, pymongo  # noqa: E402
+import fault_case
+import proxy
+import support
+from fault_case import BATCH
+from support import bson, pymongo
 
 SOME = None                   # the number of documents found already stored depends on timing
 

@@ -9,11 +9,11 @@ import sys
 import threading
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import fault_case  # noqa: E402
-import proxy  # noqa: E402
-import resume_case  # noqa: E402
-import support  # noqa: E402
-from resume_case import ResumeCase  # noqa: E402
+import fault_case
+import proxy
+import resume_case
+import support
+from resume_case import ResumeCase
 
 BATCHES = 70                  # a complete load has fewer
 WRONG = support.EXIT_USAGE, support.EXIT_SOURCE

@@ -11,8 +11,8 @@ import re
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import resume_case  # noqa: E402
-import support  # noqa: E402
+import resume_case
+import support
 
 USER = "loader"
 PASSWORD = "wiped-0f-a11-c0pies"

@@ -9,8 +9,8 @@ import threading
 
 sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)),
                 os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")]
-import proxy  # noqa: E402
-import support  # noqa: E402
+import proxy
+import support
 
 ROWS = 2000
 LIMIT = 300     # seconds; longer than any deadline under test

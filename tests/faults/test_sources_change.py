@@ -15,11 +15,11 @@ import time
 import zipfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import proxy  # noqa: E402
-import resume_case  # noqa: E402
-import support  # noqa: E402
-from fault_case import Expected, expected_of, without_number  # noqa: E402
-from resume_case import ResumeCase  # noqa: E402
+import proxy
+import resume_case
+import support
+from fault_case import Expected, expected_of, without_number
+from resume_case import ResumeCase
 
 ENDS = 1 << 17                # more bytes at each end of a file than a fingerprint reads
 BLOCKS = 6

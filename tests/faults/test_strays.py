@@ -6,10 +6,10 @@ import signal
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import fault_case  # noqa: E402
-import proxy  # noqa: E402
-import support  # noqa: E402
-from support import bson  # noqa: E402
+import fault_case
+import proxy
+import support
+from support import bson
 
 SOURCE_1 = 1 << 40            # the first _id of source 1
 NOT_SOURCE_1 = {

@@ -9,10 +9,10 @@ import sys
 import threading
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import fault_case  # noqa: E402
-import proxy  # noqa: E402
-import support  # noqa: E402
-from fault_case import BATCH  # noqa: E402
+import fault_case
+import proxy
+import support
+from fault_case import BATCH
 
 
 class Wire(fault_case.ProxyCase):

@@ -20,8 +20,8 @@ import zipfile
 import zlib
 
 sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[depth]) for depth in (0, 1)]
-import record_maker  # noqa: E402
-import seeds_bson  # noqa: E402
+import record_maker
+import seeds_bson
 
 MOT_HEADER = ("test_id|vehicle_id|test_date|test_class_id|test_type|test_result|test_mileage|"
               "postcode_area|make|model|colour|fuel_type|cylinder_capacity|first_use_date")

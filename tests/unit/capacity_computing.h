@@ -4,14 +4,9 @@
 #define CAPACITY_COMPUTING_H
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "trial/capacity.h"
+#include "unit.h"
 
 static inline void set(sl_capacity_model *model, const char *assignment) {
     sl_error error = {0};

@@ -8,17 +8,10 @@
 #define SHARDLOAD_TESTS_CLUSTER_FIXTURE_H
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "cluster/internal.h"
+#include "unit.h"
 
 typedef struct fixture {
     sl_connection *connection;

@@ -4,8 +4,8 @@
 #ifndef DEEP_DOCUMENT_H
 #define DEEP_DOCUMENT_H
 
+#include "unit.h"
 #include <bson/bson.h>
-#include <cmocka.h>
 
 #define DEEP_LEVELS 400000u
 

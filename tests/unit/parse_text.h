@@ -3,18 +3,10 @@
 #ifndef PARSE_TEXT_H
 #define PARSE_TEXT_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <bson/bson.h>
-#include <cmocka.h>
 
 #include "format/format.h"
+#include "unit.h"
 #include "util/document_id.h"
 
 #define KEPT_REJECTS 64

@@ -5,12 +5,11 @@
 #define TESTS_SOURCE_READING_H
 
 #include <pthread.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include "source/source.h"
+#include "unit.h"
 #include "util/document_id.h"
 
 static char folder[] = "/tmp/shardload-test-XXXXXX";

@@ -2,17 +2,10 @@
 /* The controller of threads and batch sizes against simulated servers. A server's rate is a
  * function of the settings, with noise; it answers batches. The simulation uses no clock and no
  * threads, so that the results are the same in every run. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include <math.h>
-#include <string.h>
 
 #include "load/adapt.h"
+#include "unit.h"
 
 #define WORKERS_MOST 64
 #define TICK 0.05
@@ -190,8 +183,7 @@ static unsigned good_ends(rate_function rate, double noise, double seconds, doub
     return good;
 }
 
-static void keeps_settings_that_are_best(void **state) {
-    (void)state;
+TEST(keeps_settings_that_are_best) {
     double share;
     assert_int_equal(good_ends(flat, 0.05, 30, &share), SEEDS);
     assert_true(share > 0.95);
@@ -199,14 +191,12 @@ static void keeps_settings_that_are_best(void **state) {
     assert_true(share > 0.95);
 }
 
-static void stays_near_the_best_settings_despite_noise(void **state) {
-    (void)state;
+TEST(stays_near_the_best_settings_despite_noise) {
     double share;
     assert_true(good_ends(flat, 0.2, 120, &share) >= SEEDS - 2);
 }
 
-static void finds_many_threads_for_a_distant_server(void **state) {
-    (void)state;
+TEST(finds_many_threads_for_a_distant_server) {
     double share;
     assert_true(good_ends(far, 0.05, 40, &share) >= SEEDS - 1);
     assert_true(share > 0.75);
@@ -214,30 +204,26 @@ static void finds_many_threads_for_a_distant_server(void **state) {
     assert_true(share > 0.9);
 }
 
-static void finds_fewer_threads(void **state) {
-    (void)state;
+TEST(finds_fewer_threads) {
     double share;
     assert_true(good_ends(crowded, 0.05, 120, &share) >= SEEDS - 1);
     print_message("fewer threads: %.3f of the documents of the best settings\n", share);
     assert_true(share > 0.8);
 }
 
-static void finds_smaller_batches(void **state) {
-    (void)state;
+TEST(finds_smaller_batches) {
     double share;
     assert_true(good_ends(small_batches, 0.05, 120, &share) >= SEEDS - 1);
     print_message("smaller batches: %.3f of the documents of the best settings\n", share);
     assert_true(share > 0.8);
 }
 
-static void changes_both_where_neither_alone_is_a_gain(void **state) {
-    (void)state;
+TEST(changes_both_where_neither_alone_is_a_gain) {
     double share;
     assert_true(good_ends(few_and_large, 0.03, 120, &share) >= SEEDS - 1);
 }
 
-static void stops_changing_settings_once_settled(void **state) {
-    (void)state;
+TEST(stops_changing_settings_once_settled) {
     world w;
     world_init(&w, flat, 0.03, 5);
     run(&w, 45);
@@ -251,8 +237,7 @@ static void stops_changing_settings_once_settled(void **state) {
     assert_true(w.adapt.step_count <= SL_ADAPT_STEPS);
 }
 
-static void follows_a_change_in_the_middle(void **state) {
-    (void)state;
+TEST(follows_a_change_in_the_middle) {
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         world w;
         world_init(&w, changing, 0.05, seed);
@@ -263,8 +248,7 @@ static void follows_a_change_in_the_middle(void **state) {
     }
 }
 
-static void a_short_load_keeps_its_settings(void **state) {
-    (void)state;
+TEST(a_short_load_keeps_its_settings) {
     world w;
     world_init(&w, far, 0.05, 3);
     w.ends = 9;
@@ -275,8 +259,7 @@ static void a_short_load_keeps_its_settings(void **state) {
 
 /* "Only fewer threads or smaller batches are left to try" must be true only after the other
  * trials. */
-static void reports_only_trials_that_were_run(void **state) {
-    (void)state;
+TEST(reports_only_trials_that_were_run) {
     world w;
     world_init(&w, start_is_best, 0.03, 4);
     w.ends = 35; /* too short for trials of fewer threads and smaller batches */
@@ -290,8 +273,7 @@ static void reports_only_trials_that_were_run(void **state) {
 }
 
 /* A disk that stalls every other second disturbs every short measuring window. */
-static void continues_despite_frequent_stalls(void **state) {
-    (void)state;
+TEST(continues_despite_frequent_stalls) {
     world w;
     world_init(&w, far, 0.03, 8);
     for (int i = 0; i < 3600; i++)
@@ -302,8 +284,7 @@ static void continues_despite_frequent_stalls(void **state) {
 
 /* During the election of a primary no batch is acknowledged. A measuring window with an election in
  * it must not count for or against the settings under trial. */
-static void nothing_is_learned_from_an_election(void **state) {
-    (void)state;
+TEST(nothing_is_learned_from_an_election) {
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         world w;
         world_init(&w, flat, 0.03, seed);
@@ -326,8 +307,7 @@ static void nothing_is_learned_from_an_election(void **state) {
     }
 }
 
-static void respects_its_limits(void **state) {
-    (void)state;
+TEST(respects_its_limits) {
     static const sl_adapt_limits all[] = {
         {{1, 10000}, true, true, 6, 100000},
         {{4, 100}, false, true, 4, 2000},
@@ -353,8 +333,7 @@ static void respects_its_limits(void **state) {
 }
 
 /* Where the limit in bytes ends batches, a larger limit in documents does not change them. */
-static void larger_batches_are_not_tried_beyond_the_byte_limit(void **state) {
-    (void)state;
+TEST(larger_batches_are_not_tried_beyond_the_byte_limit) {
     sl_adapt adapt;
     sl_adapt_init(
         &adapt, &(sl_adapt_limits){
@@ -368,24 +347,4 @@ static void larger_batches_are_not_tried_beyond_the_byte_limit(void **state) {
         sl_adapt_tick(&adapt, &figures);
         assert_true(sl_adapt_now(&adapt).batch_documents <= 10000);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keeps_settings_that_are_best),
-        cmocka_unit_test(stays_near_the_best_settings_despite_noise),
-        cmocka_unit_test(finds_many_threads_for_a_distant_server),
-        cmocka_unit_test(finds_fewer_threads),
-        cmocka_unit_test(finds_smaller_batches),
-        cmocka_unit_test(changes_both_where_neither_alone_is_a_gain),
-        cmocka_unit_test(stops_changing_settings_once_settled),
-        cmocka_unit_test(follows_a_change_in_the_middle),
-        cmocka_unit_test(a_short_load_keeps_its_settings),
-        cmocka_unit_test(reports_only_trials_that_were_run),
-        cmocka_unit_test(continues_despite_frequent_stalls),
-        cmocka_unit_test(nothing_is_learned_from_an_election),
-        cmocka_unit_test(respects_its_limits),
-        cmocka_unit_test(larger_batches_are_not_tried_beyond_the_byte_limit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

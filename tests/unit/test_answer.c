@@ -1,18 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The comparison of answers with expected answers, and the descriptions of differences; statistics
  * of timings; tables. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "query/query.h"
+#include "unit.h"
 
 #include "deep_document.h"
 
@@ -37,8 +29,7 @@ static bool compare(const char *expected, const char *actual, sl_differences *di
     return equal;
 }
 
-static void equal_answers(void **state) {
-    (void)state;
+TEST(equal_answers) {
     static const struct {
         const char *expected;
         const char *actual;
@@ -66,8 +57,7 @@ static void equal_answers(void **state) {
     }
 }
 
-static void wrong_answers(void **state) {
-    (void)state;
+TEST(wrong_answers) {
     static const struct {
         const char *expected;
         const char *actual;
@@ -108,8 +98,7 @@ static void wrong_answers(void **state) {
     }
 }
 
-static void only_the_first_differences_are_kept(void **state) {
-    (void)state;
+TEST(only_the_first_differences_are_kept) {
     sl_differences differences;
     assert_false(compare("[{\"a\":1,\"b\":1,\"c\":1,\"d\":1},{\"a\":1,\"b\":1,\"c\":1,\"d\":1}]",
                          "[{\"a\":2,\"b\":2,\"c\":2,\"d\":2},{\"a\":2,\"b\":2,\"c\":2,\"d\":1}]",
@@ -119,8 +108,7 @@ static void only_the_first_differences_are_kept(void **state) {
     assert_string_equal(differences.text[4], "row 2, a: expected 1, got 2");
 }
 
-static void sample(void **state) {
-    (void)state;
+TEST(sample) {
     double values[] = {9, 2, 4, 4, 5, 7, 5, 4};
     sl_sample figures = sl_sample_of(values, 8);
     assert_near(figures.minimum, 2, 0);
@@ -135,8 +123,7 @@ static void sample(void **state) {
 }
 
 /* Queries that wrap the answer in a field agree with queries that do not. */
-static void wrapped_answers_agree(void **state) {
-    (void)state;
+TEST(wrapped_answers_agree) {
     sl_differences differences;
     bson_t *plain = json("[{\"min\": 1, \"sum\": 3.5}]");
     bson_t *wrapped = json("[{\"_id\": null, \"value\": {\"sum\": 3.5, \"min\": 1.0}}]");
@@ -152,8 +139,7 @@ static void wrapped_answers_agree(void **state) {
     bson_destroy(other);
 }
 
-static void figures(void **state) {
-    (void)state;
+TEST(figures) {
     char out[SL_FIGURE_ROOM];
     assert_string_equal(sl_table_figure(0, 2, out), "0.00");
     assert_string_equal(sl_table_figure(999.994, 2, out), "999.99");
@@ -164,8 +150,7 @@ static void figures(void **state) {
     assert_string_equal(sl_table_figure(NAN, 2, out), "nan");
 }
 
-static void documents_as_a_table(void **state) {
-    (void)state;
+TEST(documents_as_a_table) {
     bson_t *documents =
         json("[{\"_id\": {\"y\": 2005, \"m\": \"\\u00c9A\"}, \"n\": 1234567, \"r\": 0.5},"
              " {\"_id\": {\"y\": 2006, \"m\": \"B\"}, \"r\": 12.25, \"d\": {\"$date\": 0}},"
@@ -212,8 +197,7 @@ static void compare_deep(bson_t *row) {
     bson_destroy(&other);
 }
 
-static void deep_answers(void **state) {
-    (void)state;
+TEST(deep_answers) {
     static const char *const names[] = {"", "inputStage", "winningPlan"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         bson_t *row = deep_document(names[i]);
@@ -226,18 +210,4 @@ static void deep_answers(void **state) {
     bson_t *row = deep_document("bbbbbbbbbbbbbbbbbbbbb");
     compare_deep(row);
     bson_destroy(row);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_answers),
-        cmocka_unit_test(wrong_answers),
-        cmocka_unit_test(only_the_first_differences_are_kept),
-        cmocka_unit_test(sample),
-        cmocka_unit_test(wrapped_answers_agree),
-        cmocka_unit_test(figures),
-        cmocka_unit_test(documents_as_a_table),
-        cmocka_unit_test(deep_answers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

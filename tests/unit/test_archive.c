@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compressed files and archives give the same lines at the same offsets as a plain file. Blocks do
  * not span entries, and have the entries' names; entries that are not data are skipped. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include <sys/stat.h>
 
 #include "archive_making.h"
+#include "unit.h"
 
-static void compressed_files_are_read_as_text(void **state) {
-    (void)state;
+TEST(compressed_files_are_read_as_text) {
     for (int newline = 0; newline < 2; newline++) {
         size_t length, packed_length;
         char *text = make_text((size_t)3 << 20, newline, &length);
@@ -30,8 +23,7 @@ static void compressed_files_are_read_as_text(void **state) {
 }
 
 /* Parallel compressors and `cat` write several streams into one file. */
-static void concatenated_streams_are_one_text(void **state) {
-    (void)state;
+TEST(concatenated_streams_are_one_text) {
     for (size_t i = 0; i < COMPRESSIONS; i++) {
         if (compressions[i].add == archive_write_add_filter_compress)
             continue; /* the format does not mark the end of a stream */
@@ -47,8 +39,7 @@ static void concatenated_streams_are_one_text(void **state) {
     }
 }
 
-static void text_that_starts_like_a_compressed_file_is_text(void **state) {
-    (void)state;
+TEST(text_that_starts_like_a_compressed_file_is_text) {
     write_file(path_of("bz.txt"), "BZhang|1\n", 9, false);
     check_reading(path_of("bz.txt"), "BZhang|1\n", 9, 1);
     write_file(path_of("lz.txt"), "LZIP|1\n", 7, false);
@@ -115,8 +106,7 @@ static const struct kind {
 };
 #define KINDS (sizeof kinds / sizeof kinds[0])
 
-static void an_archive_is_the_concatenation_of_its_entries(void **state) {
-    (void)state;
+TEST(an_archive_is_the_concatenation_of_its_entries) {
     parts made;
     make_parts(&made);
     for (size_t i = 0; i < KINDS; i++) {
@@ -128,8 +118,7 @@ static void an_archive_is_the_concatenation_of_its_entries(void **state) {
     free_parts(&made);
 }
 
-static void a_block_is_of_one_entry(void **state) {
-    (void)state;
+TEST(a_block_is_of_one_entry) {
     parts made;
     make_parts(&made);
     for (size_t i = 0; i < KINDS; i++) {
@@ -188,8 +177,7 @@ static const entry_spec clutter[] = {
 };
 #define CLUTTER (sizeof clutter / sizeof clutter[0])
 
-static void entries_that_are_not_data_are_skipped(void **state) {
-    (void)state;
+TEST(entries_that_are_not_data_are_skipped) {
     make_archive(path_of("clutter.tar"), "gnutar", NULL, clutter, CLUTTER);
     check_reading(path_of("clutter.tar"), "one\ntwo\nthree\n", 14, 2);
     entry_spec for_zip[CLUTTER]; /* zip has no hard links */
@@ -227,8 +215,7 @@ static const char utf8_zip[] = "PK\3\4\x14\0\0\x08\0\0\0\0\0\0\x9F\xA8\x17\xF8\4
                                "\4\0\0\0\6\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\xC3\xA4.csv"
                                "PK\5\6\0\0\0\0\1\0\1\0\x34\0\0\0\x28\0\0\0\0\0";
 
-static void include_selects_entries_of_named_archives(void **state) {
-    (void)state;
+TEST(include_selects_entries_of_named_archives) {
     char text[100], names[200];
     mkdir(path_of("years"), 0700);
     const char *path = path_of("years/clutter.tar");
@@ -247,8 +234,7 @@ static void include_selects_entries_of_named_archives(void **state) {
     assert_string_equal(names, "\xC3\xA4.csv ");
 }
 
-static void the_head_is_that_of_the_first_entry(void **state) {
-    (void)state;
+TEST(the_head_is_that_of_the_first_entry) {
     const char *path = path_of("head.tar");
     make_archive(path, "gnutar", NULL, clutter, CLUTTER);
     sl_source_set *set;
@@ -296,8 +282,7 @@ static void check_piped_archive(const char *path, const parts *expected, bool he
     free(bytes);
 }
 
-static void archives_are_read_from_a_pipe(void **state) {
-    (void)state;
+TEST(archives_are_read_from_a_pipe) {
     parts made;
     make_parts(&made);
     int stdin_before = dup(STDIN_FILENO);
@@ -312,17 +297,4 @@ static void archives_are_read_from_a_pipe(void **state) {
     free_parts(&made);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(compressed_files_are_read_as_text),
-        cmocka_unit_test(concatenated_streams_are_one_text),
-        cmocka_unit_test(text_that_starts_like_a_compressed_file_is_text),
-        cmocka_unit_test(an_archive_is_the_concatenation_of_its_entries),
-        cmocka_unit_test(a_block_is_of_one_entry),
-        cmocka_unit_test(entries_that_are_not_data_are_skipped),
-        cmocka_unit_test(include_selects_entries_of_named_archives),
-        cmocka_unit_test(the_head_is_that_of_the_first_entry),
-        cmocka_unit_test(archives_are_read_from_a_pipe),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+BEFORE_AND_AFTER_ALL(make_folder, remove_folder)

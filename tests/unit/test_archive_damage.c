@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Damaged archives and compressed files: reading them gives the complete text or an error, and the
  * error message names the file, the entry, the position, and what the user can do. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "archive_making.h"
+#include "unit.h"
 
 #define ENTRIES 6
 
@@ -131,8 +125,7 @@ static bool truncation_is_detectable(const container *one) {
     return strcmp(one->name, "Z") != 0;
 }
 
-static void a_truncated_file_is_an_error(void **state) {
-    (void)state;
+TEST(a_truncated_file_is_an_error) {
     for (size_t i = 0; i < CONTAINERS; i++) {
         const container *one = &containers[i];
         const char *path = path_of(one->name);
@@ -157,8 +150,7 @@ static void a_truncated_file_is_an_error(void **state) {
 
 /* A tar file that is truncated between two entries differs from a shorter archive only by the
  * missing end mark. */
-static void a_tar_file_without_its_end_mark_is_truncated(void **state) {
-    (void)state;
+TEST(a_tar_file_without_its_end_mark_is_truncated) {
     entry_spec one = {.name = "one.csv", .bytes = "one\n", .length = 4};
     const char *path = path_of("between.tar");
     make_archive(path, "gnutar", NULL, &one, 1);
@@ -171,8 +163,7 @@ static void a_tar_file_without_its_end_mark_is_truncated(void **state) {
     assert_non_null(strstr(reading_error(path), "truncated"));
 }
 
-static void a_changed_byte_is_an_error_or_harmless(void **state) {
-    (void)state;
+TEST(a_changed_byte_is_an_error_or_harmless) {
     for (size_t i = 0; i < CONTAINERS; i++) {
         const container *one = &containers[i];
         if (!one->checked)
@@ -195,8 +186,7 @@ static void a_changed_byte_is_an_error_or_harmless(void **state) {
     }
 }
 
-static void errors_name_the_entry(void **state) {
-    (void)state;
+TEST(errors_name_the_entry) {
     const container *tar = &containers[1];
     const char *path = path_of("half.tar");
     write_file(path, tar->bytes, tar->data_end / 2, false);
@@ -226,8 +216,7 @@ static void write_zip(const char *path, unsigned char method, unsigned char flag
     write_file(path, bytes, sizeof bytes, false);
 }
 
-static void errors_suggest_how_to_unpack(void **state) {
-    (void)state;
+TEST(errors_suggest_how_to_unpack) {
     const char *path = path_of("mot.zip");
     write_zip(path, 9, 0);
     const char *why = reading_error(path);
@@ -259,8 +248,7 @@ static const char *head_error(const char *path, const char *include) {
     return error.message;
 }
 
-static void an_archive_without_data_is_an_error(void **state) {
-    (void)state;
+TEST(an_archive_without_data_is_an_error) {
     entry_spec folder_only = {.name = "set", .type = AE_IFDIR};
     entry_spec hidden = {.name = "set/.csv", .bytes = "1\n", .length = 2};
     for (int zip = 0; zip < 2; zip++) {
@@ -279,14 +267,4 @@ static void an_archive_without_data_is_an_error(void **state) {
     assert_non_null(strstr(head_error(path_of("bare.zip"), NULL), "holds no files"));
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_truncated_file_is_an_error),
-        cmocka_unit_test(a_tar_file_without_its_end_mark_is_truncated),
-        cmocka_unit_test(a_changed_byte_is_an_error_or_harmless),
-        cmocka_unit_test(errors_name_the_entry),
-        cmocka_unit_test(errors_suggest_how_to_unpack),
-        cmocka_unit_test(an_archive_without_data_is_an_error),
-    };
-    return cmocka_run_group_tests(tests, make_containers, free_containers);
-}
+BEFORE_AND_AFTER_ALL(make_containers, free_containers)

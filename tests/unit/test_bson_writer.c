@@ -14,8 +14,7 @@ static void assert_json(const uint8_t *bytes, const uint8_t *end, const char *ex
     bson_free(json);
 }
 
-static void every_kind_of_value(void **state) {
-    (void)state;
+TEST(every_kind_of_value) {
     uint8_t buffer[512];
     uint8_t *to = sl_bson_begin_with_id(buffer, -5);
     assert_int_equal(to - buffer, SL_BSON_HEAD_BYTES);
@@ -40,8 +39,7 @@ static void every_kind_of_value(void **state) {
 
 /* Texts are copied vector by vector: each length must be copied completely, and no byte beyond the
  * slack may be written. */
-static void texts_of_every_length(void **state) {
-    (void)state;
+TEST(texts_of_every_length) {
     enum { LONGEST = 200, ROOM = LONGEST + 32 };
     char text[ROOM];
     for (size_t i = 0; i < sizeof text; i++)
@@ -65,8 +63,7 @@ static void texts_of_every_length(void **state) {
     }
 }
 
-static void prefixes_of_every_length(void **state) {
-    (void)state;
+TEST(prefixes_of_every_length) {
     char key[100];
     for (size_t length = 0; length < 70; length++) {
         memset(key, 'k', length);
@@ -84,13 +81,4 @@ static void prefixes_of_every_length(void **state) {
         assert_memory_equal(buffer, expected, made);
         free(prefix);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kind_of_value),
-        cmocka_unit_test(texts_of_every_length),
-        cmocka_unit_test(prefixes_of_every_length),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,8 +2,6 @@
 /* The capacity model: results computed by hand, and rules that hold for any input. */
 #include "capacity_computing.h"
 
-#include <string.h>
-
 /* 3,600,000 documents of 1,000 bytes; every input has a value, and each resource takes another
  * time. */
 static sl_capacity_model full(void) {
@@ -42,8 +40,7 @@ static sl_capacity_model packed(void) {
     return model;
 }
 
-static void by_hand(void **state) {
-    (void)state;
+TEST(by_hand) {
     sl_capacity_model model = full();
     sl_capacity_result result = compute(&model);
     static const double hours[SL_CAPACITY_RESOURCES] = {
@@ -74,8 +71,7 @@ static void by_hand(void **state) {
 }
 
 /* Each resource in turn is made so slow that it determines the time of the load. */
-static void each_resource_can_be_the_bottleneck(void **state) {
-    (void)state;
+TEST(each_resource_can_be_the_bottleneck) {
     static const char *const small[SL_CAPACITY_RESOURCES] = {
         "loader-rate=1",     "loader-network=1k", "router-rate=1",
         "router-network=1k", "shard-rate=1",      "shard-byte-rate=100",
@@ -122,8 +118,7 @@ static bool has_effect(const sl_capacity_model *model, size_t input) {
     return changed;
 }
 
-static void every_input_has_the_effect_of_its_row(void **state) {
-    (void)state;
+TEST(every_input_has_the_effect_of_its_row) {
     const sl_capacity_model models[] = {full(), spread(), packed()};
     for (size_t i = 0; i < SL_CAPACITY_INPUTS; i++) {
         bool effect = false;
@@ -174,8 +169,7 @@ static void check_ranges(sl_capacity_model model) {
     }
 }
 
-static void ranges_hold(void **state) {
-    (void)state;
+TEST(ranges_hold) {
     check_ranges(full());
     check_ranges(spread());
     check_ranges(packed());
@@ -190,8 +184,7 @@ static sl_capacity_model with(const char *const *assignments) {
 }
 
 /* Of a hundred hosts, three have a member of the only shard. */
-static void hosts_without_a_shard_do_nothing(void **state) {
-    (void)state;
+TEST(hosts_without_a_shard_do_nothing) {
     sl_capacity_model model = with((const char *const[]){
         "documents=3.6M", "document-bytes=1000", "shards=1", "replicas=3", "replica-cost=0.5",
         "hosts=100", "host-rate=1000", "host-network=2M", "host-disk=1M", "host-storage=1.8G",
@@ -211,8 +204,7 @@ static void hosts_without_a_shard_do_nothing(void **state) {
     assert_near(result.busy_hosts, 2);
 }
 
-static void shards_per_host_makes_the_number_of_hosts(void **state) {
-    (void)state;
+TEST(shards_per_host_makes_the_number_of_hosts) {
     sl_capacity_model model = packed();
     sl_capacity_result result = compute(&model);
     assert_near(result.hosts.value, 8); /* thirty members, four per host */
@@ -226,8 +218,7 @@ static void shards_per_host_makes_the_number_of_hosts(void **state) {
     assert_near(result.hosts.high, 18);
 }
 
-static void indexes_can_determine_the_time(void **state) {
-    (void)state;
+TEST(indexes_can_determine_the_time) {
     sl_capacity_model model = full(); /* 4 hours, then 1.5 hours for the indexes */
     sl_capacity_result result = compute(&model);
     assert_string_equal(sl_capacity_bottleneck_name(&result), "shards, bytes");
@@ -248,8 +239,7 @@ static bool is_missing(const sl_capacity_model *model, const char *name) {
     return false;
 }
 
-static void missing_inputs_are_named(void **state) {
-    (void)state;
+TEST(missing_inputs_are_named) {
     static const char *const prices[] = {"host-price", "router-price", "loader-price"};
     sl_capacity_model bare = with((const char *const[]){"documents=3.6M", "document-bytes=1000",
                                                         "shard-rate=1k", "indexes=1", NULL});
@@ -266,8 +256,7 @@ static void missing_inputs_are_named(void **state) {
     assert_false(is_missing(&bare, "router-price"));
 }
 
-static void a_sweep_changes_one_input(void **state) {
-    (void)state;
+TEST(a_sweep_changes_one_input) {
     static const double values[] = {1, 10, 60};
     sl_capacity_result results[3];
     sl_error error = {0};
@@ -281,8 +270,7 @@ static void a_sweep_changes_one_input(void **state) {
     assert_false(sl_capacity_compute_sweep(&model, &sweep, &error));
 }
 
-static void direct_needs_no_router(void **state) {
-    (void)state;
+TEST(direct_needs_no_router) {
     sl_capacity_model model = full();
     set(&model, "routed=0");
     sl_capacity_result result = compute(&model);
@@ -292,8 +280,7 @@ static void direct_needs_no_router(void **state) {
 }
 
 /* Nothing is routed, but the upper limit is everything: only the upper time is the routers'. */
-static void a_range_of_routed_affects_only_the_upper_time(void **state) {
-    (void)state;
+TEST(a_range_of_routed_affects_only_the_upper_time) {
     sl_capacity_model model = full();
     set(&model, "routed=0");
     sl_capacity_result straight = compute(&model);
@@ -310,8 +297,7 @@ static void a_range_of_routed_affects_only_the_upper_time(void **state) {
     assert_near(result.cost.high, 19 * result.hours.high);
 }
 
-static void results_without_inputs_are_unknown(void **state) {
-    (void)state;
+TEST(results_without_inputs_are_unknown) {
     sl_capacity_model model;
     sl_capacity_result result;
     sl_error error = {0};
@@ -334,22 +320,4 @@ static void results_without_inputs_are_unknown(void **state) {
     result = compute(&model);
     assert_true(isnan(result.index_hours.value));
     assert_near(result.hours.value, 1);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(by_hand),
-        cmocka_unit_test(each_resource_can_be_the_bottleneck),
-        cmocka_unit_test(every_input_has_the_effect_of_its_row),
-        cmocka_unit_test(ranges_hold),
-        cmocka_unit_test(hosts_without_a_shard_do_nothing),
-        cmocka_unit_test(shards_per_host_makes_the_number_of_hosts),
-        cmocka_unit_test(indexes_can_determine_the_time),
-        cmocka_unit_test(missing_inputs_are_named),
-        cmocka_unit_test(a_sweep_changes_one_input),
-        cmocka_unit_test(direct_needs_no_router),
-        cmocka_unit_test(a_range_of_routed_affects_only_the_upper_time),
-        cmocka_unit_test(results_without_inputs_are_unknown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,16 +3,13 @@
  * position, and the built-in models are valid. */
 #include "capacity_computing.h"
 
-#include <string.h>
-
 #include "util/embedded.h"
 
 static bool parse(const char *text, sl_capacity_model *model, sl_error *error) {
     return sl_capacity_parse(text, strlen(text), "m.yaml", model, error);
 }
 
-static void yaml(void **state) {
-    (void)state;
+TEST(yaml) {
     sl_capacity_model model;
     sl_error error = {0};
     assert_true(parse("title: T\n"
@@ -38,8 +35,7 @@ static void yaml(void **state) {
     assert_int_equal(model.values[SL_CAPACITY_SHARDS].origin, SL_ORIGIN_DEFAULT);
 }
 
-static void errors_name_their_position(void **state) {
-    (void)state;
+TEST(errors_name_their_position) {
     static const struct {
         const char *text, *message;
     } cases[] = {
@@ -68,8 +64,7 @@ static void errors_name_their_position(void **state) {
     }
 }
 
-static void assignments(void **state) {
-    (void)state;
+TEST(assignments) {
     sl_capacity_model model;
     sl_error error = {0};
     sl_capacity_init(&model);
@@ -91,8 +86,7 @@ static void assignments(void **state) {
 #define TEN_SHARDS "values: {documents: 1G, document-bytes: 100, shards: 10, host-disk: 1M, "
 
 /* Only one of the two may be given; a value of the command line replaces the file's. */
-static void hosts_or_shards_per_host(void **state) {
-    (void)state;
+TEST(hosts_or_shards_per_host) {
     sl_capacity_model model, both;
     sl_capacity_result result;
     sl_error error = {0};
@@ -116,8 +110,7 @@ static void hosts_or_shards_per_host(void **state) {
 }
 
 /* Each built-in model can be read and computed, and has a title and a description. */
-static void built_in_models(void **state) {
-    (void)state;
+TEST(built_in_models) {
     size_t count = 0;
     for (const sl_embedded *one = sl_embedded_models; one->name; one++, count++) {
         sl_capacity_model model;
@@ -144,15 +137,4 @@ static void built_in_models(void **state) {
     sl_capacity_model model;
     assert_false(sl_capacity_open("no-such-model", &model, &error));
     assert_non_null(strstr(error.message, "petabyte"));
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(yaml),
-        cmocka_unit_test(errors_name_their_position),
-        cmocka_unit_test(assignments),
-        cmocka_unit_test(hosts_or_shards_per_host),
-        cmocka_unit_test(built_in_models),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

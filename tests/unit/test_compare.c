@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The comparison of a source's documents with those of the cluster. An error here would report a
  * lost or changed document as loaded, or a stored one as lost. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "send/compare.h"
+#include "unit.h"
 
 static char findings[2000]; /* the reported findings, in order, like "missing 1 extra 2 " */
 
@@ -71,14 +63,12 @@ static const char *compare(const char *expected, const char *found) {
 #define ID(n) "{\"_id\": {\"$numberLong\": \"" #n "\"}, "
 #define THREE "[" ID(1) "\"m\": 1}, " ID(2) "\"m\": 2}, " ID(3) "\"m\": 3}]"
 
-static void equal_documents_are_no_findings(void **state) {
-    (void)state;
+TEST(equal_documents_are_no_findings) {
     assert_string_equal(compare(THREE, THREE), "");
     assert_string_equal(compare("[]", "[]"), "");
 }
 
-static void each_finding_is_reported_with_its_id(void **state) {
-    (void)state;
+TEST(each_finding_is_reported_with_its_id) {
     assert_string_equal(compare(THREE, "[]"), "missing 1 missing 2 missing 3 ");
     assert_string_equal(compare("[]", THREE), "extra 1 extra 2 extra 3 ");
     assert_string_equal(compare(THREE, "[" ID(1) "\"m\": 1}, " ID(3) "\"m\": 3}]"), "missing 2 ");
@@ -92,8 +82,7 @@ static void each_finding_is_reported_with_its_id(void **state) {
 }
 
 /* With a shard key other than _id, two shards may store documents with the same _id. */
-static void an_id_may_come_twice(void **state) {
-    (void)state;
+TEST(an_id_may_come_twice) {
     const char *one = "[" ID(1) "\"m\": 1}]";
     assert_string_equal(compare(one, "[" ID(1) "\"m\": 7}, " ID(1) "\"m\": 1}]"), "extra 1 ");
     assert_string_equal(compare(one, "[" ID(1) "\"m\": 1}, " ID(1) "\"m\": 7}]"), "extra 1 ");
@@ -102,8 +91,7 @@ static void an_id_may_come_twice(void **state) {
                         "extra 1 different 1 ");
 }
 
-static void ids_of_other_types_are_compared_as_the_server_does(void **state) {
-    (void)state;
+TEST(ids_of_other_types_are_compared_as_the_server_does) {
     /* The double 2.0 equals the id 2; 2.5 equals no id. */
     assert_string_equal(compare(THREE, "[" ID(1) "\"m\": 1}, {\"_id\": 2.0, \"m\": 2}, "
                                                  "{\"_id\": 2.5}, " ID(3) "\"m\": 3}]"),
@@ -114,8 +102,7 @@ static void ids_of_other_types_are_compared_as_the_server_does(void **state) {
 
 #define DECIMAL(text) "{\"_id\": {\"$numberDecimal\": \"" text "\"}, \"m\": 2}"
 
-static void decimal_ids_are_compared_by_value(void **state) {
-    (void)state;
+TEST(decimal_ids_are_compared_by_value) {
     static const char *const same[] = {"2",     "2.0",  "2.000000000000000000000000000000000",
                                        "0.2E1", "2E+0", "20E-1"};
     for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
@@ -171,8 +158,7 @@ static const char *difference(const char *expected, const char *found) {
     return text;
 }
 
-static void differences_name_their_fields(void **state) {
-    (void)state;
+TEST(differences_name_their_fields) {
     assert_string_equal(difference("{\"a\": 1, \"b\": \"x\"}", "{\"a\": 2, \"b\": \"x\"}"),
                         "a is 2, not 1");
     assert_string_equal(difference("{\"a\": 1, \"b\": \"x\"}", "{\"a\": 1.0, \"c\": null}"),
@@ -186,8 +172,7 @@ static void differences_name_their_fields(void **state) {
         "t.q.1 is 3, not 2");
 }
 
-static void a_long_difference_is_cut(void **state) {
-    (void)state;
+TEST(a_long_difference_is_cut) {
     char found[400] = "{\"_id\": 1";
     for (int i = 0; i < 20; i++)
         snprintf(found + strlen(found), sizeof found - strlen(found), ", \"field%d\": 1", i);
@@ -195,17 +180,4 @@ static void a_long_difference_is_cut(void **state) {
     const char *text = difference("{\"_id\": 1}", found);
     assert_int_equal(strlen(text), 119);
     assert_string_equal(text + 116, "...");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_documents_are_no_findings),
-        cmocka_unit_test(each_finding_is_reported_with_its_id),
-        cmocka_unit_test(an_id_may_come_twice),
-        cmocka_unit_test(ids_of_other_types_are_compared_as_the_server_does),
-        cmocka_unit_test(decimal_ids_are_compared_by_value),
-        cmocka_unit_test(differences_name_their_fields),
-        cmocka_unit_test(a_long_difference_is_cut),
-    };
-    return cmocka_run_group_tests_name("compare", tests, NULL, NULL);
 }

@@ -2,19 +2,12 @@
 /* The connection string that is built from --uri and other options. An error here would refuse a
  * password with a slash, or ignore an option because the URI has it, too. */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
 
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <string.h>
 #include <sys/prctl.h>
 
 #include "cli/connection_string.h"
 #include "cli/secrets.h"
+#include "unit.h"
 
 static const sl_option_row rows[] = {
     {"uri", 0, SL_OPTION_STRING, "URI", "mongodb://h", NULL, 0, 0, 1, "A", "Where.", SL_CREDENTIALS,
@@ -49,8 +42,7 @@ static char *string_of(const char *line, sl_error *error) {
     return uri;
 }
 
-static void options_are_added_to_the_string(void **state) {
-    (void)state;
+TEST(options_are_added_to_the_string) {
     static const struct {
         const char *line;
         const char *string;
@@ -90,8 +82,7 @@ static void options_are_added_to_the_string(void **state) {
     }
 }
 
-static void a_password_needs_a_user(void **state) {
-    (void)state;
+TEST(a_password_needs_a_user) {
     sl_error error;
     assert_null(string_of("-p b", &error));
     assert_non_null(strstr(error.message, "--password without --username"));
@@ -102,8 +93,7 @@ static void a_password_needs_a_user(void **state) {
     unsetenv("SL_TEST_PASSWORD");
 }
 
-static void conflicting_compressors_are_refused(void **state) {
-    (void)state;
+TEST(conflicting_compressors_are_refused) {
     static const char *const lines[] = {
         "--uri mongodb://h/?w=1&compressors=snappy --wire-compression zstd",
         "--uri mongodb://h/?COMPRESSORS=snappy&w=1 --wire-compression none",
@@ -118,8 +108,7 @@ static void conflicting_compressors_are_refused(void **state) {
 }
 
 /* An error here would send a password over the network in plain text. */
-static void plain_needs_tls(void **state) {
-    (void)state;
+TEST(plain_needs_tls) {
     static const char *const refused[] = {
         "--uri mongodb://a:b@h/?authMechanism=PLAIN",
         "--uri mongodb://a:b@h/?w=1&AUTHMECHANISM=plain",
@@ -168,8 +157,7 @@ static void *compose(void *context) {
 
 /* The string is composed on a stack that belongs to the test, which looks for the password there
  * afterwards. */
-static void no_password_stays_on_the_stack(void **state) {
-    (void)state;
+TEST(no_password_stays_on_the_stack) {
     enum { STACK_BYTES = 1 << 20 };
     static const char password[] = "s3cret-of-ann";
     char *words[] = {"test", "go", "-u", "ann", "-p", strdup(password), NULL};
@@ -195,8 +183,7 @@ static void no_password_stays_on_the_stack(void **state) {
 }
 
 /* Without this, other programs of the user can read the password from the process's memory. */
-static void a_process_with_a_password_makes_no_core_dump(void **state) {
-    (void)state;
+TEST(a_process_with_a_password_makes_no_core_dump) {
     static const struct {
         const char *line;
         int dumpable;
@@ -212,16 +199,4 @@ static void a_process_with_a_password_makes_no_core_dump(void **state) {
         sl_secret_free(uri);
     }
     prctl(PR_SET_DUMPABLE, 1);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_process_with_a_password_makes_no_core_dump),
-        cmocka_unit_test(no_password_stays_on_the_stack),
-        cmocka_unit_test(options_are_added_to_the_string),
-        cmocka_unit_test(a_password_needs_a_user),
-        cmocka_unit_test(plain_needs_tls),
-        cmocka_unit_test(conflicting_compressors_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

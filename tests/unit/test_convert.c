@@ -29,8 +29,7 @@ static bool datetime(const char *field, int64_t *value) {
     return sl_convert_datetime(in_text(field, room), strlen(field), value);
 }
 
-static void numbers_of_every_length(void **state) {
-    (void)state;
+TEST(numbers_of_every_length) {
     const uint64_t seeds[] = {0, 1, 9, 1234567890, 9999999999, 8070605040, 2147483647, 2147483648};
     for (size_t i = 0; i < sizeof seeds / sizeof seeds[0]; i++) {
         for (uint64_t number = seeds[i];; number /= 10) {
@@ -50,8 +49,7 @@ static void numbers_of_every_length(void **state) {
 }
 
 /* Any byte that is not a digit, at any position of a number of any length. */
-static void one_wrong_byte_is_refused(void **state) {
-    (void)state;
+TEST(one_wrong_byte_is_refused) {
     for (size_t length = 1; length <= 10; length++) {
         for (size_t at = 0; at < length; at++) {
             for (unsigned byte = 1; byte < 256; byte++) {
@@ -70,8 +68,7 @@ static void one_wrong_byte_is_refused(void **state) {
 
 /* Every day of the years 1 to 9999 is one day after the day before it; no other date is
  * accepted. */
-static void every_existing_day(void **state) {
-    (void)state;
+TEST(every_existing_day) {
     int64_t expected = -719162 * SL_DAY_MS;
     for (int year = 1; year <= 9999; year++) {
         bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
@@ -95,8 +92,7 @@ static void every_existing_day(void **state) {
     assert_int_equal(value, 253402214400000);
 }
 
-static void one_wrong_byte_in_a_date_is_refused(void **state) {
-    (void)state;
+TEST(one_wrong_byte_in_a_date_is_refused) {
     const char good[] = "2011-11-11";
     for (size_t at = 0; at < 10; at++) {
         for (unsigned byte = 1; byte < 256; byte++) {
@@ -120,8 +116,7 @@ static void one_wrong_byte_in_a_date_is_refused(void **state) {
         assert_false(date(wrong[i], &(int64_t){0}));
 }
 
-static void dates_with_time(void **state) {
-    (void)state;
+TEST(dates_with_time) {
     static const struct {
         const char *field;
         int64_t value; /* milliseconds since 2024-01-01; -1: refused */
@@ -159,8 +154,7 @@ static void dates_with_time(void **state) {
     }
 }
 
-static void integers_and_doubles(void **state) {
-    (void)state;
+TEST(integers_and_doubles) {
     int64_t whole;
     assert_true(sl_convert_integer("-9223372036854775808", 20, &whole));
     assert_true(whole == INT64_MIN);
@@ -180,8 +174,7 @@ static void integers_and_doubles(void **state) {
         assert_false(sl_convert_double(no_doubles[i], strlen(no_doubles[i]), &value));
 }
 
-static void reasons_name_the_error(void **state) {
-    (void)state;
+TEST(reasons_name_the_error) {
     char out[200];
     sl_explain_date(sl_text_of("2O19-01-02"), false, out, sizeof out);
     assert_string_equal(out, "\"2O19-01-02\" is not a date of the form YYYY-MM-DD");
@@ -206,8 +199,7 @@ static void reasons_name_the_error(void **state) {
 }
 
 /* For any field the reason is one printable line that fits into its buffer. */
-static void reasons_are_printable(void **state) {
-    (void)state;
+TEST(reasons_are_printable) {
     char field[5000];
     for (size_t i = 0; i < sizeof field; i++)
         field[i] = (char)(i * 37);
@@ -224,18 +216,4 @@ static void reasons_are_printable(void **state) {
                 assert_true((unsigned char)*p >= 0x20);
         }
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_of_every_length),
-        cmocka_unit_test(one_wrong_byte_is_refused),
-        cmocka_unit_test(every_existing_day),
-        cmocka_unit_test(one_wrong_byte_in_a_date_is_refused),
-        cmocka_unit_test(dates_with_time),
-        cmocka_unit_test(integers_and_doubles),
-        cmocka_unit_test(reasons_name_the_error),
-        cmocka_unit_test(reasons_are_printable),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,17 +2,9 @@
 /* A worker's delivery of documents to batches, without a server: the destination checks each batch.
  * An error here would lose or repeat documents between the parser and the batches, send documents
  * to a wrong shard, or count them for another source. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "cluster/internal.h"
 #include "load/worker.h"
+#include "unit.h"
 
 #define SHARDS 3u
 #define SOURCES 2u
@@ -233,8 +225,7 @@ static void assert_all_delivered(const bench *b, unsigned count) {
     assert_int_equal(atomic_load(&b->counters.batches), now.batches);
 }
 
-static void documents_go_to_their_owners(void **state) {
-    (void)state;
+TEST(documents_go_to_their_owners) {
     bench *b = bench_create(50, 1 << 20, 2000);
     /* Blocks of two sources alternate, as in a load: 70 documents, then 130. */
     for (int i = 0; i < 20; i++)
@@ -253,8 +244,7 @@ static void documents_go_to_their_owners(void **state) {
     bench_destroy(b);
 }
 
-static void batches_are_full_by_bytes_too(void **state) {
-    (void)state;
+TEST(batches_are_full_by_bytes_too) {
     bench *b = bench_create(100000, 65536, 3000);
     for (int i = 0; i < 30; i++)
         parse_block(b, 0, (uint64_t)i, i * 100, 100, 1000);
@@ -265,8 +255,7 @@ static void batches_are_full_by_bytes_too(void **state) {
 }
 
 /* A document larger than --batch-bytes is sent in its own, larger batch. */
-static void a_large_document_is_sent_alone(void **state) {
-    (void)state;
+TEST(a_large_document_is_sent_alone) {
     bench *b = bench_create(1000, 65536, 21);
     parse_block(b, 0, 0, 0, 10, 10);
     parse_block(b, 0, 1, 10, 1, 200000);
@@ -277,8 +266,7 @@ static void a_large_document_is_sent_alone(void **state) {
     bench_destroy(b);
 }
 
-static void refusals_are_counted_for_their_source(void **state) {
-    (void)state;
+TEST(refusals_are_counted_for_their_source) {
     bench *b = bench_create(1000, 1 << 20, 200);
     now.refuse = 151;
     parse_block(b, 0, 0, 0, 100, 10);
@@ -290,14 +278,4 @@ static void refusals_are_counted_for_their_source(void **state) {
     assert_int_equal(atomic_load(&b->counters.server_rejects), 1);
     assert_int_equal(atomic_load(&b->counters.inserted), 199);
     bench_destroy(b);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(documents_go_to_their_owners),
-        cmocka_unit_test(batches_are_full_by_bytes_too),
-        cmocka_unit_test(a_large_document_is_sent_alone),
-        cmocka_unit_test(refusals_are_counted_for_their_source),
-    };
-    return cmocka_run_group_tests_name("delivery", tests, NULL, NULL);
 }

@@ -3,15 +3,9 @@
  * or a slower release as noise. The rate of false verdicts is measured on simulated runs that are
  * skewed, autocorrelated, drifting, and have outliers, like real ones. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "query/difference.h"
+#include "unit.h"
 
 static void assert_near(double value, double expected, double tolerance) {
     if (!(fabs(value - expected) <= tolerance))
@@ -21,8 +15,7 @@ static void assert_near(double value, double expected, double tolerance) {
 /* ---- exact values ---- */
 
 /* Six pairs, B always above A: of 64 sign patterns 2 are as extreme. */
-static void pairs_by_hand(void **state) {
-    (void)state;
+TEST(pairs_by_hand) {
     const double a[] = {10, 20, 10, 20, 10, 20};
     const double b[] = {11, 24, 13, 28, 15, 32};
     sl_difference d = sl_difference_paired(a, b, 6, 1);
@@ -39,8 +32,7 @@ static void pairs_by_hand(void **state) {
 }
 
 /* Four runs on each side without overlap: 2 of the 70 divisions are as extreme. */
-static void sides_by_hand(void **state) {
-    (void)state;
+TEST(sides_by_hand) {
     const double a[] = {1, 1.1, 1.2, 1.3};
     const double b[] = {9, 9.1, 9.2, 9.3};
     sl_difference d = sl_difference_unpaired(a, NULL, 4, b, NULL, 4, 1);
@@ -53,8 +45,7 @@ static void sides_by_hand(void **state) {
     assert_true(d.low < 1 && d.high > 1);
 }
 
-static void few_runs_give_no_verdict(void **state) {
-    (void)state;
+TEST(few_runs_give_no_verdict) {
     const double a[] = {1, 1, 1, 1, 1}, b[] = {9, 9, 9, 9, 9};
     assert_int_equal(sl_difference_paired(a, b, 5, 1).verdict, SL_TOO_FEW);
     assert_int_equal(sl_difference_unpaired(a, NULL, 3, b, NULL, 5, 1).verdict, SL_TOO_FEW);
@@ -63,8 +54,7 @@ static void few_runs_give_no_verdict(void **state) {
     assert_true(isnan(sl_difference_paired(a, b, 5, 1).low));
 }
 
-static void equal_runs(void **state) {
-    (void)state;
+TEST(equal_runs) {
     const double a[] = {5, 5, 5, 5, 5, 5};
     sl_difference d = sl_difference_paired(a, a, 6, 1);
     assert_int_equal(d.verdict, SL_NO_DIFFERENCE);
@@ -73,8 +63,7 @@ static void equal_runs(void **state) {
     assert_near(d.high, 1, 1e-6);
 }
 
-static void outliers_and_drift_are_flagged(void **state) {
-    (void)state;
+TEST(outliers_and_drift_are_flagged) {
     double a[12], b[12];
     for (int i = 0; i < 12; i++) {
         a[i] = 100 + i % 3;
@@ -148,8 +137,7 @@ static double share_of_verdicts(size_t pairs, double factor, double drift, doubl
 /* 5 % plus three standard errors of the simulation (0.69 % each). */
 #define MOST (0.05 + 3 * 0.0069)
 
-static void false_verdicts_are_rare(void **state) {
-    (void)state;
+TEST(false_verdicts_are_rare) {
     static const size_t counts[] = {6, 10, 14, 20};
     static const double drifts[] = {0, 0.5};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
@@ -163,8 +151,7 @@ static void false_verdicts_are_rare(void **state) {
     }
 }
 
-static void differences_are_found(void **state) {
-    (void)state;
+TEST(differences_are_found) {
     double covered, found = share_of_verdicts(20, 1.5, 0, &covered);
     printf("# 50 %% slower, 20 pairs: found in %.1f %%, interval right in %.1f %%\n", 100 * found,
            100 * covered);
@@ -173,8 +160,7 @@ static void differences_are_found(void **state) {
 }
 
 /* Repetitions within a run are correlated, so each run counts as one value. */
-static void independent_runs_on_two_sides(void **state) {
-    (void)state;
+TEST(independent_runs_on_two_sides) {
     static const size_t counts[] = {4, 5, 8, 12};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         size_t wrong = 0;
@@ -190,18 +176,4 @@ static void independent_runs_on_two_sides(void **state) {
                100.0 * (double)wrong / SESSIONS);
         assert_true((double)wrong / SESSIONS <= MOST);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pairs_by_hand),
-        cmocka_unit_test(sides_by_hand),
-        cmocka_unit_test(few_runs_give_no_verdict),
-        cmocka_unit_test(equal_runs),
-        cmocka_unit_test(outliers_and_drift_are_flagged),
-        cmocka_unit_test(false_verdicts_are_rare),
-        cmocka_unit_test(differences_are_found),
-        cmocka_unit_test(independent_runs_on_two_sides),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

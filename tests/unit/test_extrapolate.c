@@ -2,15 +2,9 @@
 /* The extrapolation of durations: known lines are recovered, noise is amplified as little as
  * possible, and the interval contains the true value as often as declared. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "trial/extrapolate.h"
+#include "unit.h"
 
 /* cmocka compares floats, not doubles. */
 static bool within(double actual, double expected, double tolerance) {
@@ -31,16 +25,14 @@ static sl_prediction extrapolate(sl_growth growth, double fixed_deviation, const
     return sl_extrapolate(&model, timings, count, size);
 }
 
-static void test_a_line_is_recovered(void **state) {
-    (void)state;
+TEST(test_a_line_is_recovered) {
     sl_timing measured[] = {timing(1e6, 2 + 3, 0.01), timing(4e6, 2 + 12, 0.01)};
     sl_prediction found = extrapolate(SL_GROWS_LINEARLY, INFINITY, measured, 2, (sl_size){40e6, 0});
     NEAR(found.seconds, 2 + 120);
     assert_true(found.low < 122 && found.high > 122);
 }
 
-static void test_sorting_grows_faster(void **state) {
-    (void)state;
+TEST(test_sorting_grows_faster) {
     sl_timing measured[] = {timing(1 << 10, 10 * (1 << 10), 0.01),
                             timing(1 << 12, 12 * (1 << 12), 0.01)};
     sl_prediction found =
@@ -48,8 +40,7 @@ static void test_sorting_grows_faster(void **state) {
     NEAR(found.seconds, 20.0 * (1 << 20));
 }
 
-static void test_a_constant_duration(void **state) {
-    (void)state;
+TEST(test_a_constant_duration) {
     sl_timing measured[] = {timing(1e6, 1.0, 0.01), timing(4e6, 1.2, 0.01)};
     sl_prediction found = extrapolate(SL_GROWS_NOT, 1, measured, 2, (sl_size){1e9, 0});
     NEAR(found.seconds, 1.1);
@@ -57,8 +48,7 @@ static void test_a_constant_duration(void **state) {
 }
 
 /* The noise of a short sample looks like a fixed part; the prior limits that part. */
-static void test_the_prior_limits_the_fixed_part(void **state) {
-    (void)state;
+TEST(test_the_prior_limits_the_fixed_part) {
     sl_timing measured[] = {timing(1e6, 1.10, 0.05), timing(4e6, 4.0, 0.05)};
     sl_size whole = {40e6, 0};
     sl_prediction free = extrapolate(SL_GROWS_LINEARLY, INFINITY, measured, 2, whole);
@@ -68,8 +58,7 @@ static void test_the_prior_limits_the_fixed_part(void **state) {
     assert_true(held.high - held.low < free.high - free.low);
 }
 
-static void test_no_part_is_negative(void **state) {
-    (void)state;
+TEST(test_no_part_is_negative) {
     sl_timing steep[] = {timing(1e6, 0.5, 0.05),
                          timing(4e6, 4.0, 0.05)}; /* the fixed part would be -0.67 */
     sl_prediction found = extrapolate(SL_GROWS_LINEARLY, INFINITY, steep, 2, (sl_size){0, 0});
@@ -81,8 +70,7 @@ static void test_no_part_is_negative(void **state) {
 }
 
 /* Timings that do not fit a line widen the interval. */
-static void test_inconsistent_timings(void **state) {
-    (void)state;
+TEST(test_inconsistent_timings) {
     sl_timing agreeing[] = {timing(1e6, 1, 0.03), timing(4e6, 4, 0.03)};
     sl_timing odd[] = {timing(1e6, 1, 0.03), timing(4e6, 10, 0.03)};
     sl_size whole = {40e6, 0};
@@ -93,8 +81,7 @@ static void test_inconsistent_timings(void **state) {
     assert_true(unsure.high > 100 * 0.9); /* near the value that the larger timing alone gives */
 }
 
-static void test_few_timings(void **state) {
-    (void)state;
+TEST(test_few_timings) {
     sl_size whole = {10e6, 0};
     sl_prediction none = extrapolate(SL_GROWS_LINEARLY, 1, NULL, 0, whole);
     NEAR(none.seconds, 0);
@@ -110,8 +97,7 @@ static void test_few_timings(void **state) {
     assert_true(found.seconds > 20 && found.seconds < 22);
 }
 
-static void test_an_uncertain_size(void **state) {
-    (void)state;
+TEST(test_an_uncertain_size) {
     sl_timing measured[] = {timing(1e6, 1, 1e-6), timing(4e6, 4, 1e-6)};
     sl_prediction found =
         extrapolate(SL_GROWS_LINEARLY, INFINITY, measured, 2, (sl_size){40e6, 2e6});
@@ -129,8 +115,7 @@ static double scattered(unsigned *seed) {
 
 /* A simulated machine whose timings have the declared deviation: the interval of two standard
  * deviations must contain the true value in about 95 % of the cases. */
-static void test_the_interval_holds(void **state) {
-    (void)state;
+TEST(test_the_interval_holds) {
     unsigned seed = 7, inside = 0, tries = 4000;
     double worst = 0;
     for (unsigned i = 0; i < tries; i++) {
@@ -152,8 +137,7 @@ static void test_the_interval_holds(void **state) {
 
 /* The time per document grows with the size. Precise timings show by how much; with noisy timings
  * the prior determines the result. */
-static void test_a_steeper_growth_is_estimated(void **state) {
-    (void)state;
+TEST(test_a_steeper_growth_is_estimated) {
     const sl_growth_model model = {SL_GROWS_LINEARLY, 0.01, 0.04, 0.05};
     sl_size whole = {40e6, 0};
     for (double e = -0.05; e <= 0.16; e += 0.05) {
@@ -169,8 +153,7 @@ static void test_a_steeper_growth_is_estimated(void **state) {
 }
 
 /* The uncertainty of the growth widens the interval with the distance of the extrapolation. */
-static void test_farther_extrapolation_is_less_certain(void **state) {
-    (void)state;
+TEST(test_farther_extrapolation_is_less_certain) {
     const sl_growth_model model = {SL_GROWS_AS_SORTING, 0.05, 0.04, 0.05};
     sl_timing measured[] = {timing(1e6, 1, 0.05), timing(4e6, 4.4, 0.05)};
     double last = 0;
@@ -185,8 +168,7 @@ static void test_farther_extrapolation_is_less_certain(void **state) {
 
 /* Simulated machines whose exponents are distributed as the model declares: the interval holds for
  * a phase and for a sum of phases with the same exponent. */
-static void test_the_interval_holds_for_random_exponents(void **state) {
-    (void)state;
+TEST(test_the_interval_holds_for_random_exponents) {
     const sl_growth_model model = {SL_GROWS_LINEARLY, 0.05, 0.04, 0.05};
     unsigned seed = 11, inside = 0, sums_inside = 0, tries = 1000;
     for (unsigned i = 0; i < tries; i++) {
@@ -211,8 +193,7 @@ static void test_the_interval_holds_for_random_exponents(void **state) {
     assert_true(sums_inside > tries * 93 / 100);
 }
 
-static void test_sums(void **state) {
-    (void)state;
+TEST(test_sums) {
     sl_prediction parts[] = {{10, 7, 14, 0}, {20, 16, 23, 0}, {1, 1, 1, 0}};
     sl_prediction sum = sl_prediction_sum(parts, 3);
     NEAR(sum.seconds, 31);
@@ -226,8 +207,7 @@ static void test_sums(void **state) {
     NEAR(sum.high, 42);
 }
 
-static void test_rates_that_scatter(void **state) {
-    (void)state;
+TEST(test_rates_that_scatter) {
     sl_series_point steady[12], drifting[12];
     for (int i = 0; i < 12; i++) {
         steady[i] = (sl_series_point){i + 1, 100.0 * i + 40};
@@ -241,31 +221,9 @@ static void test_rates_that_scatter(void **state) {
     assert_true(sl_rate_deviation(steady, 12) < 0.001);
 }
 
-static void test_objectives(void **state) {
-    (void)state;
+TEST(test_objectives) {
     sl_prediction prediction = {100, 90, 110, 0};
     assert_string_equal(sl_objective_text(sl_objective_of(&prediction, 120)), "yes");
     assert_string_equal(sl_objective_text(sl_objective_of(&prediction, 80)), "no");
     assert_string_equal(sl_objective_text(sl_objective_of(&prediction, 100)), "cannot be told");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_line_is_recovered),
-        cmocka_unit_test(test_sorting_grows_faster),
-        cmocka_unit_test(test_a_constant_duration),
-        cmocka_unit_test(test_the_prior_limits_the_fixed_part),
-        cmocka_unit_test(test_no_part_is_negative),
-        cmocka_unit_test(test_inconsistent_timings),
-        cmocka_unit_test(test_few_timings),
-        cmocka_unit_test(test_an_uncertain_size),
-        cmocka_unit_test(test_the_interval_holds),
-        cmocka_unit_test(test_a_steeper_growth_is_estimated),
-        cmocka_unit_test(test_farther_extrapolation_is_less_certain),
-        cmocka_unit_test(test_the_interval_holds_for_random_exponents),
-        cmocka_unit_test(test_sums),
-        cmocka_unit_test(test_rates_that_scatter),
-        cmocka_unit_test(test_objectives),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

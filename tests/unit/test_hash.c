@@ -1,30 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The hash of documents. Reports store its values and compare them years later: a changed hash
  * would make equal collections look different. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "unit.h"
 #include "util/hash.h"
 
 static uint64_t hash_of(const char *text) {
     return sl_hash((const uint8_t *)text, strlen(text));
 }
 
-static void values_do_not_change(void **state) {
-    (void)state;
+TEST(values_do_not_change) {
     assert_true(hash_of("") == UINT64_C(0x1674c442a5b4d68c));
     assert_true(hash_of("a") == UINT64_C(0xe28fc20d11def0aa));
     assert_true(hash_of("The quick brown fox jumps over the lazy dog") ==
                 UINT64_C(0x72833786032a8174));
 }
 
-static void every_bit_and_the_length_matter(void **state) {
-    (void)state;
+TEST(every_bit_and_the_length_matter) {
     uint8_t bytes[100] = {0};
     for (size_t length = 1; length <= sizeof bytes; length++) {
         uint64_t before = sl_hash(bytes, length);
@@ -39,8 +30,7 @@ static void every_bit_and_the_length_matter(void **state) {
 
 /* Changing one bit of a document must change each bit of the hash with a probability of about one
  * half, so that errors do not cancel in a sum of hashes. */
-static void one_bit_changes_half_of_the_hash(void **state) {
-    (void)state;
+TEST(one_bit_changes_half_of_the_hash) {
     uint8_t bytes[64];
     unsigned changed[64] = {0}, tries = 0;
     for (unsigned i = 0; i < sizeof bytes; i++)
@@ -57,8 +47,7 @@ static void one_bit_changes_half_of_the_hash(void **state) {
         assert_in_range(changed[bit], tries / 3, tries * 2 / 3);
 }
 
-static void every_byte_and_the_length_of_a_text_matter(void **state) {
-    (void)state;
+TEST(every_byte_and_the_length_of_a_text_matter) {
     static const size_t lengths[] = {0, 1, 15, 16, 63, 64, 65, 127, 128, 200};
     char bytes[201] = {0};
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
@@ -82,14 +71,4 @@ static void every_byte_and_the_length_of_a_text_matter(void **state) {
         bytes[at + 16] = bytes[at];
         bytes[at] = kept;
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_do_not_change),
-        cmocka_unit_test(every_bit_and_the_length_matter),
-        cmocka_unit_test(one_bit_changes_half_of_the_hash),
-        cmocka_unit_test(every_byte_and_the_length_of_a_text_matter),
-    };
-    return cmocka_run_group_tests_name("hash", tests, NULL, NULL);
 }

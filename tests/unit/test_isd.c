@@ -7,8 +7,7 @@
 #define NO_OPTIONS (&(sl_format_options){0})
 #define RAW (&(sl_format_options){.keep_missing = true})
 
-static void a_record_has_the_documented_structure(void **state) {
-    (void)state;
+TEST(a_record_has_the_documented_structure) {
     parsed p = parse_sections("ADDAA101000821AA206003091KA1120M-00541REMSYN00501/1;"
                               "EQDQ01+001235APRSWM");
     assert_string_equal(
@@ -71,8 +70,7 @@ static const char all_missing[] = "0000"
                                   "99999"
                                   "9\n";
 
-static void missing_values_are_left_out(void **state) {
-    (void)state;
+TEST(missing_values_are_left_out) {
     parsed p = parse_bytes(NO_OPTIONS, all_missing, sizeof all_missing - 1);
     assert_string_equal(json_at(&p, 0), "{ \"st\" : \"x+99999+999999\", "
                                         "\"ts\" : { \"$date\" : \"1988-01-31T12:00:00Z\" }, "
@@ -81,8 +79,7 @@ static void missing_values_are_left_out(void **state) {
     free_parsed(&p);
 }
 
-static void missing_values_are_kept_when_asked_for(void **state) {
-    (void)state;
+TEST(missing_values_are_kept_when_asked_for) {
     parsed p = parse_bytes(RAW, all_missing, sizeof all_missing - 1);
     assert_string_equal(
         json_at(&p, 0),
@@ -102,8 +99,7 @@ static void missing_values_are_kept_when_asked_for(void **state) {
 }
 
 /* A quality code of 9 is left out if its value is missing; any other quality code is kept. */
-static void only_a_missing_value_removes_its_quality(void **state) {
-    (void)state;
+TEST(only_a_missing_value_removes_its_quality) {
     parsed p = parse_record(record_with(88, "+99992", "ADDAA199999999OD199999999999"));
     assert_at(&p, "airTemperature.value", "nothing");
     assert_at(&p, "airTemperature.quality", "text 2");
@@ -120,8 +116,7 @@ static void only_a_missing_value_removes_its_quality(void **state) {
     free_parsed(&p);
 }
 
-static void an_empty_document_is_left_out_except_from_an_array(void **state) {
-    (void)state;
+TEST(an_empty_document_is_left_out_except_from_an_array) {
     parsed p = parse_sections("ADDCG1+9999999CG2+0044110GJ199999SA1+9999");
     assert_string_equal(sections_of(&p, 0), "CG1 CG2 GJ1 SA1");
     assert_at(&p, "sunshineDuration", "nothing");
@@ -135,8 +130,7 @@ static void an_empty_document_is_left_out_except_from_an_array(void **state) {
     free_parsed(&p);
 }
 
-static void stations_are_named_by_usaf_wban_or_position(void **state) {
-    (void)state;
+TEST(stations_are_named_by_usaf_wban_or_position) {
     static const struct {
         const char *ids, *st, *usaf, *wban;
     } rows[] = {
@@ -155,8 +149,7 @@ static void stations_are_named_by_usaf_wban_or_position(void **state) {
     }
 }
 
-static void a_position_needs_both_coordinates(void **state) {
-    (void)state;
+TEST(a_position_needs_both_coordinates) {
     static const struct {
         const char *latitude_longitude, *longitude;
     } rows[] = {
@@ -174,8 +167,7 @@ static void a_position_needs_both_coordinates(void **state) {
 }
 
 /* 2400 is midnight of the next day; 183 records of one file of 1943 have it. */
-static void times(void **state) {
-    (void)state;
+TEST(times) {
     static const struct {
         const char *time, *date; /* NULL: refused */
     } rows[] = {
@@ -216,8 +208,7 @@ static void times(void **state) {
     }
 }
 
-static void malformed_numbers_are_left_out_and_counted(void **state) {
-    (void)state;
+TEST(malformed_numbers_are_left_out_and_counted) {
     static const struct {
         size_t position;
         const char *text, *path, *beside;
@@ -243,8 +234,7 @@ static void malformed_numbers_are_left_out_and_counted(void **state) {
     }
 }
 
-static void other_bytes_become_utf8(void **state) {
-    (void)state;
+TEST(other_bytes_become_utf8) {
     record r =
         record_with(52, "\xC9NJA ", "ADDAT1AU99\x1F\xE9  1REMSOM007a*\t\x7F\xFC\x80zMET003abc");
     *strchr(r.bytes, '*') = '\0'; /* as in a record of 2016 */
@@ -259,8 +249,7 @@ static void other_bytes_become_utf8(void **state) {
 
 /* ---- recognition and names ---- */
 
-static void isd_is_recognised_by_its_columns(void **state) {
-    (void)state;
+TEST(isd_is_recognised_by_its_columns) {
     const record r = record_of("REMSYN009a,b|c,d|e");
     parsed p = parse_in_blocks(NULL, NO_OPTIONS, (sl_text){r.bytes, r.length}, 0, 0);
     assert_non_null(p.format);
@@ -299,8 +288,7 @@ static parsed parse_with_names(const char *names) {
                        r.bytes, r.length);
 }
 
-static void keys_can_have_other_names(void **state) {
-    (void)state;
+TEST(keys_can_have_other_names) {
     parsed p = parse_with_names("name: mine\n"
                                 "names:\n"
                                 "  pressure: atmosphericPressure\n"
@@ -319,8 +307,7 @@ static void keys_can_have_other_names(void **state) {
     free_parsed(&p);
 }
 
-static void invalid_name_maps_are_refused(void **state) {
-    (void)state;
+TEST(invalid_name_maps_are_refused) {
     static const struct {
         const char *names, *message;
     } rows[] = {
@@ -354,23 +341,4 @@ static void invalid_name_maps_are_refused(void **state) {
     assert_null(p.format);
     assert_int_equal(p.error.code, SL_EXIT_SOURCE);
     assert_contains(p.error.message, "names.yaml is not such a map");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_record_has_the_documented_structure),
-        cmocka_unit_test(missing_values_are_left_out),
-        cmocka_unit_test(missing_values_are_kept_when_asked_for),
-        cmocka_unit_test(only_a_missing_value_removes_its_quality),
-        cmocka_unit_test(an_empty_document_is_left_out_except_from_an_array),
-        cmocka_unit_test(stations_are_named_by_usaf_wban_or_position),
-        cmocka_unit_test(a_position_needs_both_coordinates),
-        cmocka_unit_test(times),
-        cmocka_unit_test(malformed_numbers_are_left_out_and_counted),
-        cmocka_unit_test(other_bytes_become_utf8),
-        cmocka_unit_test(isd_is_recognised_by_its_columns),
-        cmocka_unit_test(keys_can_have_other_names),
-        cmocka_unit_test(invalid_name_maps_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,8 +25,7 @@ static parsed parse_table(const char *text) {
     return p;
 }
 
-static void a_row_gives_the_document_of_the_packed_record(void **state) {
-    (void)state;
+TEST(a_row_gives_the_document_of_the_packed_record) {
     parsed packed = parse_sections("ADDAA1060012"
                                    "91GE19AGL   +99999+00300"
                                    "REMSYN003abcEQDQ01  00420APOSP ");
@@ -43,8 +42,7 @@ static void a_row_gives_the_document_of_the_packed_record(void **state) {
     free_parsed(&table);
 }
 
-static void recognised_before_delimited_text(void **state) {
-    (void)state;
+TEST(recognised_before_delimited_text) {
     parsed p = parse_with(NULL, &(sl_format_options){0}, HEADER ROW);
     assert_string_equal(p.format->name, "isd-csv");
     free_parsed(&p);
@@ -54,8 +52,7 @@ static void recognised_before_delimited_text(void **state) {
     free_parsed(&p);
 }
 
-static void every_group_of_the_table(void **state) {
-    (void)state;
+TEST(every_group_of_the_table) {
     for (size_t g = 0; g < sl_isd_group_count; g++) {
         const sl_isd_group *group = &sl_isd_groups[g];
         char cell[400], data[400], text[1024], sections[600];
@@ -87,8 +84,7 @@ static void every_group_of_the_table(void **state) {
     }
 }
 
-static void cells_without_leading_zeros_or_blanks(void **state) {
-    (void)state;
+TEST(cells_without_leading_zeros_or_blanks) {
     parsed p = parse_table(SMALL("OA1", "1,3,15,1"));
     assert_at(&p, "supplementaryWind.0.period", "int 3");
     assert_at(&p, "supplementaryWind.0.speed", "double 1.5");
@@ -102,8 +98,7 @@ static void cells_without_leading_zeros_or_blanks(void **state) {
     free_parsed(&p);
 }
 
-static void cells_that_do_not_fit_are_kept_as_text(void **state) {
-    (void)state;
+TEST(cells_that_do_not_fit_are_kept_as_text) {
     static const struct {
         const char *text, *unparsed;
     } rows[] = {
@@ -134,8 +129,7 @@ static void cells_that_do_not_fit_are_kept_as_text(void **state) {
     }
 }
 
-static void several_cells_that_do_not_fit(void **state) {
-    (void)state;
+TEST(several_cells_that_do_not_fit) {
     parsed p = parse_table("STATION,DATE,TMP,AA1,OC1,REM\n"
                            "01001099999,1988-01-31T12:00:00,1,\"2,3\",\"0067,1\",SYN9\n");
     assert_at(&p, "unparsed", "text REMSYN9\nTMP=1; AA1=2,3");
@@ -145,8 +139,7 @@ static void several_cells_that_do_not_fit(void **state) {
     free_parsed(&p);
 }
 
-static void a_malformed_number_of_the_right_width(void **state) {
-    (void)state;
+TEST(a_malformed_number_of_the_right_width) {
     parsed p = parse_table(SMALL("OC1", "00x7,5"));
     assert_at(&p, "windGust.speed", "nothing");
     assert_at(&p, "windGust.quality", "text 5");
@@ -154,8 +147,7 @@ static void a_malformed_number_of_the_right_width(void **state) {
     free_parsed(&p);
 }
 
-static void positions(void **state) {
-    (void)state;
+TEST(positions) {
     static const struct {
         const char *latitude, *longitude, *expected;
     } rows[] = {
@@ -182,8 +174,7 @@ static void positions(void **state) {
     }
 }
 
-static void quotes_in_text(void **state) {
-    (void)state;
+TEST(quotes_in_text) {
     parsed p = parse_table(SMALL("NAME", "A \"\"B\"\", C\\\\D"));
     assert_at(&p, "name", "text A \"B\", C\\\\D");
     free_parsed(&p);
@@ -195,8 +186,7 @@ static void quotes_in_text(void **state) {
     free_parsed(&p);
 }
 
-static void invalid_rows_are_rejected(void **state) {
-    (void)state;
+TEST(invalid_rows_are_rejected) {
     static const struct {
         const char *row, *column, *reason;
     } rows[] = {
@@ -234,8 +224,7 @@ static void invalid_rows_are_rejected(void **state) {
     }
 }
 
-static void a_row_that_is_too_long(void **state) {
-    (void)state;
+TEST(a_row_that_is_too_long) {
     static char text[40000];
     static const size_t lengths[] = {9000, 10200, 16000, 20000};
     for (size_t i = 0; i < 4; i++) {
@@ -251,8 +240,7 @@ static void a_row_that_is_too_long(void **state) {
     }
 }
 
-static void headers(void **state) {
-    (void)state;
+TEST(headers) {
     static const struct {
         const char *text, *reason;
     } rows[] = {
@@ -275,8 +263,7 @@ static void headers(void **state) {
     free_parsed(&p);
 }
 
-static void blocks_and_small_batches(void **state) {
-    (void)state;
+TEST(blocks_and_small_batches) {
     char text[8000] = HEADER;
     for (int i = 0; i < 12; i++)
         strcat(text, ROW);
@@ -296,8 +283,7 @@ static void blocks_and_small_batches(void **state) {
     free_parsed(&stopped);
 }
 
-static void names_and_missing_values(void **state) {
-    (void)state;
+TEST(names_and_missing_values) {
     parsed p =
         parse_with("isd-csv",
                    &(sl_format_options){.schema_name = "names.yaml",
@@ -315,24 +301,4 @@ static void names_and_missing_values(void **state) {
     assert_at(&p, "windGust", "nothing");
     assert_at(&p, "sections.0", "text OC1");
     free_parsed(&p);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_row_gives_the_document_of_the_packed_record),
-        cmocka_unit_test(recognised_before_delimited_text),
-        cmocka_unit_test(every_group_of_the_table),
-        cmocka_unit_test(cells_without_leading_zeros_or_blanks),
-        cmocka_unit_test(cells_that_do_not_fit_are_kept_as_text),
-        cmocka_unit_test(several_cells_that_do_not_fit),
-        cmocka_unit_test(a_malformed_number_of_the_right_width),
-        cmocka_unit_test(positions),
-        cmocka_unit_test(quotes_in_text),
-        cmocka_unit_test(invalid_rows_are_rejected),
-        cmocka_unit_test(a_row_that_is_too_long),
-        cmocka_unit_test(headers),
-        cmocka_unit_test(blocks_and_small_batches),
-        cmocka_unit_test(names_and_missing_values),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -85,8 +85,7 @@ static parsed parse_group(const char *id, const char *data) {
     return p;
 }
 
-static void every_field_of_every_group(void **state) {
-    (void)state;
+TEST(every_field_of_every_group) {
     unsigned fields = 0;
     for (size_t g = 0; g < sl_isd_group_count; g++) {
         const sl_isd_group *group = &sl_isd_groups[g];
@@ -106,8 +105,7 @@ static void every_field_of_every_group(void **state) {
     assert_int_equal(sl_isd_group_count, 91);
 }
 
-static void each_field_missing(void **state) {
-    (void)state;
+TEST(each_field_missing) {
     for (size_t g = 0; g < sl_isd_group_count; g++) {
         const sl_isd_group *group = &sl_isd_groups[g];
         for (unsigned f = 0; f < group->field_count; f++) {
@@ -124,8 +122,7 @@ static void each_field_missing(void **state) {
 }
 
 /* A quality or flag of 9 directly after a missing value of the same document is left out, too. */
-static void qualities_of_missing_values_are_left_out(void **state) {
-    (void)state;
+TEST(qualities_of_missing_values_are_left_out) {
     for (size_t g = 0; g < sl_isd_group_count; g++) {
         const sl_isd_group *group = &sl_isd_groups[g];
         for (unsigned f = 0; f < group->field_count; f++) {
@@ -149,8 +146,7 @@ static void qualities_of_missing_values_are_left_out(void **state) {
     }
 }
 
-static void each_number_malformed(void **state) {
-    (void)state;
+TEST(each_number_malformed) {
     for (size_t g = 0; g < sl_isd_group_count; g++) {
         const sl_isd_group *group = &sl_isd_groups[g];
         for (unsigned f = 0; f < group->field_count; f++) {
@@ -170,8 +166,7 @@ static void each_number_malformed(void **state) {
     }
 }
 
-static void families_keep_their_order(void **state) {
-    (void)state;
+TEST(families_keep_their_order) {
     for (size_t g = 0; g < sl_isd_group_count; g++) {
         const sl_isd_group *group = &sl_isd_groups[g];
         char sections[1000] = "ADD", data[9][64], path[100];
@@ -194,8 +189,7 @@ static void families_keep_their_order(void **state) {
 }
 
 /* With --missing raw all values are kept, and qualities of 9, too. */
-static void missing_values_are_kept_when_asked_for(void **state) {
-    (void)state;
+TEST(missing_values_are_kept_when_asked_for) {
     for (size_t g = 0; g < sl_isd_group_count; g++) {
         const sl_isd_group *group = &sl_isd_groups[g];
         char data[64], sections[200];
@@ -211,8 +205,7 @@ static void missing_values_are_kept_when_asked_for(void **state) {
 }
 
 /* The table of groups has the properties that compiling a plan relies on, and no duplicate keys. */
-static void the_table_is_consistent(void **state) {
-    (void)state;
+TEST(the_table_is_consistent) {
     for (size_t g = 0; g < sl_isd_group_count; g++) {
         const sl_isd_group *group = &sl_isd_groups[g];
         unsigned offset = 0;
@@ -239,8 +232,7 @@ static void the_table_is_consistent(void **state) {
 }
 
 /* Examples of groups with special rules in the format document. */
-static void groups_with_special_rules(void **state) {
-    (void)state;
+TEST(groups_with_special_rules) {
     static const struct {
         const char *group, *path, *expected;
     } rows[] = {
@@ -298,8 +290,7 @@ static void describe(const sl_isd_group *group, char *out, size_t room) {
     }
 }
 
-static void widths_are_the_published_ones(void **state) {
-    (void)state;
+TEST(widths_are_the_published_ones) {
     char described[400];
     assert_int_equal(sl_isd_group_count, sizeof isd_widths / sizeof isd_widths[0]);
     for (size_t g = 0; g < sl_isd_group_count; g++) {
@@ -316,19 +307,4 @@ static void widths_are_the_published_ones(void **state) {
         }
         assert_int_equal(group->width, offset);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_table_is_consistent),
-        cmocka_unit_test(widths_are_the_published_ones),
-        cmocka_unit_test(every_field_of_every_group),
-        cmocka_unit_test(each_field_missing),
-        cmocka_unit_test(qualities_of_missing_values_are_left_out),
-        cmocka_unit_test(each_number_malformed),
-        cmocka_unit_test(families_keep_their_order),
-        cmocka_unit_test(missing_values_are_kept_when_asked_for),
-        cmocka_unit_test(groups_with_special_rules),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

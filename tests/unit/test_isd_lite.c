@@ -14,8 +14,7 @@ static parsed parse_hours(const char *text) {
     return parse_lite(&(sl_format_options){0}, "lite/029070-99999-1901.gz", text);
 }
 
-static void an_hour_has_the_structure_of_isd(void **state) {
-    (void)state;
+TEST(an_hour_has_the_structure_of_isd) {
     parsed p = parse_hours(HOUR);
     assert_string_equal(
         json_at(&p, 0),
@@ -34,8 +33,7 @@ static void an_hour_has_the_structure_of_isd(void **state) {
     free_parsed(&p);
 }
 
-static void missing_values_are_left_out(void **state) {
-    (void)state;
+TEST(missing_values_are_left_out) {
     const char *nothing = "1901 01 01 06 -9999 -9999 -9999 -9999 -9999 -9999 -9999 -9999\n";
     parsed p = parse_hours(nothing);
     assert_string_equal(json_at(&p, 0), "{ \"st\" : \"u029070\", \"ts\" : { \"$date\" : "
@@ -55,8 +53,7 @@ static void missing_values_are_left_out(void **state) {
     free_parsed(&p);
 }
 
-static void the_station_is_in_the_name(void **state) {
-    (void)state;
+TEST(the_station_is_in_the_name) {
     static const struct {
         const char *name, *st; /* NULL: refused */
     } rows[] = {
@@ -81,8 +78,7 @@ static void the_station_is_in_the_name(void **state) {
     }
 }
 
-static void bad_lines_are_refused(void **state) {
-    (void)state;
+TEST(bad_lines_are_refused) {
     static const struct {
         const char *line, *column, *reason;
     } rows[] = {
@@ -109,8 +105,7 @@ static void bad_lines_are_refused(void **state) {
     }
 }
 
-static void malformed_numbers_are_left_out_and_counted(void **state) {
-    (void)state;
+TEST(malformed_numbers_are_left_out_and_counted) {
     static const char *const fields[] = {"  -7.8", "   - 7", "      ",
                                          "   x78", "-78   ", "     -"};
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
@@ -125,8 +120,7 @@ static void malformed_numbers_are_left_out_and_counted(void **state) {
     }
 }
 
-static void line_ends(void **state) {
-    (void)state;
+TEST(line_ends) {
     char text[200];
     snprintf(text, sizeof text, "%.61s\r\n%.61s   \r\n%.61s", HOUR, HOUR, HOUR);
     parsed p = parse_hours(text);
@@ -135,8 +129,7 @@ static void line_ends(void **state) {
     free_parsed(&p);
 }
 
-static void isd_lite_is_distinguished_from_other_formats(void **state) {
-    (void)state;
+TEST(isd_lite_is_distinguished_from_other_formats) {
     source_name = "029070-99999-1901.gz";
     parsed p = parse_in_blocks(NULL, &(sl_format_options){0}, sl_text_of(HOUR), 0, 0);
     assert_string_equal(p.format->name, "isd-lite");
@@ -147,8 +140,7 @@ static void isd_lite_is_distinguished_from_other_formats(void **state) {
     assert_contains(p.error.message, "this is not ISD-Lite: its first line is `");
 }
 
-static void keys_can_have_other_names(void **state) {
-    (void)state;
+TEST(keys_can_have_other_names) {
     parsed p = parse_lite(&(sl_format_options){.schema_text = "names: {skyCover: clouds, "
                                                               "pressure: atmosphericPressure, "
                                                               "liquidPrecipitation.depth: mm}"},
@@ -157,18 +149,4 @@ static void keys_can_have_other_names(void **state) {
     assert_at(&p, "atmosphericPressure.value", "double 1020");
     assert_at(&p, "liquidPrecipitation.0.mm", "double 1.2");
     free_parsed(&p);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_hour_has_the_structure_of_isd),
-        cmocka_unit_test(missing_values_are_left_out),
-        cmocka_unit_test(the_station_is_in_the_name),
-        cmocka_unit_test(bad_lines_are_refused),
-        cmocka_unit_test(malformed_numbers_are_left_out_and_counted),
-        cmocka_unit_test(line_ends),
-        cmocka_unit_test(isd_lite_is_distinguished_from_other_formats),
-        cmocka_unit_test(keys_can_have_other_names),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

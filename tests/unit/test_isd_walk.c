@@ -5,8 +5,7 @@
 
 #define NO_OPTIONS (&(sl_format_options){0})
 
-static void the_shorter_of_two_lengths_is_used(void **state) {
-    (void)state;
+TEST(the_shorter_of_two_lengths_is_used) {
     /* A record that is truncated at byte 105 and declares its original length. */
     record r = record_of("");
     memcpy(r.bytes, "0029", 4);
@@ -39,8 +38,7 @@ static void the_shorter_of_two_lengths_is_used(void **state) {
     assert_null(p.format); /* the format is not recognised by this record */
 }
 
-static void shifted_columns_are_rejected(void **state) {
-    (void)state;
+TEST(shifted_columns_are_rejected) {
     const record good = record_of("ADDSA1+0121");
     for (size_t cut = 0; cut < 105; cut++) { /* the byte at `cut` is missing */
         char text[400];
@@ -55,8 +53,7 @@ static void shifted_columns_are_rejected(void **state) {
     }
 }
 
-static void too_short_and_too_long(void **state) {
-    (void)state;
+TEST(too_short_and_too_long) {
     record good = record_of("");
     char text[400];
     snprintf(text, sizeof text, "%.106s%.104s\n\n   \n%.106s", good.bytes, good.bytes, good.bytes);
@@ -74,8 +71,7 @@ static void too_short_and_too_long(void **state) {
 }
 
 /* The longest possible record, filled with the groups that give the largest document. */
-static void the_longest_record(void **state) {
-    (void)state;
+TEST(the_longest_record) {
     static const struct {
         const char *tag, *part;
         const char *last, *expected;
@@ -102,8 +98,7 @@ static void the_longest_record(void **state) {
     }
 }
 
-static void blanks_at_the_end_are_data(void **state) {
-    (void)state;
+TEST(blanks_at_the_end_are_data) {
     record r = record_of("REMMET010end       EQDQ01.23APC3      ");
     parsed p = parse_record(r);
     assert_at(&p, "remarks.met", "text end       ");
@@ -121,8 +116,7 @@ static void blanks_at_the_end_are_data(void **state) {
     free_parsed(&p);
 }
 
-static void every_part_is_optional(void **state) {
-    (void)state;
+TEST(every_part_is_optional) {
     parsed p = parse_sections("");
     assert_at(&p, "sections", "nothing");
     assert_at(&p, "remarks", "nothing");
@@ -143,8 +137,7 @@ static void every_part_is_optional(void **state) {
 }
 
 /* Words in a remark that look like tags of sections are text. */
-static void tags_in_texts_are_text(void **state) {
-    (void)state;
+TEST(tags_in_texts_are_text) {
     parsed p = parse_sections("ADDSA1+0121REMMET046SCT200 CT2 PREC INCREMENTAL EQDQ01 QNNK REMMET"
                               "EQDQ01+001235APRSWM");
     assert_string_equal(sections_of(&p, 0), "SA1");
@@ -155,15 +148,13 @@ static void tags_in_texts_are_text(void **state) {
 }
 
 /* As in records of early 2014: the declared length of a remark includes the next section. */
-static void a_remark_may_cover_a_section(void **state) {
-    (void)state;
+TEST(a_remark_may_cover_a_section) {
     parsed p = parse_sections("REMMET024KAUS 0121Z=EQDD010ADE693EQDD01+000000ADE726");
     assert_at(&p, "remarks.met", "text KAUS 0121Z=EQDD010ADE693");
     free_parsed(&p);
 }
 
-static void remarks_follow_each_other(void **state) {
-    (void)state;
+TEST(remarks_follow_each_other) {
     parsed p = parse_sections("REMSYN003oneAWY003twoSYN005threeHPD000");
     assert_at(&p, "remarks.syn", "text one\nthree");
     assert_at(&p, "remarks.awy", "text two");
@@ -171,8 +162,7 @@ static void remarks_follow_each_other(void **state) {
     free_parsed(&p);
 }
 
-static void shifted_entries_are_kept_as_text(void **state) {
-    (void)state;
+TEST(shifted_entries_are_kept_as_text) {
     parsed p = parse_sections("EQDQ01+001235APRSWMN02     1CPWTH 1P03.23APC3      "
                               "C04+00001SPRSWM1D05      0ADE735");
     assert_at(&p, "elementQuality.0.value", "text +00123");
@@ -188,8 +178,7 @@ static void shifted_entries_are_kept_as_text(void **state) {
     free_parsed(&p);
 }
 
-static void unknown_groups_are_kept_as_text(void **state) {
-    (void)state;
+TEST(unknown_groups_are_kept_as_text) {
     static const struct {
         const char *sections, *ids, *unparsed, *syn;
     } rows[] = {
@@ -227,8 +216,7 @@ static void unknown_groups_are_kept_as_text(void **state) {
 }
 
 /* The format document ends at AW4, but stations report up to AW9. */
-static void families_have_up_to_nine_groups(void **state) {
-    (void)state;
+TEST(families_have_up_to_nine_groups) {
     parsed p = parse_sections("ADDAW1101AW2201AW3301AW4401AW5501AW6601AW7701AW8801AW9991");
     assert_at(&p, "presentWeatherObservation", "array [9]");
     assert_at(&p, "presentWeatherObservation.4.condition", "text 50");
@@ -240,8 +228,7 @@ static void families_have_up_to_nine_groups(void **state) {
     free_parsed(&p);
 }
 
-static void families_scattered_over_the_record_are_one_array(void **state) {
-    (void)state;
+TEST(families_scattered_over_the_record_are_one_array) {
     parsed p = parse_sections("ADDMW2112MW1223SA1+0121MW3334AA101000821MW4445");
     assert_string_equal(sections_of(&p, 0), "MW2 MW1 SA1 MW3 AA1 MW4");
     assert_at(&p, "presentWeatherObservationManual", "array [4]");
@@ -264,8 +251,7 @@ static const char rich[] =
 
 /* A truncated record is rejected, or its complete values are correct and the other bytes are kept
  * as text. */
-static void a_truncated_record_gives_no_wrong_values(void **state) {
-    (void)state;
+TEST(a_truncated_record_gives_no_wrong_values) {
     const record whole = record_of(rich);
     parsed expected = parse_record(whole);
     assert_at(&expected, "unparsed", "nothing");
@@ -310,8 +296,7 @@ static void a_truncated_record_gives_no_wrong_values(void **state) {
 }
 
 /* The result does not depend on block boundaries, nor on when a batch becomes full. */
-static void block_boundaries_do_not_matter(void **state) {
-    (void)state;
+TEST(block_boundaries_do_not_matter) {
     static char text[40000];
     const record plain = record_of(""), full = record_of(rich);
     size_t length = 0;
@@ -333,25 +318,4 @@ static void block_boundaries_do_not_matter(void **state) {
     assert_true(stopped.documents >= 20 && stopped.documents < 60);
     free_parsed(&stopped);
     free_parsed(&whole);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_shorter_of_two_lengths_is_used),
-        cmocka_unit_test(shifted_columns_are_rejected),
-        cmocka_unit_test(too_short_and_too_long),
-        cmocka_unit_test(the_longest_record),
-        cmocka_unit_test(blanks_at_the_end_are_data),
-        cmocka_unit_test(every_part_is_optional),
-        cmocka_unit_test(tags_in_texts_are_text),
-        cmocka_unit_test(a_remark_may_cover_a_section),
-        cmocka_unit_test(remarks_follow_each_other),
-        cmocka_unit_test(shifted_entries_are_kept_as_text),
-        cmocka_unit_test(unknown_groups_are_kept_as_text),
-        cmocka_unit_test(families_have_up_to_nine_groups),
-        cmocka_unit_test(families_scattered_over_the_record_are_one_array),
-        cmocka_unit_test(a_truncated_record_gives_no_wrong_values),
-        cmocka_unit_test(block_boundaries_do_not_matter),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The journal. An error here would make a resumed load skip blocks that were never stored, without
  * an error. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <zlib.h>
 
 #include "deep_document.h"
 #include "ledger/journal.h"
+#include "unit.h"
 
 #define FIRST_RECORD_BYTES 32u
 #define ENTRY_RECORD_BYTES (12u + SL_JOURNAL_ENTRY_BYTES)
@@ -119,8 +113,7 @@ static void remove_folder(void) {
     assert_int_equal(rmdir(folder), 0);
 }
 
-static void committed_entries_are_read_back(void **state) {
-    (void)state;
+TEST(committed_entries_are_read_back) {
     content all;
     bool empty;
     write_journal(3);
@@ -140,8 +133,7 @@ static void committed_entries_are_read_back(void **state) {
 }
 
 /* A crash may truncate a write at any byte. */
-static void a_truncated_record_is_ignored(void **state) {
-    (void)state;
+TEST(a_truncated_record_is_ignored) {
     static uint8_t bytes[20000];
     write_journal(5);
     size_t length = read_file(bytes, sizeof bytes);
@@ -164,8 +156,7 @@ static void a_truncated_record_is_ignored(void **state) {
 }
 
 /* A damaged record and all records after it are ignored, even undamaged ones. */
-static void records_after_a_flipped_bit_are_ignored(void **state) {
-    (void)state;
+TEST(records_after_a_flipped_bit_are_ignored) {
     static uint8_t bytes[20000];
     write_journal(3);
     size_t length = read_file(bytes, sizeof bytes);
@@ -183,8 +174,7 @@ static void records_after_a_flipped_bit_are_ignored(void **state) {
     remove_folder();
 }
 
-static void a_second_loader_is_refused(void **state) {
-    (void)state;
+TEST(a_second_loader_is_refused) {
     content all;
     bool empty;
     write_journal(1);
@@ -199,8 +189,7 @@ static void a_second_loader_is_refused(void **state) {
     remove_folder();
 }
 
-static void a_planted_link_is_not_followed(void **state) {
-    (void)state;
+TEST(a_planted_link_is_not_followed) {
     char path[100], victim[100];
     content all;
     bool empty;
@@ -218,8 +207,7 @@ static void a_planted_link_is_not_followed(void **state) {
 
 /* The reject files may contain rejects of blocks whose entries were not written. A later entry
  * would make the resumed load keep these rejects. */
-static void after_a_failed_write_all_writes_fail(void **state) {
-    (void)state;
+TEST(after_a_failed_write_all_writes_fail) {
     content all;
     bool empty;
     sl_error error;
@@ -247,8 +235,7 @@ static void after_a_failed_write_all_writes_fail(void **state) {
     remove_folder();
 }
 
-static void a_journal_without_a_complete_document_is_empty(void **state) {
-    (void)state;
+TEST(a_journal_without_a_complete_document_is_empty) {
     static uint8_t bytes[2000];
     write_journal(0);
     read_file(bytes, sizeof bytes);
@@ -264,8 +251,7 @@ static void a_journal_without_a_complete_document_is_empty(void **state) {
     remove_folder();
 }
 
-static void a_file_that_is_no_journal_is_not_changed(void **state) {
-    (void)state;
+TEST(a_file_that_is_no_journal_is_not_changed) {
     content all;
     bool empty;
     sl_error error;
@@ -300,8 +286,7 @@ static void refuses(const uint8_t *bytes, size_t length, const char *reason) {
 }
 
 /* The first record of version 1 was a document. */
-static void a_journal_of_another_format_is_not_changed(void **state) {
-    (void)state;
+TEST(a_journal_of_another_format_is_not_changed) {
     static uint8_t bytes[2000];
     write_journal(1);
     size_t length = read_file(bytes, sizeof bytes);
@@ -315,8 +300,7 @@ static void a_journal_of_another_format_is_not_changed(void **state) {
     remove_folder();
 }
 
-static void a_damaged_first_document_is_refused(void **state) {
-    (void)state;
+TEST(a_damaged_first_document_is_refused) {
     static uint8_t bytes[2000];
     write_journal(1);
     size_t length = read_file(bytes, sizeof bytes);
@@ -371,8 +355,7 @@ static uint64_t value_of(const sl_journal_entry *entry, size_t field) {
 
 /* Each member gets another value in each of its bytes. A member that is not in the file fails here:
  * a resumed load would report it as 0. */
-static void each_field_is_written_little_endian_and_read_back(void **state) {
-    (void)state;
+TEST(each_field_is_written_little_endian_and_read_back) {
     sl_journal_entry entry, read;
     uint8_t bytes[SL_JOURNAL_ENTRY_BYTES];
     for (size_t i = 0; i < sizeof entry; i++)
@@ -428,8 +411,7 @@ static FILE *open_recorded(const char *name) {
     return file;
 }
 
-static void the_recorded_journal_is_read_field_by_field(void **state) {
-    (void)state;
+TEST(the_recorded_journal_is_read_field_by_field) {
     static uint8_t bytes[20000];
     FILE *file = open_recorded("journal");
     size_t length = fread(bytes, 1, sizeof bytes, file);
@@ -449,8 +431,7 @@ static void the_recorded_journal_is_read_field_by_field(void **state) {
 }
 
 /* A deeply nested document, from a damaged or hostile disk, must not overflow the stack. */
-static void a_deeply_nested_document_is_ignored(void **state) {
-    (void)state;
+TEST(a_deeply_nested_document_is_ignored) {
     content all;
     bool empty;
     sl_error error;
@@ -466,23 +447,4 @@ static void a_deeply_nested_document_is_ignored(void **state) {
     assert_int_equal(all.entries, 1);
     sl_journal_close(journal);
     remove_folder();
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(committed_entries_are_read_back),
-        cmocka_unit_test(a_truncated_record_is_ignored),
-        cmocka_unit_test(records_after_a_flipped_bit_are_ignored),
-        cmocka_unit_test(a_second_loader_is_refused),
-        cmocka_unit_test(a_planted_link_is_not_followed),
-        cmocka_unit_test(after_a_failed_write_all_writes_fail),
-        cmocka_unit_test(a_journal_without_a_complete_document_is_empty),
-        cmocka_unit_test(a_file_that_is_no_journal_is_not_changed),
-        cmocka_unit_test(a_journal_of_another_format_is_not_changed),
-        cmocka_unit_test(a_damaged_first_document_is_refused),
-        cmocka_unit_test(each_field_is_written_little_endian_and_read_back),
-        cmocka_unit_test(the_recorded_journal_is_read_field_by_field),
-        cmocka_unit_test(a_deeply_nested_document_is_ignored),
-    };
-    return cmocka_run_group_tests_name("journal", tests, NULL, NULL);
 }

@@ -1,20 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parts of the load engine that need no server: rejects are written in the order of their source
  * with correct line numbers, and the ranges of a load divide its documents evenly. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "job/job.h"
 #include "job/ranges.h"
 #include "ledger/rejects.h"
+#include "unit.h"
 
 static char folder[] = "/tmp/shardload-parts-XXXXXX";
 
@@ -53,8 +45,7 @@ static void add(sl_reject_list *list, uint32_t line, uint64_t offset, const char
 /* The journal entry of each block: ten lines. */
 static const sl_journal_entry ten_lines = {.counts.lines = 10};
 
-static void rejects_are_in_order_of_the_source(void **state) {
-    (void)state;
+TEST(rejects_are_in_order_of_the_source) {
     sl_source_set *set = set_of("data.txt", "x\n");
     sl_reject_files *rejects;
     sl_error error;
@@ -89,8 +80,7 @@ static void rejects_are_in_order_of_the_source(void **state) {
     sl_source_set_destroy(set);
 }
 
-static void lines_are_counted_within_an_entry_of_an_archive(void **state) {
-    (void)state;
+TEST(lines_are_counted_within_an_entry_of_an_archive) {
     sl_source_set *set = set_of("year.zip.txt", "x\n");
     sl_reject_files *rejects;
     sl_error error;
@@ -119,8 +109,7 @@ static void lines_are_counted_within_an_entry_of_an_archive(void **state) {
     sl_source_set_destroy(set);
 }
 
-static void rejects_of_a_stopped_load_are_not_lost(void **state) {
-    (void)state;
+TEST(rejects_of_a_stopped_load_are_not_lost) {
     sl_source_set *set = set_of("stopped.txt", "x\n");
     sl_reject_files *rejects;
     sl_error error;
@@ -170,8 +159,7 @@ static void clear_job(sl_job *job) {
     free(job->ranges);
 }
 
-static void each_shard_has_its_share_of_each_source(void **state) {
-    (void)state;
+TEST(each_shard_has_its_share_of_each_source) {
     for (uint32_t shards = 1; shards <= 7; shards++) {
         sl_job job;
         lay_out(&job, 3, shards, 3);
@@ -200,8 +188,7 @@ static void each_shard_has_its_share_of_each_source(void **state) {
 }
 
 /* For --only-shards: each block belongs to exactly one shard, the one that its ids go to. */
-static void each_block_belongs_to_the_shard_of_its_range(void **state) {
-    (void)state;
+TEST(each_block_belongs_to_the_shard_of_its_range) {
     static const struct {
         unsigned sources;
         uint32_t shards, step;
@@ -223,8 +210,7 @@ static void each_block_belongs_to_the_shard_of_its_range(void **state) {
     }
 }
 
-static void thousands_of_sources_share_ranges(void **state) {
-    (void)state;
+TEST(thousands_of_sources_share_ranges) {
     sl_job job;
     lay_out(&job, 500, 16, 1); /* 8,000 ranges would be too many */
     assert_in_range(job.range_count, 64, 4096);
@@ -244,8 +230,7 @@ static void thousands_of_sources_share_ranges(void **state) {
     clear_job(&job);
 }
 
-static void no_range_is_empty_with_more_shards_than_stripes(void **state) {
-    (void)state;
+TEST(no_range_is_empty_with_more_shards_than_stripes) {
     sl_job job;
     lay_out(&job, 1, 300, 1);
     assert_int_equal(job.range_count, SL_STRIPES);
@@ -266,15 +251,4 @@ static int remove_folder(void **state) {
     return system(command);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rejects_are_in_order_of_the_source),
-        cmocka_unit_test(lines_are_counted_within_an_entry_of_an_archive),
-        cmocka_unit_test(rejects_of_a_stopped_load_are_not_lost),
-        cmocka_unit_test(each_shard_has_its_share_of_each_source),
-        cmocka_unit_test(each_block_belongs_to_the_shard_of_its_range),
-        cmocka_unit_test(thousands_of_sources_share_ranges),
-        cmocka_unit_test(no_range_is_empty_with_more_shards_than_stripes),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+BEFORE_AND_AFTER_ALL(make_folder, remove_folder)

@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* MD5, compared with the digests in RFC 1321. An error here would compute wrong owners for all
  * documents of a collection with a hashed key. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "unit.h"
 #include "util/md5.h"
 
 static void hex_of(sl_md5 *md5, char hex[33]) {
@@ -33,8 +26,7 @@ static const struct {
      "57edf4a22be3c955ac49da2e2107b67a"},
 };
 
-static void the_published_digests(void **state) {
-    (void)state;
+TEST(the_published_digests) {
     for (size_t i = 0; i < sizeof vectors / sizeof vectors[0]; i++) {
         sl_md5 md5;
         char hex[33];
@@ -47,8 +39,7 @@ static void the_published_digests(void **state) {
 
 /* The digest does not depend on how the text is divided into pieces: every length around the block
  * size, divided at every position. */
-static void pieces_do_not_change_the_digest(void **state) {
-    (void)state;
+TEST(pieces_do_not_change_the_digest) {
     char text[200], whole[33], hex[33];
     sl_md5 md5;
     for (size_t i = 0; i < sizeof text; i++)
@@ -69,8 +60,7 @@ static void pieces_do_not_change_the_digest(void **state) {
 }
 
 /* Lengths with the longest and the shortest padding; digests by another implementation. */
-static void lengths_around_the_padding(void **state) {
-    (void)state;
+TEST(lengths_around_the_padding) {
     static const struct {
         size_t length;
         const char *digest;
@@ -90,13 +80,4 @@ static void lengths_around_the_padding(void **state) {
         hex_of(&md5, hex);
         assert_string_equal(hex, rows[i].digest);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_published_digests),
-        cmocka_unit_test(pieces_do_not_change_the_digest),
-        cmocka_unit_test(lengths_around_the_padding),
-    };
-    return cmocka_run_group_tests_name("md5", tests, NULL, NULL);
 }

@@ -1,18 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checks of option values. A shard key that no server accepts must be refused before --drop drops
  * the collection. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "cli/option_checks.h"
+#include "unit.h"
 
-static void shard_keys(void **state) {
-    (void)state;
+TEST(shard_keys) {
     static const struct {
         const char *text;
         const char *message; /* NULL: valid */
@@ -53,8 +45,7 @@ static void shard_keys(void **state) {
 }
 
 /* Index keys that no shard key may be are accepted. */
-static void keys_of_indexes(void **state) {
-    (void)state;
+TEST(keys_of_indexes) {
     static const char *const good[] = {"{\"st\": 1, \"ts\": -1}", "{\"at\": \"2dsphere\"}",
                                        "{\"st\": \"hashed\"}", "{\"words\": \"text\"}"};
     static const char *const bad[] = {"{}", "{\"st\": \"up\"}", "{\"st\": 0}", "st"};
@@ -65,8 +56,7 @@ static void keys_of_indexes(void **state) {
         assert_false(sl_check_key(bad[i], problem, sizeof problem));
 }
 
-static void names_of_shards(void **state) {
-    (void)state;
+TEST(names_of_shards) {
     static const char *const good[] = {"a", "a,b", "rs-0,rs-1,rs-2"};
     static const char *const bad[] = {"", ",", "a,", ",a", "a,,b"};
     char problem[300];
@@ -79,8 +69,7 @@ static void names_of_shards(void **state) {
 }
 
 /* Databases and collections of the server are refused. */
-static void names_of_targets(void **state) {
-    (void)state;
+TEST(names_of_targets) {
     static const char *const good[] = {"a", "administration", "configs", "locale", "my_local"};
     static const char *const bad[] = {"admin", "config", "local", "Admin", "CONFIG", "", "a.b"};
     char problem[300];
@@ -94,14 +83,4 @@ static void names_of_targets(void **state) {
     assert_true(sl_check_collection("systems", problem, sizeof problem));
     assert_true(sl_check_collection("my.system.x", problem, sizeof problem));
     assert_false(sl_check_collection("system.users", problem, sizeof problem));
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shard_keys),
-        cmocka_unit_test(keys_of_indexes),
-        cmocka_unit_test(names_of_shards),
-        cmocka_unit_test(names_of_targets),
-    };
-    return cmocka_run_group_tests_name("option checks", tests, NULL, NULL);
 }

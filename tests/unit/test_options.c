@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Options: precedence of command line, environment and file; all errors are reported at once. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "cli/options.h"
+#include "unit.h"
 
 enum { EAT = 1, DRINK = 2 };
 
@@ -66,8 +58,7 @@ static sl_options *parse(const char *line) {
     return options;
 }
 
-static void values_in_all_spellings(void **state) {
-    (void)state;
+TEST(values_in_all_spellings) {
     sl_options *options =
         parse("eat -j4 --size=64k --kind green --limit 0.5% --index {a:1} --index {b:1} -d "
               "--wait 15m soup -- -fish");
@@ -88,8 +79,7 @@ static void values_in_all_spellings(void **state) {
     sl_options_destroy(options);
 }
 
-static void all_errors_are_reported_at_once(void **state) {
-    (void)state;
+TEST(all_errors_are_reported_at_once) {
     assert_null(parse("eat --thread 4 -j 0 --size 12parsecs --kind blue --glass x --limit 101% "
                       "--wait soon -z"));
     static const char *const parts[] = {
@@ -109,8 +99,7 @@ static void all_errors_are_reported_at_once(void **state) {
     }
 }
 
-static void a_missing_value_and_a_missing_command(void **state) {
-    (void)state;
+TEST(a_missing_value_and_a_missing_command) {
     assert_null(parse("eat --size"));
     assert_non_null(strstr(error.message, "--size needs a value (SIZE)"));
     assert_null(parse("dance"));
@@ -139,8 +128,7 @@ static sl_options *parse_with_config(const char *text, const char *rest) {
     return options;
 }
 
-static void command_line_over_environment_over_file_over_default(void **state) {
-    (void)state;
+TEST(command_line_over_environment_over_file_over_default) {
     static const char config[] =
         "threads: 2\nsize: 2MiB\nkind: green\nindex: [x, y]\nglass: tall\n";
     setenv("MEAL_SIZE", "3MiB", 1);
@@ -161,8 +149,7 @@ static void command_line_over_environment_over_file_over_default(void **state) {
     unsetenv("MEAL_THREADS");
 }
 
-static void errors_in_a_file_have_file_and_line(void **state) {
-    (void)state;
+TEST(errors_in_a_file_have_file_and_line) {
     assert_null(parse_with_config("threads: 2\nsiz: 5\nkind: blue\n", ""));
     assert_non_null(strstr(error.message, ":2: siz is not an option; did you mean size?"));
     assert_non_null(strstr(error.message, ":3: kind: \"blue\" is not one of red|green"));
@@ -184,8 +171,7 @@ static void check_shown(void *context, const char *name, const char *value, cons
         assert_string_equal(origin, "default");
 }
 
-static void recorded_options_contain_no_secret(void **state) {
-    (void)state;
+TEST(recorded_options_contain_no_secret) {
     sl_options *options = parse("eat --uri mongodb://ann:secret@host/ soup");
     unsigned seen = 0;
     sl_options_each(options, check_shown, &seen);
@@ -196,8 +182,7 @@ static void recorded_options_contain_no_secret(void **state) {
 }
 
 /* Parsing wipes secrets from the arguments, which other users see in the list of processes. */
-static void the_command_line_contains_no_secret(void **state) {
-    (void)state;
+TEST(the_command_line_contains_no_secret) {
     static const char *const lines[] = {
         "eat --uri mongodb://ann:secret@host/ --password secret soup",
         "eat --uri=mongodb://ann:secret@host/ --password=secret -psecret",
@@ -217,24 +202,9 @@ static void the_command_line_contains_no_secret(void **state) {
     }
 }
 
-static void a_password_option_may_lack_a_value(void **state) {
-    (void)state;
+TEST(a_password_option_may_lack_a_value) {
     sl_options *options = parse("eat soup -p");
     assert_non_null(options);
     assert_string_equal(sl_option_string(options, "password"), "");
     sl_options_destroy(options);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_in_all_spellings),
-        cmocka_unit_test(all_errors_are_reported_at_once),
-        cmocka_unit_test(a_missing_value_and_a_missing_command),
-        cmocka_unit_test(command_line_over_environment_over_file_over_default),
-        cmocka_unit_test(errors_in_a_file_have_file_and_line),
-        cmocka_unit_test(recorded_options_contain_no_secret),
-        cmocka_unit_test(the_command_line_contains_no_secret),
-        cmocka_unit_test(a_password_option_may_lack_a_value),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,18 +2,10 @@
 /* The number of active workers and the size of batches change during a load into a counting
  * destination. Each document must arrive once; a waiting worker must not hold documents back; and
  * the end of a load must wake all waiting workers. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "format/ycsb.h"
+#include "unit.h"
 
 #include "job/numbers.h"
 #include "job/ranges.h"
@@ -213,8 +205,7 @@ static void only_check(void *context) {
 
 /* ---- tests ---- */
 
-static void each_document_arrives_once(void **state) {
-    (void)state;
+TEST(each_document_arrives_once) {
     bench *b = bench_create(3);
     sl_error error = {0};
     assert_true(run_workers(b, change_all_the_time, &error));
@@ -224,8 +215,7 @@ static void each_document_arrives_once(void **state) {
     bench_destroy(b);
 }
 
-static void the_end_of_the_sources_wakes_all(void **state) {
-    (void)state;
+TEST(the_end_of_the_sources_wakes_all) {
     bench *b = bench_create(1);
     b->config.batch_documents = 1000;
     sl_pace_hold(&b->run.pace, 1, 1000);
@@ -238,8 +228,7 @@ static void the_end_of_the_sources_wakes_all(void **state) {
     bench_destroy(b);
 }
 
-static void ctrl_c_wakes_all(void **state) {
-    (void)state;
+TEST(ctrl_c_wakes_all) {
     bench *b = bench_create(1);
     b->stop_at = 3;
     sl_error error = {0};
@@ -250,22 +239,11 @@ static void ctrl_c_wakes_all(void **state) {
     bench_destroy(b);
 }
 
-static void a_failure_wakes_all(void **state) {
-    (void)state;
+TEST(a_failure_wakes_all) {
     bench *b = bench_create(2);
     atomic_store(&counts.fail_at, 20);
     sl_error error = {0};
     assert_false(run_workers(b, only_check, &error));
     assert_string_equal(error.message, "batch 20 fails");
     bench_destroy(b);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_document_arrives_once),
-        cmocka_unit_test(the_end_of_the_sources_wakes_all),
-        cmocka_unit_test(ctrl_c_wakes_all),
-        cmocka_unit_test(a_failure_wakes_all),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,16 +2,9 @@
 /* Values drawn for the parameters of queries. An error here would read other keys than the suite
  * declares, and measure the latencies of another distribution. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "report/json.h"
+#include "unit.h"
 #include "util/histogram.h"
 
 #include "query/parameters.h"
@@ -41,8 +34,7 @@ static int64_t next(sl_value_generator *generator) {
 
 /* The frequencies follow Zipf's law: a chi-square test of the first values, and of all larger ones
  * together. */
-static void zipf_values_follow_zipfs_law(void **state) {
-    (void)state;
+TEST(zipf_values_follow_zipfs_law) {
     static const struct {
         const char *text;
         double skew, count;
@@ -85,8 +77,7 @@ static void zipf_values_follow_zipfs_law(void **state) {
     }
 }
 
-static void ranges_reach_both_ends(void **state) {
-    (void)state;
+TEST(ranges_reach_both_ends) {
     sl_suite *suite = open_suite(SUITE("{range: [-2, 2]}"));
     sl_value_generator generator;
     int seen[5] = {0};
@@ -103,8 +94,7 @@ static void ranges_reach_both_ends(void **state) {
 }
 
 /* Each number of a sequence is drawn by exactly one client. */
-static void sequences_are_divided_among_clients(void **state) {
-    (void)state;
+TEST(sequences_are_divided_among_clients) {
     sl_suite *suite = open_suite(SUITE("{sequence: {from: 100, step: 3}}"));
     bool seen[40] = {false};
     for (uint64_t client = 0; client < 4; client++) {
@@ -121,8 +111,7 @@ static void sequences_are_divided_among_clients(void **state) {
     sl_suite_destroy(suite);
 }
 
-static void values_replace_their_parameters(void **state) {
-    (void)state;
+TEST(values_replace_their_parameters) {
     sl_suite *suite = open_suite(SUITE("{list: '[\"only\"]'}"));
     sl_value_generator generator;
     bson_t values = BSON_INITIALIZER, filled = BSON_INITIALIZER;
@@ -147,8 +136,7 @@ static void values_replace_their_parameters(void **state) {
     sl_suite_destroy(suite);
 }
 
-static void values_depend_only_on_the_seed(void **state) {
-    (void)state;
+TEST(values_depend_only_on_the_seed) {
     sl_suite *suite = open_suite(SUITE("{range: [0, 1000000000000]}"));
     sl_value_generator a, b, c, d, e;
     assert_true(sl_value_generator_init(&a, &suite->queries[0], 5, 0, 2, 0));
@@ -174,8 +162,7 @@ static int ascending(const void *a, const void *b) {
 }
 
 /* Compared with exact quantiles of distinct values over nine orders of magnitude. */
-static void quantiles_are_as_precise_as_stated(void **state) {
-    (void)state;
+TEST(quantiles_are_as_precise_as_stated) {
     enum { COUNT = 20000 };
     static const double quantiles[] = {0.5, 0.9, 0.95, 0.99, 0.999};
     uint64_t *values = malloc(COUNT * sizeof *values);
@@ -200,8 +187,7 @@ static void quantiles_are_as_precise_as_stated(void **state) {
     free(merged);
 }
 
-static void a_quantile_needs_ten_values_beyond(void **state) {
-    (void)state;
+TEST(a_quantile_needs_ten_values_beyond) {
     sl_histogram *histogram = calloc(1, sizeof *histogram);
     for (int i = 1; i <= 10000; i++) {
         sl_histogram_add(histogram, (uint64_t)i);
@@ -211,17 +197,4 @@ static void a_quantile_needs_ten_values_beyond(void **state) {
         assert_int_equal(sl_histogram_supports(histogram, 0.999), i >= 10000);
     }
     free(histogram);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(zipf_values_follow_zipfs_law),
-        cmocka_unit_test(ranges_reach_both_ends),
-        cmocka_unit_test(sequences_are_divided_among_clients),
-        cmocka_unit_test(values_replace_their_parameters),
-        cmocka_unit_test(values_depend_only_on_the_seed),
-        cmocka_unit_test(quantiles_are_as_precise_as_stated),
-        cmocka_unit_test(a_quantile_needs_ten_values_beyond),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

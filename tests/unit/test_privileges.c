@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names the missing privilege from the error message of a server or router. Without it, users would
  * have to find out from the text of a command which privilege they need. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "cluster/internal.h"
+#include "unit.h"
 
-static void refusals_name_the_privilege(void **state) {
-    (void)state;
+TEST(refusals_name_the_privilege) {
     static const struct {
         const char *message;
         const char *words;
@@ -42,19 +35,10 @@ static void refusals_name_the_privilege(void **state) {
     }
 }
 
-static void other_messages_are_not_changed(void **state) {
-    (void)state;
+TEST(other_messages_are_not_changed) {
     char words[600];
     assert_false(sl_privilege_in_words("not authorized on mot", words, sizeof words));
     assert_false(sl_privilege_in_words("", words, sizeof words));
     assert_true(sl_privilege_in_words("not authorized on a to execute command { x", words,
                                       sizeof words)); /* truncated */
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refusals_name_the_privilege),
-        cmocka_unit_test(other_messages_are_not_changed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The figures of the progress line, compared with figures computed by hand. The rate is different
  * in any two time spans, so that a wrong span gives a wrong rate. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 #include <math.h>
 
 #include "load/progress_figures.h"
+#include "unit.h"
 
 static void assert_near(double actual, double expected) {
     if (fabs(actual - expected) > 1e-9 * fabs(expected))
@@ -30,8 +26,7 @@ static void keep(sl_window *window, unsigned count) {
     }
 }
 
-static void with_an_empty_window(void **state) {
-    (void)state;
+TEST(with_an_empty_window) {
     static sl_window window;
     sl_progress_sample now = {
         .seconds = 4, .documents = 1000, .bytes = 80000, .stored_bytes = 20000};
@@ -43,8 +38,7 @@ static void with_an_empty_window(void **state) {
     assert_near(shown.left, 16); /* seconds: 80,000 bytes at 5,000 bytes/s */
 }
 
-static void in_the_first_half_minute(void **state) {
-    (void)state;
+TEST(in_the_first_half_minute) {
     static sl_window window;
     keep(&window, 20); /* samples 0 to 19; the current rate is that since sample 16 */
     sl_progress_sample now = sample(20);
@@ -56,8 +50,7 @@ static void in_the_first_half_minute(void **state) {
     assert_near(shown.left, 120000 / (120000 / 10.0)); /* at the rate since sample 0 */
 }
 
-static void later(void **state) {
-    (void)state;
+TEST(later) {
     static sl_window window;
     keep(&window, 100); /* the window keeps the samples 36 to 99 */
     sl_progress_sample now = sample(100);
@@ -68,8 +61,7 @@ static void later(void **state) {
     assert_near(shown.left, 1000000 / ((3000000 - 36 * 36 * 300) / 32.0));
 }
 
-static void unknown_figures_are_not_shown(void **state) {
-    (void)state;
+TEST(unknown_figures_are_not_shown) {
     static sl_window window;
     keep(&window, 20);
     sl_progress_sample now = sample(20);
@@ -84,8 +76,7 @@ static void unknown_figures_are_not_shown(void **state) {
     assert_true(sl_figures_of(&still, &zero, 1000).rate_all == 0);
 }
 
-static void shares_of_the_workers_time(void **state) {
-    (void)state;
+TEST(shares_of_the_workers_time) {
     static sl_window window;
     for (unsigned i = 0; i < 10; i++) {
         sl_progress_sample one = sample(i);
@@ -100,15 +91,4 @@ static void shares_of_the_workers_time(void **state) {
     assert_near(shown.stage_share[STAGE_PARSING], 4.0 / 16);
     assert_near(shown.stage_share[STAGE_SENDING], 12.0 / 16);
     assert_true(shown.stage_share[STAGE_READING] == 0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(with_an_empty_window),
-        cmocka_unit_test(in_the_first_half_minute),
-        cmocka_unit_test(later),
-        cmocka_unit_test(unknown_figures_are_not_shown),
-        cmocka_unit_test(shares_of_the_workers_time),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

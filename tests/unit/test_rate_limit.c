@@ -2,14 +2,9 @@
 /* The rate limit: any number of threads together keep it, and waiting for it ends when the load is
  * stopped. */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "util/clock.h"
 
 #include "send/rate_limit.h"
@@ -29,8 +24,7 @@ static void *send_all(void *context) {
     return NULL;
 }
 
-static void test_all_threads_together_keep_the_limit(void **state) {
-    (void)state;
+TEST(test_all_threads_together_keep_the_limit) {
     pthread_t threads[THREADS];
     int64_t start = sl_clock_ns();
     sl_rate_limit_init(&limit, RATE);
@@ -43,8 +37,7 @@ static void test_all_threads_together_keep_the_limit(void **state) {
     assert_true(sl_seconds_since(start) >= least);
 }
 
-static void test_unused_time_is_lost(void **state) {
-    (void)state;
+TEST(test_unused_time_is_lost) {
     sl_rate_limit_init(&limit, 1000);
     usleep(300000); /* time for 300 documents, of which 50 are credited */
     int64_t start = sl_clock_ns();
@@ -53,8 +46,7 @@ static void test_unused_time_is_lost(void **state) {
     assert_true(sl_seconds_since(start) >= (300 - 10) / 1000.0 - 0.05);
 }
 
-static void test_no_limit(void **state) {
-    (void)state;
+TEST(test_no_limit) {
     sl_rate_limit_init(&limit, 0);
     for (int i = 0; i < 1000; i++)
         sl_rate_limit_wait(&limit, UINT32_MAX, &stop); /* would take years with any limit */
@@ -67,8 +59,7 @@ static void *stop_soon(void *context) {
     return NULL;
 }
 
-static void test_stopping_ends_the_wait(void **state) {
-    (void)state;
+TEST(test_stopping_ends_the_wait) {
     pthread_t thread;
     alarm(60); /* the wait would take eleven days */
     sl_rate_limit_init(&limit, 1);
@@ -79,14 +70,4 @@ static void test_stopping_ends_the_wait(void **state) {
     sl_rate_limit_wait(&limit, 1, &stop);
     atomic_store(&stop, false);
     alarm(0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_threads_together_keep_the_limit),
-        cmocka_unit_test(test_unused_time_is_lost),
-        cmocka_unit_test(test_no_limit),
-        cmocka_unit_test(test_stopping_ends_the_wait),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

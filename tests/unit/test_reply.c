@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The evaluation of the driver's replies to inserts. An error here would count documents as loaded
  * that were not inserted, or reject good records because of a temporary error of the server. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <mongoc/mongoc.h>
 
 #include "send/reply.h"
+#include "unit.h"
 
 static sl_error error;
 static uint32_t inserted;
@@ -42,8 +35,7 @@ static const bson_error_t of_server = {
 #define ERRORS(n, list) "{\"insertedCount\": " #n ", \"writeErrors\": [" list "]}"
 #define ERROR(index, code) "{\"index\": " #index ", \"code\": " #code ", \"errmsg\": \"words\"}"
 
-static void consistent_replies_are_complete(void **state) {
-    (void)state;
+TEST(consistent_replies_are_complete) {
     assert_int_equal(judge("{\"insertedCount\": 5}", 5, NULL), SL_REPLY_COMPLETE);
     assert_int_equal(inserted, 5);
     assert_int_equal(judge(ERRORS(3, ERROR(0, 121) "," ERROR(4, 11000)), 5, &of_server),
@@ -54,8 +46,7 @@ static void consistent_replies_are_complete(void **state) {
     assert_int_equal(inserted, 0);
 }
 
-static void inconsistent_replies_are_not_believed(void **state) {
-    (void)state;
+TEST(inconsistent_replies_are_not_believed) {
     static const char *const numbers[] = {
         "{\"insertedCount\": 0}",
         "{\"insertedCount\": 4}",
@@ -85,8 +76,7 @@ static void inconsistent_replies_are_not_believed(void **state) {
         assert_int_equal(judge(lists[i], 5, &of_server), SL_REPLY_UNKNOWN);
 }
 
-static void an_error_that_is_not_about_a_document_decides(void **state) {
-    (void)state;
+TEST(an_error_that_is_not_about_a_document_decides) {
     assert_int_equal(judge(ERRORS(3, ERROR(0, 121) "," ERROR(4, 371)), 5, &of_server),
                      SL_REPLY_UNKNOWN);
     assert_non_null(strstr(error.message, "refused 1 of 5 documents: words (code 371)"));
@@ -103,8 +93,7 @@ static void an_error_that_is_not_about_a_document_decides(void **state) {
     assert_int_equal(judge(ERRORS(4, ERROR(0, 0)), 5, &of_server), SL_REPLY_UNKNOWN);
 }
 
-static void a_write_concern_that_was_not_satisfied(void **state) {
-    (void)state;
+TEST(a_write_concern_that_was_not_satisfied) {
     static const bson_error_t why = {.domain = MONGOC_ERROR_WRITE_CONCERN, .code = 64};
     assert_int_equal(judge("{\"insertedCount\": 5, \"writeConcernErrors\": [{\"code\": 64, "
                            "\"errmsg\": \"waited in vain\"}]}",
@@ -123,8 +112,7 @@ static void a_write_concern_that_was_not_satisfied(void **state) {
                      SL_REPLY_COMPLETE);
 }
 
-static void errors_of_the_command_and_of_the_connection(void **state) {
-    (void)state;
+TEST(errors_of_the_command_and_of_the_connection) {
     static const struct {
         bson_error_t why;
         sl_verdict verdict;
@@ -152,14 +140,12 @@ static void errors_of_the_command_and_of_the_connection(void **state) {
 }
 
 /* Some documents of the batch were refused, and the reply to other documents was lost. */
-static void a_reply_to_part_of_the_batch(void **state) {
-    (void)state;
+TEST(a_reply_to_part_of_the_batch) {
     static const bson_error_t broken = {.domain = MONGOC_ERROR_STREAM};
     assert_int_equal(judge(ERRORS(2, ERROR(0, 121)), 5, &broken), SL_REPLY_UNKNOWN);
 }
 
-static void write_errors_are_read_one_by_one(void **state) {
-    (void)state;
+TEST(write_errors_are_read_one_by_one) {
     static const char json[] =
         "{\"writeErrors\": ["
         "{\"index\": 3, \"code\": 11000, \"keyPattern\": {\"_id\": 1}, \"errmsg\": \"E11000\"},"
@@ -189,8 +175,7 @@ static void write_errors_are_read_one_by_one(void **state) {
     }
 }
 
-static void the_message_names_the_document(void **state) {
-    (void)state;
+TEST(the_message_names_the_document) {
     bson_t *document = BCON_NEW("_id", BCON_INT64((int64_t)3 << 40 | 77));
     const bson_t *const documents[] = {document};
     bson_t *body = bson_new_from_json((const uint8_t *)ERRORS(0, ERROR(0, 5894900)), -1, NULL);
@@ -199,18 +184,4 @@ static void the_message_names_the_document(void **state) {
     assert_non_null(strstr(error.message, "at byte 77 of its source"));
     bson_destroy(body);
     bson_destroy(document);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(consistent_replies_are_complete),
-        cmocka_unit_test(inconsistent_replies_are_not_believed),
-        cmocka_unit_test(an_error_that_is_not_about_a_document_decides),
-        cmocka_unit_test(a_write_concern_that_was_not_satisfied),
-        cmocka_unit_test(errors_of_the_command_and_of_the_connection),
-        cmocka_unit_test(a_reply_to_part_of_the_batch),
-        cmocka_unit_test(write_errors_are_read_one_by_one),
-        cmocka_unit_test(the_message_names_the_document),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,27 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reports of records: ticks are round numbers, rates add up to the counted documents, text of a
  * record never becomes markup, and pictures stay within their frames. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "report/lookup.h"
 #include "report/report.h"
+#include "unit.h"
 
 #include "report/picture.h"
 #include "report/scale.h"
 #include "report/series.h"
 
-static void ticks_are_round(void **state) {
-    (void)state;
+TEST(ticks_are_round) {
     static const struct {
         double maximum;
         unsigned steps;
@@ -56,8 +46,7 @@ static void ticks_are_round(void **state) {
     }
 }
 
-static void ticks_cover_every_maximum(void **state) {
-    (void)state;
+TEST(ticks_cover_every_maximum) {
     for (double maximum = 0.0123; maximum < 1e12; maximum *= 1.37) {
         for (int unit = SL_UNIT_COUNT; unit <= SL_UNIT_SHARE; unit++) {
             sl_ticks ticks = sl_ticks_for(maximum, 5, (sl_unit)unit);
@@ -68,8 +57,7 @@ static void ticks_cover_every_maximum(void **state) {
     }
 }
 
-static void labels_of_ticks_differ(void **state) {
-    (void)state;
+TEST(labels_of_ticks_differ) {
     for (double maximum = 0.0123; maximum < 1e12; maximum *= 1.37) {
         for (int unit = SL_UNIT_COUNT; unit <= SL_UNIT_SHARE; unit++) {
             sl_ticks ticks = sl_ticks_for(maximum, 5, (sl_unit)unit);
@@ -84,8 +72,7 @@ static void labels_of_ticks_differ(void **state) {
     }
 }
 
-static void values_as_people_write_them(void **state) {
-    (void)state;
+TEST(values_as_people_write_them) {
     char out[SL_HUMAN_ROOM];
     assert_string_equal(sl_short_text(0, out), "0");
     assert_string_equal(sl_short_text(999, out), "999");
@@ -119,8 +106,7 @@ static bson_t *parsed(const char *json) {
 
 /* For any number of points, and of points kept, the area under the curve is the number of
  * documents. */
-static void rates_add_up(void **state) {
-    (void)state;
+TEST(rates_add_up) {
     static const struct {
         unsigned points;
         double step;
@@ -159,8 +145,7 @@ static void rates_add_up(void **state) {
 }
 
 /* Invalid series: time that stands still or goes back, counters that decrease, wrong types. */
-static void invalid_series_are_accepted(void **state) {
-    (void)state;
+TEST(invalid_series_are_accepted) {
     static const char *const series[] = {
         "{}",
         "{\"series\": 7}",
@@ -200,8 +185,7 @@ static void markup(const char *text, size_t most, const char *expected) {
     free(shown);
 }
 
-static void text_is_never_markup(void **state) {
-    (void)state;
+TEST(text_is_never_markup) {
     markup("<script>alert('x')</script>", 100, "&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;");
     markup("a & \"b\"", 100, "a &amp; &quot;b&quot;");
     markup("caf\xc3\xa9 \xff \x1b[31m", 100, "caf\xc3\xa9 \\xff \\x1b[31m");
@@ -215,8 +199,7 @@ static void text_is_never_markup(void **state) {
 
 static const char smallest[] = "{\"program\": \"shardload\", \"phases\": [], \"accounting\": {}}";
 
-static void the_kind_of_a_record_is_recognised(void **state) {
-    (void)state;
+TEST(the_kind_of_a_record_is_recognised) {
     static const struct {
         const char *json, *message; /* NULL: the record is valid */
     } cases[] = {
@@ -254,8 +237,7 @@ static void the_kind_of_a_record_is_recognised(void **state) {
     }
 }
 
-static void terminals_of_any_width(void **state) {
-    (void)state;
+TEST(terminals_of_any_width) {
     bson_t *record = parsed(smallest);
     const bson_t *const records[] = {record, record};
     for (unsigned columns = 0; columns < 1000; columns += 37) {
@@ -272,19 +254,4 @@ static void terminals_of_any_width(void **state) {
         }
     }
     bson_destroy(record);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ticks_are_round),
-        cmocka_unit_test(ticks_cover_every_maximum),
-        cmocka_unit_test(labels_of_ticks_differ),
-        cmocka_unit_test(values_as_people_write_them),
-        cmocka_unit_test(rates_add_up),
-        cmocka_unit_test(invalid_series_are_accepted),
-        cmocka_unit_test(text_is_never_markup),
-        cmocka_unit_test(the_kind_of_a_record_is_recognised),
-        cmocka_unit_test(terminals_of_any_width),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,8 +30,7 @@ static void check(const sl_simd *simd, const char *bytes, uint32_t start, uint32
     assert_true(marks.high == high && marks.odd == odd && marks.quoted == quoted);
 }
 
-static void every_byte_at_every_position(void **state) {
-    (void)state;
+TEST(every_byte_at_every_position) {
     char bytes[192];
     memset(bytes, 'x', sizeof bytes);
     for (const sl_simd *simd = next_simd(NULL); simd; simd = next_simd(simd)) {
@@ -49,8 +48,7 @@ static void every_byte_at_every_position(void **state) {
 
 /* Adjacent bytes with adjacent values, which detect a carry between bytes; and more marks in 64
  * bytes than are stored at once. */
-static void many_marks(void **state) {
-    (void)state;
+TEST(many_marks) {
     static const char crowd[] = "\0\x01\x80\x7F\xFF\n\x0B\x09,-+|}{\"!#\\[]x,,,,,,||||||\n";
     static char bytes[SL_STRETCH_BYTES + 256];
     uint32_t random = 12345;
@@ -70,8 +68,7 @@ static void many_marks(void **state) {
 }
 
 /* SHARDLOAD_SIMD selects the instruction set; an unknown or unsupported name is an error. */
-static void the_environment_selects_the_instruction_set(void **state) {
-    (void)state;
+TEST(the_environment_selects_the_instruction_set) {
     const sl_simd *chosen = NULL;
     sl_error error = {0};
     for (const sl_simd *simd = next_simd(NULL); simd; simd = next_simd(simd)) {
@@ -86,13 +83,4 @@ static void the_environment_selects_the_instruction_set(void **state) {
     assert_non_null(strstr(error.message, "SHARDLOAD_SIMD=mmx"));
     assert_non_null(strstr(error.message, "portable"));
     unsetenv("SHARDLOAD_SIMD");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_byte_at_every_position),
-        cmocka_unit_test(many_marks),
-        cmocka_unit_test(the_environment_selects_the_instruction_set),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,8 +24,7 @@ static const char every_key[] =
     "    missing: [\"?\", n/a]\n"
     "  - {name: note, spill: true, required: true}\n";
 
-static void every_key_is_read(void **state) {
-    (void)state;
+TEST(every_key_is_read) {
     sl_schema *schema = NULL;
     sl_error error = {0};
     if (!sl_schema_read(sl_text_of(every_key), "parcels.yaml", &schema, &error))
@@ -60,8 +59,7 @@ static void every_key_is_read(void **state) {
     sl_schema_destroy(NULL);
 }
 
-static void errors_name_their_position(void **state) {
-    (void)state;
+TEST(errors_name_their_position) {
     static const struct {
         const char *yaml;
         const char *position;
@@ -115,8 +113,7 @@ static const sl_embedded *embedded_schema(const char *name) {
 }
 
 /* The short names of the published blog post, on which queries of its readers depend. */
-static void the_short_names_are_the_published_ones(void **state) {
-    (void)state;
+TEST(the_short_names_are_the_published_ones) {
     const sl_embedded *file = embedded_schema("mot-result.yaml");
     sl_schema *schema = NULL;
     assert_true(sl_schema_read((sl_text){file->text, file->length}, file->name, &schema, NULL));
@@ -127,13 +124,4 @@ static void the_short_names_are_the_published_ones(void **state) {
     }
     assert_int_equal(schema->column_count, 15);
     sl_schema_destroy(schema);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_key_is_read),
-        cmocka_unit_test(errors_name_their_position),
-        cmocka_unit_test(the_short_names_are_the_published_ones),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

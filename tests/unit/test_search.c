@@ -7,18 +7,9 @@
  * result is rated by measurements that the search has not seen. Of generated grids the true rates
  * are known. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include <cmocka.h>
-
-#include "report/json.h"
 #include "trial/search.h"
+#include "unit.h"
 
 #define SEEDS 200
 #define SIDE_MAX 12
@@ -104,48 +95,32 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Reads the tune.json of a `tune --search grid` over threads and batch sizes. False if the file
- * does not exist. */
+/* Reads a table of trials: threads, batch size, and the rate of each trial. False if the file does not
+ * exist. */
 static bool read_grid(const char *name, grid *g) {
-    char path[1000];
-    snprintf(path, sizeof path, TEST_DATA "/grids/%s.json", name);
-    sl_error error = {0};
-    bson_t *record = NULL;
-    bson_iter_t iter, found, setting, trials, trial;
-    if (access(path, F_OK) != 0)
+    char path[1000], line[1000], *end;
+    snprintf(path, sizeof path, TEST_DATA "/grids/%s.tsv", name);
+    FILE *file = fopen(path, "r");
+    if (!file)
         return false;
-    if (!sl_json_read_file(path, &record, &error))
-        fail_msg("%s", error.message);
     memset(g, 0, sizeof *g);
-    assert_true(bson_iter_init(&iter, record) &&
-                bson_iter_find_descendant(&iter, "dimensions.threads", &found));
-    for (assert_true(bson_iter_recurse(&found, &iter)); bson_iter_next(&iter);)
-        g->threads++;
-    assert_true(bson_iter_init_find(&iter, record, "settings") &&
-                bson_iter_recurse(&iter, &setting));
-    for (size_t i = 0; bson_iter_next(&setting); i++) {
-        assert_true(bson_iter_recurse(&setting, &iter) && bson_iter_find(&iter, "trials") &&
-                    bson_iter_recurse(&iter, &trials));
-        size_t n = 0;
-        if (g->batches == 0) { /* the number of settings divided by the number of threads */
-            bson_iter_t counted;
-            size_t settings = 0;
-            for (assert_true(bson_iter_init_find(&iter, record, "settings") &&
-                             bson_iter_recurse(&iter, &counted));
-                 bson_iter_next(&counted);)
-                settings++;
-            g->batches = settings / g->threads;
-            assert_true(g->threads <= SIDE_MAX && g->batches <= SIDE_MAX && g->batches > 0);
+    for (long threads = 0; fgets(line, sizeof line, file);) {
+        if (*line == '#')
+            continue;
+        if (strtol(line, &end, 10) != threads) {
+            threads = strtol(line, NULL, 10);
+            g->threads++;
+            g->batches = 0;
         }
-        size_t t = i / g->batches, b = i % g->batches;
-        while (bson_iter_next(&trials) && n < SL_SEARCH_REPEATS_MAX) {
-            assert_true(bson_iter_recurse(&trials, &trial) && bson_iter_find(&trial, "rate"));
-            g->rates[t][b][n++] = bson_iter_as_double(&trial);
-        }
+        assert_true(g->threads <= SIDE_MAX && g->batches < SIDE_MAX);
+        size_t t = g->threads - 1, b = g->batches++, n = 0;
+        strtol(end, &end, 10); /* the batch size */
+        while (*end == '\t' && n < SL_SEARCH_REPEATS_MAX)
+            g->rates[t][b][n++] = strtod(end, &end);
         assert_true(n >= 3);
         g->repeats[t][b] = n;
     }
-    bson_destroy(record);
+    fclose(file);
     return true;
 }
 
@@ -232,9 +207,8 @@ static outcome replay(grid *g, const char *name) {
 }
 
 /* The recommended setting may be up to 2 % slower than the best: it is the cheapest of these. */
-static void test_recorded_grids_need_a_quarter_of_the_trials(void **state) {
+TEST(test_recorded_grids_need_a_quarter_of_the_trials) {
     static const char *const names[] = {"mongod", "two-shards"};
-    (void)state;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         static grid g;
         assert_true(read_grid(names[i], &g));
@@ -275,8 +249,7 @@ static double search_at_random(grid *g, size_t trials) {
 
 /* "busy" was recorded while thirty other processes used the same two cores, so trials of one
  * setting differ by factors. The search must at least be better than trying random cells. */
-static void test_on_a_busy_machine_it_is_better_than_random(void **state) {
-    (void)state;
+TEST(test_on_a_busy_machine_it_is_better_than_random) {
     static grid g;
     assert_true(read_grid("busy", &g));
     double found = replay(&g, "busy").against_grid;
@@ -299,8 +272,7 @@ static void make_hill(grid *g, double top, double side, double steep, double noi
     }
 }
 
-static void test_hills_are_climbed(void **state) {
-    (void)state;
+TEST(test_hills_are_climbed) {
     static grid g;
     size_t good = 0, all = 0;
     for (size_t top = 0; top < 6; top++) {
@@ -317,8 +289,7 @@ static void test_hills_are_climbed(void **state) {
 
 /* Hills with the noise of the recordings: the search must be as good as the grid search, which
  * needs four times as many trials. */
-static void test_hills_with_noise(void **state) {
-    (void)state;
+TEST(test_hills_with_noise) {
     static grid g;
     double shares[2] = {0, 0};
     size_t good[2] = {0, 0}, all = 0;
@@ -358,8 +329,7 @@ static void make_plateau(grid *g, double noise) {
     }
 }
 
-static void test_the_cheapest_of_equal_settings_is_recommended(void **state) {
-    (void)state;
+TEST(test_the_cheapest_of_equal_settings_is_recommended) {
     static grid g;
     size_t cheapest = 0, near = 0;
     for (uint64_t seed = 0; seed < 40; seed++) {
@@ -386,8 +356,7 @@ static void test_the_cheapest_of_equal_settings_is_recommended(void **state) {
     sl_search_clear(&whole);
 }
 
-static void test_a_grid_search_tries_every_cell_equally_often(void **state) {
-    (void)state;
+TEST(test_a_grid_search_tries_every_cell_equally_often) {
     static grid g;
     sl_search result;
     make_hill(&g, 2, 2, 0.1, 0.02);
@@ -406,8 +375,7 @@ static void test_a_grid_search_tries_every_cell_equally_often(void **state) {
 
 /* ---- edge cases ---- */
 
-static void test_one_cell_is_enough(void **state) {
-    (void)state;
+TEST(test_one_cell_is_enough) {
     static grid g;
     sl_search result;
     make_hill(&g, 0, 0, 0.1, 0.02);
@@ -419,8 +387,7 @@ static void test_one_cell_is_enough(void **state) {
     sl_search_clear(&result);
 }
 
-static void test_a_stopped_search_has_a_result(void **state) {
-    (void)state;
+TEST(test_a_stopped_search_has_a_result) {
     static grid g;
     for (size_t after = 1; after < 20; after++) {
         sl_search result;
@@ -436,8 +403,7 @@ static void test_a_stopped_search_has_a_result(void **state) {
     }
 }
 
-static void test_a_cell_that_fails_is_left_out(void **state) {
-    (void)state;
+TEST(test_a_cell_that_fails_is_left_out) {
     static grid g;
     sl_search result;
     make_hill(&g, 0, 0, 0.1, 0.01);
@@ -490,8 +456,7 @@ static void search_fragile(size_t good_trials, size_t survivor, sl_search_kind k
     assert_int_equal(result->trials, trials);
 }
 
-static void test_cells_that_fail_later_are_left_out(void **state) {
-    (void)state;
+TEST(test_cells_that_fail_later_are_left_out) {
     static const sl_search_kind kinds[] = {SL_SEARCH_ADAPTIVE, SL_SEARCH_GRID};
     for (size_t k = 0; k < 2; k++) {
         for (size_t good_trials = 0; good_trials < 3; good_trials++) {
@@ -523,8 +488,7 @@ static sl_trial_result measure_kind(void *context, const size_t *at, double *rat
     return SL_TRIAL_MEASURED;
 }
 
-static void test_noise_is_estimated_without_an_ordered_dimension(void **state) {
-    (void)state;
+TEST(test_noise_is_estimated_without_an_ordered_dimension) {
     static grid g = {.noise = 0.2};
     size_t covered = 0, cells = 0;
     for (uint64_t seed = 0; seed < 40; seed++) {
@@ -557,8 +521,7 @@ static sl_trial_result measure_slope(void *context, const size_t *at, double *ra
     return SL_TRIAL_MEASURED;
 }
 
-static void test_large_grids(void **state) {
-    (void)state;
+TEST(test_large_grids) {
     static grid g = {.noise = 0.03, .random = 99};
     const sl_search_dimension dimensions[] = {{"threads", 20, true, 0},
                                               {"batch-size", 20, true, 0}};
@@ -589,8 +552,7 @@ static bool few_threads(void *context, const size_t *at) {
     return at[0] < 3;
 }
 
-static void test_cells_that_are_not_usable_are_not_tried(void **state) {
-    (void)state;
+TEST(test_cells_that_are_not_usable_are_not_tried) {
     static grid g;
     const sl_search_dimension dimensions[] = {{"threads", 6, true, 0}, {"batch-size", 6, true, 0}};
     sl_search_plan plan = {.dimensions = dimensions,
@@ -619,8 +581,7 @@ static void test_cells_that_are_not_usable_are_not_tried(void **state) {
     sl_search_clear(&result);
 }
 
-static void test_too_many_cells_are_refused(void **state) {
-    (void)state;
+TEST(test_too_many_cells_are_refused) {
     const sl_search_dimension dimensions[] = {
         {"a", 1000, true, 0}, {"b", 1000, true, 0}, {"c", SIZE_MAX / 2, true, 0}};
     const sl_search_plan plan = {
@@ -640,8 +601,7 @@ static sl_trial_result measure_kinds(void *context, const size_t *at, double *ra
     return SL_TRIAL_MEASURED;
 }
 
-static void test_an_unordered_value_is_recommended_only_if_faster(void **state) {
-    (void)state;
+TEST(test_an_unordered_value_is_recommended_only_if_faster) {
     static grid g;
     size_t found = 0, kept = 0;
     for (uint64_t seed = 0; seed < 20; seed++) {
@@ -670,25 +630,4 @@ static void test_an_unordered_value_is_recommended_only_if_faster(void **state) 
     print_message("a faster kind was found in %zu, the standard kept in %zu of 20\n", found, kept);
     assert_in_range(found, 19, 20);
     assert_in_range(kept, 18, 20);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_recorded_grids_need_a_quarter_of_the_trials),
-        cmocka_unit_test(test_hills_with_noise),
-        cmocka_unit_test(test_on_a_busy_machine_it_is_better_than_random),
-        cmocka_unit_test(test_hills_are_climbed),
-        cmocka_unit_test(test_the_cheapest_of_equal_settings_is_recommended),
-        cmocka_unit_test(test_a_grid_search_tries_every_cell_equally_often),
-        cmocka_unit_test(test_one_cell_is_enough),
-        cmocka_unit_test(test_a_stopped_search_has_a_result),
-        cmocka_unit_test(test_a_cell_that_fails_is_left_out),
-        cmocka_unit_test(test_cells_that_fail_later_are_left_out),
-        cmocka_unit_test(test_noise_is_estimated_without_an_ordered_dimension),
-        cmocka_unit_test(test_large_grids),
-        cmocka_unit_test(test_cells_that_are_not_usable_are_not_tried),
-        cmocka_unit_test(test_too_many_cells_are_refused),
-        cmocka_unit_test(test_an_unordered_value_is_recommended_only_if_faster),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,16 +2,8 @@
 /* Shard keys without a server: the order of values, their hashes as a server computed them, and the
  * owners of documents in chunk maps written by hand. test_cluster_routing.c compares the same with
  * a real cluster. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "cluster/internal.h"
+#include "unit.h"
 
 static sl_shard shards[] = {{"a", "a/h:1"}, {"b", "b/h:2"}, {"c", "c/h:3"}};
 static const sl_topology topology = {3, shards};
@@ -86,8 +78,7 @@ static bson_t *quoted(const char *text) {
     return json(copy);
 }
 
-static void test_order_of_all_kinds(void **state) {
-    (void)state;
+TEST(test_order_of_all_kinds) {
     bson_t *rows[ROWS];
     for (size_t i = 0; i < ROWS; i++)
         rows[i] = quoted(order[i]);
@@ -150,8 +141,7 @@ static const struct {
     {"[{'$maxKey': 1}]", 5504842513779440750},
 };
 
-static void test_hashes_equal_those_of_a_server(void **state) {
-    (void)state;
+TEST(test_hashes_equal_those_of_a_server) {
     sl_owner_cache kept = {0};
     for (size_t i = 0; i < sizeof hashes / sizeof hashes[0]; i++) {
         bson_t *value = quoted(hashes[i].value);
@@ -214,8 +204,7 @@ static void assert_owner(const sl_shard_map *map, const char *document, char nam
     " {'min': {'st': 'C', 'ts': {'$minKey': 1}},"                                                  \
     "  'max': {'st': {'$maxKey': 1}, 'ts': {'$maxKey': 1}}, 'shard': 'c'}]"
 
-static void test_ranges_of_two_fields(void **state) {
-    (void)state;
+TEST(test_ranges_of_two_fields) {
     sl_shard_map *map = map_of("{'st': 1, 'ts': 1}", STATIONS);
     assert_int_equal(sl_shard_map_route(map), SL_ROUTE_BY_KEY);
     assert_false(sl_shard_map_by_id(map));
@@ -230,8 +219,7 @@ static void test_ranges_of_two_fields(void **state) {
     sl_shard_map_destroy(map);
 }
 
-static void test_missing_fields_are_null(void **state) {
-    (void)state;
+TEST(test_missing_fields_are_null) {
     sl_shard_map *map = map_of(
         "{'p.q': 1}", "[{'min': {'p.q': {'$minKey': 1}}, 'max': {'p.q': null}, 'shard': 'a'},"
                       " {'min': {'p.q': null}, 'max': {'p.q': 5}, 'shard': 'b'},"
@@ -248,8 +236,7 @@ static void test_missing_fields_are_null(void **state) {
 }
 
 /* The owner of these values is not computed: the router finds it. */
-static void test_values_without_a_computed_owner(void **state) {
-    (void)state;
+TEST(test_values_without_a_computed_owner) {
     static const char *const unknown[] = {
         "{'p': {'q': {'x': 1}}}",
         "{'p': {'q': [1]}}",
@@ -271,8 +258,7 @@ static void test_values_without_a_computed_owner(void **state) {
     }
 }
 
-static void test_hashed_field_behind_a_range(void **state) {
-    (void)state;
+TEST(test_hashed_field_behind_a_range) {
     /* The hash of null is 2338878944348059895, that of 0 is 4854801880128277513. */
     sl_shard_map *map =
         map_of("{'a': 1, 'h': 'hashed'}",
@@ -291,8 +277,7 @@ static void test_hashed_field_behind_a_range(void **state) {
 }
 
 /* A thread's cache must not change the result. */
-static void test_the_cache_changes_no_owner(void **state) {
-    (void)state;
+TEST(test_the_cache_changes_no_owner) {
     sl_shard_map *ranges = map_of("{'st': 1, 'ts': 1}", STATIONS);
     sl_shard_map *hashed =
         map_of("{'st': 'hashed'}",
@@ -329,8 +314,7 @@ static void test_the_cache_changes_no_owner(void **state) {
 }
 
 /* The owner of every key in many chunks, compared with the definition. */
-static void test_many_chunks(void **state) {
-    (void)state;
+TEST(test_many_chunks) {
     bson_t *pattern = quoted("{'k': 1}"), chunks = BSON_INITIALIZER;
     for (int i = 0; i < 500; i++) {
         char row[200], key[16];
@@ -363,8 +347,7 @@ static void test_many_chunks(void **state) {
 }
 
 /* An inconsistent map, read while chunks were split or moved, is refused. */
-static void test_inconsistent_maps_are_refused(void **state) {
-    (void)state;
+TEST(test_inconsistent_maps_are_refused) {
     static const char *const torn[] = {
         "[]",
         "[{'min': {'k': 1}, 'max': {'k': {'$maxKey': 1}}, 'shard': 'a'}]",
@@ -384,8 +367,7 @@ static void test_inconsistent_maps_are_refused(void **state) {
 }
 
 /* Keys and bounds of unsupported types: no owners are computed, and the router routes documents. */
-static void test_unknown_keys_have_no_route(void **state) {
-    (void)state;
+TEST(test_unknown_keys_have_no_route) {
     static const char *const rows[][2] = {
         {"{'k': '2dsphere'}",
          "[{'min': {'k': {'$minKey': 1}}, 'max': {'k': {'$maxKey': 1}}, 'shard': 'a'}]"},
@@ -403,20 +385,4 @@ static void test_unknown_keys_have_no_route(void **state) {
         assert_owner(map, "{'k': 1}", '?');
         sl_shard_map_destroy(map);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order_of_all_kinds),
-        cmocka_unit_test(test_hashes_equal_those_of_a_server),
-        cmocka_unit_test(test_ranges_of_two_fields),
-        cmocka_unit_test(test_missing_fields_are_null),
-        cmocka_unit_test(test_values_without_a_computed_owner),
-        cmocka_unit_test(test_hashed_field_behind_a_range),
-        cmocka_unit_test(test_the_cache_changes_no_owner),
-        cmocka_unit_test(test_many_chunks),
-        cmocka_unit_test(test_inconsistent_maps_are_refused),
-        cmocka_unit_test(test_unknown_keys_have_no_route),
-    };
-    return cmocka_run_group_tests_name("shard key", tests, NULL, NULL);
 }

@@ -3,16 +3,9 @@
  * here would count documents for a wrong shard, move chunks needlessly, or leave ranges on one
  * shard while the other shards are idle. */
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "cluster/internal.h"
+#include "unit.h"
 
 static sl_shard shards[] = {{"a", "a/h:1"}, {"b", "b/h:2"}, {"c", "c/h:3"}};
 static const sl_topology topology = {3, shards};
@@ -75,8 +68,7 @@ static sl_shard_map *map_of(const char *text) {
     return map;
 }
 
-static void test_one_chunk_owns_everything(void **state) {
-    (void)state;
+TEST(test_one_chunk_owns_everything) {
     sl_shard_map *map = map_of("MIN b MAX");
     const int64_t ids[] = {INT64_MIN, -1, 0, 1, INT64_MAX};
     for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++)
@@ -84,8 +76,7 @@ static void test_one_chunk_owns_everything(void **state) {
     sl_shard_map_destroy(map);
 }
 
-static void test_bounds_are_half_open(void **state) {
-    (void)state;
+TEST(test_bounds_are_half_open) {
     sl_shard_map *map = map_of("MIN a L-5 b L0 c L1099511627776 a MAX");
     assert_int_equal(sl_shard_map_owner(map, INT64_MIN), 0);
     assert_int_equal(sl_shard_map_owner(map, -6), 0);
@@ -99,8 +90,7 @@ static void test_bounds_are_half_open(void **state) {
 }
 
 /* Bounds by other tools: int32, fractions, numbers beyond 64 bits, other types. */
-static void test_bounds_of_other_types(void **state) {
-    (void)state;
+TEST(test_bounds_of_other_types) {
     sl_shard_map *map = map_of("MIN c NULL c D-1e300 a I7 b D9.25 c D9.5 a D1e300 c TEXT b MAX");
     assert_int_equal(sl_shard_map_owner(map, INT64_MIN), 0);
     assert_int_equal(sl_shard_map_owner(map, 6), 0);
@@ -111,8 +101,7 @@ static void test_bounds_of_other_types(void **state) {
     sl_shard_map_destroy(map);
 }
 
-static void test_extreme_integers(void **state) {
-    (void)state;
+TEST(test_extreme_integers) {
     sl_shard_map *map = map_of("MIN a L-9223372036854775808 b L9223372036854775807 c MAX");
     assert_int_equal(sl_shard_map_owner(map, INT64_MIN), 1);
     assert_int_equal(sl_shard_map_owner(map, INT64_MAX - 1), 1);
@@ -121,8 +110,7 @@ static void test_extreme_integers(void **state) {
 }
 
 /* The owner of every id in a thousand chunks, compared with the definition. */
-static void test_many_chunks(void **state) {
-    (void)state;
+TEST(test_many_chunks) {
     char text[16000] = "MIN";
     for (int i = 0, used = 3; i < 1000; i++)
         used += snprintf(text + used, sizeof text - (size_t)used, i < 999 ? " %c L%d" : " %c MAX",
@@ -136,8 +124,7 @@ static void test_many_chunks(void **state) {
 }
 
 /* The owner of a document in a map by _id is computed only for a 64-bit _id. */
-static void test_owner_of_a_document(void **state) {
-    (void)state;
+TEST(test_owner_of_a_document) {
     static const struct {
         const char *json;
         int shard;
@@ -164,8 +151,7 @@ static void test_owner_of_a_document(void **state) {
 }
 
 /* An inconsistent map, read while chunks were split or moved, is refused. */
-static void test_inconsistent_maps_are_refused(void **state) {
-    (void)state;
+TEST(test_inconsistent_maps_are_refused) {
     static const char *const torn[] = {
         "",                      /* no chunks */
         "MIN a L5",              /* no last chunk */
@@ -186,8 +172,7 @@ static void test_inconsistent_maps_are_refused(void **state) {
 }
 
 /* Chunks of another shard key, and documents that are not chunks. */
-static void test_chunks_without_id_are_refused(void **state) {
-    (void)state;
+TEST(test_chunks_without_id_are_refused) {
     bson_t *chunks[] = {
         BCON_NEW("0", "{", "min", "{", "k", BCON_MINKEY, "}", "max", "{", "k", BCON_MAXKEY, "}",
                  "shard", "a", "}"),
@@ -244,60 +229,34 @@ static void assert_plan(const char *chunks, const sl_range *ranges, size_t count
 }
 
 /* A new collection is on one shard; only the ranges of other shards are split off. */
-static void test_plan_for_a_new_collection(void **state) {
-    (void)state;
+TEST(test_plan_for_a_new_collection) {
     const sl_range ranges[] = {{10, 20, 0}, {20, 30, 1}, {30, 40, 0}, {40, 50, 1}};
     assert_plan("MIN a MAX", ranges, 4, "s20 s30 m[20,30)b s40 s50 m[40,50)b ");
 }
 
-static void test_plan_shares_the_bounds_of_neighbours(void **state) {
-    (void)state;
+TEST(test_plan_shares_the_bounds_of_neighbours) {
     const sl_range ranges[] = {{10, 20, 0}, {20, 30, 1}, {30, 40, 2}};
     assert_plan("MIN c MAX", ranges, 3, "s10 s20 m[10,20)a s30 m[20,30)b ");
 }
 
-static void test_plan_is_empty_if_all_ranges_are_placed(void **state) {
-    (void)state;
+TEST(test_plan_is_empty_if_all_ranges_are_placed) {
     const sl_range ranges[] = {{10, 20, 0}, {20, 30, 1}, {30, 35, 0}};
     assert_plan("MIN a L20 b L30 a MAX", ranges, 3, "");
 }
 
 /* A range that contains existing chunks: only those on a wrong shard move, by the cluster's
  * bounds. */
-static void test_plan_moves_existing_chunks(void **state) {
-    (void)state;
+TEST(test_plan_moves_existing_chunks) {
     const sl_range ranges[] = {{10, 40, 1}};
     assert_plan("MIN a L10 a L20 b L30 c MAX", ranges, 1, "m[10,20)b s40 m[30,40)b ");
 }
 
-static void test_plan_keeps_bounds_of_other_types(void **state) {
-    (void)state;
+TEST(test_plan_keeps_bounds_of_other_types) {
     const sl_range ranges[] = {{10, 40, 1}};
     assert_plan("MIN a D9.5 a I40 a MAX", ranges, 1, "m[?,?)b ");
 }
 
-static void test_plan_up_to_the_last_id(void **state) {
-    (void)state;
+TEST(test_plan_up_to_the_last_id) {
     const sl_range ranges[] = {{10, INT64_MAX, 1}};
     assert_plan("MIN a MAX", ranges, 1, "s10 s9223372036854775807 m[10,9223372036854775807)b ");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_chunk_owns_everything),
-        cmocka_unit_test(test_bounds_are_half_open),
-        cmocka_unit_test(test_bounds_of_other_types),
-        cmocka_unit_test(test_extreme_integers),
-        cmocka_unit_test(test_many_chunks),
-        cmocka_unit_test(test_owner_of_a_document),
-        cmocka_unit_test(test_inconsistent_maps_are_refused),
-        cmocka_unit_test(test_chunks_without_id_are_refused),
-        cmocka_unit_test(test_plan_for_a_new_collection),
-        cmocka_unit_test(test_plan_shares_the_bounds_of_neighbours),
-        cmocka_unit_test(test_plan_is_empty_if_all_ranges_are_placed),
-        cmocka_unit_test(test_plan_moves_existing_chunks),
-        cmocka_unit_test(test_plan_keeps_bounds_of_other_types),
-        cmocka_unit_test(test_plan_up_to_the_last_id),
-    };
-    return cmocka_run_group_tests_name("shard map", tests, NULL, NULL);
 }

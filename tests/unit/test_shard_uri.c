@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The URI of a shard has the shard's hosts and replica set, and all other options of the routers'
  * URI. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "cluster/internal.h"
+#include "unit.h"
 
 static mongoc_uri_t *shard_uri(const char *host, const char *like) {
     sl_shard shard = {.name = (char[]){"s1"}, .host = strdup(host)};
@@ -22,8 +15,7 @@ static mongoc_uri_t *shard_uri(const char *host, const char *like) {
     return made;
 }
 
-static void hosts_and_replica_set_are_those_of_the_shard(void **state) {
-    (void)state;
+TEST(hosts_and_replica_set_are_those_of_the_shard) {
     mongoc_uri_t *made = shard_uri("s1/a.example:27018,b.example:27019,[::1]:27020",
                                    "mongodb://router1,router2/?directConnection=false"
                                    "&replicaSet=routers&readPreference=secondary");
@@ -39,8 +31,7 @@ static void hosts_and_replica_set_are_those_of_the_shard(void **state) {
     mongoc_uri_destroy(made);
 }
 
-static void the_user_is_the_same(void **state) {
-    (void)state;
+TEST(the_user_is_the_same) {
     mongoc_uri_t *made = shard_uri("s1/a:1", "mongodb://j%40ne:p%2Fss@router/?authSource=users"
                                              "&authMechanism=SCRAM-SHA-256");
     assert_string_equal(mongoc_uri_get_username(made), "j@ne");
@@ -56,8 +47,7 @@ static void the_user_is_the_same(void **state) {
     mongoc_uri_destroy(made);
 }
 
-static void certificates_compressors_and_timeouts_are_the_same(void **state) {
-    (void)state;
+TEST(certificates_compressors_and_timeouts_are_the_same) {
     mongoc_uri_t *made = shard_uri(
         "s1/a:1", "mongodb://router/?tls=true&tlsCAFile=/ca.pem&tlsCertificateKeyFile=/me.pem"
                   "&tlsCertificateKeyFilePassword=x&tlsAllowInvalidHostnames=true"
@@ -79,19 +69,8 @@ static void certificates_compressors_and_timeouts_are_the_same(void **state) {
     mongoc_uri_destroy(made);
 }
 
-static void invalid_hosts_are_refused(void **state) {
-    (void)state;
+TEST(invalid_hosts_are_refused) {
     static const char *const hosts[] = {"s1/", "s1/a:99999999", ""};
     for (size_t i = 0; i < sizeof hosts / sizeof hosts[0]; i++)
         assert_null(shard_uri(hosts[i], "mongodb://router/"));
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hosts_and_replica_set_are_those_of_the_shard),
-        cmocka_unit_test(the_user_is_the_same),
-        cmocka_unit_test(certificates_compressors_and_timeouts_are_the_same),
-        cmocka_unit_test(invalid_hosts_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sources: every line of a file is returned exactly once with its offset, for each kind of file and
  * any number of reading threads; ids are computed from offsets as document_id.h describes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include <sys/stat.h>
 
 #include "source_reading.h"
+#include "unit.h"
 
-static void each_byte_is_read_once_plain_and_compressed(void **state) {
-    (void)state;
+TEST(each_byte_is_read_once_plain_and_compressed) {
     for (int newline = 0; newline < 2; newline++) {
         size_t length;
         char *text = make_text((size_t)6 << 20, newline, &length);
@@ -27,8 +20,7 @@ static void each_byte_is_read_once_plain_and_compressed(void **state) {
     }
 }
 
-static void line_ends_near_block_boundaries(void **state) {
-    (void)state;
+TEST(line_ends_near_block_boundaries) {
     /* A line end before, at and after each block boundary. */
     for (int shift = -2; shift <= 2; shift++) {
         size_t length = (size_t)2 * SL_BLOCK_BYTES + 100;
@@ -67,8 +59,7 @@ static void read_sample(const char *const *paths, size_t count, double share, ui
     sl_source_set_destroy(set);
 }
 
-static void a_sample_is_spread_over_the_file_and_over_all_stripes(void **state) {
-    (void)state;
+TEST(a_sample_is_spread_over_the_file_and_over_all_stripes) {
     const char *path = path_of("sparse.txt");
     FILE *file = fopen(path, "w"); /* sparse, 4 GiB: blocks outside the sample must not be read */
     assert_int_equal(ftruncate(fileno(file), (off_t)4 << 30), 0);
@@ -81,8 +72,7 @@ static void a_sample_is_spread_over_the_file_and_over_all_stripes(void **state) 
     assert_int_equal(unlink(path), 0);
 }
 
-static void each_block_belongs_to_one_part(void **state) {
-    (void)state;
+TEST(each_block_belongs_to_one_part) {
     const char *path = path_of("parts.txt");
     FILE *file = fopen(path, "w");
     assert_int_equal(ftruncate(fileno(file), (off_t)4 << 30), 0);
@@ -120,8 +110,7 @@ static void each_block_belongs_to_one_part(void **state) {
     assert_int_equal(unlink(path), 0);
 }
 
-static void a_sample_of_many_small_files(void **state) {
-    (void)state;
+TEST(a_sample_of_many_small_files) {
     char names[200][300];
     const char *paths[200];
     for (int i = 0; i < 200; i++) {
@@ -137,8 +126,7 @@ static void a_sample_of_many_small_files(void **state) {
         unlink(names[i]);
 }
 
-static void the_lines_of_a_block_start_in_one_mib(void **state) {
-    (void)state;
+TEST(the_lines_of_a_block_start_in_one_mib) {
     size_t length;
     char *text = make_text((size_t)3 << 20, true, &length);
     for (int gzip = 0; gzip < 2; gzip++) {
@@ -206,8 +194,7 @@ static void check_piped_blocks(const char *text, size_t length) {
     pthread_join(input.writer, NULL);
 }
 
-static void a_line_end_near_a_boundary_ends_the_correct_block(void **state) {
-    (void)state;
+TEST(a_line_end_near_a_boundary_ends_the_correct_block) {
     size_t length = (size_t)3 * SL_BLOCK_BYTES;
     char *text = malloc(length);
     for (int shift = -2; shift <= 2; shift++) { /* -1: the block's last byte */
@@ -229,8 +216,7 @@ static void a_line_end_near_a_boundary_ends_the_correct_block(void **state) {
     free(text);
 }
 
-static void gzip_members_are_one_stream(void **state) {
-    (void)state;
+TEST(gzip_members_are_one_stream) {
     const char *path = path_of("members.gz");
     FILE *whole = fopen(path, "w");
     for (int part = 0; part < 3; part++) {
@@ -248,8 +234,7 @@ static void gzip_members_are_one_stream(void **state) {
     check_reading(path, expected, sizeof expected - 1, 2);
 }
 
-static void damaged_gzip_is_an_error(void **state) {
-    (void)state;
+TEST(damaged_gzip_is_an_error) {
     size_t length;
     char *text = make_text(300000, true, &length);
     const char *path = path_of("damaged.gz");
@@ -268,8 +253,7 @@ static void damaged_gzip_is_an_error(void **state) {
     free(text);
 }
 
-static void unsupported_formats_get_advice(void **state) {
-    (void)state;
+TEST(unsupported_formats_get_advice) {
     static const struct {
         const char *name, *bytes, *word;
     } containers[] = {
@@ -307,8 +291,7 @@ static void unsupported_formats_get_advice(void **state) {
     sl_source_set_destroy(set);
 }
 
-static void an_empty_file_is_a_source(void **state) {
-    (void)state;
+TEST(an_empty_file_is_a_source) {
     write_file(path_of("empty.txt"), "", 0, false);
     write_file(path_of("empty.gz"), "", 0, true);
     assert_string_equal(reading_error(path_of("empty.txt")), "");
@@ -317,8 +300,7 @@ static void an_empty_file_is_a_source(void **state) {
 
 /* The largest file is read first. Read last, it would keep one thread busy while the others
  * idle. */
-static void the_largest_file_is_read_first(void **state) {
-    (void)state;
+TEST(the_largest_file_is_read_first) {
     size_t length;
     char *text = make_text((size_t)2 << 20, true, &length);
     mkdir(path_of("fleet"), 0700);
@@ -358,8 +340,7 @@ static void the_largest_file_is_read_first(void **state) {
     free(text);
 }
 
-static void folders_are_searched_without_hidden_files_and_loops(void **state) {
-    (void)state;
+TEST(folders_are_searched_without_hidden_files_and_loops) {
     char inside[300];
     snprintf(inside, sizeof inside, "%s", path_of("tree"));
     mkdir(inside, 0700);
@@ -389,8 +370,7 @@ static void folders_are_searched_without_hidden_files_and_loops(void **state) {
     assert_non_null(strstr(error.message, "--include"));
 }
 
-static void all_bad_paths_are_reported_at_once(void **state) {
-    (void)state;
+TEST(all_bad_paths_are_reported_at_once) {
     const char *paths[] = {"/nowhere/one.txt", "/nowhere/two.txt"};
     sl_source_set *set;
     sl_error error;
@@ -399,8 +379,7 @@ static void all_bad_paths_are_reported_at_once(void **state) {
     assert_non_null(strstr(error.message, "two.txt"));
 }
 
-static void a_fingerprint_identifies_a_file(void **state) {
-    (void)state;
+TEST(a_fingerprint_identifies_a_file) {
     size_t length;
     char *text = make_text(400000, true, &length);
     char first[SL_FINGERPRINT_ROOM], again[SL_FINGERPRINT_ROOM];
@@ -427,8 +406,7 @@ static void a_fingerprint_identifies_a_file(void **state) {
     free(text);
 }
 
-static void ids_contain_source_and_offset(void **state) {
-    (void)state;
+TEST(ids_contain_source_and_offset) {
     uint64_t offset = 1;
     for (int i = 0; i < 100000; i++) {
         offset = (offset * 6364136223846793005u + 1442695040888963407u);
@@ -447,8 +425,7 @@ static void ids_contain_source_and_offset(void **state) {
     assert_int_equal(last + 1, sl_stripe_first_id(SL_SOURCE_NUMBER_MAX, SL_STRIPES));
 }
 
-static void successive_blocks_go_to_all_ranges(void **state) {
-    (void)state;
+TEST(successive_blocks_go_to_all_ranges) {
     /* For any number of equal ranges: the first few blocks of a source reach all ranges, and later
      * the ranges have almost the same number of blocks. */
     for (uint32_t ranges = 2; ranges <= 16; ranges++) {
@@ -467,25 +444,4 @@ static void successive_blocks_go_to_all_ranges(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_byte_is_read_once_plain_and_compressed),
-        cmocka_unit_test(line_ends_near_block_boundaries),
-        cmocka_unit_test(the_lines_of_a_block_start_in_one_mib),
-        cmocka_unit_test(each_block_belongs_to_one_part),
-        cmocka_unit_test(a_sample_is_spread_over_the_file_and_over_all_stripes),
-        cmocka_unit_test(a_sample_of_many_small_files),
-        cmocka_unit_test(a_line_end_near_a_boundary_ends_the_correct_block),
-        cmocka_unit_test(gzip_members_are_one_stream),
-        cmocka_unit_test(damaged_gzip_is_an_error),
-        cmocka_unit_test(unsupported_formats_get_advice),
-        cmocka_unit_test(an_empty_file_is_a_source),
-        cmocka_unit_test(the_largest_file_is_read_first),
-        cmocka_unit_test(folders_are_searched_without_hidden_files_and_loops),
-        cmocka_unit_test(all_bad_paths_are_reported_at_once),
-        cmocka_unit_test(a_fingerprint_identifies_a_file),
-        cmocka_unit_test(ids_contain_source_and_offset),
-        cmocka_unit_test(successive_blocks_go_to_all_ranges),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+BEFORE_AND_AFTER_ALL(make_folder, remove_folder)

@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Statistics of distinct, unevenly spaced values, compared with figures of Python's statistics
  * module. With repeated values a rank that is off by one would not be detected. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 #include <math.h>
 
 #include "query/query.h"
+#include "unit.h"
 #include "util/histogram.h"
 
 static void assert_near(double actual, double expected) {
@@ -22,8 +15,7 @@ static void assert_near(double actual, double expected) {
 /* ---- timings ---- */
 
 /* An odd and an even number of values, whose medians are computed differently. */
-static void samples(void **state) {
-    (void)state;
+TEST(samples) {
     static const sl_sample expected[] = {
         {.count = 7,
          .minimum = 0.7,
@@ -52,8 +44,7 @@ static void samples(void **state) {
 
 /* ---- the histogram ---- */
 
-static void small_values_have_exact_percentiles(void **state) {
-    (void)state;
+TEST(small_values_have_exact_percentiles) {
     static const uint64_t values[] = {14, 1, 11, 2, 7, 4};
     sl_histogram histogram = {0};
     for (int i = 0; i < 6; i++)
@@ -88,8 +79,7 @@ static void make_values(uint64_t values[VALUES]) {
 
 /* A quantile is at least the value of rank ceil(quantile * count), and larger by at most the width
  * of a bucket. */
-static void large_values_have_percentiles_within_a_bucket(void **state) {
-    (void)state;
+TEST(large_values_have_percentiles_within_a_bucket) {
     static uint64_t values[VALUES];
     static sl_histogram histogram, parts[3], merged;
     make_values(values);
@@ -111,13 +101,4 @@ static void large_values_have_percentiles_within_a_bucket(void **state) {
             fail_msg("quantile %g is %llu, not %llu", quantiles[i], (unsigned long long)actual,
                      (unsigned long long)exact);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(samples),
-        cmocka_unit_test(small_values_have_exact_percentiles),
-        cmocka_unit_test(large_values_have_percentiles_within_a_bucket),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

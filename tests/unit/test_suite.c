@@ -1,26 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Query suites: valid suites are read correctly, and error messages name the position of the
  * error. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "query/query.h"
+#include "unit.h"
 #include "util/embedded.h"
 
 static bool parse(const char *text, sl_suite **suite, sl_error *error) {
     return sl_suite_parse(text, strlen(text), "s.yaml", suite, error);
 }
 
-static void full_suite(void **state) {
-    (void)state;
+TEST(full_suite) {
     sl_error error = {0};
     sl_suite *suite;
     assert_true(
@@ -75,8 +66,7 @@ static void full_suite(void **state) {
     sl_suite_destroy(suite);
 }
 
-static void defaults(void **state) {
-    (void)state;
+TEST(defaults) {
     sl_error error = {0};
     sl_suite *suite;
     assert_true(parse("name: s\nqueries: [{name: q, pipeline: '[]', options: {hint: km_1}}]\n",
@@ -91,8 +81,7 @@ static void defaults(void **state) {
 }
 
 /* Queries of each operation except aggregations. */
-static void operations(void **state) {
-    (void)state;
+TEST(operations) {
     sl_error error = {0};
     sl_suite *suite;
     if (!parse("name: s\n"
@@ -226,8 +215,7 @@ static const struct {
     {START "    pipeline: '[]'\n---\nname: t\n", "s.yaml:6:1: ", "second document"},
 };
 
-static void wrong_suites(void **state) {
-    (void)state;
+TEST(wrong_suites) {
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         sl_error error = {0};
         sl_suite *suite;
@@ -243,8 +231,7 @@ static void wrong_suites(void **state) {
 }
 
 /* All suites of `queries/` can be read. */
-static void built_in_suites(void **state) {
-    (void)state;
+TEST(built_in_suites) {
     static const char *const names[] = {"mot", "mot-long"};
     static const char *const queries[] = {"green-ness", "pass-rate-by-age", "makes",
                                           "worst-models"};
@@ -268,8 +255,7 @@ static void built_in_suites(void **state) {
     }
 }
 
-static void files(void **state) {
-    (void)state;
+TEST(files) {
     char folder[] = "/tmp/shardload-suite-XXXXXX";
     assert_non_null(mkdtemp(folder));
     char path[64];
@@ -292,13 +278,4 @@ static void files(void **state) {
     assert_true(opened);
     assert_string_equal(suite->name, "own");
     sl_suite_destroy(suite);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(full_suite),      cmocka_unit_test(defaults),
-        cmocka_unit_test(operations),      cmocka_unit_test(wrong_suites),
-        cmocka_unit_test(built_in_suites), cmocka_unit_test(files),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,14 +2,9 @@
 /* The search's estimate of the noise of its trials. An error here would give wrong confidence
  * intervals, or report an assumed noise as a measured one. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "trial/search.h"
+#include "unit.h"
 
 #define SEEDS 400
 #define RATE 1e5
@@ -55,9 +50,8 @@ static void search(double noise, unsigned repeats, uint64_t seed, sl_search *res
 }
 
 /* Noise of any size, also larger than the largest that the model assumes. */
-static void noise_is_measured(void **state) {
+TEST(noise_is_measured) {
     static const double noises[] = {0.004, 0.025, 0.13, 0.27, 0.45, 0.9};
-    (void)state;
     for (size_t i = 0; i < sizeof noises / sizeof noises[0]; i++) {
         double square = 0;
         size_t covered = 0, cells = 0;
@@ -95,8 +89,7 @@ static double squares_of(const sl_search *result, size_t *degrees_of_freedom) {
 }
 
 /* With at least eight degrees of freedom the noise is computed from repeated trials alone. */
-static void eight_degrees_of_freedom_are_enough(void **state) {
-    (void)state;
+TEST(eight_degrees_of_freedom_are_enough) {
     for (unsigned repeats = 1; repeats <= 4; repeats++) {
         sl_search result;
         size_t freedom;
@@ -108,12 +101,4 @@ static void eight_degrees_of_freedom_are_enough(void **state) {
             assert_true(fabs(result.noise - sqrt(squares / (double)freedom)) < 1e-9);
         sl_search_clear(&result);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(noise_is_measured),
-        cmocka_unit_test(eight_degrees_of_freedom_are_enough),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

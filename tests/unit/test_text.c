@@ -1,21 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Text: sizes and times as users write them, printing of foreign text, removal of passwords. */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/types.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "util/error.h"
 #include "util/histogram.h"
 #include "util/text.h"
 
-static void sizes_as_people_write_them(void **state) {
-    (void)state;
+TEST(sizes_as_people_write_them) {
     static const struct {
         const char *text;
         uint64_t bytes;
@@ -34,8 +27,7 @@ static void sizes_as_people_write_them(void **state) {
     }
 }
 
-static void counts_as_people_write_them(void **state) {
-    (void)state;
+TEST(counts_as_people_write_them) {
     uint64_t count;
     assert_true(sl_text_to_count(sl_text_of("0"), &count) && count == 0);
     assert_true(sl_text_to_count(sl_text_of("10k"), &count) && count == 10000);
@@ -47,8 +39,7 @@ static void counts_as_people_write_them(void **state) {
         assert_false(sl_text_to_count(sl_text_of(bad[i]), &count));
 }
 
-static void times_as_people_write_them(void **state) {
-    (void)state;
+TEST(times_as_people_write_them) {
     double seconds;
     assert_true(sl_text_to_seconds(sl_text_of("90"), &seconds) && seconds == 90);
     assert_true(sl_text_to_seconds(sl_text_of("15m"), &seconds) && seconds == 900);
@@ -57,8 +48,7 @@ static void times_as_people_write_them(void **state) {
     assert_false(sl_text_to_seconds(sl_text_of("4 h"), &seconds));
 }
 
-static void utf8_is_checked_by_the_standard(void **state) {
-    (void)state;
+TEST(utf8_is_checked_by_the_standard) {
     static const struct {
         const char *bytes;
         size_t length;
@@ -85,8 +75,7 @@ static void utf8_is_checked_by_the_standard(void **state) {
     }
 }
 
-static void printable_text_is_safe_on_a_terminal(void **state) {
-    (void)state;
+TEST(printable_text_is_safe_on_a_terminal) {
     char out[64];
     sl_text_printable((sl_text){"a\tb\x1B[31m\xC5\xBB\xFF", 11}, out, sizeof out);
     assert_string_equal(out, "a\\x09b\\x1b[31m\xC5\xBB\\xff");
@@ -126,8 +115,7 @@ static void printable_text_is_safe_on_a_terminal(void **state) {
         assert_string_equal(found, expected);                                                      \
     } while (0)
 
-static void formats_are_those_of_printf(void **state) {
-    (void)state;
+TEST(formats_are_those_of_printf) {
     ASSERT_AS_PRINTF("nothing but text\n100 %%\n");
     ASSERT_AS_PRINTF("%d %5d|%-5d|%05d %+d %i", -1, 42, 42, 42, 42, INT32_MIN);
     ASSERT_AS_PRINTF("%u %x %#x %02X %o", 7u, 255u, 255u, 10u, 8u);
@@ -141,8 +129,7 @@ static void formats_are_those_of_printf(void **state) {
     ASSERT_AS_PRINTF("%*s%.*s%*s", 0, "", 3, "abcdef", 4, "");
 }
 
-static void inserted_texts_are_harmless(void **state) {
-    (void)state;
+TEST(inserted_texts_are_harmless) {
     char out[100];
     sl_print_text(out, sizeof out, "%s:\n%s", "a\nb\x1B[2J", "\xE2\x80\xAEzyx");
     assert_string_equal(out, "a\\x0ab\\x1b[2J:\n\\xe2\\x80\\xaezyx");
@@ -164,8 +151,7 @@ static void inserted_texts_are_harmless(void **state) {
     assert_int_equal(sl_print_text(small, 0, "x"), 0);
 }
 
-static void errors_contain_no_foreign_line_ends(void **state) {
-    (void)state;
+TEST(errors_contain_no_foreign_line_ends) {
     sl_error error = {0};
     sl_error_set(&error, SL_EXIT_SOURCE, "%s:\nadvice", "a\nb");
     assert_string_equal(error.message, "a\\x0ab:\nadvice");
@@ -173,8 +159,7 @@ static void errors_contain_no_foreign_line_ends(void **state) {
     assert_string_equal(error.message, "c\\x09d: a\\x0ab:\nadvice");
 }
 
-static void figures_with_units(void **state) {
-    (void)state;
+TEST(figures_with_units) {
     char out[SL_HUMAN_ROOM];
     assert_string_equal(sl_human_count(1234567, out), "1,234,567");
     assert_string_equal(sl_human_count(12, out), "12");
@@ -184,8 +169,7 @@ static void figures_with_units(void **state) {
     assert_string_equal(sl_human_seconds(14700, out), "4 h 05 min");
 }
 
-static void passwords_are_redacted(void **state) {
-    (void)state;
+TEST(passwords_are_redacted) {
     static const struct {
         const char *uri;
         const char *shown;
@@ -232,8 +216,7 @@ static void passwords_are_redacted(void **state) {
     }
 }
 
-static void connection_strings_are_recognised_by_their_scheme(void **state) {
-    (void)state;
+TEST(connection_strings_are_recognised_by_their_scheme) {
     static const char *const are[] = {"mongodb://h",     "mongodb+srv://h/", "MongoDB://h",
                                       "mongodb:ann:b@h", "mongodb:/ann:b",   "postgres://a:b@h",
                                       "s3://bucket"};
@@ -245,8 +228,7 @@ static void connection_strings_are_recognised_by_their_scheme(void **state) {
         assert_false(sl_is_connection_string(are_not[i]));
 }
 
-static void quantiles_are_near_the_exact_values(void **state) {
-    (void)state;
+TEST(quantiles_are_near_the_exact_values) {
     sl_histogram *a = calloc(1, sizeof *a), *b = calloc(1, sizeof *b);
     for (uint64_t i = 1; i <= 100000; i++)
         sl_histogram_add(i % 2 ? a : b, i * 1000);
@@ -264,22 +246,4 @@ static void quantiles_are_near_the_exact_values(void **state) {
     assert_int_equal(sl_histogram_quantile(&empty, 0.5), 0);
     free(a);
     free(b);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes_as_people_write_them),
-        cmocka_unit_test(counts_as_people_write_them),
-        cmocka_unit_test(times_as_people_write_them),
-        cmocka_unit_test(utf8_is_checked_by_the_standard),
-        cmocka_unit_test(printable_text_is_safe_on_a_terminal),
-        cmocka_unit_test(formats_are_those_of_printf),
-        cmocka_unit_test(inserted_texts_are_harmless),
-        cmocka_unit_test(errors_contain_no_foreign_line_ends),
-        cmocka_unit_test(figures_with_units),
-        cmocka_unit_test(passwords_are_redacted),
-        cmocka_unit_test(connection_strings_are_recognised_by_their_scheme),
-        cmocka_unit_test(quantiles_are_near_the_exact_values),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names of throw-away collections. If two hosts used the same name, one could drop the other's
  * collection during a trial, because it looks like a leftover of its own. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "unit.h"
 #include "util/process.h"
 
 #include "trial/throwaway.h"
@@ -25,10 +18,9 @@ static const char *host(const char *name, const char *boot, uint64_t space) {
     return room;
 }
 
-static void test_hosts_have_different_identities(void **state) {
+TEST(test_hosts_have_different_identities) {
     static const char name[] = "loader-with-a-long-name-in-a-cluster-of-them-1.example";
     static const char other[] = "loader-with-a-long-name-in-a-cluster-of-them-2.example";
-    (void)state;
     assert_string_equal(host(name, BOOT, 7), host(name, BOOT, 7));
     assert_string_not_equal(host(name, BOOT, 7), host(other, BOOT, 7));
     assert_string_not_equal(host("a", BOOT, 7), host("a", "", 7)); /* another boot id */
@@ -37,9 +29,8 @@ static void test_hosts_have_different_identities(void **state) {
     assert_memory_equal(host(name, BOOT, 7), "loader-with-a-lo-", 17);
 }
 
-static void test_identities_have_no_special_characters(void **state) {
+TEST(test_identities_have_no_special_characters) {
     static const char *const names[] = {"a.b.c", "", "host", "$x y", "h\xc3\xb6st"};
-    (void)state;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const char *made = host(names[i], BOOT, 1);
         assert_int_equal(
@@ -49,10 +40,9 @@ static void test_identities_have_no_special_characters(void **state) {
     }
 }
 
-static void test_names(void **state) {
+TEST(test_names) {
     char first[SL_THROWAWAY_ROOM], second[SL_THROWAWAY_ROOM], longest[260];
     sl_error error = {0};
-    (void)state;
     assert_true(sl_throwaway_name("db", "t", "tune", 1, first, &error));
     assert_true(sl_throwaway_name("db", "t", "tune", 2, second, &error));
     assert_string_not_equal(first, second);
@@ -67,14 +57,13 @@ static void test_names(void **state) {
     assert_int_equal(error.code, SL_EXIT_USAGE);
 }
 
-static void test_there_are_no_leftovers_at_first(void **state) {
+TEST(test_there_are_no_leftovers_at_first) {
     sl_error error = {0};
-    (void)state;
     assert_true(sl_throwaway_drop(&error));
     assert_true(sl_throwaway_drop_at_once(&error));
 }
 
-static void test_a_trial_writes_no_reports(void **state) {
+TEST(test_a_trial_writes_no_reports) {
     bson_t account;
     const sl_load_config whole = {.report = "r.json",
                                   .html = "page.html",
@@ -86,7 +75,6 @@ static void test_a_trial_writes_no_reports(void **state) {
                                   .sample = 1,
                                   .collection = "t",
                                   .database = "db"};
-    (void)state;
     const sl_load_config trial =
         sl_load_as_trial(&whole, "t.tune.x", "w/trial-001", 0.25, &account);
     assert_null(trial.report);
@@ -98,15 +86,4 @@ static void test_a_trial_writes_no_reports(void **state) {
     assert_string_equal(trial.collection, "t.tune.x");
     assert_string_equal(trial.work_directory, "w/trial-001");
     assert_string_equal(trial.database, "db");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hosts_have_different_identities),
-        cmocka_unit_test(test_identities_have_no_special_characters),
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_there_are_no_leftovers_at_first),
-        cmocka_unit_test(test_a_trial_writes_no_reports),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

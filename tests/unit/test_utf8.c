@@ -33,8 +33,7 @@ static bool valid_by_definition(const uint8_t *p, size_t length) {
     return true;
 }
 
-static void every_pair_of_bytes(void **state) {
-    (void)state;
+TEST(every_pair_of_bytes) {
     for (unsigned a = 0; a < 256; a++) {
         for (unsigned b = 0; b < 256; b++) {
             uint8_t text[4] = {(uint8_t)a, (uint8_t)b, 0x80, 0xBF};
@@ -47,8 +46,7 @@ static void every_pair_of_bytes(void **state) {
 
 /* Each instruction set must agree with the definition: for all sequences of four bytes at the
  * bounds of byte classes, and all pairs of bytes, at many positions of a vector. */
-static void each_instruction_set_agrees_with_the_definition(void **state) {
-    (void)state;
+TEST(each_instruction_set_agrees_with_the_definition) {
     static const uint8_t bounds[] = {0x00, 0x41, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF,
                                      0xC0, 0xC1, 0xC2, 0xDF, 0xE0, 0xE1, 0xEC, 0xED, 0xEE,
                                      0xEF, 0xF0, 0xF1, 0xF3, 0xF4, 0xF5, 0xF8, 0xFF};
@@ -79,8 +77,7 @@ static void each_instruction_set_agrees_with_the_definition(void **state) {
 }
 
 /* Mixed text of many lengths, valid or with one changed byte. */
-static void each_instruction_set_agrees_on_mixed_text(void **state) {
-    (void)state;
+TEST(each_instruction_set_agrees_on_mixed_text) {
     static const char *const words[] = {"a",
                                         "Motor ",
                                         "\xC3\xA9",
@@ -113,8 +110,7 @@ static void each_instruction_set_agrees_on_mixed_text(void **state) {
     }
 }
 
-static void the_first_bad_byte_is_named(void **state) {
-    (void)state;
+TEST(the_first_bad_byte_is_named) {
     static const struct {
         const char *text;
         size_t where;
@@ -130,8 +126,7 @@ static void the_first_bad_byte_is_named(void **state) {
 }
 
 /* The fast check that skips validation: an error at any position would accept invalid bytes. */
-static void plain_means_ascii_without_nul(void **state) {
-    (void)state;
+TEST(plain_means_ascii_without_nul) {
     for (size_t length = 0; length <= 40; length++) {
         char text[64];
         memset(text, '\xFF', sizeof text); /* bytes after the text must not affect the result */
@@ -147,8 +142,7 @@ static void plain_means_ascii_without_nul(void **state) {
     }
 }
 
-static void windows_1252_becomes_utf8(void **state) {
-    (void)state;
+TEST(windows_1252_becomes_utf8) {
     char bytes[256];
     for (unsigned i = 1; i < 256; i++)
         bytes[i] = (char)i;
@@ -159,16 +153,4 @@ static void windows_1252_becomes_utf8(void **state) {
     *end = 0;
     assert_string_equal((char *)out, "\xE2\x82\xAC \xC2\x81\xC2\x8D\xC2\x8F\xC2\x90\xC2\x9D "
                                      "\xC5\xB8\xC2\xA0\xC3\xA9\xC3\xBFz");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_pair_of_bytes),
-        cmocka_unit_test(each_instruction_set_agrees_with_the_definition),
-        cmocka_unit_test(each_instruction_set_agrees_on_mixed_text),
-        cmocka_unit_test(the_first_bad_byte_is_named),
-        cmocka_unit_test(plain_means_ascii_without_nul),
-        cmocka_unit_test(windows_1252_becomes_utf8),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,22 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Generated records: a document depends only on the options and the number of its record, the
  * integers have the declared distribution, and a source without a file returns each record once. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <math.h>
 #include <pthread.h>
 
 #include <bson/bson.h>
-#include <cmocka.h>
 
 #include "format/ycsb.h"
 #include "source/source.h"
+#include "unit.h"
 #include "util/document_id.h"
 
 #define BLOCK_RECORDS (SL_BLOCK_BYTES / SL_GENERATED_BYTES)
@@ -101,8 +93,7 @@ static void free_made(made *all) {
 /* ---- documents ---- */
 
 /* Reference values of SplitMix64, published with its seed 1234567. */
-static void random_words_are_split_mix(void **state) {
-    (void)state;
+TEST(random_words_are_split_mix) {
     static const uint64_t expected[] = {
         UINT64_C(6457827717110365317), UINT64_C(3203168211198807973), UINT64_C(9817491932198370423),
         UINT64_C(4593380528125082431), UINT64_C(16408922859458223821)};
@@ -111,8 +102,7 @@ static void random_words_are_split_mix(void **state) {
         assert_true(sl_random_word(at += SL_RANDOM_STEP) == expected[i]);
 }
 
-static void a_document_has_the_fields_asked_for(void **state) {
-    (void)state;
+TEST(a_document_has_the_fields_asked_for) {
     static const uint32_t lengths[] = {0, 1, 7, 8, 9, 16, 100, 4097};
     for (size_t l = 0; l < sizeof lengths / sizeof lengths[0]; l++) {
         sl_ycsb_options options = {.seed = 5,
@@ -167,8 +157,7 @@ static void a_document_has_the_fields_asked_for(void **state) {
     }
 }
 
-static void documents_depend_only_on_their_number(void **state) {
-    (void)state;
+TEST(documents_depend_only_on_their_number) {
     sl_plan *plan = plan_of(&usual);
     made whole = {0};
     assert_true(make(&whole, plan, 0, 0, 3 * BLOCK_RECORDS, (size_t)1 << 20, 10000));
@@ -204,8 +193,7 @@ static void documents_depend_only_on_their_number(void **state) {
     sl_format_ycsb.plan_destroy(plan);
 }
 
-static void every_option_that_changes_bytes_is_in_the_name(void **state) {
-    (void)state;
+TEST(every_option_that_changes_bytes_is_in_the_name) {
     sl_ycsb_options others[] = {usual, usual, usual, usual, usual};
     others[0].seed = 2;
     others[1].field_count = 7;
@@ -228,8 +216,7 @@ static void every_option_that_changes_bytes_is_in_the_name(void **state) {
     sl_format_ycsb.plan_destroy(plan);
 }
 
-static void the_sink_can_stop_the_generator(void **state) {
-    (void)state;
+TEST(the_sink_can_stop_the_generator) {
     sl_plan *plan = plan_of(&usual);
     made all = {.stop_after = 3};
     assert_false(make(&all, plan, 0, 0, BLOCK_RECORDS, (size_t)1 << 20, 100));
@@ -240,8 +227,7 @@ static void the_sink_can_stop_the_generator(void **state) {
     sl_format_ycsb.plan_destroy(plan);
 }
 
-static void invalid_options_are_refused(void **state) {
-    (void)state;
+TEST(invalid_options_are_refused) {
     sl_plan *plan;
     sl_error error = {0};
     sl_format_options options = {.ycsb = usual};
@@ -275,8 +261,7 @@ static uint64_t *shares_of(const sl_zipf *table) {
     return shares;
 }
 
-static void the_table_has_zipf_probabilities(void **state) {
-    (void)state;
+TEST(the_table_has_zipf_probabilities) {
     static const double skews[] = {0, 0.5, 0.99, 1, 1.5, 10};
     sl_zipf *table = malloc(sizeof *table);
     assert_non_null(table);
@@ -302,8 +287,7 @@ static void the_table_has_zipf_probabilities(void **state) {
 
 /* Pearson's chi-square test with 28 groups: the values 0 to 15, then powers of two. With 27 degrees
  * of freedom, 62 is exceeded with a probability of 1 in 10,000; the seed is fixed. */
-static void draws_follow_the_table(void **state) {
-    (void)state;
+TEST(draws_follow_the_table) {
     enum { DRAWS = 4000000, GROUPS = 28 };
     sl_plan *plan = plan_of(&(sl_ycsb_options){.seed = 42, .integer_count = 8, .skew = 0.99});
     made all = {0};
@@ -367,8 +351,7 @@ static void *count_blocks(void *context) {
     return NULL;
 }
 
-static void each_record_is_returned_once(void **state) {
-    (void)state;
+TEST(each_record_is_returned_once) {
     static const uint64_t records[] = {40 * BLOCK_RECORDS + 1, 1};
     tally all = {.lock = PTHREAD_MUTEX_INITIALIZER};
     sl_error error;
@@ -392,8 +375,7 @@ static void each_record_is_returned_once(void **state) {
     sl_source_set_destroy(all.set);
 }
 
-static void the_same_name_is_the_same_source(void **state) {
-    (void)state;
+TEST(the_same_name_is_the_same_source) {
     sl_source_set *set;
     sl_error error;
     char prints[4][SL_FINGERPRINT_ROOM];
@@ -417,20 +399,4 @@ static void the_same_name_is_the_same_source(void **state) {
     assert_true(whole && length == 0);
     assert_string_equal(name, "b");
     sl_source_set_destroy(set);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_words_are_split_mix),
-        cmocka_unit_test(a_document_has_the_fields_asked_for),
-        cmocka_unit_test(documents_depend_only_on_their_number),
-        cmocka_unit_test(every_option_that_changes_bytes_is_in_the_name),
-        cmocka_unit_test(the_sink_can_stop_the_generator),
-        cmocka_unit_test(invalid_options_are_refused),
-        cmocka_unit_test(the_table_has_zipf_probabilities),
-        cmocka_unit_test(draws_follow_the_table),
-        cmocka_unit_test(each_record_is_returned_once),
-        cmocka_unit_test(the_same_name_is_the_same_source),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

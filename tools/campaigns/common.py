@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared by tools/mutants and tools/campaign: the build folder, test servers, running one test."""
+"""Shared by tools/test, tools/mutants and tools/campaign: the build folder, running one test file."""
 import os
 import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import NamedTuple
@@ -13,13 +14,8 @@ TOOLS = Path(__file__).resolve().parent.parent
 TREE = TOOLS.parent
 READY = "SHARDLOAD_CAMPAIGN_READY"    # set once the program runs with the Python driver
 
-# deployment: (variable from which the tests read its URI, options of `tools/localcluster up`)
-DEPLOYMENTS = {
-    "mongod": ("SHARDLOAD_TEST_STANDALONE_URI", ["--standalone"]),
-    "replica": ("SHARDLOAD_TEST_REPLICA_URI", ["--shards", "0", "--replicas", "3"]),
-    "cluster": ("SHARDLOAD_TEST_URI", ["--shards", "2"]),
-}
-NEEDS_SERVERS = re.compile(r"^(cluster|faults)/|^unit/test_(cluster|load)|^cli/test_(errors|load)")
+sys.path.insert(0, str(TREE / "tests"))
+import servers
 
 
 class Failure(Exception):
@@ -51,76 +47,78 @@ def stop_on_signals():
         signal.signal(number, end)
 
 
-class Servers:
-    """One deployment of each of `kinds`, started and stopped by a `with` statement.
-    `options` are passed to `tools/localcluster up`."""
-
-    def __init__(self, folder, kinds=tuple(DEPLOYMENTS), options=()):
-        self.folder, self.kinds, self.options = folder, kinds, options
-        self.uris = {}
-
-    def localcluster(self, verb, kind, *words):
-        done = subprocess.run([sys.executable, TOOLS / "localcluster", verb, "--dir",
-                               self.folder / kind, *words], capture_output=True, text=True,
-                              check=False)
-        if done.returncode != 0 and verb != "down":
-            raise Failure(f"localcluster {verb} {kind}: {done.stderr.strip()}")
-        return done.stdout.strip().splitlines()[-1] if done.stdout.strip() else ""
-
-    def __enter__(self):
-        self.folder.mkdir(parents=True, exist_ok=True)
-        try:
-            for kind in self.kinds:
-                self.localcluster("up", kind, *DEPLOYMENTS[kind][1], *self.options)
-                self.uris[kind] = self.localcluster("uri", kind)
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
-
-    def __exit__(self, *unused):
-        for kind in self.kinds:
-            if (self.folder / kind).exists():
-                self.localcluster("down", kind)
+class TestRun(NamedTuple):
+    """The result of a test file. A file that crashes or runs fewer tests than planned has failed."""
+    passed: int
+    failed: int
+    skipped: int
+    seconds: float
+    output: str               # TAP
+    errors: str               # standard error
 
     @property
-    def environment(self):
-        return {DEPLOYMENTS[kind][0]: uri for kind, uri in self.uris.items()}
+    def state(self):
+        return "failed" if self.failed else "passed" if self.passed else "skipped"
 
 
-class TestRun(NamedTuple):
-    state: str                # passed, failed, skipped, hung
-    seconds: float
-    output: str
+def source_of(name, tree=TREE):
+    """The file of a test: `unit/test_x`, `cli/test_x`, `faults/test_x:Case.test_y`."""
+    path = name.partition(":")[0]
+    return tree / "tests" / (path + (".c" if path.startswith("unit/") else ".py"))
 
 
-def run_test(name, tree, build, environment, limit):
-    """Runs one test: `unit/test_x`, `cli/test_x`, `faults/test_x:Case.test_y`; a test that takes
-    longer than `limit` seconds is killed ("hung")."""
+def command_of(name, tree, build):
     path, _, case = name.partition(":")
     if path.startswith("unit/"):
-        words = [build / "bin" / "tests" / path.removeprefix("unit/")]
-    else:
-        words = [sys.executable, tree / "tests" / f"{path}.py", *filter(None, [case])]
-    environment = {**os.environ, "SHARDLOAD_BUILD": str(build), "PYTHONPATH": str(tree / "tests"),
-                   "PYTHONDONTWRITEBYTECODE": "1", "CMOCKA_MESSAGE_OUTPUT": "TAP",
-                   "MONGOC_DISABLE_SHM": "1", **environment}
-    begun = time.monotonic()
-    process = subprocess.Popen(list(map(str, words)), stdin=subprocess.DEVNULL,
-                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                               errors="backslashreplace", env=environment, start_new_session=True)
+        return [str(build / "bin" / "tests" / path.removeprefix("unit/"))]
+    return [sys.executable, str(source_of(name, tree)), *filter(None, [case])]
+
+
+def environment_of(name, tree, build, folder):
+    """The environment of a test. `folder`: of the shared servers. A test in Python starts those it
+    needs; a test in C finds all of them in its environment, if it includes cluster_fixture.h."""
+    found = {**os.environ, "SHARDLOAD_BUILD": str(build), "PYTHONPATH": str(tree / "tests"),
+             "PYTHONDONTWRITEBYTECODE": "1", "CMOCKA_MESSAGE_OUTPUT": "TAP", servers.FOLDER: str(folder),
+             # The driver of a killed program leaves its counters in shared memory, and a later
+             # process with the same process id prints a warning about them.
+             "MONGOC_DISABLE_SHM": "1"}
+    if name.startswith("unit/") and "cluster_fixture.h" in source_of(name, tree).read_text("utf-8"):
+        for kind, (variable, _) in servers.DEPLOYMENTS.items():
+            found[variable] = servers.start(kind, folder)
+    return found
+
+
+def wait_for(process, limit):
+    """Waits for the process; kills its session after `limit` seconds. Returns its exit status."""
     try:
-        output, _ = process.communicate(timeout=limit)
-        state = "passed" if process.returncode == 0 else "failed"
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        output, _ = process.communicate()
-        state = "hung"
-    except BaseException:
+        return process.wait(limit)
+    except BaseException as problem:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-        raise
+        if not isinstance(problem, subprocess.TimeoutExpired):
+            raise
+        return f"killed after {limit} s"
+
+
+def run_test(name, tree, build, folder, limit, wait=wait_for):
+    """Runs one test file or case (see source_of) with the shared servers in `folder`."""
+    environment = environment_of(name, tree, build, folder)
+    begun = time.monotonic()
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(command_of(name, tree, build), stdin=subprocess.DEVNULL,
+                                   stdout=output, stderr=errors, env=environment,
+                                   start_new_session=True)
+        status = wait(process, limit)
+        seconds = time.monotonic() - begun
+        output, errors = (os.pread(file.fileno(), 1 << 26, 0).decode("utf-8", "backslashreplace")
+                          for file in (output, errors))
     # cmocka reports a skipped test as "not ok ... # SKIP".
-    if state == "passed" and not re.search(r"^ok (?!.*# *SKIP)", output, re.M | re.I):
-        state = "skipped"
-    return TestRun(state, time.monotonic() - begun, output)
+    skipped = len(re.findall(r"^(?:not )?ok .*# *SKIP", output, re.M | re.I))
+    passed = len(re.findall(r"^ok (?!.*# *SKIP)", output, re.M | re.I))
+    failed = len(re.findall(r"^not ok (?!.*# *SKIP)", output, re.M | re.I))
+    planned = sum(map(int, re.findall(r"^1\.\.(\d+)", output, re.M)))
+    ran = passed + failed + skipped
+    if (status != 0 and not failed) or ran < planned or ran == 0:
+        failed += 1
+        output += f"# exit status {status}, {ran} of {planned} tests run\n"
+    return TestRun(passed, failed, skipped, seconds, output, errors)

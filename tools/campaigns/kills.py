@@ -6,10 +6,8 @@ killed again, and resumed until it ends. Then the documents of the collection mu
 for byte, to those that an independent reader finds in the source, and the rejects must be complete.
 Meanwhile servers are killed and restarted; this happens during most loads."""
 import collections
-import json
 import os
 import random
-import select
 import shutil
 import signal
 import subprocess
@@ -19,7 +17,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from .common import TREE, Failure, Servers, build_folder
+from .common import TREE, Failure, build_folder, servers
 
 sys.path[:0] = [str(TREE / "tests"), str(TREE / "tests" / "faults")]
 
@@ -115,7 +113,7 @@ class Load:
         if resume:
             more.append("--resume")
         return [build_folder() / "bin" / "shardload", "load",
-                "--uri", self.campaign.servers.uris[DEPLOYMENTS[self.deployment]],
+                "--uri", self.campaign.servers[DEPLOYMENTS[self.deployment]].uri,
                 "-d", self.name, "-c", "t", "--work-dir", self.work, "--progress", "none",
                 "-j", self.draw.randint(1, 3), "--batch-size", self.draw.choice(self.source.batches),
                 "--rate-limit", int(rate), "--retry-timeout", LIMIT, *more, *self.source.words]
@@ -247,9 +245,9 @@ class Load:
 # ---- the campaign ----
 
 class Campaign:
-    def __init__(self, options, servers, folder):
+    def __init__(self, options, running, folder):
         self.seed, self.kills_to_do = options.seed, options.count
-        self.servers, self.folder = servers, folder
+        self.servers, self.folder = running, folder   # kind: servers.Servers
         self.lock = threading.Lock()
         # These three count by (kind of source, deployment).
         self.kills = collections.Counter()           # kills of the loader
@@ -265,8 +263,8 @@ class Campaign:
         random.Random(self.seed).shuffle(self.pairs)     # so that a short campaign covers all kinds
         self.sources = {kind: make_source(kind, folder / "sources" / kind) for kind in kinds}
         import pymongo
-        self.clients = {name: pymongo.MongoClient(uri, serverSelectionTimeoutMS=LIMIT * 1000)
-                        for name, uri in servers.uris.items()}
+        self.clients = {name: pymongo.MongoClient(one.uri, serverSelectionTimeoutMS=LIMIT * 1000)
+                        for name, one in running.items()}
 
     def count_kill(self, load):
         with self.lock:
@@ -282,8 +280,8 @@ class Campaign:
     def run_loads(self):
         """Body of a thread: runs one load after the other."""
         while (load := self.next_load()) is not None:
-            servers = DEPLOYMENTS[load.deployment]
-            kills_before = self.server_kills[servers]
+            kind = DEPLOYMENTS[load.deployment]
+            kills_before = self.server_kills[kind]
             try:
                 problem = load.run_to_the_end()
             except Exception as error:  # noqa: BLE001 (an exception is a failure of this load only)
@@ -291,13 +289,13 @@ class Campaign:
             with self.lock:
                 pair = load.kind, load.deployment
                 self.loads[pair] += 1
-                self.with_server_kill[pair] += self.server_kills[servers] > kills_before
+                self.with_server_kill[pair] += self.server_kills[kind] > kills_before
                 if problem:
                     self.failures.append((pair, problem, load.folder))
                     print(f"FAILED {load.kind} into {load.deployment}: {problem}; "
                           f"see {load.folder}", flush=True)
             try:
-                self.clients[servers].drop_database(load.name)
+                self.clients[kind].drop_database(load.name)
             except Exception:  # noqa: BLE001 (a killed server: the database is not dropped)
                 pass
             if not problem:
@@ -307,19 +305,13 @@ class Campaign:
         """Body of a thread: kills and restarts one server at a time."""
         draw = random.Random(self.seed)
         while not self.over.wait(draw.uniform(0.5, 1.5) * SERVER_PAUSE):
-            servers = draw.choice(list(self.servers.uris))
-            state = json.loads((self.servers.folder / servers / "cluster.json").read_text("utf-8"))
-            victim = draw.choice([one for one in state["processes"] if one["role"] == "server"])
-            try:
-                handle = os.pidfd_open(victim["pid"])
-            except ProcessLookupError:
-                continue
-            signal.pidfd_send_signal(handle, signal.SIGKILL)
-            select.select([handle], [], [], 30)
-            os.close(handle)
+            kind = draw.choice(list(self.servers))
+            running = self.servers[kind]
+            running.kill(draw.choice([one["name"] for one in running.processes()
+                                      if one["role"] == "server"]))
             with self.lock:
-                self.server_kills[servers] += 1
-            self.servers.localcluster("up", servers)
+                self.server_kills[kind] += 1
+            running.start_again()
 
     def run(self, at_once, kill_servers):
         threads = [threading.Thread(target=self.run_loads, daemon=True) for _ in range(at_once)]
@@ -366,9 +358,13 @@ def run(options, folder):
         raise Failure(f"{build_folder()}/bin/shardload does not exist: build the tree, or set "
                       "SHARDLOAD_BUILD to a build folder")
     begun = time.monotonic()
-    with Servers(folder / "servers", sorted(kinds), ["--cache", "0.25"]) as servers:
-        campaign = Campaign(options, servers, folder)
+    try:
+        campaign = Campaign(options, {kind: servers.Servers(
+            folder / "servers" / kind, *servers.DEPLOYMENTS[kind][1], "--cache", "0.25")
+            for kind in sorted(kinds)}, folder)
         campaign.run(options.at_once, options.servers)
         print(campaign.table())
         print(f"{time.monotonic() - begun:.0f} s, {options.at_once} at once, seed {options.seed}")
+    finally:
+        servers.stop_all(folder / "servers")
     return not campaign.failures

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
-from .common import NEEDS_SERVERS, TREE, Failure, Servers, run_test
+from .common import TREE, Failure, run_test, servers
 
 LISTS = TREE / "tools" / "mutants.d"
 FIELDS = ("file", "loss", "tests")
@@ -71,7 +71,7 @@ def read_lists():
 def cost(mistake):
     """Sort key: mistakes whose first test is fast come first (no servers, servers, fault tests)."""
     first = mistake.tests[0]
-    return first.startswith("faults/"), bool(NEEDS_SERVERS.match(first)), first.startswith("cli/")
+    return [first.startswith(kind) for kind in ("faults/", "cluster/", "cli/")]
 
 
 # ---- results ----
@@ -121,7 +121,6 @@ class TreeCopy:
         self.folder, self.tree, self.build = folder, folder / "tree", folder / "build"
         self.units = sorted({test.removeprefix("unit/") for test in tests
                              if test.startswith("unit/")})
-        self.servers = Servers(folder / "servers") if any(map(NEEDS_SERVERS.match, tests)) else None
         self.passing = {}         # test -> it passes in the unchanged tree
 
     def __enter__(self):
@@ -137,14 +136,11 @@ class TreeCopy:
                 words.append("-DCMAKE_C_COMPILER_LAUNCHER=ccache")
             self.run(*words)
         self.compile_unchanged(self.PROGRAMS + self.TEST_TOOLS + self.units)
-        if self.servers:
-            os.environ.setdefault("SHARDLOAD_BUILD", str(self.build))
-            self.servers.__enter__()
+        os.environ.setdefault("SHARDLOAD_BUILD", str(self.build))
         return self
 
     def __exit__(self, *unused):
-        if self.servers:
-            self.servers.__exit__()
+        servers.stop_all(self.folder / "servers")
 
     def update(self):
         """Makes the copy equal to the tree, without the files that git ignores."""
@@ -189,8 +185,7 @@ class TreeCopy:
         return self.PROGRAMS
 
     def try_test(self, test):
-        environment = self.servers.environment if self.servers else {}
-        return run_test(test, self.tree, self.build, environment, LIMIT)
+        return run_test(test, self.tree, self.build, self.folder / "servers", LIMIT)
 
     def passes_without(self, test):
         """True if the test passes in the unchanged tree. A test that fails there is not used."""
@@ -200,7 +195,7 @@ class TreeCopy:
             self.passing[test] = unchanged.state == "passed"
             if not self.passing[test]:
                 print(f"   {test} {unchanged.state} without any mistake, so it is not used\n"
-                      + unchanged.output[-1500:], flush=True)
+                      + (unchanged.output + unchanged.errors)[-1500:], flush=True)
         return self.passing[test]
 
     def plant(self, mistake):
@@ -217,7 +212,7 @@ class TreeCopy:
                 problem = self.compile(self.targets_of(test))
                 if problem:
                     return "unbuildable", problem
-                if self.try_test(test).state in ("failed", "hung"):
+                if self.try_test(test).state == "failed":
                     return "noticed", test
             finally:
                 path.write_text(before, "utf-8")

@@ -3,7 +3,7 @@
 """Runs clang-tidy on every file of compile_commands.json whose preprocessed text has changed since
 clang-tidy found nothing in it. Prints the findings; exit status 1 if there are any.
 
-usage: tidy.py BUILD_FOLDER CACHE_FOLDER
+usage: tidy.py CLANG_TIDY BUILD_FOLDER CACHE_FOLDER
 """
 import concurrent.futures
 import hashlib
@@ -29,14 +29,14 @@ def preprocessed(entry):
                           capture_output=True).stdout
 
 
-def findings(entry, build, cache, version):
+def findings(entry, tidy, build, cache, version):
     """The findings in a file; None if the file has not changed since it had none."""
     digest = hashlib.sha256(version + preprocessed(entry)).hexdigest()
     marker = cache / digest
     if marker.exists():
         marker.touch()
         return None
-    done = subprocess.run(["clang-tidy", "--quiet", "-p", build, entry["file"]],
+    done = subprocess.run([tidy, "--quiet", "-p", build, entry["file"]],
                           capture_output=True, text=True, check=False)
     if done.returncode or re.search(r": (warning|error):", done.stdout):
         return done.stdout or done.stderr
@@ -45,15 +45,16 @@ def findings(entry, build, cache, version):
 
 
 def main():
-    build, cache = (pathlib.Path(word) for word in sys.argv[1:])
+    tidy, (build, cache) = sys.argv[1], map(pathlib.Path, sys.argv[2:])
     cache.mkdir(parents=True, exist_ok=True)
-    version = subprocess.run(["clang-tidy", "--version"], capture_output=True, check=True).stdout
+    version = subprocess.run([tidy, "--version"], capture_output=True, check=True).stdout
     version += (TOP / ".clang-tidy").read_bytes()
     entries = [entry for entry in json.loads((build / "compile_commands.json").read_text("utf-8"))
                if pathlib.Path(entry["file"]).is_relative_to(TOP)
                and not pathlib.Path(entry["file"]).is_relative_to(build)]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        results = list(pool.map(lambda entry: findings(entry, build, cache, version), entries))
+        results = list(pool.map(lambda entry: findings(entry, tidy, build, cache, version),
+                                entries))
     print("\n".join(dict.fromkeys(text for text in results if text)), end="")
     print(f"{sum(result is None for result in results)} of {len(results)} files had not changed",
           file=sys.stderr)

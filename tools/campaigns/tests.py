@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The part of tools/test that runs test files, several at once, and prints their results.
+
+Each job is a process with shared servers of its own (tests/servers.py). It adopts the processes that
+its tests leave behind, so that the processor time of a file includes that of every program and server
+that it starts, and no server survives the job."""
+import argparse
+import contextlib
+import ctypes
+import multiprocessing
+import os
+import queue as queues
+import re
+import resource
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from pathlib import Path
+from typing import NamedTuple
+
+from .common import (TREE, Failure, TestRun, build_folder, run_test, servers, source_of,
+                     stop_on_signals)
+
+PR_SET_CHILD_SUBREAPER = 36
+JOB_BYTES = 1.5e9             # memory of the servers of one job
+LIMITS = {"unit": 300}        # seconds that a test file may take, by kind
+LIMIT = 900                   # ... in Python
+SLOWEST = 10
+KINDS = ("faults", "cluster", "cli", "unit")      # the slowest kind first
+
+
+class Result(NamedTuple):
+    name: str
+    run: TestRun
+    processor: float          # seconds of processor time
+    left: list                # names of programs that it left running
+
+
+# ---- the files ----
+
+def label_of(name):
+    """The path of a test within the tree or the build folder; NAMEs are looked up in it."""
+    kind, _, file = name.partition("/")
+    return f"bin/tests/{file}" if kind == "unit" else f"tests/{name}.py"
+
+
+def all_tests():
+    names = [f"unit/{path.name}" for path in (build_folder() / "bin" / "tests").glob("test_*")]
+    return names + [f"{kind}/{path.stem}" for kind in KINDS[:3]
+                    for path in (TREE / "tests" / kind).glob("test_*.py")]
+
+
+def select(words):
+    """The tests whose label contains one of the words, all if there is none; slow ones first, so that
+    no long test is started last."""
+    tests = all_tests()
+    unknown = [word for word in words if not any(word in label_of(name) for name in tests)]
+    if unknown:
+        raise Failure(f"no test file's path contains: {' '.join(unknown)}")
+    chosen = [name for name in tests if not words or any(word in label_of(name) for word in words)]
+    return sorted(chosen, key=lambda name: (KINDS.index(name.partition("/")[0]),
+                                            -source_of(name).stat().st_size))
+
+
+def uses_servers(name):
+    return name.startswith(("cluster/", "faults/")) or "cluster_fixture.h" in source_of(name).read_text()
+
+
+# ---- one job ----
+
+def wait_and_adopt(process, limit):
+    """Waits for the process, and for adopted ones that end meanwhile, so that none of them stays a
+    zombie. Kills its session after `limit` seconds. Returns the exit status."""
+    end = time.monotonic() + limit
+    late = ""
+    try:
+        while True:
+            ended, status = os.waitpid(-1, os.WNOHANG)
+            if ended == process.pid:
+                process.returncode = os.waitstatus_to_exitcode(status)
+                return late or process.returncode
+            if ended == 0:
+                if time.monotonic() > end and not late:
+                    late = f"killed after {limit} s"
+                    os.killpg(process.pid, signal.SIGKILL)
+                time.sleep(0.02)
+    except KeyboardInterrupt:
+        os.killpg(process.pid, signal.SIGKILL)
+        raise
+
+
+def end_adopted(folder):
+    """Kills the adopted processes that are no shared servers. Returns their names."""
+    shared = {pid for pid, _ in servers.processor_seconds(folder)}
+    names = []
+    for word in Path(f"/proc/self/task/{os.getpid()}/children").read_text("ascii").split():
+        if int(word) not in shared:
+            names.append(Path(f"/proc/{word}/comm").read_text("utf-8").strip())
+            os.kill(int(word), signal.SIGKILL)
+            os.waitpid(int(word), 0)
+    return names
+
+
+def processor_time(folder):
+    """Seconds of processor time: of this process's children that have ended, and of the shared servers
+    that run. A server that ends moves from the second sum to the first."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime + sum(servers.processor_seconds(folder).values())
+
+
+def run_one(name, folder, rounds):
+    before = processor_time(folder)
+    limit = LIMITS.get(name.partition("/")[0], LIMIT * rounds)
+    run = run_test(name, TREE, build_folder(), folder, limit, wait_and_adopt)
+    left = end_adopted(folder)
+    return Result(name, run, processor_time(folder) - before, left)
+
+
+def work(folder, queue, position, results, rounds):
+    """Body of a job's process: runs tests of the queue until there are none left."""
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)     # the main process ends the jobs
+    try:
+        while True:
+            with position.get_lock():
+                number = position.value
+                position.value += 1
+            if number >= len(queue):
+                break
+            if not uses_servers(queue[number]):
+                servers.stop_all(folder)             # idle servers need processor time
+            results.put(run_one(queue[number], folder, rounds))
+    except KeyboardInterrupt:
+        pass
+    except BaseException:  # noqa: BLE001 (reported by the main process)
+        results.put(traceback.format_exc())
+    finally:
+        servers.stop_all(folder)
+        end_adopted(folder)
+
+
+# ---- all jobs ----
+
+def default_jobs():
+    """Three jobs for two processors, or fewer when memory is short: most fault tests wait most of the
+    time."""
+    free = int(re.search(r"MemAvailable:\s+(\d+)", Path("/proc/meminfo").read_text("ascii"))[1]) * 1024
+    return max(1, min((3 * len(os.sched_getaffinity(0)) + 1) // 2, int(free / JOB_BYTES)))
+
+
+def results_of(jobs, results):
+    """Yields the results until all jobs have ended."""
+    while True:
+        ended = not any(job.is_alive() for job in jobs)
+        try:
+            yield results.get(timeout=0.2)
+        except queues.Empty:
+            if ended:
+                return
+
+
+def show(result):
+    run = result.run
+    print(f"{label_of(result.name).removeprefix('bin/'):44} {run.passed:4} passed {run.failed:3} failed "
+          f"{run.skipped:3} skipped {run.seconds:4.0f} s {result.processor:4.0f} s processor time")
+    lines = [line for line in run.output.splitlines() if re.search(r"^(not )?ok .*# *SKIP", line, re.I)]
+    if run.failed:
+        lines += [line for line in run.output.splitlines() if not line.startswith("ok ")][-200:]
+        lines += [f"| {line}" for line in run.errors.splitlines()[-60:]]
+    if result.left:
+        lines.append(f"# left running, killed: {' '.join(result.left)}")
+    print("".join(f"    {line}\n" for line in lines), end="", flush=True)
+
+
+def show_sums(done, repeated):
+    if repeated:
+        for name in sorted({result.name for result in done}):
+            states = [result.run.state for result in done if result.name == name]
+            print(f"{label_of(name):44} {states.count('passed'):4} of {len(states):4} runs passed")
+    slowest = sorted(done, key=lambda result: -result.processor)[:SLOWEST]
+    if len(done) > SLOWEST:
+        print(f"processor time of all files: {sum(result.processor for result in done):.0f} s; most:")
+        for result in slowest:
+            print(f"{result.processor:8.0f} s {label_of(result.name)}")
+
+
+def run(queue, jobs, folder, repeated):
+    """Returns the number of failed tests, of those that did not run as well."""
+    fork = multiprocessing.get_context("fork")
+    results, position = fork.Queue(), fork.Value("i", 0)
+    rounds = int(os.environ.get("SHARDLOAD_FAULT_ROUNDS") or 1)
+    folders = [folder / f"servers-{number}" for number in range(jobs)]
+    if any(map(uses_servers, queue)):
+        # The first start downloads the server program, which may take longer than a test may.
+        servers.start("mongod", folders[0])
+    workers = [fork.Process(target=work, args=(path, queue, position, results, rounds))
+               for path in folders]
+    done, broken = [], 0
+    for worker in workers:
+        worker.start()
+    try:
+        for result in results_of(workers, results):
+            if isinstance(result, str):
+                broken += 1
+                print(result, file=sys.stderr)
+            else:
+                done.append(result)
+                show(result)
+    finally:
+        for worker in workers:
+            worker.terminate()
+            worker.join()
+    show_sums(done, repeated)
+    passed, failed, skipped = (sum(getattr(result.run, name) for result in done)
+                               for name in ("passed", "failed", "skipped"))
+    if broken or len(done) < len(queue):
+        print(f"only {len(done)} of {len(queue)} test files were completed")
+        failed += 1
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    return failed
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="test")
+    parser.add_argument("--jobs", type=int, default=default_jobs())
+    parser.add_argument("--repeat", type=int, default=1)
+    parser.add_argument("names", nargs="*")
+    options = parser.parse_args()
+    stop_on_signals()
+    folder = Path(tempfile.mkdtemp(prefix="shardload-tests-"))
+    try:
+        queue = select(options.names) * options.repeat
+        jobs = max(1, min(options.jobs, len(queue)))
+        print(f"== running {len(queue)} test files, {jobs} at a time", file=sys.stderr)
+        return 1 if run(queue, jobs, folder, options.repeat > 1) else 0
+    except (Failure, AssertionError) as failure:
+        print(f"test: {failure}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    finally:
+        servers.stop_all(folder / "servers-0")    # of a run that ended before its jobs began
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
