@@ -61,6 +61,12 @@ const sl_option_row sl_load_rows[] = {
     {.name = "schema", SL_ROW_TEXT("FILE"), SL_ROW_OF(READING, "Source"),
      .help = "YAML file with the columns and their types for --format delimited, or with other "
              "key names for isd."},
+    {.name = "types", SL_ROW_CHOICE("KIND", "auto|text"), .fallback = "auto",
+     SL_ROW_OF(READING, "Source"),
+     .help = "For --format delimited without --schema. auto: the columns' types are inferred from a "
+             "sample of all sources, where no value loses anything. text: all columns are text."},
+    {.name = "write-schema", SL_ROW_TEXT("FILE"), SL_ROW_OF(INSPECT, "Source"),
+     .help = "Write the inferred types to a YAML file, to edit and to load with --schema."},
     {.name = "names", SL_ROW_CHOICE("KIND", "short|long"), .fallback = "short",
      SL_ROW_OF(READING, "Source"),
      .help = "Keys of the documents: short (m) or as published (test_mileage)."},

@@ -135,6 +135,7 @@ bool sl_set_up_source(sl_setup *setup, const sl_options *options, sl_error *erro
         .long_names = strcmp(sl_option_string(options, "names"), "long") == 0,
         .latin1 = strcmp(sl_option_string(options, "encoding"), "latin-1") == 0,
         .trim = sl_option_flag(options, "trim"),
+        .infer_types = strcmp(sl_option_string(options, "types"), "auto") == 0,
         .keep_missing = strcmp(sl_option_string(options, "missing"), "raw") == 0,
         .schema_name = sl_option_string(options, "schema"),
     };

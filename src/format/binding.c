@@ -4,6 +4,7 @@
 #include "bson/bson_writer.h"
 #include "convert.h"
 #include "delimited.h"
+#include "typing.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -35,6 +36,7 @@ void sl_delimited_plan_destroy(sl_plan *plan) {
     for (size_t i = 0; i < plan->schema_count; i++)
         sl_schema_destroy(plan->schemas[i]);
     free(plan->schemas);
+    sl_typing_destroy(plan->typing);
     free(plan);
 }
 
@@ -156,18 +158,30 @@ static sl_bson_type bson_type(sl_type type) {
     return SL_BSON_NULL;
 }
 
+/* Would the fast converter of the column's type accept this word? */
+static bool accepts(sl_type type, const char *word, size_t length) {
+    uint64_t number;
+    int64_t milliseconds;
+    double value;
+    switch (type) {
+    case SL_TYPE_INT:
+        return sl_convert_digits(word, length, &number);
+    case SL_TYPE_DOUBLE:
+        return sl_convert_double(word, length, &value);
+    default:
+        return sl_convert_datetime(word, length, &milliseconds);
+    }
+}
+
 /* Would a fast converter accept one of the words for a missing value? */
 static bool accepts_missing(const sl_schema_column *schema) {
     for (size_t i = 0; i < schema->missing.count; i++) {
         char word[64] = {0}; /* with the slack that converters need */
         size_t length = strlen(schema->missing.words[i]);
-        uint64_t number;
-        int64_t milliseconds;
         if (length > 32)
             continue;
         memcpy(word, schema->missing.words[i], length);
-        if (schema->type == SL_TYPE_INT ? sl_convert_digits(word, length, &number)
-                                        : sl_convert_datetime(word, length, &milliseconds))
+        if (accepts(schema->type, word, length))
             return true;
     }
     return false;
@@ -176,26 +190,30 @@ static bool accepts_missing(const sl_schema_column *schema) {
 /* The fast conversion of a column's fields. */
 static sl_step step_of(const sl_schema_column *schema) {
     bool words = schema->missing.count > 0;
+    if (schema->type != SL_TYPE_TEXT && schema->type != SL_TYPE_CODE && accepts_missing(schema))
+        return SL_STEP_UNUSUAL;
     switch (schema->type) {
     case SL_TYPE_TEXT:
         return words ? SL_STEP_UNUSUAL : SL_STEP_TEXT;
     case SL_TYPE_CODE:
         return words ? SL_STEP_UNUSUAL : SL_STEP_CODE;
     case SL_TYPE_INT:
-        return accepts_missing(schema) ? SL_STEP_UNUSUAL : SL_STEP_INT;
-    case SL_TYPE_DATE:
-        return accepts_missing(schema) ? SL_STEP_UNUSUAL : SL_STEP_DATE;
-    case SL_TYPE_DATETIME:
-        return accepts_missing(schema) ? SL_STEP_UNUSUAL : SL_STEP_DATETIME;
+        return schema->lossless ? SL_STEP_WHOLE : SL_STEP_INT;
     case SL_TYPE_DOUBLE:
+        return SL_STEP_DOUBLE;
+    case SL_TYPE_DATE:
+        return schema->format ? SL_STEP_UNUSUAL : SL_STEP_DATE;
+    case SL_TYPE_DATETIME:
+        if (!schema->format && !schema->lossless && schema->zone == SL_CHOICE_UNSET)
+            return SL_STEP_DATETIME;
+        break;
     case SL_TYPE_FLAG:
         break;
     }
     return SL_STEP_UNUSUAL;
 }
 
-/* Compiles the columns into converters. */
-static bool compile(sl_dialect *d, bool long_names, sl_error *error) {
+bool sl_dialect_compile(sl_dialect *d, bool long_names, sl_error *error) {
     bool all_text = true;
     d->fixed_bytes = SL_BSON_HEAD_BYTES + 1;
     for (size_t i = 0; i < d->column_count; i++) {
@@ -226,7 +244,7 @@ static bool compile(sl_dialect *d, bool long_names, sl_error *error) {
                             "the columns' names are too long: %zu bytes a "
                             "document, and 65536 are allowed",
                             d->fixed_bytes);
-    if (all_text) {
+    if (all_text || d->inferable) {
         d->watched_length = d->header_length;
         while (d->watched_length > 0 && strchr("\r\n", d->header[d->watched_length - 1]))
             d->watched_length--;
@@ -269,6 +287,7 @@ bool sl_dialect_bind(const sl_plan *plan, const sl_schema *schema, const sl_firs
     d->latin1 = plan->options.latin1;
     d->kind = schema ? schema->kind : "records";
     d->column_count = count;
+    d->inferable = !schema;
     d->header_length = names ? first->header_bytes : 0;
     d->body_offset = names ? first->end : first->text_start;
     d->converters = calloc(count + 1, sizeof *d->converters);
@@ -290,7 +309,7 @@ bool sl_dialect_bind(const sl_plan *plan, const sl_schema *schema, const sl_firs
                 (sl_column){.published = schema->columns[i].name, .schema = schema->columns[i]};
     }
     if (!check_keys(d, plan->options.long_names, error) ||
-        !compile(d, plan->options.long_names, error))
+        !sl_dialect_compile(d, plan->options.long_names, error))
         goto fail;
     d->spill = d->quotes ? SIZE_MAX : find_spill(d, schema);
     *out = d;

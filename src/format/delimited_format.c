@@ -3,12 +3,19 @@
  * schema; without one, the columns come from the header, and all are text. */
 #include "convert.h"
 #include "delimited.h"
+#include "typing.h"
 
 #include <stdlib.h>
 
 static bool plan_create(const sl_format_options *options, sl_plan **plan, sl_error *error) {
     if (!sl_delimited_plan_create(options, options->schema_text ? 1 : 0, plan, error))
         return false;
+    if (!options->schema_text && options->infer_types &&
+        !sl_typing_create(&(*plan)->typing, error)) {
+        sl_delimited_plan_destroy(*plan);
+        *plan = NULL;
+        return false;
+    }
     if (options->schema_text &&
         !sl_schema_read(sl_text_of(options->schema_text),
                         options->schema_name ? options->schema_name : "schema",

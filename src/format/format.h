@@ -34,6 +34,7 @@ typedef struct sl_format_options {
     bool long_names;         /* long keys in documents: test_mileage instead of m */
     bool latin1;             /* text that is not UTF-8 is read as windows-1252; else rejected */
     bool trim;               /* remove blanks at both ends of every field, in every dialect */
+    bool infer_types;        /* delimited, without schema: columns may get types (typing.h) */
     bool keep_missing;       /* ISD: load the numbers and codes that mean "no value" */
     const char *schema_text; /* a YAML schema given by the user, or NULL. Borrowed */
     const char *schema_name; /* its file name, for messages. Borrowed */

@@ -2,7 +2,10 @@
 /* Records that are not on the fast path; see record.h. */
 #include "record.h"
 
+#include "column_types.h"
 #include "convert.h"
+#include "date_format.h"
+#include "decimal.h"
 
 #include <stdio.h>
 
@@ -152,8 +155,9 @@ sl_line sl_record_split(sl_parser *parser, sl_record *record, sl_reject *reject)
 bool sl_record_is_header(const sl_parser *parser, const sl_record *record) {
     const sl_dialect *d = parser->dialect;
     sl_text line = {parser->block->text.bytes + record->start, record->end - record->start};
-    if (d->watched_length > 0)
-        return sl_text_equal(line, (sl_text){d->header, d->watched_length});
+    if (d->watched_length > 0 || d->inferable)
+        return d->watched_length > 0 &&
+               sl_text_equal(line, (sl_text){d->header, d->watched_length});
     sl_text first;
     sl_header_split(line, d->delimiter, &first, 1);
     return sl_text_equal_ignoring_case(first, sl_text_of(d->columns[0].published)) ||
@@ -165,7 +169,8 @@ static bool is_missing(const sl_schema_column *schema, sl_text field) {
     if (field.length == 0)
         return true;
     for (size_t i = 0; i < schema->missing.count; i++) {
-        if (sl_text_equal(field, sl_text_of(schema->missing.words[i])))
+        const char *word = schema->missing.words[i];
+        if (*word == *field.bytes && sl_text_equal(field, sl_text_of(word)))
             return true;
     }
     return false;
@@ -184,6 +189,24 @@ static bool unusual_int(const sl_schema_column *schema, sl_text field, int64_t *
     size_t sign = field.length > 0 && field.bytes[0] == '-';
     return field.length - sign <= longest && sl_convert_integer(field.bytes, field.length, value) &&
            *value >= schema->minimum && *value <= schema->maximum;
+}
+
+static bool convert_double(const sl_schema_column *schema, sl_text field, double *value) {
+    return (schema->lossless ? sl_convert_lossless : sl_convert_double)(field.bytes, field.length,
+                                                                        value);
+}
+
+/* Converts a date or datetime. */
+static bool convert_date(const sl_schema_column *schema, sl_text field, int64_t *value) {
+    static const sl_zone zones[] = {SL_ZONE_ANY, SL_ZONE_NONE, SL_ZONE_GIVEN};
+    if (schema->format)
+        return sl_convert_formatted(schema->format, field, value);
+    if (schema->type == SL_TYPE_DATE)
+        return sl_convert_date(field.bytes, field.length, value);
+    if (!schema->lossless && schema->zone == SL_CHOICE_UNSET &&
+        sl_convert_datetime(field.bytes, field.length, value))
+        return true;
+    return sl_convert_iso(field, zones[schema->zone], value);
 }
 
 static uint8_t *put_int(uint8_t *element, uint8_t *to, int64_t value) {
@@ -241,24 +264,51 @@ uint8_t *sl_put_unusual(const sl_dialect *dialect, size_t column, sl_text field,
     case SL_TYPE_TEXT:
         return sl_put_careful_text(dialect, field, quoted, to, transcoded);
     case SL_TYPE_INT:
+        if (schema->lossless && !sl_convert_whole(field.bytes, field.length, &whole))
+            return NULL;
         if (sl_convert_digits(field.bytes, field.length, &digits) &&
             digits < converter->int64_limit)
             return put_int(out, to, (int64_t)digits);
         return unusual_int(schema, field, &whole) ? put_int(out, to, whole) : NULL;
     case SL_TYPE_DOUBLE:
-        return sl_convert_double(field.bytes, field.length, &value) ? sl_bson_put_double(to, value)
-                                                                    : NULL;
+        return convert_double(schema, field, &value) ? sl_bson_put_double(to, value) : NULL;
     case SL_TYPE_FLAG:
         *to = is_word(field, schema->yes);
         return *to || is_word(field, schema->no) ? to + 1 : NULL;
     case SL_TYPE_DATE:
-        return sl_convert_date(field.bytes, field.length, &whole) ? sl_bson_put_int64(to, whole)
-                                                                  : NULL;
     case SL_TYPE_DATETIME:
-        return sl_convert_datetime(field.bytes, field.length, &whole) ? sl_bson_put_int64(to, whole)
-                                                                      : NULL;
+        return convert_date(schema, field, &whole) ? sl_bson_put_int64(to, whole) : NULL;
     }
     return NULL;
+}
+
+/* Writes the reason for refusing a field of a lossless column, or of a date with a format. False
+ * for other columns. */
+static bool explain_special(const sl_column *column, sl_text field, char *out, size_t room) {
+    const sl_schema_column *schema = &column->schema;
+    char quoted[SL_QUOTED_ROOM], type[SL_TYPE_ROOM];
+    double value;
+    bool number = schema->type == SL_TYPE_INT || schema->type == SL_TYPE_DOUBLE;
+    if (schema->type == SL_TYPE_TEXT || schema->type == SL_TYPE_CODE ||
+        (!schema->lossless && !schema->format))
+        return false;
+    const char *problem = number && sl_convert_double(field.bytes, field.length, &value)
+                              ? "would be changed by the type"
+                              : "does not fit the type";
+    snprintf(out, room, "%s %s %s", sl_quoted(field, quoted), problem,
+             sl_column_type_write(schema, type));
+    return true;
+}
+
+/* Adds to the reason that the type was inferred, and what to do. */
+static void explain_inference(const sl_column *column, char *out, size_t room) {
+    char name[48];
+    size_t used = strlen(out);
+    sl_text_printable(sl_text_of(column->published), name, sizeof name);
+    snprintf(out + used, room - used,
+             ", which was inferred for the column %s: load with --types text, or with a --schema "
+             "(inspect --write-schema)",
+             name);
 }
 
 void sl_record_explain(const sl_parser *parser, const sl_record *record, sl_reject *reject) {
@@ -275,6 +325,11 @@ void sl_record_explain(const sl_parser *parser, const sl_record *record, sl_reje
                  field.length == 0 ? "the field is empty, but must have a value"
                                    : "%s means \"no value\", but the field must have a value",
                  sl_quoted(field, quoted));
+        return;
+    }
+    if (explain_special(column, field, out, room)) {
+        if (column->schema.inferred)
+            explain_inference(column, out, room);
         return;
     }
     switch (column->schema.type) {

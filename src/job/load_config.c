@@ -38,5 +38,6 @@ void sl_load_append_options(const sl_load_config *config, bson_t *options) {
     BSON_APPEND_UTF8(options, "names", format->long_names ? "long" : "short");
     BSON_APPEND_UTF8(options, "encoding", format->latin1 ? "latin-1" : "utf-8");
     BSON_APPEND_UTF8(options, "trim", format->trim ? "yes" : "no");
+    BSON_APPEND_UTF8(options, "types", format->infer_types ? "auto" : "text");
     BSON_APPEND_UTF8(options, "missing", format->keep_missing ? "raw" : "omit");
 }

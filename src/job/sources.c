@@ -3,6 +3,7 @@
 #include "sources.h"
 #include "archive_entries.h"
 #include "line_ends.h"
+#include "types.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,8 +79,9 @@ static bool recognise(const sl_job *job, size_t index, char *head, bool *damaged
         if (format->sniff(plan, name, text, whole, &source->dialect, &why)) {
             source->format = format;
             *damaged = true; /* a recognised source is never left out */
-            return !format->check_head || format->check_head(source->dialect, text, whole, error) ||
-                   sl_error_prefix(error, "%s", path);
+            if (format->check_head && !format->check_head(source->dialect, text, whole, error))
+                return sl_error_prefix(error, "%s", path);
+            return sl_types_add_head(job, source, text, whole, error);
         }
         if (why.code != SL_EXIT_SOURCE) { /* no memory: the format is unknown */
             *error = why;
@@ -312,7 +314,12 @@ bool sl_sources_open(sl_job *job, sl_error *error) {
     if (job->active == 0)
         return sl_error_set(error, SL_EXIT_SOURCE,
                             "nothing to load: none of the %zu files found is recognised", count);
-    return check_kinds(job, error);
+    if (!check_kinds(job, error))
+        return false;
+    sl_source_set_report_skipped(job->set, NULL, NULL); /* a load reads these entries again */
+    ok = sl_types_infer(job, error);
+    sl_source_set_report_skipped(job->set, on_passed_over, job);
+    return ok;
 }
 
 void sl_sources_close(sl_job *job) {

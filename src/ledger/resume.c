@@ -32,6 +32,7 @@
 #include "util/log.h"
 #include "util/text.h"
 
+#include "job/types.h"
 #include "unregistered.h"
 
 /* ---- reading ---- */
@@ -93,6 +94,7 @@ static bool write_begun(const sl_job *job, const sl_ledger *ledger, sl_error *er
     BSON_APPEND_UTF8(&document, "holder", ledger->holder);
     append_options(&document, job->config);
     sl_earlier_append_sources(&document, job);
+    sl_types_append(job, &document);
     bool ok = sl_journal_begin(ledger->journal, error) &&
               sl_journal_write(ledger->journal, &document, error);
     bson_destroy(&document);
@@ -118,6 +120,8 @@ static bool same_options(const sl_job *job, const sl_ledger *ledger, sl_error *e
         snprintf(path, sizeof path, "options.%s", bson_iter_key(&options));
         const char *was = sl_earlier_text(ledger->earlier->begun, path),
                    *is = bson_iter_utf8(&options, NULL);
+        if (!was[0] && strcmp(bson_iter_key(&options), "types") == 0)
+            continue; /* a journal without types: of a load that stored text; sl_types_restore */
         if (strcmp(was, is) != 0 && used < sizeof how)
             used += (size_t)snprintf(how + used, sizeof how - used,
                                      "%s--%s was \"%.100s\" and is \"%.100s\"", used ? ", " : "",
@@ -174,7 +178,8 @@ static bool judge(sl_job *job, sl_ledger *ledger, bool empty, bool *finished, sl
                             "--resume: %s holds no journal of a load; leave --resume out to begin "
                             "one",
                             folder);
-    if (!same_options(job, ledger, error) || !sl_earlier_same_sources(job, ledger, error))
+    if (!same_options(job, ledger, error) || !sl_earlier_same_sources(job, ledger, error) ||
+        !sl_types_restore(job, earlier->begun, error))
         return false;
     *finished = earlier->finished != NULL;
     job->resumed = earlier->target != NULL;

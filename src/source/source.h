@@ -84,6 +84,8 @@ const sl_source *sl_source_set_at(const sl_source_set *set, size_t index);
 uint64_t sl_source_set_stored_bytes(const sl_source_set *set); /* of all sources not skipped */
 /* Stored bytes read so far. Any thread. */
 uint64_t sl_source_set_consumed_bytes(const sl_source_set *set);
+/* Begins the count of read bytes anew, after a sample has been read before the load. */
+void sl_source_set_reset_consumed(sl_source_set *set);
 
 /* Skips a source: readers return none of its blocks. Call it before the first block is read. */
 void sl_source_set_skip(sl_source_set *set, size_t index);

@@ -230,6 +230,10 @@ uint64_t sl_source_set_stored_bytes(const sl_source_set *set) {
     return set->stored_bytes;
 }
 
+void sl_source_set_reset_consumed(sl_source_set *set) {
+    atomic_store_explicit(&set->consumed_bytes, 0, memory_order_relaxed);
+}
+
 uint64_t sl_source_set_consumed_bytes(const sl_source_set *set) {
     return atomic_load_explicit(&set->consumed_bytes, memory_order_relaxed);
 }
