@@ -37,7 +37,8 @@ static bool name(parts *p, const char *const *names, unsigned count, unsigned *i
         sl_text full = sl_text_of(names[i]);
         if (length == 3)
             full.length = 3;
-        if (sl_text_equal_ignoring_case(full, (sl_text){p->at, length})) {
+        if (length > 0 && (*full.bytes | 0x20) == (*p->at | 0x20) &&
+            sl_text_equal_ignoring_case(full, (sl_text){p->at, length})) {
             p->at += length;
             *index = i;
             return true;

@@ -153,6 +153,22 @@ static bool round_once(uint64_t digits, int exponent, double *value) {
     return beyond < -1 || beyond > 1;
 }
 
+/* Is the value exactly in the middle between d->digits and one of its neighbours? Computed as
+ * mantissa * 5^-exponent * 2^binary = 2 * digits +- 1, in whole numbers. */
+static bool is_exact_tie(const decimal *d, double value) {
+    int binary;
+    uint64_t mantissa = (uint64_t)ldexp(frexp(value, &binary), 53);
+    int zeros = __builtin_ctzll(mantissa);
+    unsigned __int128 product = mantissa >> zeros;
+    for (int i = d->exponent; i < 0; i++)
+        product *= 5; /* at most 53 + 63 bits */
+    binary += zeros - 53 - d->exponent + 1;
+    if (d->exponent > 0 || binary > 0 || binary < -60)
+        return false;
+    return product == (unsigned __int128)(2 * d->digits + 1) << -binary ||
+           product == (unsigned __int128)(2 * d->digits - 1) << -binary;
+}
+
 /* For 16 and 17 digits. If a shorter number converted to the same double, one with a 0 as last
  * digit would, directly below or above: every number between two numbers of one double has that
  * double. */
@@ -167,7 +183,9 @@ static verdict convert_fast(const decimal *d, double *value) {
     long double back = *value;
     back = d->exponent < 0 ? back * powers[-d->exponent] : back / powers[d->exponent];
     long double apart = fabsl(back - (long double)d->digits);
-    return apart < 0.49L ? ACCEPTED : apart > 0.51L ? REFUSED : UNDECIDED;
+    if (apart > 0.49L && apart < 0.51L)
+        return is_exact_tie(d, *value) ? ACCEPTED : UNDECIDED;
+    return apart < 0.5L ? ACCEPTED : REFUSED;
 }
 #else
 static verdict convert_fast(const decimal *d, double *value) {

@@ -170,7 +170,10 @@ static bool is_missing(const sl_schema_column *schema, sl_text field) {
         return true;
     for (size_t i = 0; i < schema->missing.count; i++) {
         const char *word = schema->missing.words[i];
-        if (*word == *field.bytes && sl_text_equal(field, sl_text_of(word)))
+        size_t at = 0;
+        while (at < field.length && word[at] == field.bytes[at] && word[at] != '\0')
+            at++;
+        if (at == field.length && word[at] == '\0')
             return true;
     }
     return false;
@@ -192,7 +195,8 @@ static bool unusual_int(const sl_schema_column *schema, sl_text field, int64_t *
 }
 
 static bool convert_double(const sl_schema_column *schema, sl_text field, double *value) {
-    return (schema->lossless ? sl_convert_lossless : sl_convert_double)(field.bytes, field.length,
+    return sl_convert_short_decimal(field.bytes, field.length, value) ||
+           (schema->lossless ? sl_convert_lossless : sl_convert_double)(field.bytes, field.length,
                                                                         value);
 }
 
@@ -251,7 +255,9 @@ uint8_t *sl_put_unusual(const sl_dialect *dialect, size_t column, sl_text field,
     const sl_converter *converter = &dialect->converters[column];
     if (is_missing(schema, field))
         return schema->required ? NULL : out;
-    uint8_t *to = sl_bson_put_key(out, dialect->columns[column].type, dialect->columns[column].key);
+    uint8_t *to = out + converter->prefix_length;
+    *out = (uint8_t)dialect->columns[column].type;
+    memcpy(out + 1, dialect->columns[column].key, converter->prefix_length - 1);
     int64_t whole;
     uint64_t digits;
     double value;
