@@ -39,15 +39,19 @@ static bool is_typed(const sl_job *job, const sl_job_source *source) {
     return source->format == &sl_format_delimited && typing_plan(job) != NULL;
 }
 
-/* The complete lines at the beginning of a text, at most `most` bytes. */
+/* The complete lines at the beginning of a text, in at most `most` bytes; of a longer first line,
+ * that line. `whole`: a last line without line end is complete. */
 static sl_text lines_of(sl_text text, bool whole, size_t most) {
     if (whole && text.length <= most)
         return text;
-    if (text.length > most)
-        text.length = most;
-    while (text.length > 0 && text.bytes[text.length - 1] != '\n')
-        text.length--;
-    return text;
+    size_t length = text.length < most ? text.length : most;
+    while (length > 0 && text.bytes[length - 1] != '\n')
+        length--;
+    if (length == 0) {
+        const char *end = memchr(text.bytes, '\n', text.length);
+        length = end ? (size_t)(end - text.bytes) + 1 : whole ? text.length : 0;
+    }
+    return (sl_text){text.bytes, length};
 }
 
 bool sl_types_add_head(const sl_job *job, sl_job_source *source, sl_text head, bool whole,
@@ -65,7 +69,7 @@ static bool add_block(const sl_job *job, const sl_dialect *dialect, const sl_sou
                       size_t most, sl_error *error) {
     sl_plan *plan = typing_plan(job);
     const sl_job_source *source = &job->sources[block->source];
-    sl_text text = lines_of(block->text, true, most);
+    sl_text text = block->text;
     uint64_t offset = block->offset;
     if (offset < source->sampled) {
         uint64_t skip = source->sampled - offset;
@@ -75,6 +79,7 @@ static bool add_block(const sl_job *job, const sl_dialect *dialect, const sl_sou
         text.length -= (size_t)skip;
         offset += skip;
     }
+    text = lines_of(text, true, most);
     return sl_typing_add(plan->typing, plan, dialect, text, offset, error);
 }
 
