@@ -4,6 +4,7 @@
 #include "bson/bson_writer.h"
 #include "convert.h"
 #include "delimited.h"
+#include "table.h"
 #include "typing.h"
 
 #include <assert.h>
@@ -292,7 +293,10 @@ bool sl_dialect_bind(const sl_plan *plan, const sl_schema *schema, const sl_firs
     d->body_offset = names ? first->end : first->text_start;
     d->converters = calloc(count + 1, sizeof *d->converters);
     d->columns = calloc(count, sizeof *d->columns);
-    d->names = malloc(first->line.length + count + 1);
+    size_t name_bytes = count + 1;
+    for (size_t i = 0; names && i < count; i++)
+        name_bytes += names[i].length;
+    d->names = malloc(name_bytes);
     d->header = malloc(d->header_length + 1);
     if (!d->converters || !d->columns || !d->names || !d->header) {
         sl_error_memory(error, "binding columns");
@@ -319,6 +323,23 @@ fail:
     return false;
 }
 
+bool sl_dialect_bind_table(const sl_plan *plan, const sl_table *table, sl_dialect **out,
+                           sl_error *error) {
+    if (!sl_dialect_bind(plan, NULL, &table->first, table->names, table->count, out, error))
+        return false;
+    sl_dialect *d = *out;
+    d->pad = plan->options.pad;
+    d->blanks = table->blanks;
+    d->quotes = d->quotes && !table->blanks;
+    memcpy(d->note, table->note, sizeof d->note);
+    if (!table->header) {
+        d->header_length = d->watched_length = 0;
+        d->header[0] = '\0';
+        d->body_offset = table->first.text_start;
+    }
+    return true;
+}
+
 const char *sl_delimited_record_kind(const sl_dialect *dialect) {
     return dialect->kind;
 }
@@ -333,6 +354,8 @@ static const char *delimiter_name(char delimiter) {
         return "tabs";
     case ';':
         return "semicolons";
+    case ' ':
+        return "blanks";
     case 0:
         return "no delimiter";
     default:
@@ -342,9 +365,9 @@ static const char *delimiter_name(char delimiter) {
 
 char *sl_delimited_describe(const sl_dialect *dialect, char *out, size_t room) {
     const sl_dialect *d = dialect;
-    snprintf(out, room, "%s%s%s: %s, %s, %zu column%s", d->kind, d->letter[0] ? ", dialect " : "",
+    snprintf(out, room, "%s%s%s: %s, %s, %zu column%s%s", d->kind, d->letter[0] ? ", dialect " : "",
              d->letter, delimiter_name(d->delimiter), d->header_length > 0 ? "header" : "no header",
-             d->column_count, d->column_count == 1 ? "" : "s");
+             d->column_count, d->column_count == 1 ? "" : "s", d->note);
     const char *separator = "; not in the schema, loaded as text: ";
     for (size_t i = 0; i < d->column_count && d->extra_columns > 0; i++) {
         if (d->columns[i].schema.name != d->columns[i].published)

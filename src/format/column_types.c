@@ -75,6 +75,14 @@ static bool is_missing(sl_text value) {
     return false;
 }
 
+/* Has the value the digits that every format needs, of year and day? Most text is excluded here. */
+static bool may_be_date(sl_text value) {
+    size_t digits = 0;
+    for (size_t i = 0; i < value.length; i++)
+        digits += value.bytes[i] >= '0' && value.bytes[i] <= '9';
+    return value.length >= 8 && digits >= 5;
+}
+
 /* The formats of `among` that fit the value. */
 static uint64_t formats_of(sl_text value, uint64_t among) {
     uint64_t fitting = 0;
@@ -117,7 +125,7 @@ static uint32_t kinds_of(sl_text value, sl_column_guess *guess) {
     if (left & KIND_ISO_ZONED && kinds == 0 && sl_convert_iso(value, SL_ZONE_GIVEN, &whole))
         kinds |= KIND_ISO_ZONED;
     if (left & KIND_FORMATTED && (kinds & ~(uint32_t)KIND_ISO) == 0) {
-        guess->dates = formats_of(value, guess->dates);
+        guess->dates = may_be_date(value) ? formats_of(value, guess->dates) : 0;
         kinds |= guess->dates ? KIND_FORMATTED : 0;
     }
     return kinds;
@@ -245,10 +253,16 @@ sl_type_class sl_column_class(const sl_schema_column *column) {
     return column->missing.count > 0 ? SL_CLASS_EMPTY : SL_CLASS_TEXT;
 }
 
-bool sl_value_is_typed(sl_text value) {
+sl_look sl_value_look(sl_text value) {
     sl_column_guess guess = SL_COLUMN_GUESS;
-    sl_schema_column column = {0};
+    bool digit = false, letter = false;
     sl_column_guess_add(&guess, value);
-    sl_column_guess_decide(&guess, &column);
-    return guess.values > 0 && column.type != SL_TYPE_TEXT;
+    if (guess.values == 0)
+        return SL_LOOKS_MISSING;
+    for (size_t i = 0; i < value.length; i++) {
+        uint8_t byte = (uint8_t)value.bytes[i];
+        digit = digit || (byte >= '0' && byte <= '9');
+        letter = letter || ((byte | 0x20) >= 'a' && (byte | 0x20) <= 'z') || byte >= 0x80;
+    }
+    return guess.kinds != 0 || (digit && !letter) ? SL_LOOKS_TYPED : SL_LOOKS_WORD;
 }

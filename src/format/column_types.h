@@ -52,7 +52,9 @@ typedef enum sl_type_class {
 } sl_type_class;
 sl_type_class sl_column_class(const sl_schema_column *column);
 
-/* Is the value one of a type other than text? For the detection of headers. */
-bool sl_value_is_typed(sl_text value);
+/* What a single value looks like, for the detection of headers: something with digits and without
+ * letters (00501, 12 %, 10:37) is typed, even if its column would be text. */
+typedef enum sl_look { SL_LOOKS_MISSING, SL_LOOKS_WORD, SL_LOOKS_TYPED } sl_look;
+sl_look sl_value_look(sl_text value);
 
 #endif

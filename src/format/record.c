@@ -6,6 +6,7 @@
 #include "convert.h"
 #include "date_format.h"
 #include "decimal.h"
+#include "table.h"
 
 #include <stdio.h>
 
@@ -16,6 +17,15 @@ static bool is_blank(const char *text, uint32_t start, uint32_t end) {
     while (start < end && text[start] == ' ')
         start++;
     return start == end;
+}
+
+/* Completes a line with too few fields by missing ones. */
+static sl_line pad(sl_parser *parser, const sl_record *record, size_t count) {
+    for (size_t f = count; f < parser->dialect->column_count; f++) {
+        parser->before[f] = record->end - 1;
+        parser->after[f] = record->end;
+    }
+    return SL_LINE_RECORD;
 }
 
 static sl_line bad_count(const sl_parser *parser, const sl_record *record, size_t count,
@@ -41,7 +51,8 @@ static sl_line split_plain(sl_parser *parser, sl_record *record, sl_reject *reje
     size_t count = 1;
     for (uint32_t at = record->start; at < record->end; at++)
         count += text[at] == d->delimiter;
-    if (count < d->column_count || (count > d->column_count && d->spill == SIZE_MAX))
+    bool pads = d->pad && count < d->column_count;
+    if ((count < d->column_count && !pads) || (count > d->column_count && d->spill == SIZE_MAX))
         return bad_count(parser, record, count, reject);
     size_t extra = count - d->column_count;
     sl_text line = {text + record->start, record->end - record->start};
@@ -59,6 +70,8 @@ static sl_line split_plain(sl_parser *parser, sl_record *record, sl_reject *reje
         while (at < record->end && (text[at] != d->delimiter || skip > 0))
             skip -= text[at++] == d->delimiter;
         parser->after[f] = at++;
+        if (pads && f + 1 == count)
+            return pad(parser, record, count);
     }
     return SL_LINE_RECORD;
 }
@@ -135,6 +148,23 @@ static sl_line split_quoted(sl_parser *parser, sl_record *record, sl_reject *rej
             break;
         at++;
     }
+    if (d->pad && count < d->column_count)
+        return pad(parser, record, count);
+    return count == d->column_count ? SL_LINE_RECORD : bad_count(parser, record, count, reject);
+}
+
+static sl_line split_blanks(sl_parser *parser, const sl_record *record, sl_reject *reject) {
+    const sl_dialect *d = parser->dialect;
+    const char *text = parser->block->text.bytes;
+    sl_text fields[SL_COLUMNS_MAX];
+    sl_text line = {text + record->start, record->end - record->start};
+    size_t count = sl_blanks_split(line, d->blanks, fields, d->column_count);
+    for (size_t f = 0; f < count && f < d->column_count; f++) {
+        parser->before[f] = (uint32_t)(fields[f].bytes - text) - 1;
+        parser->after[f] = parser->before[f] + 1 + (uint32_t)fields[f].length;
+    }
+    if (d->pad && count < d->column_count)
+        return pad(parser, record, count);
     return count == d->column_count ? SL_LINE_RECORD : bad_count(parser, record, count, reject);
 }
 
@@ -148,6 +178,8 @@ sl_line sl_record_split(sl_parser *parser, sl_record *record, sl_reject *reject)
         return SL_LINE_HEADER;
     record->before = parser->before;
     record->after = parser->after;
+    if (parser->dialect->blanks)
+        return split_blanks(parser, record, reject);
     return parser->dialect->quotes ? split_quoted(parser, record, reject)
                                    : split_plain(parser, record, reject);
 }

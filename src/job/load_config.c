@@ -38,6 +38,13 @@ void sl_load_append_options(const sl_load_config *config, bson_t *options) {
     BSON_APPEND_UTF8(options, "names", format->long_names ? "long" : "short");
     BSON_APPEND_UTF8(options, "encoding", format->latin1 ? "latin-1" : "utf-8");
     BSON_APPEND_UTF8(options, "trim", format->trim ? "yes" : "no");
+    static const char *const headers[] = {"auto", "yes", "no"};
+    char lines[24];
+    snprintf(lines, sizeof lines, "%llu", (unsigned long long)format->skip_lines);
+    BSON_APPEND_UTF8(options, "header", headers[format->header]);
+    BSON_APPEND_UTF8(options, "columns", format->columns ? format->columns : "");
+    BSON_APPEND_UTF8(options, "skip-lines", lines);
+    BSON_APPEND_UTF8(options, "ragged", format->pad ? "pad" : "reject");
     BSON_APPEND_UTF8(options, "types", format->infer_types ? "auto" : "text");
     BSON_APPEND_UTF8(options, "missing", format->keep_missing ? "raw" : "omit");
 }

@@ -120,8 +120,6 @@ static bool same_options(const sl_job *job, const sl_ledger *ledger, sl_error *e
         snprintf(path, sizeof path, "options.%s", bson_iter_key(&options));
         const char *was = sl_earlier_text(ledger->earlier->begun, path),
                    *is = bson_iter_utf8(&options, NULL);
-        if (!was[0] && strcmp(bson_iter_key(&options), "types") == 0)
-            continue; /* a journal without types: of a load that stored text; sl_types_restore */
         if (strcmp(was, is) != 0 && used < sizeof how)
             used += (size_t)snprintf(how + used, sizeof how - used,
                                      "%s--%s was \"%.100s\" and is \"%.100s\"", used ? ", " : "",
