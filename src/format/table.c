@@ -336,7 +336,7 @@ static bool refuse(sl_text line, const char *why, sl_error *error) {
 static bool is_binary(sl_text head) {
     for (size_t i = 0; i < head.length; i++) {
         uint8_t byte = (uint8_t)head.bytes[i];
-        if (byte < 0x20 && !strchr("\t\r\n\f", byte))
+        if (byte < 0x20 && !memchr("\t\r\n\f", byte, 4))
             return true;
     }
     return false;

@@ -61,6 +61,7 @@ static bool recognise(const sl_job *job, size_t index, char *head, bool *damaged
     }
     *empty = whole && length == 0;
     sl_text text = {head, length};
+    sl_line_ends_detect(job, index, head, length);
     if (!sl_first_line_end_check(text, whole, error)) {
         *damaged = !sl_line_ends_is_binary(text);
         return sl_error_prefix(error, "%s", path);

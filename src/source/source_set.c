@@ -303,6 +303,17 @@ void sl_source_set_spread(sl_source_set *set, size_t index, uint64_t spread) {
     set->states[index].spread = spread;
 }
 
+void sl_source_set_cr_lines(sl_source_set *set, size_t index) {
+    set->states[index].source.cr_lines = true;
+}
+
+void sl_source_replace_cr(char *text, size_t length) {
+    for (size_t i = 0; i < length; i++) {
+        if (text[i] == '\r')
+            text[i] = '\n';
+    }
+}
+
 void sl_source_set_stop(sl_source_set *set) {
     atomic_store(&set->stopped, true);
 }

@@ -80,6 +80,10 @@ static void other_text_is_refused(void **state) {
         assert_int_equal(p.error.code, SL_EXIT_SOURCE);
         assert_contains(p.error.message, "not delimited text");
     }
+    static const char tar[] = "1.csv\0\0\0000644\0\n1,2\n3,4\n5,6\n"; /* a damaged archive */
+    parsed p =
+        parse_in_blocks("delimited", &(sl_format_options){0}, (sl_text){tar, sizeof tar - 1}, 0, 0);
+    assert_null(p.format);
 }
 
 static void options_replace_the_detection(void **state) {
