@@ -61,6 +61,25 @@ const sl_option_row sl_load_rows[] = {
     {.name = "schema", SL_ROW_TEXT("FILE"), SL_ROW_OF(READING, "Source"),
      .help = "YAML file with the columns and their types for --format delimited, or with other "
              "key names for isd."},
+    {.name = "types", SL_ROW_CHOICE("KIND", "auto|text"), .fallback = "auto",
+     SL_ROW_OF(READING, "Source"),
+     .help = "For --format delimited without --schema. auto: the columns' types are inferred from a "
+             "sample of all sources, where no value loses anything. text: all columns are text."},
+    {.name = "header", SL_ROW_CHOICE("KIND", "auto|yes|no"), .fallback = "auto",
+     SL_ROW_OF(READING, "Source"),
+     .help = "For --format delimited without --schema: does the first line name the columns? auto: "
+             "decided by comparing it with the lines below it. no: the columns are column1, "
+             "column2 and so on, or as in --columns."},
+    {.name = "columns", SL_ROW_TEXT("NAME,..."), SL_ROW_OF(READING, "Source"),
+     .help = "Names of the columns of a text without header; with --header yes they replace its "
+             "names."},
+    {.name = "skip-lines", SL_ROW_COUNT("N", 0, 1000), .fallback = "0",
+     SL_ROW_OF(READING, "Source"), .help = "Lines before the table. Without it they are detected."},
+    {.name = "ragged", SL_ROW_CHOICE("KIND", "reject|pad"), .fallback = "reject",
+     SL_ROW_OF(READING, "Source"),
+     .help = "Lines with too few fields: reject them, or let the last fields be missing."},
+    {.name = "write-schema", SL_ROW_TEXT("FILE"), SL_ROW_OF(INSPECT, "Source"),
+     .help = "Write the inferred types to a YAML file, to edit and to load with --schema."},
     {.name = "names", SL_ROW_CHOICE("KIND", "short|long"), .fallback = "short",
      SL_ROW_OF(READING, "Source"),
      .help = "Keys of the documents: short (m) or as published (test_mileage)."},

@@ -124,6 +124,12 @@ static void set_up_generated(sl_load_config *config, const sl_options *options, 
         };
 }
 
+static sl_header_choice header_named(const char *word) {
+    return strcmp(word, "yes") == 0  ? SL_HEADER_YES
+           : strcmp(word, "no") == 0 ? SL_HEADER_NO
+                                     : SL_HEADER_AUTO;
+}
+
 bool sl_set_up_source(sl_setup *setup, const sl_options *options, sl_error *error) {
     sl_load_config *config = &setup->config;
     config->path_count = sl_options_argument_count(options);
@@ -142,6 +148,11 @@ bool sl_set_up_source(sl_setup *setup, const sl_options *options, sl_error *erro
         .trim = sl_option_flag(options, "trim"),
         .quoted_lines = strcmp(sl_option_string(options, "quoted-lines"), "yes") == 0,
         .escape = sl_option_escape(sl_option_string(options, "escape")),
+        .header = header_named(sl_option_string(options, "header")),
+        .columns = sl_option_string(options, "columns"),
+        .skip_lines = sl_option_number(options, "skip-lines"),
+        .pad = strcmp(sl_option_string(options, "ragged"), "pad") == 0,
+        .infer_types = strcmp(sl_option_string(options, "types"), "auto") == 0,
         .keep_missing = strcmp(sl_option_string(options, "missing"), "raw") == 0,
         .schema_name = sl_option_string(options, "schema"),
     };
@@ -149,6 +160,11 @@ bool sl_set_up_source(sl_setup *setup, const sl_options *options, sl_error *erro
         setup->schema_text = read_text(config->format_options.schema_name, error);
         config->format_options.schema_text = setup->schema_text;
     }
+    static const char *const found[] = {"header", "columns", "skip-lines", "ragged"};
+    for (size_t i = 0; config->format_options.schema_name && i < sizeof found / sizeof found[0];
+         i++)
+        if (sl_option_given(options, found[i]))
+            sl_option_problem(error, "--%s is for text without --schema", found[i]);
     set_up_generated(config, options, error);
     return true;
 }

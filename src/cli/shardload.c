@@ -51,7 +51,8 @@ static int run_inspect(const sl_options *options) {
     sl_setup_init(&setup, options);
     int code;
     if (sl_set_up_source(&setup, options, &error) && !error.code) {
-        code = sl_inspect_run(&setup.config, (unsigned)sl_option_number(options, "documents"));
+        code = sl_inspect_run(&setup.config, (unsigned)sl_option_number(options, "documents"),
+                              sl_option_string(options, "write-schema"));
     } else {
         sl_log_error(SL_LINES, error.message);
         code = error.code;

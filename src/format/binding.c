@@ -4,6 +4,8 @@
 #include "bson/bson_writer.h"
 #include "convert.h"
 #include "delimited.h"
+#include "table.h"
+#include "typing.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -35,6 +37,7 @@ void sl_delimited_plan_destroy(sl_plan *plan) {
     for (size_t i = 0; i < plan->schema_count; i++)
         sl_schema_destroy(plan->schemas[i]);
     free(plan->schemas);
+    sl_typing_destroy(plan->typing);
     free(plan);
 }
 
@@ -156,18 +159,30 @@ static sl_bson_type bson_type(sl_type type) {
     return SL_BSON_NULL;
 }
 
+/* Would the fast converter of the column's type accept this word? */
+static bool accepts(sl_type type, const char *word, size_t length) {
+    uint64_t number;
+    int64_t milliseconds;
+    double value;
+    switch (type) {
+    case SL_TYPE_INT:
+        return sl_convert_digits(word, length, &number);
+    case SL_TYPE_DOUBLE:
+        return sl_convert_double(word, length, &value);
+    default:
+        return sl_convert_datetime(word, length, &milliseconds);
+    }
+}
+
 /* Would a fast converter accept one of the words for a missing value? */
 static bool accepts_missing(const sl_schema_column *schema) {
     for (size_t i = 0; i < schema->missing.count; i++) {
         char word[64] = {0}; /* with the slack that converters need */
         size_t length = strlen(schema->missing.words[i]);
-        uint64_t number;
-        int64_t milliseconds;
         if (length > 32)
             continue;
         memcpy(word, schema->missing.words[i], length);
-        if (schema->type == SL_TYPE_INT ? sl_convert_digits(word, length, &number)
-                                        : sl_convert_datetime(word, length, &milliseconds))
+        if (accepts(schema->type, word, length))
             return true;
     }
     return false;
@@ -176,26 +191,30 @@ static bool accepts_missing(const sl_schema_column *schema) {
 /* The fast conversion of a column's fields. */
 static sl_step step_of(const sl_schema_column *schema) {
     bool words = schema->missing.count > 0;
+    if (schema->type != SL_TYPE_TEXT && schema->type != SL_TYPE_CODE && accepts_missing(schema))
+        return SL_STEP_UNUSUAL;
     switch (schema->type) {
     case SL_TYPE_TEXT:
         return words ? SL_STEP_UNUSUAL : SL_STEP_TEXT;
     case SL_TYPE_CODE:
         return words ? SL_STEP_UNUSUAL : SL_STEP_CODE;
     case SL_TYPE_INT:
-        return accepts_missing(schema) ? SL_STEP_UNUSUAL : SL_STEP_INT;
-    case SL_TYPE_DATE:
-        return accepts_missing(schema) ? SL_STEP_UNUSUAL : SL_STEP_DATE;
-    case SL_TYPE_DATETIME:
-        return accepts_missing(schema) ? SL_STEP_UNUSUAL : SL_STEP_DATETIME;
+        return schema->lossless ? SL_STEP_WHOLE : SL_STEP_INT;
     case SL_TYPE_DOUBLE:
+        return SL_STEP_DOUBLE;
+    case SL_TYPE_DATE:
+        return schema->format ? SL_STEP_UNUSUAL : SL_STEP_DATE;
+    case SL_TYPE_DATETIME:
+        if (!schema->format && !schema->lossless && schema->zone == SL_CHOICE_UNSET)
+            return SL_STEP_DATETIME;
+        break;
     case SL_TYPE_FLAG:
         break;
     }
     return SL_STEP_UNUSUAL;
 }
 
-/* Compiles the columns into converters. */
-static bool compile(sl_dialect *d, bool long_names, sl_error *error) {
+bool sl_dialect_compile(sl_dialect *d, bool long_names, sl_error *error) {
     bool all_text = true;
     d->fixed_bytes = SL_BSON_HEAD_BYTES + 1;
     for (size_t i = 0; i < d->column_count; i++) {
@@ -226,7 +245,7 @@ static bool compile(sl_dialect *d, bool long_names, sl_error *error) {
                             "the columns' names are too long: %zu bytes a "
                             "document, and 65536 are allowed",
                             d->fixed_bytes);
-    if (all_text) {
+    if (all_text || d->inferable) {
         d->watched_length = d->header_length;
         while (d->watched_length > 0 && strchr("\r\n", d->header[d->watched_length - 1]))
             d->watched_length--;
@@ -272,11 +291,15 @@ bool sl_dialect_bind(const sl_plan *plan, const sl_schema *schema, const sl_firs
     d->simd = plan->simd;
     d->kind = schema ? schema->kind : "records";
     d->column_count = count;
+    d->inferable = !schema;
     d->header_length = names ? first->header_bytes : 0;
     d->body_offset = names ? first->end : first->text_start;
     d->converters = calloc(count + 1, sizeof *d->converters);
     d->columns = calloc(count, sizeof *d->columns);
-    d->names = malloc(first->line.length + count + 1);
+    size_t name_bytes = count + 1;
+    for (size_t i = 0; names && i < count; i++)
+        name_bytes += names[i].length;
+    d->names = malloc(name_bytes);
     d->header = malloc(d->header_length + 1);
     if (!d->converters || !d->columns || !d->names || !d->header) {
         sl_error_memory(error, "binding columns");
@@ -293,7 +316,7 @@ bool sl_dialect_bind(const sl_plan *plan, const sl_schema *schema, const sl_firs
                 (sl_column){.published = schema->columns[i].name, .schema = schema->columns[i]};
     }
     if (!check_keys(d, plan->options.long_names, error) ||
-        !compile(d, plan->options.long_names, error))
+        !sl_dialect_compile(d, plan->options.long_names, error))
         goto fail;
     d->spill = d->quotes ? SIZE_MAX : find_spill(d, schema);
     *out = d;
@@ -301,6 +324,23 @@ bool sl_dialect_bind(const sl_plan *plan, const sl_schema *schema, const sl_firs
 fail:
     sl_delimited_dialect_destroy(d);
     return false;
+}
+
+bool sl_dialect_bind_table(const sl_plan *plan, const sl_table *table, sl_dialect **out,
+                           sl_error *error) {
+    if (!sl_dialect_bind(plan, NULL, &table->first, table->names, table->count, out, error))
+        return false;
+    sl_dialect *d = *out;
+    d->pad = plan->options.pad;
+    d->blanks = table->blanks;
+    d->quotes = d->quotes && !table->blanks;
+    memcpy(d->note, table->note, sizeof d->note);
+    if (!table->header) {
+        d->header_length = d->watched_length = 0;
+        d->header[0] = '\0';
+        d->body_offset = table->first.text_start;
+    }
+    return true;
 }
 
 const char *sl_delimited_record_kind(const sl_dialect *dialect) {
@@ -317,6 +357,8 @@ static const char *delimiter_name(char delimiter) {
         return "tabs";
     case ';':
         return "semicolons";
+    case ' ':
+        return "blanks";
     case 0:
         return "no delimiter";
     default:
@@ -326,9 +368,9 @@ static const char *delimiter_name(char delimiter) {
 
 char *sl_delimited_describe(const sl_dialect *dialect, char *out, size_t room) {
     const sl_dialect *d = dialect;
-    snprintf(out, room, "%s%s%s: %s, %s, %zu column%s", d->kind, d->letter[0] ? ", dialect " : "",
+    snprintf(out, room, "%s%s%s: %s, %s, %zu column%s%s", d->kind, d->letter[0] ? ", dialect " : "",
              d->letter, delimiter_name(d->delimiter), d->header_length > 0 ? "header" : "no header",
-             d->column_count, d->column_count == 1 ? "" : "s");
+             d->column_count, d->column_count == 1 ? "" : "s", d->note);
     const char *separator = "; not in the schema, loaded as text: ";
     for (size_t i = 0; i < d->column_count && d->extra_columns > 0; i++) {
         if (d->columns[i].schema.name != d->columns[i].published)

@@ -48,16 +48,22 @@ static uint32_t body_start(sl_parser *parser) {
     if (block->offset >= parser->dialect->body_offset)
         return 0;
     uint64_t skip = parser->dialect->body_offset - block->offset;
-    bool header_ends = skip <= block->text.length; /* else it ends in a later block */
-    if (!header_ends)
+    if (skip > block->text.length) /* it ends in a later block */
         skip = block->text.length;
     const char *text = block->text.bytes;
-    uint64_t lines = 0;
-    for (uint64_t i = 0; i < skip; i++)
-        lines += text[i] == '\n' || i + 1 == block->text.length;
+    uint64_t lines = 0, blank = 0;
+    bool only_blanks = true;
+    for (uint64_t i = 0; i < skip; i++) {
+        bool mark = block->offset == 0 && i < 3 && (uint8_t)text[i] >= 0x80;
+        only_blanks = only_blanks && (mark || memchr(" \r\n", text[i], 3));
+        if (text[i] == '\n' || i + 1 == block->text.length) {
+            lines++;
+            blank += only_blanks;
+            only_blanks = true;
+        }
+    }
     parser->counts.lines += lines;
-    /* The lines before the header are blank. */
-    parser->counts.blank_lines += lines - (header_ends && lines > 0);
+    parser->counts.blank_lines += blank;
     return (uint32_t)skip;
 }
 
@@ -79,7 +85,7 @@ static uint32_t count_lines(const char *text, uint32_t from, uint32_t to) {
     return lines;
 }
 
-/* Parses the line at *start, which is longer than a stretch, and moves *start behind it. */
+/* Parses the line at *start byte by byte, and moves *start behind it. */
 static bool take_long_line(sl_parser *parser, uint32_t *start) {
     const sl_text text = parser->block->text;
     const char *end = memchr(text.bytes + *start, '\n', text.length - *start);
@@ -90,7 +96,7 @@ static bool take_long_line(sl_parser *parser, uint32_t *start) {
         record.end = sl_delimited_record_end(parser, *start);
     parser->counts.lines += 1 + count_lines(text.bytes, record.start, record.end);
     *start = record.end + 1;
-    record.end -= text.bytes[record.end - 1] == '\r';
+    record.end -= record.end > record.start && text.bytes[record.end - 1] == '\r';
     return sl_delimited_take_line(parser, &record);
 }
 
@@ -112,6 +118,8 @@ static bool parse_text(sl_parser *parser, sl_marks *m) {
     const sl_simd *simd = parser->simd;
     uint32_t start = body_start(parser);
     bool go_on = true;
+    while (start < length && go_on && d->blanks)
+        go_on = take_long_line(parser, &start);
     while (start < length && go_on) {
         uint32_t stop = length - start < SL_STRETCH_BYTES ? length : start + SL_STRETCH_BYTES;
         simd->find_marks(m, text, start, stop, d->delimiter, d->quotes);

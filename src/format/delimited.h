@@ -28,6 +28,7 @@ struct sl_plan {
     const sl_simd *simd;
     sl_schema **schemas; /* the format's schemas; owned */
     size_t schema_count;
+    struct sl_typing *typing; /* inferred types (typing.h); NULL: none are inferred. Owned */
 };
 
 /* At which ends of a field blanks are removed. */
@@ -39,6 +40,8 @@ typedef enum sl_step {
     SL_STEP_TEXT,
     SL_STEP_CODE,
     SL_STEP_INT,
+    SL_STEP_WHOLE, /* an int without leading zeros */
+    SL_STEP_DOUBLE,
     SL_STEP_DATE,
     SL_STEP_DATETIME,
     SL_STEP_UNUSUAL,
@@ -77,13 +80,18 @@ struct sl_dialect {
     sl_trim trim;
     bool latin1;
     const char *kind;
+    uint8_t blanks; /* fields are separated by this many blanks or more; 0: by the delimiter */
+    bool pad;       /* lines with too few fields have missing values */
+    char note[240]; /* what was assumed about the table; "" or "; ..." */
     char letter[8]; /* name of the publisher's dialect; "": none */
     char *header;   /* the header line with its line end; "" when there is none. Owned */
     size_t header_length;
-    size_t watched_length; /* the header's length without line end if all columns are text: lines of
-                              this length are compared with the header; else 0 */
+    size_t watched_length; /* the header's length without line end if all columns are text or have
+                              inferred types: lines of this length are compared with the header;
+                              else 0 */
     uint64_t body_offset;  /* of the first record in the source */
     size_t column_count;
+    bool inferable;           /* without schema: the columns' types may be inferred */
     size_t extra_columns;     /* number of columns not in the schema; loaded as text */
     size_t spill;             /* the column that takes extra delimiters, or SIZE_MAX */
     size_t fixed_bytes;       /* this plus the record's length bounds the document's bytes */
@@ -102,6 +110,9 @@ void sl_delimited_plan_destroy(sl_plan *plan); /* NULL is fine */
  * Errors: a required column is missing, a name is duplicate, empty or not UTF-8. */
 bool sl_dialect_bind(const sl_plan *plan, const sl_schema *schema, const sl_first_line *first,
                      const sl_text *names, size_t count, sl_dialect **dialect, sl_error *error);
+
+/* Compiles the columns into converters again, after their types have been changed. */
+bool sl_dialect_compile(sl_dialect *dialect, bool long_names, sl_error *error);
 
 /* Advice appended to SL_LINE_CONTINUES (head.h). */
 extern const char sl_delimited_quotes_advice[];

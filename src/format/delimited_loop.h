@@ -94,7 +94,12 @@ static ALWAYS_INLINE uint8_t *put_document(const sl_dialect *d, const char *text
         memcpy(out, converter->prefix, SL_SHORT_PREFIX);
         uint64_t number;
         int64_t milliseconds;
+        double decimal;
         switch ((sl_step)converter->step) {
+        case SL_STEP_WHOLE:
+            if (unlikely(length > 1 && *begin == '0'))
+                break;
+            /* fall through */
         case SL_STEP_CODE:
         case SL_STEP_INT:
             if (likely(convert_digits(begin, length, &number))) {
@@ -108,7 +113,7 @@ static ALWAYS_INLINE uint8_t *put_document(const sl_dialect *d, const char *text
                     continue;
                 }
             }
-            if (converter->step == SL_STEP_INT)
+            if (converter->step != SL_STEP_CODE)
                 break;
             *out = SL_BSON_TEXT;
             /* fall through */
@@ -125,6 +130,11 @@ static ALWAYS_INLINE uint8_t *put_document(const sl_dialect *d, const char *text
                 continue;
             }
             out = sl_bson_put_text(to, begin, length);
+            continue;
+        case SL_STEP_DOUBLE:
+            if (unlikely(!convert_decimal(begin, length, &decimal)))
+                break;
+            out = sl_bson_put_double(to, decimal);
             continue;
         case SL_STEP_DATE:
             if (unlikely(!convert_date(begin, length, &milliseconds)))

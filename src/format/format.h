@@ -31,12 +31,19 @@ typedef struct sl_ycsb_options {
 
 #define SL_YCSB_FIELDS_MAX 999u
 
+typedef enum sl_header_choice { SL_HEADER_AUTO, SL_HEADER_YES, SL_HEADER_NO } sl_header_choice;
+
 typedef struct sl_format_options {
     bool long_names;         /* long keys in documents: test_mileage instead of m */
     bool latin1;             /* text that is not UTF-8 is read as windows-1252; else rejected */
     bool quoted_lines;       /* delimited: quoted fields may contain line ends in all sources */
     char escape;             /* delimited: in quoted fields, the byte after it is data; 0: none */
     bool trim;               /* remove blanks at both ends of every field, in every dialect */
+    sl_header_choice header; /* delimited, without schema, like the next three: is there a header? */
+    const char *columns;     /* names, separated by commas; NULL: not given. Borrowed */
+    uint64_t skip_lines;     /* lines before the table */
+    bool pad;                /* lines with too few fields have missing values; else rejected */
+    bool infer_types;        /* delimited, without schema: columns may get types (typing.h) */
     bool keep_missing;       /* ISD: load the numbers and codes that mean "no value" */
     const char *schema_text; /* a YAML schema given by the user, or NULL. Borrowed */
     const char *schema_name; /* its file name, for messages. Borrowed */

@@ -12,11 +12,14 @@
  *   G      as D, with completed_date as 15th column
  *
  * Tabs are accepted in place of pipes. The engine in delimited.c does the parsing. */
-#include "delimited.h"
+#include "convert.h"
+#include "record.h"
 #include "util/embedded.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+
+#define LINES_JUDGED 200u /* of a text without header */
 
 static const char delimiters[] = "|,\t";
 
@@ -142,6 +145,72 @@ static void guess_letter(sl_dialect *d, const sl_schema *schema, sl_text first_l
     snprintf(d->letter, sizeof d->letter, "%s", letter);
 }
 
+/* Are the field's bytes ASCII letters, at least one and at most three? */
+static bool is_code(sl_text field) {
+    for (size_t i = 0; i < field.length; i++) {
+        char letter = (char)(field.bytes[i] | 0x20);
+        if (letter < 'a' || letter > 'z')
+            return false;
+    }
+    return field.length >= 1 && field.length <= 3;
+}
+
+/* Can the field be one of this column? */
+static bool is_of_column(const sl_schema_column *column, sl_text field) {
+    static const char *const codes[] = {"rfr_type_code", "test_type", "test_result"};
+    char copy[40] = {0}; /* with the bytes that converters read after a field */
+    int64_t value;
+    field = sl_field_trim(field, SL_TRIM_BOTH);
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+        if (strcmp(column->name, codes[i]) == 0)
+            return is_code(field);
+    }
+    for (size_t i = 0; i < column->missing.count; i++) {
+        if (sl_text_equal(field, sl_text_of(column->missing.words[i])))
+            return true;
+    }
+    if (field.length == 0 || field.length > 20)
+        return field.length == 0 ? !column->required : column->type == SL_TYPE_TEXT;
+    memcpy(copy, field.bytes, field.length);
+    switch (column->type) {
+    case SL_TYPE_INT:
+        return sl_convert_integer(copy, field.length, &value);
+    case SL_TYPE_DATE:
+    case SL_TYPE_DATETIME:
+        return sl_convert_datetime(copy, field.length, &value);
+    case SL_TYPE_FLAG:
+        return sl_text_equal(field, sl_text_of(column->yes));
+    default:
+        return true;
+    }
+}
+
+/* Of a text without header: do the values of one of its first lines fit the columns? Other tables
+ * have as many fields. Of a line with extra delimiters only the fields before the column that may
+ * hold them are compared. */
+static bool values_fit(const sl_schema *schema, sl_text head, const sl_first_line *first,
+                       size_t columns) {
+    sl_text fields[SL_COLUMNS_MAX];
+    size_t at = first->text_start;
+    for (unsigned lines = 0; lines < LINES_JUDGED && at < head.length; lines++) {
+        const char *end = memchr(head.bytes + at, '\n', head.length - at);
+        sl_text line = {head.bytes + at, end ? (size_t)(end - head.bytes) - at : head.length - at};
+        at += line.length + 1;
+        if (line.length > 0 && line.bytes[line.length - 1] == '\r')
+            line.length--;
+        size_t count = sl_header_split(line, first->delimiter, fields, columns);
+        bool fits = count >= columns;
+        for (size_t i = 0; fits && i < columns; i++) {
+            if (count > columns && schema->columns[i].spill)
+                break;
+            fits = is_of_column(&schema->columns[i], fields[i]);
+        }
+        if (fits)
+            return true;
+    }
+    return false;
+}
+
 static bool begins_with_number(sl_text line, char delimiter) {
     sl_text field;
     uint64_t number;
@@ -168,6 +237,8 @@ static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whol
     bool header = !begins_with_number(first.line, first.delimiter);
     const sl_schema *schema = header ? schema_by_names(plan, names, columns)
                                      : schema_by_fields(plan, head, &first, &columns);
+    if (schema && !header && !values_fit(schema, head, &first, columns))
+        schema = NULL;
     bool bound = schema ? sl_dialect_bind(plan, schema, &first, header ? names : NULL, columns,
                                           dialect, error)
                         : not_mot(first.line, error);

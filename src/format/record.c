@@ -2,7 +2,11 @@
 /* Records that are not on the fast path; see record.h. */
 #include "record.h"
 
+#include "column_types.h"
 #include "convert.h"
+#include "date_format.h"
+#include "decimal.h"
+#include "table.h"
 
 #include <stdio.h>
 
@@ -13,6 +17,15 @@ static bool is_blank(const char *text, uint32_t start, uint32_t end) {
     while (start < end && text[start] == ' ')
         start++;
     return start == end;
+}
+
+/* Completes a line with too few fields by missing ones. */
+static sl_line pad(sl_parser *parser, const sl_record *record, size_t count) {
+    for (size_t f = count; f < parser->dialect->column_count; f++) {
+        parser->before[f] = record->end - 1;
+        parser->after[f] = record->end;
+    }
+    return SL_LINE_RECORD;
 }
 
 static sl_line bad_count(const sl_parser *parser, const sl_record *record, size_t count,
@@ -38,7 +51,8 @@ static sl_line split_plain(sl_parser *parser, sl_record *record, sl_reject *reje
     size_t count = 1;
     for (uint32_t at = record->start; at < record->end; at++)
         count += text[at] == d->delimiter;
-    if (count < d->column_count || (count > d->column_count && d->spill == SIZE_MAX))
+    bool pads = d->pad && count < d->column_count;
+    if ((count < d->column_count && !pads) || (count > d->column_count && d->spill == SIZE_MAX))
         return bad_count(parser, record, count, reject);
     size_t extra = count - d->column_count;
     sl_text line = {text + record->start, record->end - record->start};
@@ -56,6 +70,8 @@ static sl_line split_plain(sl_parser *parser, sl_record *record, sl_reject *reje
         while (at < record->end && (text[at] != d->delimiter || skip > 0))
             skip -= text[at++] == d->delimiter;
         parser->after[f] = at++;
+        if (pads && f + 1 == count)
+            return pad(parser, record, count);
     }
     return SL_LINE_RECORD;
 }
@@ -165,6 +181,23 @@ static sl_line split_quoted(sl_parser *parser, sl_record *record, sl_reject *rej
             break;
         at++;
     }
+    if (d->pad && count < d->column_count)
+        return pad(parser, record, count);
+    return count == d->column_count ? SL_LINE_RECORD : bad_count(parser, record, count, reject);
+}
+
+static sl_line split_blanks(sl_parser *parser, const sl_record *record, sl_reject *reject) {
+    const sl_dialect *d = parser->dialect;
+    const char *text = parser->block->text.bytes;
+    sl_text fields[SL_COLUMNS_MAX];
+    sl_text line = {text + record->start, record->end - record->start};
+    size_t count = sl_blanks_split(line, d->blanks, fields, d->column_count);
+    for (size_t f = 0; f < count && f < d->column_count; f++) {
+        parser->before[f] = (uint32_t)(fields[f].bytes - text) - 1;
+        parser->after[f] = parser->before[f] + 1 + (uint32_t)fields[f].length;
+    }
+    if (d->pad && count < d->column_count)
+        return pad(parser, record, count);
     return count == d->column_count ? SL_LINE_RECORD : bad_count(parser, record, count, reject);
 }
 
@@ -178,6 +211,8 @@ sl_line sl_record_split(sl_parser *parser, sl_record *record, sl_reject *reject)
         return SL_LINE_HEADER;
     record->before = parser->before;
     record->after = parser->after;
+    if (parser->dialect->blanks)
+        return split_blanks(parser, record, reject);
     return parser->dialect->quotes ? split_quoted(parser, record, reject)
                                    : split_plain(parser, record, reject);
 }
@@ -185,8 +220,9 @@ sl_line sl_record_split(sl_parser *parser, sl_record *record, sl_reject *reject)
 bool sl_record_is_header(const sl_parser *parser, const sl_record *record) {
     const sl_dialect *d = parser->dialect;
     sl_text line = {parser->block->text.bytes + record->start, record->end - record->start};
-    if (d->watched_length > 0)
-        return sl_text_equal(line, (sl_text){d->header, d->watched_length});
+    if (d->watched_length > 0 || d->inferable)
+        return d->watched_length > 0 &&
+               sl_text_equal(line, (sl_text){d->header, d->watched_length});
     sl_text first;
     sl_header_split(line, d->delimiter, &first, 1);
     return sl_text_equal_ignoring_case(first, sl_text_of(d->columns[0].published)) ||
@@ -198,7 +234,11 @@ static bool is_missing(const sl_schema_column *schema, sl_text field) {
     if (field.length == 0)
         return true;
     for (size_t i = 0; i < schema->missing.count; i++) {
-        if (sl_text_equal(field, sl_text_of(schema->missing.words[i])))
+        const char *word = schema->missing.words[i];
+        size_t at = 0;
+        while (at < field.length && word[at] == field.bytes[at] && word[at] != '\0')
+            at++;
+        if (at == field.length && word[at] == '\0')
             return true;
     }
     return false;
@@ -217,6 +257,25 @@ static bool unusual_int(const sl_schema_column *schema, sl_text field, int64_t *
     size_t sign = field.length > 0 && field.bytes[0] == '-';
     return field.length - sign <= longest && sl_convert_integer(field.bytes, field.length, value) &&
            *value >= schema->minimum && *value <= schema->maximum;
+}
+
+static bool convert_double(const sl_schema_column *schema, sl_text field, double *value) {
+    return sl_convert_short_decimal(field.bytes, field.length, value) ||
+           (schema->lossless ? sl_convert_lossless : sl_convert_double)(field.bytes, field.length,
+                                                                        value);
+}
+
+/* Converts a date or datetime. */
+static bool convert_date(const sl_schema_column *schema, sl_text field, int64_t *value) {
+    static const sl_zone zones[] = {SL_ZONE_ANY, SL_ZONE_NONE, SL_ZONE_GIVEN};
+    if (schema->format)
+        return sl_convert_formatted(schema->format, field, value);
+    if (schema->type == SL_TYPE_DATE)
+        return sl_convert_date(field.bytes, field.length, value);
+    if (!schema->lossless && schema->zone == SL_CHOICE_UNSET &&
+        sl_convert_datetime(field.bytes, field.length, value))
+        return true;
+    return sl_convert_iso(field, zones[schema->zone], value);
 }
 
 static uint8_t *put_int(uint8_t *element, uint8_t *to, int64_t value) {
@@ -263,7 +322,9 @@ uint8_t *sl_put_unusual(const sl_dialect *dialect, size_t column, sl_text field,
     const sl_converter *converter = &dialect->converters[column];
     if (is_missing(schema, field))
         return schema->required ? NULL : out;
-    uint8_t *to = sl_bson_put_key(out, dialect->columns[column].type, dialect->columns[column].key);
+    uint8_t *to = out + converter->prefix_length;
+    *out = (uint8_t)dialect->columns[column].type;
+    memcpy(out + 1, dialect->columns[column].key, converter->prefix_length - 1);
     int64_t whole;
     uint64_t digits;
     double value;
@@ -276,24 +337,51 @@ uint8_t *sl_put_unusual(const sl_dialect *dialect, size_t column, sl_text field,
     case SL_TYPE_TEXT:
         return sl_put_careful_text(dialect, field, quoted, to, transcoded);
     case SL_TYPE_INT:
+        if (schema->lossless && !sl_convert_whole(field.bytes, field.length, &whole))
+            return NULL;
         if (sl_convert_digits(field.bytes, field.length, &digits) &&
             digits < converter->int64_limit)
             return put_int(out, to, (int64_t)digits);
         return unusual_int(schema, field, &whole) ? put_int(out, to, whole) : NULL;
     case SL_TYPE_DOUBLE:
-        return sl_convert_double(field.bytes, field.length, &value) ? sl_bson_put_double(to, value)
-                                                                    : NULL;
+        return convert_double(schema, field, &value) ? sl_bson_put_double(to, value) : NULL;
     case SL_TYPE_FLAG:
         *to = is_word(field, schema->yes);
         return *to || is_word(field, schema->no) ? to + 1 : NULL;
     case SL_TYPE_DATE:
-        return sl_convert_date(field.bytes, field.length, &whole) ? sl_bson_put_int64(to, whole)
-                                                                  : NULL;
     case SL_TYPE_DATETIME:
-        return sl_convert_datetime(field.bytes, field.length, &whole) ? sl_bson_put_int64(to, whole)
-                                                                      : NULL;
+        return convert_date(schema, field, &whole) ? sl_bson_put_int64(to, whole) : NULL;
     }
     return NULL;
+}
+
+/* Writes the reason for refusing a field of a lossless column, or of a date with a format. False
+ * for other columns. */
+static bool explain_special(const sl_column *column, sl_text field, char *out, size_t room) {
+    const sl_schema_column *schema = &column->schema;
+    char quoted[SL_QUOTED_ROOM], type[SL_TYPE_ROOM];
+    double value;
+    bool number = schema->type == SL_TYPE_INT || schema->type == SL_TYPE_DOUBLE;
+    if (schema->type == SL_TYPE_TEXT || schema->type == SL_TYPE_CODE ||
+        (!schema->lossless && !schema->format))
+        return false;
+    const char *problem = number && sl_convert_double(field.bytes, field.length, &value)
+                              ? "would be changed by the type"
+                              : "does not fit the type";
+    snprintf(out, room, "%s %s %s", sl_quoted(field, quoted), problem,
+             sl_column_type_write(schema, type));
+    return true;
+}
+
+/* Adds to the reason that the type was inferred, and what to do. */
+static void explain_inference(const sl_column *column, char *out, size_t room) {
+    char name[48];
+    size_t used = strlen(out);
+    sl_text_printable(sl_text_of(column->published), name, sizeof name);
+    snprintf(out + used, room - used,
+             ", which was inferred for the column %s: load with --types text, or with a --schema "
+             "(inspect --write-schema)",
+             name);
 }
 
 void sl_record_explain(const sl_parser *parser, const sl_record *record, sl_reject *reject) {
@@ -310,6 +398,11 @@ void sl_record_explain(const sl_parser *parser, const sl_record *record, sl_reje
                  field.length == 0 ? "the field is empty, but must have a value"
                                    : "%s means \"no value\", but the field must have a value",
                  sl_quoted(field, quoted));
+        return;
+    }
+    if (explain_special(column, field, out, room)) {
+        if (column->schema.inferred)
+            explain_inference(column, out, room);
         return;
     }
     switch (column->schema.type) {

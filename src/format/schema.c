@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads schemas from YAML, by two tables of keys and one function for each kind of value. */
 #include "schema.h"
+#include "date_format.h"
 #include "util/yaml_limits.h"
 
 #include <stdio.h>
@@ -40,6 +41,8 @@ static const key_row schema_keys[] = {
     {"exact", KEY_BOOL, offsetof(sl_schema, exact)},
     {"trim", KEY_BOOL, offsetof(sl_schema, trim)},
     {"field_counts", KEY_COUNTS, offsetof(sl_schema, field_counts)},
+    {"missing", KEY_WORDS, offsetof(sl_schema, missing)},
+    {"lossless", KEY_BOOL, offsetof(sl_schema, lossless)},
     {"columns", KEY_COLUMNS, 0},
     {NULL, KEY_TEXT, 0},
 };
@@ -55,6 +58,9 @@ static const key_row column_keys[] = {
     {"maximum", KEY_INT64, offsetof(sl_schema_column, maximum)},
     {"yes", KEY_TEXT, offsetof(sl_schema_column, yes)},
     {"no", KEY_TEXT, offsetof(sl_schema_column, no)},
+    {"format", KEY_TEXT, offsetof(sl_schema_column, format)},
+    {"offset", KEY_CHOICE, offsetof(sl_schema_column, zone)},
+    {"lossless", KEY_BOOL, offsetof(sl_schema_column, lossless)},
     {"spill", KEY_BOOL, offsetof(sl_schema_column, spill)},
     {NULL, KEY_TEXT, 0},
 };
@@ -194,6 +200,11 @@ static bool check_column(const reader *r, const yaml_node_t *node, sl_schema_col
     }
     if (column->type == SL_TYPE_FLAG && !column->yes)
         return report(r, node, "a flag with the word for true: {type: flag, yes: Y}");
+    bool date = column->type == SL_TYPE_DATE || column->type == SL_TYPE_DATETIME;
+    if (column->format && (!date || !sl_date_format_valid(column->format)))
+        return report(r, node,
+                      "a format of a date or datetime: %Y, %d, and %m or %b, with %H %M %S, "
+                      "%I %p, %z, %a where needed");
     if (column->minimum > column->maximum)
         return report(r, node, "a minimum that is not above the maximum");
     if (!column->short_name)
@@ -327,6 +338,12 @@ bool sl_schema_read(sl_text yaml, const char *source, sl_schema **out, sl_error 
     }
     if (!schema->kind)
         schema->kind = schema->name;
+    for (size_t i = 0; i < schema->column_count; i++) {
+        sl_schema_column *column = &schema->columns[i];
+        if (!column->missing.words)
+            column->missing = schema->missing;
+        column->lossless = column->lossless || schema->lossless;
+    }
     *out = schema;
     return true;
 fail:
@@ -339,8 +356,10 @@ void sl_schema_destroy(sl_schema *schema) {
         return;
     for (size_t i = 0; i < schema->column_count; i++) {
         free(schema->columns[i].aliases.words);
-        free(schema->columns[i].missing.words);
+        if (schema->columns[i].missing.words != schema->missing.words)
+            free(schema->columns[i].missing.words);
     }
+    free(schema->missing.words);
     free(schema->columns);
     yaml_document_delete(schema->document);
     free(schema->document);

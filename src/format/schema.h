@@ -11,6 +11,8 @@
  *   exact: false               # true: match no header that has further columns
  *   trim: false                # true: remove blanks at both ends of every field
  *   field_counts: [3, 4]       # match texts without header that have this many fields
+ *   missing: [NULL, n/a]       # for all columns that have no list of their own
+ *   lossless: false            # true: for all columns
  *   columns:                   # required, in the order of a text without header
  *     - name: weight_in_grams  # required; the header's name, and the long key of the document
  *       short: w               # the short key; default: the name
@@ -22,6 +24,9 @@
  *       maximum: 99999
  *       yes: Y                 # for flag: the word for true,
  *       no: N                  #   and for false; other words are refused
+ *       format: "%d/%m/%Y"     # for date and datetime: the words of date_format.h; default: ISO 8601
+ *       offset: true           # for datetime: each value has an offset (true), none has (false)
+ *       lossless: false        # true: refuse what the type would change: 007, 1E5, nanoseconds
  *       spill: false           # true: keeps the extra delimiters of a line with too many fields
  *
  * A `code` is an int when all its bytes are digits, otherwise text. */
@@ -64,11 +69,17 @@ typedef struct sl_schema_column {
     int64_t maximum;
     const char *yes; /* NULL when not given, like `no` */
     const char *no;
+    const char *format; /* of dates (date_format.h); NULL: ISO 8601 */
+    sl_choice zone;     /* of ISO dates with time: YES: each has one; NO: none has */
+    bool lossless;      /* values that the type would change are refused */
+    bool inferred;      /* the type was inferred: messages say so */
 } sl_schema_column;
 
 typedef struct sl_schema {
     const char *name;
     const char *kind;
+    sl_words missing; /* shared by columns without an own list */
+    bool lossless;
     char delimiter; /* 0 when not given */
     sl_choice quotes;
     sl_choice header;

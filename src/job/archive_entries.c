@@ -18,6 +18,7 @@
 #include "archive_entries.h"
 #include "line_ends.h"
 #include "sources.h"
+#include "types.h"
 
 typedef struct sl_archive_entry {
     struct sl_archive_entry *next;
@@ -76,6 +77,10 @@ static bool sniff(sl_job *job, const sl_job_source *source, const sl_source_bloc
         !format->check_head(dialect, head, whole, error)) {
         format->dialect_destroy(dialect);
         return sl_error_prefix(error, "%s: %s", path, block->entry);
+    }
+    if (dialect && !sl_types_apply_to_entry(job, block, dialect, error)) {
+        format->dialect_destroy(dialect);
+        return false;
     }
     *result = dialect;
     return true;

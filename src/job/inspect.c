@@ -8,15 +8,19 @@
 #include "line_ends.h"
 #include "numbers.h"
 #include "sources.h"
+#include "types.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bson/bson_writer.h"
+#include "format/delimited.h"
+#include "format/typing.h"
 #include "report/json.h"
 #include "util/log.h"
 #include "util/print.h"
+#include "util/private_file.h"
 #include "util/text.h"
 
 #define REJECTS_SHOWN 5
@@ -154,6 +158,49 @@ static void print_not_loaded(const sl_job *job, size_t index) {
     }
 }
 
+/* Prints the inferred type of each column. */
+static void print_types(const sl_job *job, const sl_job_source *source) {
+    uint64_t records = sl_types_sampled_of(job, source);
+    char summary[SL_TYPES_SUMMARY_ROOM], type[SL_TYPE_ROOM];
+    if (records == 0)
+        return;
+    sl_print("  %s\n", sl_types_summary(job, summary));
+    for (size_t i = 0; i < source->dialect->column_count; i++) {
+        const sl_column *column = &source->dialect->columns[i];
+        sl_print("    %-28s %s\n", column->published, sl_column_type_write(&column->schema, type));
+    }
+}
+
+/* Writes the inferred types as a schema, for sources that all have the same columns. */
+static bool write_schema(const sl_job *job, const char *path, sl_error *error) {
+    const sl_job_source *first = NULL;
+    for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
+        const sl_job_source *source = &job->sources[i];
+        if (source->skipped)
+            continue;
+        uint64_t records = sl_types_sampled_of(job, source);
+        bool same = !first || records == 0 || sl_types_same_columns(job, source, first);
+        if (records == 0 || !same)
+            return sl_error_set(error, SL_EXIT_USAGE, "--write-schema: %s: %s",
+                                sl_source_set_at(job->set, i)->shown,
+                                records == 0 ? "no types are inferred for it; this needs the "
+                                               "format delimited, without --schema and --types text"
+                                             : "it has other columns than the first source; name "
+                                               "files with the same columns");
+        if (!first)
+            first = source;
+    }
+    char *text =
+        first ? sl_typing_write_schema(first->dialect, "records", sl_types_sampled_of(job, first))
+              : NULL;
+    bool ok = text ? sl_private_file_replace(path, text, strlen(text), error)
+                   : sl_error_memory(error, "writing the schema");
+    free(text);
+    if (ok)
+        sl_log_info("the schema is written to %s", path);
+    return ok;
+}
+
 static bool inspect_source(sl_job *job, size_t index, sl_reader *reader, sl_inspection *inspection,
                            sl_error *error) {
     const sl_job_source *source = &job->sources[index];
@@ -176,6 +223,7 @@ static bool inspect_source(sl_job *job, size_t index, sl_reader *reader, sl_insp
                  storage_of(facts));
     sl_print("  %s: %s\n", source->format->name,
              source->format->describe(source->dialect, text, sizeof text));
+    print_types(job, source);
     sl_sink sink = {.cursor = inspection->bytes,
                     .limit = inspection->bytes + inspection->room,
                     .documents_limit = UINT32_MAX,
@@ -205,11 +253,12 @@ static void show_skipped(const sl_job *job, size_t index) {
     print_not_loaded(job, index);
 }
 
-sl_exit sl_inspect_run(const sl_load_config *config, unsigned documents) {
+sl_exit sl_inspect_run(const sl_load_config *config, unsigned documents, const char *schema) {
     sl_error error = {0};
     sl_job job;
     sl_job_init(&job, config);
     bool ok = sl_sources_open(&job, &error) && sl_sources_number_offline(&job, &error);
+    ok = ok && (!schema || write_schema(&job, schema, &error));
     sl_reader *reader = NULL;
     sl_inspection inspection = {.bytes = malloc(SL_BLOCK_BYTES + SL_SLACK), .room = SL_BLOCK_BYTES};
     ok = ok && (inspection.bytes || sl_error_memory(&error, "inspecting")) &&

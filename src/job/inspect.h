@@ -6,8 +6,9 @@
 #include "load_config.h"
 #include "util/error.h"
 
-/* Prints format, dialect, the first `documents` documents, rejects and estimates of each source.
- * Uses the config's sources and format only. */
-sl_exit sl_inspect_run(const sl_load_config *config, unsigned documents);
+/* Prints format, dialect, inferred types, the first `documents` documents, rejects and estimates of
+ * each source. Uses the config's sources and format only. Writes the inferred types to the file
+ * `schema`, unless it is NULL. */
+sl_exit sl_inspect_run(const sl_load_config *config, unsigned documents, const char *schema);
 
 #endif

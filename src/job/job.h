@@ -27,6 +27,7 @@ typedef struct sl_job_source {
     char fingerprint[SL_FINGERPRINT_ROOM];
     uint64_t device, inode; /* of a regular file, also as standard input; 0 otherwise */
     uint32_t number;
+    uint64_t sampled; /* offset up to which the text has been sampled for types; types.c */
     bool skipped;
     uint64_t *done; /* bit set of the blocks that an earlier run has completed; resume.c */
     size_t done_words;
@@ -57,7 +58,9 @@ typedef struct sl_job {
 
     pthread_mutex_t entries_lock; /* archive_entries.c */
     pthread_cond_t entries_known;
-    bool entries_failed; /* under entries_lock */
+    bool entries_failed;      /* under entries_lock */
+    uint64_t untyped_entries; /* under entries_lock: archive entries with columns that were not in
+                                 the sample, loaded as text */
 } sl_job;
 
 /* Begins a job for one shard, without sources. */

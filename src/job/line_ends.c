@@ -14,16 +14,26 @@ bool sl_line_ends_is_binary(sl_text head) {
     return head.length > 0 && memchr(head.bytes, '\0', head.length);
 }
 
-/* Counts the line ends in the first `bytes` of a plain file; false if these cannot be read. */
-static bool count_lines(const char *path, uint64_t bytes, uint64_t *lines) {
+void sl_line_ends_detect(const sl_job *job, size_t index, char *head, size_t length) {
+    sl_text text = {head, length};
+    if (length == 0 || memchr(head, '\n', length) || !memchr(head, '\r', length) ||
+        sl_line_ends_is_binary(text) ||
+        sl_source_set_at(job->set, index)->kind == SL_SOURCE_ARCHIVE)
+        return;
+    sl_source_set_cr_lines(job->set, index);
+    sl_source_replace_cr(head, length);
+}
+
+/* Counts the line ends, LF or `other`, in the first `bytes` of a plain file; false if these cannot
+ * be read. */
+static bool count_lines(const char *path, uint64_t bytes, char other, uint64_t *lines) {
     char buffer[65536];
     FILE *file = fopen(path, "r");
     *lines = 0;
     while (file && bytes > 0) {
         size_t got = fread(buffer, 1, bytes < sizeof buffer ? bytes : sizeof buffer, file);
-        for (const char *at = buffer;
-             got > 0 && (at = memchr(at, '\n', (size_t)(buffer + got - at))); at++)
-            ++*lines;
+        for (size_t i = 0; i < got; i++)
+            *lines += buffer[i] == '\n' || buffer[i] == other;
         if (got == 0)
             break;
         bytes -= got;
@@ -38,9 +48,10 @@ bool sl_line_ends_error(const sl_job *job, const sl_source_block *block, const s
     const sl_source *source = sl_source_set_at(job->set, block->source);
     char line[40] = "";
     uint64_t before = 0;
-    bool known = block->sequence == 0 || block->entry_start ||
-                 (source->kind == SL_SOURCE_PLAIN && block->offset <= COUNTED_BYTES_MAX &&
-                  count_lines(source->path, block->offset, &before));
+    bool known =
+        block->sequence == 0 || block->entry_start ||
+        (source->kind == SL_SOURCE_PLAIN && block->offset <= COUNTED_BYTES_MAX &&
+         count_lines(source->path, block->offset, source->cr_lines ? '\r' : '\n', &before));
     if (known)
         snprintf(line, sizeof line, "line %" PRIu64 ", ", before + reject->line + 1);
     return sl_error_set(error, SL_EXIT_SOURCE, "%s%s%s, %sbyte %" PRIu64 ": %s", source->shown,

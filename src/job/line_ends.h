@@ -5,6 +5,9 @@
 
 #include "job.h"
 
+/* If the lines of a source end in CR alone, declares that, and replaces the CRs in its head. In
+ * archives such lines are not supported. */
+void sl_line_ends_detect(const sl_job *job, size_t index, char *head, size_t length);
 /* Does a source with unsupported line ends contain NUL bytes? Then it is a binary file, which is
  * skipped like other files without text, where that is allowed. */
 bool sl_line_ends_is_binary(sl_text head);

@@ -41,5 +41,13 @@ void sl_load_append_options(const sl_load_config *config, bson_t *options) {
     BSON_APPEND_UTF8(options, "quotedLines", format->quoted_lines ? "yes" : "auto");
     const char escape[] = {format->escape, '\0'};
     BSON_APPEND_UTF8(options, "escape", format->escape ? escape : "none");
+    static const char *const headers[] = {"auto", "yes", "no"};
+    char lines[24];
+    snprintf(lines, sizeof lines, "%llu", (unsigned long long)format->skip_lines);
+    BSON_APPEND_UTF8(options, "header", headers[format->header]);
+    BSON_APPEND_UTF8(options, "columns", format->columns ? format->columns : "");
+    BSON_APPEND_UTF8(options, "skip-lines", lines);
+    BSON_APPEND_UTF8(options, "ragged", format->pad ? "pad" : "reject");
+    BSON_APPEND_UTF8(options, "types", format->infer_types ? "auto" : "text");
     BSON_APPEND_UTF8(options, "missing", format->keep_missing ? "raw" : "omit");
 }

@@ -3,6 +3,7 @@
 #include "sources.h"
 #include "archive_entries.h"
 #include "line_ends.h"
+#include "types.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,6 +68,7 @@ static bool recognise(const sl_job *job, size_t index, char *head, bool *damaged
     }
     *empty = whole && length == 0;
     sl_text text = {head, length};
+    sl_line_ends_detect(job, index, head, length);
     char reasons[900] = "";
     size_t used = 0;
     bool any = strcmp(job->config->format, "auto") == 0;
@@ -89,12 +91,12 @@ static bool recognise(const sl_job *job, size_t index, char *head, bool *damaged
             *damaged = true; /* a recognised source is never left out */
             if (format->split)
                 sl_source_set_split(job->set, index, format->split, NULL, false);
-            if (format->split_lines && format->needs_split_lines(source->dialect, text)) {
+            if (format->split_lines && format->needs_split_lines(source->dialect, text))
                 sl_source_set_split(job->set, index, format->split_lines, source->dialect, true);
-                return true;
-            }
-            return !format->check_head || format->check_head(source->dialect, text, whole, error) ||
-                   sl_error_prefix(error, "%s", path);
+            else if (format->check_head &&
+                     !format->check_head(source->dialect, text, whole, error))
+                return sl_error_prefix(error, "%s", path);
+            return sl_types_add_head(job, source, text, whole, error);
         }
         if (why.code != SL_EXIT_SOURCE) { /* no memory: the format is unknown */
             *error = why;
@@ -329,7 +331,12 @@ bool sl_sources_open(sl_job *job, sl_error *error) {
     if (job->active == 0)
         return sl_error_set(error, SL_EXIT_SOURCE,
                             "nothing to load: none of the %zu files found is recognised", count);
-    return check_kinds(job, error);
+    if (!check_kinds(job, error))
+        return false;
+    sl_source_set_report_skipped(job->set, NULL, NULL); /* a load reads these entries again */
+    ok = sl_types_infer(job, error);
+    sl_source_set_report_skipped(job->set, on_passed_over, job);
+    return ok;
 }
 
 void sl_sources_close(sl_job *job) {

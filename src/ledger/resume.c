@@ -32,6 +32,7 @@
 #include "util/log.h"
 #include "util/text.h"
 
+#include "job/types.h"
 #include "unregistered.h"
 
 /* ---- reading ---- */
@@ -93,6 +94,7 @@ static bool write_begun(const sl_job *job, const sl_ledger *ledger, sl_error *er
     BSON_APPEND_UTF8(&document, "holder", ledger->holder);
     append_options(&document, job->config);
     sl_earlier_append_sources(&document, job);
+    sl_types_append(job, &document);
     bool ok = sl_journal_begin(ledger->journal, error) &&
               sl_journal_write(ledger->journal, &document, error);
     bson_destroy(&document);
@@ -174,7 +176,8 @@ static bool judge(sl_job *job, sl_ledger *ledger, bool empty, bool *finished, sl
                             "--resume: %s holds no journal of a load; leave --resume out to begin "
                             "one",
                             folder);
-    if (!same_options(job, ledger, error) || !sl_earlier_same_sources(job, ledger, error))
+    if (!same_options(job, ledger, error) || !sl_earlier_same_sources(job, ledger, error) ||
+        !sl_types_restore(job, earlier->begun, error))
         return false;
     *finished = earlier->finished != NULL;
     job->resumed = earlier->target != NULL;

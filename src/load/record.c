@@ -13,6 +13,7 @@
 #include "util/text.h"
 
 #include "job/not_loaded.h"
+#include "job/types.h"
 #include "reject_limit.h"
 
 #define INT64(document, key, value) BSON_APPEND_INT64(document, key, (int64_t)(value))
@@ -392,6 +393,7 @@ sl_exit sl_record_end(sl_load *load, sl_exit code) {
     record_placing(load);
     record_balancer(load);
     record_sources(load);
+    sl_types_append(&load->job, sl_run_record_document(load->record));
     sl_not_loaded_record(&load->job, sl_run_record_document(load->record));
     bool holds = record_accounting(load, &parsed, &totals, &left);
     record_times(load, &totals);

@@ -108,6 +108,7 @@ static bool read_at(sl_reader *reader, size_t at, uint64_t offset, size_t length
         return false;
     const char *path = reader->set->states[reader->file_source].source.shown;
     int64_t start = sl_clock_ns();
+    const size_t first = at;
     while (length > 0) {
         ssize_t got = pread(reader->file, reader->buffer + at, length, (off_t)offset);
         if (got < 0 && errno == EINTR)
@@ -124,6 +125,8 @@ static bool read_at(sl_reader *reader, size_t at, uint64_t offset, size_t length
         offset += (uint64_t)got;
         length -= (size_t)got;
     }
+    if (reader->set->states[reader->file_source].source.cr_lines)
+        sl_source_replace_cr(reader->buffer + first, at - first);
     reader->times.reading += sl_clock_ns() - start;
     return sl_identity_check_open(reader->set, reader->file_source, reader->file, error);
 }

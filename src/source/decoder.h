@@ -42,6 +42,7 @@ static inline unsigned sl_decoder_limit(size_t bytes) {
 
 extern const sl_decoder sl_decoder_gzip; /* gunzip.c: ISA-L where the build found it, else zlib */
 extern const sl_decoder sl_decoder_xz, sl_decoder_lzip, sl_decoder_bzip2, sl_decoder_zstd,
-    sl_decoder_lz4; /* decoders.c */
+    sl_decoder_lz4;                       /* decoders.c */
+extern const sl_decoder sl_decoder_utf16; /* utf16.c: UTF-16 text to UTF-8 */
 
 #endif

@@ -55,6 +55,8 @@ static bool take_kept_pipe(sl_source_set *set, sl_open_source *open) {
         open->stream = kept->stream;
         open->leftover = kept->head;
         open->leftover_length = open->leftover_room = kept->length;
+        if (set->states[open->source].source.cr_lines)
+            sl_source_replace_cr(open->leftover, kept->length);
         free(kept);
         return true;
     }
@@ -99,6 +101,8 @@ static bool append(sl_reader *reader, sl_open_source *open, size_t *filled, size
     if (!sl_reader_grow(reader, *filled + count, error) ||
         !sl_stream_read(open->stream, reader->buffer + *filled, count, &got, &reader->times, error))
         return false;
+    if (reader->set->states[open->source].source.cr_lines)
+        sl_source_replace_cr(reader->buffer + *filled, got);
     *filled += got;
     *ended = got < count;
     count_stored(reader->set, open, sl_stream_stored_bytes(open->stream));

@@ -52,8 +52,9 @@ typedef struct sl_source {
     uint64_t stored_bytes; /* on disk; 0 for a pipe; SL_GENERATED_BYTES per generated record */
     sl_source_identity identity;
     sl_source_kind kind;
-    bool named; /* given as a path by the user, not found in a folder */
-    bool split; /* its records are found from its beginning on; see sl_source_set_split */
+    bool named;    /* given as a path by the user, not found in a folder */
+    bool split;    /* its records are found from its beginning on; see sl_source_set_split */
+    bool cr_lines; /* lines end in CR alone; see sl_source_set_cr_lines */
 } sl_source;
 
 /* Can a thread read any block of the source without reading the blocks before it? */
@@ -88,6 +89,8 @@ const sl_source *sl_source_set_at(const sl_source_set *set, size_t index);
 uint64_t sl_source_set_stored_bytes(const sl_source_set *set); /* of all sources not skipped */
 /* Stored bytes read so far. Any thread. */
 uint64_t sl_source_set_consumed_bytes(const sl_source_set *set);
+/* Begins the count of read bytes anew, after a sample has been read before the load. */
+void sl_source_set_reset_consumed(sl_source_set *set);
 
 /* Skips a source: readers return none of its blocks. Call it before the first block is read. */
 void sl_source_set_skip(sl_source_set *set, size_t index);
@@ -148,6 +151,12 @@ void sl_source_set_stop(sl_source_set *set);
  * from a pipe are kept for its readers. Call it before the first block is read. */
 bool sl_source_head(sl_source_set *set, size_t index, char *head, size_t room, size_t *length,
                     bool *whole, const char **name, sl_error *error);
+
+/* Declares that the lines of a source, which is no archive, end in CR alone: readers return LF for
+ * each CR. Call it before the first block is read. */
+void sl_source_set_cr_lines(sl_source_set *set, size_t index);
+/* Replaces each CR of a text by LF. */
+void sl_source_replace_cr(char *text, size_t length);
 
 /* Writes the source's fingerprint: a hash, then the size. The hash is of the file name without
  * folders, the size, and the first and last 64 KiB; of generated records, only of name and size.

@@ -234,6 +234,10 @@ uint64_t sl_source_set_stored_bytes(const sl_source_set *set) {
     return set->stored_bytes;
 }
 
+void sl_source_set_reset_consumed(sl_source_set *set) {
+    atomic_store_explicit(&set->consumed_bytes, 0, memory_order_relaxed);
+}
+
 uint64_t sl_source_set_consumed_bytes(const sl_source_set *set) {
     return atomic_load_explicit(&set->consumed_bytes, memory_order_relaxed);
 }
@@ -309,6 +313,17 @@ bool sl_source_set_selects(const sl_source_set *set, size_t index, uint64_t sequ
 
 void sl_source_set_spread(sl_source_set *set, size_t index, uint64_t spread) {
     set->states[index].spread = spread;
+}
+
+void sl_source_set_cr_lines(sl_source_set *set, size_t index) {
+    set->states[index].source.cr_lines = true;
+}
+
+void sl_source_replace_cr(char *text, size_t length) {
+    for (size_t i = 0; i < length; i++) {
+        if (text[i] == '\r')
+            text[i] = '\n';
+    }
 }
 
 void sl_source_set_stop(sl_source_set *set) {

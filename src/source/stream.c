@@ -40,8 +40,10 @@ static const char *not_text_advice(const unsigned char *bytes, size_t length) {
         {"7z\xBC\xAF\x27\x1C", 6, "a 7-Zip archive; unpack it first (7z x)"},
         {"Rar!\x1A\x07", 6, "a RAR archive; unpack it first (unrar x, or 7z x)"},
         {"%PDF", 4, "a PDF document, not text"},
-        {"\xFF\xFE", 2, "UTF-16 text; convert it first: iconv -f UTF-16 -t UTF-8"},
-        {"\xFE\xFF", 2, "UTF-16 text; convert it first: iconv -f UTF-16 -t UTF-8"},
+        {"\xFF\xFE", 2,
+         "compressed UTF-16 or UTF-32 text; unpack and convert it first: iconv -t UTF-8"},
+        {"\xFE\xFF", 2,
+         "compressed UTF-16 text; unpack and convert it first: iconv -f UTF-16 -t UTF-8"},
     };
     for (size_t i = 0; i < sizeof containers / sizeof containers[0]; i++) {
         if (length >= containers[i].length &&

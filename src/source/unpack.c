@@ -11,6 +11,7 @@
 
 #define OUTPUT_BYTES ((size_t)64 << 10)
 
+/* UTF-16 text is listed, too: it is converted in the same way. */
 typedef struct compression {
     const char *name;
     const char *magic;
@@ -33,6 +34,8 @@ static const compression compressions[] = {
     {"bzip2", "BZh", 3, &sl_decoder_bzip2, "bzip2 -dc", 0, false},
     {"lz4", "\x04\x22\x4D\x18", 4, &sl_decoder_lz4, "lz4 -dc", 0, true},
     {"lzip", "LZIP\x01", 5, &sl_decoder_lzip, "lzip -dc", 0, false},
+    {"UTF-16", "\xFF\xFE", 2, &sl_decoder_utf16, "iconv -f UTF-16 -t UTF-8", 0, false},
+    {"UTF-16", "\xFE\xFF", 2, &sl_decoder_utf16, "iconv -f UTF-16 -t UTF-8", 0, false},
     {"compress", "\x1F\x9D", 2, NULL, "gzip -dc", 0, false},
 };
 
@@ -59,6 +62,8 @@ static const compression *find(const unsigned char *bytes, size_t length) {
             return one;
         if (memcmp(bytes, one->magic, one->length) != 0)
             continue;
+        if (one->decoder == &sl_decoder_utf16 && length >= 4 && bytes[2] == 0 && bytes[3] == 0)
+            continue; /* UTF-32 */
         /* Text may begin with "BZh" too: bzip2 continues with a level, and a block or the end. */
         if (strcmp(one->name, "bzip2") == 0 && (length < 5 || bytes[3] < '1' || bytes[3] > '9' ||
                                                 (bytes[4] != 0x31 && bytes[4] != 0x17)))

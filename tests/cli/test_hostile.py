@@ -156,11 +156,27 @@ class OddBytes(HostileCase):
         self.assertEqual(ids, [1])
         self.assert_rejects(work, "bom.txt", [(3, 3 + len(HEADER) + len(rows(1)), "test_id")])
 
-    def test_utf16_is_refused_with_a_remedy(self):
+    def test_utf16_is_converted(self):
         for encoding in ("utf-16-le", "utf-16-be"):
             with self.subTest(encoding):
-                text = ("\ufeff" + HEADER + ROW.format(1)).encode(encoding)
-                self.refused(self.file("wide.txt", text), contains=["wide.txt", "UTF-16", "iconv"])
+                text = ("\ufeff" + HEADER + "".join(ROW.format(i) for i in range(40000)))
+                ids, _ = self.ids(self.file("wide.txt", text.encode(encoding)))
+                self.assertEqual(ids, list(range(40000)))
+                text = "\ufeffa,b\n1,\U0001f697\u00e9\u20ac\n"
+                raw, _ = self.dump("--format", "delimited", self.file("w.csv", text.encode(encoding)))
+                self.assertEqual(support.bson.decode(raw[0])["b"], "\U0001f697\u00e9\u20ac")
+                self.refused(self.file("wide.txt", text.encode(encoding)[:-1]),
+                             contains=["wide.txt", "truncated"])
+
+    def test_a_lone_surrogate_rejects_its_record_only(self):
+        text = ("\ufeffa,b\n1,x\n2,\ud83dx\n3,y\n4,\ude00\n").encode("utf-16-le", "surrogatepass")
+        _, work = self.dump("--format", "delimited", self.file("s.csv", text),
+                            code=support.EXIT_REJECTS)
+        self.assertEqual([row["line"] for row in support.reject_rows(work)], ["3", "5"])
+
+    def test_utf16_within_gzip_is_refused_with_a_remedy(self):
+        text = ("\ufeff" + HEADER + ROW.format(1)).encode("utf-16-le")
+        self.refused(self.zipped("wide.gz", text), contains=["wide.gz", "UTF-16", "iconv"])
 
     def test_control_bytes_of_records_are_not_printed(self):
         text = HEADER.encode() + b"\x1b]0;owned\x07\x1b[2J|1|A|7|\n" + b"\xc2\x9b31m|1|A|7|\n"

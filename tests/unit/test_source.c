@@ -266,6 +266,8 @@ TEST(unsupported_formats_get_advice) {
         for (int gzip = 0; gzip < 2; gzip++) {
             const char *path = path_of(containers[i].name);
             write_file(path, containers[i].bytes, strlen(containers[i].bytes), gzip);
+            if (!gzip && strcmp(containers[i].word, "iconv") == 0)
+                continue; /* UTF-16 that is not compressed is read */
             assert_non_null(strstr(reading_error(path), containers[i].word));
         }
     }

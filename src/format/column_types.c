@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inference of column types; see column_types.h.
+ *
+ * Each value removes the types that would not store it without loss from the column's set. Date
+ * formats are a second set, which is only searched as long as all values have been dates. Day and
+ * month are told apart only by a day above 12: as long as both orders fit, the column is text. */
+#include "column_types.h"
+#include "convert.h"
+#include "date_format.h"
+#include "decimal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    KIND_INT = 1,
+    KIND_DOUBLE = 2,
+    KIND_LOWER = 4, /* true, false */
+    KIND_TITLE = 8, /* True, False */
+    KIND_UPPER = 16,
+    KIND_ISO = 32, /* ISO 8601 without zone */
+    KIND_ISO_ZONED = 64,
+    KIND_FORMATTED = 128, /* one of date_formats */
+};
+
+#define LONGEST 48 /* bytes of a value that is not text */
+
+static const char *const missing_words[] = {"-",    "NA",  "N/A", "n/a", "null",
+                                            "NULL", "NaN", "nan", "\\N"};
+const sl_words sl_missing_words = {(const char **)missing_words,
+                                   sizeof missing_words / sizeof missing_words[0]};
+
+#define TIMES(day) day, day " %H:%M", day " %H:%M:%S"
+#define HALF_DAYS(day) day " %I:%M %p", day " %I:%M:%S %p"
+#define BOTH_ORDERS(separator)                                                                     \
+    TIMES("%d" separator "%m" separator "%Y"), HALF_DAYS("%d" separator "%m" separator "%Y"),      \
+        TIMES("%m" separator "%d" separator "%Y"), HALF_DAYS("%m" separator "%d" separator "%Y")
+
+/* The first rows are in pairs of orders: the format of row i < PAIRED and the one ORDER_ROWS after
+ * or before it differ in the order of day and month. */
+static const char *const date_formats[] = {
+    BOTH_ORDERS("/"),
+    BOTH_ORDERS("."),
+    BOTH_ORDERS("-"),
+    TIMES("%d-%b-%Y"),
+    TIMES("%d %b %Y"),
+    TIMES("%d/%b/%Y"),
+    TIMES("%b %d, %Y"),
+    TIMES("%b %d %Y"),
+    HALF_DAYS("%d-%b-%Y"),
+    HALF_DAYS("%b %d, %Y"),
+    TIMES("%Y/%m/%d"),
+    TIMES("%Y-%m-%d"), /* ISO 8601 is preferred; for days and months of one digit */
+    "%a, %d %b %Y %H:%M:%S %z",
+    "%a %b %d %H:%M:%S %z %Y",
+    "%d/%b/%Y:%H:%M:%S %z",
+};
+#define FORMATS (sizeof date_formats / sizeof date_formats[0])
+#define ORDER_ROWS 5u
+#define PAIRED (6u * ORDER_ROWS)
+_Static_assert(FORMATS <= 64, "the formats fit into a bit set");
+
+static bool is_word(sl_text value, const char *word) {
+    return sl_text_equal(value, sl_text_of(word));
+}
+
+static bool is_missing(sl_text value) {
+    if (value.length == 0)
+        return true;
+    for (size_t i = 0; i < sl_missing_words.count && value.length <= 4; i++) {
+        if (is_word(value, sl_missing_words.words[i]))
+            return true;
+    }
+    return false;
+}
+
+/* Has the value the digits that every format needs, of year and day? Most text is excluded here. */
+static bool may_be_date(sl_text value) {
+    size_t digits = 0;
+    for (size_t i = 0; i < value.length; i++)
+        digits += value.bytes[i] >= '0' && value.bytes[i] <= '9';
+    return value.length >= 8 && digits >= 5;
+}
+
+/* The formats of `among` that fit the value. */
+static uint64_t formats_of(sl_text value, uint64_t among) {
+    uint64_t fitting = 0;
+    int64_t milliseconds;
+    for (size_t i = 0; i < FORMATS; i++) {
+        if (among >> i & 1 && sl_convert_formatted(date_formats[i], value, &milliseconds))
+            fitting |= UINT64_C(1) << i;
+    }
+    return fitting;
+}
+
+/* The types of a value that is not missing, among those that are left. */
+static uint32_t kinds_of(sl_text value, sl_column_guess *guess) {
+    static const struct {
+        const char *yes, *no;
+        uint32_t kind;
+    } flags[] = {{"true", "false", KIND_LOWER},
+                 {"True", "False", KIND_TITLE},
+                 {"TRUE", "FALSE", KIND_UPPER}};
+    const uint32_t left = guess->kinds;
+    uint32_t kinds = 0;
+    int64_t whole;
+    double number;
+    if (value.length > LONGEST)
+        return 0;
+    if (left & KIND_INT && sl_convert_whole(value.bytes, value.length, &whole))
+        kinds |= KIND_INT;
+    if (left & KIND_DOUBLE && sl_convert_lossless(value.bytes, value.length, &number)) {
+        kinds |= KIND_DOUBLE;
+        guess->finite = guess->finite || isfinite(number);
+    }
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
+        if (left & flags[i].kind && (is_word(value, flags[i].yes) || is_word(value, flags[i].no)))
+            kinds |= flags[i].kind;
+    }
+    if (left & KIND_ISO && kinds == 0 && sl_convert_iso(value, SL_ZONE_NONE, &whole)) {
+        kinds |= KIND_ISO;
+        guess->date_time = guess->date_time || value.length > 10;
+    }
+    if (left & KIND_ISO_ZONED && kinds == 0 && sl_convert_iso(value, SL_ZONE_GIVEN, &whole))
+        kinds |= KIND_ISO_ZONED;
+    if (left & KIND_FORMATTED && (kinds & ~(uint32_t)KIND_ISO) == 0) {
+        guess->dates = may_be_date(value) ? formats_of(value, guess->dates) : 0;
+        kinds |= guess->dates ? KIND_FORMATTED : 0;
+    }
+    return kinds;
+}
+
+void sl_column_guess_add(sl_column_guess *guess, sl_text value) {
+    if (is_missing(value)) {
+        guess->missing++;
+        return;
+    }
+    guess->values++;
+    if (guess->kinds != 0)
+        guess->kinds &= kinds_of(value, guess);
+}
+
+/* The format of the set; NULL if it has none, or if day and month may be either way. */
+static const char *only_format(uint64_t dates) {
+    for (size_t i = 0; i < FORMATS; i++) {
+        if (!(dates >> i & 1))
+            continue;
+        size_t other = i / ORDER_ROWS % 2 == 0 ? i + ORDER_ROWS : i - ORDER_ROWS;
+        return i < PAIRED && dates >> other & 1 ? NULL : date_formats[i];
+    }
+    return NULL;
+}
+
+static void set_flag(sl_schema_column *column, const char *yes, const char *no) {
+    column->type = SL_TYPE_FLAG;
+    column->yes = yes;
+    column->no = no;
+}
+
+static void set_text(sl_schema_column *column) {
+    *column = (sl_schema_column){.name = column->name, .short_name = column->short_name};
+}
+
+void sl_column_guess_decide(const sl_column_guess *guess, sl_schema_column *column) {
+    const char *format = guess->kinds & KIND_FORMATTED ? only_format(guess->dates) : NULL;
+    set_text(column);
+    column->lossless = true;
+    column->missing = sl_missing_words;
+    column->minimum = INT64_MIN;
+    column->maximum = INT64_MAX;
+    if (guess->values == 0)
+        return;
+    if (guess->kinds & KIND_INT) {
+        column->type = SL_TYPE_INT;
+    } else if (guess->kinds & KIND_DOUBLE && guess->finite) {
+        column->type = SL_TYPE_DOUBLE;
+    } else if (guess->kinds & KIND_LOWER) {
+        set_flag(column, "true", "false");
+    } else if (guess->kinds & KIND_TITLE) {
+        set_flag(column, "True", "False");
+    } else if (guess->kinds & KIND_UPPER) {
+        set_flag(column, "TRUE", "FALSE");
+    } else if (guess->kinds & KIND_ISO) {
+        column->type = guess->date_time ? SL_TYPE_DATETIME : SL_TYPE_DATE;
+        column->zone = guess->date_time ? SL_CHOICE_NO : SL_CHOICE_UNSET;
+    } else if (guess->kinds & KIND_ISO_ZONED) {
+        column->type = SL_TYPE_DATETIME;
+        column->zone = SL_CHOICE_YES;
+    } else if (format) {
+        column->type = strchr(format, 'M') ? SL_TYPE_DATETIME : SL_TYPE_DATE;
+        column->format = format;
+    } else {
+        set_text(column);
+    }
+}
+
+const char *sl_column_type_write(const sl_schema_column *column, char out[SL_TYPE_ROOM]) {
+    const char *name = sl_type_name(column->type);
+    if (column->type == SL_TYPE_TEXT)
+        snprintf(out, SL_TYPE_ROOM, "%s", column->missing.count > 0 ? "empty" : "text");
+    else if (column->type == SL_TYPE_FLAG)
+        snprintf(out, SL_TYPE_ROOM, "%s %s %s", name, column->yes, column->no);
+    else if (column->format)
+        snprintf(out, SL_TYPE_ROOM, "%s %s", name, column->format);
+    else
+        snprintf(out, SL_TYPE_ROOM, "%s%s", name,
+                 column->zone == SL_CHOICE_YES ? " with offset" : "");
+    return out;
+}
+
+/* Types are few: the one whose words these are is found by trying all. */
+bool sl_column_type_read(const char *text, sl_schema_column *column) {
+    static const uint32_t kinds[] = {KIND_INT,   KIND_DOUBLE, KIND_LOWER,    KIND_TITLE,
+                                     KIND_UPPER, KIND_ISO,    KIND_ISO_ZONED};
+    char words[SL_TYPE_ROOM];
+    for (size_t i = 0; i < 2 * sizeof kinds / sizeof kinds[0]; i++) {
+        sl_column_guess guess = {
+            .values = 1, .kinds = kinds[i / 2], .finite = true, .date_time = i % 2};
+        sl_column_guess_decide(&guess, column);
+        if (strcmp(sl_column_type_write(column, words), text) == 0)
+            return true;
+    }
+    for (size_t i = 0; i < FORMATS; i++) {
+        sl_column_guess guess = {.values = 1, .kinds = KIND_FORMATTED, .dates = UINT64_C(1) << i};
+        sl_column_guess_decide(&guess, column);
+        if (strcmp(sl_column_type_write(column, words), text) == 0)
+            return true;
+    }
+    for (uint64_t values = 0; values < 2; values++) { /* empty, text */
+        sl_column_guess guess = {.values = values};
+        sl_column_guess_decide(&guess, column);
+        if (strcmp(sl_column_type_write(column, words), text) == 0)
+            return true;
+    }
+    return false;
+}
+
+sl_type_class sl_column_class(const sl_schema_column *column) {
+    switch (column->type) {
+    case SL_TYPE_INT:
+    case SL_TYPE_DOUBLE:
+        return SL_CLASS_NUMBERS;
+    case SL_TYPE_DATE:
+    case SL_TYPE_DATETIME:
+        return SL_CLASS_DATES;
+    case SL_TYPE_FLAG:
+        return SL_CLASS_FLAGS;
+    case SL_TYPE_TEXT:
+    case SL_TYPE_CODE:
+        break;
+    }
+    return column->missing.count > 0 ? SL_CLASS_EMPTY : SL_CLASS_TEXT;
+}
+
+sl_look sl_value_look(sl_text value) {
+    sl_column_guess guess = SL_COLUMN_GUESS;
+    bool digit = false, letter = false;
+    sl_column_guess_add(&guess, value);
+    if (guess.values == 0)
+        return SL_LOOKS_MISSING;
+    for (size_t i = 0; i < value.length; i++) {
+        uint8_t byte = (uint8_t)value.bytes[i];
+        digit = digit || (byte >= '0' && byte <= '9');
+        letter = letter || ((byte | 0x20) >= 'a' && (byte | 0x20) <= 'z') || byte >= 0x80;
+    }
+    return guess.kinds != 0 || (digit && !letter) ? SL_LOOKS_TYPED : SL_LOOKS_WORD;
+}

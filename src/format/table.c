@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Detection of tables; see table.h.
+ *
+ * Most texts have a header in their first line that is followed by lines with as many fields: that
+ * is found by one pass. Only other texts are searched: for each delimiter, the number of fields
+ * that most lines have, and the first line from which on they have it. What is found so must hold
+ * values of some type, because prose has commas too.
+ *
+ * A first line is a header if a column below it holds typed values (numbers, dates) where it has a
+ * word; it is a record if it holds a typed value itself, or words that come again below it. Years
+ * as names (country,2019,2020) are a header although they are numbers. */
+#include "table.h"
+#include "column_types.h"
+#include "delimited.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define LINES_COMPARED 20u /* with the first line */
+#define LINES_SEARCHED 400u
+#define FIT_SHARE 0.7 /* of the lines from the table's first on must have its number of fields */
+
+static const char delimiters[] = "\t|,;";
+
+/* ---- lines ---- */
+
+/* Reads the complete line at *at, without its line end. */
+static bool next_line(sl_text head, bool whole, size_t *at, sl_text *line) {
+    if (*at >= head.length)
+        return false;
+    const char *begin = head.bytes + *at;
+    const char *end = memchr(begin, '\n', head.length - *at);
+    if (!end && !whole)
+        return false;
+    *line = (sl_text){begin, end ? (size_t)(end - begin) : head.length - *at};
+    *at += line->length + 1;
+    if (line->length > 0 && begin[line->length - 1] == '\r')
+        line->length--;
+    return true;
+}
+
+static bool is_blank(sl_text line) {
+    size_t blanks = 0;
+    while (blanks < line.length && line.bytes[blanks] == ' ')
+        blanks++;
+    return blanks == line.length;
+}
+
+size_t sl_blanks_split(sl_text line, unsigned least, sl_text *fields, size_t limit) {
+    size_t count = 0, at = 0;
+    while (line.length > 0 && line.bytes[line.length - 1] == ' ')
+        line.length--;
+    while (at < line.length && line.bytes[at] == ' ')
+        at++;
+    while (at < line.length) {
+        size_t begin = at, run = 0;
+        while (at < line.length && run < least) {
+            run = line.bytes[at] == ' ' ? run + 1 : 0;
+            at++;
+        }
+        size_t end = run == least ? at - run : at;
+        while (at < line.length && line.bytes[at] == ' ')
+            at++;
+        if (count < limit)
+            fields[count] = (sl_text){line.bytes + begin, end - begin};
+        count++;
+    }
+    return count;
+}
+
+static size_t split(const sl_table *table, sl_text line, sl_text *fields, size_t limit) {
+    return table->blanks ? sl_blanks_split(line, table->blanks, fields, limit)
+                         : sl_header_split(line, table->first.delimiter, fields, limit);
+}
+
+/* ---- is the first line a header? ---- */
+
+/* What the lines below the first one show. */
+typedef struct evidence {
+    size_t lines, fitting; /* not blank; with as many fields as the first line */
+    bool contrast;         /* a column has a word in the first line and typed values below it */
+    bool typed;            /* a column holds typed values below the first line */
+    unsigned repeated;     /* values of the first line that come again in their columns */
+    bool years;            /* the first line names years, and their columns hold other values */
+} evidence;
+
+/* A column, as far as it has been compared. */
+typedef struct compared {
+    sl_look first;
+    bool word;      /* a value below the first line is a word */
+    bool typed;     /* a value is typed */
+    bool not_years; /* a typed value is no year */
+} compared;
+
+static bool is_year(sl_text field, uint64_t *year) {
+    return field.length == 4 && sl_text_to_u64(field, year) && *year >= 1900 && *year <= 2100;
+}
+
+/* Are at least two of the fields years, one after the other, behind words? */
+static bool names_years(const sl_text *fields, const compared *columns, size_t count) {
+    uint64_t last = 0, year;
+    size_t years = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (is_year(fields[i], &year)) {
+            if (i == 0 || (years > 0 && year != last + 1))
+                return false;
+            last = year;
+            years++;
+        } else if (columns[i].first == SL_LOOKS_TYPED) {
+            return false;
+        }
+    }
+    return years >= 2;
+}
+
+static void compare_fields(const sl_text *fields, const sl_text *first, compared *columns,
+                           size_t count, evidence *found) {
+    uint64_t year;
+    for (size_t i = 0; i < count; i++) {
+        found->repeated += fields[i].length > 0 && columns[i].first != SL_LOOKS_MISSING &&
+                           sl_text_equal(fields[i], first[i]);
+        if (columns[i].word)
+            continue;
+        sl_look look = sl_value_look(fields[i]);
+        columns[i].word = look == SL_LOOKS_WORD;
+        columns[i].typed = columns[i].typed || look == SL_LOOKS_TYPED;
+        columns[i].not_years =
+            columns[i].not_years || (look == SL_LOOKS_TYPED && !is_year(fields[i], &year));
+    }
+}
+
+static bool compare(const sl_table *table, sl_text head, bool whole, const sl_text *first,
+                    evidence *found, sl_error *error) {
+    size_t count = table->first.fields;
+    sl_text *fields = malloc(count * sizeof *fields);
+    compared *columns = calloc(count, sizeof *columns);
+    *found = (evidence){0};
+    if (!fields || !columns) {
+        free(fields);
+        free(columns);
+        return sl_error_memory(error, "reading a header");
+    }
+    for (size_t i = 0; i < count; i++)
+        columns[i].first = sl_value_look(first[i]);
+    sl_text line;
+    for (size_t at = table->first.end; next_line(head, whole, &at, &line);) {
+        if (is_blank(line))
+            continue;
+        bool near = found->lines++ < LINES_COMPARED;
+        if (split(table, line, fields, near ? count : 0) != count)
+            continue;
+        found->fitting++;
+        if (near && !sl_text_equal(line, table->first.line))
+            compare_fields(fields, first, columns, count, found);
+    }
+    bool years = names_years(first, columns, count);
+    for (size_t i = 0; i < count; i++) {
+        bool typed = columns[i].typed && !columns[i].word;
+        found->typed = found->typed || typed;
+        found->contrast = found->contrast || (typed && columns[i].first == SL_LOOKS_WORD);
+        found->years = found->years || (years && columns[i].first == SL_LOOKS_TYPED && typed &&
+                                        columns[i].not_years);
+    }
+    free(fields);
+    free(columns);
+    return true;
+}
+
+/* Does the first line hold a typed value? */
+static bool has_typed(const sl_text *fields, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (sl_value_look(fields[i]) == SL_LOOKS_TYPED)
+            return true;
+    }
+    return false;
+}
+
+static bool decide_header(const sl_table *table, const sl_text *fields, const evidence *found) {
+    if (has_typed(fields, table->first.fields))
+        return found->years;
+    return found->contrast || found->repeated < 2;
+}
+
+/* ---- names ---- */
+
+static bool name_is_taken(const sl_table *table, size_t count, sl_text name) {
+    for (size_t i = 0; i < count; i++) {
+        if (sl_text_equal(table->names[i], name))
+            return true;
+    }
+    return false;
+}
+
+static void add_note(sl_table *table, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static void add_note(sl_table *table, const char *format, ...) {
+    size_t used = strlen(table->note);
+    va_list arguments;
+    va_start(arguments, format);
+    sl_print_text_v(table->note + used, sizeof table->note - used, format, arguments);
+    va_end(arguments);
+}
+
+/* Sets the names: unique ones, made from `given` or, where that is NULL or empty, from the number of
+ * the column. Quadratic only in the number of repeated names. */
+static bool set_names(sl_table *table, const sl_text *given, size_t count, sl_error *error) {
+    size_t bytes = 0;
+    for (size_t i = 0; given && i < count; i++)
+        bytes += given[i].length;
+    table->names = calloc(count + 1, sizeof *table->names);
+    table->memory = malloc(bytes + count * 32 + 1);
+    table->count = count;
+    if (!table->names || !table->memory)
+        return sl_error_memory(error, "reading a header");
+    char *at = table->memory;
+    size_t empty = 0, repeated = 0;
+    for (size_t i = 0; i < count; i++) {
+        sl_text name = given ? given[i] : (sl_text){NULL, 0};
+        char *begin = at;
+        if (name.length > 0) {
+            memcpy(at, name.bytes, name.length);
+            at += name.length;
+        } else {
+            at += snprintf(at, 32, "column%zu", i + 1);
+            empty++;
+        }
+        char *base = at;
+        for (size_t number = 2; name_is_taken(table, i, (sl_text){begin, (size_t)(at - begin)});
+             number++) {
+            at = base + snprintf(base, 24, "_%zu", number);
+            repeated += number == 2;
+        }
+        table->names[i] = (sl_text){begin, (size_t)(at - begin)};
+    }
+    if (given && empty > 0)
+        add_note(table, "; %zu column%s without name: named by number", empty,
+                 empty == 1 ? "" : "s");
+    if (repeated > 0)
+        add_note(table, "; %zu repeated name%s numbered: name_2", repeated,
+                 repeated == 1 ? "" : "s");
+    return true;
+}
+
+/* The names of --columns, separated by commas. */
+static bool set_given_names(sl_table *table, const char *columns, size_t fields, sl_error *error) {
+    sl_text names[SL_COLUMNS_MAX];
+    size_t count = 0;
+    for (const char *at = columns;; at++) {
+        size_t length = strcspn(at, ",");
+        if (count < SL_COLUMNS_MAX)
+            names[count] = (sl_text){at, length};
+        count++;
+        at += length;
+        if (*at == '\0')
+            break;
+    }
+    if (count > SL_COLUMNS_MAX || (count != fields && fields > 0))
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "--columns names %zu columns, and the first line of the table has %zu "
+                            "fields",
+                            count, fields);
+    return set_names(table, names, count, error);
+}
+
+/* ---- the search ---- */
+
+/* Reads the line at `at` as the table's first line. */
+static void set_first(sl_table *table, sl_text head, size_t at) {
+    sl_first_line *first = &table->first;
+    const char *end = memchr(head.bytes + at, '\n', head.length - at);
+    size_t length = end ? (size_t)(end - head.bytes) - at : head.length - at;
+    first->line = (sl_text){head.bytes + at, length};
+    first->header_bytes = length + (end != NULL);
+    first->text_start = at;
+    first->end = at + first->header_bytes;
+    if (length > 0 && first->line.bytes[length - 1] == '\r')
+        first->line.length--;
+    first->fields = split(table, first->line, NULL, 0);
+}
+
+typedef struct searched {
+    size_t start[LINES_SEARCHED]; /* offsets of lines that are not blank */
+    size_t fields[LINES_SEARCHED];
+    size_t count;
+} searched;
+
+/* The number of fields that most lines have, at least 2; 0: no number is frequent. */
+static size_t most_frequent(const searched *lines) {
+    size_t tally[SL_COLUMNS_MAX + 1] = {0}, best = 0;
+    for (size_t i = 0; i < lines->count; i++) {
+        if (lines->fields[i] >= 2 && lines->fields[i] <= SL_COLUMNS_MAX)
+            tally[lines->fields[i]]++;
+    }
+    for (size_t fields = 2; fields <= SL_COLUMNS_MAX; fields++) {
+        if (tally[fields] > tally[best])
+            best = fields;
+    }
+    return tally[best] >= 2 ? best : 0;
+}
+
+/* Tries one delimiter: sets the table's first line, and the share of the lines from there on that
+ * fit. */
+static double try_delimiter(sl_table *table, sl_text head, bool whole, size_t from,
+                            searched *lines) {
+    sl_text line;
+    lines->count = 0;
+    for (size_t at = from, begin = at;
+         lines->count < LINES_SEARCHED && next_line(head, whole, &at, &line); begin = at) {
+        if (is_blank(line))
+            continue;
+        lines->start[lines->count] = begin;
+        lines->fields[lines->count++] = split(table, line, NULL, 0);
+    }
+    size_t fields = most_frequent(lines), first = 0, fitting = 0;
+    if (fields == 0)
+        return 0;
+    while (lines->fields[first] != fields ||
+           (first + 1 < lines->count && lines->fields[first + 1] != fields))
+        if (++first == lines->count)
+            return 0;
+    for (size_t i = first; i < lines->count; i++)
+        fitting += lines->fields[i] == fields;
+    set_first(table, head, lines->start[first]);
+    return fitting >= 2 ? (double)fitting / (double)(lines->count - first) : 0;
+}
+
+static bool refuse(sl_text line, const char *why, sl_error *error) {
+    char shown[60];
+    sl_text_printable(line, shown, sizeof shown);
+    return sl_error_set(error, SL_EXIT_SOURCE,
+                        "this is not delimited text: its first line is `%s`; %s", shown, why);
+}
+
+/* Is there a byte that text does not have? */
+static bool is_binary(sl_text head) {
+    for (size_t i = 0; i < head.length; i++) {
+        uint8_t byte = (uint8_t)head.bytes[i];
+        if (byte < 0x20 && !memchr("\t\r\n\f", byte, 4))
+            return true;
+    }
+    return false;
+}
+
+/* Searches for a table from `from` on. */
+static bool search(sl_table *table, sl_text head, bool whole, size_t from, sl_error *error) {
+    static const struct {
+        char delimiter;
+        uint8_t blanks;
+    } tried[] = {{'\t', 0}, {'|', 0}, {',', 0}, {';', 0}, {' ', 2}, {' ', 1}};
+    sl_table best = *table;
+    double best_share = 0;
+    sl_text line = table->first.line;
+    searched *lines = malloc(sizeof *lines);
+    if (!lines)
+        return sl_error_memory(error, "looking for a table");
+    for (size_t i = 0; i < sizeof tried / sizeof tried[0]; i++) {
+        if (tried[i].blanks && best_share >= FIT_SHARE)
+            break;
+        sl_table one = *table;
+        one.first.delimiter = tried[i].delimiter;
+        one.blanks = tried[i].blanks;
+        double share = try_delimiter(&one, head, whole, from, lines);
+        if (share > best_share ||
+            (share > 0 && share == best_share && one.first.fields > best.first.fields)) {
+            best = one;
+            best_share = share;
+        }
+    }
+    free(lines);
+    if (best_share < FIT_SHARE || is_binary(head))
+        return refuse(line,
+                      "expected a header of names separated by tabs, pipes, commas or semicolons, "
+                      "or lines of values with the same number of fields",
+                      error);
+    *table = best;
+    return true;
+}
+
+/* ---- from the options ---- */
+
+/* The offset after the first `skip` lines. */
+static size_t after_lines(sl_text head, uint64_t skip) {
+    size_t at = 0;
+    for (; skip > 0 && at < head.length; skip--) {
+        const char *end = memchr(head.bytes + at, '\n', head.length - at);
+        at = end ? (size_t)(end - head.bytes) + 1 : head.length;
+    }
+    return at;
+}
+
+/* Fields of the first line; the caller frees them. */
+static sl_text *fields_of(const sl_table *table, sl_error *error) {
+    sl_text *fields = calloc(table->first.fields + 1, sizeof *fields);
+    if (fields)
+        split(table, table->first.line, fields, table->first.fields);
+    else
+        sl_error_memory(error, "reading a header");
+    return fields;
+}
+
+/* Completes a table whose first line is known: header and names. */
+static bool complete(const sl_format_options *options, sl_table *table, sl_text *fields,
+                     const evidence *found, sl_error *error) {
+    table->header = options->header == SL_HEADER_YES ||
+                    (options->header == SL_HEADER_AUTO && !options->columns &&
+                     decide_header(table, fields, found));
+    if (options->columns) {
+        table->header = options->header == SL_HEADER_YES;
+        return set_given_names(table, options->columns, table->first.fields, error);
+    }
+    if (!table->header)
+        add_note(table, "; no header found: columns are named column1 to column%zu",
+                 table->first.fields);
+    return set_names(table, table->header ? fields : NULL, table->first.fields, error);
+}
+
+bool sl_table_find(const sl_format_options *options, sl_text head, bool whole, sl_table *table,
+                   sl_error *error) {
+    *table = (sl_table){0};
+    size_t skip = after_lines(head, options->skip_lines);
+    bool declared = options->header != SL_HEADER_AUTO || options->columns || skip > 0;
+    sl_text rest = {head.bytes + skip, head.length - skip};
+    if (!sl_first_line_read(skip > 0 ? rest : head, delimiters, &table->first, error))
+        return false;
+    if (skip > 0) { /* offsets are from the head's first byte */
+        table->first.end += skip;
+        table->first.text_start += skip;
+        add_note(table, "; the first %llu lines are skipped",
+                 (unsigned long long)options->skip_lines);
+    }
+    if (strchr("{[<", *table->first.line.bytes) && !declared)
+        return refuse(table->first.line, "it looks like JSON, XML or HTML", error);
+    evidence found = {0};
+    const sl_text first = table->first.line;
+    sl_text *fields = fields_of(table, error);
+    bool ok = fields && compare(table, head, whole, fields, &found, error);
+    bool normal = table->first.delimiter != 0 && 2 * found.fitting >= found.lines;
+    bool typed = ok && has_typed(fields, table->first.fields);
+    if (ok && !declared && normal && typed && !found.typed && found.lines > 0)
+        normal = false; /* a title with a number, perhaps */
+    if (ok && !normal && !declared) {
+        sl_lines rule = {table->first.delimiter,
+                         table->first.delimiter != '|' && table->first.delimiter != '\t',
+                         table->first.fields, ""};
+        /* Fields that continue in the next line are refused by check_head. */
+        if (table->first.delimiter != 0 && !typed && !sl_lines_check(head, whole, &rule, NULL)) {
+            normal = true;
+        } else {
+            size_t begin = table->first.text_start;
+            free(fields);
+            fields = NULL;
+            ok = search(table, head, whole, begin, error) &&
+                 (fields = fields_of(table, error)) != NULL &&
+                 compare(table, head, whole, fields, &found, error);
+            if (ok && !found.typed && !has_typed(fields, table->first.fields))
+                ok = refuse(first, "it may be a text with some delimiters in it", error);
+            if (ok && table->first.text_start > begin) {
+                size_t lines = 0;
+                for (size_t i = begin; i < table->first.text_start; i++)
+                    lines += head.bytes[i] == '\n';
+                add_note(table, "; %zu line%s before the table skipped", lines,
+                         lines == 1 ? "" : "s");
+            }
+            if (ok && table->blanks)
+                add_note(table, "; fields are separated by %s",
+                         table->blanks == 1 ? "blanks" : "two blanks or more");
+        }
+    }
+    ok = ok && complete(options, table, fields, &found, error);
+    if (ok && !declared && !table->header && is_binary(head))
+        ok = refuse(first, "the text has bytes that no text has", error);
+    free(fields);
+    return ok;
+}
+
+void sl_table_clear(sl_table *table) {
+    free(table->names);
+    free(table->memory);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finds the table in a delimited text of which nothing is declared: its delimiter, the lines before
+ * it, whether its first line is a header, and the names of its columns. Private to src/format. */
+#ifndef SHARDLOAD_TABLE_H
+#define SHARDLOAD_TABLE_H
+
+#include "format.h"
+#include "head.h"
+
+#define SL_TABLE_NOTE_ROOM 240
+
+typedef struct sl_table {
+    sl_first_line first; /* the table's first line; `text_start` is its offset */
+    uint8_t blanks;      /* fields are separated by this many blanks or more; 0: by the delimiter */
+    bool header;         /* the first line names the columns */
+    sl_text *names;      /* unique, not empty; `count` of them. Owned, as is `memory` */
+    size_t count;
+    char *memory;
+    char note[SL_TABLE_NOTE_ROOM]; /* what was assumed, for people: "; no header: ..." or "" */
+} sl_table;
+
+/* Finds the table at the beginning of a text; `whole`: the head is all of it. False with error
+ * (SL_EXIT_SOURCE) if there is none. Clear the table in any case. */
+bool sl_table_find(const sl_format_options *options, sl_text head, bool whole, sl_table *table,
+                   sl_error *error);
+void sl_table_clear(sl_table *table);
+
+/* Binds the columns of a table: as sl_dialect_bind, with the table's names. */
+bool sl_dialect_bind_table(const struct sl_plan *plan, const sl_table *table, sl_dialect **dialect,
+                           sl_error *error);
+
+/* Splits a line whose fields are separated by `least` blanks or more; blanks at its ends are
+ * ignored. Stores the first `limit` fields; returns their number. */
+size_t sl_blanks_split(sl_text line, unsigned least, sl_text *fields, size_t limit);
+
+#endif

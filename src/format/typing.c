@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The types of a load's columns; see typing.h. */
+#include "typing.h"
+#include "record.h"
+#include "util/grow.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct sl_typing {
+    sl_typed_layout **layouts;
+    size_t count, room;
+};
+
+bool sl_typing_create(sl_typing **typing, sl_error *error) {
+    *typing = calloc(1, sizeof **typing);
+    return *typing || sl_error_memory(error, "inferring types");
+}
+
+static void layout_destroy(sl_typed_layout *layout) {
+    for (size_t i = 0; layout && i < layout->count; i++)
+        free(layout->columns[i].name);
+    if (layout)
+        free(layout->columns);
+    free(layout);
+}
+
+void sl_typing_destroy(sl_typing *typing) {
+    if (!typing)
+        return;
+    for (size_t i = 0; i < typing->count; i++)
+        layout_destroy(typing->layouts[i]);
+    free(typing->layouts);
+    free(typing);
+}
+
+size_t sl_typing_count(const sl_typing *typing) {
+    return typing->count;
+}
+
+const sl_typed_layout *sl_typing_at(const sl_typing *typing, size_t index) {
+    return typing->layouts[index];
+}
+
+static int by_name(const void *a, const void *b) {
+    return strcmp(((const sl_typed_column *)a)->name, ((const sl_typed_column *)b)->name);
+}
+
+const sl_typed_column *sl_typed_layout_column(const sl_typed_layout *layout, const char *name) {
+    size_t low = 0, high = layout->count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        int order = strcmp(name, layout->columns[middle].name);
+        if (order == 0)
+            return &layout->columns[middle];
+        if (order < 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return NULL;
+}
+
+/* Does the layout have exactly the dialect's columns? Names of a dialect are unique. */
+static bool fits(const sl_typed_layout *layout, const sl_dialect *dialect) {
+    bool same = layout->count == dialect->column_count;
+    for (size_t i = 0; same && i < dialect->column_count; i++)
+        same = sl_typed_layout_column(layout, dialect->columns[i].published) != NULL;
+    return same;
+}
+
+static sl_typed_layout *find(const sl_typing *typing, const sl_dialect *dialect) {
+    for (size_t i = 0; i < typing->count; i++) {
+        if (fits(typing->layouts[i], dialect))
+            return typing->layouts[i];
+    }
+    return NULL;
+}
+
+const sl_typed_layout *sl_typing_layout_of(const sl_typing *typing, const sl_dialect *dialect) {
+    return find(typing, dialect);
+}
+
+/* Adds an empty layout with room for `count` columns. */
+static sl_typed_layout *add_layout(sl_typing *typing, size_t count, sl_error *error) {
+    sl_typed_layout *layout = calloc(1, sizeof *layout);
+    sl_typed_layout **layouts =
+        sl_grow(typing->layouts, typing->count, &typing->room, sizeof(sl_typed_layout *));
+    if (layouts)
+        typing->layouts = layouts;
+    if (layout)
+        layout->columns = calloc(count, sizeof *layout->columns);
+    if (!layouts || !layout || !layout->columns) {
+        layout_destroy(layout);
+        sl_error_memory(error, "inferring types");
+        return NULL;
+    }
+    typing->layouts[typing->count++] = layout;
+    return layout;
+}
+
+static bool add_column(sl_typed_layout *layout, const char *name, sl_error *error) {
+    sl_typed_column *column = &layout->columns[layout->count];
+    column->name = strdup(name);
+    if (!column->name)
+        return sl_error_memory(error, "inferring types");
+    column->guess = SL_COLUMN_GUESS;
+    layout->count++;
+    return true;
+}
+
+/* Adds the layout of a dialect. Column i of the dialect is column order[i] of the layout. */
+static sl_typed_layout *layout_of(sl_typing *typing, const sl_dialect *dialect, sl_error *error) {
+    sl_typed_layout *layout = find(typing, dialect);
+    if (layout)
+        return layout;
+    layout = add_layout(typing, dialect->column_count, error);
+    for (size_t i = 0; layout && i < dialect->column_count; i++) {
+        if (!add_column(layout, dialect->columns[i].published, error))
+            return NULL;
+    }
+    if (layout)
+        qsort(layout->columns, layout->count, sizeof *layout->columns, by_name);
+    return layout;
+}
+
+/* Adds the fields of a record to the guesses. */
+static void add_record(sl_typed_column *const *columns, const sl_parser *parser,
+                       const sl_record *record) {
+    const char *text = parser->block->text.bytes;
+    for (size_t i = 0; i < parser->dialect->column_count; i++) {
+        const char *begin = text + (uint32_t)(record->before[i] + 1),
+                   *end = text + record->after[i];
+        sl_text field = {begin, (size_t)(end - begin)};
+        sl_column_guess_add(&columns[i]->guess, sl_field_trim(field, parser->dialect->trim));
+    }
+}
+
+bool sl_typing_add(sl_typing *typing, const sl_plan *plan, const sl_dialect *dialect, sl_text lines,
+                   uint64_t offset, sl_error *error) {
+    sl_typed_layout *layout = layout_of(typing, dialect, error);
+    if (!layout)
+        return false;
+    sl_typed_column **columns = calloc(dialect->column_count, sizeof(sl_typed_column *));
+    sl_parser *parser = calloc(1, sizeof *parser);
+    sl_block block = {.text = lines, .offset = offset};
+    bool ok = (columns && parser) || sl_error_memory(error, "inferring types");
+    for (size_t i = 0; ok && i < dialect->column_count; i++) {
+        size_t at = (size_t)(sl_typed_layout_column(layout, dialect->columns[i].published) -
+                             layout->columns);
+        columns[i] = &layout->columns[at];
+    }
+    size_t start = offset < dialect->body_offset ? (size_t)(dialect->body_offset - offset) : 0;
+    while (ok && start < lines.length) {
+        const char *end = memchr(lines.bytes + start, '\n', lines.length - start);
+        size_t length = end ? (size_t)(end - lines.bytes) - start : lines.length - start;
+        sl_record record = {.start = (uint32_t)start, .end = (uint32_t)(start + length)};
+        sl_reject reject = {0};
+        start += length + 1;
+        if (length > 0 && lines.bytes[record.end - 1] == '\r')
+            record.end--;
+        parser->simd = plan->simd;
+        parser->dialect = dialect;
+        parser->block = &block;
+        if (sl_record_split(parser, &record, &reject) == SL_LINE_RECORD) {
+            add_record(columns, parser, &record);
+            layout->records++;
+        }
+    }
+    free(columns);
+    free(parser);
+    return ok;
+}
+
+bool sl_typing_restore(sl_typing *typing, const char *const *names, const char *const *types,
+                       size_t count, sl_error *error) {
+    sl_typed_layout *layout = add_layout(typing, count > 0 ? count : 1, error);
+    bool ok = layout != NULL;
+    for (size_t i = 0; ok && i < count; i++) {
+        ok = add_column(layout, names[i], error);
+        if (ok && !sl_column_type_read(types[i], &layout->columns[i].schema))
+            ok = sl_error_set(error, SL_EXIT_USAGE, "the type \"%.60s\" is unknown", types[i]);
+    }
+    if (ok)
+        qsort(layout->columns, layout->count, sizeof *layout->columns, by_name);
+    return ok;
+}
+
+void sl_typing_decide(sl_typing *typing) {
+    for (size_t k = 0; k < typing->count; k++) {
+        for (size_t i = 0; i < typing->layouts[k]->count; i++) {
+            sl_typed_column *column = &typing->layouts[k]->columns[i];
+            sl_column_guess_decide(&column->guess, &column->schema);
+        }
+    }
+}
+
+bool sl_typing_apply(const sl_typing *typing, bool long_names, sl_dialect *dialect,
+                     sl_error *error) {
+    const sl_typed_layout *layout = find(typing, dialect);
+    for (size_t i = 0; i < dialect->column_count; i++) {
+        sl_schema_column *into = &dialect->columns[i].schema;
+        sl_schema_column type = {0};
+        if (layout)
+            type = sl_typed_layout_column(layout, dialect->columns[i].published)->schema;
+        type.name = into->name;
+        type.short_name = into->short_name;
+        type.inferred = layout != NULL;
+        *into = type;
+    }
+    return sl_dialect_compile(dialect, long_names, error);
+}
+
+/* ---- schemas ---- */
+
+typedef struct yaml_text {
+    char *bytes;
+    size_t length, room;
+    bool failed;
+} yaml_text;
+
+__attribute__((format(printf, 2, 3))) static void put(yaml_text *out, const char *format, ...) {
+    char line[2048];
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    while (!out->failed && out->length + (size_t)length + 1 > out->room) {
+        size_t room = out->room * 2 + 4096;
+        char *bytes = realloc(out->bytes, room);
+        out->failed = !bytes;
+        if (bytes) {
+            out->bytes = bytes;
+            out->room = room;
+        }
+    }
+    if (out->failed || length < 0 || (size_t)length >= sizeof line) {
+        out->failed = true;
+        return;
+    }
+    memcpy(out->bytes + out->length, line, (size_t)length + 1);
+    out->length += (size_t)length;
+}
+
+/* Writes a double-quoted scalar. The text is UTF-8. */
+static void put_quoted(yaml_text *out, const char *text) {
+    put(out, "\"");
+    for (const char *at = text; *at; at++) {
+        uint8_t byte = (uint8_t)*at;
+        if (byte == '"' || byte == '\\')
+            put(out, "\\%c", byte);
+        else if (byte < 0x20 || byte == 0x7F)
+            put(out, "\\x%02x", byte);
+        else if (byte == 0xC2 && (uint8_t)at[1] < 0xA0) /* U+0080 to U+009F */
+            put(out, "\\x%02x", (uint8_t) * ++at);
+        else if (strncmp(at, "\xEF\xBB\xBF", 3) == 0) {
+            put(out, "\\uFEFF");
+            at += 2;
+        } else
+            put(out, "%c", byte);
+    }
+    put(out, "\"");
+}
+
+static void put_column(yaml_text *out, const sl_column *column) {
+    const sl_schema_column *schema = &column->schema;
+    put(out, "  - {name: ");
+    put_quoted(out, column->published);
+    if (schema->type != SL_TYPE_TEXT)
+        put(out, ", type: %s", sl_type_name(schema->type));
+    else if (schema->missing.count == 0)
+        put(out, ", missing: []");
+    if (schema->format) {
+        put(out, ", format: ");
+        put_quoted(out, schema->format);
+    }
+    if (schema->zone != SL_CHOICE_UNSET)
+        put(out, ", offset: %s", schema->zone == SL_CHOICE_YES ? "true" : "false");
+    if (schema->yes)
+        put(out, ", \"yes\": \"%s\", \"no\": \"%s\"", schema->yes, schema->no);
+    put(out, "}%s\n",
+        sl_column_class(schema) == SL_CLASS_EMPTY ? "  # no values in the sample" : "");
+}
+
+char *sl_typing_write_schema(const sl_dialect *dialect, const char *name, uint64_t records) {
+    yaml_text out = {0};
+    char delimiter[2] = {dialect->delimiter, '\0'};
+    put(&out,
+        "# Types inferred from %llu sampled records. Edit them, and load with --schema FILE.\n"
+        "# A value that does not fit its type is a reject.\n"
+        "name: ",
+        (unsigned long long)records);
+    put_quoted(&out, name);
+    put(&out, "\nkind: records\ndelimiter: ");
+    put_quoted(&out, delimiter);
+    put(&out, "\nquotes: %s\nheader: %s\n", dialect->quotes ? "true" : "false",
+        dialect->header_length > 0 ? "true" : "false");
+    put(&out, "lossless: true      # values that a type would change (007) are refused\n"
+              "missing: ["); /* words for missing values */
+    for (size_t i = 0; i < sl_missing_words.count; i++) {
+        put(&out, "%s", i > 0 ? ", " : "");
+        put_quoted(&out, sl_missing_words.words[i]);
+    }
+    put(&out, "]  # words for a missing value\ncolumns:\n");
+    for (size_t i = 0; i < dialect->column_count; i++)
+        put_column(&out, &dialect->columns[i]);
+    if (!out.failed)
+        return out.bytes;
+    free(out.bytes);
+    return NULL;
+}

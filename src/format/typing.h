@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The inferred types of a load's delimited sources. Sources with the same columns, in any order,
+ * share their types: a layout is a set of column names.
+ *
+ * First samples of all sources are added, then the types are decided; from then on nothing changes,
+ * and any thread may apply them. */
+#ifndef SHARDLOAD_TYPING_H
+#define SHARDLOAD_TYPING_H
+
+#include "column_types.h"
+#include "delimited.h"
+
+typedef struct sl_typing sl_typing;
+
+typedef struct sl_typed_column {
+    char *name;
+    sl_column_guess guess;
+    sl_schema_column schema; /* once decided; its name is that of the column */
+} sl_typed_column;
+
+typedef struct sl_typed_layout {
+    sl_typed_column *columns; /* sorted by name */
+    size_t count;
+    uint64_t records; /* sampled */
+} sl_typed_layout;
+
+bool sl_typing_create(sl_typing **typing, sl_error *error);
+void sl_typing_destroy(sl_typing *typing); /* NULL is fine */
+
+/* Adds the records of some lines to the sample. A header among them, blank lines, and lines that
+ * are no records are ignored. `lines` is followed by SL_SLACK readable bytes; `offset`: of its
+ * first byte in the source. */
+bool sl_typing_add(sl_typing *typing, const sl_plan *plan, const sl_dialect *dialect, sl_text lines,
+                   uint64_t offset, sl_error *error);
+
+/* Adds a layout with types that are known, as sl_column_type_write writes them. False with error
+ * (SL_EXIT_USAGE) if a type is unknown. */
+bool sl_typing_restore(sl_typing *typing, const char *const *names, const char *const *types,
+                       size_t count, sl_error *error);
+
+void sl_typing_decide(sl_typing *typing);
+
+/* The layout of a dialect's columns; NULL if no source with these columns was sampled. */
+const sl_typed_layout *sl_typing_layout_of(const sl_typing *typing, const sl_dialect *dialect);
+
+/* Gives the columns of a dialect their types. Columns of an unknown layout become text. */
+bool sl_typing_apply(const sl_typing *typing, bool long_names, sl_dialect *dialect,
+                     sl_error *error);
+
+/* The layouts, in the order of their first samples. */
+size_t sl_typing_count(const sl_typing *typing);
+const sl_typed_layout *sl_typing_at(const sl_typing *typing, size_t index);
+
+/* The column of that name; the layout must have it. */
+const sl_typed_column *sl_typed_layout_column(const sl_typed_layout *layout, const char *name);
+
+/* Writes the dialect's columns as a schema in YAML. Returns a malloc'd string; NULL without
+ * memory. */
+char *sl_typing_write_schema(const sl_dialect *dialect, const char *name, uint64_t records);
+
+#endif

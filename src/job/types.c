@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The sample for inferred types, and the types of a job's sources; see types.h.
+ *
+ * The first SL_SNIFF_BYTES of every source are added when its format is recognised. Then the MiB
+ * blocks of all plain files are numbered in one series, and one block is read from each of up to
+ * PLAIN_BLOCKS equal stretches of it. Of a compressed file or an archive the first blocks are read;
+ * of a pipe only the first bytes are known, since its text cannot be read twice. Failures to read
+ * are left to the load, which reports them with what it has read. */
+#include "types.h"
+#include "sources.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/delimited.h"
+#include "format/typing.h"
+#include "report/run_record.h"
+#include "util/log.h"
+
+#define PLAIN_BLOCKS UINT64_C(64)
+#define SAMPLE_BYTES ((size_t)4 << 20) /* of all plain files */
+#define PIECE_LEAST ((size_t)64 << 10) /* of a block that is read */
+#define SEQUENTIAL_BLOCKS 4u           /* of one source; of an archive, blocks of several entries */
+#define SEQUENTIAL_SOURCES 16u
+#define ENTRIES_WARNED 3u
+
+/* The plan of the format `delimited`, if it infers types; else NULL. */
+static sl_plan *typing_plan(const sl_job *job) {
+    for (size_t i = 0; sl_formats[i]; i++) {
+        if (sl_formats[i] == &sl_format_delimited)
+            return job->plans && job->plans[i] && job->plans[i]->typing ? job->plans[i] : NULL;
+    }
+    return NULL;
+}
+
+static bool is_typed(const sl_job *job, const sl_job_source *source) {
+    return source->format == &sl_format_delimited && typing_plan(job) != NULL;
+}
+
+/* The complete lines at the beginning of a text, in at most `most` bytes; of a longer first line,
+ * that line. `whole`: a last line without line end is complete. */
+static sl_text lines_of(sl_text text, bool whole, size_t most) {
+    if (whole && text.length <= most)
+        return text;
+    size_t length = text.length < most ? text.length : most;
+    while (length > 0 && text.bytes[length - 1] != '\n')
+        length--;
+    if (length == 0) {
+        const char *end = memchr(text.bytes, '\n', text.length);
+        length = end ? (size_t)(end - text.bytes) + 1 : whole ? text.length : 0;
+    }
+    return (sl_text){text.bytes, length};
+}
+
+bool sl_types_add_head(const sl_job *job, sl_job_source *source, sl_text head, bool whole,
+                       sl_error *error) {
+    if (!is_typed(job, source))
+        return true;
+    sl_plan *plan = typing_plan(job);
+    sl_text lines = lines_of(head, whole, head.length);
+    source->sampled = lines.length;
+    return sl_typing_add(plan->typing, plan, source->dialect, lines, 0, error);
+}
+
+/* Adds the beginning of a block, without the text that the head had. */
+static bool add_block(const sl_job *job, const sl_dialect *dialect, const sl_source_block *block,
+                      size_t most, sl_error *error) {
+    sl_plan *plan = typing_plan(job);
+    const sl_job_source *source = &job->sources[block->source];
+    sl_text text = block->text;
+    uint64_t offset = block->offset;
+    if (offset < source->sampled) {
+        uint64_t skip = source->sampled - offset;
+        if (skip >= text.length)
+            return true;
+        text.bytes += skip;
+        text.length -= (size_t)skip;
+        offset += skip;
+    }
+    text = lines_of(text, true, most);
+    return sl_typing_add(plan->typing, plan, dialect, text, offset, error);
+}
+
+/* ---- plain files ---- */
+
+static uint64_t blocks_of(const sl_job *job, size_t index) {
+    const sl_source *facts = sl_source_set_at(job->set, index);
+    if (job->sources[index].skipped || !is_typed(job, &job->sources[index]) ||
+        facts->kind != SL_SOURCE_PLAIN || facts->stored_bytes <= job->sources[index].sampled)
+        return 0;
+    return (facts->stored_bytes + SL_BLOCK_BYTES - 1) >> SL_BLOCK_BITS;
+}
+
+/* Reads block `index` of the series of all plain files' blocks. */
+static bool add_plain(const sl_job *job, sl_reader *reader, uint64_t index, size_t most,
+                      sl_error *error) {
+    size_t source = 0;
+    for (uint64_t own; index >= (own = blocks_of(job, source)); source++)
+        index -= own;
+    sl_source_block block;
+    sl_error ignored;
+    if (sl_reader_next_of(reader, source, index, &block, &ignored) != SL_READ_BLOCK)
+        return true;
+    return add_block(job, job->sources[source].dialect, &block, most, error);
+}
+
+static bool sample_plain(const sl_job *job, sl_reader *reader, sl_error *error) {
+    uint64_t all = 0;
+    for (size_t i = 0; i < sl_source_set_count(job->set); i++)
+        all += blocks_of(job, i);
+    uint64_t count = all < PLAIN_BLOCKS ? all : PLAIN_BLOCKS;
+    size_t most = count > 0 ? SAMPLE_BYTES / (size_t)count : 0;
+    if (most < PIECE_LEAST)
+        most = PIECE_LEAST;
+    bool ok = true;
+    for (uint64_t i = 0; ok && i < count; i++) {
+        uint64_t first = i * all / count, next = (i + 1) * all / count;
+        double golden = (double)i * 0.6180339887498949;
+        uint64_t within = (uint64_t)((golden - floor(golden)) * (double)(next - first));
+        ok = add_plain(job, reader, first + within, most, error);
+    }
+    return ok;
+}
+
+/* ---- sequential sources ---- */
+
+/* Adds a block of an archive that begins an entry. Entries of other formats are ignored. */
+static bool add_entry(const sl_job *job, const sl_source_block *block, size_t most,
+                      sl_error *error) {
+    sl_dialect *dialect = NULL;
+    sl_error ignored;
+    sl_plan *plan = typing_plan(job);
+    sl_text head = block->text;
+    bool whole = head.length <= SL_SNIFF_BYTES;
+    if (!whole)
+        head.length = SL_SNIFF_BYTES;
+    if (!sl_format_delimited.sniff(plan, block->entry, head, whole, &dialect, &ignored))
+        return true;
+    bool ok = add_block(job, dialect, block, most, error);
+    sl_format_delimited.dialect_destroy(dialect);
+    return ok;
+}
+
+static bool add_sequential(const sl_job *job, sl_reader *reader, size_t index, sl_error *error) {
+    bool ok = true;
+    sl_error ignored;
+    sl_source_block block = {.last = false};
+    for (unsigned i = 0; ok && i < SEQUENTIAL_BLOCKS && !block.last; i++) {
+        if (sl_reader_next_of(reader, index, i, &block, &ignored) != SL_READ_BLOCK)
+            break;
+        if (block.entry && block.entry_start && i > 0)
+            ok = add_entry(job, &block, block.text.length, error);
+        else if (!block.entry || block.entry_number == 1)
+            ok = add_block(job, job->sources[index].dialect, &block, block.text.length, error);
+    }
+    return ok;
+}
+
+static bool sample_sequential(const sl_job *job, sl_reader *reader, sl_error *error) {
+    bool ok = true;
+    unsigned sampled = 0;
+    for (size_t i = 0; ok && i < sl_source_set_count(job->set); i++) {
+        sl_source_kind kind = sl_source_set_at(job->set, i)->kind;
+        bool readable =
+            kind == SL_SOURCE_GZIP || kind == SL_SOURCE_COMPRESSED || kind == SL_SOURCE_ARCHIVE;
+        if (readable && !job->sources[i].skipped && is_typed(job, &job->sources[i]) &&
+            sampled++ < SEQUENTIAL_SOURCES)
+            ok = add_sequential(job, reader, i, error);
+    }
+    return ok;
+}
+
+/* ---- the types ---- */
+
+static bool apply(const sl_job *job, sl_error *error) {
+    const sl_plan *plan = typing_plan(job);
+    for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
+        sl_job_source *source = &job->sources[i];
+        if (!source->skipped && is_typed(job, source) &&
+            !sl_typing_apply(plan->typing, plan->options.long_names, source->dialect, error))
+            return false;
+    }
+    return true;
+}
+
+bool sl_types_infer(sl_job *job, sl_error *error) {
+    const sl_plan *plan = typing_plan(job);
+    sl_reader *reader = NULL;
+    if (!plan)
+        return true;
+    bool ok = sl_reader_create(job->set, &reader, error) && sample_plain(job, reader, error) &&
+              sample_sequential(job, reader, error);
+    sl_reader_destroy(reader);
+    sl_source_set_reset_consumed(job->set);
+    if (ok)
+        sl_typing_decide(plan->typing);
+    return ok && apply(job, error);
+}
+
+bool sl_types_apply_to_entry(sl_job *job, const sl_source_block *block, sl_dialect *dialect,
+                             sl_error *error) {
+    if (!is_typed(job, &job->sources[block->source]))
+        return true;
+    const sl_plan *plan = typing_plan(job);
+    if (!sl_typing_layout_of(plan->typing, dialect)) {
+        pthread_mutex_lock(&job->entries_lock);
+        bool warn = job->untyped_entries++ < ENTRIES_WARNED;
+        pthread_mutex_unlock(&job->entries_lock);
+        if (warn)
+            sl_log_warning("%s: %s: its columns were not in the sample that types are inferred "
+                           "from; they are loaded as text (see --schema, --types)",
+                           sl_source_set_at(job->set, block->source)->shown, block->entry);
+    }
+    return sl_typing_apply(plan->typing, plan->options.long_names, dialect, error);
+}
+
+/* ---- records ---- */
+
+void sl_types_append(const sl_job *job, bson_t *document) {
+    const sl_plan *plan = typing_plan(job);
+    bson_t layouts, item, array;
+    if (!plan)
+        return;
+    BSON_APPEND_ARRAY_BEGIN(document, "types", &layouts);
+    for (size_t k = 0; k < sl_typing_count(plan->typing); k++) {
+        const sl_typed_layout *layout = sl_typing_at(plan->typing, k);
+        sl_record_begin_item(&layouts, k, &item);
+        BSON_APPEND_INT64(&item, "sampled", (int64_t)layout->records);
+        for (int types = 0; types < 2; types++) {
+            BSON_APPEND_ARRAY_BEGIN(&item, types ? "types" : "columns", &array);
+            for (size_t i = 0; i < layout->count; i++) {
+                char room[16], type[SL_TYPE_ROOM];
+                const char *key;
+                bson_uint32_to_string((uint32_t)i, &key, room, sizeof room);
+                BSON_APPEND_UTF8(&array, key,
+                                 types ? sl_column_type_write(&layout->columns[i].schema, type)
+                                       : layout->columns[i].name);
+            }
+            bson_append_array_end(&item, &array);
+        }
+        bson_append_document_end(&layouts, &item);
+    }
+    bson_append_array_end(document, &layouts);
+}
+
+/* The strings of an array; their number is `*count`. Returns a malloc'd array. */
+static const char **strings_of(const bson_iter_t *item, const char *key, size_t *count) {
+    bson_iter_t iter, inside;
+    const char **strings = NULL;
+    *count = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        if (!bson_iter_recurse(item, &iter) || !bson_iter_find(&iter, key) ||
+            !bson_iter_recurse(&iter, &inside))
+            break;
+        for (*count = 0; bson_iter_next(&inside); ++*count) {
+            if (pass == 1)
+                strings[*count] =
+                    BSON_ITER_HOLDS_UTF8(&inside) ? bson_iter_utf8(&inside, NULL) : "";
+        }
+        if (pass == 0 && !(strings = calloc(*count + 1, sizeof *strings)))
+            break;
+    }
+    return strings;
+}
+
+bool sl_types_restore(sl_job *job, const bson_t *document, sl_error *error) {
+    sl_plan *plan = typing_plan(job);
+    bson_iter_t iter, layouts;
+    sl_typing *typing;
+    if (!plan)
+        return true;
+    if (!sl_typing_create(&typing, error))
+        return false;
+    bool ok = true;
+    if (bson_iter_init_find(&iter, document, "types") && bson_iter_recurse(&iter, &layouts)) {
+        while (ok && bson_iter_next(&layouts)) {
+            size_t names, types;
+            const char **name = strings_of(&layouts, "columns", &names);
+            const char **type = strings_of(&layouts, "types", &types);
+            ok = name && type && names == types
+                     ? sl_typing_restore(typing, name, type, names, error)
+                     : sl_error_set(error, SL_EXIT_USAGE, "the journal's types cannot be read");
+            free(name);
+            free(type);
+        }
+    }
+    if (!ok) {
+        sl_typing_destroy(typing);
+        return sl_error_prefix(error, "--resume");
+    }
+    sl_typing_destroy(plan->typing);
+    plan->typing = typing;
+    return apply(job, error);
+}
+
+const char *sl_types_summary(const sl_job *job, char out[SL_TYPES_SUMMARY_ROOM]) {
+    static const char *const names[SL_CLASSES][2] = {{"number", "numbers"},
+                                                     {"date", "dates"},
+                                                     {"flag", "flags"},
+                                                     {"text", "texts"},
+                                                     {"empty", "empty"}};
+    const sl_plan *plan = typing_plan(job);
+    size_t counts[SL_CLASSES] = {0};
+    uint64_t records = 0;
+    out[0] = '\0';
+    if (!plan || sl_typing_count(plan->typing) == 0)
+        return out;
+    for (size_t k = 0; k < sl_typing_count(plan->typing); k++) {
+        const sl_typed_layout *layout = sl_typing_at(plan->typing, k);
+        records += layout->records;
+        for (size_t i = 0; i < layout->count; i++)
+            counts[sl_column_class(&layout->columns[i].schema)]++;
+    }
+    char count[SL_HUMAN_ROOM];
+    size_t used =
+        sl_print_text(out, SL_TYPES_SUMMARY_ROOM,
+                      "types inferred from %s sampled record%s: ", sl_human_count(records, count),
+                      records == 1 ? "" : "s");
+    const char *separator = "";
+    for (size_t i = 0; i < SL_CLASSES; i++) {
+        if (counts[i] == 0)
+            continue;
+        used += sl_print_text(out + used, SL_TYPES_SUMMARY_ROOM - used, "%s%zu %s", separator,
+                              counts[i], names[i][counts[i] != 1]);
+        separator = ", ";
+    }
+    if (sl_typing_count(plan->typing) > 1)
+        sl_print_text(out + used, SL_TYPES_SUMMARY_ROOM - used,
+                      " (of %zu different sets of columns)", sl_typing_count(plan->typing));
+    return out;
+}
+
+uint64_t sl_types_sampled_of(const sl_job *job, const sl_job_source *source) {
+    if (!is_typed(job, source))
+        return 0;
+    const sl_typed_layout *layout = sl_typing_layout_of(typing_plan(job)->typing, source->dialect);
+    return layout ? layout->records : 0;
+}
+
+bool sl_types_same_columns(const sl_job *job, const sl_job_source *a, const sl_job_source *b) {
+    const sl_typing *typing = typing_plan(job)->typing;
+    return sl_typing_layout_of(typing, a->dialect) == sl_typing_layout_of(typing, b->dialect);
+}

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Types of delimited text without a schema: what is inferred, that nothing is changed, and what
+happens to values that do not fit."""
+import csv
+import datetime
+import gzip
+import io
+import os
+import sys
+import tarfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import support  # noqa: E402
+
+MIB = 1 << 20
+
+
+def day(*numbers):
+    return datetime.datetime(*numbers, tzinfo=datetime.timezone.utc)
+
+
+class Types(support.Case):
+    @classmethod
+    def setUpClass(cls):
+        support.need_driver()
+
+    def documents(self, *words, code=support.EXIT_OK):
+        raw, work = self.dump("--format", "delimited", "-j", 1, *words, code=code)
+        options = support.bson.codec_options.CodecOptions(tz_aware=True)
+        documents = [support.bson.decode(one, options) for one in raw]
+        for document in documents:
+            del document["_id"]
+        return documents, work
+
+    def types_of(self, work):
+        return [dict(zip(one["columns"], one["types"])) for one in support.run_record(work)["types"]]
+
+    def test_every_type(self):
+        path = self.file("all.csv", (
+            "zip,phone,n,x,on,day,at,zoned,logged,us,note,none\n"
+            "00501,+49,1,1.5,true,2016-01-15,2016-01-15 10:37:31,2016-01-15T10:37:31+01:00,"
+            "15-Jan-2016 10:37:31.084,1/31/2016,-,-\n"
+            "10001,5,-,-2,false,NA,,2016-01-15T10:37:31Z,-,2/1/2016,word,\n"))
+        documents, work = self.documents(path)
+        self.assertEqual(documents, [
+            {"zip": "00501", "phone": "+49", "n": 1, "x": 1.5, "on": True, "day": day(2016, 1, 15),
+             "at": day(2016, 1, 15, 10, 37, 31), "zoned": day(2016, 1, 15, 9, 37, 31),
+             "logged": day(2016, 1, 15, 10, 37, 31, 84000), "us": day(2016, 1, 31), "note": "-"},
+            {"zip": "10001", "phone": "5", "x": -2.0, "on": False,
+             "zoned": day(2016, 1, 15, 10, 37, 31), "us": day(2016, 2, 1), "note": "word"}])
+        self.assertEqual(self.types_of(work), [{
+            "zip": "text", "phone": "text", "n": "int", "x": "double", "on": "flag true false",
+            "day": "date", "at": "datetime", "zoned": "datetime with offset",
+            "logged": "datetime %d-%b-%Y %H:%M:%S", "us": "date %m/%d/%Y", "note": "text",
+            "none": "empty"}])
+        log = (work / "shardload.log").read_text("utf-8")
+        shown = self.shardload("inspect", path).out
+        for text in (log, shown):
+            self.assertIn("types inferred from 2 sampled records: 2 numbers, 5 dates, 1 flag, "
+                          "3 texts, 1 empty", text)
+        self.assertRegex(shown, r"logged +datetime %d-%b-%Y")
+
+    def test_types_text_loads_text(self):
+        documents, work = self.documents("--types", "text", self.file("a.csv", "a,b\n1,-\n"))
+        self.assertEqual(documents, [{"a": "1", "b": "-"}])
+        self.assertNotIn("types", support.run_record(work))
+
+    def test_sources_with_the_same_columns_share_their_types(self):
+        folder = self.scratch / "f"
+        folder.mkdir()
+        (folder / "1.csv").write_text("a,b\n1,2\n")
+        (folder / "2.csv").write_text("b,a\n3,007\n")      # the same columns in another order
+        (folder / "3.csv").write_text("a,c\n5,6\n")        # other columns
+        documents, _ = self.documents(folder)
+        self.assertEqual(documents, [{"a": "1", "b": 2}, {"b": 3, "a": "007"}, {"a": 5, "c": 6}])
+
+    def test_the_middle_of_a_large_file_is_in_the_sample(self):
+        row = "12345678,some words to fill the line\n"
+        rows = [row] * (9 * MIB // len(row))
+        rows[len(rows) // 2] = "007,x\n"
+        rows[len(rows) // 2:] = [line.replace("12345678", "00012345") for line in rows[len(rows) // 2:]]
+        _, work = self.documents(self.file("large.csv", "code,text\n" + "".join(rows)))
+        self.assertEqual(self.types_of(work), [{"code": "text", "text": "text"}])
+
+    def test_a_value_that_does_not_fit_is_a_reject_that_names_the_remedy(self):
+        row = "12345678,2016-01-15,some words to fill the line\n"
+        rows = [row] * (6 * MIB // len(row)) + ["00501,2016-01-15,x\n", "1,15.1.2016,y\n", row]
+        text = "code,day,text\n" + "".join(rows)
+        path = self.file("late.csv.gz", gzip.compress(text.encode(), 1))
+        _, work = self.documents(path, code=support.EXIT_REJECTS)
+        zip_code, other_day = support.reject_rows(work)
+        self.assertEqual((zip_code["column"], other_day["column"]), ("code", "day"))
+        self.assertEqual(zip_code["reason"],
+                         '"00501" would be changed by the type int, which was inferred for the '
+                         "column code: load with --types text, or with a --schema (inspect "
+                         "--write-schema)")
+        self.assertIn('"15.1.2016" does not fit the type date, which was', other_day["reason"])
+        self.assert_accounting(work, records=len(rows), rejectedByParser=2)
+
+    def test_later_entries_of_an_archive(self):
+        archive = io.BytesIO()
+        with tarfile.open(fileobj=archive, mode="w") as tar:
+            for number in range(12):
+                text = "a,b\n1,2\n" if number != 10 else "c,b,a\n007,x,8\n"
+                if number == 1:
+                    text = "b,a\n3,004\n"
+                info = tarfile.TarInfo(f"{number:02}.csv")
+                info.size = len(text)
+                tar.addfile(info, io.BytesIO(text.encode()))
+        path = self.file("a.tar", archive.getvalue())
+        documents, work = self.documents(path)
+        self.assertEqual(documents[:2], [{"a": "1", "b": 2}, {"b": 3, "a": "004"}])
+        self.assertEqual(documents[10], {"c": "007", "b": "x", "a": "8"})
+        self.assert_accounting(work, records=12, inserted=12)
+        self.assertIn("10.csv: its columns were not in the sample",
+                      (work / "shardload.log").read_text("utf-8"))
+
+    def test_standard_input_and_compressed_files_have_the_same_types(self):
+        text = b"a,b\n1,x\n2,y\n"
+        expected = [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]
+        raw, _ = self.dump("--format", "delimited", "-", stdin=text)
+        self.assertEqual([list(support.bson.decode(one).values())[1:]
+                          for one in raw], [list(one.values()) for one in expected])
+        self.assertEqual(self.documents(self.file("a.csv.gz", gzip.compress(text)))[0], expected)
+
+    def test_a_record_like_the_header_is_not_dropped(self):
+        """Only a line that equals the header is a repeated header."""
+        rows = "".join(f"name{i},{i}\n" for i in range(60000))
+        text = "name,n\n" + rows * 6 + "name,unknown\nname,n\nx,1\n"
+        path = self.file("r.csv.gz", gzip.compress(text.encode(), 1))
+        _, work = self.documents(path, code=support.EXIT_REJECTS)
+        self.assert_accounting(work, repeatedHeaders=1, rejectedByParser=1)
+
+    def test_a_written_schema_gives_the_same_documents(self):
+        text = ('"a ""b""\t: #",x,day,at,on,none,n\n'
+                "1,1.5,31/1/2016,2016-01-15T10:37:31Z,TRUE,-,9\n00,2,1/2/2016,NA,FALSE,,-\n")
+        path = self.file("s.csv", text.replace('"a ""b""\t: #"', "a: {x} #\u00b0"))
+        schema = self.scratch / "s.yaml"
+        self.shardload("inspect", "--format", "delimited", "--write-schema", schema, path)
+        inferred, _ = self.dump("--format", "delimited", path)
+        declared, _ = self.dump("--format", "delimited", "--schema", schema, path)
+        self.assertEqual([bytes(one) for one in inferred], [bytes(one) for one in declared])
+        self.assertIn("# no values in the sample", schema.read_text("utf-8"))
+        outcome = self.shardload("inspect", "--types", "text", "--write-schema", schema, path,
+                                 code=support.EXIT_USAGE)
+        self.assertIn("--types text", outcome.err)
+
+    def test_a_real_sensor_log(self):
+        path = support.SAMPLES / "obd" / "torque_23col_2014.csv"
+        if not path.exists():
+            self.skipTest(f"no sample {path}")
+        documents, work = self.documents(path)
+        self.assertIn("12 numbers, 1 date, 10 empty", (work / "shardload.log").read_text("utf-8"))
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            rows = list(csv.reader(file))
+        names = [name.strip() for name in rows[0]]
+        for document, row in zip(documents, rows[1:], strict=True):
+            for name, value in zip(names, row, strict=True):
+                stored = document.get(name)
+                if value == "-":
+                    self.assertIsNone(stored)
+                elif name == "Device Time":
+                    form = "%d-%b-%Y %H:%M:%S.%f%z"
+                    self.assertEqual(stored, datetime.datetime.strptime(value + "+0000", form))
+                else:
+                    self.assertIsInstance(stored, float)
+                    self.assertEqual(stored, float(value))
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Detection of tables. An error here loses a record as a header, names columns after a record, or
+ * loads prose or a binary file as a table. */
+#include "parse_text.h"
+
+static parsed parse_delimited(const char *text) {
+    return parse_with("delimited", &(sl_format_options){0}, text);
+}
+
+static void tables_are_found(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *described, *first; /* the first document */
+        unsigned documents;
+    } rows[] = {
+        {"a,b\n1,2\n", "commas, header, 2 columns", "{ \"a\" : \"1\", \"b\" : \"2\" }", 1},
+        {"a,b\n", "header, 2 columns", NULL, 0},
+        {"1,2,3\n4,5,6\n", "no header found: columns are named column1 to column3",
+         "{ \"column1\" : \"1\", \"column2\" : \"2\", \"column3\" : \"3\" }", 2},
+        {"2019-01-01,FORD\n2019-01-02,BMW\n", "no header, 2 columns",
+         "{ \"column1\" : \"2019-01-01\", \"column2\" : \"FORD\" }", 2},
+        {"FORD,RED\nBMW,BLUE\nFORD,GREEN\nAUDI,RED\n", "no header", NULL, 4},
+        {"make,colour\nBMW,BLUE\nFORD,GREEN\n", "commas, header", NULL, 2},
+        {"country,2019,2020\nDE,1.5,2.5\nFR,3,4\n", "commas, header, 3 columns",
+         "{ \"country\" : \"DE\", \"2019\" : \"1.5\", \"2020\" : \"2.5\" }", 2},
+        {"DE,2019,2020\nFR,2018,2019\n", "no header", NULL, 2},
+        {"00501;x\n10001;y\n", "semicolons, no header", NULL, 2},
+        {"\xEF\xBB\xBF"
+         "1;x\n2;y\n",
+         "no header", "{ \"column1\" : \"1\", \"column2\" : \"x\" }", 2},
+        {",name,age\n0,Ann,5\n1,Bob,6\n", "1 column without name: named by number",
+         "{ \"column1\" : \"0\", \"name\" : \"Ann\", \"age\" : \"5\" }", 2},
+        {"a,b,a,a\n1,2,3,4\n", "2 repeated names numbered",
+         "{ \"a\" : \"1\", \"b\" : \"2\", \"a_2\" : \"3\", \"a_3\" : \"4\" }", 1},
+        {"Report of stations\nMade 2020-01-01\n\nid,name,lat\n1,x,2.5\n2,y,3.5\n",
+         "3 lines before the table skipped",
+         "{ \"id\" : \"1\", \"name\" : \"x\", \"lat\" : \"2.5\" }", 2},
+        {"Title, with a comma\n1;2;3\n4;5;6\n7;8;9\n", "1 line before the table skipped", NULL, 3},
+        {"id    name one   lat\n1     x y        2.5\n22    z          3.5\n", "two blanks or more",
+         "{ \"id\" : \"1\", \"name one\" : \"x y\", \"lat\" : \"2.5\" }", 2},
+        {"x y\n1 2\n3 4\n", "separated by blanks", "{ \"x\" : \"1\", \"y\" : \"2\" }", 2},
+        {"1.5 2\n3 4\n", "no header", "{ \"column1\" : \"1.5\", \"column2\" : \"2\" }", 2},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        parsed p = parse_delimited(rows[i].text);
+        if (!p.format)
+            fail_msg("%s: %s", rows[i].text, p.error.message);
+        assert_contains(p.described, rows[i].described);
+        if (p.documents != rows[i].documents || p.reject_count > 0)
+            fail_msg("%s: %u documents", rows[i].text, p.documents);
+        if (rows[i].first)
+            assert_string_equal(json_at(&p, 0), rows[i].first);
+        uint64_t lines = 0;
+        for (const char *at = rows[i].text; *at; at++)
+            lines += *at == '\n';
+        assert_int_equal(p.counts.lines, lines);
+        free_parsed(&p);
+    }
+}
+
+static void other_text_is_refused(void **state) {
+    (void)state;
+    static const char *const texts[] = {
+        "Dear reader,\nthis is prose.\nIt goes on, and on, and on.\nNever mind, it ends.\n",
+        "word\nother\n",
+        "{\"a\": 1, \"b\": 2}\n{\"a\": 1, \"b\": 2}\n",
+        "[1, 2]\n[3, 4]\n",
+        "<html>\n<p>1, 2</p>\n",
+        "1,\x01,2\n3,\x02,4\n",
+        "int main(void) {\n    int a, b;\n    f(a, b, c);\n    return 0;\n}\n",
+        "Call me Ishmael. Some years ago never mind how long precisely having little\n"
+        "or no money in my purse, and nothing particular to interest me on shore, I\n"
+        "thought I would sail about a little and see the watery part of the world. It\n"
+        "is a way I have of driving off the spleen, and regulating the circulation.\n",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        parsed p = parse_delimited(texts[i]);
+        if (p.format)
+            fail_msg("%s is taken for: %s", texts[i], p.described);
+        assert_int_equal(p.error.code, SL_EXIT_SOURCE);
+        assert_contains(p.error.message, "not delimited text");
+    }
+    static const char tar[] = "1.csv\0\0\0000644\0\n1,2\n3,4\n5,6\n"; /* a damaged archive */
+    parsed p =
+        parse_in_blocks("delimited", &(sl_format_options){0}, (sl_text){tar, sizeof tar - 1}, 0, 0);
+    assert_null(p.format);
+}
+
+static void options_replace_the_detection(void **state) {
+    (void)state;
+    sl_format_options options = {.header = SL_HEADER_NO};
+    parsed p = parse_with("delimited", &options, "a,b\nc,d\n");
+    assert_int_equal(p.documents, 2);
+    free_parsed(&p);
+    options = (sl_format_options){.header = SL_HEADER_YES};
+    p = parse_with("delimited", &options, "1,2\n3,4\n");
+    assert_string_equal(json_at(&p, 0), "{ \"1\" : \"3\", \"2\" : \"4\" }");
+    free_parsed(&p);
+    options = (sl_format_options){.columns = "x,y"};
+    p = parse_with("delimited", &options, "a,b\n3,4\n");
+    assert_int_equal(p.documents, 2);
+    assert_string_equal(json_at(&p, 0), "{ \"x\" : \"a\", \"y\" : \"b\" }");
+    free_parsed(&p);
+    options = (sl_format_options){.columns = "x,y", .header = SL_HEADER_YES};
+    p = parse_with("delimited", &options, "a,b\n3,4\n");
+    assert_string_equal(json_at(&p, 0), "{ \"x\" : \"3\", \"y\" : \"4\" }");
+    free_parsed(&p);
+    options = (sl_format_options){.columns = "x,y,z"};
+    p = parse_with("delimited", &options, "a,b\n3,4\n");
+    assert_null(p.format);
+    assert_contains(p.error.message, "--columns names 3 columns");
+    options = (sl_format_options){.skip_lines = 2};
+    p = parse_with("delimited", &options, "1,2\n3,4\na,b\n5,6\n");
+    assert_int_equal(p.documents, 1);
+    assert_string_equal(json_at(&p, 0), "{ \"a\" : \"5\", \"b\" : \"6\" }");
+    assert_int_equal(p.counts.lines, 4);
+    free_parsed(&p);
+    options = (sl_format_options){.header = SL_HEADER_YES};
+    p = parse_with("delimited", &options, "word\nother\n");
+    assert_string_equal(json_at(&p, 0), "{ \"word\" : \"other\" }");
+    free_parsed(&p);
+}
+
+static void ragged_lines_are_padded_or_rejected(void **state) {
+    (void)state;
+    static const char *const texts[] = {"a,b,c\n1,2,3\n4,5\n6\n7,8,9,10\n",
+                                        "a|b|c\n1|2|3\n4|5\n6\n7|8|9|10\n"};
+    for (size_t i = 0; i < 2; i++) {
+        sl_format_options options = {.header = SL_HEADER_YES};
+        parsed p = parse_with("delimited", &options, texts[i]);
+        assert_int_equal(p.documents, 1);
+        assert_int_equal(p.reject_count, 3);
+        assert_contains(p.rejects[0].reason, "too few fields: 2 of 3");
+        free_parsed(&p);
+        options.pad = true;
+        p = parse_with("delimited", &options, texts[i]);
+        assert_int_equal(p.documents, 3);
+        assert_string_equal(json_at(&p, 1), "{ \"a\" : \"4\", \"b\" : \"5\" }");
+        assert_string_equal(json_at(&p, 2), "{ \"a\" : \"6\" }");
+        assert_one_reject(&p, "", "too many fields: 4 instead of 3");
+        free_parsed(&p);
+    }
+}
+
+/* Tables that merely have 5 or 14 columns and begin with a number are not MOT data. */
+static void other_tables_are_not_mot(void **state) {
+    (void)state;
+    static const char *const texts[] = {"1,2,3,4,5\n6,7,8,9,10\n", "1,2,A,word,D\n2,3,B,other,D\n",
+                                        "1,2,3,4,5,6,7,8,9,10,11,12,13,14\n"};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        parsed p = parse_with(NULL, &(sl_format_options){0}, texts[i]);
+        assert_non_null(p.format);
+        assert_string_equal(p.format->name, "delimited");
+        free_parsed(&p);
+    }
+    parsed p = parse_with(NULL, &(sl_format_options){0}, "1343771031|8394|A|7|\n1|2|F|13|D\n");
+    assert_string_equal(p.format->name, "mot");
+    free_parsed(&p);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tables_are_found),
+        cmocka_unit_test(other_text_is_refused),
+        cmocka_unit_test(options_replace_the_detection),
+        cmocka_unit_test(ragged_lines_are_padded_or_rejected),
+        cmocka_unit_test(other_tables_are_not_mot),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
