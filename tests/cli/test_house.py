@@ -32,7 +32,7 @@ BELOW = {
 INTERFACES = {
     "util": "clock document_id embedded error estimate grow hash histogram interrupt log md5 print "
             "private_file process text yaml_limits",
-    "bson": "bson_writer",
+    "bson": "bson_writer extjson",
     "source": "source",
     "format": "convert delimited format head isd schema simd ycsb",
     "report": "json lookup report run_record",
