@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "util/error.h"
+#include "util/splitter.h"
 #include "util/text.h"
 
 /* Number of bytes at a source's beginning that a sniff reads. */
@@ -69,6 +70,8 @@ struct sl_sink {
     uint8_t *limit; /* the SL_SLACK bytes after it may be overwritten */
     uint32_t documents;
     uint32_t documents_limit;
+    uint64_t *offsets; /* one per document in the buffer: offset of its record in the source's
+                          stream. NULL unless the format has own_ids */
     /* Takes the documents out of the buffer, and makes room for at least `need` bytes and one
      * document. False: the load is ending, stop parsing this block. */
     bool (*full)(sl_sink *sink, size_t need);
@@ -128,6 +131,11 @@ typedef struct sl_format {
     /* The header line with its line end; length 0 when there is none. */
     sl_text (*header)(const sl_dialect *dialect);
 
+    /* For formats whose records may span lines; else NULL. Returns the splitter of the source's
+     * text; `*lines`: according to the bytes sniffed, its records are lines. */
+    const sl_splitter *(*splitter)(const sl_dialect *dialect, bool *lines);
+    bool own_ids; /* documents may have an _id of their own */
+
     /* Parses a block. Thread safe. Adds to `counts`. False when the sink's `full` returned false,
      * or a line would be misread: the documents before that line have been counted. */
     bool (*parse)(const sl_plan *plan, const sl_dialect *dialect, const sl_block *block,
@@ -149,8 +157,9 @@ typedef struct sl_format {
     row(mot, "mot", "MOT vehicle tests") row(isd, "isd", "NOAA weather records, packed")           \
         row(isd_lite, "isd-lite", "the same, simplified")                                          \
             row(isd_csv, "isd-csv", "the same, as global-hourly tables")                           \
-                row(delimited, "delimited", "any file with a header or a --schema")                \
-                    row(ycsb, "ycsb", "no file; --records are generated")
+                row(json, "json", "JSON lines, arrays of documents, Extended JSON")                \
+                    row(delimited, "delimited", "any file with a header or a --schema")            \
+                        row(ycsb, "ycsb", "no file; --records are generated")
 
 #define SL_FORMAT_DECLARED(id, name, help) extern const sl_format sl_format_##id;
 SL_FORMATS(SL_FORMAT_DECLARED)

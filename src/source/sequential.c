@@ -160,6 +160,54 @@ static bool end_entry(sl_reader *reader, sl_open_source *open, sl_error *error) 
     return true;
 }
 
+/* A fault of the splitter `at` bytes into the block. */
+static bool split_error(const sl_reader *reader, const sl_open_source *open, size_t at,
+                        const char *reason, sl_error *error) {
+    return sl_error_set(
+        error, SL_EXIT_SOURCE, "%s%s%s, byte %llu: %s",
+        reader->set->states[open->source].source.shown, open->entry_number > 0 ? ": " : "",
+        open->entry_number > 0 ? open->entry : "", (unsigned long long)(open->offset + at), reason);
+}
+
+/* Sets `*length` to the block's length if records are not lines: up to the first position between
+ * two records that is not in the block's MiB. */
+static bool find_record_end(sl_reader *reader, sl_open_source *open, size_t in_block,
+                            size_t *filled, size_t *length, bool *ended, sl_error *error) {
+    const sl_splitter *splitter = reader->set->states[open->source].splitter;
+    for (size_t at = 0;;) {
+        bool found;
+        sl_text text = {reader->buffer + at, *filled - at};
+        at += splitter->read(&open->split, text, in_block > at ? in_block - at : 0, &found);
+        if (open->split.fault)
+            return split_error(reader, open, at, open->split.fault, error);
+        *length = at;
+        if (found)
+            return true;
+        if (*ended) {
+            *length = *filled;
+            return splitter->end(&open->split) ||
+                   split_error(reader, open, at, open->split.fault, error);
+        }
+        if (*filled > SL_BLOCK_BYTES + SL_RECORD_BYTES_MAX)
+            return split_error(reader, open, at,
+                               "the text of a document has more than 16 MiB, or brackets or quotes "
+                               "are missing before here",
+                               error);
+        if (!append(reader, open, filled, SL_LOOKAHEAD, ended, error))
+            return false;
+    }
+}
+
+/* Begins the splitter, if the source has one, at the first block of an entry. */
+static void begin_splitter(const sl_reader *reader, sl_open_source *open, size_t filled,
+                           bool ended) {
+    const sl_splitter *splitter = reader->set->states[open->source].splitter;
+    sl_text head = {reader->buffer, filled < SL_SPLIT_HEAD_BYTES ? filled : SL_SPLIT_HEAD_BYTES};
+    if (open->entry_start)
+        open->splits =
+            splitter && splitter->begin(&open->split, head, ended && head.length == filled);
+}
+
 /* Sets `*length` to the block's length: up to the first line end at or after its MiB's last byte.
  * Reads more of the entry until that line end is found; `*cut`: the line is too long, and the block
  * ends within it. */
@@ -170,6 +218,9 @@ static bool find_end(sl_reader *reader, sl_open_source *open, size_t *filled, si
     if (*filled < in_block + SL_LOOKAHEAD && !*ended &&
         !append(reader, open, filled, in_block + SL_LOOKAHEAD - *filled, ended, error))
         return false;
+    begin_splitter(reader, open, *filled, *ended);
+    if (open->splits)
+        return find_record_end(reader, open, in_block, filled, length, ended, error);
     *length = *filled;
     for (size_t searched = in_block - 1; *filled > searched;) {
         char *line_end = memchr(reader->buffer + searched, '\n', *filled - searched);
@@ -195,7 +246,7 @@ static bool next_block(sl_reader *reader, sl_open_source *open, sl_source_block 
     if (!open->stream && !begin_stream(reader, open, error))
         return false;
     bool ended = false, cut = false;
-    size_t filled = open->leftover_length, length;
+    size_t filled = open->leftover_length, length = 0;
     if (!sl_reader_grow(reader, filled, error))
         return false;
     if (filled > 0)

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "util/error.h"
+#include "util/splitter.h"
 #include "util/text.h"
 
 typedef enum sl_source_kind {
@@ -50,12 +51,14 @@ typedef struct sl_source {
     uint64_t stored_bytes; /* on disk; 0 for a pipe; SL_GENERATED_BYTES per generated record */
     sl_source_identity identity;
     sl_source_kind kind;
-    bool named; /* given as a path by the user, not found in a folder */
+    bool named;      /* given as a path by the user, not found in a folder */
+    bool sequential; /* the ends of its records are found by reading it from its beginning */
 } sl_source;
 
 /* Can a thread read any block of the source without reading the blocks before it? */
 static inline bool sl_source_is_splittable(const sl_source *source) {
-    return source->kind == SL_SOURCE_PLAIN || source->kind == SL_SOURCE_GENERATED;
+    return (source->kind == SL_SOURCE_PLAIN && !source->sequential) ||
+           source->kind == SL_SOURCE_GENERATED;
 }
 
 typedef struct sl_source_set sl_source_set;
@@ -87,6 +90,11 @@ uint64_t sl_source_set_consumed_bytes(const sl_source_set *set);
 
 /* Skips a source: readers return none of its blocks. Call it before the first block is read. */
 void sl_source_set_skip(sl_source_set *set, size_t index);
+
+/* Ends the source's blocks between records as the splitter finds them, instead of at line ends. Each
+ * entry of an archive is a text of its own. `lines`: the records of a plain file are lines, and it
+ * stays splittable; other plain files become sequential. Call it before the first block is read. */
+void sl_source_set_split(sl_source_set *set, size_t index, const sl_splitter *splitter, bool lines);
 
 /* Marks blocks of a source as already loaded: bit i of `done` (`words` words of 64 bits, borrowed
  * while readers exist) is the block with sequence i. Marked blocks of a splittable source are read

@@ -240,6 +240,14 @@ void sl_source_set_skip(sl_source_set *set, size_t index) {
     set->states[index].skip = true;
 }
 
+void sl_source_set_split(sl_source_set *set, size_t index, const sl_splitter *splitter,
+                         bool lines) {
+    source_state *state = &set->states[index];
+    bool plain = state->source.kind == SL_SOURCE_PLAIN;
+    state->splitter = plain && lines ? NULL : splitter;
+    state->source.sequential = plain && !lines;
+}
+
 void sl_source_set_skip_blocks(sl_source_set *set, size_t index, const uint64_t *done, size_t words,
                                bool compare) {
     source_state *state = &set->states[index];

@@ -16,8 +16,9 @@ typedef struct source_state {
     bool skip;
     const uint64_t *done; /* borrowed; see sl_source_set_skip_blocks */
     size_t done_words;
-    bool compare;    /* the done blocks are read too, to be compared */
-    uint64_t spread; /* see sl_source_in_share */
+    bool compare;                /* the done blocks are read too, to be compared */
+    uint64_t spread;             /* see sl_source_in_share */
+    const sl_splitter *splitter; /* NULL: records are lines */
 } source_state;
 
 static inline bool sl_source_block_is_done(const source_state *state, uint64_t sequence) {
