@@ -83,7 +83,8 @@ static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whol
     bool fits = array && (first == end || *first == ']');
     if (!fits && !(*first == '{' && begins_document(first, end))) {
         char shown[60];
-        sl_text_printable((sl_text){p, (size_t)(end - p)}, shown, sizeof shown);
+        const char *line = memchr(p, '\n', (size_t)(end - p));
+        sl_text_printable((sl_text){p, (size_t)((line ? line : end) - p)}, shown, sizeof shown);
         return sl_error_set(error, SL_EXIT_SOURCE,
                             "this is not JSON: it begins with `%s`; expected documents such as "
                             "{\"key\": 1}, or an array of them",

@@ -223,8 +223,10 @@ bool sl_json_is_lines(sl_text head, bool whole) {
             return string || (p < end && *p == '{' && !strchr(",:[{", before));
         }
         if (string) {
-            p += *p == '\\';
-            string = p >= end || *p != '"';
+            if (*p == '\\')
+                p++;
+            else
+                string = *p != '"';
         } else if (*p == '"') {
             string = true;
         } else if (*p == '{' || *p == '[') {
