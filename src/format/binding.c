@@ -286,7 +286,6 @@ bool sl_dialect_bind(const sl_plan *plan, const sl_schema *schema, const sl_firs
     if (plan->options.trim || (schema && schema->trim))
         d->trim = SL_TRIM_BOTH;
     d->latin1 = plan->options.latin1;
-    d->quoted_lines = plan->options.quoted_lines;
     d->escape = plan->options.escape;
     d->simd = plan->simd;
     d->kind = schema ? schema->kind : "records";

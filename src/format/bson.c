@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The format `bson`: a sequence of BSON documents, as mongodump and --sink bson:FILE write them.
  *
- * Two walks agree on where a record begins. `split` passes over the documents under the source's
+ * Two walks agree on where a record begins. `find_end` passes over the documents under the source's
  * lock, and reads little more than their lengths: a document is followed by the end of the text or
  * by bytes with which a document may begin, otherwise it is checked completely. `parse` checks
  * every document completely, in any thread.
@@ -182,7 +182,7 @@ static bool find_damage_end(sl_split *split, sl_text text, bool ended, size_t *e
     return at < text.length || at == most || ended;
 }
 
-static size_t split(sl_split *split, sl_text text, size_t least, bool ended) {
+static size_t find_end(sl_split *split, sl_text text, size_t least, bool ended) {
     const uint8_t *bytes = (const uint8_t *)text.bytes;
     while (split->at < least && split->at < text.length) {
         size_t left = text.length - split->at, length = 0;
@@ -210,6 +210,13 @@ static size_t split(sl_split *split, sl_text text, size_t least, bool ended) {
         split->at += length;
     }
     return split->at < least && !ended ? 0 : split->at;
+}
+
+static const sl_splitter *splitter(const sl_dialect *dialect, bool *lines) {
+    static const sl_splitter documents = {.find_end = find_end, .binary = true};
+    (void)dialect;
+    *lines = false;
+    return &documents;
 }
 
 /* ---- parsing ---- */
@@ -379,6 +386,6 @@ const sl_format sl_format_bson = {
     .record_kind = record_kind,
     .describe = describe,
     .header = header,
-    .split = split,
+    .splitter = splitter,
     .parse = parse,
 };

@@ -9,7 +9,7 @@
  * are dropped and counted. The last line needs no line end. Quotes (if the dialect has them): a
  * field that begins with " ends with the next " that is neither doubled nor escaped. Within it, ""
  * means "; with the escape character \, \" means " and \\ means \, and any other \ means itself.
- * In a source that is divided by sl_quoted_split (quoted.h), quoted fields may contain line ends.
+ * In a source that is divided by sl_quoted_splitter (quoted.h), quoted fields may contain line ends.
  * In other sources, a quote that is still open at the end of its line ends the load, since the next
  * line would be misread as a record; with stray_quotes, only the line is rejected. A quote within
  * an unquoted field is an ordinary byte. */
@@ -74,7 +74,7 @@ struct sl_dialect {
     bool stray_quotes; /* the data is known to have fields that begin with an unclosed quote: their
                           lines are rejected. If false, such a field is assumed to contain a line
                           end, and the load ends */
-    bool quoted_lines; /* as in sl_format_options */
+    bool quoted_lines; /* quoted fields may contain line ends: the source has a splitter */
     char escape;       /* in quoted fields, the byte after it is data; 0: none */
     const sl_simd *simd; /* the plan's */
     sl_trim trim;

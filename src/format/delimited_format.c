@@ -70,11 +70,8 @@ static bool sniff_table(const sl_plan *plan, sl_text head, bool whole, sl_dialec
     return ok;
 }
 
-static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whole,
-                  sl_dialect **dialect, sl_error *error) {
-    (void)name;
-    if (plan->schema_count == 0)
-        return sniff_table(plan, head, whole, dialect, error);
+static bool sniff_by_schema(const sl_plan *plan, sl_text head, sl_dialect **dialect,
+                            sl_error *error) {
     const sl_schema *schema = plan->schemas[0];
     char delimiters[] = "\t|,;";
     if (schema->delimiter) {
@@ -99,6 +96,21 @@ static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whol
     return fits;
 }
 
+static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whole,
+                  sl_dialect **dialect, sl_error *error) {
+    (void)name;
+    if (!(plan->schema_count == 0 ? sniff_table(plan, head, whole, dialect, error)
+                                  : sniff_by_schema(plan, head, dialect, error)))
+        return false;
+    (*dialect)->quoted_lines = sl_quoted_divides(*dialect, head, plan->options.quoted_lines);
+    return true;
+}
+
+static const sl_splitter *splitter(const sl_dialect *dialect, bool *lines) {
+    *lines = false;
+    return dialect->quoted_lines ? &sl_quoted_splitter : NULL;
+}
+
 static bool splits_alike(const sl_dialect *a, const sl_dialect *b) {
     return a->delimiter == b->delimiter && a->quotes == b->quotes;
 }
@@ -115,7 +127,6 @@ const sl_format sl_format_delimited = {
     .describe = sl_delimited_describe,
     .header = sl_delimited_header,
     .parse = sl_delimited_parse,
-    .split_lines = sl_quoted_split,
-    .needs_split_lines = sl_quoted_divides,
+    .splitter = splitter,
     .splits_alike = splits_alike,
 };

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "util/error.h"
-#include "util/split.h"
+#include "util/splitter.h"
 #include "util/text.h"
 
 /* Number of bytes at a source's beginning that a sniff reads. */
@@ -34,17 +34,18 @@ typedef struct sl_ycsb_options {
 typedef enum sl_header_choice { SL_HEADER_AUTO, SL_HEADER_YES, SL_HEADER_NO } sl_header_choice;
 
 typedef struct sl_format_options {
-    bool long_names;         /* long keys in documents: test_mileage instead of m */
-    bool latin1;             /* text that is not UTF-8 is read as windows-1252; else rejected */
-    bool quoted_lines;       /* delimited: quoted fields may contain line ends in all sources */
-    char escape;             /* delimited: in quoted fields, the byte after it is data; 0: none */
-    bool trim;               /* remove blanks at both ends of every field, in every dialect */
-    sl_header_choice header; /* delimited, without schema, like the next three: is there a header? */
-    const char *columns;     /* names, separated by commas; NULL: not given. Borrowed */
-    uint64_t skip_lines;     /* lines before the table */
-    bool pad;                /* lines with too few fields have missing values; else rejected */
-    bool infer_types;        /* delimited, without schema: columns may get types (typing.h) */
-    bool keep_missing;       /* ISD: load the numbers and codes that mean "no value" */
+    bool long_names;   /* long keys in documents: test_mileage instead of m */
+    bool latin1;       /* text that is not UTF-8 is read as windows-1252; else rejected */
+    bool quoted_lines; /* delimited: quoted fields may contain line ends in all sources */
+    char escape;       /* delimited: in quoted fields, the byte after it is data; 0: none */
+    bool trim;         /* remove blanks at both ends of every field, in every dialect */
+    sl_header_choice
+        header;          /* delimited, without schema, like the next three: is there a header? */
+    const char *columns; /* names, separated by commas; NULL: not given. Borrowed */
+    uint64_t skip_lines; /* lines before the table */
+    bool pad;            /* lines with too few fields have missing values; else rejected */
+    bool infer_types;    /* delimited, without schema: columns may get types (typing.h) */
+    bool keep_missing;   /* ISD: load the numbers and codes that mean "no value" */
     const char *schema_text; /* a YAML schema given by the user, or NULL. Borrowed */
     const char *schema_name; /* its file name, for messages. Borrowed */
     sl_ycsb_options ycsb;
@@ -52,13 +53,13 @@ typedef struct sl_format_options {
 
 typedef struct sl_block {
     /* Complete records, each ended by LF, except perhaps a source's last one; of a format with
-     * `split`, as that function has divided them. Followed by SL_SLACK readable bytes. Of generated
+     * `splitter`, as that has divided them. Followed by SL_SLACK readable bytes. Of generated
      * records: `bytes` is NULL, and `length` is SL_GENERATED_BYTES (document_id.h) per record. */
     sl_text text;
     uint64_t offset;      /* of text.bytes[0] in the source's uncompressed stream */
     int64_t id_base;      /* a record's _id is id_base + (its offset modulo SL_BLOCK_BYTES) */
-    uint64_t split_state; /* of a format with `split`: sl_split.state at text.bytes[0]; else 0 */
-    bool divided;         /* by sl_format.split_lines: quoted fields may contain line ends */
+    uint64_t split_state; /* of a source with a splitter: sl_split.state at text.bytes[0]; else 0 */
+    bool divided;         /* by a splitter */
 } sl_block;
 
 /* The line of a reject of a format whose records are not lines. */
@@ -129,17 +130,6 @@ typedef struct sl_format {
     /* Records are not text: rejected ones are written one after the other, without line ends. */
     bool binary;
 
-    /* For formats whose records do not end at line ends; else NULL. Divides a source's text into
-     * blocks (split.h); its sources are read sequentially. */
-    sl_split_function *split;
-    /* For formats whose records may contain line ends; else NULL. Called after `sniff`, with the
-     * same bytes. Divides the sources of dialects for which `needs_split_lines` returns true; the
-     * context is the dialect. The lines of other sources are records. */
-    sl_split_function *split_lines;
-    bool (*needs_split_lines)(const sl_dialect *dialect, sl_text head);
-    /* Does `split_lines` divide the text of both dialects in the same way? */
-    bool (*splits_alike)(const sl_dialect *a, const sl_dialect *b);
-
     /* Compiles the options. False with error (SL_EXIT_USAGE) set when they are invalid. */
     bool (*plan_create)(const sl_format_options *options, sl_plan **plan, sl_error *error);
     void (*plan_destroy)(sl_plan *plan); /* NULL is fine */
@@ -163,6 +153,13 @@ typedef struct sl_format {
     /* The header line with its line end; length 0 when there is none. */
     sl_text (*header)(const sl_dialect *dialect);
 
+    /* For formats whose records do not end at every line end; else NULL. Returns the splitter of the
+     * source's text; its context is the dialect. `*lines`: in a plain file, according to the bytes
+     * sniffed, records are lines. NULL: in all texts of this dialect, records are lines. */
+    const sl_splitter *(*splitter)(const sl_dialect *dialect, bool *lines);
+    /* Can the dialect's texts be divided with the other one as context? NULL: yes. */
+    bool (*splits_alike)(const sl_dialect *dialect, const sl_dialect *context);
+
     /* Parses a block. Thread safe. Adds to `counts`. False when the sink's `full` returned false,
      * or a line would be misread: the documents before that line have been counted. */
     bool (*parse)(const sl_plan *plan, const sl_dialect *dialect, const sl_block *block,
@@ -185,8 +182,9 @@ typedef struct sl_format {
         row(isd, "isd", "NOAA weather records, packed")                                            \
             row(isd_lite, "isd-lite", "the same, simplified")                                      \
                 row(isd_csv, "isd-csv", "the same, as global-hourly tables")                       \
-                    row(delimited, "delimited", "any file with a header or a --schema")            \
-                        row(ycsb, "ycsb", "no file; --records are generated")
+                    row(json, "json", "JSON lines, arrays of documents, Extended JSON")            \
+                        row(delimited, "delimited", "any file with a header or a --schema")        \
+                            row(ycsb, "ycsb", "no file; --records are generated")
 
 #define SL_FORMAT_DECLARED(id, name, help) extern const sl_format sl_format_##id;
 SL_FORMATS(SL_FORMAT_DECLARED)

@@ -38,7 +38,7 @@ size_t sl_quoted_end(const sl_dialect *d, const char *text, size_t at, size_t le
     return 0;
 }
 
-size_t sl_quoted_split(sl_split *split, sl_text text, size_t least, bool ended) {
+static size_t find_end(sl_split *split, sl_text text, size_t least, bool ended) {
     const sl_dialect *d = split->context;
     sl_quote_state state = (sl_quote_state)split->inside[0];
     size_t stop = least < text.length ? least : text.length;
@@ -58,13 +58,15 @@ size_t sl_quoted_split(sl_split *split, sl_text text, size_t least, bool ended) 
     return ended || text.length > least + SL_BSON_DOCUMENT_MAX ? text.length : 0;
 }
 
+const sl_splitter sl_quoted_splitter = {.find_end = find_end};
+
 /* Does a quoted field begin at `at`? */
 static bool opens_field(const sl_dialect *d, sl_text text, size_t at) {
     return text.bytes[at] == '"' &&
            (at == 0 || text.bytes[at - 1] == d->delimiter || text.bytes[at - 1] == '\n');
 }
 
-bool sl_quoted_divides(const sl_dialect *d, sl_text head) {
+bool sl_quoted_divides(const sl_dialect *d, sl_text head, bool always) {
     if (!d->quotes || d->stray_quotes)
         return false;
     size_t body = d->body_offset < head.length ? d->body_offset : head.length;
@@ -72,7 +74,7 @@ bool sl_quoted_divides(const sl_dialect *d, sl_text head) {
     if (d->header_length > 0 && sl_quoted_end(d, d->header, 0, d->header_length, d->header_length,
                                               &state) != d->header_length)
         return false;
-    if (d->quoted_lines)
+    if (always)
         return true;
     for (size_t at = body; at < head.length; at++) {
         if (opens_field(d, head, at))

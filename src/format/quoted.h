@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "util/split.h"
+#include "util/splitter.h"
 
 #include "delimited.h"
 
@@ -29,12 +29,12 @@ typedef enum sl_quote_state {
 size_t sl_quoted_end(const sl_dialect *dialect, const char *text, size_t at, size_t length,
                      size_t least, sl_quote_state *state);
 
-/* Is a source with this head to be divided into blocks by sl_quoted_split? True if its records have
- * quoted fields. The other sources can be read at any offset; a line end within quotes then ends
+/* Is a source with this head to be divided into blocks by sl_quoted_splitterter? True if its records have
+ * quoted fields, or, with `always`, may have. The other sources can be read at any offset; a line end within quotes then ends
  * the load. */
-bool sl_quoted_divides(const sl_dialect *dialect, sl_text head);
+bool sl_quoted_divides(const sl_dialect *dialect, sl_text head, bool always);
 
-/* The sl_split_function of such text; split->context is the sl_dialect. */
-size_t sl_quoted_split(sl_split *split, sl_text text, size_t least, bool ended);
+/* The splitter of such text; its context is the sl_dialect. */
+extern const sl_splitter sl_quoted_splitter;
 
 #endif

@@ -23,6 +23,10 @@ const char *sl_simd_name(const sl_simd *simd) {
     return simd->name;
 }
 
+sl_simd_utf8 *sl_simd_utf8_valid(const sl_simd *simd) {
+    return simd->utf8_valid;
+}
+
 bool sl_simd_choose(const sl_simd **out, sl_error *error) {
     const char *requested = getenv("SHARDLOAD_SIMD");
     bool any = !requested || *requested == '\0';

@@ -8,6 +8,8 @@
 #ifndef SHARDLOAD_SIMD_H
 #define SHARDLOAD_SIMD_H
 
+#include <stddef.h>
+
 #include "util/error.h"
 
 typedef struct sl_simd sl_simd;
@@ -17,6 +19,10 @@ extern const sl_simd *const sl_simds[];
 
 bool sl_simd_supported(const sl_simd *simd);
 const char *sl_simd_name(const sl_simd *simd);
+
+/* The version of sl_utf8_valid, without the position, for this instruction set. */
+typedef bool sl_simd_utf8(const char *text, size_t length);
+sl_simd_utf8 *sl_simd_utf8_valid(const sl_simd *simd);
 
 /* Selects a version. False with error (SL_EXIT_USAGE) set when SHARDLOAD_SIMD names a version that
  * was not built or that this processor does not support. */

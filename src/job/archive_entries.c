@@ -41,7 +41,7 @@ static bool sniff(sl_job *job, const sl_job_source *source, const sl_source_bloc
     if (!whole)
         head.length = SL_SNIFF_BYTES;
     const char *path = sl_source_set_at(job->set, block->source)->shown;
-    if (!format->split && !sl_first_line_end_check(head, whole, &why)) {
+    if (!format->binary && !sl_first_line_end_check(head, whole, &why)) {
         *result = NULL;
         if (sl_line_ends_is_binary(head)) {
             sl_not_loaded_add(job, block->source, block->entry, why.message);
@@ -65,15 +65,15 @@ static bool sniff(sl_job *job, const sl_job_source *source, const sl_source_bloc
         format->dialect_destroy(dialect);
         dialect = NULL;
     }
-    bool divided = format->split_lines && sl_source_set_at(job->set, block->source)->split;
-    if (dialect && divided && !format->splits_alike(dialect, source->dialect)) {
+    if (dialect && source->divided && format->splits_alike &&
+        !format->splits_alike(dialect, source->dialect)) {
         format->dialect_destroy(dialect);
         return sl_error_set(error, SL_EXIT_SOURCE,
                             "%s: %s: this entry has another delimiter than the archive's first "
                             "entry, whose fields are quoted; unpack the archive and load its files",
                             path, block->entry);
     }
-    if (dialect && !divided && format->check_head &&
+    if (dialect && !source->divided && format->check_head &&
         !format->check_head(dialect, head, whole, error)) {
         format->dialect_destroy(dialect);
         return sl_error_prefix(error, "%s: %s", path, block->entry);

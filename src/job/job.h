@@ -23,6 +23,7 @@
 typedef struct sl_job_source {
     const sl_format *format;
     sl_dialect *dialect;              /* of an archive, that of its first entry */
+    bool divided;                     /* into records by the format's splitter */
     struct sl_archive_entry *entries; /* of an archive: entries being read; archive_entries.c */
     char fingerprint[SL_FINGERPRINT_ROOM];
     uint64_t device, inode; /* of a regular file, also as standard input; 0 otherwise */

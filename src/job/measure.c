@@ -261,7 +261,8 @@ static bool measure_stream(measuring *m, size_t index, uint64_t sample_size,
 
 static double blocks_guessed(const sl_source *source) {
     double bytes =
-        (double)source->stored_bytes * (sl_source_is_splittable(source) ? 1 : INFLATED_GUESS);
+        (double)source->stored_bytes *
+        (sl_source_is_splittable(source) || source->kind == SL_SOURCE_PLAIN ? 1 : INFLATED_GUESS);
     return fmax(1, ceil(bytes / (double)SL_BLOCK_BYTES));
 }
 

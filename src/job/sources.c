@@ -32,11 +32,6 @@ static const sl_plan *plan_of(const sl_job *job, const sl_format *format, sl_err
     return *plan;
 }
 
-/* Are quoted line ends of the source data? */
-static bool is_divided(const sl_job *job, size_t index) {
-    return job->sources[index].format->split_lines && sl_source_set_at(job->set, index)->split;
-}
-
 bool sl_sources_parse(const sl_job *job, const sl_source_block *block, const sl_dialect *dialect,
                       sl_sink *sink, sl_parse_counts *counts) {
     const sl_job_source *source = &job->sources[block->source];
@@ -45,7 +40,7 @@ bool sl_sources_parse(const sl_job *job, const sl_source_block *block, const sl_
         .offset = block->offset,
         .id_base = sl_document_id(source->number, block->offset) & ~(int64_t)(SL_BLOCK_BYTES - 1),
         .split_state = block->split_state,
-        .divided = is_divided(job, block->source),
+        .divided = source->divided,
     };
     return source->format->parse(sl_sources_plan_of(job, source), dialect, &view, sink, counts);
 }
@@ -80,21 +75,22 @@ static bool recognise(const sl_job *job, size_t index, char *head, bool *damaged
         const sl_plan *plan = plan_of(job, format, error);
         if (!plan)
             return false;
-        if (!format->split && !checked && !sl_first_line_end_check(text, whole, error)) {
+        if (!format->binary && !checked && !sl_first_line_end_check(text, whole, error)) {
             *damaged = !sl_line_ends_is_binary(text);
             return sl_error_prefix(error, "%s", path);
         }
-        checked = checked || !format->split;
+        checked = checked || !format->binary;
         sl_error why = {0};
         if (format->sniff(plan, name, text, whole, &source->dialect, &why)) {
             source->format = format;
             *damaged = true; /* a recognised source is never left out */
-            if (format->split)
-                sl_source_set_split(job->set, index, format->split, NULL, false);
-            if (format->split_lines && format->needs_split_lines(source->dialect, text))
-                sl_source_set_split(job->set, index, format->split_lines, source->dialect, true);
-            else if (format->check_head &&
-                     !format->check_head(source->dialect, text, whole, error))
+            bool lines = false;
+            const sl_splitter *splitter =
+                format->splitter ? format->splitter(source->dialect, &lines) : NULL;
+            source->divided = splitter != NULL;
+            if (splitter)
+                sl_source_set_splitter(job->set, index, splitter, source->dialect, lines);
+            else if (format->check_head && !format->check_head(source->dialect, text, whole, error))
                 return sl_error_prefix(error, "%s", path);
             return sl_types_add_head(job, source, text, whole, error);
         }

@@ -37,7 +37,8 @@ struct sl_open_source {
     uint64_t sequence;              /* of the next block */
     char *leftover;                 /* bytes read after the end of the last block */
     size_t leftover_length, leftover_room;
-    sl_split split;   /* of a source with `split`: at the beginning of the next block */
+    bool splits;      /* the entry's records are found by the source's splitter */
+    sl_split split;   /* of such an entry: at the beginning of the next block */
     bool skip_line;   /* the next bytes are the remainder of a line that was too long */
     bool ended;       /* the last block has been taken */
     sl_error failure; /* code not 0: there will be no more blocks */

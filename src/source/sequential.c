@@ -78,7 +78,7 @@ static bool begin_stream(sl_reader *reader, sl_open_source *open, sl_error *erro
     }
     const source_state *state = &set->states[open->source];
     open->split.context = state->split_context;
-    if (!state->split || state->split_lines)
+    if (!state->splitter || !state->splitter->binary)
         sl_stream_add_line_ends(open->stream);
     begin_entry(open);
     return true;
@@ -169,15 +169,26 @@ static bool end_entry(sl_reader *reader, sl_open_source *open, sl_error *error) 
     return true;
 }
 
-/* As find_line_end, for a source whose records are found by its format. The text that is read grows
- * by half each time, since a format may have to look at a large record again. */
-static bool find_record_end(sl_reader *reader, sl_open_source *open, sl_split_function *split,
-                            size_t in_block, size_t *filled, size_t *length, bool *ended,
-                            sl_error *error) {
+/* The splitter cannot divide the text any further. */
+static bool split_error(const sl_reader *reader, const sl_open_source *open, sl_error *error) {
+    return sl_error_set(error, SL_EXIT_SOURCE, "%s%s%s, byte %llu: %s",
+                        reader->set->states[open->source].source.shown,
+                        open->entry_number > 0 ? ": " : "",
+                        open->entry_number > 0 ? open->entry : "",
+                        (unsigned long long)(open->offset + open->split.at), open->split.fault);
+}
+
+/* As find_line_end, for a source with a splitter. The text that is read grows by half each time,
+ * since a splitter may have to look at a large record again. */
+static bool find_record_end(sl_reader *reader, sl_open_source *open, size_t in_block,
+                            size_t *filled, size_t *length, bool *ended, sl_error *error) {
+    const sl_splitter *splitter = reader->set->states[open->source].splitter;
     *length = 0;
     while (*filled > 0) {
         sl_text text = {reader->buffer, *filled};
-        *length = split(&open->split, text, in_block, *ended);
+        *length = splitter->find_end(&open->split, text, in_block, *ended);
+        if (open->split.fault)
+            return split_error(reader, open, error);
         if (*length > 0)
             break;
         if (*ended || *filled > in_block + SL_SPLIT_BYTES_MAX)
@@ -192,6 +203,15 @@ static bool find_record_end(sl_reader *reader, sl_open_source *open, sl_split_fu
     open->split.at = 0;
     memset(open->split.inside, 0, sizeof open->split.inside);
     return true;
+}
+
+/* Decides at the first block of an entry whether a splitter divides it. */
+static void begin_split(const sl_reader *reader, sl_open_source *open, size_t filled, bool ended) {
+    const sl_splitter *splitter = reader->set->states[open->source].splitter;
+    sl_text head = {reader->buffer, filled < SL_SPLIT_HEAD_BYTES ? filled : SL_SPLIT_HEAD_BYTES};
+    if (open->entry_start)
+        open->splits = splitter && (!splitter->divides ||
+                                    splitter->divides(head, ended && head.length == filled));
 }
 
 /* Sets `*length` to the block's length: up to the first line end at or after its MiB's last byte.
@@ -224,9 +244,9 @@ static bool find_end(sl_reader *reader, sl_open_source *open, size_t *filled, si
     if (*filled < in_block + SL_LOOKAHEAD && !*ended &&
         !append(reader, open, filled, in_block + SL_LOOKAHEAD - *filled, ended, error))
         return false;
-    sl_split_function *split = reader->set->states[open->source].split;
-    if (!(split ? find_record_end(reader, open, split, in_block, filled, length, ended, error)
-                : find_line_end(reader, open, in_block, filled, length, ended, cut, error)))
+    begin_split(reader, open, *filled, *ended);
+    if (!(open->splits ? find_record_end(reader, open, in_block, filled, length, ended, error)
+                       : find_line_end(reader, open, in_block, filled, length, ended, cut, error)))
         return false;
     return open->offset + *length <= SL_SOURCE_BYTES_MAX ||
            sl_error_set(error, SL_EXIT_SOURCE,

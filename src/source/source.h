@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #include "util/error.h"
-#include "util/split.h"
+#include "util/splitter.h"
 #include "util/text.h"
 
 typedef enum sl_source_kind {
@@ -52,14 +52,14 @@ typedef struct sl_source {
     uint64_t stored_bytes; /* on disk; 0 for a pipe; SL_GENERATED_BYTES per generated record */
     sl_source_identity identity;
     sl_source_kind kind;
-    bool named;    /* given as a path by the user, not found in a folder */
-    bool split;    /* its records are found from its beginning on; see sl_source_set_split */
-    bool cr_lines; /* lines end in CR alone; see sl_source_set_cr_lines */
+    bool named;      /* given as a path by the user, not found in a folder */
+    bool sequential; /* a plain file whose records are found from its beginning on */
+    bool cr_lines;   /* lines end in CR alone; see sl_source_set_cr_lines */
 } sl_source;
 
 /* Can a thread read any block of the source without reading the blocks before it? */
 static inline bool sl_source_is_splittable(const sl_source *source) {
-    return (source->kind == SL_SOURCE_PLAIN && !source->split) ||
+    return (source->kind == SL_SOURCE_PLAIN && !source->sequential) ||
            source->kind == SL_SOURCE_GENERATED;
 }
 
@@ -95,12 +95,12 @@ void sl_source_set_reset_consumed(sl_source_set *set);
 /* Skips a source: readers return none of its blocks. Call it before the first block is read. */
 void sl_source_set_skip(sl_source_set *set, size_t index);
 
-/* The source's records do not end at every line end: `split` finds where its blocks end. The source
- * is read sequentially. `context` (borrowed) becomes sl_split.context. `lines`: records end at some
- * of the line ends; else no line end is added to the entries of an archive. Call it before the
- * first block is read, and before sl_source_set_skip_blocks. */
-void sl_source_set_split(sl_source_set *set, size_t index, sl_split_function *split,
-                         const void *context, bool lines);
+/* The source's records do not end at every line end: the splitter finds where its blocks end.
+ * `context` (borrowed) becomes sl_split.context. `lines`: the records of a plain file are lines, and
+ * it stays splittable; other plain files become sequential. Call it before the first block is read,
+ * and before sl_source_set_skip_blocks. */
+void sl_source_set_splitter(sl_source_set *set, size_t index, const sl_splitter *splitter,
+                            const void *context, bool lines);
 
 /* Marks blocks of a source as already loaded: bit i of `done` (`words` words of 64 bits, borrowed
  * while readers exist) is the block with sequence i. Marked blocks of a splittable source are read
@@ -185,8 +185,8 @@ typedef struct sl_source_block {
     size_t source;        /* index into the set */
     uint64_t sequence;    /* 0, 1, 2 ... within the source */
     uint64_t offset;      /* of text.bytes[0] in the uncompressed stream */
-    uint64_t split_state; /* of a source with sl_source_set_split: sl_split.state there; else 0 */
-    /* Complete lines, or the records found by the source's `split`; may be empty. SL_SLACK readable bytes follow. Of generated records: no bytes
+    uint64_t split_state; /* of a source with a splitter: sl_split.state there; else 0 */
+    /* Complete lines, or the records found by the source's splitter; may be empty. SL_SLACK readable bytes follow. Of generated records: no bytes
      * (NULL), only a length. */
     sl_text text;
     const char *entry;     /* the archive entry's name, safe to print; NULL outside of archives */

@@ -248,12 +248,13 @@ void sl_source_set_skip(sl_source_set *set, size_t index) {
     set->states[index].skip = true;
 }
 
-void sl_source_set_split(sl_source_set *set, size_t index, sl_split_function *split,
-                         const void *context, bool lines) {
-    set->states[index].split = split;
-    set->states[index].split_context = context;
-    set->states[index].split_lines = lines;
-    set->states[index].source.split = true;
+void sl_source_set_splitter(sl_source_set *set, size_t index, const sl_splitter *splitter,
+                            const void *context, bool lines) {
+    source_state *state = &set->states[index];
+    bool plain = state->source.kind == SL_SOURCE_PLAIN;
+    state->splitter = plain && lines ? NULL : splitter;
+    state->split_context = context;
+    state->source.sequential = plain && !lines;
 }
 
 void sl_source_set_skip_blocks(sl_source_set *set, size_t index, const uint64_t *done, size_t words,

@@ -13,9 +13,8 @@
 
 typedef struct source_state {
     sl_source source;
-    sl_split_function *split; /* NULL: records are lines */
+    const sl_splitter *splitter; /* NULL: records are lines */
     const void *split_context;
-    bool split_lines; /* records end at some of the line ends */
     bool skip;
     const uint64_t *done; /* borrowed; see sl_source_set_skip_blocks */
     size_t done_words;

@@ -31,8 +31,8 @@ BELOW = {
 # The headers of each layer that other layers may include, as "layer/name.h".
 INTERFACES = {
     "util": "clock document_id embedded error estimate grow hash histogram interrupt log md5 print "
-            "private_file process split text yaml_limits",
-    "bson": "bson_check bson_writer",
+            "private_file process splitter text yaml_limits",
+    "bson": "bson_check bson_writer extjson",
     "source": "source",
     "format": "column_types convert delimited format head isd schema simd typing ycsb",
     "report": "json lookup report run_record",

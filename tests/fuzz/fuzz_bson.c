@@ -83,6 +83,8 @@ static void refuse(sl_sink *sink, const sl_reject *reject) {
 static uint64_t parse(const uint8_t *bytes, size_t size, size_t least, size_t step) {
     outcome o = {.ends = 1};
     sl_split split = {0};
+    bool lines;
+    const sl_splitter *splitter = sl_format_bson.splitter(NULL, &lines);
     sl_parse_counts counts = {0};
     sl_sink sink = {
         .documents_limit = 1, .full = take, .reject = refuse, .offsets = o.offsets, .context = &o};
@@ -92,8 +94,8 @@ static uint64_t parse(const uint8_t *bytes, size_t size, size_t least, size_t st
         while (length == 0) {
             if (known > begin) {
                 uint8_t *copy = copy_of(bytes + begin, known - begin, 0x10);
-                length = sl_format_bson.split(&split, (sl_text){(const char *)copy, known - begin},
-                                              least, known == size);
+                length = splitter->find_end(&split, (sl_text){(const char *)copy, known - begin},
+                                            least, known == size);
                 free(copy);
                 require(length > 0 || known < size, "the end of the text is an end");
             }

@@ -98,6 +98,8 @@ static void an_id_that_no_server_stores_is_rejected(void **state) {
 static parsed parse_divided(const dump *d, size_t least, size_t step, uint64_t *ends) {
     parsed p = {.format = &sl_format_bson};
     sl_split split = {0};
+    bool lines;
+    const sl_splitter *splitter = sl_format_bson.splitter(NULL, &lines);
     size_t known = 0, begin = 0;
     *ends = 0;
     while (begin < d->length) {
@@ -109,7 +111,7 @@ static parsed parse_divided(const dump *d, size_t least, size_t step, uint64_t *
             memcpy(copy, d->bytes + begin, known - begin);
             memset(copy + known - begin, 0x11, SL_SLACK);
             if (known > begin)
-                length = sl_format_bson.split(&split, (sl_text){copy, known - begin}, least, ended);
+                length = splitter->find_end(&split, (sl_text){copy, known - begin}, least, ended);
             free(copy);
             if (length == 0)
                 assert_false(ended);

@@ -60,14 +60,16 @@ static void all_versions_find_the_same_ends(void **state) {
                 sl_quote_state slow = SL_AT_FIELD;
                 size_t expected = sl_quoted_end(&dialect, text, 0, length, least, &slow);
                 sl_split split = {.context = &dialect};
-                assert_int_equal(sl_quoted_split(&split, (sl_text){text, length}, least, true),
-                                 expected > 0 ? expected : length);
+                assert_int_equal(
+                    sl_quoted_splitter.find_end(&split, (sl_text){text, length}, least, true),
+                    expected > 0 ? expected : length);
                 /* The text arrives in two pieces. */
                 size_t first = 1 + next_random(&seed) % length;
                 sl_split again = {.context = &dialect};
-                size_t end = sl_quoted_split(&again, (sl_text){text, first}, least, false);
+                size_t end =
+                    sl_quoted_splitter.find_end(&again, (sl_text){text, first}, least, false);
                 if (end == 0)
-                    end = sl_quoted_split(&again, (sl_text){text, length}, least, true);
+                    end = sl_quoted_splitter.find_end(&again, (sl_text){text, length}, least, true);
                 assert_int_equal(end, expected > 0 ? expected : length);
             }
         }
@@ -86,8 +88,9 @@ static void a_field_that_is_never_closed_ends_the_search(void **state) {
     for (size_t v = 0; !sl_simd_supported(dialect.simd); v++)
         dialect.simd = sl_simds[v];
     sl_split split = {.context = &dialect};
-    assert_int_equal(sl_quoted_split(&split, (sl_text){text, 4096}, 1024, false), 0);
-    assert_int_equal(sl_quoted_split(&split, (sl_text){text, length}, 1024, false), length);
+    assert_int_equal(sl_quoted_splitter.find_end(&split, (sl_text){text, 4096}, 1024, false), 0);
+    assert_int_equal(sl_quoted_splitter.find_end(&split, (sl_text){text, length}, 1024, false),
+                     length);
     free(text);
 }
 

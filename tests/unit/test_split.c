@@ -81,7 +81,7 @@ static reading read_all(const char *path, const char *text, unsigned threads) {
     sl_error error;
     pthread_t workers[4];
     assert_true(sl_source_set_create(&path, 1, NULL, &all.set, &error));
-    sl_source_set_split(all.set, 0, split_records, NULL, false);
+    sl_source_set_splitter(all.set, 0, &(sl_splitter){.find_end = split_records}, NULL, false);
     assert_false(sl_source_is_splittable(sl_source_set_at(all.set, 0)));
     for (unsigned i = 0; i < threads; i++)
         pthread_create(&workers[i], NULL, read_blocks, &all);
@@ -154,7 +154,7 @@ static void a_format_that_finds_no_end_is_an_error(void **state) {
     sl_error error;
     write_file(path, "abc", 3, false);
     assert_true(sl_source_set_create(&path, 1, NULL, &set, &error));
-    sl_source_set_split(set, 0, split_nothing, NULL, false);
+    sl_source_set_splitter(set, 0, &(sl_splitter){.find_end = split_nothing}, NULL, false);
     assert_true(sl_reader_create(set, &reader, &error));
     assert_int_equal(sl_reader_next(reader, &block, &error), SL_READ_FAILED);
     assert_non_null(strstr(error.message, "no end of a record"));

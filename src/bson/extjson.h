@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Extended JSON: converts the text of a document to BSON, in one pass and in place.
+ *
+ * Reads JSON (RFC 8259), with NaN, Infinity and -Infinity as numbers; Extended JSON v2, canonical
+ * and relaxed; and the older forms that mongoexport wrote. Published description: the MongoDB
+ * specification "Extended JSON", version 2. The result equals that of libbson's bson_new_from_json,
+ * except for the differences listed in docs/extended-json.md.
+ *
+ * A parser belongs to one thread. It allocates nothing per document: its only memory is a table of
+ * the current document's keys, which detects duplicate keys and grows with the largest document. */
+#ifndef SHARDLOAD_EXTJSON_H
+#define SHARDLOAD_EXTJSON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/error.h"
+#include "util/text.h"
+
+/* Documents and arrays within each other, the outermost document included. */
+#define SL_EXTJSON_DEPTH_MAX 100u
+
+/* More than any BSON written after the last check for room. A document needs this many bytes more
+ * than its length. */
+#define SL_EXTJSON_MARGIN 256u
+
+typedef enum sl_extjson_status {
+    SL_EXTJSON_OK,
+    SL_EXTJSON_INVALID, /* the text is no valid document; see sl_extjson_fault */
+    SL_EXTJSON_NO_ROOM, /* call again with more room */
+} sl_extjson_status;
+
+/* Why a text is invalid. */
+typedef struct sl_extjson_fault {
+    const char *at;     /* the byte that is wrong, in the text or at its end */
+    const char *reason; /* a phrase, as "a comma or } is missing" */
+    sl_text shown;      /* what the reason is about, or length 0; valid until the next call */
+} sl_extjson_fault;
+
+typedef struct sl_extjson sl_extjson;
+
+/* As sl_utf8_valid, without the position. */
+typedef bool sl_utf8_check(const char *bytes, size_t length);
+
+/* Creates a parser whose loops are built for the instruction set `name`, as in format/simd.h. */
+bool sl_extjson_create(const char *name, sl_utf8_check *utf8_valid, sl_extjson **parser,
+                       sl_error *error);
+void sl_extjson_destroy(sl_extjson *parser); /* NULL is fine */
+
+/* Converts the document that begins with the { at `text`, and writes it to `to`. `end` is the end
+ * of the text: end[-1] is a }, and SL_SLACK readable bytes follow. The bytes from `limit` on are not
+ * part of the document; the SL_SLACK bytes after it may be overwritten.
+ *
+ * A document without `_id` begins with *id as its `_id`; with NULL, nothing is added. A document's
+ * own `_id`, at any position, becomes its first field, and `*own_id` is set.
+ *
+ * SL_EXTJSON_OK: `*after` is the address after the text's document, `*written` the one after the
+ * BSON document. */
+sl_extjson_status sl_extjson_document(sl_extjson *parser, const char *text, const char *end,
+                                      const int64_t *id, uint8_t *to, uint8_t *limit,
+                                      const char **after, uint8_t **written, bool *own_id);
+
+const sl_extjson_fault *sl_extjson_why(const sl_extjson *parser);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The keys of a document that is being read: a table with open addressing for all documents within
+ * it, which detects a duplicate key in constant time, also in a document with millions of keys.
+ *
+ * A slot belongs to the current text if its serial is not below first_serial, so the table is not
+ * cleared for each document. The hash has a random seed: texts with many colliding keys cannot be
+ * prepared. */
+#include "extjson_parser.h"
+
+#include <stdlib.h>
+#include <sys/random.h>
+
+#define SLOTS_FIRST 256u
+
+/* At this many keys the table is doubled. */
+static uint32_t limit_of(uint32_t slots) {
+    return slots / 4 * 3;
+}
+
+bool sl_extjson_keys_init(sl_extjson *x) {
+    if (getrandom(&x->seed, sizeof x->seed, 0) != sizeof x->seed)
+        x->seed = (uint64_t)(uintptr_t)x;
+    x->slots = calloc(SLOTS_FIRST, sizeof *x->slots);
+    x->slot_mask = SLOTS_FIRST - 1;
+    x->keys_limit = limit_of(SLOTS_FIRST);
+    return x->slots != NULL;
+}
+
+void sl_extjson_keys_begin(sl_extjson *x) {
+    if (x->serial > UINT32_MAX / 2) { /* a text has far fewer documents than the other half */
+        memset(x->slots, 0, ((size_t)x->slot_mask + 1) * sizeof *x->slots);
+        x->serial = 0;
+    }
+    x->first_serial = x->serial + 1;
+    x->keys = 0;
+    x->keys_limit = limit_of(x->slot_mask + 1);
+}
+
+bool sl_extjson_keys_grow(sl_extjson *x) {
+    uint32_t count = (x->slot_mask + 1) * 2;
+    extjson_slot *slots = calloc(count, sizeof *slots);
+    if (!slots) {
+        x->keys_limit = 0;
+        return false;
+    }
+    for (uint32_t i = 0; i <= x->slot_mask; i++) {
+        extjson_slot slot = x->slots[i];
+        if (slot.serial < x->first_serial)
+            continue;
+        const uint8_t *key = x->base + slot.offset;
+        size_t length = strlen((const char *)key);
+        uint32_t at = (uint32_t)extjson_key_hash(x, key, length, slot.serial);
+        while (slots[at & (count - 1)].serial != 0)
+            at++;
+        slots[at & (count - 1)] = slot;
+    }
+    free(x->slots);
+    x->slots = slots;
+    x->slot_mask = count - 1;
+    x->keys_limit = limit_of(count);
+    return true;
+}

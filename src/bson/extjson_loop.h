@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The main loop of the Extended JSON parser. It is built once per instruction set.
+ *
+ * Includers define EXTJSON_STEP (bytes, up to 64), and the function extjson_step, which copies
+ * EXTJSON_STEP bytes. It returns a mask with a bit for each byte that ends or interrupts a string:
+ * a quote, a backslash, a control character; and sets *high to the mask of bytes above 0x7F.
+ *
+ * The loop has no recursion: the documents and arrays around the current one are in x->levels. */
+#ifndef SHARDLOAD_EXTJSON_LOOP_H
+#define SHARDLOAD_EXTJSON_LOOP_H
+
+#include "extjson_parser.h"
+#include "util/text.h"
+
+#define likely(condition) __builtin_expect(condition, 1)
+#define unlikely(condition) __builtin_expect(condition, 0)
+
+/* Why a string ends at `p`, which is not a closing quote within the text. */
+static const char *string_fault(sl_extjson *x, const char *p) {
+    return p < x->end ? extjson_fail(x, p,
+                                     "a control character in a string, where an escape such "
+                                     "as \\n is needed")
+                      : sl_extjson_expected(x, p, NULL);
+}
+
+static const char *utf8_fault(sl_extjson *x, const char *from, const char *p) {
+    size_t where = 0;
+    sl_utf8_valid(from, (size_t)(p - from), &where);
+    return extjson_fail_with(x, from + where, "bytes that are not UTF-8", from, (size_t)(p - from));
+}
+
+/* As extjson_kernel.string; with `key`, NUL is refused. */
+static inline const char *take_string(sl_extjson *x, const char *p, uint8_t **at, bool key) {
+    const char *from = p;
+    uint8_t *to = *at;
+    uint64_t high = 0, above;
+    for (;;) {
+        uint64_t stop = extjson_step(p, to, &above);
+        if (likely(stop != 0)) {
+            unsigned count = (unsigned)__builtin_ctzll(stop);
+            high |= above & ((UINT64_C(1) << count) - 1);
+            p += count;
+            to += count;
+            if (likely(*p == '"'))
+                break;
+            if (p >= x->end || *p != '\\')
+                return string_fault(x, p);
+            const char *escape = p;
+            if (!(p = sl_extjson_escape(x, p, &to)))
+                return NULL;
+            if (key && to[-1] == 0)
+                return extjson_fail(x, escape, "\\u0000 in a key; keys hold no NUL");
+        } else {
+            high |= above;
+            p += EXTJSON_STEP;
+            to += EXTJSON_STEP;
+        }
+        if (unlikely(p >= x->end))
+            return sl_extjson_expected(x, x->end, NULL);
+        if (unlikely(to > x->limit))
+            return extjson_no_room(x);
+    }
+    if (unlikely(p >= x->end))
+        return sl_extjson_expected(x, x->end, NULL);
+    if (high && !x->utf8_valid((const char *)*at, (size_t)(to - *at)))
+        return utf8_fault(x, from, p);
+    *at = to;
+    return p + 1;
+}
+
+static const char *string(sl_extjson *x, const char *p, uint8_t **to) {
+    return take_string(x, p, to, false);
+}
+
+/* Writes the key of an array's element. */
+static inline uint8_t *put_index(uint8_t *to, uint32_t index) {
+    if (likely(index < 10)) {
+        *to++ = (uint8_t)('0' + index);
+    } else {
+        uint8_t digits[10];
+        unsigned count = 0;
+        do
+            digits[count++] = (uint8_t)('0' + index % 10);
+        while ((index /= 10) > 0);
+        while (count > 0)
+            *to++ = digits[--count];
+    }
+    *to++ = 0;
+    return to;
+}
+
+/* A number at `p`. Integers of up to 18 digits are converted here. */
+static inline const char *take_number(sl_extjson *x, const char *p, uint8_t *type, uint8_t **to) {
+    const char *q = p + (*p == '-');
+    uint64_t value = (uint8_t)(*q - '0');
+    unsigned digit;
+    if (likely(value - 1 < 9)) { /* from 1 to 9 */
+        while ((digit = (uint8_t)(*++q - '0')) < 10)
+            value = value * 10 + digit;
+        if (likely(*q != '.' && (*q | 0x20) != 'e' && q - p <= 18)) {
+            int64_t number = *p == '-' ? -(int64_t)value : (int64_t)value;
+            if (likely(number == (int32_t)number)) {
+                *type = SL_BSON_INT32;
+                *to = sl_bson_put_int32(*to, (int32_t)number);
+            } else {
+                *type = SL_BSON_INT64;
+                *to = sl_bson_put_int64(*to, number);
+            }
+            return q;
+        }
+    }
+    return sl_extjson_number(x, p, type, to);
+}
+
+static const char *duplicate_fault(sl_extjson *x, const char *p, const uint8_t *key,
+                                   size_t length) {
+    if (x->keys_limit == 0)
+        return extjson_fail(x, p, "out of memory for the document's keys");
+    return extjson_fail_with(x, p, "the key occurs twice", key, length);
+}
+
+static const char *document(sl_extjson *x, const char *p, uint8_t **at, uint32_t depth) {
+    const uint32_t outermost = depth;
+    uint8_t *to = *at, *start = to, *type = to, *key;
+    uint32_t index = 0, serial;
+    bool array = false, wrapper;
+    const char *from;
+    size_t length;
+
+    p = extjson_skip(p);
+begin_document: /* p is behind the { and blanks */
+    if (unlikely(depth >= SL_EXTJSON_DEPTH_MAX))
+        return extjson_fail(x, p, "nested deeper than 100 levels");
+    start = to;
+    to = depth == 0 && x->id ? sl_bson_begin_with_id(to, *x->id) : sl_bson_begin(to);
+    serial = ++x->serial;
+    array = false;
+    if (unlikely(*p == '}'))
+        goto end_document;
+next_key:
+    if (unlikely(*p != '"'))
+        return sl_extjson_expected(x, p, "a key in quotes is expected");
+    if (unlikely(to > x->limit))
+        return extjson_no_room(x);
+    from = p;
+    type = to;
+    key = ++to;
+    if (unlikely(!(p = take_string(x, p + 1, &to, true))))
+        return NULL;
+    length = (size_t)(to - key);
+    *to++ = 0;
+    if (depth == 0) {
+        if (unlikely(x->own_id > 0) && x->own_id_end == 0)
+            x->own_id_end = (uint32_t)(type - x->base);
+        if (unlikely(length == 3 && memcmp(key, "_id", 3) == 0)) {
+            if (x->id && type == start + SL_BSON_HEAD_BYTES) { /* replaces the added one */
+                type = start + 4;
+                key = type + 1;
+                memcpy(key, "_id", 4);
+                to = key + 4;
+            }
+            if (x->own_id == 0)
+                x->own_id = (uint32_t)(type - x->base);
+        }
+    }
+    if (unlikely(!extjson_add_key(x, key, length, serial)))
+        return duplicate_fault(x, from, key, length);
+    p = extjson_skip(p);
+    if (unlikely(*p != ':'))
+        return sl_extjson_expected(x, p, "a colon is expected after a key");
+    p = extjson_skip(p + 1);
+value:
+    switch (*p) {
+    case '"':
+        key = to; /* the length field */
+        to += 4;
+        if (unlikely(!(p = take_string(x, p + 1, &to, false))))
+            return NULL;
+        *to++ = 0;
+        sl_bson_put_int32(key, (int32_t)(to - key - 4));
+        *type = SL_BSON_TEXT;
+        break;
+    case '{':
+        p = extjson_skip(p + 1);
+        if (*p == '"' && (p[1] == '$' || p[1] == '\\')) {
+            from = sl_extjson_wrapper(x, p, type, &to, depth, &wrapper);
+            if (wrapper) {
+                if (unlikely(!(p = from)))
+                    return NULL;
+                break;
+            }
+        }
+        *type = SL_BSON_DOCUMENT;
+        x->levels[depth++] = (extjson_level){(uint32_t)(start - x->base), index, serial, array};
+        goto begin_document;
+    case '[':
+        *type = SL_BSON_ARRAY;
+        x->levels[depth++] = (extjson_level){(uint32_t)(start - x->base), index, serial, array};
+        if (unlikely(depth >= SL_EXTJSON_DEPTH_MAX))
+            return extjson_fail(x, p, "nested deeper than 100 levels");
+        p = extjson_skip(p + 1);
+        start = to;
+        to = sl_bson_begin(to);
+        array = true;
+        index = 0;
+        if (*p == ']')
+            goto end_array;
+        goto next_element;
+    case '-':
+    case '0':
+    case '1':
+    case '2':
+    case '3':
+    case '4':
+    case '5':
+    case '6':
+    case '7':
+    case '8':
+    case '9':
+        if (unlikely(!(p = take_number(x, p, type, &to))))
+            return NULL;
+        break;
+    default:
+        if (unlikely(!(p = sl_extjson_word_value(x, p, type, &to))))
+            return NULL;
+        break;
+    }
+after_value:
+    p = extjson_skip(p);
+    if (array) {
+        if (*p == ',') {
+            p = extjson_skip(p + 1);
+        next_element:
+            if (unlikely(to > x->limit))
+                return extjson_no_room(x);
+            type = to;
+            to = put_index(to + 1, index++);
+            goto value;
+        }
+        if (unlikely(*p != ']'))
+            return sl_extjson_expected(x, p, "a comma or ] is expected");
+    end_array:
+        p++;
+    } else {
+        if (*p == ',') {
+            p = extjson_skip(p + 1);
+            goto next_key;
+        }
+        if (unlikely(*p != '}'))
+            return sl_extjson_expected(x, p, "a comma or } is expected");
+    end_document:
+        p++;
+    }
+    to = sl_bson_end(start, to);
+    if (depth == outermost) {
+        *at = to;
+        return p;
+    }
+    if (unlikely(p >= x->end))
+        return sl_extjson_expected(x, x->end, NULL);
+    depth--;
+    start = x->base + x->levels[depth].start;
+    index = x->levels[depth].index;
+    serial = x->levels[depth].serial;
+    array = x->levels[depth].array;
+    goto after_value;
+}
+
+#define EXTJSON_KERNEL(set) const extjson_kernel sl_extjson_##set = {#set, document, string}
+
+#endif

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Private to src/bson: the state of an Extended JSON parser, and what its files share.
+ *
+ * The main loop (extjson_loop.h) is built once per instruction set. It calls the functions below for
+ * everything that is rare: values in wrappers such as {"$date": ...}, escapes, unusual numbers.
+ *
+ * Reading: the text's last byte is a }. So a loop over blanks, digits or letters ends within the
+ * text without a check; only strings, and what follows a } or ], must be compared with the end.
+ *
+ * Writing: `limit` lies SL_EXTJSON_MARGIN bytes before the end of the room. Before an element is
+ * written, and before each further vector of a string, the address is compared with it. */
+#ifndef SHARDLOAD_EXTJSON_PARSER_H
+#define SHARDLOAD_EXTJSON_PARSER_H
+
+#include <string.h>
+
+#include "bson_writer.h"
+#include "extjson.h"
+#include "util/hash.h"
+
+/* A key of a document that is being read. */
+typedef struct extjson_slot {
+    uint32_t serial; /* of the (sub)document that has the key; lower than first_serial: empty */
+    uint32_t offset; /* of the key in the BSON document */
+} extjson_slot;
+
+typedef struct extjson_level {
+    uint32_t start;  /* offset of the length field in the BSON document */
+    uint32_t index;  /* of an array: the next element's */
+    uint32_t serial; /* of a document: unique */
+    bool array;
+} extjson_level;
+
+typedef struct extjson_kernel {
+    const char *name; /* as in format/simd.h */
+    /* Converts the document whose { is before `p` into the one that begins at `to`; returns the
+     * address after its }, or NULL. Level `depth` is its own. */
+    const char *(*document)(sl_extjson *parser, const char *p, uint8_t **to, uint32_t depth);
+    /* Copies the string whose opening quote is before `p`, without escapes, to *to, and moves *to
+     * behind it. Returns the address after the closing quote, or NULL. */
+    const char *(*string)(sl_extjson *parser, const char *p, uint8_t **to);
+} extjson_kernel;
+
+struct sl_extjson {
+    const extjson_kernel *kernel;
+    sl_utf8_check *utf8_valid;
+    sl_extjson_fault fault;
+    bool no_room; /* the text has not been found invalid */
+
+    /* The current document: */
+    const char *end;
+    const int64_t *id; /* NULL: none is added */
+    uint8_t *base;
+    uint8_t *limit;
+    uint32_t own_id;     /* offset of the element `_id`; 0: none so far */
+    uint32_t own_id_end; /* 0: its value has not been read */
+
+    /* The keys of the current document; extjson_keys.c. */
+    uint64_t seed;
+    extjson_slot *slots;
+    uint32_t slot_mask;
+    uint32_t keys, keys_limit;
+    uint32_t first_serial, serial; /* of the outermost document; of the one begun last */
+
+    extjson_level levels[SL_EXTJSON_DEPTH_MAX + 1];
+};
+
+extern const extjson_kernel sl_extjson_portable, sl_extjson_sse2, sl_extjson_avx2,
+    sl_extjson_avx512, sl_extjson_neon;
+
+/* Sets the fault; returns NULL. */
+static inline const char *extjson_fail(sl_extjson *x, const char *at, const char *reason) {
+    x->fault = (sl_extjson_fault){at, reason, {"", 0}};
+    return NULL;
+}
+
+/* As extjson_fail; `shown` is part of the text or of the BSON document. */
+static inline const char *extjson_fail_with(sl_extjson *x, const char *at, const char *reason,
+                                            const void *shown, size_t length) {
+    x->fault = (sl_extjson_fault){at, reason, {shown, length}};
+    return NULL;
+}
+
+/* Returns NULL, after which the document is read again with more room. */
+static inline const char *extjson_no_room(sl_extjson *x) {
+    x->no_room = true;
+    return NULL;
+}
+
+static inline bool extjson_is_blank(char c) {
+    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
+static inline const char *extjson_skip(const char *p) {
+    while (extjson_is_blank(*p))
+        p++;
+    return p;
+}
+
+/* As extjson_fail; at the end of the text, the reason is that the document is not complete. */
+const char *sl_extjson_expected(sl_extjson *x, const char *at, const char *reason);
+
+/* ---- extjson_keys.c ---- */
+
+bool sl_extjson_keys_init(sl_extjson *x);
+/* Begins a document: no key is known. */
+void sl_extjson_keys_begin(sl_extjson *x);
+/* Doubles the table. False without memory. */
+bool sl_extjson_keys_grow(sl_extjson *x);
+
+static inline uint64_t extjson_word(const uint8_t *bytes) {
+    uint64_t word;
+    memcpy(&word, bytes, sizeof word);
+    return word;
+}
+
+/* The hash of a key in a document; up to 8 bytes after the key are read. */
+static inline uint64_t extjson_key_hash(const sl_extjson *x, const uint8_t *key, size_t length,
+                                        uint32_t serial) {
+    uint64_t hash = x->seed ^ ((uint64_t)serial << 32 | (uint32_t)length), last;
+    if (length < 8) {
+        last = extjson_word(key) << (56 - 8 * length) << 8;
+    } else {
+        for (size_t at = 0; at + 8 < length; at += 8)
+            hash = sl_hash_mix(hash ^ SL_HASH_B, extjson_word(key + at) ^ x->seed);
+        last = extjson_word(key + length - 8);
+    }
+    return sl_hash_mix(last ^ x->seed ^ SL_HASH_A, hash);
+}
+
+/* Adds a key, written at `key`, to those of the document `serial`. False: it is a duplicate, or
+ * there is no memory (x->keys_limit is 0). */
+static inline bool extjson_add_key(sl_extjson *x, const uint8_t *key, size_t length,
+                                   uint32_t serial) {
+    uint32_t at = (uint32_t)extjson_key_hash(x, key, length, serial) & x->slot_mask;
+    for (;; at = (at + 1) & x->slot_mask) {
+        extjson_slot *slot = &x->slots[at];
+        if (slot->serial < x->first_serial) {
+            *slot = (extjson_slot){serial, (uint32_t)(key - x->base)};
+            return ++x->keys < x->keys_limit || sl_extjson_keys_grow(x);
+        }
+        if (slot->serial == serial && memcmp(x->base + slot->offset, key, length + 1) == 0)
+            return false;
+    }
+}
+
+/* ---- extjson_values.c: each reads from `p` on, and returns the address after it or NULL ---- */
+
+/* A number at `p` (a digit or minus sign); writes its type to *type. */
+const char *sl_extjson_number(sl_extjson *x, const char *p, uint8_t *type, uint8_t **to);
+/* true, false, null, NaN, Infinity or -Infinity. */
+const char *sl_extjson_word_value(sl_extjson *x, const char *p, uint8_t *type, uint8_t **to);
+/* The escape whose backslash is at `p`. */
+const char *sl_extjson_escape(sl_extjson *x, const char *p, uint8_t **to);
+/* The numbers of texts: digits with an optional sign; a JSON number, NaN or infinite; an ISO 8601
+ * date. False: the text is not one, or out of range. */
+bool sl_extjson_int64_of(sl_text text, int64_t *value);
+bool sl_extjson_double_of(sl_text text, double *value);
+bool sl_extjson_date_of(sl_text text, int64_t *ms);
+
+/* ---- extjson_types.c ---- */
+
+/* The value in the object whose first key begins at `p` (a quote followed by $ or a backslash), as
+ * {"$oid": "..."}: writes its type to *type and its value to *to. `depth`: levels around it.
+ * Returns NULL on failure; without a fault and with `*wrapper` false, the object is an ordinary
+ * document. */
+const char *sl_extjson_wrapper(sl_extjson *x, const char *p, uint8_t *type, uint8_t **to,
+                               uint32_t depth, bool *wrapper);
+
+/* Exchanges two neighbouring ranges: [start, middle) and [middle, end). The room from `spare` on is
+ * used; false when it is too small. */
+bool sl_extjson_exchange(sl_extjson *x, uint8_t *start, uint8_t *middle, uint8_t *end,
+                         uint8_t *spare);
+
+#endif

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The splitter of JSON: finds the ends of documents by counting brackets outside of strings, and
+ * checks the text between documents: blanks, the commas and brackets of an array.
+ *
+ * It reads 64 bytes at a time. For each byte a mask has a bit: quotes, backslashes, opening and
+ * closing brackets. The quotes that are not escaped divide the bytes into those within strings and
+ * the others. Only if 64 bytes hold enough closing brackets to end the document are the brackets
+ * examined one after the other. Between documents the text is read byte by byte.
+ *
+ * Brackets are counted without their kinds: text in which they do not match is found invalid when
+ * the document is parsed, and ends the load there. */
+#include "json.h"
+
+#include "bson/bson_writer.h"
+
+#include <string.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+#define STEP 64u
+
+/* What may follow between documents. */
+enum {
+    PLACE_START,  /* nothing read: a document or an array */
+    PLACE_TEXT,   /* concatenated documents: another one */
+    PLACE_FIRST,  /* in an array, behind the [ */
+    PLACE_BEHIND, /* in an array, behind a document */
+    PLACE_NEXT,   /* in an array, behind a comma */
+    PLACE_CLOSED, /* behind the array */
+};
+
+typedef struct state {
+    uint64_t depth;   /* open brackets, without the array's; 0: between documents */
+    uint64_t string;  /* all bits set: the next byte is within a string */
+    uint64_t escaped; /* 1: the next byte is escaped */
+    uint64_t place;
+} state;
+
+_Static_assert(SL_SPLIT_HEAD_BYTES == SL_SNIFF_BYTES, "a sniff and `divides` read the same bytes");
+_Static_assert(sizeof(state) == sizeof((sl_split *)0)->words, "the state fits");
+
+/* ---- 64 bytes ---- */
+
+typedef struct masks {
+    uint64_t quotes, backslashes, opening, closing;
+} masks;
+
+#if defined(__SSE2__)
+
+static masks masks_of(const char *p) {
+    masks m = {0};
+    for (unsigned i = 0; i < STEP; i += 16) {
+        __m128i part = _mm_loadu_si128((const __m128i *)(const void *)(p + i));
+        __m128i curly = _mm_or_si128(part, _mm_set1_epi8(0x20)); /* [ ] become { } */
+#define BITS(a, c) ((uint64_t)(unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(a, _mm_set1_epi8(c))) << i)
+        m.quotes |= BITS(part, '"');
+        m.backslashes |= BITS(part, '\\');
+        m.opening |= BITS(curly, '{');
+        m.closing |= BITS(curly, '}');
+#undef BITS
+    }
+    return m;
+}
+
+#else
+
+static masks masks_of(const char *p) {
+    masks m = {0};
+    for (unsigned i = 0; i < STEP; i++) {
+        char c = p[i], curly = c | 0x20;
+        m.quotes |= (uint64_t)(c == '"') << i;
+        m.backslashes |= (uint64_t)(c == '\\') << i;
+        m.opening |= (uint64_t)(curly == '{') << i;
+        m.closing |= (uint64_t)(curly == '}') << i;
+    }
+    return m;
+}
+
+#endif
+
+/* The bytes that a backslash escapes; *carry: the first byte is, and later the byte after these. */
+static uint64_t escaped_by(uint64_t backslashes, uint64_t *carry) {
+    uint64_t escaped = *carry;
+    backslashes &= ~*carry;
+    *carry = 0;
+    while (backslashes != 0) {
+        uint64_t first = backslashes & -backslashes;
+        if (first >> 63)
+            *carry = 1;
+        escaped |= first << 1;
+        backslashes &= ~(first | first << 1);
+    }
+    return escaped;
+}
+
+/* Bit i is the exclusive or of the bits 0 to i. */
+static uint64_t prefix_xor(uint64_t mask) {
+    for (unsigned shift = 1; shift < 64; shift *= 2)
+        mask ^= mask << shift;
+    return mask;
+}
+
+/* Reads up to `count` (1 to 64) bytes of a document. Returns their number, less if it ends within
+ * them. */
+static size_t read_bytes(state *s, const char *p, size_t count) {
+    masks m = masks_of(p);
+    uint64_t valid = count == STEP ? UINT64_MAX : (UINT64_C(1) << count) - 1;
+    uint64_t carry = s->escaped;
+    uint64_t escaped = escaped_by(m.backslashes & valid, &carry);
+    if (count < STEP)
+        carry = escaped >> count & 1;
+    uint64_t inside = prefix_xor(m.quotes & ~escaped & valid) ^ s->string;
+    uint64_t opening = m.opening & ~inside & valid, closing = m.closing & ~inside & valid;
+    if ((uint64_t)__builtin_popcountll(closing) >= s->depth) {
+        uint64_t depth = s->depth;
+        for (uint64_t left = opening | closing; left != 0; left &= left - 1) {
+            depth += (opening & left & -left) != 0 ? 1 : UINT64_MAX;
+            if (depth == 0) {
+                *s = (state){.place = s->place};
+                return (size_t)__builtin_ctzll(left) + 1;
+            }
+        }
+    }
+    s->depth += (uint64_t)__builtin_popcountll(opening) - (uint64_t)__builtin_popcountll(closing);
+    s->string = (inside >> (count - 1) & 1) != 0 ? UINT64_MAX : 0;
+    s->escaped = carry;
+    return count;
+}
+
+/* ---- between documents ---- */
+
+/* Reads one byte between documents. Returns a fault, or NULL. */
+static const char *read_between(state *s, char c) {
+    static const char *const expected[] = {
+        [PLACE_START] = "a document, which begins with {, or an array of documents is expected",
+        [PLACE_TEXT] = "text between documents; after a document, another { or the end is expected",
+        [PLACE_FIRST] = "an array of documents is expected; this value is no document",
+        [PLACE_BEHIND] = "after a document of the array, a comma or ] is expected",
+        [PLACE_NEXT] = "after a comma of the array, a document is expected",
+        [PLACE_CLOSED] = "text after the ] that ends the array of documents",
+    };
+    static const struct {
+        char byte;
+        uint8_t place, next;
+    } moves[] = {
+        {'{', PLACE_START, PLACE_TEXT},   {'{', PLACE_TEXT, PLACE_TEXT},
+        {'{', PLACE_FIRST, PLACE_BEHIND}, {'{', PLACE_NEXT, PLACE_BEHIND},
+        {'[', PLACE_START, PLACE_FIRST},  {']', PLACE_FIRST, PLACE_CLOSED},
+        {',', PLACE_BEHIND, PLACE_NEXT},  {']', PLACE_BEHIND, PLACE_CLOSED},
+    };
+    for (size_t i = 0; i < sizeof moves / sizeof moves[0]; i++) {
+        if (moves[i].byte != c || moves[i].place != s->place)
+            continue;
+        s->place = moves[i].next;
+        s->depth = c == '{';
+        return NULL;
+    }
+    return expected[s->place];
+}
+
+static size_t read_on(sl_split *split, sl_text text, size_t least, bool *found) {
+    static const char mark[] = "\xEF\xBB\xBF";
+    state s;
+    memcpy(&s, split->words, sizeof s);
+    size_t at = 0;
+    *found = false;
+    while (at < text.length && !split->fault) {
+        if (s.depth > 0) {
+            size_t left = text.length - at;
+            at += read_bytes(&s, text.bytes + at, left < STEP ? left : STEP);
+            continue;
+        }
+        if (at >= least) {
+            *found = true;
+            break;
+        }
+        const char *next = text.bytes + at;
+        size_t left = text.length - at;
+        if (memcmp(next, mark, left < 3 ? left : 3) == 0) {
+            if (left < 3)
+                break; /* the other bytes of the mark come later, or the parser refuses it */
+            at += 3;
+        } else if (strchr(" \n\r\t", *next) && *next != 0) {
+            at++;
+        } else if (!(split->fault = read_between(&s, *next))) {
+            at++;
+        }
+    }
+    *found = *found || (s.depth == 0 && at >= least && !split->fault);
+    memcpy(split->words, &s, sizeof s);
+    return at;
+}
+
+static bool divides(sl_text head, bool whole) {
+    return !sl_json_is_lines(head, whole);
+}
+
+/* Why a text must not end here; NULL: it may. */
+static const char *flaw_at_end(const sl_split *split) {
+    state s;
+    memcpy(&s, split->words, sizeof s);
+    if (s.depth > 0)
+        return "the text ends within a document";
+    if (s.place == PLACE_FIRST || s.place == PLACE_BEHIND || s.place == PLACE_NEXT)
+        return "the text ends within an array of documents: its ] is missing";
+    return NULL;
+}
+
+static size_t find_end(sl_split *split, sl_text text, size_t least, bool ended) {
+    bool found;
+    sl_text new = {text.bytes + split->at, text.length - split->at};
+    split->at += read_on(split, new, least > split->at ? least - split->at : 0, &found);
+    if (found && !split->fault)
+        return split->at;
+    if (ended && !split->fault)
+        split->fault = flaw_at_end(split);
+    else if (!split->fault && text.length > least + SL_BSON_DOCUMENT_MAX)
+        split->fault = "the text of a document has more than 16 MiB, or brackets or quotes are "
+                       "missing before here";
+    return ended && !split->fault ? text.length : 0;
+}
+
+const sl_splitter sl_json_splitter = {.divides = divides, .find_end = find_end};
+
+/* ---- lines or not ---- */
+
+bool sl_json_is_lines(sl_text head, bool whole) {
+    const char *end = head.bytes + head.length, *p = sl_json_skip(head.bytes, end);
+    if (p == end || *p != '{')
+        return p == end;
+    uint32_t depth = 0;
+    bool string = false;
+    char before = 0; /* the last byte that is no blank */
+    for (; p < end; p++) {
+        if (*p == '\n') {
+            /* A document cannot go on with a { without a comma: it is damaged, and lines follow. */
+            p = sl_json_skip(p, end);
+            return string || (p < end && *p == '{' && !strchr(",:[{", before));
+        }
+        if (string) {
+            if (*p == '\\')
+                p++;
+            else
+                string = *p != '"';
+        } else if (*p == '"') {
+            string = true;
+        } else if (*p == '{' || *p == '[') {
+            depth++;
+        } else if ((*p == '}' || *p == ']') && --depth == 0) {
+            break;
+        }
+        if (p < end && *p != ' ' && *p != '\t' && *p != '\r')
+            before = *p;
+    }
+    if (p >= end)
+        return !whole;
+    for (p++; p < end && (*p == ' ' || *p == '\t' || *p == '\r'); p++)
+        continue;
+    return p < end ? *p == '\n' : !whole;
+}

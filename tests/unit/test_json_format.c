@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The format `json`: what is between documents, rejects with their positions, and blocks that end
+ * anywhere. An error here would lose documents at block borders, or load text that is none. */
+#define BATCH_BYTES 20000
+#include "parse_text.h"
+#include "simd_rows.h"
+
+#include "format/json.h"
+
+static parsed parse_json(const char *text) {
+    return parse_with("json", &(sl_format_options){0}, text);
+}
+
+static void documents_in_every_layout(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *described;
+    } rows[] = {
+        {"{\"a\":1}\n{\"a\":2}\n{\"a\":3}\n", "JSON lines: a document on each line"},
+        {"\n {\"a\":1}\r\n\r\n{\"a\":2}\t\n\t{\"a\":3}", "JSON lines: a document on each line"},
+        {"\xEF\xBB\xBF{\"a\":1}\n\xEF\xBB\xBF{\"a\":2} {\"a\":3}\n",
+         "JSON lines: a document on each line"},
+        {"{\"a\":1}{\"a\":2}{\"a\":3}", "documents one after the other"},
+        {"{\n  \"a\": 1\n}\n{\n\"a\":2}{\"a\"\n:3}\n", "documents one after the other"},
+        {"\xEF\xBB\xBF{\n\"a\":1}\xEF\xBB\xBF{\"a\":2}\n\xEF\xBB\xBF {\"a\":3}",
+         "documents one after the other"},
+        {"[{\"a\":1},{\"a\":2},{\"a\":3}]", "an array of documents"},
+        {"\xEF\xBB\xBF [\n {\"a\":1}\n,\n {\"a\":2} , {\"a\":3} ] \n", "an array of documents"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        parsed p = parse_json(rows[i].text);
+        assert_int_equal(p.reject_count, 0);
+        assert_int_equal(p.documents, 3);
+        assert_string_equal(p.described, rows[i].described);
+        assert_string_equal(p.kind, "documents");
+        assert_string_equal(json_at(&p, 2), "{ \"a\" : 3 }");
+        for (size_t k = 0; k < 3; k++) { /* the _id is the position */
+            int64_t at = id_at(&p, k) & (int64_t)(SL_BLOCK_BYTES - 1);
+            assert_int_equal(rows[i].text[at], '{');
+        }
+        free_parsed(&p);
+    }
+}
+
+static void empty_texts(void **state) {
+    (void)state;
+    parsed p = parse_json("[]");
+    assert_non_null(p.format);
+    assert_int_equal(p.counts.records, 0);
+    free_parsed(&p);
+    p = parse_json("{}\n");
+    assert_int_equal(p.documents, 1);
+    free_parsed(&p);
+}
+
+static void other_texts_are_not_recognised(void **state) {
+    (void)state;
+    static const char *const texts[] = {
+        "",           " \n",
+        "a,b\n1,2\n", "{id},name\n1,2\n",
+        "[id],b\n",   "[1,2]",
+        "[\"a\"]",    "[[{\"a\":1}]]",
+        "{a:1}\n",    "{\"a\"}\n",
+        "{\"a\",b}",  "1\n2\n",
+        "\"text\"",   "null",
+        "<a/>",       "{\"a\n\":1}",
+        "{'a':1}",    "\xFF\xFE{\0\"\0",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        parsed p = parse_json(texts[i]);
+        if (p.format)
+            fail_msg("recognised: %s", texts[i]);
+        assert_int_equal(p.error.code, SL_EXIT_SOURCE);
+    }
+    parsed p = parse_with("json", &(sl_format_options){.schema_text = "name: x"}, "{\"a\":1}\n");
+    assert_null(p.format);
+}
+
+static void no_other_format_takes_json(void **state) {
+    (void)state;
+    static const char *const texts[] = {
+        "{\"a\":1,\"b\":2}\n{\"a\":1,\"b\":2}\n",
+        "[{\"a\":1,\"b\":2},\n{\"a\":1,\"b\":2}]\n",
+        "{\"test_id\":1,\"vehicle_id\":2}\n",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        parsed p = parse_with(NULL, &(sl_format_options){0}, texts[i]);
+        assert_string_equal(p.format->name, "json");
+        free_parsed(&p);
+    }
+}
+
+static void an_invalid_line_is_a_reject(void **state) {
+    (void)state;
+    static const struct {
+        const char *line, *reason, *record;
+        uint32_t documents; /* of this line */
+    } rows[] = {
+        {"{\"b\":}", "at byte 6 of the document: a value is expected", NULL, 0},
+        {"{\"b\":1", "at byte 7 of the document: the line ends before", NULL, 0},
+        {"{\"b\":{\"c\":1}", "at byte 13 of the document: the line ends before", NULL, 0},
+        {"{\"b\":{\"c\":1},\"d", "at byte 16 of the document: the line ends before", NULL, 0},
+        {"{\"b\":1}}", "this is no document", "}", 1},
+        {"{\"b\":1} x", "at byte 1 of the document: this is no document", "x", 1},
+        {"{\"b\":1},{\"b\":2}", "this is no document", ",{\"b\":2}", 1},
+        {"x {\"b\":1}", "this is no document", NULL, 0},
+        {"[{\"b\":1}]", "this is no document", NULL, 0},
+        {"5", "this is no document", NULL, 0},
+        {"{\"b\":1,\"b\":2}", "at byte 8 of the document: the key occurs twice: \"b\"", NULL, 0},
+        {"{\"b\":\"\xFF\"}", "at byte 7 of the document: bytes that are not UTF-8", NULL, 0},
+        {"{\"b\":{\"$oid\":\"12\"}}", "24 hexadecimal digits: \"12\"", NULL, 0},
+        {"{\"b\":01}", "begins with 0", NULL, 0},
+        {"{\"b\":1.}", "after the decimal point", NULL, 0},
+        {"{\"b\":1,}", "a key in quotes is expected", NULL, 0},
+        {"{\"b\":\"x\"y\"}", "a comma or }", NULL, 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char text[200];
+        snprintf(text, sizeof text, "{\"a\":1}\n\n%s\n{\"z\":1}\n", rows[i].line);
+        parsed p = parse_json(text);
+        assert_int_equal(p.documents, 2 + rows[i].documents);
+        assert_one_reject(&p, "", rows[i].reason);
+        const char *record = rows[i].record ? rows[i].record : rows[i].line;
+        assert_string_equal(p.rejects[0].record, record);
+        assert_int_equal(p.rejects[0].line, 2);
+        assert_memory_equal(text + p.rejects[0].offset, record, strlen(record));
+        assert_string_equal(json_at(&p, p.documents - 1), "{ \"z\" : 1 }");
+        assert_int_equal(p.counts.blank_lines, 1);
+        free_parsed(&p);
+    }
+}
+
+static void an_invalid_document_with_a_certain_end_is_a_reject(void **state) {
+    (void)state;
+    static const char *const documents[] = {
+        "{\"b\":\n {\"$oid\":\"12\"}}",   "{\"b\":1,\n\"b\":\"}\"}",
+        "{\"b\":[{}, []],\n\"c\":1e999}", "{\"b\":\n\"\xFF{\"}",
+        "{\"b\":\n\"\\ud800\\\"\"}",      "{\"b\":\n99999999999999999999}",
+    };
+    static const char *const around[][3] = {
+        {"{\n\"a\":1}\n", "\n", "{\"z\":1}"},
+        {"{\n\"a\":1}", "", "{\"z\":1}\n"},
+        {"[{\n\"a\":1},", ",", "{\"z\":1}]\n"},
+    };
+    for (size_t i = 0; i < sizeof documents / sizeof documents[0]; i++) {
+        for (size_t k = 0; k < 3; k++) {
+            char text[200];
+            snprintf(text, sizeof text, "%s%s%s%s", around[k][0], documents[i], around[k][1],
+                     around[k][2]);
+            parsed p = parse_json(text);
+            assert_int_equal(p.documents, 2);
+            assert_int_equal(p.reject_count, 1);
+            assert_false(p.misread);
+            assert_string_equal(p.rejects[0].record, documents[i]);
+            assert_memory_equal(text + p.rejects[0].offset, documents[i], strlen(documents[i]));
+            assert_int_equal(p.rejects[0].line, k == 0 ? 2 : 1);
+            assert_string_equal(json_at(&p, 1), "{ \"z\" : 1 }");
+            free_parsed(&p);
+        }
+    }
+    parsed p = parse_json("{\n\"a\":1,\n  \"a\":2}");
+    assert_one_reject(&p, "", "at line 3, byte 3 of the document: the key occurs twice: \"a\"");
+    free_parsed(&p);
+}
+
+static void an_uncertain_end_ends_the_load(void **state) {
+    (void)state;
+    static const char *const documents[] = {
+        "{\"b\":\"x\"y\"}", "{\"b\":}",     "{\"b\" 1}", "{\"b\":1,}", "{\"b\":[1}]}",
+        "{\"b\":\"x\ny\"}", "{\"b\":[1,]}", "{b:1}",     "{\"b\":1",   "{\"b\":\"\\q\"}",
+    };
+    for (size_t i = 0; i < sizeof documents / sizeof documents[0]; i++) {
+        char text[200];
+        snprintf(text, sizeof text, "{\n\"a\":1}\n%s\n{\"z\":\"{}\"}", documents[i]);
+        parsed p = parse_json(text);
+        assert_true(p.misread && p.stopped);
+        assert_int_equal(p.documents, 1);
+        assert_int_equal(p.counts.records, 1);
+        assert_int_equal(p.rejects[0].offset, 9);
+        assert_contains(p.rejects[0].reason, "is not certain, so the load ends here");
+        free_parsed(&p);
+    }
+}
+
+/* ---- block borders ---- */
+
+/* Documents of many sizes, one per line. */
+static char *make_lines(size_t size, size_t *length) {
+    char *text = malloc(size + 5000);
+    assert_non_null(text);
+    unsigned seed = 3;
+    size_t used = 0;
+    while (used < size) {
+        seed = seed * 1103515245 + 12345;
+        unsigned pad = seed >> 16 & 0x1FF;
+        used += (size_t)sprintf(text + used, "{\"at\":%zu,\"pad\":\"", used);
+        static const char *const parts[] = {"}", "{", "\\\\", "\\\"", "]", "[", ",", ": ", "x"};
+        for (unsigned i = 0; i < pad; i++)
+            used += (size_t)sprintf(text + used, "%s", parts[(seed >> i % 16) % 9]);
+        used += (size_t)sprintf(text + used, "\",\"b\":[{\"c\":%u}]}\n", seed & 7);
+    }
+    *length = used;
+    return text;
+}
+
+static void lines_in_blocks_of_any_size(void **state) {
+    (void)state;
+    size_t length;
+    char *text = make_lines(30000, &length);
+    parsed whole = parse_in_blocks("json", &(sl_format_options){0}, (sl_text){text, length}, 0, 0);
+    assert_int_equal(whole.reject_count, 0);
+    assert_true(whole.documents > 50);
+    for (size_t step = 1; step < 4000; step += 211) {
+        parsed p =
+            parse_in_blocks("json", &(sl_format_options){0}, (sl_text){text, length}, step, 0);
+        assert_int_equal(p.documents, whole.documents);
+        assert_int_equal(p.length, whole.length);
+        assert_memory_equal(p.bytes, whole.bytes, p.length);
+        free_parsed(&p);
+    }
+    parsed p = parse_in_blocks("json", &(sl_format_options){0}, (sl_text){text, length}, 0, 9);
+    assert_true(p.stopped && p.documents >= 9 && p.documents < whole.documents);
+    free_parsed(&p);
+    free_parsed(&whole);
+    free(text);
+}
+
+/* Gives the splitter the text in pieces of `piece` bytes, up to the first end of a document from
+ * `least` on. Returns that position, or that of the fault. */
+static size_t split_at(const char *text, size_t length, size_t piece, size_t least,
+                       const char **fault) {
+    sl_split split = {0};
+    size_t found = 0;
+    assert_true(sl_json_splitter.divides((sl_text){text, length}, true));
+    for (size_t end = 0; found == 0 && end < length && !split.fault;) {
+        end = end + piece < length ? end + piece : length;
+        char *copy = malloc(end + SL_SLACK);
+        assert_non_null(copy);
+        memcpy(copy, text, end);
+        memset(copy + end, '}', SL_SLACK);
+        found = sl_json_splitter.find_end(&split, (sl_text){copy, end}, least, end == length);
+        free(copy);
+    }
+    *fault = split.fault;
+    return found > 0 ? found : split.at;
+}
+
+/* The same, byte by byte. */
+static size_t split_slowly(const char *text, size_t length, size_t least) {
+    int depth = 0;
+    bool string = false;
+    size_t lists = text[0] == '[';
+    for (size_t i = 0; i < length; i++) {
+        if (i >= least && depth == 0)
+            return i;
+        if (string) {
+            if (text[i] == '\\')
+                i++;
+            else
+                string = text[i] != '"';
+        } else if (text[i] == '"') {
+            string = true;
+        } else if (strchr("{[", text[i]) && i >= lists) {
+            depth++;
+        } else if (strchr("}]", text[i]) && depth > 0) {
+            depth--;
+        }
+    }
+    return length;
+}
+
+static void the_splitter_finds_the_ends_of_documents(void **state) {
+    (void)state;
+    size_t length;
+    char *lines = make_lines(3000, &length), *text = malloc(length + 10);
+    assert_non_null(text);
+    for (int array = 0; array < 2; array++) {
+        memcpy(text, lines, length);
+        size_t used = length;
+        for (size_t i = 0; i + 1 < length; i++) { /* concatenated without line ends, or an array */
+            if (text[i] == '\n')
+                text[i] = array ? ',' : ' ';
+        }
+        if (array) {
+            memmove(text + 1, text, length);
+            text[0] = '[';
+            text[used++] = '\n';
+            text[used++] = ']';
+        } else {
+            text[1] = '"'; /* unchanged: begins a document */
+            memmove(text + 1, text, used++);
+            text[0] = '\n';
+            for (size_t i = 0; i < used; i++) {
+                if (text[i] == ':') { /* the first document spans lines */
+                    memmove(text + i + 1, text + i, used++ - i);
+                    text[i] = '\n';
+                    break;
+                }
+            }
+        }
+        for (size_t least = 0; least <= used; least += least < 300 ? 1 : 37) {
+            size_t expected = split_slowly(text, used, least);
+            for (size_t piece = 1; piece < 400; piece += 1 + piece / 2) {
+                const char *fault;
+                assert_int_equal(split_at(text, used, piece, least, &fault), expected);
+                if (fault)
+                    fail_msg("%s", fault);
+            }
+        }
+    }
+    free(text);
+    free(lines);
+}
+
+static void the_splitter_checks_the_text_between_documents(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t where;
+        const char *fault;
+    } rows[] = {
+        {"[{\"a\":1},]", 9, "after a comma of the array, a document"},
+        {"[{\"a\":1},,{\"a\":1}]", 9, "after a comma of the array, a document"},
+        {"[,{\"a\":1}]", 1, "this value is no document"},
+        {"[{\"a\":1} {\"a\":1}]", 9, "a comma or ]"},
+        {"[{\"a\":1}", 8, "its ] is missing"},
+        {"[{\"a\":1},", 9, "its ] is missing"},
+        {"[", 1, "its ] is missing"},
+        {"[{\"a\":1}] x", 10, "text after the ]"},
+        {"[{\"a\":1}][{\"a\":1}]", 9, "text after the ]"},
+        {"[{\"a\":1}, 5]", 10, "a document is expected"},
+        {"[5]", 1, "this value is no document"},
+        {"{\"a\":1}{\"b\":\"", 13, "ends within a document"},
+        {"{\"a\":1}{\"b\":[{}]", 16, "ends within a document"},
+        {"{\"a\":1},{\"b\":1}", 7, "text between documents"},
+        {"{\"a\":1}}", 7, "text between documents"},
+        {"{\"a\":1}x\n", 7, "text between documents"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        size_t length = strlen(rows[i].text);
+        for (size_t piece = 1; piece <= length; piece++) {
+            const char *fault;
+            size_t at = split_at(rows[i].text, length, piece, SIZE_MAX, &fault);
+            assert_non_null(fault);
+            assert_contains(fault, rows[i].fault);
+            assert_int_equal(at, rows[i].where);
+        }
+    }
+}
+
+static void lines_are_recognised(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        bool whole, lines;
+    } rows[] = {
+        {"{\"a\":1}\n", true, true},
+        {"{\"a\":1} \r\n{", false, true},
+        {"{\"a\":\"\\\"}\\\\\"}\n", true, true},
+        {"{\"a\":1}", false, true},
+        {"{\"a\":1", false, true},
+        {"{\"a\":1}", true, false},
+        {"{\"a\":1}{\"a\":1}\n", true, false},
+        {"{\"a\":1} {\"a\":1}\n", true, false},
+        {"{\n\"a\":1}\n", true, false},
+        {"{\"a\":[\n{\"b\":1}]}\n", true, false},
+        {"{\"a\":1,\n{\"b\":1}\n", true, false},
+        {"{\"a\":1\n{\"b\":1}\n", true, true}, /* a damaged line */
+        {"{\"a\":\"x\n{\"b\":1}\n", true, true},
+        {"[{\"a\":1}]\n", true, false},
+        {"\n\n{\"a\":1}\n", true, true},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (sl_json_is_lines(sl_text_of(rows[i].text), rows[i].whole) != rows[i].lines)
+            fail_msg("%s", rows[i].text);
+    }
+}
+
+static void the_offsets_of_documents_are_reported(void **state) {
+    (void)state;
+    static const char text[] = "{\"_id\":5}\n{}\n {\"a\":1,\"_id\":\"x\"}\n\n";
+    char copy[sizeof text + SL_SLACK] = {0};
+    memcpy(copy, text, sizeof text - 1);
+    uint8_t batch[4096 + SL_SLACK];
+    uint64_t offsets[8];
+    sl_plan *plan;
+    sl_dialect *dialect;
+    sl_error error;
+    sl_parse_counts counts = {0};
+    const sl_format *format = sl_format_named("json");
+    sl_text all = {copy, sizeof text - 1};
+    assert_true(format->own_ids);
+    assert_true(format->plan_create(&(sl_format_options){0}, &plan, &error));
+    assert_true(format->sniff(plan, "", all, true, &dialect, &error));
+    sl_sink sink = {.cursor = batch,
+                    .limit = batch + 4096,
+                    .documents = 1,
+                    .documents_limit = 8,
+                    .offsets = offsets};
+    sl_block block = {all, 1000, 0};
+    assert_true(format->parse(plan, dialect, &block, &sink, &counts));
+    assert_int_equal(sink.documents, 4);
+    assert_int_equal(offsets[1], 1000);
+    assert_int_equal(offsets[2], 1010);
+    assert_int_equal(offsets[3], 1014);
+    format->dialect_destroy(dialect);
+    format->plan_destroy(plan);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(documents_in_every_layout),
+        cmocka_unit_test(empty_texts),
+        cmocka_unit_test(other_texts_are_not_recognised),
+        cmocka_unit_test(no_other_format_takes_json),
+        cmocka_unit_test(an_invalid_line_is_a_reject),
+        cmocka_unit_test(an_invalid_document_with_a_certain_end_is_a_reject),
+        cmocka_unit_test(an_uncertain_end_ends_the_load),
+        cmocka_unit_test(lines_in_blocks_of_any_size),
+        cmocka_unit_test(the_splitter_finds_the_ends_of_documents),
+        cmocka_unit_test(the_splitter_checks_the_text_between_documents),
+        cmocka_unit_test(lines_are_recognised),
+        cmocka_unit_test(the_offsets_of_documents_are_reported),
+    };
+    return run_with_each_simd(tests, sizeof tests / sizeof tests[0]);
+}
