@@ -8,24 +8,31 @@ import threading
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import fault_case
+import resume_case
 import support
 
-DIRECT = "--route", "direct"
+DIRECT = "--route", "direct", "--rate-limit", 100
+ENOUGH = 30                   # documents stored when the fault occurs, of 100 in the first block
 SOME = None                   # the number of documents found already stored depends on timing
 
 
-class StoppedLoads(fault_case.FaultCase):
-    """Loads that are stopped with SIGSTOP, so that a test can move chunks meanwhile."""
-
-    rows = 36000              # in four blocks, two on each shard
+class DirectCase(fault_case.FaultCase):
+    @classmethod
+    def make_source(cls, folder):
+        """Four blocks of 100 documents, two on each shard."""
+        return resume_case.plain(folder, [resume_case.wide_text("a", 4)])
 
     def words(self, *more, **where):
-        return super().words(*DIRECT, *more, **{"size": 20, **where})
+        return super().words(*DIRECT, *more, **{"size": 2, **where})
+
+
+class StoppedLoads(DirectCase):
+    """Loads that are stopped with SIGSTOP, so that a test can move chunks meanwhile."""
 
     def stopped_load(self):
         """Starts a load, and stops it with SIGSTOP after some documents are stored."""
         running = self.begin()
-        self.wait_for_documents(running, 500)
+        self.wait_for_documents(running, ENOUGH)
         running.signal(signal.SIGSTOP)
         self.addCleanup(running.signal, signal.SIGCONT)
         return running
@@ -185,13 +192,12 @@ class InTheMiddleOfAMove(StoppedLoads):
         self.assert_nothing_lost(running.wait())
 
 
-class Elections(fault_case.FaultCase):
+class Elections(DirectCase):
     shape = "--shards", 2, "--replicas", 3
-    rows = 36000
 
     def begin_and_wait(self):
-        running = self.begin(*DIRECT, size=20)
-        self.wait_for_documents(running, 500)
+        running = self.begin()
+        self.wait_for_documents(running, ENOUGH)
         return running
 
     def primaries(self):

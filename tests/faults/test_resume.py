@@ -285,6 +285,8 @@ class DiskFull(ResumeCase):
     """The disk of the work directory becomes full during the load, gets free space, and the load is
     resumed."""
 
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+
     SCRIPT = r"""
         set -e
         mount -t tmpfs -o size=96k none "$1"
@@ -344,6 +346,8 @@ class DiskFull(ResumeCase):
 class DamagedJournal(ResumeCase):
     """A journal that was truncated by a crash, or damaged on disk. Blocks without a valid entry are
     sent again; no block counts as completed that was not."""
+
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
 
     def setUp(self):
         super().setUp()

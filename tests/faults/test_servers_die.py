@@ -11,6 +11,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import fault_case
 import proxy
+import resume_case
 import support
 from fault_case import ROUNDS
 
@@ -114,6 +115,7 @@ class ReplicaSet(fault_case.FaultCase):
     small, and the fault occurs once some of them are stored."""
 
     shape = "--shards", 0, "--replicas", 3
+    rows = 4000
 
     def begin_and_wait(self, *more, threads=1):
         running = self.begin(*more, size=10, threads=threads)
@@ -168,7 +170,14 @@ class ReplicaSet(fault_case.FaultCase):
 
 class ShardedCluster(Survives):
     shape = "--shards", 2, "--replicas", 3
-    rows = 36000              # in four blocks, two on each shard
+
+    @classmethod
+    def make_source(cls, folder):
+        """Four blocks of 100 documents, two on each shard."""
+        return resume_case.plain(folder, [resume_case.wide_text("a", 4)])
+
+    def words(self, *more, **where):
+        return super().words(*more, **{"size": 1, **where})
 
     # The router waits for an election; whether the loader sees an error depends on timing.
 
@@ -205,8 +214,8 @@ class ShardedCluster(Survives):
         second = self.start("shardload-router", "--listen", address, "--config-server",
                             f"cfg/{support.HOST}:{self.servers.port('cfg-0')}")
         self.wait_for_word(second, "listening on")
-        running = self.begin(uri=f"{self.through[:-1]},{address}/", size=20)
-        self.wait_for_documents(running, 500)
+        running = self.begin("--rate-limit", 100, uri=f"{self.through[:-1]},{address}/")
+        self.wait_for_documents(running, 30)
         second.stop()
         self.assert_nothing_lost(running.wait(), again=SOME)
 
