@@ -70,8 +70,11 @@ static void test_names(void **state) {
 static void test_there_are_no_leftovers_at_first(void **state) {
     sl_error error = {0};
     (void)state;
-    assert_true(sl_throwaway_drop(&error));
-    assert_true(sl_throwaway_drop_at_once(&error));
+    sl_throwaway current;
+    sl_throwaway_init(&current);
+    assert_true(sl_throwaway_drop(&current, &error));
+    assert_true(sl_throwaway_drop_at_once(&current, &error));
+    sl_throwaway_clear(&current);
 }
 
 static void test_a_trial_writes_no_reports(void **state) {
