@@ -153,10 +153,11 @@ static int run_plan(const sl_options *options, sl_setup *setup, sl_error *error)
     return error->code ? (int)error->code : (int)sl_plan_run(&config);
 }
 
-int sl_command_plan(const sl_options *options) {
+int sl_command_plan(const sl_options *options, bson_t *record) {
     sl_setup setup;
     sl_error error = {0};
     sl_setup_init(&setup, options);
+    setup.config.run_record = record;
     setup.config.report = sl_option_string(options, "report");
     int code = (sl_option_given(options, "model") ? run_model : run_plan)(options, &setup, &error);
     if (error.code)

@@ -12,6 +12,7 @@
 
 #include "report/json.h"
 #include "report/report.h"
+#include "util/context.h"
 #include "util/log.h"
 #include "util/private_file.h"
 #include "util/text.h"
@@ -86,7 +87,7 @@ static bool write_html(const sl_report *report, const char *path, sl_error *erro
     size_t length = strlen(text);
     bool ok;
     if (strcmp(path, "-") == 0) {
-        ok = fwrite(text, 1, length, stdout) == length && fflush(stdout) == 0;
+        ok = fwrite(text, 1, length, sl_output()) == length && fflush(sl_output()) == 0;
         if (!ok)
             sl_error_set(error, SL_EXIT_USAGE, "the report cannot be written to standard output");
     } else {
@@ -125,7 +126,7 @@ int sl_command_report(const sl_options *options) {
                 .ascii =
                     sl_option_flag(options, "ascii") || strcmp(nl_langinfo(CODESET), "UTF-8") != 0,
             };
-            sl_report_text(&report, &terminal, stdout, &error);
+            sl_report_text(&report, &terminal, sl_output(), &error);
         }
     }
     if (error.code)

@@ -3,10 +3,8 @@
  * the table's defaults, the configuration file, the environment and the command line; each origin
  * overrides those before it. Problems are collected, and reported together. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "util/print.h"
 #include "util/text.h"
@@ -152,6 +150,36 @@ sl_options_result sl_options_parse(const sl_program *program, int count, char **
     return SL_OPTIONS_RUN;
 }
 
+bool sl_options_create(const sl_program *program, const sl_command *command,
+                       const char *const *arguments, sl_options **result, sl_error *error) {
+    size_t count = 0;
+    while (arguments && arguments[count])
+        count++;
+    sl_options *options = create(program, command, (int)count + 1, error);
+    *result = options;
+    if (!options)
+        return sl_error_memory(error, "reading options");
+    for (; options->argument_count < count; options->argument_count++)
+        options->arguments[options->argument_count] = arguments[options->argument_count];
+    store_defaults(options);
+    return true;
+}
+
+void sl_options_set(sl_options *options, const char *name, const char *value) {
+    size_t row = sl_options_row(options, name, strlen(name));
+    char shown[SL_NAME_ROOM];
+    if (row != SIZE_MAX && sl_options_applies(options, row)) {
+        sl_options_store(options, row, value, FROM_COMMAND_LINE, name);
+        return;
+    }
+    const char *near = sl_options_nearest(options->program, name, strlen(name));
+    sl_option_problem(options->error, "%s: there is no such option of `%s`%s%s%s",
+                      sl_options_shown_name(name, strlen(name), shown), options->command->name,
+                      near && strcmp(near, name) != 0 ? "; did you mean " : "",
+                      near && strcmp(near, name) != 0 ? near : "",
+                      near && strcmp(near, name) != 0 ? "?" : "");
+}
+
 void sl_options_forget_secrets(const sl_options *options) {
     for (size_t i = 0; i < options->rows; i++) {
         for (size_t k = 0; k < options->values[i].count; k++)
@@ -175,18 +203,6 @@ void sl_options_destroy(sl_options *options) {
 
 /* ---- running a program ---- */
 
-/* When standard input, output or error is closed at the start, the next file that is opened gets
- * its descriptor, and messages or documents would be written into that file. So closed descriptors
- * are opened on /dev/null, for reading only: reads return no data, writes fail. */
-static void open_standard_files(void) {
-    int file;
-    do
-        file = open("/dev/null", O_RDONLY);
-    while (file >= 0 && file <= STDERR_FILENO);
-    if (file >= 0)
-        close(file);
-}
-
 /* Returns the exit code, or that of the failed write instead of success when output was lost. */
 static int checked_output(const sl_program *program, int code) {
     bool bad = ferror(stdout);
@@ -200,7 +216,6 @@ static int checked_output(const sl_program *program, int code) {
 int sl_options_main(const sl_program *program, int count, char **words) {
     sl_options *options;
     sl_error error = {0};
-    open_standard_files();
     switch (sl_options_parse(program, count, words, &options, &error)) {
     case SL_OPTIONS_SHOWN:
         return checked_output(program, SL_EXIT_OK);

@@ -82,6 +82,13 @@ typedef enum sl_options_result {
  * are overwritten in `words`, so that the list of processes does not show them. */
 sl_options_result sl_options_parse(const sl_program *program, int count, char **words,
                                    sl_options **options, sl_error *error);
+/* Options of a command without a command line, environment and configuration file: the defaults,
+ * and `arguments` (ended by NULL, borrowed). Problems of later values are added to `error`. False
+ * without memory. */
+bool sl_options_create(const sl_program *program, const sl_command *command,
+                       const char *const *arguments, sl_options **options, sl_error *error);
+/* Sets an option by its name, as on the command line. */
+void sl_options_set(sl_options *options, const char *name, const char *value);
 void sl_options_destroy(sl_options *options); /* NULL is fine */
 
 /* Adds a line to an error of class SL_EXIT_USAGE, so that all wrong options are reported together.
@@ -130,7 +137,8 @@ void sl_options_each(const sl_options *options,
 /* Replaces the secrets among the values by their redacted form. Call it after their last use. */
 void sl_options_forget_secrets(const sl_options *options);
 
-/* The `main` of both programs: parses the words, runs the command, prints errors. */
+/* Parses the words of a program's command line, runs the command, prints errors; returns the exit
+ * code. */
 int sl_options_main(const sl_program *program, int count, char **words);
 
 #endif

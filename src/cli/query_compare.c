@@ -15,6 +15,7 @@
 
 #include "report/json.h"
 #include "util/clock.h"
+#include "util/context.h"
 #include "util/print.h"
 #include "util/text.h"
 
@@ -83,6 +84,7 @@ typedef struct ab_test {
     char folder[64];
     wordexp_t words[2]; /* of --a and --b */
     reports reports[2];
+    _Atomic bool stop; /* set by an interrupt */
 } ab_test;
 
 /* Runs `shardquery run WORDS... --quiet --report FILE SUITE...` and reads its report. */
@@ -135,18 +137,18 @@ static void remove_folder(const ab_test *test, size_t runs) {
 static bool measure_pairs(ab_test *test, sl_error *error) {
     unsigned runs = (unsigned)sl_option_number(test->options, "runs");
     uint64_t chance = sl_option_number(test->options, "seed") ^ (uint64_t)sl_clock_ns();
-    bool progress = isatty(STDERR_FILENO), ok = true;
-    for (unsigned i = 0; ok && i < runs && !atomic_load(&sl_query_stop); i++) {
+    bool progress = sl_screen_is_terminal(), ok = true;
+    for (unsigned i = 0; ok && i < runs && !atomic_load(&test->stop); i++) {
         chance = chance * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
         int first = (int)(chance >> 40 & 1);
         if (progress)
-            sl_print_to(stderr, "\rpair %u of %u\033[K", i + 1, runs);
+            sl_print_to(sl_screen(), "\rpair %u of %u\033[K", i + 1, runs);
         ok = run_child(test, first, i, error) && run_child(test, 1 - first, i, error);
         if (ok)
             test->reports[0].count = test->reports[1].count = i + 1;
     }
     if (progress)
-        fputs("\r\033[K", stderr);
+        fputs("\r\033[K", sl_screen());
     return ok || test->reports[0].count > 0;
 }
 
@@ -174,7 +176,7 @@ static bool compare(const sl_options *options, const reports *old, const reports
     BSON_APPEND_INT32(&record, "schema", 1);
     BSON_APPEND_DATE_TIME(&record, "date", sl_wall_clock_ms());
     bool ok = sl_reports_compare((const bson_t *const *)old->items, old->count,
-                                 (const bson_t *const *)new->items, new->count, &how, stdout,
+                                 (const bson_t *const *)new->items, new->count, &how, sl_output(),
                                  &record, slower, error) &&
               (!path || sl_json_write_file(path, &record, error));
     bson_destroy(&record);
@@ -198,7 +200,7 @@ static bool compare_ab(const sl_options *options, bool *slower, sl_error *error)
          (mkdtemp(test->folder) || sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE),
                                                 "%s: %s", test->folder, strerror(errno)));
     if (ok) {
-        sl_query_listen();
+        sl_query_listen(&test->stop);
         ok = measure_pairs(test, error);
         if (error->code)
             sl_query_fail(error);

@@ -9,6 +9,8 @@
 
 #include "query/query_load.h"
 #include "util/clock.h"
+#include "util/context.h"
+#include "util/log.h"
 #include "util/print.h"
 #include "util/text.h"
 
@@ -39,15 +41,15 @@ static void show_progress(void *context, double elapsed, uint64_t succeeded, uin
     const step *one = context;
     char number[SL_HUMAN_ROOM];
     double left = one->plan.seconds > elapsed ? one->plan.seconds - elapsed : 0;
-    sl_print_to(stderr, "\r%s%s%s, %u clients: ", one->phase ? one->phase : "",
+    sl_print_to(sl_screen(), "\r%s%s%s, %u clients: ", one->phase ? one->phase : "",
                 one->phase ? ", " : "", one->name, one->plan.clients);
     if (elapsed < 0)
-        sl_print_to(stderr, "warming up, %.0f s left\033[K", -elapsed);
+        sl_print_to(sl_screen(), "warming up, %.0f s left\033[K", -elapsed);
     else if (one->plan.seconds > 0)
-        sl_print_to(stderr, "%s operations, %llu failed, %.0f s left\033[K",
+        sl_print_to(sl_screen(), "%s operations, %llu failed, %.0f s left\033[K",
                     sl_human_count(succeeded, number), (unsigned long long)failed, left);
     else
-        sl_print_to(stderr, "%s operations of %llu, %llu failed\033[K",
+        sl_print_to(sl_screen(), "%s operations of %llu, %llu failed\033[K",
                     sl_human_count(succeeded, number), (unsigned long long)one->plan.operations,
                     (unsigned long long)failed);
 }
@@ -69,7 +71,7 @@ static bool run_step(measuring *m, const sl_load_plan *plan, const char *name, c
     bool ok = sl_generate(m->session->connection, &one->plan, &one->outcome, error);
     sl_monitor_end(monitor, &one->monitor);
     if (m->progress)
-        fputs("\r\033[K", stderr);
+        fputs("\r\033[K", sl_screen());
     if (!ok)
         return false;
     const sl_load_figures *all = &one->outcome.figures[one->outcome.count];
@@ -93,7 +95,7 @@ static bool each_preference(measuring *m, sl_load_plan *plan, const char *name, 
     const sl_options *options = m->session->options;
     size_t count = sl_option_list_count(options, "read-preference");
     bool ok = true;
-    for (size_t i = 0; ok && i < (count ? count : 1) && !atomic_load(&sl_query_stop); i++) {
+    for (size_t i = 0; ok && i < (count ? count : 1) && !atomic_load(&m->session->stop); i++) {
         plan->target.read_preference =
             count ? sl_option_list_item(options, "read-preference", i) : NULL;
         ok = run_step(m, plan, name, phase, error);
@@ -137,12 +139,12 @@ static bool each_number(measuring *m, const char *phase, sl_error *error) {
         .warm_up = sl_option_seconds(options, "warm-up-time"),
         .rate = (double)sl_option_number(options, "rate"),
         .lag_max = sl_option_seconds(options, "max-lag"),
-        .stop = &sl_query_stop,
+        .stop = &m->session->stop,
     };
     bool ok = true;
     for (size_t k = 0; ok && k < (limited ? limited : 1); k++) {
         plan.target.limit = limited ? (int64_t)limits[k] : m->suite->limit;
-        for (size_t i = 0; ok && i < (steps ? steps : 1) && !atomic_load(&sl_query_stop); i++) {
+        for (size_t i = 0; ok && i < (steps ? steps : 1) && !atomic_load(&m->session->stop); i++) {
             plan.clients = (unsigned)clients[i];
             ok = each_query(m, &plan, phase, error);
         }
@@ -164,11 +166,11 @@ static pid_t start_command(const char *command) {
 }
 
 /* Waits for the command, and interrupts it when the run is interrupted. False when it failed. */
-static bool await_command(pid_t child, sl_error *error) {
+static bool await_command(const measuring *m, pid_t child, sl_error *error) {
     int status;
     bool interrupted = false;
     while (waitpid(child, &status, WNOHANG) == 0) {
-        if (!interrupted && atomic_load(&sl_query_stop)) {
+        if (!interrupted && atomic_load(&m->session->stop)) {
             kill(-child, SIGINT);
             interrupted = true;
         }
@@ -191,7 +193,7 @@ static bool has_ended(pid_t child) {
 static bool measure_around(measuring *m, const char *command, sl_error *error) {
     if (!each_number(m, "before", error))
         return false;
-    if (atomic_load(&sl_query_stop))
+    if (atomic_load(&m->session->stop))
         return true;
     pid_t child = start_command(command);
     if (child < 0)
@@ -201,13 +203,12 @@ static bool measure_around(measuring *m, const char *command, sl_error *error) {
     int64_t start = sl_clock_ns();
     bool ok = each_number(m, "during", error);
     if (ok && has_ended(child))
-        sl_print_to(stderr,
-                    "shardquery: the command of --during ended before the measurements during it "
-                    "(number: %zu, time: %.0f s): use a longer command or a shorter --duration\n",
-                    m->count - first, sl_seconds_since(start));
-    if (!await_command(child, ok ? error : &(sl_error){0}) && ok)
+        sl_log_warning("the command of --during ended before the measurements during it (number: "
+                       "%zu, time: %.0f s): use a longer command or a shorter --duration",
+                       m->count - first, sl_seconds_since(start));
+    if (!await_command(m, child, ok ? error : &(sl_error){0}) && ok)
         return false;
-    return ok && (atomic_load(&sl_query_stop) || each_number(m, "after", error));
+    return ok && (atomic_load(&m->session->stop) || each_number(m, "after", error));
 }
 
 /* ---- a suite ---- */
@@ -258,7 +259,7 @@ static size_t steps_at_most(const measuring *m, size_t phases) {
 bool sl_query_load_suite(sl_query_session *s, sl_suite *suite, sl_error *error) {
     measuring m = {.session = s,
                    .suite = suite,
-                   .progress = !sl_option_flag(s->options, "quiet") && isatty(STDERR_FILENO)};
+                   .progress = !sl_option_flag(s->options, "quiet") && sl_screen_is_terminal()};
     const char *command = sl_option_string(s->options, "during");
     const sl_query_target target = {.database = sl_query_database(s, suite),
                                     .collection = sl_query_collection(s, suite)};

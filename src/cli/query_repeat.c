@@ -5,18 +5,19 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "util/context.h"
 #include "util/print.h"
 
 #include "query_session.h"
 
 static void show_progress(void *context, unsigned run, unsigned runs) {
-    sl_print_to(stderr, "\r%s: run %u of %u\033[K", (const char *)context, run, runs);
+    sl_print_to(sl_screen(), "\r%s: run %u of %u\033[K", (const char *)context, run, runs);
 }
 
 static void run_query(sl_query_session *s, sl_query *query, sl_query_options *options,
                       sl_query_run *run) {
     bool quiet = sl_option_flag(s->options, "quiet");
-    bool progress = !quiet && isatty(STDERR_FILENO), plan = sl_option_flag(s->options, "explain");
+    bool progress = !quiet && sl_screen_is_terminal(), plan = sl_option_flag(s->options, "explain");
     bson_t expected;
     uint64_t ignored;
     options->expected = sl_query_expected(s, query, &expected) ? &expected : NULL;
@@ -32,14 +33,14 @@ static void run_query(sl_query_session *s, sl_query *query, sl_query_options *op
         run->examined_known =
             sl_examined_by_definition(query, options->limit, options->documents, &run->examined);
     if (progress)
-        fputs("\r\033[K", stderr);
+        fputs("\r\033[K", sl_screen());
     if (!ok && run->error.code != SL_EXIT_INTERRUPTED)
         sl_query_fail(&run->error);
     s->failed = s->failed || (!ok && run->answer != SL_ANSWER_UNSUPPORTED);
     s->wrong = s->wrong || run->answer == SL_ANSWER_WRONG;
     if (!quiet && options->limit == 0)
         sl_show_run(query, run, (size_t)sl_option_number(s->options, "rows"), plan);
-    fflush(stdout);
+    fflush(sl_output());
 }
 
 static void print_heading(const sl_query_session *s, const sl_suite *suite,
@@ -84,7 +85,7 @@ static bool run_queries(sl_query_session *s, const sl_suite *suite, const sl_que
                         list *all, sl_error *error) {
     bool ok = true;
     size_t first = all->count;
-    for (size_t i = 0; ok && i < suite->count && !atomic_load(&sl_query_stop); i++) {
+    for (size_t i = 0; ok && i < suite->count && !atomic_load(&s->stop); i++) {
         sl_query *query = &suite->queries[i];
         if (!sl_query_selected(s->options, query))
             continue;
@@ -137,7 +138,7 @@ bool sl_query_repeat_suite(sl_query_session *s, const sl_suite *suite, sl_error 
         .warm_up = count_option(s, "warm-up", suite->warm_up),
         .seed = sl_option_number(s->options, "seed"),
         .cold = sl_option_string(s->options, "cold"),
-        .stop = &sl_query_stop,
+        .stop = &s->stop,
         .limit = suite->limit,
     };
     if (!sl_query_count(s, suite, &options.documents, error))

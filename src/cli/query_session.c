@@ -2,7 +2,6 @@
 /* `shardquery run`: suites and answers are opened, and the report is written. */
 #include "query_session.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,6 +9,8 @@
 #include "report/json.h"
 #include "report/report.h"
 #include "util/clock.h"
+#include "util/context.h"
+#include "util/log.h"
 #include "util/print.h"
 #include "util/text.h"
 
@@ -19,23 +20,8 @@
 
 #define SUITE_BYTES_MAX ((size_t)16 << 20)
 
-_Atomic bool sl_query_stop;
-
-static void on_signal(int number) {
-    if (atomic_exchange(&sl_query_stop, true)) {
-        signal(number, SIG_DFL);
-        raise(number);
-    }
-}
-
-void sl_query_listen(void) {
-    struct sigaction action = {.sa_handler = on_signal};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-}
-
 int sl_query_fail(sl_error *error) {
-    sl_print_to(stderr, "shardquery: " SL_LINES "\n", error->message);
+    sl_log_error(SL_LINES, error->message);
     return (int)error->code;
 }
 
@@ -125,10 +111,9 @@ static bool leave_out_writes(sl_query_session *s, sl_error *error) {
                                 "with --query",
                                 suite->name);
         if (removed > 0)
-            sl_print_to(stderr,
-                        "shardquery: suite %s: queries that change documents are left out (%zu); "
-                        "--query NAME runs them\n",
-                        suite->name, removed);
+            sl_log_warning("suite %s: queries that change documents are left out (%zu); "
+                           "--query NAME runs them",
+                           suite->name, removed);
     }
     return true;
 }
@@ -204,8 +189,8 @@ static void warn_of_missing_answers(const sl_query_session *s) {
             const sl_query *query = &s->suites[i]->queries[q];
             bson_t expected;
             if (sl_query_selected(s->options, query) && !sl_query_expected(s, query, &expected))
-                sl_print_to(stderr, "shardquery: %s has no answer for %s; it will not be checked\n",
-                            sl_option_string(s->options, "answers"), query->name);
+                sl_log_warning("%s has no answer for %s; it will not be checked",
+                               sl_option_string(s->options, "answers"), query->name);
         }
     }
 }
@@ -307,7 +292,7 @@ static void append_option(void *context, const char *name, const char *value, co
         bson_append_utf8(options, name, -1, value, -1);
 }
 
-static bool make_report(const sl_query_session *s, bool complete, bson_t *report) {
+bool sl_query_make_report(const sl_query_session *s, bool complete, bson_t *report) {
     const sl_server *server = sl_connection_server(s->connection);
     bson_t part;
     bool ok = BSON_APPEND_UTF8(report, "program", "shardquery") &&
@@ -339,7 +324,7 @@ bool sl_query_write_report(const sl_query_session *s, bool complete, sl_error *e
         return true;
     bson_t report = BSON_INITIALIZER;
     const bson_t *records[] = {&report};
-    bool ok = make_report(s, complete, &report) ||
+    bool ok = sl_query_make_report(s, complete, &report) ||
               sl_error_set(error, SL_EXIT_USAGE, "the report does not fit into 2 GiB");
     ok = ok && (!path || sl_json_write_file(path, &report, error));
     if (!complete) {

@@ -22,15 +22,18 @@ typedef struct sl_query_session {
     int64_t started; /* sl_wall_clock_ms */
     bool wrong;      /* an answer was wrong */
     bool failed;     /* a query or an operation failed */
+    _Atomic bool stop;
 } sl_query_session;
 
-/* Set by the first SIGINT (Ctrl-C) or SIGTERM: no further run is started. The second signal ends
- * the program. */
-extern _Atomic bool sl_query_stop;
-/* Installs the signal handler. */
-void sl_query_listen(void);
+/* shardquery.c: lets the first SIGINT (Ctrl-C) or SIGTERM set `stop`; the second ends the
+ * program. */
+void sl_query_listen(_Atomic bool *stop);
 
-/* Prints the error and returns its exit code. */
+/* `shardquery run`; returns the exit code. `listen` (or NULL) arranges that a signal sets `stop`,
+ * as an interrupt of the context does: no further run is started then. `report`, if it is not NULL, receives the JSON report. */
+int sl_query_command(const sl_options *options, void (*listen)(_Atomic bool *stop), bson_t *report);
+
+/* Logs the error and returns its exit code. */
 int sl_query_fail(sl_error *error);
 
 /* Opens the suites and the answers, and checks everything that needs no server. */
@@ -64,6 +67,8 @@ size_t sl_query_numbers(const sl_options *options, const char *option,
 /* For sl_option_row.check. */
 bool sl_query_check_numbers(const char *text, char *problem, size_t room);
 
+/* Makes the report of the results so far. */
+bool sl_query_make_report(const sl_query_session *session, bool complete, bson_t *report);
 /* Writes --report with the results so far. With `complete`, also writes --html and --csv; otherwise
  * only checks that these files can be written. */
 bool sl_query_write_report(const sl_query_session *session, bool complete, sl_error *error);

@@ -13,6 +13,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "util/context.h"
 #include "util/log.h"
 #include "util/print.h"
 
@@ -70,7 +71,8 @@ static bool read_line(char secret[SL_SECRET_ROOM]) {
 }
 
 bool sl_secret_ask(const char *whose, char secret[SL_SECRET_ROOM], sl_error *error) {
-    terminal.file = open("/dev/tty", O_RDWR | O_CLOEXEC);
+    bool may_ask = sl_context_current() && sl_context_surroundings(sl_context_current())->screen;
+    terminal.file = may_ask ? open("/dev/tty", O_RDWR | O_CLOEXEC) : -1;
     if (terminal.file < 0 || tcgetattr(terminal.file, &terminal.before) != 0) {
         if (terminal.file >= 0)
             close(terminal.file);

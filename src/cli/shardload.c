@@ -1,64 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shardload: the program's commands and their help. Each command converts its options to a
- * configuration and calls src/load/ or src/trial/. */
-#include "job/inspect.h"
-#include "load/load.h"
-#include "options.h"
-#include "util/log.h"
-#include "verify/verify.h"
-
+/* shardload: the program's commands and their help. */
 #include "commands.h"
-#include "memory.h"
 #include "load_options.h"
-#include "load_setup.h"
+#include "program.h"
 
 static int run_load(const sl_options *options) {
-    sl_setup setup;
-    sl_error error = {0};
-    sl_setup_init(&setup, options);
-    int code;
-    if (sl_set_up_load(&setup, options, &error)) {
-        code = sl_load_run(&setup.config);
-    } else {
-        sl_log_error(SL_LINES, error.message);
-        code = error.code;
-    }
-    sl_setup_clear(&setup);
-    return code;
+    return sl_command_load(options, NULL);
 }
 
 static int run_verify(const sl_options *options) {
-    sl_setup setup;
-    sl_error error = {0};
-    sl_setup_init(&setup, options);
-    if (sl_set_up_source(&setup, options, &error)) {
-        sl_set_up_target(&setup, options, &error);
-        sl_set_up_run(&setup, options);
-    }
-    int code = error.code;
-    if (error.code)
-        sl_log_error(SL_LINES, error.message);
-    else
-        code = sl_verify_run(&setup.config, sl_option_flag(options, "content"),
-                             sl_option_number(options, "max-problems"));
-    sl_setup_clear(&setup);
-    return code;
+    return sl_command_verify(options, NULL);
 }
 
-static int run_inspect(const sl_options *options) {
-    sl_setup setup;
-    sl_error error = {0};
-    sl_setup_init(&setup, options);
-    int code;
-    if (sl_set_up_source(&setup, options, &error) && !error.code) {
-        code = sl_inspect_run(&setup.config, (unsigned)sl_option_number(options, "documents"),
-                              sl_option_string(options, "write-schema"));
-    } else {
-        sl_log_error(SL_LINES, error.message);
-        code = error.code;
-    }
-    sl_setup_clear(&setup);
-    return code;
+static int run_plan(const sl_options *options) {
+    return sl_command_plan(options, NULL);
 }
 
 /* ---- the program ---- */
@@ -113,7 +68,7 @@ static const sl_command commands[] = {
      "Prints the format and dialect, the first documents as Extended JSON, rejects and\n"
      "estimates.\n\n"
      "  shardload inspect test_result_2013.txt.gz",
-     true, run_inspect},
+     true, sl_command_inspect},
     {"plan", SL_COMMAND_PLAN, "[options] SOURCE...",
      "Show what a load would do and how long it takes.",
      "Reads a sample of the sources. With --uri it also reads the state of the cluster, and\n"
@@ -124,7 +79,7 @@ static const sl_command commands[] = {
      "  shardload plan --shards 4 mot/\n"
      "  shardload plan --uri mongodb://router1/ -d mot -c tests --from old/run.json mot/\n"
      "  shardload plan --model isd-hundred-shards --set routers=10 --sweep shards=25,50,100,200",
-     true, sl_command_plan},
+     true, run_plan},
     {"report", SL_COMMAND_REPORT, "[options] RECORD.json...",
      "Show records of runs as tables and charts.",
      "A RECORD is the run.json of a load, a tune.json, reload.json or plan.json, a report of\n"
@@ -150,6 +105,5 @@ static const sl_program program = {
 };
 
 int main(int count, char **words) {
-    sl_memory_begin();
-    return sl_memory_end(sl_options_main(&program, count, words));
+    return sl_program_main(&program, true, count, words);
 }

@@ -46,6 +46,7 @@
 #include <unistd.h>
 
 #include "util/clock.h"
+#include "util/context.h"
 #include "util/log.h"
 
 #include "balancer.h"
@@ -238,7 +239,7 @@ bool sl_balancer_pause(sl_connection *connection, const char *holder, sl_balance
         balancer_destroy(made);
         return sl_error_prefix(error, "cannot stop the balancer");
     }
-    made->thread_runs = pthread_create(&made->thread, NULL, send_heartbeats, made) == 0;
+    made->thread_runs = sl_thread_start(&made->thread, send_heartbeats, made) == 0;
     if (!made->thread_runs)
         sl_error_set(error, SL_EXIT_USAGE, "cannot start a thread");
     if (!made->thread_runs ||

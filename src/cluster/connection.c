@@ -3,6 +3,7 @@
 #include "connection.h"
 
 #include <ctype.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,12 +60,11 @@ void sl_connection_record(const sl_connection *connection, bson_t *record) {
 
 /* Initialises the driver once per process. It is never cleaned up, because it cannot be initialised
  * again after that. */
+static pthread_once_t driver_started = PTHREAD_ONCE_INIT;
+
 static void start_driver(void) {
-    static bool started;
-    if (!__atomic_exchange_n(&started, true, __ATOMIC_ACQ_REL)) {
-        mongoc_init();
-        mongoc_log_set_handler(NULL, NULL);
-    }
+    mongoc_init();
+    mongoc_log_set_handler(NULL, NULL);
 }
 
 /* Authentication failed: repeating the command does not help. */
@@ -370,7 +370,7 @@ static bool open_pools(sl_connection *connection, const char *application, unsig
 bool sl_connection_open(const char *uri, const char *application, unsigned pool_size,
                         unsigned timeout_seconds, sl_connection **connection, sl_error *error) {
     *connection = NULL;
-    start_driver();
+    pthread_once(&driver_started, start_driver);
     sl_connection *made = calloc(1, sizeof *made);
     if (!made)
         return sl_error_memory(error, "connecting");

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A load from start to end: sources, connect, prepare, load, indexes, balancer, verify, report.
  *
- * Whatever ends the load, `sl_load_run` executes the same last lines, which put the balancer back.
- * Only after a second Ctrl-C the interrupt thread puts it back and ends the process. Both call
- * `put_balancer_back`, whose lock lets exactly one of them do it. */
+ * Whatever ends the load, `sl_load_run` executes the same last lines, which restore the balancer
+ * (ending.c). */
 #include "load.h"
 
 #include <stdio.h>
@@ -16,107 +15,23 @@
 #include "util/log.h"
 #include "util/text.h"
 
-#include "job/numbers.h"
+#include "ending.h"
 #include "job/parts.h"
-#include "job/ranges.h"
 #include "job/sources.h"
 #include "job/target.h"
 #include "job/types.h"
 #include "ledger/resume.h"
+#include "preparing.h"
 #include "progress.h"
 #include "record.h"
 #include "registering.h"
 #include "reject_limit.h"
-#include "send/route.h"
 #include "send/sink.h"
 #include "verify_counts.h"
 #include "worker.h"
 
 /* The interval of journal commits: after a crash, a resumed load repeats about this much work. */
 #define COMMIT_SECONDS 1.0
-
-static struct {
-    pthread_mutex_t lock;
-    sl_balancer *balancer; /* NULL once it has been put back, or that has failed */
-    bool lost;             /* putting it back has failed */
-    _Atomic bool putting_back;
-} pause_state = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-/* Holds the lock until the balancer is stopped: a second Ctrl-C meanwhile waits, and puts it
- * back. */
-static bool pause_balancer(sl_load *load, sl_error *error) {
-    pthread_mutex_lock(&pause_state.lock);
-    pause_state.lost = false;
-    bool ok = sl_balancer_pause(load->destination.connection, load->ledger.holder,
-                                &pause_state.balancer, error);
-    if (pause_state.balancer)
-        snprintf(load->balancer_before, sizeof load->balancer_before, "%s",
-                 sl_balancer_before(pause_state.balancer));
-    pthread_mutex_unlock(&pause_state.lock);
-    return ok;
-}
-
-static bool put_balancer_back(sl_error *error) {
-    bool ok = true;
-    pthread_mutex_lock(&pause_state.lock);
-    atomic_store(&pause_state.putting_back, true);
-    if (pause_state.balancer) {
-        ok = sl_balancer_restore(pause_state.balancer, error);
-        pause_state.lost = !ok;
-        pause_state.balancer = NULL;
-    }
-    atomic_store(&pause_state.putting_back, false);
-    pthread_mutex_unlock(&pause_state.lock);
-    return ok;
-}
-
-/* Logs the command that completes a load which ended early. */
-static void log_how_to_complete(const sl_load *load, const sl_error *why) {
-    if (why->no_resume || load->job.config->part_of_trial)
-        return;
-    bool changed = load->job.set && sl_source_set_has_changed(load->job.set);
-    if (load->job.config->sink == SL_SINK_BSON)
-        sl_log_warning("the BSON dump is incomplete");
-    else if (load->ledger.journal && atomic_load(&load->run.begun) &&
-             atomic_load(&load->run.ended_by) != SL_ENDED_ALL_REJECTED)
-        sl_log_warning("to complete this load, %sgive %s with %s--resume --work-dir %s%s",
-                       changed ? "put the source back as it was and " : "",
-                       load->job.config->completed_by ? load->job.config->completed_by
-                                                      : "the same command",
-                       atomic_load(&load->run.ended_by) == SL_ENDED_BY_REJECT_LIMIT
-                           ? "a higher --max-rejects and "
-                           : "",
-                       load->ledger.work_directory,
-                       changed ? "; to load it as it is now, begin anew with --drop" : "");
-}
-
-static void on_first_signal(void *context) {
-    sl_load *load = context;
-    if (load->job.config->part_of_trial && !atomic_load(&load->run.begun))
-        return;                           /* the load checks for it before it begins */
-    if (!atomic_load(&load->run.begun)) { /* nothing to undo: do not wait for a server or a pipe */
-        sl_log_warning("interrupted before anything was loaded");
-        _exit(SL_EXIT_INTERRUPTED);
-    }
-    if (!load->job.config->part_of_trial)
-        sl_log_warning("stopping after the batches in flight; press Ctrl-C again to stop at once");
-    sl_run_stop(&load->run);
-}
-
-static void on_second_signal(void *context) {
-    const sl_load *load = context;
-    sl_error error = {0};
-    if (!put_balancer_back(&error))
-        sl_log_error(SL_LINES, error.message);
-    if (!load->job.config->part_of_trial)
-        sl_log_warning("stopped at once");
-    log_how_to_complete(load, &error);
-}
-
-static bool not_interrupted(sl_error *error) {
-    return !sl_interrupt_requested() ||
-           sl_error_set(error, SL_EXIT_INTERRUPTED, "interrupted before anything was loaded");
-}
 
 /* ---- phases ---- */
 
@@ -157,121 +72,6 @@ static bool look_at_sources(sl_load *load, sl_error *error) {
     if (sl_types_summary(&load->job, types)[0])
         sl_log_info("%s", types);
     return true;
-}
-
-/* After Ctrl-C commands are not retried, except those that put the balancer back. */
-static bool keep_trying(void *unused) {
-    (void)unused;
-    return !sl_interrupt_requested() || atomic_load(&pause_state.putting_back);
-}
-
-static bool connect_to_cluster(sl_load *load, sl_error *error) {
-    const sl_load_config *config = load->job.config;
-    if (!sl_connection_open(config->uri, "shardload", 3, config->timeout_seconds,
-                            &load->destination.connection, error))
-        return false;
-    sl_connection_set_retry_check(load->destination.connection, keep_trying, NULL);
-    sl_record_server(load->record, load->destination.connection);
-    if (sl_connection_server(load->destination.connection)->deployment != SL_SHARDED &&
-        config->shard_key)
-        sl_log_info("not a sharded cluster: the collection is not sharded");
-    return true;
-}
-
-typedef struct placing {
-    sl_load *load;
-    int64_t logged; /* when progress was logged last, by sl_clock_ns */
-} placing;
-
-static bool on_prepare_step(void *context, size_t done, size_t all) {
-    placing *work = context;
-    work->load->placing_steps = done;
-    if (sl_seconds_since(work->logged) > 2) {
-        sl_log_info("placing ranges: step %zu of %zu", done, all);
-        work->logged = sl_clock_ns();
-    }
-    return !sl_interrupt_requested();
-}
-
-static const char *layout_of(const sl_load *load) {
-    switch (sl_shard_map_route(load->destination.map)) {
-    case SL_ROUTE_BY_ID:
-        return "sharded by _id";
-    case SL_ROUTE_BY_KEY:
-        return "sharded by another key; the loader finds each document's shard";
-    default:
-        return load->destination.target.shard_key
-                   ? "sharded by another key; the router finds each document's shard"
-                   : "not sharded";
-    }
-}
-
-static bool batches_fit(const sl_load *load, sl_error *error) {
-    const sl_load_config *config = load->job.config;
-    const sl_server *server = sl_connection_server(load->destination.connection);
-    return config->adapt_batches ||
-           config->batch_documents <= (uint32_t)server->max_batch_documents ||
-           sl_error_set(error, SL_EXIT_USAGE,
-                        "--batch-size %u is more than the server accepts (%d documents)",
-                        config->batch_documents, server->max_batch_documents);
-}
-
-/* All checks that can refuse the load come before anything is created or, with --drop, removed. */
-static bool prepare(sl_load *load, sl_error *error) {
-    const sl_load_config *config = load->job.config;
-    bool sharded = sl_connection_server(load->destination.connection)->deployment == SL_SHARDED;
-    sl_target_configure(&load->destination, config, load->job.resumed);
-    if (!batches_fit(load, error) ||
-        !sl_resume_find_target(&load->job, &load->destination, &load->ledger, error) ||
-        !sl_target_decide_sharding(&load->job, &load->destination, error) ||
-        !sl_registry_open(load->destination.connection, &load->destination.target,
-                          &load->destination.registry, error) ||
-        !sl_topology_read(load->destination.connection, &load->destination.topology, error) ||
-        !sl_parts_find_shards(&load->job, &load->destination, error) ||
-        !sl_sources_look_for_target(&load->job, &load->destination, error) ||
-        !sl_route_open(&load->job, &load->destination, load->run.threads, error))
-        return false;
-    atomic_store(&load->run.begun, true);
-    if (!not_interrupted(error) || !pause_balancer(load, error))
-        return false;
-    if (!sl_target_begin(&load->job, &load->destination, error) ||
-        !sl_prepare_target(load->destination.connection, &load->destination.target,
-                           &load->destination.created, error) ||
-        !sl_target_identify(load->destination.connection, &load->destination.target, error) ||
-        !sl_target_check_shards(&load->destination, NULL, error) ||
-        !sl_sources_number_by_registry(&load->job, &load->destination, load->ledger.work_directory,
-                                       error) ||
-        !sl_resume_target(&load->job, &load->destination, &load->ledger, error) ||
-        !sl_shard_map_read(load->destination.connection, &load->destination.target,
-                           load->destination.topology, &load->destination.map, error))
-        return false;
-    load->job.by_range = sl_shard_map_by_id(load->destination.map);
-    load->job.shards = (uint32_t)load->destination.topology->count;
-    if (!sl_ranges_lay_out(&load->job, &load->destination, error))
-        return false;
-    if (load->job.by_range) {
-        int64_t start = sl_clock_ns();
-        placing work = {load, start};
-        if (!sl_prepare_ranges(load->destination.connection, &load->destination.target,
-                               load->destination.topology, load->job.ranges, load->job.range_count,
-                               on_prepare_step, &work, error))
-            return false;
-        load->placing_seconds = sl_seconds_since(start);
-    }
-    if (!sl_route_read_map(&load->destination, error))
-        return false;
-    sl_parts_choose_blocks(&load->job, &load->destination);
-    if (sharded)
-        sl_log_info("%s.%s: %s, %zu range%s on %u shards", config->database, config->collection,
-                    layout_of(load), load->job.range_count, load->job.range_count == 1 ? "" : "s",
-                    load->job.shards);
-    return not_interrupted(error);
-}
-
-static bool prepare_offline(sl_load *load, sl_error *error) {
-    load->job.shards = 1;
-    return sl_sources_number_offline(&load->job, error) &&
-           sl_ranges_lay_out(&load->job, &load->destination, error);
 }
 
 static const sl_sink_type *const sinks[] = {
@@ -359,11 +159,6 @@ static bool build_indexes(sl_load *load, sl_error *error) {
     return true;
 }
 
-static bool restore_balancer(sl_load *load, sl_error *error) {
-    (void)load;
-    return put_balancer_back(error);
-}
-
 static bool verify(sl_load *load, sl_error *error) {
     if (!sl_target_is_ours(&load->destination, load->run.shard_documents, error))
         return false;
@@ -388,12 +183,12 @@ static bool run_phases(sl_load *load, sl_error *error) {
         bool offline_only;
         bool change; /* the phase as a unit changes the cluster: see sl_interrupt_begin_change */
     } phases[] = {
-        {"connect", connect_to_cluster, true, false, false},
-        {"prepare", prepare, true, false, true},
-        {"prepare", prepare_offline, false, true, false},
+        {"connect", sl_load_connect, true, false, false},
+        {"prepare", sl_load_prepare, true, false, true},
+        {"prepare", sl_load_prepare_offline, false, true, false},
         {"load", load_documents, false, false, false}, /* each batch is a change of its own */
         {"indexes", build_indexes, true, false, true},
-        {"balancer", restore_balancer, true, false, false}, /* a handler puts it back, too */
+        {"balancer", sl_load_restore_balancer, true, false, false}, /* a handler restores it, too */
         {"verify", verify, true, false, false},
     };
     bool cluster = load->job.config->sink == SL_SINK_CLUSTER;
@@ -426,6 +221,7 @@ static void load_clear(sl_load *load) {
     sl_destination_close(&load->destination);
     sl_job_clear(&load->job);
     sl_run_record_destroy(load->record);
+    pthread_mutex_destroy(&load->balancer_lock);
 }
 
 sl_exit sl_load_run(const sl_load_config *config) {
@@ -433,10 +229,12 @@ sl_exit sl_load_run(const sl_load_config *config) {
     sl_load load = {.report = config->report, .html = config->html};
     sl_job_init(&load.job, config);
     sl_run_init(&load.run, &load.job);
+    pthread_mutex_init(&load.balancer_lock, NULL);
     sl_log_level level = config->part_of_trial ? sl_log_set_level(SL_LOG_WARNING) : SL_LOG_INFO;
     load.record = sl_run_record_create();
     bool ok = load.record || sl_error_memory(&error, "starting");
-    bool listening = ok && sl_interrupt_listen(on_first_signal, on_second_signal, &load, &error);
+    bool listening = ok && sl_interrupt_listen(sl_load_on_first_request, sl_load_on_second_request,
+                                               &load, &error);
     ok = listening;
     if (ok)
         sl_record_start(load.record, config, "load");
@@ -450,14 +248,14 @@ sl_exit sl_load_run(const sl_load_config *config) {
 
     if (!ok)
         sl_error_missing(&error, "the preparation of the load");
-    if (!ok) { /* logged first, because putting the balancer back may have to wait for a server */
+    if (!ok) { /* logged first, because restoring the balancer may have to wait for a server */
         sl_log_error(SL_LINES, error.message);
-        log_how_to_complete(&load, &error);
+        sl_load_log_how_to_complete(&load, &error);
     }
     sl_error restoring = {0};
-    if (!put_balancer_back(&restoring))
+    if (!sl_load_restore_balancer(&load, &restoring))
         sl_log_error(SL_LINES, restoring.message);
-    load.balancer_restored = !pause_state.lost;
+    load.balancer_restored = !load.balancer_lost;
     sl_exit code = error.code;
     if (load.record && !finished)
         code = sl_record_end(&load, ok ? SL_EXIT_OK : error.code);

@@ -19,6 +19,7 @@
 
 #include "report/json.h"
 #include "util/clock.h"
+#include "util/context.h"
 #include "util/log.h"
 #include "util/text.h"
 
@@ -28,6 +29,7 @@ struct sl_progress {
     const sl_destination *destination;
     sl_run_record *record;
     sl_progress_kind kind;
+    const sl_surroundings *receiver; /* of JSON; NULL without a context */
     int64_t start;
     double next_draw, next_point, next_moment;
     sl_window window;
@@ -47,8 +49,8 @@ static void on_screen(bool before, void *context) {
     if (before)
         pthread_mutex_lock(&progress->screen);
     if (progress->drawn) {
-        fputs(before ? "\r\033[K" : progress->line, stderr);
-        fflush(stderr);
+        fputs(before ? "\r\033[K" : progress->line, sl_screen());
+        fflush(sl_screen());
     }
     if (!before)
         pthread_mutex_unlock(&progress->screen);
@@ -65,9 +67,12 @@ sl_progress *sl_progress_start(const sl_run *run, const sl_destination *destinat
     made->job = job;
     made->destination = destination;
     made->record = record;
-    made->kind = job->config->progress;
+    const sl_context *context = sl_context_current();
+    made->receiver = context ? sl_context_surroundings(context) : NULL;
+    bool received = made->receiver && made->receiver->progress;
+    made->kind = received ? SL_PROGRESS_JSON : job->config->progress;
     if (made->kind == SL_PROGRESS_AUTO)
-        made->kind = isatty(STDERR_FILENO) ? SL_PROGRESS_TERMINAL : SL_PROGRESS_PLAIN;
+        made->kind = sl_screen_is_terminal() ? SL_PROGRESS_TERMINAL : SL_PROGRESS_PLAIN;
     made->start = sl_clock_ns();
     made->next_draw = made->kind == SL_PROGRESS_TERMINAL ? 0.25 : 1;
     made->next_point = 1;
@@ -196,7 +201,7 @@ static void compose(sl_progress *progress, const sl_view *seen, char *line, size
 static void draw_terminal(sl_progress *progress, const sl_view *seen) {
     struct winsize size = {0};
     unsigned columns = 80;
-    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20)
+    if (ioctl(fileno(sl_screen()), TIOCGWINSZ, &size) == 0 && size.ws_col > 20)
         columns = size.ws_col;
     char text[900];
     compose(progress, seen, text, sizeof text);
@@ -205,8 +210,8 @@ static void draw_terminal(sl_progress *progress, const sl_view *seen) {
     pthread_mutex_lock(&progress->screen);
     snprintf(progress->line, sizeof progress->line, "\r\033[K%s", text);
     progress->drawn = true;
-    fputs(progress->line, stderr);
-    fflush(stderr);
+    fputs(progress->line, sl_screen());
+    fflush(sl_screen());
     pthread_mutex_unlock(&progress->screen);
 }
 
@@ -245,8 +250,10 @@ static void draw_json(sl_progress *progress, const sl_view *seen) {
                           (int64_t)progress->shard_now[i]);
     bson_append_document_end(&line, &inner);
     char *text = sl_json_line(&line);
-    if (text)
-        sl_print_to(stderr, "%s\n", text);
+    if (text && progress->receiver && progress->receiver->progress)
+        progress->receiver->progress(progress->receiver->data, text);
+    else if (text)
+        sl_print_to(sl_screen(), "%s\n", text);
     free(text);
     bson_destroy(&line);
 }
@@ -324,8 +331,8 @@ void sl_progress_end(sl_progress *progress) {
     }
     sl_log_set_screen_hook(NULL, NULL);
     if (progress->drawn) {
-        fputs("\r\033[K", stderr);
-        fflush(stderr);
+        fputs("\r\033[K", sl_screen());
+        fflush(sl_screen());
     }
     pthread_mutex_destroy(&progress->screen);
     free(progress->shard_now);

@@ -9,7 +9,8 @@
 #include "report/run_record.h"
 #include "run.h"
 
-/* A load: what load.c runs, and record.c reports. No other file uses it. */
+/* A load: what load.c runs with preparing.c and ending.c, and record.c reports. No other file uses
+ * it. */
 typedef struct sl_load {
     sl_job job;
     sl_destination destination;
@@ -23,6 +24,11 @@ typedef struct sl_load {
     double placing_seconds;   /* how long these took */
     char balancer_before[16]; /* "full", "off", or "" when there is none */
     bool balancer_restored;   /* restored, or never stopped */
+
+    pthread_mutex_t balancer_lock; /* guards the two fields below; ending.c */
+    sl_balancer *balancer;         /* stopped; NULL once restored, or restoring it has failed */
+    bool balancer_lost;            /* restoring it has failed */
+    _Atomic bool putting_back;     /* commands that restore it are retried after an interrupt */
 } sl_load;
 
 /* Records the start of `command`. */

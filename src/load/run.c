@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "util/clock.h"
+#include "util/context.h"
 
 #define STOPPING_BATCH 1000 /* documents per batch once a load with --rate-limit stops */
 
@@ -94,7 +95,7 @@ bool sl_run_threads(sl_run *run, void *(*work_of)(void *item), void *items, size
         return sl_error_memory(error, "starting threads");
     run->working = threads;
     for (unsigned i = 0; i < threads; i++) {
-        int code = pthread_create(&running[started], NULL, work_of, (char *)items + i * item_bytes);
+        int code = sl_thread_start(&running[started], work_of, (char *)items + i * item_bytes);
         started += code == 0;
         if (code != 0 && started >= run->job->config->threads) { /* enough to begin with */
             sl_run_ended(run);

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "util/clock.h"
+#include "util/context.h"
 #include "util/print.h"
 
 #include "operation.h"
@@ -356,14 +357,14 @@ static bool run_clients(run_state *run, client *clients, sl_load_outcome *outcom
     unsigned started = 0;
     int code = 0;
     while (started < plan->clients && code == 0) {
-        code = pthread_create(&clients[started].thread, NULL, run_client, &clients[started]);
+        code = sl_thread_start(&clients[started].thread, run_client, &clients[started]);
         started += code == 0;
     }
     if (code != 0)
         atomic_store(&run->failed, true);
     start_clock(run, started);
     double used = processor_seconds();
-    bool probed = pthread_create(&probing, NULL, measure_stalls, &probe) == 0;
+    bool probed = sl_thread_start(&probing, measure_stalls, &probe) == 0;
     join_clients(run, clients, started);
     int64_t now = sl_clock_ns();
     outcome->client_cpu = processor_seconds() - used;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Loads: their entries in a report, the table and the notes on standard output. */
 #include "query_load.h"
+#include "util/context.h"
 #include "util/print.h"
 
 #include <inttypes.h>
@@ -264,7 +265,7 @@ bool sl_load_show(const sl_load_step *steps, size_t count) {
             add_row(table, step, name, &step->outcome->figures[k]);
         }
     }
-    bool ok = sl_table_print(table, stdout, 0);
+    bool ok = sl_table_print(table, sl_output(), 0);
     sl_table_destroy(table);
     return ok;
 }

@@ -11,6 +11,8 @@
 
 #include <mongoc/mongoc.h>
 
+#include "util/context.h"
+
 struct sl_monitor {
     sl_connection *connection;
     sl_monitor_figures figures;
@@ -146,7 +148,7 @@ sl_monitor *sl_monitor_start(sl_connection *connection) {
     if (!monitor)
         return NULL;
     monitor->connection = connection;
-    monitor->started = pthread_create(&monitor->thread, NULL, run_monitor, monitor) == 0;
+    monitor->started = sl_thread_start(&monitor->thread, run_monitor, monitor) == 0;
     return monitor;
 }
 

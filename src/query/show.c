@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tables on standard output: answers, plans, timings, differences. */
 #include "query.h"
+#include "util/context.h"
 #include "util/print.h"
 
 #include <inttypes.h>
@@ -48,7 +49,7 @@ void sl_show_run(const sl_query *query, const sl_query_run *run, size_t rows, bo
                           : "not split over shards");
     }
     if (run->answer != SL_ANSWER_NONE && run->answer != SL_ANSWER_UNSUPPORTED) {
-        if (rows > 0 && !sl_table_print_documents(run->documents, rows, stdout, 2))
+        if (rows > 0 && !sl_table_print_documents(run->documents, rows, sl_output(), 2))
             sl_print("  (out of memory: the documents are not shown)\n");
         sl_print("  %s document%s%s\n", sl_human_count(run->document_count, count),
                  run->document_count == 1 ? "" : "s",
@@ -104,7 +105,7 @@ bool sl_show_timings(const sl_query_outcome *outcomes, size_t count) {
         sl_table_figure_cell(table, rated && run->count > 1, rate.deviation, decimals);
         sl_table_cell(table, "%s", sl_answer_text(run->answer));
     }
-    bool ok = sl_table_print(table, stdout, 0);
+    bool ok = sl_table_print(table, sl_output(), 0);
     sl_table_destroy(table);
     return ok;
 }

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/context.h"
+
 typedef struct running_figures {
     double minimum, maximum, sum;
     uint64_t count;
@@ -145,7 +147,7 @@ bool sl_statistic_run(sl_connection *connection, const sl_query *query,
         w->target = target;
         w->field = query->statistic_field;
         ok = set_part(w, &shared, all, made) &&
-             (threads == 1 || pthread_create(&ids[made], NULL, run_worker, w) == 0);
+             (threads == 1 || sl_thread_start(&ids[made], run_worker, w) == 0);
         if (!ok) {
             sl_error_set(error, SL_EXIT_USAGE, "%s: %u threads cannot be started", query->name,
                          threads);

@@ -8,6 +8,7 @@
 #include "report/json.h"
 #include "report/run_record.h"
 #include "util/clock.h"
+#include "util/context.h"
 #include "util/log.h"
 #include "util/print.h"
 
@@ -65,15 +66,18 @@ sl_exit sl_plan_run(const sl_plan_config *config) {
         if (known)
             sl_predict(&rates, &preview->all, preview->steps.splits + preview->steps.moves,
                        load->index_count, load->verify, &prediction);
-        ok = sl_plan_print_sources(preview, stdout) || sl_error_memory(&error, "printing the plan");
-        sl_plan_print_target(preview, load, stdout);
-        sl_plan_print_layout(preview, stdout);
-        sl_plan_print_times(known ? &prediction : NULL, known ? rates.from : NULL, stdout);
-        fflush(stdout);
+        ok = sl_plan_print_sources(preview, sl_output()) ||
+             sl_error_memory(&error, "printing the plan");
+        sl_plan_print_target(preview, load, sl_output());
+        sl_plan_print_layout(preview, sl_output());
+        sl_plan_print_times(known ? &prediction : NULL, known ? rates.from : NULL, sl_output());
+        fflush(sl_output());
         sl_plan_record(preview, known ? &prediction : NULL, known ? rates.from : NULL, &record);
         if (preview->refusal.code)
             sl_log_error("a load would refuse to start: " SL_LINES, preview->refusal.message);
         sl_record_tail(&record, preview->refusal.code);
+        if (load->run_record)
+            bson_concat(load->run_record, &record);
         ok = ok && write_report(load, &record, &error);
     }
     if (!ok) {
@@ -106,10 +110,10 @@ sl_exit sl_plan_run_model(const sl_model_config *config) {
     }
     ok = ok && sl_capacity_compute(&model, &result, &error) &&
          sl_capacity_compute_sweep(&model, &sweep, &error) &&
-         (sl_capacity_print(&model, &result, stdout) || sl_error_memory(&error, "printing"));
+         (sl_capacity_print(&model, &result, sl_output()) || sl_error_memory(&error, "printing"));
     if (ok && sweep.count > 0) {
         sl_print("\n");
-        ok = sl_capacity_print_sweep(&sweep, stdout) || sl_error_memory(&error, "printing");
+        ok = sl_capacity_print_sweep(&sweep, sl_output()) || sl_error_memory(&error, "printing");
     }
     if (ok) {
         bson_t section;
@@ -117,6 +121,8 @@ sl_exit sl_plan_run_model(const sl_model_config *config) {
         sl_capacity_append(&section, &model, &result, &sweep);
         bson_append_document_end(&record, &section);
         sl_record_tail(&record, SL_EXIT_OK);
+        if (load->run_record)
+            bson_concat(load->run_record, &record);
         ok = write_report(load, &record, &error);
     }
     if (!ok) {

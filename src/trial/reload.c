@@ -32,19 +32,20 @@
 
 /* ---- interrupts ---- */
 
-static void on_first_signal(void *context) {
+static bool on_first_signal(void *context) {
     sl_drill *drill = context;
     if (sl_drill_sampled(drill))
         sl_log_warning("stopping, and dropping the throw-away collection; press Ctrl-C again to "
                        "stop at once");
     else if (!atomic_load(&drill->loading))
         sl_log_warning("stopping after the running query; press Ctrl-C again to stop at once");
+    return false;
 }
 
 static void on_second_signal(void *context) {
     sl_drill *drill = context;
     sl_error error = {0};
-    if (!sl_throwaway_drop_at_once(&error))
+    if (!sl_throwaway_drop_at_once(&drill->throwaway, &error))
         sl_log_error(SL_LINES, error.message);
     if (sl_drill_sampled(drill) || !atomic_load(&drill->loading)) /* else the load has logged it */
         sl_log_warning("stopped at once");
@@ -169,9 +170,9 @@ static sl_exit drill_size(sl_drill *drill, unsigned number, double share, const 
     snprintf(path, sizeof path, "%s/%s/journal", drill->work_directory, folder);
     unlink(path);
     snprintf(path, sizeof path, "%s/%s", drill->work_directory, folder);
-    sl_throwaway_register(drill->connection, load->database, name);
+    sl_throwaway_register(&drill->throwaway, drill->connection, load->database, name);
     sl_exit code = sl_drill_run_step(drill, share, name, path);
-    if (!sl_throwaway_drop(&error)) {
+    if (!sl_throwaway_drop(&drill->throwaway, &error)) {
         report_error(&error);
         code = code == SL_EXIT_OK ? error.code : code;
     }
@@ -246,6 +247,7 @@ sl_exit sl_reload_run(const sl_reload_config *config) {
     sl_drill drill = {.config = config, .start = sl_clock_ns(), .wall_start = sl_wall_clock_ms()};
     sl_error error = {0};
     sl_exit code = SL_EXIT_OK;
+    sl_throwaway_init(&drill.throwaway);
     bool listening = (!config->last || sl_drill_check_last(config->last, &error)) &&
                      sl_interrupt_listen(on_first_signal, on_second_signal, &drill, &error);
     bool begun = listening && begin(&drill, &error);
@@ -265,13 +267,14 @@ sl_exit sl_reload_run(const sl_reload_config *config) {
         code = code == SL_EXIT_OK || code == SL_EXIT_REJECTS ? error.code : code;
     }
     sl_error removing = {0};
-    if (drill.connection && !sl_throwaway_drop(&removing))
+    if (drill.connection && !sl_throwaway_drop(&drill.throwaway, &removing))
         report_error(&removing);
     if (listening)
         sl_interrupt_stop_listening();
     for (size_t i = 0; i < drill.step_count; i++)
         sl_drill_step_clear(&drill.steps[i]);
     free(drill.queries);
+    sl_throwaway_clear(&drill.throwaway);
     sl_connection_close(drill.connection);
     sl_log_close_file();
     return code;

@@ -133,24 +133,27 @@ bool sl_throwaway_remove_leftovers(sl_connection *connection, const char *databa
 
 /* ---- the current throw-away collection ---- */
 
-static struct {
-    pthread_mutex_t lock;
-    sl_connection *connection;
-    const char *database;
-    char name[SL_THROWAWAY_ROOM]; /* "" for none */
-} current = {.lock = PTHREAD_MUTEX_INITIALIZER};
+void sl_throwaway_init(sl_throwaway *current) {
+    *current = (sl_throwaway){.connection = NULL};
+    pthread_mutex_init(&current->lock, NULL);
+}
 
-void sl_throwaway_register(sl_connection *connection, const char *database, const char *name) {
-    pthread_mutex_lock(&current.lock);
-    current.connection = connection;
-    current.database = database;
-    snprintf(current.name, sizeof current.name, "%s", name);
-    pthread_mutex_unlock(&current.lock);
+void sl_throwaway_clear(sl_throwaway *current) {
+    pthread_mutex_destroy(&current->lock);
+}
+
+void sl_throwaway_register(sl_throwaway *current, sl_connection *connection, const char *database,
+                           const char *name) {
+    pthread_mutex_lock(&current->lock);
+    current->connection = connection;
+    current->database = database;
+    snprintf(current->name, sizeof current->name, "%s", name);
+    pthread_mutex_unlock(&current->lock);
 }
 
 /* Replaces the error by one that also says how to drop the collection. Call under the lock. Returns
  * false. */
-static bool not_dropped(sl_error *error) {
+static bool not_dropped(const sl_throwaway *current, sl_error *error) {
     char why[300];
     snprintf(why, sizeof why, "%.*s", (int)sizeof why - 1, error->message);
     return sl_error_set(
@@ -159,28 +162,29 @@ static bool not_dropped(sl_error *error) {
         "host drops it, or drop it in mongosh with "
         "db.getSiblingDB(\"%s\").getCollection(\"%s\").drop(), and likewise its registry, whose "
         "name ends with %s",
-        current.database, current.name, why, current.database, current.name, REGISTRY);
+        current->database, current->name, why, current->database, current->name, REGISTRY);
 }
 
-bool sl_throwaway_drop(sl_error *error) {
-    pthread_mutex_lock(&current.lock);
-    bool ok = !current.name[0] || drop(current.connection, current.database, current.name, error) ||
-              not_dropped(error);
+bool sl_throwaway_drop(sl_throwaway *current, sl_error *error) {
+    pthread_mutex_lock(&current->lock);
+    bool ok = !current->name[0] ||
+              drop(current->connection, current->database, current->name, error) ||
+              not_dropped(current, error);
     if (ok)
-        current.name[0] = '\0';
-    pthread_mutex_unlock(&current.lock);
+        current->name[0] = '\0';
+    pthread_mutex_unlock(&current->lock);
     return ok;
 }
 
 /* Does the collection or its registry exist? Call under the lock. */
-static bool read_exists(bool *exists, sl_error *error) {
+static bool read_exists(const sl_throwaway *current, bool *exists, sl_error *error) {
     char registry[SL_THROWAWAY_ROOM + sizeof REGISTRY], uuid[SL_UUID_ROOM],
         registry_uuid[SL_UUID_ROOM];
-    snprintf(registry, sizeof registry, "%s%s", current.name, REGISTRY);
-    const sl_target target = {.database = current.database, .collection = current.name};
-    const sl_target its_registry = {.database = current.database, .collection = registry};
-    if (!sl_target_uuid(current.connection, &target, uuid, error) ||
-        !sl_target_uuid(current.connection, &its_registry, registry_uuid, error))
+    snprintf(registry, sizeof registry, "%s%s", current->name, REGISTRY);
+    const sl_target target = {.database = current->database, .collection = current->name};
+    const sl_target its_registry = {.database = current->database, .collection = registry};
+    if (!sl_target_uuid(current->connection, &target, uuid, error) ||
+        !sl_target_uuid(current->connection, &its_registry, registry_uuid, error))
         return false;
     *exists = uuid[0] || registry_uuid[0];
     return true;
@@ -189,13 +193,13 @@ static bool read_exists(bool *exists, sl_error *error) {
 /* Drops the collection until it is gone. Call under the lock, when no new request is sent. Waits
  * for running requests first, because an insert after the drop creates the collection again. If
  * they take too long, it drops the collection meanwhile, and again after they have ended. */
-static bool drop_until_gone(sl_error *error) {
+static bool drop_until_gone(const sl_throwaway *current, sl_error *error) {
     int64_t start = sl_clock_ns();
     double patience = AWAIT_SECONDS;
     for (;;) {
         bool quiet = sl_interrupt_await_changes(patience), exists;
-        if (!drop(current.connection, current.database, current.name, error) ||
-            !read_exists(&exists, error))
+        if (!drop(current->connection, current->database, current->name, error) ||
+            !read_exists(current, &exists, error))
             return false;
         if (quiet && !exists)
             return true;
@@ -211,12 +215,12 @@ static bool drop_until_gone(sl_error *error) {
     }
 }
 
-bool sl_throwaway_drop_at_once(sl_error *error) {
-    pthread_mutex_lock(&current.lock);
-    bool ok = !current.name[0] || drop_until_gone(error) || not_dropped(error);
+bool sl_throwaway_drop_at_once(sl_throwaway *current, sl_error *error) {
+    pthread_mutex_lock(&current->lock);
+    bool ok = !current->name[0] || drop_until_gone(current, error) || not_dropped(current, error);
     if (ok)
-        current.name[0] = '\0';
-    pthread_mutex_unlock(&current.lock);
+        current->name[0] = '\0';
+    pthread_mutex_unlock(&current->lock);
     return ok;
 }
 

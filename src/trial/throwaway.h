@@ -27,22 +27,32 @@ bool sl_throwaway_remove_leftovers(sl_connection *connection, const char *databa
 
 /* ---- the current throw-away collection ---- */
 
-/* A process has at most one throw-away collection at a time. The functions below may be called by
- * the thread that creates it and by the thread that handles signals. */
+/* A trial has at most one throw-away collection at a time. The functions below may be called by the
+ * thread that creates it and by the thread that handles signals. */
+typedef struct sl_throwaway {
+    pthread_mutex_t lock; /* guards the fields below */
+    sl_connection *connection;
+    const char *database;
+    char name[SL_THROWAWAY_ROOM]; /* "" for none */
+} sl_throwaway;
+
+void sl_throwaway_init(sl_throwaway *current);
+void sl_throwaway_clear(sl_throwaway *current);
 
 /* Registers the collection; call it before the collection is created. `connection` and `database`
  * are borrowed until the last call of these functions; `name` is copied. */
-void sl_throwaway_register(sl_connection *connection, const char *database, const char *name);
+void sl_throwaway_register(sl_throwaway *current, sl_connection *connection, const char *database,
+                           const char *name);
 
 /* Drops the registered collection and its registry; true when none is registered. On failure the
  * error contains the command that drops the collection, which stays registered, so that the call
  * can be repeated. */
-bool sl_throwaway_drop(sl_error *error);
+bool sl_throwaway_drop(sl_throwaway *current, sl_error *error);
 
 /* The same for the second signal, when inserts of a running load could create the collection again.
  * Call it from the signal handler (interrupt.h), which has stopped new requests: waits up to 5 s
  * for running requests, then drops the collection repeatedly, for up to 10 s, until it is gone. */
-bool sl_throwaway_drop_at_once(sl_error *error);
+bool sl_throwaway_drop_at_once(sl_throwaway *current, sl_error *error);
 
 /* ---- loads into a throw-away collection ---- */
 

@@ -16,6 +16,7 @@
 #include "report/json.h"
 #include "report/report.h"
 #include "util/clock.h"
+#include "util/context.h"
 #include "util/interrupt.h"
 #include "util/log.h"
 #include "util/print.h"
@@ -24,17 +25,18 @@
 
 /* ---- interrupts ---- */
 
-static void on_first_signal(void *context) {
+static bool on_first_signal(void *context) {
     (void)context;
     sl_log_warning(
         "stopping, and dropping the throw-away collection; press Ctrl-C again to stop at "
         "once");
+    return false;
 }
 
 static void on_second_signal(void *context) {
     sl_error error = {0};
-    (void)context;
-    if (!sl_throwaway_drop_at_once(&error))
+    sl_tune *tune = context;
+    if (!sl_throwaway_drop_at_once(&tune->throwaway, &error))
         sl_log_error(SL_LINES, error.message);
     sl_log_warning("stopped at once");
 }
@@ -233,7 +235,7 @@ static bool save_recommendation(const sl_tune *tune, sl_error *error) {
                  "it):\n\n" SL_LINES,
                  yaml);
     }
-    fflush(stdout);
+    fflush(sl_output());
     free(yaml);
     return ok;
 }
@@ -309,13 +311,14 @@ sl_exit sl_tune_run(const sl_tune_config *config) {
     sl_error error = {0}, finishing = {0}, removing = {0}, writing = {0};
     sl_exit code = SL_EXIT_OK;
     sl_tune tune = {.config = config, .begun = sl_clock_ns(), .begun_at = sl_wall_clock_ms()};
+    sl_throwaway_init(&tune.throwaway);
     bool listening = sl_interrupt_listen(on_first_signal, on_second_signal, &tune, &error);
     bool ok = listening && run(&tune, &error);
     if (!ok && !tune.interrupted)
         report_error(&error, &code);
     if (!finish(&tune, ok, &finishing))
         report_error(&finishing, &code);
-    if (!sl_throwaway_drop(&removing))
+    if (!sl_throwaway_drop(&tune.throwaway, &removing))
         report_error(&removing, &code);
     if (tune.interrupted || (listening && sl_interrupt_requested())) {
         code = SL_EXIT_INTERRUPTED;
@@ -328,6 +331,7 @@ sl_exit sl_tune_run(const sl_tune_config *config) {
     for (size_t i = 0; i < tune.storage_count; i++)
         bson_destroy(&tune.storage[i].queries);
     sl_search_clear(&tune.search);
+    sl_throwaway_clear(&tune.throwaway);
     free(tune.trials);
     sl_connection_close(tune.connection);
     return code;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/context.h"
 #include "util/print.h"
 #include "util/text.h"
 
@@ -77,7 +78,7 @@ static void show_map(const sl_tune *tune) {
     }
     sl_print("\ndocuments/s by threads and documents per batch (median; * fastest, > recommended, "
              ". not tried, x failed, - sample too small)\n\n");
-    sl_table_print(table, stdout, 2);
+    sl_table_print(table, sl_output(), 2);
     sl_table_destroy(table);
 }
 
@@ -119,7 +120,7 @@ static void show_kinds(const sl_tune *tune) {
     }
     if (kinds > 1) {
         sl_print("\n");
-        sl_table_print(table, stdout, 2);
+        sl_table_print(table, sl_output(), 2);
     }
     free(shown);
     sl_table_destroy(table);
@@ -164,7 +165,7 @@ static void show_settings(const sl_tune *tune) {
                           sl_human_count((uint64_t)cell->high, b));
         }
         sl_print("\nrate of each setting, the fastest first (median, and range of its trials)\n\n");
-        sl_table_print(table, stdout, 2);
+        sl_table_print(table, sl_output(), 2);
         if (count > SETTINGS_SHOWN)
             sl_print("  and %zu more settings, see tune.json\n", count - SETTINGS_SHOWN);
     }
@@ -266,8 +267,8 @@ void sl_tune_show_storage(const sl_tune *tune) {
         }
     }
     sl_print("\nstorage of the sample with each compressor, from one load each (- unknown)\n\n");
-    sl_table_print(table, stdout, 2);
-    fflush(stdout);
+    sl_table_print(table, sl_output(), 2);
+    fflush(sl_output());
     sl_table_destroy(table);
 }
 
@@ -276,5 +277,5 @@ void sl_tune_show(const sl_tune *tune) {
     show_kinds(tune);
     show_settings(tune);
     show_recommendation(tune);
-    fflush(stdout);
+    fflush(sl_output());
 }

@@ -180,11 +180,11 @@ bool sl_tune_load_once(sl_tune *tune, const size_t *at, double share, sl_tune_pu
     load.drop = true;
     load.verify = false;
     load.index_count = purpose == SL_TUNE_FOR_STORAGE ? load.index_count : 0;
-    sl_throwaway_register(tune->connection, load.database, tune->scratch);
+    sl_throwaway_register(&tune->throwaway, tune->connection, load.database, tune->scratch);
     ok = ok && run(tune, &load, &account, figures);
     sl_error removing = {0};
     /* Dropped now, so that the drop does not slow down the next trial. */
-    if (purpose != SL_TUNE_FOR_STORAGE && !sl_throwaway_drop(&removing) && ok) {
+    if (purpose != SL_TUNE_FOR_STORAGE && !sl_throwaway_drop(&tune->throwaway, &removing) && ok) {
         tune->failure = removing;
         ok = false;
     }

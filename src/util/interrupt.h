@@ -1,32 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Interrupts. The first SIGINT (Ctrl-C), SIGTERM or SIGHUP ends a load after its current blocks and
- * batches. The second ends it at once, after the balancer has been restored. */
+/* Interrupts of the calling thread's context (context.h). The first request ends a load after its
+ * current blocks and batches. The second ends it at once, after the balancer has been restored, and
+ * is made only by a program that ends itself then. The programs request interrupts for the signals
+ * SIGINT (Ctrl-C), SIGTERM and SIGHUP (src/cli/signals.c). */
 #ifndef SHARDLOAD_INTERRUPT_H
 #define SHARDLOAD_INTERRUPT_H
 
 #include <stdbool.h>
 
+#include "context.h"
 #include "error.h"
 
-/* Starts handling the signals. Call it before any other thread is created, so that no other thread
- * receives them. `first` is called on the first signal, `second` on the second, both in a separate
- * thread; after `second` the process ends with SL_EXIT_INTERRUPTED.
+/* Makes the first request; has no effect when it has been made. Calls the `first` functions of all
+ * listeners. True when a listener has nothing to end in order, so that a program may end at once:
+ * the command may be waiting for a server. Any thread, not a signal handler. */
+bool sl_interrupt_request(sl_context *context);
+
+/* Makes the second request: calls the `second` functions of all listeners. The process must end
+ * after that, since changes of the cluster stay blocked. */
+void sl_interrupt_request_at_once(sl_context *context);
+
+/* Begins to listen. `first` is called on the first request and returns whether the process may end
+ * at once; `second` is called on the second request. Both run in the thread that requests.
  *
- * Calls can be nested, up to SL_LISTENERS_MAX deep: a trial listens, and so do its loads. A signal
- * then calls the handlers of all listeners, the innermost first. */
+ * Calls can be nested, up to SL_LISTENERS_MAX deep: a trial listens, and so do its loads. A request
+ * then calls the functions of all listeners, the innermost first. The outermost listener starts the
+ * handling of signals (sl_surroundings), before any other thread is created. */
 #define SL_LISTENERS_MAX 4
-bool sl_interrupt_listen(void (*first)(void *context), void (*second)(void *context), void *context,
+bool sl_interrupt_listen(bool (*first)(void *context), void (*second)(void *context), void *context,
                          sl_error *error);
-/* Ends the innermost listener; waits for a handler that is running. */
+/* Ends the innermost listener; waits for a function of it that is running. */
 void sl_interrupt_stop_listening(void);
 
-/* Has a signal arrived since the outermost listener started? Any thread. */
+/* Has an interrupt been requested? Where signals are handled: since the outermost listener began.
+ * Any thread of the context. */
 bool sl_interrupt_requested(void);
 
-/* ---- changes to the cluster, none of which may begin after the second signal ---- */
+/* ---- changes to the cluster, none of which may begin after the second request ---- */
 
 /* Enclose each change of the cluster: a batch, or a step of the preparation. After the second
- * signal sl_interrupt_begin_change never returns: the process is about to end, and a collection
+ * request sl_interrupt_begin_change never returns: the process is about to end, and a collection
  * that a handler drops must stay dropped. Do not hold a lock that a handler may take. Any thread,
  * also without a listener. Changes must not be nested. */
 void sl_interrupt_begin_change(void);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The log: lines on standard error and, with a timestamp, in the work directory's log file. Any
- * thread may call these functions. Texts that a format inserts are escaped (print.h); insert the
+/* The log of the calling thread's context (context.h): lines on its screen, in its callback and,
+ * with a timestamp, in the work directory's log file. Any thread may call these functions. Texts that a format inserts are escaped (print.h); insert the
  * message of an error with SL_LINES. Callers redact URIs first: log lines never contain
  * credentials. */
 #ifndef SHARDLOAD_LOG_H
@@ -12,7 +12,7 @@
 
 typedef enum sl_log_level { SL_LOG_ERROR, SL_LOG_WARNING, SL_LOG_INFO, SL_LOG_DEBUG } sl_log_level;
 
-/* Sets the least serious level that is written to standard error; default SL_LOG_INFO. Returns the
+/* Sets the least serious level that is written to the screen and the callback; default SL_LOG_INFO. Returns the
  * previous one. */
 sl_log_level sl_log_set_level(sl_log_level level);
 
@@ -22,7 +22,7 @@ bool sl_log_open_file(const char *path, sl_error *error);
 void sl_log_close_file(void);
 
 /* Sets a function that is called, under the log's lock, with true before and with false after a
- * line is written to standard error, so that it can erase and redraw a progress line. NULL:
+ * line is written to the screen, so that it can erase and redraw a progress line. NULL:
  * none. */
 void sl_log_set_screen_hook(void (*hook)(bool before, void *context), void *context);
 

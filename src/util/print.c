@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "context.h"
 #include "text.h"
 
 /* Where the output goes: a stream, or a buffer. */
@@ -210,7 +211,7 @@ static void print(output *to, const char *format, va_list *arguments) {
 void sl_print(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    print(&(output){.file = stdout}, format, &arguments);
+    print(&(output){.file = sl_output()}, format, &arguments);
     va_end(arguments);
 }
 

@@ -24,14 +24,15 @@ static bool interrupted(sl_error *error) {
                         "interrupted before all documents were verified");
 }
 
-static void on_first_signal(void *context) {
+static bool on_first_signal(void *context) {
     sl_run *run = context;
     if (!atomic_load(&run->begun)) { /* it may be waiting for a server */
         sl_log_warning("interrupted before anything was verified");
-        _exit(SL_EXIT_INTERRUPTED);
+        return true;
     }
     sl_log_warning("stopping; press Ctrl-C again to stop at once");
     sl_run_stop(run);
+    return false;
 }
 
 static void on_second_signal(void *context) {
@@ -139,6 +140,8 @@ static bool write_record(sl_verification *verification, sl_exit code, sl_error *
     const char *paths[2] = {NULL, verification->report};
     char path[600];
     sl_record_tail(sl_run_record_document(verification->record), code);
+    if (verification->job.config->run_record)
+        sl_run_record_copy(verification->record, verification->job.config->run_record);
     if (verification->work_directory[0]) {
         snprintf(path, sizeof path, "%s/verify.json", verification->work_directory);
         paths[0] = path;

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rules of docs/architecture.md: layers, the files that use the driver, the map of files."""
+import os
 import pathlib
 import re
+import subprocess
 import sys
 import unittest
 
@@ -26,11 +28,12 @@ BELOW = {
     "verify": JOB | {"job", "send", "ledger", "load"},
     "trial": JOB | {"job", "load", "query"},
     "cli": JOB | {"job", "load", "verify", "query", "trial"},
+    "library": JOB | {"job", "load", "verify", "query", "trial", "cli"},
 }
 
 # The headers of each layer that other layers may include, as "layer/name.h".
 INTERFACES = {
-    "util": "clock document_id embedded error estimate grow hash histogram interrupt log md5 print "
+    "util": "clock context document_id embedded error estimate grow hash histogram interrupt log md5 print "
             "private_file process splitter text yaml_limits",
     "bson": "bson_check bson_writer extjson",
     "source": "source",
@@ -45,7 +48,18 @@ INTERFACES = {
     "load": "load progress record run",
     "verify": "verify",
     "trial": "capacity extrapolate plan reload search tune",
-    "cli": "options",
+    "cli": "commands load_options options query_options query_session",
+}
+
+# The variables of the library that can be written, by source file and name, and why there is no
+# other way. All other state belongs to a context or to an object.
+GLOBALS = {
+    ("context", "bound"): "the context that is bound to each thread",
+    ("connection", "driver_started"): "the driver is initialised once per process",
+    ("compare", "values"): "scratch space of each thread, empty between calls",
+    ("compare", "times"): "likewise",
+    ("difference", "found"): "likewise",
+    ("secrets", "terminal"): "a signal handler restores the terminal's echo; programs only",
 }
 
 # The only files that may include the driver's headers (those of libbson may be used anywhere).
@@ -73,6 +87,47 @@ class House(unittest.TestCase):
                               or found[2] not in INTERFACES[found[1]].split()):
                     wrong.append(f"{path.relative_to(TOP)}: {line.strip()}")
         self.assertEqual(wrong, [])
+
+    def test_public_headers_include_public_headers_only(self):
+        wrong = [f"{p.name}: {found}" for p in (TOP / "include/shardload").glob("*.h")
+                 for found in re.findall(r"#include (\S+)", p.read_text())
+                 if not re.fullmatch(r"<shardload/\w+\.h>|<stdio\.h>", found)]
+        self.assertEqual(wrong, [])
+        self.assertEqual({p.name for p in (TOP / "include").rglob("*.h")},
+                         {"context.h", "error.h", "load.h", "plan.h", "query.h", "report.h",
+                          "version.h"})
+
+    def test_the_library_has_no_other_globals(self):
+        archive = pathlib.Path(os.environ.get("SHARDLOAD_BUILD", "")) / "src/libshardload.a"
+        if not archive.exists():
+            self.skipTest("libshardload.a has not been built")
+        listed = subprocess.run(["nm", "--format=sysv", str(archive)], capture_output=True,
+                                text=True, check=True).stdout
+        if "__asan_" in listed or "__tsan_" in listed or "__gcov_" in listed:
+            self.skipTest("sanitizers and coverage add variables")
+        found, member = set(), ""
+        for line in listed.splitlines():
+            begun = re.match(r"Symbols from \S*\[(\w+)\.c\.o\]", line)
+            member = begun[1] if begun else member
+            fields = [field.strip() for field in line.split("|")]
+            if len(fields) == 7 and re.fullmatch(r"\.(data|bss|tdata|tbss)(\.(?!rel\.ro)\S+)?|\*COM\*",
+                                                 fields[6]):
+                found.add((member, fields[0].partition(".")[0]))
+        self.assertEqual(found, set(GLOBALS))
+
+    def test_the_library_never_ends_the_process(self):
+        """After fork(), and where memory of an option table is wrong, a process may end."""
+        calls = re.compile(r"\b(_?exit|abort|sigaction|signal|raise|sigwait|kill)\(")
+        programs = {"program.c", "memory.c", "signals.c", "shardload.c", "shardquery.c",
+                    "query_compare.c"}
+        used = {(p.name, found[1]) for p in (TOP / "src").rglob("*.c") if p.name not in programs
+                for found in calls.finditer(re.sub(r"/\*.*?\*/", "", p.read_text(), flags=re.S))}
+        self.assertEqual(used, {
+            ("query_load.c", "_exit"), ("query_load.c", "kill"),   # the child of --during
+            ("options_values.c", "abort"),                         # a name that is in no table
+            ("process.c", "kill"),                                 # does a process exist?
+            ("secrets.c", "sigaction"), ("secrets.c", "raise"),    # while a user types a password
+        })
 
     def test_only_a_few_files_use_the_driver(self):
         users = [str(p.relative_to(TOP)) for p in sources()

@@ -15,12 +15,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/signals.h"
 #include "util/interrupt.h"
 
 static _Atomic unsigned calls; /* one decimal digit per call: 1 outer, 2 inner listener */
 
-static void on_first_signal(void *context) {
+static bool on_first_signal(void *context) {
     calls = calls * 10 + *(const unsigned *)context;
+    return false;
 }
 
 /* Writes a digit to standard output, which the parent process reads. */
@@ -145,8 +147,9 @@ static void *change_twice(void *context) {
     return NULL;
 }
 
-static void ignore(void *context) {
+static bool ignore(void *context) {
     (void)context;
+    return false;
 }
 
 static void clean_up(void *context) {
@@ -167,7 +170,7 @@ static void interrupt_a_change(const void *context) {
     sl_error error = {0};
     pthread_t worker;
     if (!sl_interrupt_listen(ignore, clean_up, &c.patience, &error) ||
-        pthread_create(&worker, NULL, change_twice, &c.takes) != 0)
+        sl_thread_start(&worker, change_twice, &c.takes) != 0)
         _exit(98);
     while (!changing)
         usleep(1000);
@@ -225,5 +228,12 @@ int main(void) {
         cmocka_unit_test(between_two_loads_only_the_outer_listener_is_called),
         cmocka_unit_test(the_number_of_listeners_is_limited),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    const sl_surroundings around = {.start_signals = sl_signals_start,
+                                    .stop_signals = sl_signals_stop};
+    sl_context *context = sl_context_create(&around);
+    sl_context_bind(context);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    sl_context_bind(NULL);
+    sl_context_destroy(context);
+    return failed;
 }

@@ -59,8 +59,11 @@ TEST(test_names) {
 
 TEST(test_there_are_no_leftovers_at_first) {
     sl_error error = {0};
-    assert_true(sl_throwaway_drop(&error));
-    assert_true(sl_throwaway_drop_at_once(&error));
+    sl_throwaway current;
+    sl_throwaway_init(&current);
+    assert_true(sl_throwaway_drop(&current, &error));
+    assert_true(sl_throwaway_drop_at_once(&current, &error));
+    sl_throwaway_clear(&current);
 }
 
 TEST(test_a_trial_writes_no_reports) {

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Contexts and options, which every command takes.
+ *
+ * A command runs in the thread that calls it, and returns when it has ended. It handles no signals,
+ * never ends the process (libbson and libarchive do when they get no memory), keeps no state
+ * outside of its context, and writes nothing but the files that its options name. A context has one
+ * command at a time; commands with different contexts may run at the same time. Programs should
+ * ignore SIGPIPE. */
+#ifndef SHARDLOAD_PUBLIC_CONTEXT_H
+#define SHARDLOAD_PUBLIC_CONTEXT_H
+
+#include <stdio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct shardload_context shardload_context;
+
+typedef enum shardload_level {
+    SHARDLOAD_LOG_ERROR,
+    SHARDLOAD_LOG_WARNING,
+    SHARDLOAD_LOG_INFO
+} shardload_level;
+
+/* What a context reports to. All members may be 0; streams and `data` must outlive the context. */
+typedef struct shardload_receivers {
+    /* Receives log lines, without a line end. Called by any thread, one call at a time. It must not
+     * call functions of the library. */
+    void (*log)(void *data, shardload_level level, const char *text);
+    /* Receives the progress of a load about once a second, as a JSON object with the keys of
+     * `shardload load --progress json`. Called by the thread that called shardload_load. */
+    void (*progress)(void *data, const char *json);
+    void *data;
+    FILE *output; /* receives the tables that the programs print to standard output */
+} shardload_receivers;
+
+/* `receivers` is copied; NULL: none. NULL without memory. */
+shardload_context *shardload_context_create(const shardload_receivers *receivers);
+void shardload_context_destroy(shardload_context *context); /* NULL is fine */
+
+/* Lets the command end early, like one Ctrl-C: a load completes its blocks and batches in flight,
+ * restores the balancer, and returns SHARDLOAD_INTERRUPTED; a query run ends after the current
+ * query. Later commands of the context end at once. Any thread, but no signal handler. */
+void shardload_stop(shardload_context *context);
+
+/* An option by the name that it has on the command line, without "--". The value of a flag is
+ * "true". An option that may be repeated occurs several times. Environment variables are not read.
+ * A list of options ends with an entry whose name is NULL. */
+typedef struct shardload_option {
+    const char *name;
+    const char *value;
+} shardload_option;
+
+/* Frees a text that a command returned. NULL is fine. */
+void shardload_free(char *text);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

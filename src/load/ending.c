@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The end of a load, expected or not. The balancer is restored by the load itself or, after a
+ * second Ctrl-C, by the thread that handles signals. A lock lets exactly one of them do it. */
+#include "ending.h"
+
+#include <stdio.h>
+
+#include "util/interrupt.h"
+#include "util/log.h"
+
+/* Holds the lock until the balancer is stopped: a second Ctrl-C meanwhile waits, and restores
+ * it. */
+bool sl_load_stop_balancer(sl_load *load, sl_error *error) {
+    pthread_mutex_lock(&load->balancer_lock);
+    load->balancer_lost = false;
+    bool ok = sl_balancer_pause(load->destination.connection, load->ledger.holder, &load->balancer,
+                                error);
+    if (load->balancer)
+        snprintf(load->balancer_before, sizeof load->balancer_before, "%s",
+                 sl_balancer_before(load->balancer));
+    pthread_mutex_unlock(&load->balancer_lock);
+    return ok;
+}
+
+bool sl_load_restore_balancer(sl_load *load, sl_error *error) {
+    bool ok = true;
+    pthread_mutex_lock(&load->balancer_lock);
+    atomic_store(&load->putting_back, true);
+    if (load->balancer) {
+        ok = sl_balancer_restore(load->balancer, error);
+        load->balancer_lost = !ok;
+        load->balancer = NULL;
+    }
+    atomic_store(&load->putting_back, false);
+    pthread_mutex_unlock(&load->balancer_lock);
+    return ok;
+}
+
+void sl_load_log_how_to_complete(const sl_load *load, const sl_error *why) {
+    if (why->no_resume || load->job.config->part_of_trial)
+        return;
+    bool changed = load->job.set && sl_source_set_has_changed(load->job.set);
+    if (load->job.config->sink == SL_SINK_BSON)
+        sl_log_warning("the BSON dump is incomplete");
+    else if (load->ledger.journal && atomic_load(&load->run.begun) &&
+             atomic_load(&load->run.ended_by) != SL_ENDED_ALL_REJECTED)
+        sl_log_warning("to complete this load, %sgive %s with %s--resume --work-dir %s%s",
+                       changed ? "put the source back as it was and " : "",
+                       load->job.config->completed_by ? load->job.config->completed_by
+                                                      : "the same command",
+                       atomic_load(&load->run.ended_by) == SL_ENDED_BY_REJECT_LIMIT
+                           ? "a higher --max-rejects and "
+                           : "",
+                       load->ledger.work_directory,
+                       changed ? "; to load it as it is now, begin anew with --drop" : "");
+}
+
+bool sl_load_on_first_request(void *context) {
+    sl_load *load = context;
+    if (load->job.config->part_of_trial && !atomic_load(&load->run.begun))
+        return false;                     /* the load checks for it before it begins */
+    if (!atomic_load(&load->run.begun)) { /* a program need not wait for a server or a pipe */
+        sl_log_warning("interrupted before anything was loaded");
+        return true;
+    }
+    if (!load->job.config->part_of_trial)
+        sl_log_warning("stopping after the batches in flight; press Ctrl-C again to stop at once");
+    sl_run_stop(&load->run);
+    return false;
+}
+
+void sl_load_on_second_request(void *context) {
+    sl_load *load = context;
+    sl_error error = {0};
+    if (!sl_load_restore_balancer(load, &error))
+        sl_log_error(SL_LINES, error.message);
+    if (!load->job.config->part_of_trial)
+        sl_log_warning("stopped at once");
+    sl_load_log_how_to_complete(load, &error);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What ends a load: interrupts, and the balancer, which is restored whatever happens. Internal to
+ * src/load. */
+#ifndef SHARDLOAD_ENDING_H
+#define SHARDLOAD_ENDING_H
+
+#include "record.h"
+
+/* Stops the balancer; sl_load_restore_balancer restores it, once, whichever thread calls it. */
+bool sl_load_stop_balancer(sl_load *load, sl_error *error);
+bool sl_load_restore_balancer(sl_load *load, sl_error *error);
+
+/* Logs the command that completes a load which ended early. */
+void sl_load_log_how_to_complete(const sl_load *load, const sl_error *why);
+
+/* For sl_interrupt_listen; `context` is the sl_load. */
+bool sl_load_on_first_request(void *context);
+void sl_load_on_second_request(void *context);
+
+#endif

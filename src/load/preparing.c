@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Prepares a load: connection, collection, registry, ranges. */
+#include "preparing.h"
+
+#include "util/clock.h"
+#include "util/interrupt.h"
+#include "util/log.h"
+
+#include "ending.h"
+#include "job/numbers.h"
+#include "job/parts.h"
+#include "job/ranges.h"
+#include "job/sources.h"
+#include "job/target.h"
+#include "ledger/resume.h"
+#include "send/route.h"
+
+static bool not_interrupted(sl_error *error) {
+    return !sl_interrupt_requested() ||
+           sl_error_set(error, SL_EXIT_INTERRUPTED, "interrupted before anything was loaded");
+}
+
+/* After Ctrl-C commands are not retried, except those that put the balancer back. */
+static bool keep_trying(void *context) {
+    sl_load *load = context;
+    return !sl_interrupt_requested() || atomic_load(&load->putting_back);
+}
+
+bool sl_load_connect(sl_load *load, sl_error *error) {
+    const sl_load_config *config = load->job.config;
+    if (!sl_connection_open(config->uri, "shardload", 3, config->timeout_seconds,
+                            &load->destination.connection, error))
+        return false;
+    sl_connection_set_retry_check(load->destination.connection, keep_trying, load);
+    sl_record_server(load->record, load->destination.connection);
+    if (sl_connection_server(load->destination.connection)->deployment != SL_SHARDED &&
+        config->shard_key)
+        sl_log_info("not a sharded cluster: the collection is not sharded");
+    return true;
+}
+
+typedef struct placing {
+    sl_load *load;
+    int64_t logged; /* when progress was logged last, by sl_clock_ns */
+} placing;
+
+static bool on_prepare_step(void *context, size_t done, size_t all) {
+    placing *work = context;
+    work->load->placing_steps = done;
+    if (sl_seconds_since(work->logged) > 2) {
+        sl_log_info("placing ranges: step %zu of %zu", done, all);
+        work->logged = sl_clock_ns();
+    }
+    return !sl_interrupt_requested();
+}
+
+static const char *layout_of(const sl_load *load) {
+    switch (sl_shard_map_route(load->destination.map)) {
+    case SL_ROUTE_BY_ID:
+        return "sharded by _id";
+    case SL_ROUTE_BY_KEY:
+        return "sharded by another key; the loader finds each document's shard";
+    default:
+        return load->destination.target.shard_key
+                   ? "sharded by another key; the router finds each document's shard"
+                   : "not sharded";
+    }
+}
+
+static bool batches_fit(const sl_load *load, sl_error *error) {
+    const sl_load_config *config = load->job.config;
+    const sl_server *server = sl_connection_server(load->destination.connection);
+    return config->adapt_batches ||
+           config->batch_documents <= (uint32_t)server->max_batch_documents ||
+           sl_error_set(error, SL_EXIT_USAGE,
+                        "--batch-size %u is more than the server accepts (%d documents)",
+                        config->batch_documents, server->max_batch_documents);
+}
+
+/* All checks that can refuse the load come before anything is created or, with --drop, removed. */
+bool sl_load_prepare(sl_load *load, sl_error *error) {
+    const sl_load_config *config = load->job.config;
+    bool sharded = sl_connection_server(load->destination.connection)->deployment == SL_SHARDED;
+    sl_target_configure(&load->destination, config, load->job.resumed);
+    if (!batches_fit(load, error) ||
+        !sl_resume_find_target(&load->job, &load->destination, &load->ledger, error) ||
+        !sl_target_decide_sharding(&load->job, &load->destination, error) ||
+        !sl_registry_open(load->destination.connection, &load->destination.target,
+                          &load->destination.registry, error) ||
+        !sl_topology_read(load->destination.connection, &load->destination.topology, error) ||
+        !sl_parts_find_shards(&load->job, &load->destination, error) ||
+        !sl_sources_look_for_target(&load->job, &load->destination, error) ||
+        !sl_route_open(&load->job, &load->destination, load->run.threads, error))
+        return false;
+    atomic_store(&load->run.begun, true);
+    if (!not_interrupted(error) || !sl_load_stop_balancer(load, error))
+        return false;
+    if (!sl_target_begin(&load->job, &load->destination, error) ||
+        !sl_prepare_target(load->destination.connection, &load->destination.target,
+                           &load->destination.created, error) ||
+        !sl_target_identify(load->destination.connection, &load->destination.target, error) ||
+        !sl_target_check_shards(&load->destination, NULL, error) ||
+        !sl_sources_number_by_registry(&load->job, &load->destination, load->ledger.work_directory,
+                                       error) ||
+        !sl_resume_target(&load->job, &load->destination, &load->ledger, error) ||
+        !sl_shard_map_read(load->destination.connection, &load->destination.target,
+                           load->destination.topology, &load->destination.map, error))
+        return false;
+    load->job.by_range = sl_shard_map_by_id(load->destination.map);
+    load->job.shards = (uint32_t)load->destination.topology->count;
+    if (!sl_ranges_lay_out(&load->job, &load->destination, error))
+        return false;
+    if (load->job.by_range) {
+        int64_t start = sl_clock_ns();
+        placing work = {load, start};
+        if (!sl_prepare_ranges(load->destination.connection, &load->destination.target,
+                               load->destination.topology, load->job.ranges, load->job.range_count,
+                               on_prepare_step, &work, error))
+            return false;
+        load->placing_seconds = sl_seconds_since(start);
+    }
+    if (!sl_route_read_map(&load->destination, error))
+        return false;
+    sl_parts_choose_blocks(&load->job, &load->destination);
+    if (sharded)
+        sl_log_info("%s.%s: %s, %zu range%s on %u shards", config->database, config->collection,
+                    layout_of(load), load->job.range_count, load->job.range_count == 1 ? "" : "s",
+                    load->job.shards);
+    return not_interrupted(error);
+}
+
+bool sl_load_prepare_offline(sl_load *load, sl_error *error) {
+    load->job.shards = 1;
+    return sl_sources_number_offline(&load->job, error) &&
+           sl_ranges_lay_out(&load->job, &load->destination, error);
+}

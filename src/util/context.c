@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Contexts, and the one that is bound to each thread. */
+#include "context.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "context_state.h"
+
+static _Thread_local sl_context *bound;
+
+sl_context *sl_context_create(const sl_surroundings *surroundings) {
+    sl_context *context = calloc(1, sizeof *context);
+    if (!context)
+        return NULL;
+    context->surroundings = *surroundings;
+    context->nowhere = fopen("/dev/null", "we");
+    pthread_mutex_init(&context->log.lock, NULL);
+    pthread_mutex_init(&context->interrupt.lock, NULL);
+    context->log.level = SL_LOG_INFO;
+    context->log.file = -1;
+    if (context->nowhere)
+        return context;
+    sl_context_destroy(context);
+    return NULL;
+}
+
+void sl_context_destroy(sl_context *context) {
+    if (!context)
+        return;
+    if (context->log.file >= 0)
+        close(context->log.file);
+    if (context->nowhere)
+        fclose(context->nowhere);
+    pthread_mutex_destroy(&context->log.lock);
+    pthread_mutex_destroy(&context->interrupt.lock);
+    free(context);
+}
+
+sl_context *sl_context_bind(sl_context *context) {
+    sl_context *before = bound;
+    bound = context;
+    return before;
+}
+
+sl_context *sl_context_current(void) {
+    return bound;
+}
+
+const sl_surroundings *sl_context_surroundings(const sl_context *context) {
+    return &context->surroundings;
+}
+
+void sl_context_first_error(sl_context *context, char *text, size_t room) {
+    pthread_mutex_lock(&context->log.lock);
+    memccpy(text, context->log.first_error, '\0', room - 1);
+    text[room - 1] = '\0';
+    pthread_mutex_unlock(&context->log.lock);
+}
+
+void sl_context_forget_error(sl_context *context) {
+    pthread_mutex_lock(&context->log.lock);
+    context->log.first_error[0] = '\0';
+    pthread_mutex_unlock(&context->log.lock);
+}
+
+FILE *sl_output(void) {
+    if (!bound)
+        return stdout;
+    return bound->surroundings.output ? bound->surroundings.output : bound->nowhere;
+}
+
+FILE *sl_screen(void) {
+    if (!bound)
+        return stderr;
+    return bound->surroundings.screen ? bound->surroundings.screen : bound->nowhere;
+}
+
+bool sl_screen_is_terminal(void) {
+    return isatty(fileno(sl_screen())) == 1;
+}
+
+/* ---- threads ---- */
+
+typedef struct beginning {
+    sl_context *context;
+    void *(*run)(void *argument);
+    void *argument;
+} beginning;
+
+static void *run_bound(void *allocated) {
+    const beginning begin = *(beginning *)allocated;
+    free(allocated);
+    bound = begin.context;
+    return begin.run(begin.argument);
+}
+
+int sl_thread_start(pthread_t *thread, void *(*run)(void *argument), void *argument) {
+    beginning *begin = malloc(sizeof *begin);
+    if (!begin)
+        return ENOMEM;
+    *begin = (beginning){bound, run, argument};
+    int code = pthread_create(thread, NULL, run_bound, begin);
+    if (code != 0)
+        free(begin);
+    return code;
+}

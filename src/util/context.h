@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A context: what a command of this project shares with its caller, instead of globals. It has the
+ * log, the output, the request to stop, and the receivers of progress. Two commands with two
+ * contexts do not affect each other.
+ *
+ * A context is bound to a thread while a command runs in it: sl_log_info(), sl_print() and
+ * sl_interrupt_requested() concern the context of the thread that calls them. Threads that are
+ * started by sl_thread_start() have the context of the thread that starts them; no thread may be
+ * started otherwise. A thread without a context (in a unit test) logs nothing, prints to standard
+ * output, and is never interrupted. */
+#ifndef SHARDLOAD_CONTEXT_H
+#define SHARDLOAD_CONTEXT_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "error.h"
+#include "log.h"
+
+typedef struct sl_context sl_context;
+
+/* What the caller of a command provides. All members may be 0. Streams and `data` are borrowed. */
+typedef struct sl_surroundings {
+    const char *program; /* begins error lines on the screen: "shardload: ..." */
+    FILE *output;        /* receives results (tables, documents) */
+    FILE *screen;        /* receives log lines and the progress line */
+    /* Receives log lines, from any thread, one at a time; `text` has no line end. It must not call
+     * functions of this context. */
+    void (*log)(void *data, sl_log_level level, const char *text);
+    /* Receives progress about once a second, as a JSON object. */
+    void (*progress)(void *data, const char *json);
+    void *data;
+    /* Called when the first listener for interrupts begins, and after the last one has ended
+     * (interrupt.h). The programs begin and end to handle signals here. */
+    bool (*start_signals)(sl_context *context, sl_error *error);
+    void (*stop_signals)(sl_context *context);
+} sl_surroundings;
+
+/* NULL without memory. */
+sl_context *sl_context_create(const sl_surroundings *surroundings);
+void sl_context_destroy(sl_context *context); /* NULL is fine */
+
+/* Binds a context (NULL: none) to the calling thread. Returns the one that was bound before. */
+sl_context *sl_context_bind(sl_context *context);
+/* The calling thread's context, or NULL. */
+sl_context *sl_context_current(void);
+const sl_surroundings *sl_context_surroundings(const sl_context *context);
+
+/* The first error that was logged since the last sl_context_forget_error, for callers that show
+ * errors themselves. */
+void sl_context_first_error(sl_context *context, char *text, size_t room);
+void sl_context_forget_error(sl_context *context);
+
+/* Where results and progress lines of the calling thread go; never NULL. */
+FILE *sl_output(void);
+FILE *sl_screen(void);
+/* Is the screen a terminal, on which a line can be drawn again? */
+bool sl_screen_is_terminal(void);
+
+/* Starts a thread with the context of the calling one. Returns 0 or an errno. */
+int sl_thread_start(pthread_t *thread, void *(*run)(void *argument), void *argument);
+
+#endif

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The public library, without a server: two loads at once, options, errors, plans, reports. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <shardload/load.h>
+#include <shardload/plan.h>
+#include <shardload/query.h>
+#include <shardload/report.h>
+#include <shardload/version.h>
+
+static const char *const none[] = {NULL};
+
+/* ---- two loads at once ---- */
+
+typedef struct loading {
+    unsigned rows, files;
+    char folder[64];
+    shardload_context *context;
+    pthread_barrier_t *begin;
+    _Atomic unsigned lines, foreign; /* log lines; those that belong to the other load */
+    const char *mine, *other;        /* names that occur in the logs */
+    shardload_code code;
+    shardload_error error;
+    char *record;
+} loading;
+
+static void on_log(void *data, shardload_level level, const char *text) {
+    loading *one = data;
+    (void)level;
+    one->lines++;
+    if (strstr(text, one->other))
+        one->foreign++;
+}
+
+static void make_files(loading *one) {
+    strcpy(one->folder, "/tmp/shardload-library-XXXXXX");
+    assert_non_null(mkdtemp(one->folder));
+    for (unsigned f = 0; f < one->files; f++) {
+        char path[100];
+        snprintf(path, sizeof path, "%s/%s-%u.csv", one->folder, one->mine, f);
+        FILE *file = fopen(path, "w");
+        assert_non_null(file);
+        fprintf(file, "number,text\n");
+        for (unsigned i = 0; i < one->rows; i++)
+            fprintf(file, "%u,%s row %u\n", i, one->mine, i);
+        fclose(file);
+    }
+}
+
+static void remove_files(loading *one) {
+    char command[100];
+    snprintf(command, sizeof command, "rm -r %s", one->folder);
+    assert_int_equal(system(command), 0);
+}
+
+static void *load(void *context) {
+    loading *one = context;
+    char work[100], sink[100];
+    snprintf(work, sizeof work, "%s/work", one->folder);
+    snprintf(sink, sizeof sink, "bson:%s/out.bson", one->folder);
+    char source[100];
+    snprintf(source, sizeof source, "%s/", one->folder);
+    const shardload_option options[] = {{"sink", sink},       {"work-dir", work},
+                                        {"include", "*.csv"}, {"skip-other", "true"},
+                                        {"threads", "2"},     {NULL, NULL}};
+    const char *const sources[] = {source, NULL};
+    pthread_barrier_wait(one->begin);
+    one->code = shardload_load(one->context, options, sources, &one->record, &one->error);
+    return NULL;
+}
+
+static void two_loads_at_once_do_not_mix(void **state) {
+    (void)state;
+    pthread_barrier_t begin;
+    pthread_barrier_init(&begin, NULL, 2);
+    loading loads[2] = {{.rows = 40000, .files = 3, .mine = "apples", .other = "pears"},
+                        {.rows = 50000, .files = 2, .mine = "pears", .other = "apples"}};
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++) {
+        const shardload_receivers receivers = {.log = on_log, .data = &loads[i]};
+        make_files(&loads[i]);
+        loads[i].begin = &begin;
+        loads[i].context = shardload_context_create(&receivers);
+        assert_non_null(loads[i].context);
+    }
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, load, &loads[i]), 0);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    for (int i = 0; i < 2; i++) {
+        char expected[64], path[100], line[400];
+        bool log_is_mine = true;
+        unsigned lines = 0;
+        assert_string_equal(loads[i].error.message, "");
+        assert_int_equal(loads[i].code, SHARDLOAD_OK);
+        snprintf(expected, sizeof expected, "\"inserted\" : %u", loads[i].rows * loads[i].files);
+        assert_non_null(strstr(loads[i].record, expected));
+        assert_true(loads[i].lines > 5);
+        assert_int_equal(loads[i].foreign, 0);
+        snprintf(path, sizeof path, "%s/work/shardload.log", loads[i].folder);
+        FILE *log = fopen(path, "r");
+        assert_non_null(log);
+        for (; fgets(line, sizeof line, log); lines++)
+            log_is_mine = log_is_mine && !strstr(line, loads[i].other);
+        fclose(log);
+        assert_true(log_is_mine && lines > 5);
+        shardload_free(loads[i].record);
+        shardload_context_destroy(loads[i].context);
+        remove_files(&loads[i]);
+    }
+    pthread_barrier_destroy(&begin);
+}
+
+/* ---- one command ---- */
+
+static shardload_context *context;
+
+static int create(void **state) {
+    (void)state;
+    context = shardload_context_create(NULL);
+    return context ? 0 : -1;
+}
+
+static int destroy(void **state) {
+    (void)state;
+    shardload_context_destroy(context);
+    return 0;
+}
+
+static void all_wrong_options_are_reported_together(void **state) {
+    (void)state;
+    shardload_error error;
+    const shardload_option options[] = {
+        {"thread", "2"}, {"batch-size", "many"}, {"suite", "mot"}, {NULL, NULL}};
+    char *record = (char *)1;
+    assert_int_equal(shardload_load(context, options, none, &record, &error), SHARDLOAD_USAGE);
+    assert_null(record);
+    assert_non_null(strstr(error.message, "thread: there is no such option of `load`; did you mean "
+                                          "threads?"));
+    assert_non_null(strstr(error.message, "batch-size: \"many\" is not a whole number"));
+    assert_non_null(strstr(error.message, "suite: there is no such option of `load`"));
+}
+
+static void the_environment_is_not_read(void **state) {
+    (void)state;
+    shardload_error error;
+    const shardload_option options[] = {
+        {"sink", "null"}, {"format", "ycsb"}, {"records", "100"}, {NULL, NULL}};
+    setenv("SHARDLOAD_RECORDS", "many", 1);
+    setenv("SHARDLOAD_THREADS", "many", 1);
+    assert_int_equal(shardload_load(context, options, none, NULL, &error), SHARDLOAD_OK);
+    unsetenv("SHARDLOAD_RECORDS");
+    unsetenv("SHARDLOAD_THREADS");
+}
+
+static void an_error_has_the_message_of_the_program(void **state) {
+    (void)state;
+    shardload_error error;
+    const shardload_option options[] = {{"sink", "null"}, {NULL, NULL}};
+    const char *const sources[] = {"/there/is/no/such.file", NULL};
+    assert_int_equal(shardload_load(context, options, sources, NULL, &error), SHARDLOAD_SOURCE);
+    assert_string_equal(error.message, "/there/is/no/such.file: No such file or directory");
+    assert_int_equal(shardload_load(context, options, sources, NULL, NULL), SHARDLOAD_SOURCE);
+}
+
+static void a_plan_and_a_page_of_it(void **state) {
+    (void)state;
+    shardload_error error;
+    char *record, *html;
+    const shardload_option options[] = {
+        {"format", "ycsb"}, {"records", "100000"}, {"shards", "3"}, {NULL, NULL}};
+    assert_int_equal(shardload_plan(context, options, none, &record, &error), SHARDLOAD_OK);
+    assert_non_null(strstr(record, "\"command\" : \"plan\""));
+    const char *const records[] = {record, NULL}, *const bad[] = {"{\"a\": 1}", NULL};
+    assert_int_equal(shardload_report_html(context, records, "A plan", &html, &error),
+                     SHARDLOAD_OK);
+    assert_non_null(strstr(html, "A plan"));
+    shardload_free(html);
+    assert_int_equal(shardload_report_html(context, bad, NULL, &html, &error), SHARDLOAD_SOURCE);
+    assert_non_null(strstr(error.message, "record 1"));
+    assert_null(html);
+    shardload_free(record);
+}
+
+static void a_query_without_a_suite_is_refused(void **state) {
+    (void)state;
+    shardload_error error;
+    char *report;
+    assert_int_equal(shardload_query(context, NULL, none, &report, &error), SHARDLOAD_USAGE);
+    assert_non_null(strstr(error.message, "name a suite"));
+    assert_null(report);
+}
+
+static void a_stopped_context_runs_nothing(void **state) {
+    (void)state;
+    shardload_error error;
+    const shardload_option options[] = {
+        {"sink", "null"}, {"format", "ycsb"}, {"records", "100"}, {NULL, NULL}};
+    shardload_stop(context);
+    assert_int_equal(shardload_load(context, options, none, NULL, &error), SHARDLOAD_INTERRUPTED);
+}
+
+static void *stop_soon(void *unused) {
+    (void)unused;
+    usleep(300000);
+    shardload_stop(context);
+    return NULL;
+}
+
+static void a_load_can_be_stopped(void **state) {
+    (void)state;
+    shardload_error error;
+    pthread_t thread;
+    const shardload_option options[] = {
+        {"sink", "null"}, {"format", "ycsb"}, {"records", "5G"}, {NULL, NULL}};
+    assert_int_equal(pthread_create(&thread, NULL, stop_soon, NULL), 0);
+    assert_int_equal(shardload_load(context, options, none, NULL, &error), SHARDLOAD_INTERRUPTED);
+    pthread_join(thread, NULL);
+}
+
+static void the_version_has_three_numbers(void **state) {
+    (void)state;
+    unsigned a, b, c;
+    assert_int_equal(sscanf(shardload_version(), "%u.%u.%u", &a, &b, &c), 3);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(two_loads_at_once_do_not_mix),
+        cmocka_unit_test_setup_teardown(all_wrong_options_are_reported_together, create, destroy),
+        cmocka_unit_test_setup_teardown(the_environment_is_not_read, create, destroy),
+        cmocka_unit_test_setup_teardown(an_error_has_the_message_of_the_program, create, destroy),
+        cmocka_unit_test_setup_teardown(a_plan_and_a_page_of_it, create, destroy),
+        cmocka_unit_test_setup_teardown(a_query_without_a_suite_is_refused, create, destroy),
+        cmocka_unit_test_setup_teardown(a_stopped_context_runs_nothing, create, destroy),
+        cmocka_unit_test_setup_teardown(a_load_can_be_stopped, create, destroy),
+        cmocka_unit_test(the_version_has_three_numbers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
