@@ -56,6 +56,9 @@ static bool look_at_sources(sl_verification *verification, sl_error *error) {
     }
     if (!sl_sources_open(job, error))
         return false;
+    if (job->own_ids)
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "documents with an _id of their own cannot be verified yet");
     for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
         const sl_source *source = sl_source_set_at(job->set, i);
         if (source->kind == SL_SOURCE_PIPE)
