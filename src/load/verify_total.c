@@ -27,7 +27,8 @@ bool sl_verify_total(const sl_job *job, const sl_destination *destination, sl_le
         return false;
     uint64_t now = ledger->unregistered_now.numbers;
     uint64_t least = before + inserted, most = least + already_stored;
-    bool missing = now<least, extra = now> most;
+    bool missing = now < least;
+    bool extra = now > most;
     BSON_APPEND_DOCUMENT_BEGIN(record, "verification", &section);
     INT64(&section, "documentsBefore", before);
     INT64(&section, "documentsAfter", now);

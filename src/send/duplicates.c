@@ -141,6 +141,11 @@ sl_scan_result sl_duplicates_find(sl_duplicates *duplicates, mongoc_client_t *cl
     sl_scan_result result = find_sample(duplicates, client, target, any, error);
     if (result != SL_SCAN_DONE || !*any)
         return result;
+    return sl_duplicates_find_all(duplicates, client, target, error);
+}
+
+sl_scan_result sl_duplicates_find_all(sl_duplicates *duplicates, mongoc_client_t *client,
+                                      const sl_target *target, sl_error *error) {
     duplicates->missing = calloc(duplicates->count, sizeof *duplicates->missing);
     if (!duplicates->missing) {
         sl_error_memory(error, "looking for documents");

@@ -43,4 +43,8 @@ sl_scan_result sl_duplicates_compare(sl_duplicates *duplicates, mongoc_client_t 
 sl_scan_result sl_duplicates_find(sl_duplicates *duplicates, mongoc_client_t *client,
                                   const sl_target *target, bool *any, sl_error *error);
 
+/* As sl_duplicates_find, without a sample. */
+sl_scan_result sl_duplicates_find_all(sl_duplicates *duplicates, mongoc_client_t *client,
+                                      const sl_target *target, sl_error *error);
+
 #endif
