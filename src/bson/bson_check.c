@@ -46,7 +46,7 @@ static const uint8_t size_of[256] = {
     [SYMBOL] = VARIABLE,
     [CODE_WITH_SCOPE] = VARIABLE,
     [0x10] = 4, /* int32 */
-    [TIMESTAMP] = 8,
+    [TIMESTAMP] = VARIABLE,
     [0x12] = 8,  /* int64 */
     [0x13] = 16, /* decimal128 */
     [0x14 ... 0x7E] = NO_TYPE,
@@ -79,6 +79,8 @@ static inline uint64_t first_bytes(uint64_t word, size_t length) {
 /* Is the text valid UTF-8? Reads up to 7 bytes behind it. */
 static inline bool is_utf8(const uint8_t *text, size_t length) {
     size_t at = 0;
+    if (length <= 8 && (first_bytes(load_64(text), length) & HIGHS) == 0)
+        return true;
     for (; length - at >= 32; at += 32) {
         uint64_t any = load_64(text + at) | load_64(text + at + 8) | load_64(text + at + 16) |
                        load_64(text + at + 24);
@@ -101,7 +103,8 @@ typedef struct walk {
     sl_bson_facts *facts;
 } walk;
 
-static sl_bson_verdict wrong(const walk *w, uint64_t at, const char *why) {
+__attribute__((cold, noinline)) static sl_bson_verdict wrong(const walk *w, uint64_t at,
+                                                             const char *why) {
     w->facts->wrong_at = (uint32_t)at;
     w->facts->why = why;
     return SL_BSON_INVALID;
@@ -135,7 +138,7 @@ static uint64_t skip_text(const walk *w, uint64_t at, sl_bson_verdict *verdict) 
 }
 
 /* The position behind a string at `at`: its length, its bytes, a NUL. */
-static uint64_t skip_string(const walk *w, uint64_t at, sl_bson_verdict *verdict) {
+static inline uint64_t skip_string(const walk *w, uint64_t at, sl_bson_verdict *verdict) {
     if (at + 4 > w->stop) {
         *verdict = crossed(w, at, at + 4);
         return at;
@@ -245,17 +248,14 @@ static uint64_t skip_value(const walk *w, uint8_t type, uint64_t at, uint64_t *i
     }
 }
 
-/* The position behind the key at `at`. */
-static inline uint64_t skip_key(const walk *w, uint64_t at, uint64_t key,
-                                sl_bson_verdict *verdict) {
-    uint64_t nul = (key - ONES) & ~key & HIGHS; /* its lowest bit is that of the first NUL */
-    bool ascii = (key & (nul ^ (nul - 1)) & HIGHS) == 0;
-    if (__builtin_expect(nul == 0 || !ascii, 0))
-        return skip_text(w, at, verdict);
-    uint64_t value = at + 1 + (uint64_t)__builtin_ctzll(nul) / 8;
-    if (__builtin_expect(value > w->stop, 0))
-        *verdict = is_truncated(w) ? SL_BSON_MORE : wrong(w, at, "a key has no end");
-    return value;
+/* A timestamp at `at`, of the element `element` of the document itself or (0) of an embedded one. */
+static uint64_t skip_timestamp(const walk *w, uint64_t element, uint64_t at,
+                               sl_bson_verdict *verdict) {
+    if (at + 8 > w->stop)
+        *verdict = crossed(w, at, at + 8);
+    else if (element > 0 && load_64(w->document + at) == 0)
+        w->facts->empty_timestamp = (uint32_t)element;
+    return at + 8;
 }
 
 static void note_id(sl_bson_facts *facts, uint64_t at, uint64_t next) {
@@ -266,46 +266,70 @@ static void note_id(sl_bson_facts *facts, uint64_t at, uint64_t next) {
     facts->id_end = (uint32_t)next;
 }
 
+/* The verdict on an element at or behind `stop`, which is no terminator. */
+static sl_bson_verdict no_element(const walk *w, uint64_t at) {
+    return at >= w->available ? SL_BSON_MORE : wrong(w, at, "a document has no NUL at its end");
+}
+
+/* The verdict when a value of fixed size, at `value`, crosses `stop`. */
+static sl_bson_verdict value_crossed(const walk *w, uint64_t at, uint64_t value, uint64_t next) {
+    if (value <= w->stop)
+        return crossed(w, at, next);
+    return is_truncated(w) ? SL_BSON_MORE : wrong(w, at, "a key has no end");
+}
+
 /* Checks the elements; the document's own length is possible. */
 static sl_bson_verdict check_elements(walk *w) {
     uint32_t ends[SL_BSON_NESTING_MAX + 1]; /* of the documents around the innermost one */
     uint32_t depth = 0;
     const uint8_t *document = w->document;
     for (uint64_t at = 4, next;; at = next) {
-        if (__builtin_expect(at >= w->available, 0))
-            return SL_BSON_MORE;
-        uint8_t type = document[at];
-        if (type == 0) {
-            if (at + 1 != w->end)
-                return wrong(w, at, "a document ends before its declared length");
+        if (__builtin_expect(at >= w->stop, 0)) {
+            if (at >= w->available || document[at] != 0)
+                return no_element(w, at);
             if (depth == 0)
                 return SL_BSON_VALID;
             begin(w, ends[--depth]);
             next = at + 1;
             continue;
         }
-        if (__builtin_expect(at >= w->end - 1, 0))
-            return wrong(w, at, "a document has no NUL at its end");
         sl_bson_verdict verdict = SL_BSON_VALID;
-        uint64_t key = load_64(document + at + 1), inner = 0;
-        uint64_t value = skip_key(w, at + 1, key, &verdict);
-        uint8_t size = size_of[type];
+        uint8_t type = document[at], size = size_of[type];
+        uint64_t key = load_64(document + at + 1), value;
+        uint64_t nul = (key - ONES) & ~key & HIGHS; /* its lowest bit is that of the first NUL */
+        if (__builtin_expect(nul == 0 || (key & (nul ^ (nul - 1)) & HIGHS) != 0, 0)) {
+            value = skip_text(w, at + 1, &verdict);
+            if (verdict != SL_BSON_VALID && size != NO_TYPE)
+                return verdict;
+        } else {
+            value = at + 2 + (uint64_t)__builtin_ctzll(nul) / 8;
+        }
+        if (__builtin_expect(size < VARIABLE, 1)) {
+            next = value + size;
+            if (__builtin_expect(next > w->stop, 0))
+                return value_crossed(w, at, value, next);
+            if (__builtin_expect((uint32_t)key == ID_KEY, 0) && depth == 0)
+                note_id(w->facts, at, next);
+            continue;
+        }
         if (__builtin_expect(size == NO_TYPE, 0))
-            return wrong(w, at, "an element has an unknown type");
-        if (__builtin_expect(verdict != SL_BSON_VALID, 0))
-            return verdict;
-        next = value + size;
-        if (size == VARIABLE)
+            return wrong(w, at,
+                         type == 0 ? "a document ends before its declared length"
+                                   : "an element has an unknown type");
+        if (__builtin_expect(value > w->stop, 0))
+            return value_crossed(w, at, value, value);
+        uint64_t inner = 0;
+        bool is_id = (uint32_t)key == ID_KEY && depth == 0;
+        if (type == STRING) /* the most frequent one: not by the jump table of skip_value */
+            next = skip_string(w, value, &verdict);
+        else if (type == TIMESTAMP)
+            next = skip_timestamp(w, depth == 0 && !is_id ? at : 0, value, &verdict);
+        else
             next = skip_value(w, type, value, &inner, &verdict);
-        else if (__builtin_expect(next > w->stop, 0))
-            verdict = crossed(w, at, next);
         if (__builtin_expect(verdict != SL_BSON_VALID, 0))
             return verdict;
-        if (__builtin_expect((uint32_t)key == ID_KEY, 0) && depth == 0)
+        if (is_id)
             note_id(w->facts, at, next);
-        else if (__builtin_expect(type == TIMESTAMP, 0) && depth == 0 &&
-                 load_64(document + value) == 0)
-            w->facts->empty_timestamp = (uint32_t)at;
         if (inner > 0) {
             if (depth == SL_BSON_NESTING_MAX)
                 return wrong(w, at, "more than 100 levels of embedded documents");

@@ -58,6 +58,8 @@ typedef struct sl_target {
     char uuid[SL_UUID_ROOM]; /* "" until it has been read */
     bool by_uuid;            /* the server accepts `collectionUUID` in commands */
     bool shard_key_given;    /* by the user: an existing collection must have this key */
+    bool own_ids;            /* _ids may be of any type: owners are found by the shard key, also if
+                                that is _id */
     bool shard_existing;     /* shard the collection even if it already exists, unsharded */
 } sl_target;
 

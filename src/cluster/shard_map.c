@@ -258,7 +258,9 @@ bool sl_shard_map_read(sl_connection *connection, const sl_target *target,
             bson_t chunks;
             ok = read_chunks(connection, target, &sharding, &chunks, error);
             if (ok) {
-                ok = sl_shard_map_of(&sharding, &chunks, topology, map, error);
+                ok = target->own_ids
+                         ? sl_shard_map_from_keys(&sharding.key, &chunks, topology, map, error)
+                         : sl_shard_map_of(&sharding, &chunks, topology, map, error);
                 again = !ok && attempt < 4 && sl_connection_backoff(connection, attempt, error);
             }
             bson_destroy(&chunks);

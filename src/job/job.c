@@ -7,7 +7,8 @@
 #include "sources.h"
 
 void sl_job_init(sl_job *job, const sl_load_config *config) {
-    *job = (sl_job){.config = config, .shards = 1};
+    *job =
+        (sl_job){.config = config, .shards = 1, .hashed_id = BCON_NEW("_id", BCON_UTF8("hashed"))};
     pthread_mutex_init(&job->entries_lock, NULL);
     pthread_cond_init(&job->entries_known, NULL);
     sl_not_loaded_init(&job->not_loaded);
@@ -15,6 +16,7 @@ void sl_job_init(sl_job *job, const sl_load_config *config) {
 
 void sl_job_clear(sl_job *job) {
     sl_sources_close(job);
+    bson_destroy(job->hashed_id);
     free(job->own_shards);
     free(job->ranges);
     pthread_mutex_destroy(&job->entries_lock);

@@ -49,9 +49,10 @@ typedef struct sl_job {
     bool resumed;           /* documents may have been sent by an earlier run */
     sl_not_loaded not_loaded;
 
-    uint32_t shards;  /* at least 1 */
-    bool by_range;    /* the collection is sharded by {_id: 1} */
-    sl_range *ranges; /* of _id, sorted: the ranges that are placed and verified */
+    bson_t *hashed_id; /* {_id: "hashed"}: the default shard key if own_ids */
+    uint32_t shards;   /* at least 1 */
+    bool by_range;     /* the collection is sharded by {_id: 1} */
+    sl_range *ranges;  /* of _id, sorted: the ranges that are placed and verified */
     size_t range_count;
 
     uint32_t parts;   /* N of --part K/N; with --only-shards, number of shards; 0: not shared */
@@ -68,6 +69,11 @@ typedef struct sl_job {
 void sl_job_init(sl_job *job, const sl_load_config *config);
 /* Frees the job and closes its sources. */
 void sl_job_clear(sl_job *job);
+
+/* The shard key of a new collection on a sharded cluster; NULL: none. */
+static inline const bson_t *sl_job_shard_key(const sl_job *job) {
+    return job->own_ids && !job->config->shard_key_given ? job->hashed_id : job->config->shard_key;
+}
 
 /* Are the records generated? Then there is no text, and the size of a source is a number of
  * records. */

@@ -28,13 +28,14 @@ static bool refused(sl_preview *preview, sl_error *error) {
     return true;
 }
 
-static bool look_at_cluster(const sl_load_config *config, sl_destination *destination,
-                            sl_preview *preview, sl_error *error) {
+static bool look_at_cluster(const sl_job *job, sl_destination *destination, sl_preview *preview,
+                            sl_error *error) {
+    const sl_load_config *config = job->config;
     if (!sl_connection_open(config->uri, "shardload", 1, config->timeout_seconds,
                             &preview->connection, error))
         return false;
     destination->connection = preview->connection;
-    sl_target_configure(destination, config, false);
+    sl_target_configure(destination, job, false);
     if (!sl_topology_read(destination->connection, &preview->topology, error) ||
         !sl_balancer_status(destination->connection, &preview->balancer, error))
         return false;
@@ -49,9 +50,10 @@ static bool look_at_cluster(const sl_load_config *config, sl_destination *destin
 }
 
 /* Determines the layout and the chunk map as they will be before ranges are placed. */
-static bool read_map(const sl_load_config *config, sl_destination *destination, sl_preview *preview,
+static bool read_map(const sl_job *job, sl_destination *destination, sl_preview *preview,
                      sl_error *error) {
-    const bson_t *key = destination->connection ? destination->target.shard_key : config->shard_key;
+    const bson_t *key =
+        destination->connection ? destination->target.shard_key : sl_job_shard_key(job);
     uint32_t home = 0;
     if (destination->connection &&
         !sl_database_home(destination->connection, &destination->target, destination->topology,
@@ -72,7 +74,7 @@ static bool read_map(const sl_load_config *config, sl_destination *destination, 
         bool hashed = key && bson_iter_init(&first, key) && bson_iter_next(&first) &&
                       BSON_ITER_HOLDS_UTF8(&first);
         preview->layout = !key                ? SL_LAYOUT_UNSHARDED
-                          : sl_key_is_id(key) ? SL_LAYOUT_RANGES
+                          : sl_key_is_id(key) ? (job->own_ids ? SL_LAYOUT_ONE : SL_LAYOUT_RANGES)
                           : hashed            ? SL_LAYOUT_HASHED
                                               : SL_LAYOUT_ONE;
         sl_shard_map_destroy(destination->map);
@@ -213,8 +215,8 @@ bool sl_preview_create(const sl_load_config *config, uint32_t shards, uint64_t b
     preview->shards = shards > 0 ? shards : 1;
     sl_job_init(&job, config);
     bool ok = sl_sources_open(&job, error) &&
-              (!config->uri || look_at_cluster(config, &destination, preview, error)) &&
-              read_map(config, &destination, preview, error) &&
+              (!config->uri || look_at_cluster(&job, &destination, preview, error)) &&
+              read_map(&job, &destination, preview, error) &&
               number(&job, &destination, preview, error) && name_sources(&job, preview, error) &&
               lay_out(&job, &destination, preview, error) &&
               measure(&job, &destination, blocks, preview, error) &&

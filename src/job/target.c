@@ -7,15 +7,17 @@
 
 #include "util/log.h"
 
-void sl_target_configure(sl_destination *destination, const sl_load_config *config, bool resumed) {
+void sl_target_configure(sl_destination *destination, const sl_job *job, bool resumed) {
+    const sl_load_config *config = job->config;
     bool sharded = sl_connection_server(destination->connection)->deployment == SL_SHARDED;
     destination->target = (sl_target){.database = config->database,
                                       .collection = config->collection,
                                       .drop = config->drop && !resumed,
                                       .compressor = config->compressor,
                                       .clustered = config->clustered,
-                                      .shard_key = sharded ? config->shard_key : NULL,
+                                      .shard_key = sharded ? sl_job_shard_key(job) : NULL,
                                       .shard_key_given = config->shard_key_given,
+                                      .own_ids = job->own_ids,
                                       .shard_existing = config->shard_existing};
 }
 

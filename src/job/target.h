@@ -7,7 +7,7 @@
 #include "job.h"
 
 /* Sets the destination's target from the config, once connected. */
-void sl_target_configure(sl_destination *destination, const sl_load_config *config, bool resumed);
+void sl_target_configure(sl_destination *destination, const sl_job *job, bool resumed);
 /* An existing unsharded collection is sharded only if the user asked for it; otherwise the target's
  * shard_key becomes NULL. Changes nothing on the cluster. */
 bool sl_target_decide_sharding(const sl_job *job, sl_destination *destination, sl_error *error);

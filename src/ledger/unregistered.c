@@ -118,20 +118,28 @@ static bool count(sl_destination *destination, const sl_unregistered *expected,
     return true;
 }
 
+bool sl_count_all(const sl_destination *destination, sl_unregistered *counts, sl_error *error) {
+    const bson_t all = BSON_INITIALIZER;
+    *counts = (sl_unregistered){.known = true};
+    return sl_count_matching(destination->connection, &destination->target, &all, &counts->numbers,
+                             error);
+}
+
 bool sl_unregistered_count(sl_job *job, sl_destination *destination, sl_ledger *ledger,
                            sl_error *error) {
     sl_unregistered *before = &ledger->unregistered;
     if (!job->config->verify || before->known)
         return true;
-    if (!count(destination, &(sl_unregistered){.known = true}, before, error))
+    if (!(job->own_ids ? sl_count_all(destination, before, error)
+                       : count(destination, &(sl_unregistered){.known = true}, before, error)))
         return false;
     if (destination->created) /* any document was inserted after the collection was created */
         before->numbers = before->other_types = 0;
     uint64_t documents = before->numbers + before->other_types;
     if (documents > 0)
-        sl_log_info("%s.%s: %" PRIu64 " document%s of no registered source",
-                    destination->target.database, destination->target.collection, documents,
-                    documents == 1 ? "" : "s");
+        sl_log_info("%s.%s: %" PRIu64 " document%s %s", destination->target.database,
+                    destination->target.collection, documents, documents == 1 ? "" : "s",
+                    job->own_ids ? "before this load" : "of no registered source");
     return true;
 }
 

@@ -68,7 +68,7 @@ static void recycle(sl_worker *worker, sl_open_block *open_block) {
 bool sl_block_complete(sl_worker *worker, sl_open_block *open_block) {
     if (!open_block->parsed || open_block->waiting > 0)
         return true;
-    if (open_block->taken > 0 &&
+    if (open_block->taken > 0 && !worker->job->own_ids &&
         !sl_resume_taken_fits(worker->job, &open_block->block, &worker->error))
         return false;
     uint64_t accepted = (uint64_t)open_block->inserted + open_block->already_stored;

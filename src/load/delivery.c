@@ -67,6 +67,8 @@ static void on_refused(void *context, uint32_t index, sl_fate fate, int32_t code
     }
     open_block->refused++;
     open_block->taken += fate == FATE_ID_TAKEN;
+    if (fate == FATE_REPEATED)
+        sl_count(&state->worker->counters->repeated, 1);
     const uint8_t *document = document_at(state, index);
     bson_t view;
     bson_iter_t iter;
@@ -77,7 +79,8 @@ static void on_refused(void *context, uint32_t index, sl_fate fate, int32_t code
             id = bson_iter_int64(&iter);
         json = bson_as_relaxed_extended_json(&view, NULL);
     }
-    sl_reject reject = {.offset = sl_document_id_offset(id),
+    const uint64_t *offsets = state->batch->offsets;
+    sl_reject reject = {.offset = offsets ? offsets[index] : sl_document_id_offset(id),
                         .line = SL_REJECT_LINE_UNKNOWN,
                         .record = sl_text_of(json ? json : "")};
     snprintf(reject.reason, sizeof reject.reason, "refused by the server: %s (code %d)", message,
@@ -164,14 +167,14 @@ sl_batch *sl_delivery_batch(sl_worker *worker, uint32_t shard) {
 }
 
 static bool add_to_batch(sl_worker *worker, sl_batch *batch, sl_open_block *open_block,
-                         const uint8_t *document, size_t length) {
+                         const uint8_t *document, size_t length, const uint64_t *offset) {
     const sl_pace *pace = &worker->run->pace;
     bool full = batch->documents >= /* may exceed a limit that was lowered meanwhile */
                     atomic_load_explicit(&pace->batch_documents, memory_order_relaxed) ||
                 length > batch->room - batch->used;
     if (full && !send_batch(worker, batch))
         return false;
-    return sl_batch_add(batch, open_block, document, length) ||
+    return sl_batch_add(batch, open_block, document, length, offset) ||
            sl_error_memory(&worker->error, "filling a batch");
 }
 
@@ -181,13 +184,14 @@ static bool copy_to_batches(sl_worker *worker) {
     const sl_destination *destination = worker->destination;
     sl_batch *from = &worker->scratch;
     const uint8_t *end = from->bytes + from->used;
+    const uint64_t *offset = from->offsets; /* of the document at `at`, or NULL */
     bool ok = true;
-    for (const uint8_t *at = from->bytes; ok && at < end;) {
+    for (const uint8_t *at = from->bytes; ok && at < end; offset += offset != NULL) {
         uint32_t length = sl_bson_length(at), shard;
         if (!sl_shard_map_owner_of(destination->map, at, &worker->owners, &shard))
             shard = job->shards;
         sl_batch *to = sl_delivery_batch(worker, shard);
-        ok = to && add_to_batch(worker, to, from->segments[0].open_block, at, length);
+        ok = to && add_to_batch(worker, to, from->segments[0].open_block, at, length, offset);
         at += length;
     }
     sl_batch_empty(from);

@@ -47,10 +47,11 @@ static bool run_phase(sl_load *load, const char *name, phase_function *function,
 static bool look_at_sources(sl_load *load, sl_error *error) {
     if (!sl_sources_open(&load->job, error) || !sl_not_loaded_check(&load->job, error))
         return false;
-    if (load->job.own_ids && load->job.config->sink == SL_SINK_CLUSTER)
-        return sl_error_set(error, SL_EXIT_USAGE,
-                            "documents with an _id of their own cannot be loaded into a cluster "
-                            "yet; --sink bson:FILE or null reads them");
+    if (load->job.own_ids && sl_load_is_shared(load->job.config))
+        return sl_error_set(
+            error, SL_EXIT_USAGE,
+            "--part and --only-shards: documents with an _id of their own cannot be "
+            "divided among several loaders yet; load these sources with one loader");
     if (load->job.config->sample < 1)
         sl_source_set_sample(load->job.set, load->job.config->sample);
     if (!sl_parts_begin(&load->job, error))
@@ -159,11 +160,21 @@ static bool build_indexes(sl_load *load, sl_error *error) {
     return true;
 }
 
+static bool verify_total(sl_load *load, sl_error *error) {
+    sl_run_totals sum = sl_run_sum(&load->run);
+    const sl_recovered *earlier = &load->ledger.recovered;
+    return sl_verify_total(
+        &load->job, &load->destination, &load->ledger, sum.inserted + earlier->inserted,
+        sum.already_stored + earlier->already_stored, sl_run_record_document(load->record), error);
+}
+
 static bool verify(sl_load *load, sl_error *error) {
     if (!sl_target_is_ours(&load->destination, load->run.shard_documents, error))
         return false;
+    if (load->job.own_ids && load->job.config->verify && !verify_total(load, error))
+        return false;
     /* Only the counts show documents of a text that has changed since the earlier run. */
-    if ((load->job.config->verify || load->ledger.compared) &&
+    if (!load->job.own_ids && (load->job.config->verify || load->ledger.compared) &&
         !sl_verify_counts(&load->job, &load->destination, &load->ledger,
                           sl_run_record_document(load->record), error))
         return false;

@@ -81,7 +81,7 @@ static bool batches_fit(const sl_load *load, sl_error *error) {
 bool sl_load_prepare(sl_load *load, sl_error *error) {
     const sl_load_config *config = load->job.config;
     bool sharded = sl_connection_server(load->destination.connection)->deployment == SL_SHARDED;
-    sl_target_configure(&load->destination, config, load->job.resumed);
+    sl_target_configure(&load->destination, &load->job, load->job.resumed);
     if (!batches_fit(load, error) ||
         !sl_resume_find_target(&load->job, &load->destination, &load->ledger, error) ||
         !sl_target_decide_sharding(&load->job, &load->destination, error) ||

@@ -146,6 +146,8 @@ static bool record_accounting(sl_load *load, const sl_parse_counts *parsed,
     INT64(&section, "alreadyThere", totals->already_stored);
     INT64(&section, "rejectedByParser", parsed->rejects);
     INT64(&section, "rejectedByServer", totals->server_rejects);
+    if (load->job.own_ids)
+        INT64(&section, "identicalDuplicates", totals->repeated);
     INT64(&section, "undelivered", load->run.undelivered);
     BSON_APPEND_BOOL(&section, "holds", fates == parsed->records);
     INT64(&section, "lines", parsed->lines);
@@ -305,6 +307,7 @@ static void print_summary(const sl_load *load, const sl_parse_counts *parsed,
         {"+ already stored", totals->already_stored, false},
         {"+ rejected by the parser", parsed->rejects, true},
         {"+ rejected by the server", totals->server_rejects, false},
+        {"  of these, identical duplicates", totals->repeated, false},
         {"+ read, but not acknowledged", load->run.undelivered, false},
         {generated ? "records not read" : "records not read (estimate)", left->records, false},
         {"repeated header lines skipped", parsed->headers, false},

@@ -40,6 +40,7 @@ typedef struct sl_worker_counters {
     _Atomic uint64_t already_stored;
     _Atomic uint64_t parser_rejects;
     _Atomic uint64_t server_rejects;
+    _Atomic uint64_t repeated; /* of these: identical documents that no earlier attempt has sent */
     _Atomic uint64_t bson_bytes;
     _Atomic uint64_t batches;
     _Atomic uint64_t retries;
@@ -109,6 +110,7 @@ void sl_run_fail(sl_run *run, const sl_error *error);
 /* Sums over all workers at one time. */
 typedef struct sl_run_totals {
     uint64_t text_bytes, records, inserted, already_stored, parser_rejects, server_rejects;
+    uint64_t repeated; /* of server_rejects; see sl_worker_counters */
     uint64_t bson_bytes, batches, retries;
     int64_t answered_ns; /* the latest of all workers */
     double stage_seconds[STAGES];

@@ -49,13 +49,18 @@ static void sink_to_batch(sl_worker *worker) {
     worker->open_block->waiting += more;
 }
 
-static void batch_to_sink(sl_worker *worker) {
+static bool batch_to_sink(sl_worker *worker) {
     sl_batch *batch = worker->target;
     worker->sink.cursor = batch->bytes + batch->used;
     worker->sink.limit = batch->bytes + batch->room;
     worker->sink.documents = batch->documents;
     worker->sink.documents_limit =
         atomic_load_explicit(&worker->run->pace.batch_documents, memory_order_relaxed);
+    if (!worker->job->own_ids)
+        return true;
+    bool ok = sl_batch_keep_offsets(batch, worker->sink.documents_limit);
+    worker->sink.offsets = batch->offsets;
+    return ok || sl_error_memory(&worker->error, "keeping the offsets of records");
 }
 
 static bool begin_segment(sl_worker *worker) {
@@ -73,8 +78,7 @@ static bool on_full(sl_sink *sink, size_t need) {
               (sl_batch_make_room(batch, need) ||
                sl_error_memory(&worker->error, "making room for a large document")) &&
               begin_segment(worker);
-    batch_to_sink(worker);
-    return ok;
+    return batch_to_sink(worker) && ok;
 }
 
 static void on_reject(sl_sink *sink, const sl_reject *reject) {
@@ -95,6 +99,7 @@ static uint64_t rejects_of(const sl_worker_counters *counters) {
 static sl_batch *target_of(sl_worker *worker, int64_t first_id) {
     const sl_job *job = worker->job;
     const sl_destination *destination = worker->destination;
+    /* With _ids of their own, the map has been read for a route by key. */
     switch (destination->map ? sl_shard_map_route(destination->map) : SL_ROUTE_NONE) {
     case SL_ROUTE_BY_ID:
         return sl_delivery_batch(worker, sl_route_of_block(job, destination, first_id));
@@ -119,9 +124,8 @@ static bool parse_block(sl_worker *worker, const sl_source_block *block,
     bool ok = true;
     if (dialect && block->text.length > 0) {
         worker->target = target_of(worker, open_block->first_id);
-        if (!worker->target || !begin_segment(worker))
+        if (!worker->target || !begin_segment(worker) || !batch_to_sink(worker))
             return false;
-        batch_to_sink(worker);
         ok = sl_sources_parse(job, block, dialect, &worker->sink, &open_block->counts);
         sink_to_batch(worker);
         if (ok && worker->target == &worker->scratch)
@@ -229,6 +233,7 @@ bool sl_workers_run(sl_run *run, sl_destination *destination, sl_ledger *ledger,
     const sl_sending sending = {.config = job->config,
                                 .destination = destination,
                                 .shards = job->shards,
+                                .own_ids = job->own_ids,
                                 .threads = threads,
                                 .sent_before = job->resumed || job->config->again,
                                 .stop = &run->stop};

@@ -19,6 +19,7 @@ bool sl_batch_init(sl_batch *batch, uint32_t shard, size_t room) {
 void sl_batch_clear(sl_batch *batch) {
     free(batch->bytes);
     free(batch->segments);
+    free(batch->offsets);
     memset(batch, 0, sizeof *batch);
 }
 
@@ -56,14 +57,29 @@ bool sl_batch_make_room(sl_batch *batch, size_t need) {
     return true;
 }
 
+bool sl_batch_keep_offsets(sl_batch *batch, size_t count) {
+    if (count <= batch->offsets_room)
+        return true;
+    size_t room = batch->offsets_room * 2 > count ? batch->offsets_room * 2 : count;
+    uint64_t *offsets = realloc(batch->offsets, room * sizeof *offsets);
+    if (!offsets)
+        return false;
+    batch->offsets = offsets;
+    batch->offsets_room = room;
+    return true;
+}
+
 bool sl_batch_add(sl_batch *batch, struct sl_open_block *open_block, const uint8_t *document,
-                  size_t length) {
+                  size_t length, const uint64_t *offset) {
     bool same = batch->segment_count > 0 &&
                 batch->segments[batch->segment_count - 1].open_block == open_block;
     if (!sl_batch_make_room(batch, batch->used + length) ||
+        (offset && !sl_batch_keep_offsets(batch, (size_t)batch->documents + 1)) ||
         !(same || sl_batch_begin_segment(batch, open_block)))
         return false;
     memcpy(batch->bytes + batch->used, document, length);
+    if (offset)
+        batch->offsets[batch->documents] = *offset;
     batch->used += length;
     batch->documents++;
     batch->segments[batch->segment_count - 1].documents++;

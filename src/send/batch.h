@@ -23,6 +23,8 @@ typedef struct sl_batch {
     uint8_t *bytes; /* `used` bytes of `room`, then SL_SLACK more */
     size_t used;
     size_t room;
+    uint64_t *offsets; /* per document: offset of its record; NULL unless they are kept */
+    size_t offsets_room;
     int64_t since; /* when its first document was added, by sl_clock_ns */
     sl_batch_segment *segments;
     size_t segment_count;
@@ -36,9 +38,12 @@ void sl_batch_empty(sl_batch *batch);
 bool sl_batch_begin_segment(sl_batch *batch, struct sl_open_block *open_block);
 /* Grows the batch to at least `need` bytes in total. False without memory. */
 bool sl_batch_make_room(sl_batch *batch, size_t need);
+/* Keeps the offsets of the records of `count` documents at least. False without memory. */
+bool sl_batch_keep_offsets(sl_batch *batch, size_t count);
 /* Appends a copy of a document of the block. Grows the batch if the document does not fit: the
- * caller sends a full batch first. False without memory. */
+ * caller sends a full batch first. `offset` (may be NULL): of its record, to be kept. False without
+ * memory. */
 bool sl_batch_add(sl_batch *batch, struct sl_open_block *open_block, const uint8_t *document,
-                  size_t length);
+                  size_t length, const uint64_t *offset);
 
 #endif

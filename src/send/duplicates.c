@@ -11,15 +11,17 @@
 #include "util/document_id.h"
 
 #include "compare.h"
+#include "duplicates_internal.h"
 
-#define DIFFERENCE_ROOM 400
 #define SAMPLE 16u /* documents that are searched for first */
 
-bool sl_duplicates_init(sl_duplicates *duplicates, const bson_t *const *documents, uint32_t count) {
-    *duplicates = (sl_duplicates){.documents = documents, .count = count};
+bool sl_duplicates_init(sl_duplicates *duplicates, const bson_t *const *documents, uint32_t count,
+                        bool own_ids) {
+    *duplicates = (sl_duplicates){.documents = documents, .count = count, .own_ids = own_ids};
     duplicates->marked = calloc(count, sizeof *duplicates->marked);
+    duplicates->repeated = calloc(count, sizeof *duplicates->repeated);
     duplicates->difference = calloc(count, sizeof *duplicates->difference);
-    return duplicates->marked && duplicates->difference;
+    return duplicates->marked && duplicates->repeated && duplicates->difference;
 }
 
 void sl_duplicates_clear(sl_duplicates *duplicates) {
@@ -27,6 +29,7 @@ void sl_duplicates_clear(sl_duplicates *duplicates) {
         bson_free(duplicates->difference[i]);
     free(duplicates->difference);
     free(duplicates->missing);
+    free(duplicates->repeated);
     free(duplicates->marked);
 }
 
@@ -60,7 +63,7 @@ static void on_finding(void *context, sl_finding finding, const uint8_t *expecte
         duplicates->lost = sl_expected_id(expected);
         return;
     }
-    char text[DIFFERENCE_ROOM];
+    char text[SL_DIFFERENCE_ROOM];
     duplicates->difference[duplicates->at] =
         bson_strdup(sl_difference(expected, found, text, sizeof text));
 }
@@ -94,6 +97,8 @@ static sl_scan_result judge_run(sl_duplicates *duplicates, uint32_t first, uint3
 sl_scan_result sl_duplicates_compare(sl_duplicates *duplicates, mongoc_client_t *client,
                                      const sl_target *target, sl_error *error) {
     sl_scan_result result = SL_SCAN_DONE;
+    if (duplicates->own_ids)
+        return sl_duplicates_compare_by_id(duplicates, client, target, error);
     for (uint32_t i = 0; result == SL_SCAN_DONE && i < duplicates->count; i++) {
         if (!duplicates->marked[i])
             continue;
@@ -122,23 +127,13 @@ static void on_sample(void *context, const bson_t *found) {
 /* Is any document of a sample stored? The sample is spread evenly over the batch. */
 static sl_scan_result find_sample(const sl_duplicates *duplicates, mongoc_client_t *client,
                                   const sl_target *target, bool *any, sl_error *error) {
-    bson_t filter = BSON_INITIALIZER, id, in;
-    BSON_APPEND_DOCUMENT_BEGIN(&filter, "_id", &id);
-    BSON_APPEND_ARRAY_BEGIN(&id, "$in", &in);
+    uint32_t list[SAMPLE];
     uint32_t sample = duplicates->count < SAMPLE ? duplicates->count : SAMPLE;
-    for (uint32_t i = 0; i < sample; i++) {
-        char room[16];
-        const char *key;
-        uint64_t index = sample > 1 ? (uint64_t)i * (duplicates->count - 1) / (sample - 1) : 0;
-        bson_uint32_to_string(i, &key, room, sizeof room);
-        BSON_APPEND_INT64(&in, key, sl_expected_id(bytes_of(duplicates, (uint32_t)index)));
-    }
-    bson_append_array_end(&id, &in);
-    bson_append_document_end(&filter, &id);
+    for (uint32_t i = 0; i < sample; i++)
+        list[i] = sample > 1 ? (uint32_t)((uint64_t)i * (duplicates->count - 1) / (sample - 1)) : 0;
     *any = false;
-    sl_scan_result result = sl_scan(client, target, &filter, true, on_sample, any, error);
-    bson_destroy(&filter);
-    return result;
+    return sl_duplicates_scan(duplicates, list, sample, true, client, target, on_sample, any,
+                              error);
 }
 
 sl_scan_result sl_duplicates_find(sl_duplicates *duplicates, mongoc_client_t *client,
@@ -146,6 +141,11 @@ sl_scan_result sl_duplicates_find(sl_duplicates *duplicates, mongoc_client_t *cl
     sl_scan_result result = find_sample(duplicates, client, target, any, error);
     if (result != SL_SCAN_DONE || !*any)
         return result;
+    return sl_duplicates_find_all(duplicates, client, target, error);
+}
+
+sl_scan_result sl_duplicates_find_all(sl_duplicates *duplicates, mongoc_client_t *client,
+                                      const sl_target *target, sl_error *error) {
     duplicates->missing = calloc(duplicates->count, sizeof *duplicates->missing);
     if (!duplicates->missing) {
         sl_error_memory(error, "looking for documents");

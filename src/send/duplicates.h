@@ -10,6 +10,9 @@
 typedef struct sl_duplicates {
     const bson_t *const *documents; /* of the batch; borrowed */
     uint32_t count;
+    bool own_ids;      /* the _ids are of any type and in no order */
+    bool *repeated;    /* with own_ids, one per document: it is equal to the stored document, and
+                          so is another document of the batch, which counts as that one */
     bool *marked;      /* one per document */
     char **difference; /* one per document: how the stored document differs; NULL where equal */
     bool *missing;     /* one per document: its _id is not stored. NULL: such a document is an
@@ -20,15 +23,16 @@ typedef struct sl_duplicates {
 } sl_duplicates;
 
 /* False without memory. Clear it in any case. */
-bool sl_duplicates_init(sl_duplicates *duplicates, const bson_t *const *documents, uint32_t count);
+bool sl_duplicates_init(sl_duplicates *duplicates, const bson_t *const *documents, uint32_t count,
+                        bool own_ids);
 void sl_duplicates_clear(sl_duplicates *duplicates);
 
 /* Marks a document that the server refused as a duplicate of _id. */
 void sl_duplicates_mark(sl_duplicates *duplicates, uint32_t index);
 
 /* Reads the documents stored under the marked ids and compares them: one find per block that has
- * duplicates. Sets `difference` where another document is stored. SL_SCAN_AGAIN also when no
- * document is found under a marked _id. */
+ * duplicates, or for 1000 ids. Sets `difference` where another document is stored. SL_SCAN_AGAIN
+ * also when no document is found under a marked _id. */
 sl_scan_result sl_duplicates_compare(sl_duplicates *duplicates, mongoc_client_t *client,
                                      const sl_target *target, sl_error *error);
 
@@ -38,5 +42,9 @@ sl_scan_result sl_duplicates_compare(sl_duplicates *duplicates, mongoc_client_t 
  * documents. */
 sl_scan_result sl_duplicates_find(sl_duplicates *duplicates, mongoc_client_t *client,
                                   const sl_target *target, bool *any, sl_error *error);
+
+/* As sl_duplicates_find, without a sample. */
+sl_scan_result sl_duplicates_find_all(sl_duplicates *duplicates, mongoc_client_t *client,
+                                      const sl_target *target, sl_error *error);
 
 #endif

@@ -7,6 +7,7 @@
 #include <mongoc/mongoc.h>
 
 #include "cluster/connection.h"
+#include "report/json.h"
 #include "util/document_id.h"
 
 #define DUPLICATE_KEY 11000
@@ -127,11 +128,18 @@ static void quote(sl_error *error, const char *doing, int32_t code, const char *
 static void add_place(sl_error *error, const sl_reply *reply, int64_t index) {
     bson_iter_t iter;
     if (!reply->documents || index < 0 || index >= reply->count ||
-        !bson_iter_init_find(&iter, reply->documents[index], "_id") ||
-        !BSON_ITER_HOLDS_INT64(&iter))
+        !bson_iter_init_find(&iter, reply->documents[index], "_id"))
+        return;
+    size_t used = strlen(error->message);
+    if (reply->own_ids) {
+        char *json = sl_json_value(&iter);
+        bson_snprintf(error->message + used, sizeof error->message - used,
+                      ", the first of them with _id %.200s", json ? json : "?");
+        free(json);
+    }
+    if (reply->own_ids || !BSON_ITER_HOLDS_INT64(&iter))
         return;
     int64_t id = bson_iter_int64(&iter);
-    size_t used = strlen(error->message);
     bson_snprintf(error->message + used, sizeof error->message - used,
                   ", the first of them with _id %lld, at byte %llu of its source", (long long)id,
                   (unsigned long long)sl_document_id_offset(id));

@@ -35,6 +35,7 @@ typedef struct sl_reply {
     const bson_error_t *why;        /* with `ok` false */
     const bson_t *const *documents; /* that were sent; NULL: messages are shorter */
     uint32_t count;                 /* of the documents sent */
+    bool own_ids;                   /* an _id may be of any type, and is no position */
 } sl_reply;
 
 /* Judges an answer. `*inserted` is set to the number of documents that were inserted when the

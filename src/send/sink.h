@@ -22,6 +22,7 @@ typedef struct sl_batch_result {
 typedef enum sl_fate {
     FATE_ALREADY_STORED, /* the same document is stored, byte by byte */
     FATE_ID_TAKEN,       /* another document has its _id */
+    FATE_REPEATED,       /* the same document is stored, and not from an earlier attempt */
     FATE_REFUSED,
 } sl_fate;
 
@@ -35,6 +36,7 @@ typedef struct sl_sending {
     sl_destination *destination;
     uint32_t shards;          /* of the job */
     unsigned threads;         /* outlets, at most */
+    bool own_ids;             /* documents may have an _id of their own */
     bool sent_before;         /* an earlier run or load may have sent the documents */
     const _Atomic bool *stop; /* true: another thread has given up */
 } sl_sending;

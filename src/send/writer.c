@@ -218,12 +218,24 @@ static void report(const sl_listener *listener, uint32_t index, sl_fate fate, in
     listener->refused(listener->context, index, fate, code, reason);
 }
 
-static void report_duplicate(const sl_listener *listener, uint32_t index, const char *difference) {
+/* `first_time`: the document had not been sent before it was refused, and its _id is its own. Then
+ * an equal document is none of an earlier attempt. */
+static void report_duplicate(const sl_listener *listener, uint32_t index,
+                             const sl_duplicates *duplicates, uint32_t place, bool first_time) {
     char reason[500] = "";
+    const char *difference = duplicates->difference[place];
+    bool repeated = !difference && (duplicates->repeated[place] || first_time);
     if (difference)
         snprintf(reason, sizeof reason, "another document has this _id: %s", difference);
-    report(listener, index, difference ? FATE_ID_TAKEN : FATE_ALREADY_STORED, DUPLICATE_KEY,
-           reason);
+    else if (repeated)
+        snprintf(reason, sizeof reason,
+                 "an identical document is stored: the sources hold it more than once, or it was "
+                 "stored before this load");
+    report(listener, index,
+           difference ? FATE_ID_TAKEN
+           : repeated ? FATE_REPEATED
+                      : FATE_ALREADY_STORED,
+           DUPLICATE_KEY, reason);
 }
 
 static uint32_t place_in_piece(const sl_parcel *parcel, const sl_write_error *one) {
@@ -241,7 +253,8 @@ static sl_scan_result take_write_errors(sl_outlet *outlet, const bson_t *reply,
     sl_duplicates duplicates;
     sl_write_error one;
     sl_scan_result compared = SL_SCAN_FAILED;
-    if (sl_duplicates_init(&duplicates, piece->documents, piece->count)) {
+    bool own_ids = outlet->sending->own_ids;
+    if (sl_duplicates_init(&duplicates, piece->documents, piece->count, own_ids)) {
         for (bson_iter_t walk = items; sl_reply_next_error(&walk, &one);) {
             if (one.duplicate_id)
                 sl_duplicates_mark(&duplicates, place_in_piece(parcel, &one));
@@ -254,7 +267,8 @@ static sl_scan_result take_write_errors(sl_outlet *outlet, const bson_t *reply,
     while (compared == SL_SCAN_DONE && sl_reply_next_error(&items, &one)) {
         uint32_t place = place_in_piece(parcel, &one);
         if (one.duplicate_id)
-            report_duplicate(listener, piece->first + place, duplicates.difference[place]);
+            report_duplicate(listener, piece->first + place, &duplicates, place,
+                             own_ids && !piece->search_first);
         else
             report(listener, piece->first + place, FATE_REFUSED, one.code, one.message);
     }
@@ -289,7 +303,8 @@ static sl_outcome send_parcel(sl_outlet *outlet, const sl_piece *piece, const sl
         bson_destroy(&body);
         return UNDELIVERABLE;
     }
-    const sl_reply reply = {ok, &body, &why, parcel->documents, parcel->count};
+    const sl_reply reply = {
+        ok, &body, &why, parcel->documents, parcel->count, outlet->sending->own_ids};
     switch (sl_reply_judge(&reply, &inserted, error)) {
     case SL_REPLY_COMPLETE:
         outcome = outcome_of(take_write_errors(outlet, &body, piece, parcel, listener, error));
@@ -330,7 +345,9 @@ static bool choose(sl_outlet *outlet, const sl_piece *piece, sl_duplicates *ther
     uint32_t count = 0;
     for (uint32_t i = 0; i < piece->count; i++) {
         bool last_chance = i + 1 == piece->count && count == 0;
-        if (!there->missing[i] && !last_chance)
+        /* Of another document with this _id, which may be on another shard, the server decides. */
+        bool other = there->own_ids && there->difference[i];
+        if (!there->missing[i] && !other && !last_chance)
             continue;
         there->missing[i] = true; /* its outcome comes from the answer to this parcel */
         outlet->chosen[count] = piece->documents[i];
@@ -350,7 +367,7 @@ static sl_outcome send_once(sl_outlet *outlet, const sl_piece *piece, const sl_l
     sl_duplicates there;
     sl_outcome outcome = UNDELIVERABLE;
     bool any = false;
-    if (sl_duplicates_init(&there, piece->documents, piece->count))
+    if (sl_duplicates_init(&there, piece->documents, piece->count, outlet->sending->own_ids))
         outcome =
             outcome_of(sl_duplicates_find(&there, outlet->connection->client,
                                           &outlet->sending->destination->target, &any, error));
@@ -362,7 +379,7 @@ static sl_outcome send_once(sl_outlet *outlet, const sl_piece *piece, const sl_l
         outcome = send_parcel(outlet, piece, &parcel, listener, error);
     for (uint32_t i = 0; outcome == DELIVERED && any && i < piece->count; i++) {
         if (!there.missing[i])
-            report_duplicate(listener, piece->first + i, there.difference[i]);
+            report_duplicate(listener, piece->first + i, &there, i, false);
     }
     sl_duplicates_clear(&there);
     return outcome;

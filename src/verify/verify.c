@@ -5,6 +5,7 @@
 #include "job/ranges.h"
 #include "job/sources.h"
 #include "verification.h"
+#include "verify_by_id.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,8 +70,8 @@ static bool connect_to_cluster(sl_verification *verification, sl_error *error) {
     sl_job *job = &verification->job;
     sl_destination *destination = &verification->destination;
     const sl_load_config *config = job->config;
-    destination->target =
-        (sl_target){.database = config->database, .collection = config->collection};
+    destination->target = (sl_target){
+        .database = config->database, .collection = config->collection, .own_ids = job->own_ids};
     if (!sl_connection_open(config->uri, "shardload", config->threads + 2, config->timeout_seconds,
                             &destination->connection, error))
         return false;
@@ -110,7 +111,13 @@ static bool read_sources(sl_verification *verification, sl_error *error) {
 }
 
 static bool count_ranges(sl_verification *verification, sl_error *error) {
-    return verification->content || sl_verify_ranges(verification, error);
+    return verification->content || verification->job.own_ids ||
+           sl_verify_ranges(verification, error);
+}
+
+static bool find_others(sl_verification *verification, sl_error *error) {
+    return verification->job.own_ids ? sl_verify_total_by_id(verification, error)
+                                     : sl_verify_gaps(verification, error);
 }
 
 static bool run_phases(sl_verification *verification, sl_error *error) {
@@ -121,7 +128,7 @@ static bool run_phases(sl_verification *verification, sl_error *error) {
         {"connect", connect_to_cluster},
         {"sources", read_sources},
         {"count", count_ranges},
-        {"between", sl_verify_gaps},
+        {"between", find_others},
     };
     bool ok = true;
     for (size_t i = 0; ok && i < sizeof phases / sizeof phases[0]; i++) {

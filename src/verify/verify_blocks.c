@@ -14,6 +14,7 @@
 #include "job/line_ends.h"
 #include "job/sources.h"
 #include "verification.h"
+#include "verify_by_id.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +36,8 @@ typedef struct sl_checker {
     mongoc_client_t *client;
     uint8_t *bytes; /* the block's documents; room + SL_SLACK */
     size_t room;
+    uint64_t *offsets; /* of documents with an _id of their own; grown by on_full */
+    uint32_t offsets_room;
     sl_sink sink;
     int64_t stage_since;
     sl_error error;
@@ -70,17 +73,35 @@ static int64_t last_id(const uint8_t *at, const uint8_t *end) {
 
 static bool check_documents(sl_checker *checker, int64_t maximum);
 
+/* Makes room for the offsets of more documents. */
+static bool grow_offsets(sl_checker *checker) {
+    sl_sink *sink = &checker->sink;
+    if (!checker->job->own_ids || sink->documents < checker->offsets_room)
+        return true;
+    uint32_t room = checker->offsets_room ? checker->offsets_room * 2 : 4096;
+    uint64_t *offsets = realloc(checker->offsets, room * sizeof *offsets);
+    if (!offsets)
+        return sl_error_memory(&checker->error, "parsing a block");
+    checker->offsets = sink->offsets = offsets;
+    checker->offsets_room = sink->documents_limit = room;
+    return true;
+}
+
 /* Most blocks are parsed completely before they are compared. A block of large documents is
  * compared in slices, each up to the id of its last document. */
 static bool on_full(sl_sink *sink, size_t need) {
     sl_checker *checker = sink->context;
     size_t used = (size_t)(sink->cursor - checker->bytes);
     if (used > 0 && used + need > SLICE_BYTES) {
-        if (!check_documents(checker, last_id(checker->bytes, sink->cursor) + 1))
+        bool own_ids = checker->job->own_ids;
+        if (!check_documents(checker, own_ids ? 0 : last_id(checker->bytes, sink->cursor) + 1))
             return false;
         used = 0;
         sink->cursor = checker->bytes;
+        sink->documents = 0;
     }
+    if (!grow_offsets(checker))
+        return false;
     if (need <= checker->room - used) {
         sink->limit = checker->bytes + checker->room;
         return true;
@@ -108,9 +129,12 @@ static bool parse(sl_checker *checker, const sl_source_block *block, sl_parse_co
     checker->sink = (sl_sink){.cursor = checker->bytes,
                               .limit = checker->bytes + checker->room,
                               .documents_limit = UINT32_MAX,
+                              .offsets = checker->offsets,
                               .full = on_full,
                               .reject = on_reject,
                               .context = checker};
+    if (job->own_ids)
+        checker->sink.documents_limit = checker->offsets_room;
     if (!sl_sources_dialect(job, block, &dialect, &checker->error))
         return false;
     if (!dialect || block->text.length == 0)
@@ -230,6 +254,14 @@ static bool check_documents(sl_checker *checker, int64_t maximum) {
     sl_count(&checker->counters->bson_bytes, (uint64_t)(end - checker->bytes));
     atomic_fetch_add(&checker->totals->expected_hash, hash_of(checker->bytes, end));
     spent(checker, STAGE_PARSING);
+    if (checker->job->own_ids) {
+        bool ok = !verification->content ||
+                  sl_verify_slice_by_id(verification, checker->client, checker->block,
+                                        checker->bytes, checker->offsets, checker->sink.documents,
+                                        checker->totals, &checker->error);
+        spent(checker, STAGE_SENDING);
+        return ok;
+    }
     if (!verification->content || slice.minimum >= slice.maximum)
         return true;
     if (!compare(checker, slice))
@@ -314,6 +346,7 @@ static void checker_clear(sl_checker *checker) {
     forget_findings(checker);
     free(checker->problems);
     free(checker->bytes);
+    free(checker->offsets);
     if (checker->client)
         sl_connection_return(checker->destination->connection, checker->client);
     sl_reader_destroy(checker->reader);

@@ -43,7 +43,7 @@ INTERFACES = {
     "query": "query query_load",
     "job": "archive_entries destination inspect job line_ends load_config measure not_loaded "
            "numbers parts preview ranges sources target types",
-    "send": "batch compare rate_limit reply route sink",
+    "send": "batch compare duplicates rate_limit reply route sink",
     "ledger": "gaps journal ledger rejects resume unregistered work_directory",
     "load": "load progress record run",
     "verify": "verify",

@@ -179,7 +179,8 @@ TEST(the_message_names_the_document) {
     bson_t *document = BCON_NEW("_id", BCON_INT64((int64_t)3 << 40 | 77));
     const bson_t *const documents[] = {document};
     bson_t *body = bson_new_from_json((const uint8_t *)ERRORS(0, ERROR(0, 5894900)), -1, NULL);
-    const sl_reply reply = {false, body, &of_server, documents, 1};
+    const sl_reply reply = {
+        .ok = false, .body = body, .why = &of_server, .documents = documents, .count = 1};
     assert_int_equal(sl_reply_judge(&reply, &inserted, &error), SL_REPLY_UNKNOWN);
     assert_non_null(strstr(error.message, "at byte 77 of its source"));
     bson_destroy(body);

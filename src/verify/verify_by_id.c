@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Verification of documents with an _id of their own, which form no intervals: the documents of a
+ * block are looked up by their _ids, with the same comparison as re-sent batches (duplicates.h).
+ * Documents that no record has are found by counting: the collection must hold as many documents as
+ * have been found. A record whose document equals that of another record of the same slice counts as
+ * extra expectation, i.e. as missing, since a load rejects it. */
+#include "verification.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "report/json.h"
+#include "send/duplicates.h"
+#include "util/hash.h"
+#include "util/interrupt.h"
+#include "util/log.h"
+#include "verify_by_id.h"
+
+static bool keep_on(void *context) {
+    const sl_run *run = context;
+    return !atomic_load(&run->stop);
+}
+
+/* Views over `count` consecutive documents; *views and *pointers are for free(). */
+static bool view(const uint8_t *at, uint32_t count, bson_t **views, const bson_t ***pointers) {
+    *views = aligned_alloc(_Alignof(bson_t), count * sizeof **views);
+    *pointers = malloc(count * sizeof **pointers);
+    bool ok = *views && *pointers;
+    for (uint32_t i = 0; ok && i < count; i++) {
+        ok = bson_init_static(&(*views)[i], at, sl_bson_length(at));
+        (*pointers)[i] = &(*views)[i];
+        at += sl_bson_length(at);
+    }
+    return ok;
+}
+
+static bool compare(const sl_verification *verification, mongoc_client_t *client,
+                    sl_duplicates *duplicates, const bson_t *const *documents, uint32_t count,
+                    sl_error *error) {
+    for (unsigned attempt = 0;; attempt++) {
+        if (!sl_duplicates_init(duplicates, documents, count, true))
+            return sl_error_memory(error, "comparing documents");
+        switch (
+            sl_duplicates_find_all(duplicates, client, &verification->destination.target, error)) {
+        case SL_SCAN_DONE:
+            *error = (sl_error){0};
+            return true;
+        case SL_SCAN_FAILED:
+            return false;
+        case SL_SCAN_AGAIN:
+            if (attempt == 0)
+                sl_log_warning(SL_LINES "; trying again", error->message);
+            if (!sl_backoff(attempt, keep_on, (void *)&verification->run))
+                return false;
+            sl_duplicates_clear(duplicates);
+        }
+    }
+}
+
+static void add_problem(sl_verification *verification, const sl_source_block *block,
+                        sl_finding finding, uint64_t offset, const bson_t *expected,
+                        const char *detail) {
+    sl_problem problem = {.finding = finding,
+                          .placed = true,
+                          .source = block->source,
+                          .entry = block->entry,
+                          .offset = offset,
+                          .detail = detail ? bson_strdup(detail) : NULL};
+    bson_iter_t iter;
+    if (bson_iter_init_find(&iter, expected, "_id"))
+        problem.id = sl_json_value(&iter);
+    sl_problems_add(verification->problems, &problem);
+    sl_problem_clear(&problem);
+}
+
+bool sl_verify_slice_by_id(sl_verification *verification, mongoc_client_t *client,
+                           const sl_source_block *block, const uint8_t *documents,
+                           const uint64_t *offsets, uint32_t count, sl_range_totals *totals,
+                           sl_error *error) {
+    bson_t *views = NULL;
+    const bson_t **pointers = NULL;
+    sl_duplicates duplicates = {0};
+    if (count == 0)
+        return true;
+    bool ok =
+        view(documents, count, &views, &pointers) || sl_error_memory(error, "comparing documents");
+    ok = ok && compare(verification, client, &duplicates, pointers, count, error);
+    for (uint32_t i = 0; ok && i < count; i++) {
+        const char *difference = duplicates.difference[i];
+        if (duplicates.missing[i] || duplicates.repeated[i]) {
+            atomic_fetch_add(&totals->missing, 1);
+            add_problem(verification, block, SL_MISSING, offsets[i], pointers[i],
+                        duplicates.repeated[i]
+                            ? "an earlier record has an identical document, which is stored"
+                            : NULL);
+            continue;
+        }
+        atomic_fetch_add(&totals->found, 1);
+        if (difference) {
+            atomic_fetch_add(&totals->different, 1);
+            add_problem(verification, block, SL_DIFFERENT, offsets[i], pointers[i], difference);
+        } else {
+            atomic_fetch_add(&totals->found_hash,
+                             sl_hash(bson_get_data(pointers[i]), pointers[i]->len));
+        }
+    }
+    sl_duplicates_clear(&duplicates);
+    free(pointers);
+    free(views);
+    return ok;
+}
+
+bool sl_verify_total_by_id(sl_verification *verification, sl_error *error) {
+    const sl_job *job = &verification->job;
+    const sl_destination *destination = &verification->destination;
+    sl_range_totals *outside = &verification->ranges[job->range_count];
+    uint64_t expected = 0, found = 0, all;
+    const bson_t everything = BSON_INITIALIZER;
+    if (sl_interrupt_requested())
+        return sl_error_set(error, SL_EXIT_INTERRUPTED, "interrupted");
+    if (!sl_count_matching(destination->connection, &destination->target, &everything, &all, error))
+        return false;
+    for (size_t i = 0; i < job->range_count; i++) {
+        sl_range_totals *totals = &verification->ranges[i];
+        expected += atomic_load(&totals->expected);
+        if (!verification->content)
+            atomic_store(&totals->found, atomic_load(&totals->expected));
+        found += atomic_load(&totals->found);
+    }
+    bool others = verification->registered_count > job->active;
+    if (all < found && !verification->content)
+        atomic_store(&outside->missing, found - all);
+    else if (all < found)
+        sl_log_warning("%" PRIu64 " records have the same _id as another record of the sources",
+                       found - all);
+    if (all > found && others)
+        sl_log_warning("%s.%s holds %" PRIu64 " documents more than these sources; they cannot be "
+                       "told from those of the other sources, which were not named",
+                       destination->target.database, destination->target.collection, all - found);
+    else if (all > found) {
+        atomic_store(&outside->found, all - found);
+        atomic_store(&outside->extra, all - found);
+        sl_log_warning("%s.%s holds %" PRIu64 " documents that no record of the sources has",
+                       destination->target.database, destination->target.collection, all - found);
+    }
+    return true;
+}

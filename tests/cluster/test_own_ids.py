@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loads of documents that bring an _id of their own: of any type, with duplicates in the source and
+on the server, into every kind of deployment; and their verification."""
+import collections
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import own_ids_making as making  # noqa: E402
+import support  # noqa: E402
+
+
+class Documents:
+    def check_stored(self, made, message=""):
+        found = collections.Counter(making.found(self.stored(), made))
+        expected = collections.Counter(making.as_stored(one) for one in made)
+        self.assertEqual(found - expected, {}, f"{message}: not expected")
+        self.assertEqual(expected - found, {}, f"{message}: missing")
+
+    def total(self, work):
+        return support.run_record(work)["verification"]
+
+    def verify(self, source, *words, code=0):
+        work = self.scratch / f"verify-{next(self._counter)}"
+        return self.shardload("verify", *self.target(), "--progress", "none", "--work-dir", work,
+                              *words, source, code=code)
+
+    def test_ids_of_every_type_are_kept(self):
+        made = making.documents(30000)
+        source = self.file("a.bson", making.dump(made))
+        outcome, work = self.load("-j", 3, "--batch-size", 700, source)
+        self.assert_accounting(work, records=30000, inserted=30000, identicalDuplicates=0)
+        self.check_stored(made)
+        total = self.total(work)
+        self.assertEqual((total["documentsBefore"], total["documentsAfter"], total["ok"]),
+                         (0, 30000, True))
+        self.assertNotIn("WARNING", outcome.err)
+        for words in ([], ["--content"]):
+            self.verify(source, *words)
+
+    def test_duplicates_in_the_source_are_rejects(self):
+        made = making.documents(3000)
+        twin, other = made[300], {**made[600], "text": "another"}
+        source = self.file("a.bson", making.dump([*made, twin, other, twin]))
+        outcome, work = self.load("-j", 2, "--batch-size", 100, source, code=support.EXIT_REJECTS)
+        self.assert_accounting(work, records=3003, inserted=3000, alreadyThere=0,
+                               rejectedByServer=3, identicalDuplicates=2)
+        self.assertRegex(outcome.text, r"of these, identical duplicates +2\n")
+        rows = support.reject_rows(work)
+        offsets = sorted(int(row["offset"]) for row in rows)
+        parts = [len(making.dump([one])) for one in (*made, twin, other, twin)]
+        where = {3000: twin, 3001: other, 3002: twin, 300: twin, 600: other}
+        for offset in offsets:
+            self.assertIn(offset, [sum(parts[:number]) for number in where])
+        reasons = " ".join(row["reason"] for row in rows)
+        self.assertIn("an identical document is stored", reasons)
+        self.assertIn("another document has this _id", reasons)
+        self.assertEqual(self.database.t.count_documents({}), 3000)
+
+    def test_duplicates_in_one_batch(self):
+        made = making.documents(60)
+        source = self.file("a.bson", making.dump([*made, *made]))
+        _, work = self.load("-j", 1, source, code=support.EXIT_REJECTS)
+        with_id = sum("_id" in one for one in made)
+        self.assert_accounting(work, records=120, inserted=120 - with_id, rejectedByServer=with_id,
+                               identicalDuplicates=with_id)
+
+    def test_a_document_in_the_way(self):
+        made = making.documents(1000)
+        self.database.t.insert_one({"_id": made[3]["_id"], "foreign": True})
+        self.database.t.insert_one({"_id": float(made[10]["_id"]) if isinstance(
+            made[10]["_id"], (int, float)) else made[10]["_id"], "foreign": True})
+        source = self.file("a.bson", making.dump(made))
+        _, work = self.load(source, code=support.EXIT_REJECTS)
+        self.assert_accounting(work, records=1000, inserted=998, rejectedByServer=2,
+                               identicalDuplicates=0)
+        for row in support.reject_rows(work):
+            self.assertIn("another document has this _id: ", row["reason"])
+        self.assertEqual(self.total(work)["documentsBefore"], 2)
+        outcome = self.verify(source, "--content", code=support.EXIT_VERIFICATION)
+        self.assertRegex(outcome.text, r"different")
+
+    def test_an_id_of_another_numeric_type_is_the_same_id(self):
+        self.database.t.insert_one({"_id": 5.0})
+        source = self.file("a.bson", making.dump([{"_id": 5}, {"_id": 6}]))
+        _, work = self.load(source, code=support.EXIT_REJECTS)
+        self.assert_accounting(work, inserted=1, rejectedByServer=1, identicalDuplicates=0)
+
+    def test_loading_again_finds_the_documents(self):
+        made = making.documents(5000)
+        source = self.file("a.bson", making.dump(made))
+        self.load(source)
+        outcome, _ = self.load(source, code=None)
+        self.assertNotEqual(outcome.code, 0)
+        self.assertIn("--again", outcome.err)
+        _, work = self.load("--again", source)
+        self.assert_accounting(work, records=5000, inserted=0, alreadyThere=5000)
+        self.check_stored(made)
+
+    def test_foreign_documents_end_in_exit_5(self):
+        made = making.documents(20000)
+        source = self.file("a.bson", making.dump(made))
+        running = self.start("shardload", "load", *self.target(), "--work-dir",
+                             self.scratch / "work", "--progress", "none", "--rate-limit", 9000,
+                             "--batch-size", 100, source)
+        self.wait_for(lambda: self.database.t.estimated_document_count() > 500, "documents")
+        self.database.t.insert_one({"_id": "foreign"})
+        outcome = running.wait()
+        self.assertEqual(outcome.code, support.EXIT_VERIFICATION, outcome.text)
+        self.assertIn("1 documents are too many", outcome.err)
+
+    def test_a_load_cannot_be_divided(self):
+        source = self.file("a.bson", making.dump(making.documents(5)))
+        outcome, _ = self.load("--part", "1/2", source, code=support.EXIT_USAGE)
+        self.assertIn("--part and --only-shards", outcome.err)
+
+    def test_verify_finds_differences(self):
+        made = making.documents(2000)
+        source = self.file("a.bson", making.dump(made))
+        self.load(source)
+        self.database.t.update_one({"_id": made[0]["_id"]}, {"$set": {"text": "changed"}})
+        self.verify(source)
+        outcome = self.verify(source, "--content", code=support.EXIT_VERIFICATION)
+        self.assertIn("byte 0", outcome.text)
+        self.assertIn("different", outcome.text)
+        self.database.t.delete_one({"_id": made[3]["_id"]})
+        for words in ([], ["--content"]):
+            outcome = self.verify(source, *words, code=support.EXIT_VERIFICATION)
+        self.assertIn("missing", outcome.text)
+        self.database.t.insert_many([{"_id": "extra 1"}, {"_id": "extra 2"}])
+        for words in ([], ["--content"]):
+            self.verify(source, *words, code=support.EXIT_VERIFICATION)
+
+
+class Standalone(Documents, support.ClusterCase):
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+
+
+class ReplicaSet(Documents, support.ClusterCase):
+    variable = "SHARDLOAD_TEST_REPLICA_URI"
+
+
+class Sharded(Documents, support.ClusterCase):
+    variable = "SHARDLOAD_TEST_URI"
+
+    def test_all_shards_are_busy_by_the_hash_of_the_id(self):
+        made = making.documents(20000)
+        source = self.file("a.bson", making.dump(made))
+        outcome, work = self.load("-j", 2, source)
+        self.assertEqual(self.shard_key(), {"_id": "hashed"})
+        counts = self.counts_by_shard()
+        self.assertEqual(sum(counts.values()), 20000)
+        self.assertGreater(min(counts.values()), 20000 / len(counts) / 2, counts)
+        self.assertIn("the loader finds each document's shard", outcome.text)
+
+    def test_a_key_given_by_the_user(self):
+        made = making.documents(4000)
+        source = self.file("a.bson", making.dump(made))
+        for key, expected in (('{"_id": 1}', {"_id": 1}), ('{"n": "hashed"}', {"n": "hashed"})):
+            with self.subTest(key):
+                self.load("--drop", "--shard-key", key, source)
+                self.assertEqual(self.shard_key(), expected)
+                self.check_stored(made)
+                self.verify(source, "--content")
+
+    def test_the_direct_route(self):
+        made = making.documents(8000)
+        source = self.file("a.bson", making.dump(made))
+        _, work = self.load("--route", "direct", "-j", 2, source)
+        self.assert_accounting(work, inserted=8000)
+        self.check_stored(made)
+
+    def test_plan_shows_the_hashed_key(self):
+        source = self.file("a.bson", making.dump(making.documents(2000)))
+        outcome = self.shardload("plan", *self.target(), source)
+        self.assertIn("sharded by a hashed key", outcome.text)
+        self.assertRegex(outcome.text, r"a\.bson +bson .* 2,000 +exactly")
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loads of documents with an _id of their own that are killed and resumed, and whose servers are
+killed: every record is stored once, and nothing else is. Two records with the same _id remain one
+document and one reject."""
+import collections
+import gzip
+import pathlib
+import signal
+import sys
+
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent),
+                str(pathlib.Path(__file__).resolve().parents[1])]
+import fault_case  # noqa: E402
+import own_ids_making as making  # noqa: E402
+import proxy  # noqa: E402
+import support  # noqa: E402
+
+COUNT = 6000
+SOME = None
+
+
+class OwnIds(fault_case.ProxyCase):
+    packed = False
+
+    @classmethod
+    def make_source(cls, folder):
+        cls.made = making.documents(COUNT, pad=900)    # six blocks
+        data = making.dump(cls.made)
+        path = folder / ("a.bson.gz" if cls.packed else "a.bson")
+        path.write_bytes(gzip.compress(data, 1) if cls.packed else data)
+        return path, []
+
+    def assert_content(self, expected=None):
+        found = collections.Counter(making.found(self.stored(), self.made))
+        wanted = collections.Counter(making.as_stored(one) for one in self.made)
+        self.assertEqual(len(found - wanted), 0, "documents that are not expected")
+        self.assertEqual(len(wanted - found), 0, "documents are missing")
+
+    def assert_nothing_lost(self, outcome, again=0, expected=None):
+        self.assertEqual(outcome.code, support.EXIT_OK, outcome.text)
+        self.assertNotIn("Sanitizer", outcome.err)
+        self.assert_content()
+        self.assert_accounting(self.work, records=COUNT, rejectedByParser=0, rejectedByServer=0,
+                               undelivered=0)
+        figures = support.run_record(self.work)["accounting"]
+        total = support.run_record(self.work)["verification"]
+        self.assertEqual((total["documentsBefore"], total["documentsAfter"], total["ok"]),
+                         (0, COUNT, True))
+        if again is not SOME:
+            self.assertEqual(figures["alreadyThere"], again, figures)
+        self.assert_balancer()
+        return figures
+
+    def kill_at(self, batch, *more, **where):
+        outcome = self.load_with_fault(lambda running: running.signal(signal.SIGKILL), *more,
+                                       batch=batch, **where)
+        self.assertNotIn(outcome.code, (support.EXIT_OK, support.EXIT_REJECTS), outcome.text)
+        self.proxy.clear_faults()
+
+
+class Standalone(OwnIds):
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+
+    def test_killed_several_times_and_resumed(self):
+        for number, batch in enumerate((7, 15, 10, 12)):
+            self.kill_at(batch, *(["--resume"] if number else []), threads=2)
+        figures = self.assert_nothing_lost(self.begin("--resume", threads=2).wait(), again=SOME)
+        self.assertGreater(figures["alreadyThere"], 0)
+
+    def test_a_lost_reply_is_no_duplicate(self):
+        self.proxy.on_batch(20, proxy.cut_reply(0))
+        figures = self.assert_nothing_lost(self.begin().wait(), again=SOME)
+        self.assertGreater(figures["alreadyThere"], 0)
+
+    def test_duplicates_in_a_batch_whose_reply_is_lost(self):
+        """The batch is sent again; of two equal records one counts as stored, the other is a
+        reject, as without the fault."""
+        twins = self.made[:50]
+        source = self.file("twins.bson", making.dump([*twins, *twins]))
+        self.proxy.on_batch(1, proxy.cut_reply(0))
+        outcome = self.begin(source=source, size=1000).wait()
+        self.assertEqual(outcome.code, support.EXIT_REJECTS, outcome.text)
+        with_id = sum("_id" in one for one in twins)
+        self.assert_accounting(self.work, records=100, rejectedByServer=with_id,
+                               identicalDuplicates=with_id)
+        self.assertEqual(self.database.t.count_documents({}), 100 - with_id)
+
+    def test_a_document_that_is_changed_between_the_runs_is_noticed(self):
+        """It was inserted by the run that was killed: the count shows that another program has
+        changed it."""
+        self.kill_at(25)
+        stored = self.database.t.find_one({"_id": {"$in": [one["_id"] for one in self.made[:2000]
+                                                           if "_id" in one]}})
+        self.database.t.update_one({"_id": stored["_id"]}, {"$set": {"text": "changed"}})
+        outcome = self.begin("--resume").wait()
+        figures = support.run_record(self.work)["accounting"]
+        if figures["rejectedByServer"] == 0:    # its block was completed before the kill
+            self.assertEqual(outcome.code, support.EXIT_OK, outcome.text)
+            return
+        self.assertIn("another document has this _id", support.reject_rows(self.work)[-1]["reason"])
+        self.assertEqual(outcome.code, support.EXIT_VERIFICATION, outcome.text)
+        self.assertIn("1 documents are too many", outcome.err)
+        outcome = self.begin("--resume", "--allow-other-writers").wait()
+        self.assertEqual(outcome.code, support.EXIT_REJECTS, outcome.text)
+
+
+class Packed(Standalone):
+    packed = True
+
+
+class Sharded(OwnIds):
+    variable = "SHARDLOAD_TEST_URI"
+
+    def setUp(self):
+        super().setUp()
+        self.addCleanup(self.clear_balancer)
+
+    def test_killed_several_times_and_resumed(self):
+        for number, batch in enumerate((7, 15, 10)):
+            self.kill_at(batch, *(["--resume"] if number else []), threads=2)
+        self.assert_nothing_lost(self.begin("--resume", threads=2).wait(), again=SOME)
+
+    def test_sharded_by_another_key(self):
+        words = "--shard-key", '{"n": "hashed"}'
+        self.kill_at(15, *words)
+        self.assert_nothing_lost(self.begin("--resume", *words).wait(), again=SOME)
+
+
+class ServerDies(OwnIds):
+    shape = "--standalone",
+
+    def test_killed_just_after_batches_were_sent(self):
+        for number in (10, 30):
+            self.proxy.on_batch(number, proxy.call_after(
+                lambda: self.servers.kill_and_start_again("server")))
+        self.assert_nothing_lost(self.begin().wait(), again=SOME)
+        self.assertEqual(self.proxy.unused(), [])
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()
