@@ -4,6 +4,7 @@
 #include "bson/bson_writer.h"
 #include "convert.h"
 #include "delimited.h"
+#include "nesting.h"
 #include "table.h"
 #include "typing.h"
 
@@ -48,6 +49,7 @@ void sl_delimited_dialect_destroy(sl_dialect *dialect) {
     free(dialect->converters);
     free(dialect->columns);
     free(dialect->names);
+    sl_nesting_destroy(dialect->nesting);
     free(dialect);
 }
 
@@ -239,6 +241,9 @@ bool sl_dialect_compile(sl_dialect *d, bool long_names, sl_error *error) {
         d->fixed_bytes += length + sizeof(int64_t);
         all_text &= schema->type == SL_TYPE_TEXT || schema->type == SL_TYPE_CODE;
     }
+    if (!d->nesting && !sl_nesting_create(d, &d->nesting, error))
+        return false;
+    d->fixed_bytes += d->nesting ? d->nesting->bytes : 0;
     d->converters[d->column_count].step = SL_STEP_END;
     if (d->fixed_bytes > 65536)
         return sl_error_set(error, SL_EXIT_SOURCE,

@@ -93,7 +93,8 @@ struct sl_dialect {
     size_t fixed_bytes;       /* this plus the record's length bounds the document's bytes */
     sl_converter *converters; /* column_count, then one of step SL_STEP_END */
     sl_column *columns;
-    char *names; /* owns the header's names */
+    struct sl_nesting *nesting; /* NULL: no column is nested (nesting.h). Owned */
+    char *names;                /* owns the header's names */
 };
 
 /* Creates a plan with room for `schema_count` schemas, all NULL. */
