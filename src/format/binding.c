@@ -335,6 +335,7 @@ bool sl_dialect_bind_table(const sl_plan *plan, const sl_table *table, sl_dialec
     sl_dialect *d = *out;
     d->pad = plan->options.pad;
     d->blanks = table->blanks;
+    d->skip_lines = table->skipped;
     d->quotes = d->quotes && !table->blanks;
     memcpy(d->note, table->note, sizeof d->note);
     if (!table->header) {

@@ -76,11 +76,12 @@ struct sl_dialect {
     sl_trim trim;
     bool latin1;
     const char *kind;
-    uint8_t blanks; /* fields are separated by this many blanks or more; 0: by the delimiter */
-    bool pad;       /* lines with too few fields have missing values */
-    char note[240]; /* what was assumed about the table; "" or "; ..." */
-    char letter[8]; /* name of the publisher's dialect; "": none */
-    char *header;   /* the header line with its line end; "" when there is none. Owned */
+    uint8_t blanks;    /* fields are separated by this many blanks or more; 0: by the delimiter */
+    size_t skip_lines; /* before the table */
+    bool pad;          /* lines with too few fields have missing values */
+    char note[240];    /* what was assumed about the table; "" or "; ..." */
+    char letter[8];    /* name of the publisher's dialect; "": none */
+    char *header;      /* the header line with its line end; "" when there is none. Owned */
     size_t header_length;
     size_t watched_length; /* the header's length without line end if all columns are text or have
                               inferred types: lines of this length are compared with the header;
