@@ -232,6 +232,11 @@ bool sl_dialect_compile(sl_dialect *d, bool long_names, sl_error *error) {
             sl_bson_put_key(converter->prefix, column->type, column->key);
             converter->step = (uint8_t)step_of(schema);
         }
+        converter->skips_empty = !schema->required;
+        converter->skips_dash = false;
+        for (size_t k = 0; k < schema->missing.count && !schema->required; k++)
+            converter->skips_dash =
+                converter->skips_dash || strcmp(schema->missing.words[k], "-") == 0;
         if (schema->type == SL_TYPE_CODE)
             converter->int64_limit = UINT64_MAX;
         else if (schema->minimum <= 0 && schema->maximum >= 0)

@@ -54,6 +54,8 @@ typedef struct sl_converter {
     uint8_t prefix[SL_SHORT_PREFIX]; /* type and key; if longer, the step is SL_STEP_UNUSUAL */
     uint32_t prefix_length;
     uint8_t step;         /* sl_step */
+    bool skips_empty;     /* an empty field is missing, and may be */
+    bool skips_dash;      /* so is a field that consists of "-" */
     uint64_t int32_limit; /* integers below it are stored as int32 without further checks */
     uint64_t int64_limit; /* other integers below it are stored as int64 */
 } sl_converter;
