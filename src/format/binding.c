@@ -4,6 +4,7 @@
 #include "bson/bson_writer.h"
 #include "convert.h"
 #include "delimited.h"
+#include "nesting.h"
 #include "table.h"
 #include "typing.h"
 
@@ -48,6 +49,7 @@ void sl_delimited_dialect_destroy(sl_dialect *dialect) {
     free(dialect->converters);
     free(dialect->columns);
     free(dialect->names);
+    sl_nesting_destroy(dialect->nesting);
     free(dialect);
 }
 
@@ -230,6 +232,11 @@ bool sl_dialect_compile(sl_dialect *d, bool long_names, sl_error *error) {
             sl_bson_put_key(converter->prefix, column->type, column->key);
             converter->step = (uint8_t)step_of(schema);
         }
+        converter->skips_empty = !schema->required;
+        converter->skips_dash = false;
+        for (size_t k = 0; k < schema->missing.count && !schema->required; k++)
+            converter->skips_dash =
+                converter->skips_dash || strcmp(schema->missing.words[k], "-") == 0;
         if (schema->type == SL_TYPE_CODE)
             converter->int64_limit = UINT64_MAX;
         else if (schema->minimum <= 0 && schema->maximum >= 0)
@@ -239,6 +246,9 @@ bool sl_dialect_compile(sl_dialect *d, bool long_names, sl_error *error) {
         d->fixed_bytes += length + sizeof(int64_t);
         all_text &= schema->type == SL_TYPE_TEXT || schema->type == SL_TYPE_CODE;
     }
+    if (!d->nesting && !sl_nesting_create(d, &d->nesting, error))
+        return false;
+    d->fixed_bytes += d->nesting ? d->nesting->bytes : 0;
     d->converters[d->column_count].step = SL_STEP_END;
     if (d->fixed_bytes > 65536)
         return sl_error_set(error, SL_EXIT_SOURCE,
@@ -332,6 +342,7 @@ bool sl_dialect_bind_table(const sl_plan *plan, const sl_table *table, sl_dialec
     sl_dialect *d = *out;
     d->pad = plan->options.pad;
     d->blanks = table->blanks;
+    d->skip_lines = table->skipped;
     d->quotes = d->quotes && !table->blanks;
     memcpy(d->note, table->note, sizeof d->note);
     if (!table->header) {

@@ -34,11 +34,10 @@ static bool name(parts *p, const char *const *names, unsigned count, unsigned *i
            ((p->at[length] | 0x20) >= 'a' && (p->at[length] | 0x20) <= 'z'))
         length++;
     for (unsigned i = 0; i < count; i++) {
-        sl_text full = sl_text_of(names[i]);
-        if (length == 3)
-            full.length = 3;
-        if (length > 0 && (*full.bytes | 0x20) == (*p->at | 0x20) &&
-            sl_text_equal_ignoring_case(full, (sl_text){p->at, length})) {
+        if (length == 0 || (*names[i] | 0x20) != (*p->at | 0x20))
+            continue;
+        sl_text full = {names[i], length == 3 ? 3 : strlen(names[i])};
+        if (sl_text_equal_ignoring_case(full, (sl_text){p->at, length})) {
             p->at += length;
             *index = i;
             return true;

@@ -51,40 +51,62 @@ static bool read_exponent(const char *at, const char *end, int *exponent) {
 
 /* Reads a number of up to 17 significant digits. */
 static bool decompose(const char *field, size_t length, decimal *d) {
-    const char *at = field, *end = field + length;
-    unsigned zeros = 0; /* read after the last digit that is not 0 */
-    int fraction = 0, whole = 0, exponent = 0;
+    const char *at = field, *end = field + length, *point = NULL;
+    int exponent = 0;
     *d = (decimal){.negative = length > 0 && *field == '-'};
     at += d->negative;
     const char *first = at;
-    for (; at < end; at++) {
-        if (*at == '.' && !d->point) {
-            d->point = true;
-            continue;
-        }
-        if (!is_digit(*at))
-            break;
-        whole += !d->point;
-        fraction += d->point;
-        if (*at == '0') {
-            zeros += d->count > 0;
-            continue;
-        }
-        if (d->count + zeros + 1 > 17)
-            return false;
-        for (; zeros > 0; zeros--, d->count++)
-            d->digits *= 10;
-        d->digits = d->digits * 10 + (unsigned)(*at - '0');
-        d->count++;
+    while (at < end && *at == '0') /* no digits of the mantissa */
+        at++;
+    if (at < end && *at == '.') {
+        point = at++;
+        while (at < end && *at == '0')
+            at++;
     }
-    if (whole + fraction == 0 || (d->point && fraction == 0) || (whole > 1 && *first == '0'))
+    uint64_t digits = 0;
+    const char *mantissa = at;
+    for (; at < end; at++) {
+        unsigned digit = (unsigned)(*at - '0');
+        if (digit <= 9)
+            digits = digits * 10 + digit; /* may wrap: then there are too many digits */
+        else if (*at == '.' && !point)
+            point = at;
+        else
+            break;
+    }
+    const char *stop = at; /* the end of the digits */
+    size_t whole = (size_t)((point ? point : stop) - first);
+    size_t fraction = point ? (size_t)(stop - point) - 1 : 0;
+    size_t count = (size_t)(stop - mantissa) - (point && point >= mantissa);
+    if (whole + fraction == 0 || (point && fraction == 0) || (whole > 1 && *first == '0'))
         return false;
+    size_t zeros = 0;
+    for (const char *last = stop; count > zeros && (last[-1] == '0' || last[-1] == '.'); last--)
+        zeros += last[-1] == '0';
+    if (count - zeros > 17)
+        return false;
+    if (count > 19) { /* read again without the zeros at the end */
+        digits = 0;
+        size_t left = count - zeros;
+        for (const char *digit = mantissa; left > 0; digit++) {
+            if (*digit != '.') {
+                digits = digits * 10 + (unsigned)(*digit - '0');
+                left--;
+            }
+        }
+    } else {
+        for (size_t i = 0; i < zeros; i++)
+            digits /= 10;
+    }
     if (at < end) {
         d->exponent_given = true;
         if ((*at != 'E' && *at != 'e') || !read_exponent(at + 1, end, &exponent))
             return false;
     }
-    d->exponent = d->count == 0 ? 0 : (int)zeros - fraction + exponent;
+    d->point = point != NULL;
+    d->digits = digits;
+    d->count = (unsigned)(count - zeros);
+    d->exponent = d->count == 0 ? 0 : (int)zeros - (int)fraction + exponent;
     return true;
 }
 

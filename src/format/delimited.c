@@ -12,7 +12,37 @@
  * are in delimited_loop.h, compiled once for each instruction set. */
 #include <stdio.h>
 
+#include "util/document_id.h"
+
 #include "kernels.h"
+#include "nesting.h"
+
+/* Writes a nested document; as sl_simd.take_record. */
+static bool take_nested(sl_parser *parser, sl_record *record) {
+    const sl_block *block = parser->block;
+    sl_sink *sink = parser->sink;
+    size_t length = record->end - record->start;
+    size_t need = parser->dialect->fixed_bytes + (parser->dialect->latin1 ? 3 : 1) * length;
+    if (need > SL_BSON_DOCUMENT_MAX) {
+        sl_record_refuse_size(parser, record);
+        return true;
+    }
+    if (((size_t)(sink->limit - sink->cursor) < need || sink->documents >= sink->documents_limit) &&
+        !sink->full(sink, need))
+        return false;
+    int64_t id = block->id_base + (int64_t)((block->offset + record->start) & (SL_BLOCK_BYTES - 1));
+    uint8_t *end = sl_put_nested(parser, record, id, sink->cursor);
+    if (!end) {
+        sl_record_refuse(parser, record);
+        return true;
+    }
+    sink->cursor = end;
+    sink->documents++;
+    parser->counts.documents++;
+    parser->counts.repaired += record->repaired;
+    parser->counts.transcoded += record->transcoded;
+    return true;
+}
 
 bool sl_delimited_take_line(sl_parser *parser, sl_record *record) {
     sl_reject reject = {0};
@@ -27,7 +57,8 @@ bool sl_delimited_take_line(sl_parser *parser, sl_record *record) {
     }
     switch (line) {
     case SL_LINE_RECORD:
-        return parser->simd->take_record(parser, record);
+        return parser->dialect->nesting ? take_nested(parser, record)
+                                        : parser->simd->take_record(parser, record);
     case SL_LINE_BLANK:
         parser->counts.blank_lines++;
         return true;
@@ -118,7 +149,7 @@ static bool parse_text(sl_parser *parser, sl_marks *m) {
     const sl_simd *simd = parser->simd;
     uint32_t start = body_start(parser);
     bool go_on = true;
-    while (start < length && go_on && d->blanks)
+    while (start < length && go_on && (d->blanks || d->nesting))
         go_on = take_long_line(parser, &start);
     while (start < length && go_on) {
         uint32_t stop = length - start < SL_STRETCH_BYTES ? length : start + SL_STRETCH_BYTES;

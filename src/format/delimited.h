@@ -55,6 +55,8 @@ typedef struct sl_converter {
     uint8_t prefix[SL_SHORT_PREFIX]; /* type and key; if longer, the step is SL_STEP_UNUSUAL */
     uint32_t prefix_length;
     uint8_t step;         /* sl_step */
+    bool skips_empty;     /* an empty field is missing, and may be */
+    bool skips_dash;      /* so is a field that consists of "-" */
     uint64_t int32_limit; /* integers below it are stored as int32 without further checks */
     uint64_t int64_limit; /* other integers below it are stored as int64 */
 } sl_converter;
@@ -80,11 +82,12 @@ struct sl_dialect {
     sl_trim trim;
     bool latin1;
     const char *kind;
-    uint8_t blanks; /* fields are separated by this many blanks or more; 0: by the delimiter */
-    bool pad;       /* lines with too few fields have missing values */
-    char note[240]; /* what was assumed about the table; "" or "; ..." */
-    char letter[8]; /* name of the publisher's dialect; "": none */
-    char *header;   /* the header line with its line end; "" when there is none. Owned */
+    uint8_t blanks;    /* fields are separated by this many blanks or more; 0: by the delimiter */
+    size_t skip_lines; /* before the table */
+    bool pad;          /* lines with too few fields have missing values */
+    char note[240];    /* what was assumed about the table; "" or "; ..." */
+    char letter[8];    /* name of the publisher's dialect; "": none */
+    char *header;      /* the header line with its line end; "" when there is none. Owned */
     size_t header_length;
     size_t watched_length; /* the header's length without line end if all columns are text or have
                               inferred types: lines of this length are compared with the header;
@@ -97,7 +100,8 @@ struct sl_dialect {
     size_t fixed_bytes;       /* this plus the record's length bounds the document's bytes */
     sl_converter *converters; /* column_count, then one of step SL_STEP_END */
     sl_column *columns;
-    char *names; /* owns the header's names */
+    struct sl_nesting *nesting; /* NULL: no column is nested (nesting.h). Owned */
+    char *names;                /* owns the header's names */
 };
 
 /* Creates a plan with room for `schema_count` schemas, all NULL. */

@@ -79,19 +79,37 @@ static bool sniff_by_schema(const sl_plan *plan, sl_text head, sl_dialect **dial
         delimiters[1] = '\0';
     }
     sl_first_line first;
-    if (!sl_first_line_read(head, delimiters, &first, error))
+    size_t skip = sl_after_lines(head, (uint64_t)schema->skip_lines);
+    if (!sl_first_line_read((sl_text){head.bytes + skip, head.length - skip}, delimiters, &first,
+                            error))
         return false;
-    sl_text *names = calloc(first.fields, sizeof *names);
+    first.text_start += skip; /* offsets are from the head's first byte */
+    first.end += skip;
+    if (schema->blanks)
+        first.fields = sl_blanks_split(first.line, (unsigned)schema->blanks, NULL, 0);
+    sl_text *names = calloc(first.fields + 1, sizeof *names);
     if (!names)
         return sl_error_memory(error, "reading a header");
-    size_t count = sl_header_split(first.line, first.delimiter, names, first.fields);
+    size_t count = first.fields;
+    if (schema->blanks)
+        sl_blanks_split(first.line, (unsigned)schema->blanks, names, count);
+    else
+        sl_header_split(first.line, first.delimiter, names, count);
     bool header = schema->header == SL_CHOICE_YES ||
                   (schema->header == SL_CHOICE_UNSET && names_columns(schema, names, count));
     bool fits = header || field_count(schema, first.fields, &count, error);
     if (first.delimiter == 0) /* one column: a line with a delimiter has one field too many */
         first.delimiter = schema->delimiter ? schema->delimiter : ',';
-    fits =
-        fits && sl_dialect_bind(plan, schema, &first, header ? names : NULL, count, dialect, error);
+    sl_table table = {0};
+    fits = fits && (!header || sl_table_set_names(&table, names, count, error)) &&
+           sl_dialect_bind(plan, schema, &first, header ? table.names : NULL, count, dialect, error);
+    if (fits)
+        memcpy((*dialect)->note, table.note, sizeof table.note);
+    sl_table_clear(&table);
+    if (fits && schema->blanks) {
+        (*dialect)->blanks = (uint8_t)schema->blanks;
+        (*dialect)->quotes = false;
+    }
     free(names);
     return fits;
 }

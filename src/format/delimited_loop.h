@@ -152,6 +152,9 @@ static ALWAYS_INLINE uint8_t *put_document(const sl_dialect *d, const char *text
         default:
             __builtin_unreachable();
         }
+        if (length <= 1 &&
+            (length == 0 ? converter->skips_empty : *begin == '-' && converter->skips_dash))
+            continue;
         out = sl_put_unusual(d, (size_t)(converter - d->converters), (sl_text){begin, length},
                              mode.quotes && is_quoted(d, text, *before), out, &record->transcoded);
         if (unlikely(!out))

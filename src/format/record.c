@@ -229,8 +229,7 @@ bool sl_record_is_header(const sl_parser *parser, const sl_record *record) {
            sl_schema_column_is_named(&d->columns[0].schema, first);
 }
 
-/* Is the field empty, or a word for a missing value? */
-static bool is_missing(const sl_schema_column *schema, sl_text field) {
+bool sl_field_is_missing(const sl_schema_column *schema, sl_text field) {
     if (field.length == 0)
         return true;
     for (size_t i = 0; i < schema->missing.count; i++) {
@@ -320,11 +319,18 @@ uint8_t *sl_put_unusual(const sl_dialect *dialect, size_t column, sl_text field,
                         uint8_t *out, bool *transcoded) {
     const sl_schema_column *schema = &dialect->columns[column].schema;
     const sl_converter *converter = &dialect->converters[column];
-    if (is_missing(schema, field))
+    if (sl_field_is_missing(schema, field))
         return schema->required ? NULL : out;
-    uint8_t *to = out + converter->prefix_length;
     *out = (uint8_t)dialect->columns[column].type;
     memcpy(out + 1, dialect->columns[column].key, converter->prefix_length - 1);
+    return sl_put_value(dialect, column, field, quoted, out, out + converter->prefix_length,
+                        transcoded);
+}
+
+uint8_t *sl_put_value(const sl_dialect *dialect, size_t column, sl_text field, bool quoted,
+                      uint8_t *out, uint8_t *to, bool *transcoded) {
+    const sl_schema_column *schema = &dialect->columns[column].schema;
+    const sl_converter *converter = &dialect->converters[column];
     int64_t whole;
     uint64_t digits;
     double value;
@@ -393,7 +399,7 @@ void sl_record_explain(const sl_parser *parser, const sl_record *record, sl_reje
     size_t room = sizeof reject->reason;
     char quoted[SL_QUOTED_ROOM];
     reject->column = column->published;
-    if (is_missing(&column->schema, field)) {
+    if (sl_field_is_missing(&column->schema, field)) {
         snprintf(out, room,
                  field.length == 0 ? "the field is empty, but must have a value"
                                    : "%s means \"no value\", but the field must have a value",

@@ -56,6 +56,15 @@ bool sl_record_is_header(const sl_parser *parser, const sl_record *record);
 uint8_t *sl_put_unusual(const sl_dialect *dialect, size_t column, sl_text field, bool quoted,
                         uint8_t *out, bool *transcoded);
 
+/* Is the field empty, or a word for a missing value? */
+bool sl_field_is_missing(const sl_schema_column *schema, sl_text field);
+
+/* Writes the value of a field that is not missing to `to`. The element's type, at `type`, has been
+ * written, and is changed where the value determines it. Returns the end; NULL when the field is
+ * refused. */
+uint8_t *sl_put_value(const sl_dialect *dialect, size_t column, sl_text field, bool quoted,
+                      uint8_t *type, uint8_t *to, bool *transcoded);
+
 /* Writes the value of a text that may contain bytes above 0x7F, NULs or escapes. NULL: refused. */
 uint8_t *sl_put_careful_text(const sl_dialect *dialect, sl_text field, bool quoted, uint8_t *to,
                              bool *transcoded);

@@ -41,6 +41,8 @@ static const key_row schema_keys[] = {
     {"exact", KEY_BOOL, offsetof(sl_schema, exact)},
     {"trim", KEY_BOOL, offsetof(sl_schema, trim)},
     {"field_counts", KEY_COUNTS, offsetof(sl_schema, field_counts)},
+    {"skip_lines", KEY_INT64, offsetof(sl_schema, skip_lines)},
+    {"blanks", KEY_INT64, offsetof(sl_schema, blanks)},
     {"missing", KEY_WORDS, offsetof(sl_schema, missing)},
     {"lossless", KEY_BOOL, offsetof(sl_schema, lossless)},
     {"columns", KEY_COLUMNS, 0},
@@ -334,6 +336,11 @@ bool sl_schema_read(sl_text yaml, const char *source, sl_schema **out, sl_error 
         goto fail;
     if (!schema->name || !schema->columns) {
         report(&r, root, "a schema with the keys name and columns");
+        goto fail;
+    }
+    if (schema->skip_lines < 0 || schema->skip_lines > 1000 || schema->blanks < 0 ||
+        schema->blanks > 2) {
+        report(&r, root, "a schema with skip_lines from 0 to 1000, and blanks from 0 to 2");
         goto fail;
     }
     if (!schema->kind)

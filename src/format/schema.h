@@ -8,6 +8,8 @@
  *   delimiter: ","             # one byte, or comma, pipe, tab, semicolon; default: sniffed
  *   quotes: true               # are fields quoted? Default: unless the delimiter is | or tab
  *   header: true               # is the first line a header? Default: when it names the columns
+ *   skip_lines: 0              # lines before the table
+ *   blanks: 0                  # 1 or 2: fields are separated by this many blanks or more
  *   exact: false               # true: match no header that has further columns
  *   trim: false                # true: remove blanks at both ends of every field
  *   field_counts: [3, 4]       # match texts without header that have this many fields
@@ -78,6 +80,8 @@ typedef struct sl_schema_column {
 typedef struct sl_schema {
     const char *name;
     const char *kind;
+    int64_t skip_lines;
+    int64_t blanks;
     sl_words missing; /* shared by columns without an own list */
     bool lossless;
     char delimiter; /* 0 when not given */

@@ -204,7 +204,7 @@ static void add_note(sl_table *table, const char *format, ...) {
 
 /* Sets the names: unique ones, made from `given` or, where that is NULL or empty, from the number of
  * the column. Quadratic only in the number of repeated names. */
-static bool set_names(sl_table *table, const sl_text *given, size_t count, sl_error *error) {
+bool sl_table_set_names(sl_table *table, const sl_text *given, size_t count, sl_error *error) {
     size_t bytes = 0;
     for (size_t i = 0; given && i < count; i++)
         bytes += given[i].length;
@@ -260,7 +260,7 @@ static bool set_given_names(sl_table *table, const char *columns, size_t fields,
                             "--columns names %zu columns, and the first line of the table has %zu "
                             "fields",
                             count, fields);
-    return set_names(table, names, count, error);
+    return sl_table_set_names(table, names, count, error);
 }
 
 /* ---- the search ---- */
@@ -379,8 +379,7 @@ static bool search(sl_table *table, sl_text head, bool whole, size_t from, sl_er
 
 /* ---- from the options ---- */
 
-/* The offset after the first `skip` lines. */
-static size_t after_lines(sl_text head, uint64_t skip) {
+size_t sl_after_lines(sl_text head, uint64_t skip) {
     size_t at = 0;
     for (; skip > 0 && at < head.length; skip--) {
         const char *end = memchr(head.bytes + at, '\n', head.length - at);
@@ -412,13 +411,13 @@ static bool complete(const sl_format_options *options, sl_table *table, sl_text 
     if (!table->header)
         add_note(table, "; no header found: columns are named column1 to column%zu",
                  table->first.fields);
-    return set_names(table, table->header ? fields : NULL, table->first.fields, error);
+    return sl_table_set_names(table, table->header ? fields : NULL, table->first.fields, error);
 }
 
 bool sl_table_find(const sl_format_options *options, sl_text head, bool whole, sl_table *table,
                    sl_error *error) {
     *table = (sl_table){0};
-    size_t skip = after_lines(head, options->skip_lines);
+    size_t skip = sl_after_lines(head, options->skip_lines);
     bool declared = options->header != SL_HEADER_AUTO || options->columns || skip > 0;
     sl_text rest = {head.bytes + skip, head.length - skip};
     if (!sl_first_line_read(skip > 0 ? rest : head, delimiters, &table->first, error))
@@ -426,6 +425,7 @@ bool sl_table_find(const sl_format_options *options, sl_text head, bool whole, s
     if (skip > 0) { /* offsets are from the head's first byte */
         table->first.end += skip;
         table->first.text_start += skip;
+        table->skipped = (size_t)options->skip_lines;
         add_note(table, "; the first %llu lines are skipped",
                  (unsigned long long)options->skip_lines);
     }
@@ -457,8 +457,9 @@ bool sl_table_find(const sl_format_options *options, sl_text head, bool whole, s
                 ok = refuse(first, "it may be a text with some delimiters in it", error);
             if (ok && table->first.text_start > begin) {
                 size_t lines = 0;
-                for (size_t i = begin; i < table->first.text_start; i++)
+                for (size_t i = 0; i < table->first.text_start; i++)
                     lines += head.bytes[i] == '\n';
+                table->skipped = lines;
                 add_note(table, "; %zu line%s before the table skipped", lines,
                          lines == 1 ? "" : "s");
             }

@@ -296,6 +296,10 @@ char *sl_typing_write_schema(const sl_dialect *dialect, const char *name, uint64
     put_quoted(&out, delimiter);
     put(&out, "\nquotes: %s\nheader: %s\n", dialect->quotes ? "true" : "false",
         dialect->header_length > 0 ? "true" : "false");
+    if (dialect->skip_lines > 0)
+        put(&out, "skip_lines: %zu\n", dialect->skip_lines);
+    if (dialect->blanks)
+        put(&out, "blanks: %u\n", dialect->blanks);
     put(&out, "lossless: true      # values that a type would change (007) are refused\n"
               "missing: ["); /* words for missing values */
     for (size_t i = 0; i < sl_missing_words.count; i++) {

@@ -209,7 +209,7 @@ class Binary(Case):
         folder = self.scratch / "folder"
         folder.mkdir()
         (folder / "a.csv").write_bytes(RESULTS)
-        (folder / "b.csv").write_bytes(RESULTS.replace(b"\n", b"\r"))
+        (folder / "b.csv").write_bytes(RESULTS.replace(b"\n", b"\r", 1))
         outcome, _ = self.load("--skip-other", folder, code=support.EXIT_SOURCE)
         self.assertIn("carriage return", outcome.err)
 

@@ -145,6 +145,20 @@ class Types(support.Case):
                                  code=support.EXIT_USAGE)
         self.assertIn("--types text", outcome.err)
 
+    def test_a_written_schema_of_an_odd_table(self):
+        """Lines before it, no header, blanks as delimiter, repeated names."""
+        for name, text in (("before", "Title\nof it\n\n1;x;007\n2;y;008\n"),
+                           ("blanks", "id    name  n\n1     a b   5\n2     c     7\n"),
+                           ("repeated", "a,,a\n1,2,3\n"), ("nested", "a.b,a.c[0],x\n1,2,3\n")):
+            with self.subTest(name):
+                path = self.file(f"{name}.txt", text)
+                schema = self.scratch / f"{name}.yaml"
+                self.shardload("inspect", "--write-schema", schema, path)
+                inferred, _ = self.dump("--format", "delimited", path)
+                declared, work = self.dump("--format", "delimited", "--schema", schema, path)
+                self.assertEqual([bytes(one) for one in inferred], [bytes(one) for one in declared])
+                self.assert_accounting(work, rejectedByParser=0)
+
     def test_a_real_sensor_log(self):
         path = support.SAMPLES / "obd" / "torque_23col_2014.csv"
         if not path.exists():

@@ -26,6 +26,9 @@
 #define INPUT_MAX ((size_t)6 << 20)
 #define KEYS_MAX 200u /* keys per document that are checked for duplicates */
 
+/* If a target sets it: called after each successful sniff, to change the dialect. */
+static void (*after_sniff)(const sl_plan *plan, sl_dialect *dialect, sl_text text);
+
 typedef struct outcome {
     uint64_t hash; /* of all documents and rejects */
     uint64_t documents_hash;
@@ -85,6 +88,7 @@ static inline void refuse(sl_sink *sink, const sl_reject *reject) {
     o->misread = reject->misread;
     require(reject->reason[0] != '\0', "a reject has a reason");
     CHECK_TEXT(reject->reason);
+    require(!strstr(reject->reason, "which was inferred"), "sampled values fit the inferred types");
     mix(&o->hash, reject->reason, strlen(reject->reason));
     mix(&o->hash, reject->record.bytes, reject->record.length);
     mix(&o->hash, &reject->offset, sizeof reject->offset);
@@ -144,6 +148,8 @@ static inline uint64_t check_splits(const sl_format *format, const sl_plan *plan
     require(head != NULL, "allocation succeeds");
     memcpy(head, text.bytes, text.length);
     if (format->sniff(plan, name, (sl_text){head, text.length}, whole, &dialect, &error)) {
+        if (after_sniff)
+            after_sniff(plan, dialect, text);
         char described[200];
         format->describe(dialect, described, sizeof described);
         require(strlen(format->record_kind(dialect)) > 0, "records have a kind");

@@ -14,6 +14,48 @@ static parsed parse_delimited(const char *text) {
     return parse_with("delimited", &(sl_format_options){0}, text);
 }
 
+static void dotted_names_are_nested(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *json;
+    } rows[] = {
+        {"id,origin.name,dest.name,origin.at.lat\n1,A,B,2\n",
+         "{ \"id\" : \"1\", \"origin\" : { \"name\" : \"A\", \"at\" : { \"lat\" : \"2\" } }, "
+         "\"dest\" : { \"name\" : \"B\" } }"},
+        {"id,o.a,o.b\n1,,\n", "{ \"id\" : \"1\" }"},
+        {"tags[1],tags[0],x\nb,a,c\n", "{ \"tags\" : [ \"a\", \"b\" ], \"x\" : \"c\" }"},
+        {"t[0],t[1],t[2],t[3]\n,b,,\n", "{ \"t\" : [ null, \"b\" ] }"},
+        {"i[0].n,i[0].p,i[1].n,i[1].p,i[2].n\na,1,,,c\n",
+         "{ \"i\" : [ { \"n\" : \"a\", \"p\" : \"1\" }, null, { \"n\" : \"c\" } ] }"},
+        {"m[0][0],m[0][1],m[1][0]\n1,2,3\n", "{ \"m\" : [ [ \"1\", \"2\" ], [ \"3\" ] ] }"},
+        /* names that are keys as they are */
+        {"No. of items,3.5mm,a..b,x.,y[z]\n1,2,3,4,5\n",
+         "{ \"No. of items\" : \"1\", \"3.5mm\" : \"2\", \"a..b\" : \"3\", \"x.\" : \"4\", "
+         "\"y[z]\" : \"5\" }"},
+        /* contradictions: no value may be lost */
+        {"a,a.b,c.d\n1,2,3\n", "{ \"a\" : \"1\", \"a.b\" : \"2\", \"c.d\" : \"3\" }"},
+        {"a.b,a\n1,2\n", "{ \"a.b\" : \"1\", \"a\" : \"2\" }"},
+        {"a.b,a[0]\n1,2\n", "{ \"a.b\" : \"1\", \"a[0]\" : \"2\" }"},
+        {"a.b,a.b.c\n1,2\n", "{ \"a.b\" : \"1\", \"a.b.c\" : \"2\" }"},
+        {"t[1],t[2]\na,b\n", "{ \"t[1]\" : \"a\", \"t[2]\" : \"b\" }"},
+        {"_id.x,b\n1,2\n", "{ \"_id.x\" : \"1\", \"b\" : \"2\" }"},
+        {"a.b,a.b,x\n1,2,3\n", "{ \"a\" : { \"b\" : \"1\", \"b_2\" : \"2\" }, \"x\" : \"3\" }"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        parsed p =
+            parse_with("delimited", &(sl_format_options){.header = SL_HEADER_YES}, rows[i].text);
+        assert_int_equal(p.documents, 1);
+        assert_string_equal(json_at(&p, 0), rows[i].json);
+        free_parsed(&p);
+    }
+    parsed p = parse_with_schema("name: s\ncolumns: [{name: a.n, type: int}, {name: a.t}]\n",
+                                 "a.n,a.t\n5,\"x \"\"y\"\"\"\nz,1\n3000000000,\xC3\xA9\n");
+    assert_string_equal(json_at(&p, 0), "{ \"a\" : { \"n\" : 5, \"t\" : \"x \\\"y\\\"\" } }");
+    assert_string_equal(json_at(&p, 1), "{ \"a\" : { \"n\" : 3000000000, \"t\" : \"\xC3\xA9\" } }");
+    assert_one_reject(&p, "a.n", "not a whole number");
+    free_parsed(&p);
+}
+
 static void without_a_schema_columns_are_text(void **state) {
     (void)state;
     parsed p = parse_delimited("make,count,\"a b\"\nFORD,12,2019-01-01\n,,x\n");
@@ -525,6 +567,7 @@ static void block_boundaries_before_the_header_do_not_matter(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(dotted_names_are_nested),
         cmocka_unit_test(without_a_schema_columns_are_text),
         cmocka_unit_test(every_delimiter),
         cmocka_unit_test(other_text_is_refused),
