@@ -31,7 +31,7 @@ BELOW = {
 # The headers of each layer that other layers may include, as "layer/name.h".
 INTERFACES = {
     "util": "clock document_id embedded error estimate grow hash histogram interrupt log md5 print "
-            "private_file process text yaml_limits",
+            "private_file process splitter text yaml_limits",
     "bson": "bson_writer extjson",
     "source": "source",
     "format": "convert delimited format head isd schema simd ycsb",
