@@ -293,27 +293,28 @@ static const char *next_document(const char *p, const char *end) {
 }
 
 static bool take_text(parser *ps) {
-    const char *p = ps->block->text.bytes, *end = p + ps->block->text.length;
+    const char *start = ps->block->text.bytes, *end = start + ps->block->text.length, *p = start;
     const char *brace = last_brace(p, end);
-    const sl_text nothing = {"", 0};
     bool go_on = true;
     while (go_on && (p = next_document(p, end)) < end) {
-        const char *from = p, *certain;
-        bool valid;
-        if (*p != '{' || p >= brace) {
-            reject_record(ps, p, end, p, "a document is expected here", nothing, true);
-            return false;
+        const sl_extjson_fault outside = {p, "a document is expected here", {"", 0}},
+                               *why = &outside;
+        const char *from = p, *certain = NULL;
+        bool valid = false;
+        if (*p == '{' && p < brace) {
+            go_on = take_document(ps, &p, brace, &valid);
+            if (!go_on || valid)
+                continue;
+            why = sl_extjson_why(ps->extjson);
+            certain = sl_json_document_end(from, end);
         }
-        go_on = take_document(ps, &p, brace, &valid);
-        if (!go_on || valid)
-            continue;
-        const sl_extjson_fault *why = sl_extjson_why(ps->extjson);
-        certain = sl_json_document_end(from, end);
-        p = certain ? certain : end;
+        p = certain ? certain : why->at;
         reject_record(ps, from, p, why->at, why->reason, why->shown, !certain);
         go_on = certain != NULL;
+        if (!certain)
+            end = from; /* the lines behind it have not been read */
     }
-    ps->counts.lines += line_ends(ps->block->text.bytes, end);
+    ps->counts.lines += line_ends(start, end);
     return go_on;
 }
 

@@ -57,6 +57,20 @@ TABLE_ROW = ('"01001099999","1988-01-31T12:00:00","4","70.933","-8.667","9.0","J
              '"-0080,1","10123,1","06,0012,9,1","9,AGL   ,+99999,+00300","SYN003abc",'
              '"Q01  00420APOSP "\n')
 
+JSON_PLAIN = ('{"a":1,"_id":"x","b":[1.5e3,-0,9223372036854775807,true,null,"\\u00e9\\ud83d\\ude00"],'
+              '"c":{"\u20ac":NaN,"d":{}}}')
+JSON_TYPES = [
+    '{"a":{"$oid":"5f0a00000000bcdeff000001"},"b":{"$numberInt":"5"},"c":{"$numberLong":"-5"}}',
+    '{"a":{"$numberDouble":"-Infinity"},"b":{"$numberDecimal":"1.50E+3"},"c":{"$minKey":1}}',
+    '{"a":{"$date":"2015-12-31T23:59:59.999+0100"},"b":{"$date":{"$numberLong":"5"}},"c":{"$date":1}}',
+    '{"a":{"$binary":{"base64":"AQIDBA==","subType":"02"}},"b":{"$binary":"AQID","$type":"00"}}',
+    '{"a":{"$uuid":"c8edabc3-f738-4ca3-b68d-ab92a91478a3"},"b":{"$type":"05","$binary":""}}',
+    '{"a":{"$regularExpression":{"pattern":"^a","options":"xi"}},"b":{"$regex":"a","$options":"i"}}',
+    '{"a":{"$code":"f","$scope":{"x":1}},"b":{"$scope":{},"$code":""},"c":{"$symbol":"s"}}',
+    '{"a":{"$dbPointer":{"$ref":"c","$id":{"$oid":"5f0a00000000bcdeff000001"}}},"b":{"$type":2}}',
+    '{"a":{"$timestamp":{"t":1,"i":2}},"b":{"$undefined":true},"c":{"$maxKey":1}}',
+]
+
 SUITE = """name: fuzz
 description: small
 defaults: {repeat: 2}
@@ -172,6 +186,12 @@ SEEDS = {
         b"\0" + (TABLE_HEADER + TABLE_ROW * 2).encode(),
         b"\x02STATION,DATE,TMP,AA1,XX9\n01001099999,1988-01-31T12:00:00,\"-0067,1\",\"6,1\",zz\n",
     ],
+    "fuzz_extjson": [bytes([choice]) + text.encode() for choice in (0, 4, 9, 254)
+                     for text in (JSON_PLAIN, *JSON_TYPES)],
+    "fuzz_json_format": [b"\1" + text.encode() for text in (
+        JSON_PLAIN + "\n" + "\r\n ".join(JSON_TYPES), JSON_PLAIN + "{}\ufeff".join(JSON_TYPES),
+        "[\n " + ",\n".join(JSON_TYPES).replace(":", ":\n") + "\n]\n",
+        JSON_PLAIN.replace(",", ",\n") + ' {"a":1,\n"a":2}{"b":"\\q"}', '{"a":\n1}x', "[{},]")],
     "fuzz_schema": [SCHEMA.encode(), SCHEMA_WITHOUT_HEADER.encode(), b"name: &a [*a]\n"],
     "fuzz_suite": [SUITE.encode()],
     "fuzz_capacity": [b"\x00" + MODEL, b"\x00" + MODEL_OF_REPLICAS, b"\x01shards=1..2k..3M",

@@ -279,6 +279,11 @@ static const struct {
     {"{\"a\":{\"$regex\":\"a\",\"$options\":\"i\"},\"b\":{\"$regex\":\"b\"}}",
      "{ \"a\" : { \"$regularExpression\" : { \"pattern\" : \"a\", \"options\" : \"i\" } }, "
      "\"b\" : { \"$regularExpression\" : { \"pattern\" : \"b\", \"options\" : \"\" } } }"},
+    {"{\"a\":[0,{\"$code\":\"f\"}]}",
+     "{ \"a\" : [ { \"$numberInt\" : \"0\" }, { \"$code\" : \"f\" } ] }"},
+    {"{\"a\":{\"$code\":\"f\",\"$scope\":{\"b\":{\"$code\":\"g\",\"$scope\":{}}}}}",
+     "{ \"a\" : { \"$code\" : \"f\", \"$scope\" : { \"b\" : { \"$code\" : \"g\", \"$scope\" : { } "
+     "} } } }"},
     {"{\"a\":{\"$code\":\"f\",\"$scope\":{\"b\":{\"$date\":5}}}}",
      "{ \"a\" : { \"$code\" : \"f\", \"$scope\" : { \"b\" : { \"$date\" : { \"$numberLong\" : "
      "\"5\" } } } } }"},

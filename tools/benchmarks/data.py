@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Generates data from fixed seeds when a row first needs it, and keeps it for other rows."""
+import json
 import os
+import random
 import shutil
 from typing import NamedTuple
 
@@ -33,6 +35,22 @@ class DataSets:
     def isd(self, records):
         return self._generated(f"isd-{records}.txt", records, False, "--format", "isd")
 
+    def json(self, kind, size):
+        """JSON lines of about `size` bytes: "tweets" (nested, 1.5 KB, a third of the texts not ASCII)
+        or "flat" (ten short fields, 170 bytes)."""
+        path = self.folder / f"{kind}-{size}.json"
+        if path not in self.generated:
+            self.need_room(size)
+            lines = json_lines(kind)
+            records = total = 0
+            with open(path, "w", encoding="utf-8") as file:
+                while total < size:
+                    file.writelines(lines)
+                    records += len(lines)
+                    total = file.tell()
+            self.generated[path] = Data(str(path), records, os.path.getsize(path))
+        return self.generated[path]
+
     def _generated(self, name, records, gzip, *options):
         path = self.folder / (name + (".gz" if gzip else ""))
         if path not in self.generated:
@@ -63,3 +81,45 @@ class DataSets:
         if free < needed * 1.1:
             raise Failure(f"{self.folder} has {free / 1e9:.1f} GB free, but {needed / 1e9:.1f} GB "
                           "are needed: set TMPDIR to another folder, or use a smaller --scale")
+
+
+WORDS = ["the", "rain", "in", "Spain", "falls", "mainly", "M\u00fcnchen", "\u65e5\u672c\u8a9e\u306e",
+         "RT @user:", "http://t.co/abc", "\U0001f600", "it's", "#hash", '"q"\n']
+JSON_BASE = 2000  # different documents
+
+
+def tweet(draw, number):
+    text = " ".join(draw.choices(WORDS, k=15))
+    user = {"id": draw.randrange(10 ** 10), "name": f"User {number}", "screen_name": f"user_{number}",
+            "location": draw.choice(["", "London", "\u6771\u4eac", "S\u00e3o Paulo"]),
+            "description": text, "url": None, "protected": False,
+            "followers_count": draw.randrange(10000), "friends_count": draw.randrange(1000),
+            "created_at": "Thu Jun 27 20:42:23 +0000 2013", "favourites_count": 5, "lang": "en",
+            "utc_offset": None, "time_zone": None, "geo_enabled": False, "verified": False,
+            "profile_background_image_url": "http://abs.example/images/themes/theme1/bg.png",
+            "profile_image_url": f"http://pbs.example/profile_images/{number}/normal.jpeg",
+            "profile_link_color": "0084B4", "default_profile": True, "following": False}
+    point = [round(draw.uniform(-180, 180), 8), round(draw.uniform(-90, 90), 8)]
+    return {"created_at": "Sun Aug 31 00:29:15 +0000 2014", "id": 505874924095815681 + number,
+            "id_str": str(505874924095815681 + number), "text": text, "truncated": False,
+            "source": '<a href="http://client.example/phone" rel="nofollow">Client</a>',
+            "in_reply_to_status_id": None, "user": user, "geo": None,
+            "coordinates": {"type": "Point", "coordinates": point}, "retweet_count": 3,
+            "entities": {"hashtags": [{"text": "x", "indices": [3, 10]}], "urls": [],
+                         "user_mentions": [{"screen_name": "u", "id": number, "indices": [0, 12]}]},
+            "favorited": False, "lang": "ja"}
+
+
+def flat(draw, number):
+    return {"ts": f"2019-03-{1 + number % 28:02}T{number % 24:02}:00:00Z",
+            "station": f"ST{number % 5000:05}", "temperature": round(draw.uniform(-20, 40), 1),
+            "humidity": draw.randrange(100), "pressure": round(draw.uniform(950, 1050), 2),
+            "wind": draw.randrange(40), "direction": draw.choice(["N", "NE", "E"]), "ok": True,
+            "battery": 3.71, "count": number}
+
+
+def json_lines(kind):
+    draw = random.Random(1)
+    make = {"tweets": tweet, "flat": flat}[kind]
+    return [json.dumps(make(draw, number), separators=(",", ":"), ensure_ascii=False) + "\n"
+            for number in range(JSON_BASE)]

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows without a server: the cost of parsing and encoding."""
+import json
+
 from .figures import Skip, at_least, at_most, threads_of
-from .process import floor, rate
+from .process import Failure, floor, rate, run
 
 BLOCK = 1 << 20  # bytes of text that a worker reads at a time
 MANY_THREADS = 64
@@ -34,6 +36,24 @@ def isd_parse(bench, result):
         wall.add(run.bson_rate / 1e9)
         user.add(rate(run.bson_bytes, run.process.user) / 1e9)
         text.add(run.text_rate / 1e9)
+
+
+def json_parse(bench, result):
+    for kind in ("tweets", "flat"):
+        data = bench.data.json(kind, bench.scaled(200_000_000))
+        wall = result.line(f"{kind}: GB/s of text, by wall time", at_least(0.8))
+        user = result.line(f"{kind}: GB/s of text, by user CPU time", at_least(0.8))
+        ratio = result.line(f"{kind}: against libbson, by user CPU time", at_least(5.0))
+        for _ in bench.rounds(what=kind):
+            one = bench.parse(data.path)
+            other = run([bench.bin / "shardload-yardstick-json", data.path])
+            if json.loads(other.output)["documents"] != one.documents:
+                raise Failure("libbson and the loader read different numbers of documents")
+            wall.add(one.text_rate / 1e9)
+            user.add(rate(one.text_bytes, one.process.user) / 1e9)
+            ratio.add(other.user / one.process.user)
+    result.note("tweets: nested documents of 1.5 KB, a third of their texts not ASCII; flat: ten short "
+                "fields, 170 bytes. libbson: bson_new_from_json on each line")
 
 
 def ycsb_generate(bench, result):
@@ -125,6 +145,7 @@ def memory(bench, result):
 ROWS = [
     ("mot-parse", "MOT text to BSON, one thread, null sink, all checks on", mot_parse),
     ("isd-parse", "ISD text to BSON, one thread, null sink, all checks on", isd_parse),
+    ("json-parse", "JSON lines to BSON, one thread, null sink, all checks on", json_parse),
     ("ycsb-generate", "generated records, one thread, null sink", ycsb_generate),
     ("second-core", "null sink, two threads against one", second_core),
     ("many-threads", f"null sink, lock contention with {MANY_THREADS} threads", many_threads),

@@ -11,6 +11,7 @@
  *   sender.c   threads, messages
  *   plain.c    sockets, the clock, error messages
  *   reads.c    another program: point reads
+ *   json.c     another program: JSON to BSON with libbson
  */
 #include "dump.h"
 #include "sender.h"

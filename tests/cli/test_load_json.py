@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""JSON files of every layout, plain, compressed, in archives and on standard input: the documents that
+an independent reader finds, with the same _ids from every kind of source; and texts that must not be
+loaded silently."""
+import gzip
+import io
+import json
+import lzma
+import os
+import sys
+import tarfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import support  # noqa: E402
+from support import bson  # noqa: E402
+
+MIB = 1 << 20
+MARK = "\ufeff"
+
+
+def record(number, size):
+    return {"n": number, "text": f'"}}{{][,\\ \u00fc {number}\n' + "x" * size,
+            "list": [1.5, None, {"a": [number]}]}
+
+
+def records(total):
+    """Documents of 100 bytes to 3 MiB, together about `total` bytes."""
+    made, size = [], 0
+    while size < total:
+        number = len(made)
+        made.append(record(number, 3 * MIB if number % 400 == 7 else 37 * number % 9000))
+        size += len(made[-1]["text"]) + 80
+    return made
+
+
+def layouts(documents):
+    """(name, text) of each layout of the same documents."""
+    lines = [json.dumps(one, ensure_ascii=False) for one in documents]
+    yield "lines", "\n".join(lines) + "\n"
+    yield "windows-lines", MARK + "\r\n".join(lines) + "\r\n\r\n"
+    yield "array", "[" + ",".join(lines) + "]"
+    yield "pretty-array", json.dumps(documents, indent=2)
+    yield "pretty", "\n".join(json.dumps(one, indent=1) for one in documents)
+    yield "concatenated", "".join(lines)
+    half = len(lines) // 2
+    yield "files-with-marks", (MARK + "{\n" + lines[0][1:] + "".join(lines[1:half]) + MARK + "\n" +
+                               "\n\n".join(lines[half:]))
+
+
+class Documents(support.Case):
+    def assert_same(self, raw, documents, message):
+        found = {}
+        for one in raw:
+            document = bson.decode(one)
+            found[document["n"]] = (document.pop("_id"), document)
+        self.assertEqual(len(raw), len(documents), message)
+        for number, expected in enumerate(documents):
+            self.assertTrue(found[number][1] == expected, f"{message}: document {number} differs")
+        return [found[number][0] for number in range(len(documents))]
+
+    def test_every_layout_from_every_source(self):
+        support.need_driver()
+        documents = records(7 * MIB)
+        for name, text in layouts(documents):
+            data = text.encode()
+            with self.subTest(name):
+                raw, work = self.dump("-j", 4, self.file(f"{name}.json", data))
+                self.assert_accounting(work, records=len(documents), rejectedByParser=0)
+                ids = self.assert_same(raw, documents, "plain")
+                for number in (0, 8, len(documents) - 1): # the _id is the position
+                    self.assertEqual(data[offset_of(ids[number])], ord("{"))
+                raw, _ = self.dump("-j", 1, self.file(f"{name}.json.gz", gzip.compress(data, 1)))
+                self.assertEqual(self.assert_same(raw, documents, "gzip"), ids)
+                raw, _ = self.dump("-j", 3, "-", stdin=data)
+                self.assertEqual(self.assert_same(raw, documents, "pipe"), ids)
+
+    def test_an_archive_of_every_layout(self):
+        support.need_driver()
+        documents = records(2 * MIB)
+        packed = io.BytesIO()
+        with tarfile.open(fileobj=packed, mode="w") as archive:
+            for number, (name, text) in enumerate(layouts(documents)):
+                text = text.replace('"n": ', f'"part": {number}, "n": ')
+                info = tarfile.TarInfo(f"{name}.json")
+                info.size = len(text.encode())
+                archive.addfile(info, io.BytesIO(text.encode()))
+        raw, work = self.dump("-j", 3, self.file("all.tar.xz", lzma.compress(packed.getvalue(),
+                                                                            preset=0)))
+        parts = number + 1
+        self.assert_accounting(work, records=parts * len(documents), rejectedByParser=0)
+        self.assertEqual(len({support.key_of(one) for one in raw}), parts * len(documents))
+        kept = {(one["part"], one["n"]): one for one in map(bson.decode, raw)}
+        for number, expected in enumerate(documents):
+            for part in range(parts):
+                found = kept[part, number]
+                del found["_id"], found["part"]
+                self.assertTrue(found == expected, f"document {number} of part {part} differs")
+
+    def test_documents_with_an_id_keep_it_as_first_field(self):
+        support.need_driver()
+        ids = [1, "x", None, 2.5, True, {"a": 1}, bson.ObjectId("5f0a00000000bcdeff000001"),
+               bson.int64.Int64(5), b"\x01"]
+        expected = [bson.encode({"_id": one, "a": number, "b": {"_id": 7}})
+                    for number, one in enumerate(ids)]
+        dumps = bson.json_util.dumps
+        text = "\n".join(f'{{"a":{number},"_id":{dumps(one)},"b":{{"_id":7}}}}' if number % 2 else
+                         f'{{"_id":{dumps(one)},"a":{number},"b":{{"_id":7}}}}'
+                         for number, one in enumerate(ids))
+        raw, _ = self.dump("-j", 1, self.file("ids.json", text))
+        self.assertEqual(raw, expected)
+
+
+def offset_of(key):
+    """The position in the source of the document with this _id (src/util/document_id.h)."""
+    stripe = int(f"{key >> 32 & 255:08b}"[::-1], 2)
+    return (((key >> 20 & 0xFFF) << 8 | stripe) << 20) | (key & 0xFFFFF)
+
+
+class Invalid(support.Case):
+    def fails(self, text, *messages):
+        path = self.file("bad.json", text)
+        outcome = self.shardload("load", "--sink", "null", "--progress", "none", "--work-dir",
+                                 self.scratch / f"work-{next(self._counter)}", path,
+                                 code=support.EXIT_SOURCE)
+        for message in messages:
+            self.assertIn(message, outcome.err)
+
+    def test_a_text_that_ends_early_or_goes_on_is_an_error(self):
+        one = '{"a":\n1}'
+        self.fails(f"[{one},{one}", "bad.json, byte 18: ", "its ] is missing")
+        self.fails(f"[{one},{one},", "its ] is missing")
+        self.fails(f"[{one},]", "bad.json, byte 10: ", "after a comma of the array")
+        self.fails(f"[{one}] {one}", "text after the ]")
+        self.fails(f"[{one},5]", "a document is expected")
+        self.fails(f"{one}{one[:-1]}", "the text ends within a document")
+        self.fails(f"{one}\n{{\"b\":\"x\"y\"}}\n{one}")
+        self.fails(f"{one}\n{{\"b\":}}\n{one}", "bad.json, line 3, byte 9: ",
+                   "a value is expected", "the load ends here")
+        self.fails(one * 3 + "x" * 100, "text between documents")
+
+    def test_every_line_invalid_fails(self):
+        self.fails('{"a":1\n{"b":1\n{"c":1\n')
+
+    def test_a_compressed_file_that_is_cut_is_an_error(self):
+        data = gzip.compress(json.dumps([{"a": n} for n in range(100000)], indent=1).encode())
+        self.shardload("load", "--sink", "null", "--progress", "none", "--work-dir",
+                       self.scratch / "work", self.file("cut.json.gz", data[:len(data) // 2]),
+                       code=support.EXIT_SOURCE)
+
+    def test_rejects_have_their_lines(self):
+        text = '{"a":\n1}\n' * 30000 + '{"a":1,\n"a":2}{"b":1}\n\n{"c":{"$oid":\n"5"}}' + '{"a":\n1}'
+        _, work = self.dump("-j", 2, self.file("lines.json", text * 5),
+                            code=support.EXIT_REJECTS)
+        self.assert_accounting(work, records=5 * 30004, rejectedByParser=10)
+        part = len(text)
+        lines = text.count("\n")
+        first, second = text.index('{"a":1,\n"a"'), text.index('{"c"')
+        self.assert_rejects(work, "lines.json", [
+            (at * lines + text[:where].count("\n") + 1, at * part + where, None)
+            for at in range(5) for where in (first, second)])
+
+    def test_the_rejected_text_can_be_loaded_when_it_is_corrected(self):
+        path = self.file("some.json", '{\n"a":1}\n{"b":\n1,"b":2}\n{"c":{"$date":\n"no"}}')
+        _, work = self.dump(path, code=support.EXIT_REJECTS)
+        kept = b"".join(file.read_bytes() for file in sorted(work.iterdir())
+                        if file.name.startswith("rejects") and file.name != "rejects.tsv")
+        raw, _ = self.dump(self.file("again.json", kept.replace(b'1,"b":2', b'1,"d":2')
+                                     .replace(b'"no"', b"5")))
+        self.assertEqual(len(raw), 2, kept)
+
+    def test_other_text_that_begins_with_a_bracket_is_not_json(self):
+        for text in ("{id},name\n1,2\n", "[id],name\n1,2\n", "[1,2]\n[3,4]\n"):
+            path = self.file("other.csv", text)
+            outcome = self.shardload("inspect", path, code=None)
+            self.assertIn("this is not JSON: it begins with", outcome.err)
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()

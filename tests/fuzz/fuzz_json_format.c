@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fuzzes the format json. JSON lines are split at line ends, like other formats. Other texts are
+ * split where the splitter finds a position between two documents: these positions are the same for
+ * texts read in pieces of any size, and the documents are the same for every split. The first byte
+ * of the input selects options. */
+#include "parsing.h"
+
+#include "format/json.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* The first position between documents from `least` on, or the position of a fault, if the text is
+ * read in pieces. */
+static size_t boundary(sl_text text, size_t piece, size_t least, const char **fault) {
+    sl_split split;
+    bool found = false;
+    size_t at = 0;
+    if (!sl_json_splitter.begin(&split, text, true))
+        return 0;
+    for (size_t end = 0; !found && !split.fault && end < text.length;) {
+        end = text.length - end > piece ? end + piece : text.length;
+        char *copy = malloc(end - at + SL_SLACK);
+        require(copy != NULL, "allocation succeeds");
+        memcpy(copy, text.bytes + at, end - at);
+        memset(copy + (end - at), '}', SL_SLACK); /* must not affect the result */
+        size_t used = sl_json_splitter.read(&split, (sl_text){copy, end - at},
+                                            least > at ? least - at : 0, &found);
+        require(used <= end - at, "the splitter stays within the text");
+        at += used;
+        free(copy);
+    }
+    if (!found && !split.fault)
+        sl_json_splitter.end(&split);
+    *fault = split.fault;
+    return at;
+}
+
+static uint64_t check_records(const sl_plan *plan, sl_text text) {
+    sl_dialect *dialect = NULL;
+    sl_error error;
+    if (!sl_format_json.sniff(plan, "", text, true, &dialect, &error))
+        return 0;
+    const char *fault, *other;
+    boundary(text, text.length, SIZE_MAX, &fault);
+    uint64_t one = 0;
+    if (!fault) /* the reader refuses other texts */
+        one = parse_blocks(&sl_format_json, plan, dialect, text, text.length, false, false);
+    size_t step = text.length / CUTS_MAX + 1;
+    for (size_t least = 0; least < text.length; least += step) {
+        size_t at = boundary(text, text.length, least, &fault);
+        for (size_t piece = 1; piece <= 100; piece += 33) {
+            require(boundary(text, piece, least, &other) == at && other == fault,
+                    "the boundaries do not depend on the pieces");
+        }
+        if (one != 0 && at > 0)
+            require(parse_blocks(&sl_format_json, plan, dialect, text, at, false, least & 1) == one,
+                    "every block boundary gives the same result");
+    }
+    sl_format_json.dialect_destroy(dialect);
+    return one;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    static plans made;
+    static const sl_format_options options;
+    if (size < 2 || size > INPUT_MAX)
+        return 0;
+    bool whole = *data++ & 1;
+    sl_text text = {(const char *)data, --size};
+    plans_of(&sl_format_json, &options, &made);
+    if (sl_json_is_lines(text, whole)) {
+        check_text(&sl_format_json, &made, "fuzz", text, whole);
+        return 0;
+    }
+    uint64_t best = 0;
+    for (size_t i = 0; i < SETS_MAX && made.of[i]; i++) {
+        uint64_t hash = check_records(made.of[i], text);
+        require(i == 0 || hash == best, "all instruction sets give the same result");
+        best = hash;
+    }
+    return 0;
+}
