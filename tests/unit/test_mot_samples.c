@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The published sample files must load completely and unchanged. They are read from
  * $SHARDLOAD_SAMPLES/mot, by default beside the source tree. */
+#define BATCH_BYTES 65536
 #include "parse_text.h"
 #include "simd_rows.h"
 
@@ -52,6 +53,8 @@ static void every_sample_loads_completely(void **state) {
             expected = begins(name, mot[i]) ? "mot" : expected;
         for (size_t i = 0; i < sizeof delimited / sizeof delimited[0]; i++)
             expected = begins(name, delimited[i]) ? "delimited" : expected;
+        if (begins(name, "tests_2021_joined_a.jsonl"))
+            expected = "json";
         if (*name == '.')
             continue;
         snprintf(path, sizeof path, "%s/%s", folder, name);
