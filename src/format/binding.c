@@ -353,6 +353,11 @@ bool sl_dialect_bind_table(const sl_plan *plan, const sl_table *table, sl_dialec
     return true;
 }
 
+void sl_dialect_move(sl_dialect *dialect, uint64_t offset) {
+    if (dialect->skip_lines > 0 || offset < dialect->body_offset)
+        dialect->body_offset += offset;
+}
+
 const char *sl_delimited_record_kind(const sl_dialect *dialect) {
     return dialect->kind;
 }

@@ -115,6 +115,10 @@ void sl_delimited_plan_destroy(sl_plan *plan); /* NULL is fine */
 bool sl_dialect_bind(const sl_plan *plan, const sl_schema *schema, const sl_first_line *first,
                      const sl_text *names, size_t count, sl_dialect **dialect, sl_error *error);
 
+/* Declares that the text that was sniffed begins at `offset` of the source: an archive's entry. A
+ * header directly at its beginning is left to the parser, which recognises it. */
+void sl_dialect_move(sl_dialect *dialect, uint64_t offset);
+
 /* Compiles the columns into converters again, after their types have been changed. */
 bool sl_dialect_compile(sl_dialect *dialect, bool long_names, sl_error *error);
 

@@ -343,8 +343,11 @@ uint8_t *sl_put_value(const sl_dialect *dialect, size_t column, sl_text field, b
     case SL_TYPE_TEXT:
         return sl_put_careful_text(dialect, field, quoted, to, transcoded);
     case SL_TYPE_INT:
-        if (schema->lossless && !sl_convert_whole(field.bytes, field.length, &whole))
-            return NULL;
+        if (schema->lossless)
+            return sl_convert_whole(field.bytes, field.length, &whole) &&
+                           whole >= schema->minimum && whole <= schema->maximum
+                       ? put_int(out, to, whole)
+                       : NULL;
         if (sl_convert_digits(field.bytes, field.length, &digits) &&
             digits < converter->int64_limit)
             return put_int(out, to, (int64_t)digits);

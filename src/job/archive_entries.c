@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/delimited.h"
 #include "format/head.h"
 
 #include "archive_entries.h"
@@ -78,6 +79,8 @@ static bool sniff(sl_job *job, const sl_job_source *source, const sl_source_bloc
         format->dialect_destroy(dialect);
         return sl_error_prefix(error, "%s: %s", path, block->entry);
     }
+    if (dialect && (format == &sl_format_delimited || format == &sl_format_mot))
+        sl_dialect_move(dialect, block->offset);
     if (dialect && !sl_types_apply_to_entry(job, block, dialect, error)) {
         format->dialect_destroy(dialect);
         return false;

@@ -138,6 +138,7 @@ static bool add_entry(const sl_job *job, const sl_source_block *block, size_t mo
         head.length = SL_SNIFF_BYTES;
     if (!sl_format_delimited.sniff(plan, block->entry, head, whole, &dialect, &ignored))
         return true;
+    sl_dialect_move(dialect, block->offset);
     bool ok = add_block(job, dialect, block, most, error);
     sl_format_delimited.dialect_destroy(dialect);
     return ok;

@@ -115,6 +115,19 @@ class Types(support.Case):
         self.assertIn("10.csv: its columns were not in the sample",
                       (work / "shardload.log").read_text("utf-8"))
 
+    def test_entries_with_lines_before_the_table(self):
+        archive = io.BytesIO()
+        with tarfile.open(fileobj=archive, mode="w") as tar:
+            for number, text in enumerate(("a,b\n1,x\n", "Title of " + "a" * 99 + "\n\na,b\n2,y\n",
+                                           "c" * 99 + ",b\n3,z\n", "Title, too\n\n\na,b,c\n4,5,6\n")):
+                info = tarfile.TarInfo(f"{number}.csv")
+                info.size = len(text)
+                tar.addfile(info, io.BytesIO(text.encode()))
+        documents, work = self.documents(self.file("p.tar", archive.getvalue()))
+        self.assertEqual(documents, [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}, {"c" * 99: 3, "b": "z"},
+                                     {"a": 4, "b": 5, "c": 6}])
+        self.assert_accounting(work, records=4, rejectedByParser=0)
+
     def test_standard_input_and_compressed_files_have_the_same_types(self):
         text = b"a,b\n1,x\n2,y\n"
         expected = [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]

@@ -8,7 +8,7 @@
 
 static void infer_types(const sl_plan *plan, sl_dialect *dialect, sl_text text) {
     sl_error error = {0};
-    sl_typing *typing;
+    sl_typing *typing = NULL;
     char *copy = malloc(text.length + SL_SLACK);
     require(copy && sl_typing_create(&typing, &error), "allocation succeeds");
     memcpy(copy, text.bytes, text.length);
