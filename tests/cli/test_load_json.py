@@ -2,6 +2,7 @@
 """JSON files of every layout, plain, compressed, in archives and on standard input: the documents that
 an independent reader finds, with the same _ids from every kind of source; and texts that must not be
 loaded silently."""
+import functools
 import gzip
 import io
 import json
@@ -102,7 +103,8 @@ class Documents(support.Case):
                bson.int64.Int64(5), b"\x01"]
         expected = [bson.encode({"_id": one, "a": number, "b": {"_id": 7}})
                     for number, one in enumerate(ids)]
-        dumps = bson.json_util.dumps
+        dumps = functools.partial(bson.json_util.dumps,
+                                  json_options=bson.json_util.CANONICAL_JSON_OPTIONS)
         text = "\n".join(f'{{"a":{number},"_id":{dumps(one)},"b":{{"_id":7}}}}' if number % 2 else
                          f'{{"_id":{dumps(one)},"a":{number},"b":{{"_id":7}}}}'
                          for number, one in enumerate(ids))
@@ -162,8 +164,7 @@ class Invalid(support.Case):
     def test_the_rejected_text_can_be_loaded_when_it_is_corrected(self):
         path = self.file("some.json", '{\n"a":1}\n{"b":\n1,"b":2}\n{"c":{"$date":\n"no"}}')
         _, work = self.dump(path, code=support.EXIT_REJECTS)
-        kept = b"".join(file.read_bytes() for file in sorted(work.iterdir())
-                        if file.name.startswith("rejects") and file.name != "rejects.tsv")
+        kept = b"".join(data for _, data in support.every_text_in(work / "rejected"))
         raw, _ = self.dump(self.file("again.json", kept.replace(b'1,"b":2', b'1,"d":2')
                                      .replace(b'"no"', b"5")))
         self.assertEqual(len(raw), 2, kept)
