@@ -36,7 +36,7 @@ def dump(made):
 
 
 def as_stored(one):
-    """A document as the server stores it, as bytes; without _id, the _id of the loader is left out."""
+    """A document as the server stores it, as bytes, without the _id that a loader gives it."""
     fields = {key: value for key, value in one.items() if key != "_id"}
     if "_id" in one:
         fields = {"_id": one["_id"], **fields}

@@ -253,7 +253,9 @@ static bool measure_stream(measuring *m, size_t index, uint64_t sample_size,
     bool whole = block.last || result == SL_READ_END;
     double share = whole || stored <= 0 ? 1 : fmin(used / stored, 1);
     double drift = whole ? 0 : BEGINNING * (1 - share) + READ_AHEAD / fmax(used, READ_AHEAD);
-    set_measure(m->samples, (size_t)seen, text / fmax(share, 1e-9), drift, whole, source);
+    bool plain = sl_source_set_at(m->job->set, index)->kind == SL_SOURCE_PLAIN;
+    set_measure(m->samples, (size_t)seen, plain ? stored : text / fmax(share, 1e-9), drift, whole,
+                source);
     return true;
 }
 
@@ -262,7 +264,8 @@ static bool measure_stream(measuring *m, size_t index, uint64_t sample_size,
 static double blocks_guessed(const sl_source *source) {
     double bytes =
         (double)source->stored_bytes *
-        (sl_source_is_splittable(source) || source->kind == SL_SOURCE_PLAIN ? 1 : INFLATED_GUESS);
+        (source->kind == SL_SOURCE_PLAIN || source->kind == SL_SOURCE_GENERATED ? 1
+                                                                                : INFLATED_GUESS);
     return fmax(1, ceil(bytes / (double)SL_BLOCK_BYTES));
 }
 

@@ -2,8 +2,8 @@
 /* Verification of documents with an _id of their own, which form no intervals: the documents of a
  * block are looked up by their _ids, with the same comparison as re-sent batches (duplicates.h).
  * Documents that no record has are found by counting: the collection must hold as many documents as
- * have been found. A record whose document equals that of another record of the same slice counts as
- * extra expectation, i.e. as missing, since a load rejects it. */
+ * have been found. A record whose document equals that of an earlier record of the same slice is
+ * reported as missing, since a load rejects it. */
 #include "verification.h"
 
 #include <inttypes.h>
@@ -114,7 +114,7 @@ bool sl_verify_total_by_id(sl_verification *verification, sl_error *error) {
     const sl_job *job = &verification->job;
     const sl_destination *destination = &verification->destination;
     sl_range_totals *outside = &verification->ranges[job->range_count];
-    uint64_t expected = 0, found = 0, all;
+    uint64_t found = 0, all;
     const bson_t everything = BSON_INITIALIZER;
     if (sl_interrupt_requested())
         return sl_error_set(error, SL_EXIT_INTERRUPTED, "interrupted");
@@ -122,7 +122,6 @@ bool sl_verify_total_by_id(sl_verification *verification, sl_error *error) {
         return false;
     for (size_t i = 0; i < job->range_count; i++) {
         sl_range_totals *totals = &verification->ranges[i];
-        expected += atomic_load(&totals->expected);
         if (!verification->content)
             atomic_store(&totals->found, atomic_load(&totals->expected));
         found += atomic_load(&totals->found);

@@ -31,8 +31,8 @@ def encoded(made):
 
 class Case(support.Case):
     def load(self, *words, code=0, stdin=b""):
-        """Loads sources into a BSON file. Returns the outcome, the work directory, and the documents
-        by their field n."""
+        """Loads into a BSON file. Returns the outcome, the work directory, and the documents by
+        their field n."""
         number = next(self._counter)
         work, out = self.scratch / f"work-{number}", self.scratch / f"out-{number}.bson"
         outcome = self.shardload("load", "--sink", f"bson:{out}", "--work-dir", work, "--progress",

@@ -56,6 +56,20 @@ def json_parse(bench, result):
                 "fields, 170 bytes. libbson: bson_new_from_json on each line")
 
 
+def bson_parse(bench, result):
+    for name, data in (("flat", bench.data.mot(bench.scaled(4_000_000))),
+                       ("nested", bench.data.isd(bench.scaled(1_000_000)))):
+        dump = bench.data.dump(data)
+        wall = result.line(f"{name} documents, GB/s of BSON, by wall time", at_least(2.5))
+        user = result.line(f"{name} documents, GB/s of BSON, by user CPU time", at_least(2.5))
+        for _ in bench.rounds(what=name):
+            run = bench.parse("--format", "bson", dump)
+            wall.add(run.bson_rate / 1e9)
+            user.add(rate(run.bson_bytes, run.process.user) / 1e9)
+    result.note("every document is validated completely; the dumps are MOT tests (flat) and ISD "
+                "records (nested), as --sink bson:FILE writes them")
+
+
 def ycsb_generate(bench, result):
     if not bench.has_format("ycsb"):
         raise Skip("this build has no --format ycsb")
@@ -146,6 +160,9 @@ ROWS = [
     ("mot-parse", "MOT text to BSON, one thread, null sink, all checks on", mot_parse),
     ("isd-parse", "ISD text to BSON, one thread, null sink, all checks on", isd_parse),
     ("json-parse", "JSON lines to BSON, one thread, null sink, all checks on", json_parse),
+
+
+    ("bson-parse", "BSON files, fully validated, one thread, null sink", bson_parse),
     ("ycsb-generate", "generated records, one thread, null sink", ycsb_generate),
     ("second-core", "null sink, two threads against one", second_core),
     ("many-threads", f"null sink, lock contention with {MANY_THREADS} threads", many_threads),
