@@ -129,6 +129,10 @@ class House(unittest.TestCase):
             ("secrets.c", "sigaction"), ("secrets.c", "raise"),    # while a user types a password
         })
 
+    def test_threads_have_a_context(self):
+        starting = {p.name for p in (TOP / "src").rglob("*.c") if "pthread_create(" in p.read_text()}
+        self.assertEqual(starting, {"context.c"})
+
     def test_only_a_few_files_use_the_driver(self):
         users = [str(p.relative_to(TOP)) for p in sources()
                     if str(p.relative_to(TOP)).startswith("src/")
