@@ -2,11 +2,9 @@
 """The rules of docs/architecture.md: layers, the files that use the driver, the map of files."""
 import pathlib
 import re
-import sys
 import unittest
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(TOP / "tests"))
 
 JOB = {"util", "bson", "source", "format", "report", "cluster"}
 

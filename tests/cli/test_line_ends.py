@@ -2,10 +2,7 @@
 """Line ends that would be misread: line ends in quoted fields (not supported), and CR alone. A file
 with such a line end anywhere is refused, because the text after it may look like a good record."""
 import gzip
-import os
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import support
 
 MIB = 1 << 20

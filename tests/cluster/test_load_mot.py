@@ -2,9 +2,7 @@
 """MOT files are loaded into a standalone server, a replica set and a cluster, and read with the Python
 driver."""
 import os
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import mot_reader
 import support
 

@@ -6,11 +6,8 @@ otherwise. So the number of insert commands that arrive at the shards must be th
 that the loader has sent.
 """
 import datetime
-import os
-import sys
 import unittest
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import support
 from support import bson, pymongo
 

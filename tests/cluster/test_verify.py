@@ -2,12 +2,9 @@
 """`shardload verify` accepts what was loaded, and finds documents that were removed, changed or added
 afterwards, and names each by its offset in the source."""
 import csv
-import os
 import signal
-import sys
 import zipfile
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import support
 from support import bson
 
