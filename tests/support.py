@@ -108,6 +108,16 @@ def mot_text(ids):
     return HEADER + "\n" + "".join(ROW.format(id=n) + "\n" for n in ids)
 
 
+WIDE_ROWS = 100      # of wide_text() in a block
+
+
+def wide_text(blocks, first=1):
+    """An MOT file of so many blocks of 1 MiB with WIDE_ROWS rows each: for tests that need blocks, of
+    which a server stores the few documents quickly."""
+    count = blocks * WIDE_ROWS
+    return mot_text(range(first, first + count)).replace("FIESTA", "F" * ((1 << 20) // WIDE_ROWS - 72))
+
+
 def reply_codes(verdict):
     """The server's error codes that src/send/reply.c lists with this verdict."""
     text = (TREE / "src" / "send" / "reply.c").read_text("utf-8")

@@ -3,13 +3,10 @@
 import gzip
 import io
 import json
-import pathlib
-import sys
 import tarfile
 import unittest
 import zipfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import support
 from support import HEADER
 

@@ -12,7 +12,6 @@ import threading
 import time
 import unittest
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import support
 
 sys.path.insert(0, str(support.TREE / "tools"))

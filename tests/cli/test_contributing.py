@@ -11,7 +11,6 @@ import subprocess
 import sys
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import support
 
 PAGE = (support.TREE / "CONTRIBUTING.md").read_text("utf-8")

@@ -8,13 +8,10 @@ import gzip
 import hashlib
 import lzma
 import os
-import pathlib
 import random
 import subprocess
-import sys
 import zipfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import archive_making as making
 import support
 from archive_making import Refused

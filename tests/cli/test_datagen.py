@@ -9,12 +9,9 @@ import datetime
 import gzip
 import json
 import math
-import os
 import re
-import sys
 from collections import Counter, defaultdict
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import support
 
 COLUMNS = ["test_id", "vehicle_id", "test_date", "test_class_id", "test_type", "test_result",

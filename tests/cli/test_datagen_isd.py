@@ -13,10 +13,8 @@ import math
 import os
 import pathlib
 import re
-import sys
 from collections import Counter, defaultdict
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from test_datagen import DatagenCase
 
 TOP = pathlib.Path(__file__).resolve().parents[2]

@@ -6,11 +6,9 @@ import os
 import re
 import socket
 import subprocess
-import sys
 import zipfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, ".."))
 import support
 from support import HEADER, ROW
 

@@ -2,12 +2,10 @@
 """Every parser of untrusted bytes under the sanitizers, with thousands of generated inputs and a few
 long ones. The inputs are the same in each run; `tools/fuzz` makes longer runs."""
 import os
-import pathlib
 import subprocess
 import sys
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import support
 
 sys.path.insert(0, str(support.TREE / "tests/fuzz"))

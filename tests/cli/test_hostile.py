@@ -11,7 +11,6 @@ import tarfile
 import zipfile
 import zlib
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import support
 
 HEADER = "test_id|rfr_id|rfr_type_code|location_id|dangerous_mark\n"

@@ -11,12 +11,10 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tarfile
 import time
 import zipfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import support
 
 HEADER = "test_id|rfr_id|rfr_type_code|location_id|dangerous_mark\n"

@@ -3,12 +3,14 @@
 import os
 import pathlib
 import re
+<<<<<<< HEAD
 import subprocess
 import sys
+=======
+>>>>>>> less
 import unittest
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(TOP / "tests"))
 
 JOB = {"util", "bson", "source", "format", "report", "cluster"}
 

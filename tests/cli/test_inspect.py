@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`shardload inspect`: shows the format and the first documents of a file, without a server."""
 import json
-import os
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import mot_reader
 import support
 from support import HEADER, ROW

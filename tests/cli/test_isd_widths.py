@@ -3,11 +3,9 @@
 shifts all following fields of a record."""
 import pathlib
 import re
-import sys
 import unittest
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(TOP / "tests"))
 
 # A field: path, type, width; then a scale, a missing value or a unit.
 FIELD = re.compile(r"\S+ [nsmcqfdt](\d+)")

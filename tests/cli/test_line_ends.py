@@ -4,10 +4,7 @@ quoted field comes late (test_quoted_lines.py has the sources whose quoted line 
 file with such a line end anywhere is refused, because the text after it may look like a good
 record."""
 import gzip
-import os
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import support
 
 MIB = 1 << 20

@@ -4,11 +4,8 @@ documents."""
 import datetime
 import functools
 import gzip
-import os
 import random
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import isd_reader
 import support
 

@@ -7,11 +7,9 @@ import re
 import resource
 import signal
 import stat
-import sys
 import threading
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import mot_reader
 import support
 from support import HEADER, ROW

@@ -2,14 +2,12 @@
 """Files and entries of archives that are not recognised: they are listed, and end the load with exit
 code 3 unless --skip-other is given."""
 import io
-import pathlib
 import subprocess
 import sys
 import tarfile
 import unittest
 import zipfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import archive_making as making
 import support
 from support import HEADER, ROW

@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Manual pages (--man) and completion for bash (--completion): they contain every command and option
 of --help."""
-import os
 import re
 import shutil
 import subprocess
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import support
 
 PROGRAMS = ("shardload", "shardquery")

@@ -3,11 +3,8 @@
 load; layouts, predictions, capacity models, and messages about wrong options."""
 import gzip
 import json
-import os
-import sys
 import tarfile
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import support
 
 

@@ -4,13 +4,10 @@ record, several runs are side by side, and files that are not records are refuse
 import html
 import html.parser
 import json
-import os
 import random
 import re
 import stat
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import record_maker
 import support
 

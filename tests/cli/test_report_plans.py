@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`shardload report` of plans, capacity models and measurements of shards on one machine: the page
 contains the limits of the figures."""
-import os
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import record_maker
 from test_report import ReportCase
 

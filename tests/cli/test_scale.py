@@ -2,12 +2,9 @@
 """docs/scale.md: its figures are those that the program prints, its tables list the program's inputs
 and models."""
 import json
-import os
 import re
 import shlex
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import support
 
 PAGE = support.TREE / "docs/scale.md"

@@ -3,12 +3,9 @@
 escaped on the terminal, in the log and in reports. One test for each kind of text."""
 import io
 import json
-import os
 import pathlib
-import sys
 import tarfile
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import support
 from shown import ACTING, FORGED, HOSTILE, ShownCase
 

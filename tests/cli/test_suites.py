@@ -4,12 +4,9 @@ docs/suites.md, broken suites, and the keys of each mapping. The program accepts
 to connect (exit code 4, because no server listens at the port), and refuses it with exit code 3."""
 import functools
 import json
-import os
 import re
 import subprocess
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import support
 
 SCHEMA = json.loads((support.TREE / "docs/suite.schema.json").read_text("utf-8"))

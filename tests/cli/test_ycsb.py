@@ -3,10 +3,7 @@
 threads; inspect shows them; wrong options are refused."""
 import itertools
 import json
-import os
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import support
 import ycsb_maker
 from ycsb_maker import Options

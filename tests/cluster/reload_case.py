@@ -2,11 +2,8 @@
 """Base class of the tests of `shardload reload`."""
 import html
 import json
-import os
 import re
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import support
 
 PHASES = ["start", "sources", "connect", "prepare", "load", "indexes", "balancer", "verify",

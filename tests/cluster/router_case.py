@@ -5,11 +5,9 @@ cluster, and a socket that sends any bytes.
 import os
 import socket
 import struct
-import sys
 import time
 import unittest
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import support
 
 try:

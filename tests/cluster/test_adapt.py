@@ -4,9 +4,7 @@ A load from a pipe gets rows until the changes have been reported, so the tests 
 speed of the machine."""
 import os
 import signal
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import mot_reader
 import support
 from support import HEADER, ROW

@@ -5,12 +5,9 @@ import datetime
 import os
 import signal
 import socket
-import sys
 import threading
 import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, ".."), os.path.join(HERE, "..", "faults")]
 import proxy
 import support
 from support import bson

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import unittest
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import support
 
 sys.path.insert(0, str(support.TREE / "tools"))

@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`--route direct`: batches go straight to the shards, the router finds every document, and the loader
 refuses the route where it cannot guarantee that."""
-import os
-import sys
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, ".."), os.path.join(HERE, "..", "faults")]
 import proxy
 import support
 from support import bson, pymongo

@@ -1,12 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`--drop` drops nothing before the loader has checked everything that could refuse the load. When
 another program has dropped the collection and left its registry, the loader reports it."""
-import os
 import struct
-import sys
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, ".."), os.path.join(HERE, "..", "faults")]
 import proxy
 import support
 from support import pymongo

@@ -2,10 +2,7 @@
 """A load into an existing collection changes only what the user asked for, and exactly what `plan`
 has shown before."""
 import json
-import os
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import support
 
 ROWS = 300

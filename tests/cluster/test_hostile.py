@@ -2,10 +2,7 @@
 """Records that are too large for a server are rejects with a reason, and the largest documents that a
 server accepts are stored, through the router and on every shard."""
 import os
-import pathlib
-import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import support
 
 MIB = 1 << 20

@@ -6,9 +6,7 @@ the first documents are stored, and a load from a pipe runs as long as the pipe 
 import os
 import signal
 import socket
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import mot_reader
 import support
 

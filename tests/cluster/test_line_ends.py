@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A line end in a quoted field ends the load: documents already sent stay, the source is not
 registered as loaded, and --resume and verify report the same line."""
-import os
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import support
 
 ROW = "10,20,30\n"

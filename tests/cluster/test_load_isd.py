@@ -2,10 +2,7 @@
 """ISD files in a sharded cluster with the usual shard keys: the stored documents, their shards, and
 the answers of published queries for such data."""
 import datetime
-import os
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import isd_reader
 import support
 

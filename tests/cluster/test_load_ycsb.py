@@ -4,10 +4,7 @@ share, the same records are not loaded twice, loaders with different seeds run s
 answers of the suite `ycsb` are right."""
 import collections
 import json
-import os
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import support
 import ycsb_maker
 from support import bson

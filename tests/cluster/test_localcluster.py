@@ -16,7 +16,6 @@ import textwrap
 import unittest
 import zipfile
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import support
 from router_case import PATIENCE, wait_until
 

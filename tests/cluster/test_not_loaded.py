@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An archive with entries that are not loaded (another format, documentation): the load fails, its
 source does not count as loaded, and --skip-other completes it."""
-import os
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import archive_making as making
 import support
 

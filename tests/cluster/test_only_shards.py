@@ -3,12 +3,9 @@
 Together they store exactly the sources, and each writes to its shards only."""
 import gzip
 import io
-import os
 import signal
-import sys
 import zipfile
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import support
 
 DIRECT = "--route", "direct"

@@ -2,11 +2,8 @@
 """`--part K/N`: several loaders that do not communicate share one load. Together they store exactly
 the sources, and each block is loaded by one of them."""
 import gzip
-import os
 import signal
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import journal_reader
 import support
 

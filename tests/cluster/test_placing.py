@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Another program changes the same chunks while a load places its ranges: the load goes on if the
 ranges end up on the right shards, and fails if the server keeps refusing a step."""
-import os
-import sys
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, ".."), os.path.join(HERE, "..", "faults")]
 import proxy
 import support
 from support import bson

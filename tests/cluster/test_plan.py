@@ -2,10 +2,7 @@
 """`shardload plan` changes nothing on the servers, and a load that follows has the planned source
 numbers, ranges, splits and moves."""
 import json
-import os
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import support
 
 # Collections that the servers change by themselves.

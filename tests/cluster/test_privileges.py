@@ -3,11 +3,8 @@
 privilege is missing, the message names it and its purpose."""
 import copy
 import json
-import os
 import re
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import secure_servers
 import support
 from support import EXIT_CLUSTER, EXIT_OK, TREE

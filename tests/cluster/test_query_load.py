@@ -4,17 +4,13 @@ operation that was due, a server that stalls shows in the latencies, all methods
 the same answer, and a comparison reports a difference only where there is one."""
 import csv
 import json
-import os
 import pathlib
 import re
 import shutil
 import signal
-import sys
 import tempfile
 import threading
 
-sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."),
-                os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "faults")]
 import fault_case
 import support
 from support import pymongo

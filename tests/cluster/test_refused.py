@@ -2,11 +2,8 @@
 """Documents that a real server refuses. Each error code that the loader treats as an error of one
 document is provoked on a server, and the good documents of the same batch are stored; through the
 loader such records become rejects."""
-import pathlib
 import signal
-import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import support
 from support import bson, pymongo
 

@@ -3,13 +3,9 @@
 they leave. The accuracy of predictions is measured by tools/bench; here only their consistency is
 tested."""
 import json
-import os
 import re
 import signal
-import sys
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(HERE, "..")]
 import reload_case
 import support
 from reload_case import PHASES

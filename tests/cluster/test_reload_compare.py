@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`shardload reload --compare`: a drill is compared with an earlier one."""
 import json
-import os
-import sys
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(HERE, "..")]
 import reload_case
 import support
 

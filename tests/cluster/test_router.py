@@ -8,12 +8,10 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 import unittest
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import support
 from router_case import ClusterCase, Wire, wait_until
 

@@ -10,10 +10,8 @@ import signal
 import socket
 import struct
 import subprocess
-import sys
 import tempfile
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import support
 from router_case import (
     CHECKSUM, EXHAUST, OP_MSG, OP_QUERY, PATIENCE, ClusterCase, Wire, message, wait_until)

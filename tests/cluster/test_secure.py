@@ -9,12 +9,10 @@ import pty
 import signal
 import stat
 import subprocess
-import sys
 import termios
 import time
 import urllib.parse
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import secure_servers
 import support
 from secure_servers import Authority, Impostor, Server

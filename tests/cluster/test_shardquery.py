@@ -4,12 +4,9 @@ report. The expected answers are computed here in Python from the documents that
 import collections
 import datetime
 import json
-import os
 import random
 import stat
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import support
 
 QUERIES = ["green-ness", "pass-rate-by-age", "makes", "worst-models"]

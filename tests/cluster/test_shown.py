@@ -2,11 +2,7 @@
 """Hostile text from a server is escaped in all output, as text from files is: names of collections,
 indexes and fields, names of sources in the registry, and the server's messages."""
 import json
-import os
-import sys
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, ".."), os.path.join(HERE, "..", "faults")]
 import proxy
 import support
 from shown import HOSTILE, ShownCase

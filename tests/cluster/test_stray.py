@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Another program inserts a document among the _ids of a source while it is loaded: the load ends
 with exit code 5."""
-import os
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "faults"))
 import fault_case
 import proxy
 import support

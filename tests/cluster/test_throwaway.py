@@ -1,14 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A second Ctrl-C during a trial removes its throw-away collection for good. Batches sent before the
 signal may still arrive, and an insert after the drop would create the collection again."""
-import os
 import signal
-import sys
 import threading
 import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, ".."), os.path.join(HERE, "..", "faults")]
 import proxy
 import support
 

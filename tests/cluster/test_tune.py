@@ -4,14 +4,10 @@ on the servers, and a load accepts the recommendation. Which setting is recommen
 machine, and is not tested."""
 import json
 import math
-import os
 import re
 import signal
-import sys
 import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, ".."), os.path.join(HERE, "..", "faults")]
 import proxy
 import support
 

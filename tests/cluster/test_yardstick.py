@@ -3,10 +3,7 @@
 yardstick must send every document, in the same batches, and report failures.
 """
 import json
-import os
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import support
 
 ROWS = 3000

@@ -5,12 +5,9 @@ holds on the servers, and loads that are stopped with SIGSTOP.
 Held inserts make the race happen every time: the first loader is killed while its inserts are held,
 the collection is dropped and created again, and the inserts are released only when the next load is
 about to send its own documents."""
-import os
 import signal
 import subprocess
-import sys
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import fault_case
 import proxy
 import support

@@ -6,14 +6,11 @@ A block is 1 MiB of text, and the journal has one entry per block. The rows are 
 that a block holds only some 100 documents."""
 import gzip
 import io
-import os
 import signal
-import sys
 import tarfile
 import time
 import zipfile
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import fault_case
 import proxy
 import support

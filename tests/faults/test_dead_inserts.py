@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inserts of a killed loader, and of a loader whose collection is dropped, do not store documents in
 the collection of the next load."""
-import os
 import signal
-import sys
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import proxy
 import support
 from fault_case import ROUNDS

@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """`--route direct` during chunk migrations and elections: documents sent to a shard that no longer
 owned their chunk are not counted as delivered, and the load goes on after an election."""
-import os
 import signal
-import sys
 import threading
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import fault_case
 import resume_case
 import support

@@ -6,13 +6,10 @@ The times of the kills are drawn from a seed: at one of the commands that the lo
 first query through placement and batches to the final counts), before or after the server receives
 it, or when the journal is written; or some milliseconds later. The resumed loads may use other
 numbers of threads and other batch sizes than the first run."""
-import os
 import random
 import signal
-import sys
 import time
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import proxy
 import resume_case
 from fault_case import ROUNDS

@@ -5,9 +5,7 @@ the text of a killed load twice is refused."""
 import os
 import signal
 import subprocess
-import sys
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import resume_case
 import support
 from fault_case import Expected

@@ -11,10 +11,8 @@ import os
 import pathlib
 import random
 import struct
-import sys
 import time
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import fault_case
 import power_cut
 import proxy

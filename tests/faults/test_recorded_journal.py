@@ -3,9 +3,7 @@
 versions are refused. To record it again, after a change of the format:
 SHARDLOAD_RECORD_JOURNAL=1 tools/test test_recorded_journal"""
 import os
-import sys
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import fault_case
 import resume_case
 import support

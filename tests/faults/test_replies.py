@@ -4,11 +4,8 @@ loader sends: the write concern of each insert, and a find before documents are 
 
 Whatever a server replies, a load ends with the right documents and figures, or stops and can be
 resumed. An error of the server must never turn a good record into a reject."""
-import os
 import signal
-import sys
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import fault_case
 import proxy
 import support

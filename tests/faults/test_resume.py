@@ -5,10 +5,8 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import threading
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import fault_case
 import proxy
 import resume_case

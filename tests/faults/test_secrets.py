@@ -8,9 +8,7 @@ been overwritten. (tests/unit/test_connection_string.c tests the loader's copies
 import os
 import pathlib
 import re
-import sys
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import resume_case
 import support
 

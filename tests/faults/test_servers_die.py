@@ -4,11 +4,8 @@ load completes without intervention, and stores each document of the source once
 
 The fault occurs at a batch of a known number where the loader goes through the proxy, and otherwise
 once a number of documents is stored: during the load on any machine."""
-import os
 import signal
-import sys
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import fault_case
 import proxy
 import resume_case

@@ -2,13 +2,9 @@
 """Servers that accept connections and do not reply. No command waits for ever: a command that a
 server answers quickly fails after --timeout, and one that may take long fails when the server does
 not answer on other connections either."""
-import os
 import signal
-import sys
 import threading
 
-sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)),
-                os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")]
 import proxy
 import support
 

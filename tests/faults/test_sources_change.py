@@ -10,12 +10,10 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import tarfile
 import time
 import zipfile
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import proxy
 import resume_case
 import support

@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Strays: documents that another program inserts. A stray that appears during a load ends the load
 with exit code 5, whatever its _id is. Documents stored before the load are left as they are."""
-import os
 import signal
-import sys
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import fault_case
 import proxy
 import support

@@ -4,11 +4,8 @@ batch.
 
 A batch that was cut on its way is inserted when it is sent again; a batch whose reply was lost is
 found already stored. So the number of documents found already stored is known exactly."""
-import os
-import sys
 import threading
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import fault_case
 import proxy
 import support

@@ -77,7 +77,8 @@ def command_of(name, tree, build):
 def environment_of(name, tree, build, folder):
     """The environment of a test. `folder`: of the shared servers. A test in Python starts those it
     needs; a test in C finds all of them in its environment, if it includes cluster_fixture.h."""
-    found = {**os.environ, "SHARDLOAD_BUILD": str(build), "PYTHONPATH": str(tree / "tests"),
+    path = [str(tree / "tests" / name) for name in ("", "cluster", "faults")]
+    found = {**os.environ, "SHARDLOAD_BUILD": str(build), "PYTHONPATH": os.pathsep.join(path),
              "PYTHONDONTWRITEBYTECODE": "1", "CMOCKA_MESSAGE_OUTPUT": "TAP", servers.FOLDER: str(folder),
              # The driver of a killed program leaves its counters in shared memory, and a later
              # process with the same process id prints a warning about them.

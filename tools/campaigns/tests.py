@@ -43,8 +43,9 @@ class Result(NamedTuple):
 
 def label_of(name):
     """The path of a test within the tree or the build folder; NAMEs are looked up in it."""
-    kind, _, file = name.partition("/")
-    return f"bin/tests/{file}" if kind == "unit" else f"tests/{name}.py"
+    path, colon, case = name.partition(":")
+    kind, _, file = path.partition("/")
+    return (f"bin/tests/{file}" if kind == "unit" else f"tests/{path}.py") + colon + case
 
 
 def all_tests():
@@ -55,12 +56,14 @@ def all_tests():
 
 def select(words):
     """The tests whose label contains one of the words, all if there is none; slow ones first, so that
-    no long test is started last."""
-    tests = all_tests()
-    unknown = [word for word in words if not any(word in label_of(name) for name in tests)]
-    if unknown:
-        raise Failure(f"no test file's path contains: {' '.join(unknown)}")
-    chosen = [name for name in tests if not words or any(word in label_of(name) for word in words)]
+    no long test is started last. A word may end in ":CASE"."""
+    chosen = set()
+    for word in words or [""]:
+        part, colon, case = word.partition(":")
+        found = {name + colon + case for name in all_tests() if part in label_of(name)}
+        if not found:
+            raise Failure(f"no test file's path contains: {part}")
+        chosen |= found
     return sorted(chosen, key=lambda name: (KINDS.index(name.partition("/")[0]),
                                             -source_of(name).stat().st_size))
 
