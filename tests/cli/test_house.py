@@ -3,11 +3,7 @@
 import os
 import pathlib
 import re
-<<<<<<< HEAD
 import subprocess
-import sys
-=======
->>>>>>> less
 import unittest
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
