@@ -33,15 +33,16 @@ typedef struct sl_ycsb_options {
 typedef enum sl_header_choice { SL_HEADER_AUTO, SL_HEADER_YES, SL_HEADER_NO } sl_header_choice;
 
 typedef struct sl_format_options {
-    bool long_names;         /* long keys in documents: test_mileage instead of m */
-    bool latin1;             /* text that is not UTF-8 is read as windows-1252; else rejected */
-    bool trim;               /* remove blanks at both ends of every field, in every dialect */
-    sl_header_choice header; /* delimited, without schema, like the next three: is there a header? */
-    const char *columns;     /* names, separated by commas; NULL: not given. Borrowed */
-    uint64_t skip_lines;     /* lines before the table */
-    bool pad;                /* lines with too few fields have missing values; else rejected */
-    bool infer_types;        /* delimited, without schema: columns may get types (typing.h) */
-    bool keep_missing;       /* ISD: load the numbers and codes that mean "no value" */
+    bool long_names; /* long keys in documents: test_mileage instead of m */
+    bool latin1;     /* text that is not UTF-8 is read as windows-1252; else rejected */
+    bool trim;       /* remove blanks at both ends of every field, in every dialect */
+    sl_header_choice
+        header;          /* delimited, without schema, like the next three: is there a header? */
+    const char *columns; /* names, separated by commas; NULL: not given. Borrowed */
+    uint64_t skip_lines; /* lines before the table */
+    bool pad;            /* lines with too few fields have missing values; else rejected */
+    bool infer_types;    /* delimited, without schema: columns may get types (typing.h) */
+    bool keep_missing;   /* ISD: load the numbers and codes that mean "no value" */
     const char *schema_text; /* a YAML schema given by the user, or NULL. Borrowed */
     const char *schema_name; /* its file name, for messages. Borrowed */
     sl_ycsb_options ycsb;
@@ -156,7 +157,7 @@ typedef struct sl_format {
     row(mot, "mot", "MOT vehicle tests") row(isd, "isd", "NOAA weather records, packed")           \
         row(isd_lite, "isd-lite", "the same, simplified")                                          \
             row(isd_csv, "isd-csv", "the same, as global-hourly tables")                           \
-                row(delimited, "delimited", "any file with a header or a --schema")                \
+                row(delimited, "delimited", "any other table of text, such as CSV")                \
                     row(ycsb, "ycsb", "no file; --records are generated")
 
 #define SL_FORMAT_DECLARED(id, name, help) extern const sl_format sl_format_##id;
