@@ -69,7 +69,7 @@ static bool is_missing(sl_text value) {
     if (value.length == 0)
         return true;
     for (size_t i = 0; i < sl_missing_words.count && value.length <= 4; i++) {
-        if (is_word(value, sl_missing_words.words[i]))
+        if (*value.bytes == *sl_missing_words.words[i] && is_word(value, sl_missing_words.words[i]))
             return true;
     }
     return false;
@@ -110,7 +110,8 @@ static uint32_t kinds_of(sl_text value, sl_column_guess *guess) {
         return 0;
     if (left & KIND_INT && sl_convert_whole(value.bytes, value.length, &whole))
         kinds |= KIND_INT;
-    if (left & KIND_DOUBLE && sl_convert_lossless(value.bytes, value.length, &number)) {
+    if (left & KIND_DOUBLE && (sl_convert_short_decimal(value.bytes, value.length, &number) ||
+                               sl_convert_lossless(value.bytes, value.length, &number))) {
         kinds |= KIND_DOUBLE;
         guess->finite = guess->finite || isfinite(number);
     }

@@ -183,7 +183,7 @@ typedef struct sl_format {
             row(isd_lite, "isd-lite", "the same, simplified")                                      \
                 row(isd_csv, "isd-csv", "the same, as global-hourly tables")                       \
                     row(json, "json", "JSON lines, arrays of documents, Extended JSON")            \
-                        row(delimited, "delimited", "any file with a header or a --schema")        \
+                        row(delimited, "delimited", "any other table of text, such as CSV")        \
                             row(ycsb, "ycsb", "no file; --records are generated")
 
 #define SL_FORMAT_DECLARED(id, name, help) extern const sl_format sl_format_##id;

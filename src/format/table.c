@@ -4,183 +4,20 @@
  * Most texts have a header in their first line that is followed by lines with as many fields: that
  * is found by one pass. Only other texts are searched: for each delimiter, the number of fields
  * that most lines have, and the first line from which on they have it. What is found so must hold
- * values of some type, because prose has commas too.
- *
- * A first line is a header if a column below it holds typed values (numbers, dates) where it has a
- * word; it is a record if it holds a typed value itself, or words that come again below it. Years
- * as names (country,2019,2020) are a header although they are numbers. */
+ * values of some type, because prose has commas too. */
 #include "table.h"
 #include "column_types.h"
 #include "delimited.h"
+#include "header.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LINES_COMPARED 20u /* with the first line */
 #define LINES_SEARCHED 400u
 #define FIT_SHARE 0.7 /* of the lines from the table's first on must have its number of fields */
 
 static const char delimiters[] = "\t|,;";
-
-/* ---- lines ---- */
-
-/* Reads the complete line at *at, without its line end. */
-static bool next_line(sl_text head, bool whole, size_t *at, sl_text *line) {
-    if (*at >= head.length)
-        return false;
-    const char *begin = head.bytes + *at;
-    const char *end = memchr(begin, '\n', head.length - *at);
-    if (!end && !whole)
-        return false;
-    *line = (sl_text){begin, end ? (size_t)(end - begin) : head.length - *at};
-    *at += line->length + 1;
-    if (line->length > 0 && begin[line->length - 1] == '\r')
-        line->length--;
-    return true;
-}
-
-static bool is_blank(sl_text line) {
-    size_t blanks = 0;
-    while (blanks < line.length && line.bytes[blanks] == ' ')
-        blanks++;
-    return blanks == line.length;
-}
-
-size_t sl_blanks_split(sl_text line, unsigned least, sl_text *fields, size_t limit) {
-    size_t count = 0, at = 0;
-    while (line.length > 0 && line.bytes[line.length - 1] == ' ')
-        line.length--;
-    while (at < line.length && line.bytes[at] == ' ')
-        at++;
-    while (at < line.length) {
-        size_t begin = at, run = 0;
-        while (at < line.length && run < least) {
-            run = line.bytes[at] == ' ' ? run + 1 : 0;
-            at++;
-        }
-        size_t end = run == least ? at - run : at;
-        while (at < line.length && line.bytes[at] == ' ')
-            at++;
-        if (count < limit)
-            fields[count] = (sl_text){line.bytes + begin, end - begin};
-        count++;
-    }
-    return count;
-}
-
-static size_t split(const sl_table *table, sl_text line, sl_text *fields, size_t limit) {
-    return table->blanks ? sl_blanks_split(line, table->blanks, fields, limit)
-                         : sl_header_split(line, table->first.delimiter, fields, limit);
-}
-
-/* ---- is the first line a header? ---- */
-
-/* What the lines below the first one show. */
-typedef struct evidence {
-    size_t lines, fitting; /* not blank; with as many fields as the first line */
-    bool contrast;         /* a column has a word in the first line and typed values below it */
-    bool typed;            /* a column holds typed values below the first line */
-    unsigned repeated;     /* values of the first line that come again in their columns */
-    bool years;            /* the first line names years, and their columns hold other values */
-} evidence;
-
-/* A column, as far as it has been compared. */
-typedef struct compared {
-    sl_look first;
-    bool word;      /* a value below the first line is a word */
-    bool typed;     /* a value is typed */
-    bool not_years; /* a typed value is no year */
-} compared;
-
-static bool is_year(sl_text field, uint64_t *year) {
-    return field.length == 4 && sl_text_to_u64(field, year) && *year >= 1900 && *year <= 2100;
-}
-
-/* Are at least two of the fields years, one after the other, behind words? */
-static bool names_years(const sl_text *fields, const compared *columns, size_t count) {
-    uint64_t last = 0, year;
-    size_t years = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (is_year(fields[i], &year)) {
-            if (i == 0 || (years > 0 && year != last + 1))
-                return false;
-            last = year;
-            years++;
-        } else if (columns[i].first == SL_LOOKS_TYPED) {
-            return false;
-        }
-    }
-    return years >= 2;
-}
-
-static void compare_fields(const sl_text *fields, const sl_text *first, compared *columns,
-                           size_t count, evidence *found) {
-    uint64_t year;
-    for (size_t i = 0; i < count; i++) {
-        found->repeated += fields[i].length > 0 && columns[i].first != SL_LOOKS_MISSING &&
-                           sl_text_equal(fields[i], first[i]);
-        if (columns[i].word)
-            continue;
-        sl_look look = sl_value_look(fields[i]);
-        columns[i].word = look == SL_LOOKS_WORD;
-        columns[i].typed = columns[i].typed || look == SL_LOOKS_TYPED;
-        columns[i].not_years =
-            columns[i].not_years || (look == SL_LOOKS_TYPED && !is_year(fields[i], &year));
-    }
-}
-
-static bool compare(const sl_table *table, sl_text head, bool whole, const sl_text *first,
-                    evidence *found, sl_error *error) {
-    size_t count = table->first.fields;
-    sl_text *fields = malloc(count * sizeof *fields);
-    compared *columns = calloc(count, sizeof *columns);
-    *found = (evidence){0};
-    if (!fields || !columns) {
-        free(fields);
-        free(columns);
-        return sl_error_memory(error, "reading a header");
-    }
-    for (size_t i = 0; i < count; i++)
-        columns[i].first = sl_value_look(first[i]);
-    sl_text line;
-    for (size_t at = table->first.end; next_line(head, whole, &at, &line);) {
-        if (is_blank(line))
-            continue;
-        bool near = found->lines++ < LINES_COMPARED;
-        if (split(table, line, fields, near ? count : 0) != count)
-            continue;
-        found->fitting++;
-        if (near && !sl_text_equal(line, table->first.line))
-            compare_fields(fields, first, columns, count, found);
-    }
-    bool years = names_years(first, columns, count);
-    for (size_t i = 0; i < count; i++) {
-        bool typed = columns[i].typed && !columns[i].word;
-        found->typed = found->typed || typed;
-        found->contrast = found->contrast || (typed && columns[i].first == SL_LOOKS_WORD);
-        found->years = found->years || (years && columns[i].first == SL_LOOKS_TYPED && typed &&
-                                        columns[i].not_years);
-    }
-    free(fields);
-    free(columns);
-    return true;
-}
-
-/* Does the first line hold a typed value? */
-static bool has_typed(const sl_text *fields, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        if (sl_value_look(fields[i]) == SL_LOOKS_TYPED)
-            return true;
-    }
-    return false;
-}
-
-static bool decide_header(const sl_table *table, const sl_text *fields, const evidence *found) {
-    if (has_typed(fields, table->first.fields))
-        return found->years;
-    return found->contrast || found->repeated < 2;
-}
 
 /* ---- names ---- */
 
@@ -276,7 +113,7 @@ static void set_first(sl_table *table, sl_text head, size_t at) {
     first->end = at + first->header_bytes;
     if (length > 0 && first->line.bytes[length - 1] == '\r')
         first->line.length--;
-    first->fields = split(table, first->line, NULL, 0);
+    first->fields = sl_table_split(table, first->line, NULL, 0);
 }
 
 typedef struct searched {
@@ -306,11 +143,11 @@ static double try_delimiter(sl_table *table, sl_text head, bool whole, size_t fr
     sl_text line;
     lines->count = 0;
     for (size_t at = from, begin = at;
-         lines->count < LINES_SEARCHED && next_line(head, whole, &at, &line); begin = at) {
-        if (is_blank(line))
+         lines->count < LINES_SEARCHED && sl_table_next_line(head, whole, &at, &line); begin = at) {
+        if (sl_line_is_blank(line))
             continue;
         lines->start[lines->count] = begin;
-        lines->fields[lines->count++] = split(table, line, NULL, 0);
+        lines->fields[lines->count++] = sl_table_split(table, line, NULL, 0);
     }
     size_t fields = most_frequent(lines), first = 0, fitting = 0;
     if (fields == 0)
@@ -392,7 +229,7 @@ size_t sl_after_lines(sl_text head, uint64_t skip) {
 static sl_text *fields_of(const sl_table *table, sl_error *error) {
     sl_text *fields = calloc(table->first.fields + 1, sizeof *fields);
     if (fields)
-        split(table, table->first.line, fields, table->first.fields);
+        sl_table_split(table, table->first.line, fields, table->first.fields);
     else
         sl_error_memory(error, "reading a header");
     return fields;
@@ -400,10 +237,10 @@ static sl_text *fields_of(const sl_table *table, sl_error *error) {
 
 /* Completes a table whose first line is known: header and names. */
 static bool complete(const sl_format_options *options, sl_table *table, sl_text *fields,
-                     const evidence *found, sl_error *error) {
+                     const sl_evidence *found, sl_error *error) {
     table->header = options->header == SL_HEADER_YES ||
                     (options->header == SL_HEADER_AUTO && !options->columns &&
-                     decide_header(table, fields, found));
+                     sl_evidence_of_header(table, fields, found));
     if (options->columns) {
         table->header = options->header == SL_HEADER_YES;
         return set_given_names(table, options->columns, table->first.fields, error);
@@ -412,6 +249,26 @@ static bool complete(const sl_format_options *options, sl_table *table, sl_text 
         add_note(table, "; no header found: columns are named column1 to column%zu",
                  table->first.fields);
     return sl_table_set_names(table, table->header ? fields : NULL, table->first.fields, error);
+}
+
+/* Sets the number of lines before the table. Without header a line before it that holds typed values
+ * may be a record with another number of fields: the table then begins with that line, so that it is
+ * rejected rather than skipped. */
+static void skip_lines(sl_table *table, sl_text head, size_t from) {
+    sl_text fields[8], line;
+    size_t end = table->first.text_start;
+    for (size_t at = from, begin = at;
+         !table->header && begin < end && sl_table_next_line(head, true, &at, &line); begin = at) {
+        size_t count = sl_table_split(table, line, fields, 8);
+        if (count >= 2 && sl_fields_have_typed(fields, count < 8 ? count : 8))
+            end = begin;
+    }
+    table->first.text_start = end;
+    for (size_t i = 0; i < end; i++)
+        table->skipped += head.bytes[i] == '\n';
+    if (table->skipped > 0)
+        add_note(table, "; %zu line%s before the table skipped", table->skipped,
+                 table->skipped == 1 ? "" : "s");
 }
 
 bool sl_table_find(const sl_format_options *options, sl_text head, bool whole, sl_table *table,
@@ -431,12 +288,13 @@ bool sl_table_find(const sl_format_options *options, sl_text head, bool whole, s
     }
     if (strchr("{[<", *table->first.line.bytes) && !declared)
         return refuse(table->first.line, "it looks like JSON, XML or HTML", error);
-    evidence found = {0};
+    sl_evidence found = {0};
+    size_t searched_from = SIZE_MAX;
     const sl_text first = table->first.line;
     sl_text *fields = fields_of(table, error);
-    bool ok = fields && compare(table, head, whole, fields, &found, error);
+    bool ok = fields && sl_evidence_collect(table, head, whole, fields, &found, error);
     bool normal = table->first.delimiter != 0 && 2 * found.fitting >= found.lines;
-    bool typed = ok && has_typed(fields, table->first.fields);
+    bool typed = ok && sl_fields_have_typed(fields, table->first.fields);
     if (ok && !declared && normal && typed && !found.typed && found.lines > 0)
         normal = false; /* a title with a number, perhaps */
     if (ok && !normal && !declared) {
@@ -452,23 +310,18 @@ bool sl_table_find(const sl_format_options *options, sl_text head, bool whole, s
             fields = NULL;
             ok = search(table, head, whole, begin, error) &&
                  (fields = fields_of(table, error)) != NULL &&
-                 compare(table, head, whole, fields, &found, error);
-            if (ok && !found.typed && !has_typed(fields, table->first.fields))
+                 sl_evidence_collect(table, head, whole, fields, &found, error);
+            if (ok && !found.typed && !sl_fields_have_typed(fields, table->first.fields))
                 ok = refuse(first, "it may be a text with some delimiters in it", error);
-            if (ok && table->first.text_start > begin) {
-                size_t lines = 0;
-                for (size_t i = 0; i < table->first.text_start; i++)
-                    lines += head.bytes[i] == '\n';
-                table->skipped = lines;
-                add_note(table, "; %zu line%s before the table skipped", lines,
-                         lines == 1 ? "" : "s");
-            }
+            searched_from = begin;
             if (ok && table->blanks)
                 add_note(table, "; fields are separated by %s",
                          table->blanks == 1 ? "blanks" : "two blanks or more");
         }
     }
     ok = ok && complete(options, table, fields, &found, error);
+    if (ok && table->first.text_start > searched_from)
+        skip_lines(table, head, searched_from);
     if (ok && !declared && !table->header && is_binary(head))
         ok = refuse(first, "the text has bytes that no text has", error);
     free(fields);

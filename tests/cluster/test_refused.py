@@ -87,7 +87,8 @@ class Rejects(support.ClusterCase):
 
     def check(self, bad, code, message, *more):
         path = self.file("mixed.csv", f"a,b,language\n1,1,english\n{bad}\n3,3,english\n")
-        _, work = self.load("--format", "delimited", path, *more, code=support.EXIT_REJECTS)
+        _, work = self.load("--format", "delimited", "--types", "text", path, *more,
+                            code=support.EXIT_REJECTS)
         self.assert_accounting(work, records=3, inserted=2, rejectedByServer=1, retries=0)
         (row,) = support.reject_rows(work)
         self.assertIn(f"(code {code})", row["reason"])

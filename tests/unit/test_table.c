@@ -142,6 +142,21 @@ static void ragged_lines_are_padded_or_rejected(void **state) {
     }
 }
 
+/* A short first record is not skipped like a title: exit code 0 means that nothing was lost. */
+static void short_records_before_the_table_are_rejected(void **state) {
+    (void)state;
+    parsed p = parse_delimited("Title\n\n1,2\n3,4,5\n6,7,8\n9,10,11\n");
+    assert_int_equal(p.documents, 3);
+    assert_one_reject(&p, "", "too few fields: 2 of 3");
+    assert_int_equal(p.rejects[0].line, 2);
+    assert_contains(p.described, "2 lines before the table skipped");
+    free_parsed(&p);
+    p = parse_delimited("1,2\n3,4,5\n6,7,8\n9,10,11\n");
+    assert_int_equal(p.documents, 3);
+    assert_one_reject(&p, "", "too few fields: 2 of 3");
+    free_parsed(&p);
+}
+
 /* Tables that merely have 5 or 14 columns and begin with a number are not MOT data. */
 static void other_tables_are_not_mot(void **state) {
     (void)state;
@@ -164,6 +179,7 @@ int main(void) {
         cmocka_unit_test(other_text_is_refused),
         cmocka_unit_test(options_replace_the_detection),
         cmocka_unit_test(ragged_lines_are_padded_or_rejected),
+        cmocka_unit_test(short_records_before_the_table_are_rejected),
         cmocka_unit_test(other_tables_are_not_mot),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
