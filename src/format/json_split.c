@@ -36,7 +36,7 @@ typedef struct state {
 } state;
 
 _Static_assert(SL_SPLIT_HEAD_BYTES == SL_SNIFF_BYTES, "a sniff and `begin` read the same bytes");
-_Static_assert(sizeof(state) == sizeof((sl_split *)0)->words, "the state fits");
+_Static_assert(sizeof(state) == sizeof((sl_splitting *)0)->words, "the state fits");
 
 /* ---- 64 bytes ---- */
 
@@ -157,7 +157,7 @@ static const char *read_between(state *s, char c) {
     return expected[s->place];
 }
 
-static size_t read_on(sl_split *split, sl_text text, size_t least, bool *found) {
+static size_t read_on(sl_splitting *split, sl_text text, size_t least, bool *found) {
     static const char mark[] = "\xEF\xBB\xBF";
     state s;
     memcpy(&s, split->words, sizeof s);
@@ -190,12 +190,12 @@ static size_t read_on(sl_split *split, sl_text text, size_t least, bool *found) 
     return at;
 }
 
-static bool begin(sl_split *split, sl_text head, bool whole) {
-    *split = (sl_split){.fault = NULL};
+static bool begin(sl_splitting *split, sl_text head, bool whole) {
+    *split = (sl_splitting){.fault = NULL};
     return !sl_json_is_lines(head, whole);
 }
 
-static bool end(sl_split *split) {
+static bool end(sl_splitting *split) {
     state s;
     memcpy(&s, split->words, sizeof s);
     if (s.depth > 0)

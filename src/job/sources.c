@@ -81,7 +81,7 @@ static bool recognise(const sl_job *job, size_t index, char *head, bool *damaged
             bool lines = true;
             const sl_splitter *splitter =
                 format->splitter ? format->splitter(source->dialect, &lines) : NULL;
-            sl_source_set_split(job->set, index, splitter, lines);
+            sl_source_set_splitter(job->set, index, splitter, lines);
             return !format->check_head || format->check_head(source->dialect, text, whole, error) ||
                    sl_error_prefix(error, "%s", path);
         }

@@ -37,11 +37,11 @@ struct sl_open_source {
     uint64_t sequence;              /* of the next block */
     char *leftover;                 /* bytes read after the end of the last block */
     size_t leftover_length, leftover_room;
-    bool splits;      /* the entry's records are found by the splitter */
-    sl_split split;   /* its state: all text before the next block has been read */
-    bool skip_line;   /* the next bytes are the remainder of a line that was too long */
-    bool ended;       /* the last block has been taken */
-    sl_error failure; /* code not 0: there will be no more blocks */
+    bool splits;            /* the entry's records are found by the splitter */
+    sl_splitting splitting; /* its state: all text before the next block has been read */
+    bool skip_line;         /* the next bytes are the remainder of a line that was too long */
+    bool ended;             /* the last block has been taken */
+    sl_error failure;       /* code not 0: there will be no more blocks */
 };
 
 /* Returns an open source with one user; NULL without memory. */

@@ -171,22 +171,22 @@ static bool split_error(const sl_reader *reader, const sl_open_source *open, siz
 
 /* Sets `*length` to the block's length if records are not lines: up to the first position between
  * two records that is not in the block's MiB. */
-static bool find_record_end(sl_reader *reader, sl_open_source *open, size_t in_block,
-                            size_t *filled, size_t *length, bool *ended, sl_error *error) {
+static bool find_split_end(sl_reader *reader, sl_open_source *open, size_t in_block, size_t *filled,
+                           size_t *length, bool *ended, sl_error *error) {
     const sl_splitter *splitter = reader->set->states[open->source].splitter;
     for (size_t at = 0;;) {
         bool found;
         sl_text text = {reader->buffer + at, *filled - at};
-        at += splitter->read(&open->split, text, in_block > at ? in_block - at : 0, &found);
-        if (open->split.fault)
-            return split_error(reader, open, at, open->split.fault, error);
+        at += splitter->read(&open->splitting, text, in_block > at ? in_block - at : 0, &found);
+        if (open->splitting.fault)
+            return split_error(reader, open, at, open->splitting.fault, error);
         *length = at;
         if (found)
             return true;
         if (*ended) {
             *length = *filled;
-            return splitter->end(&open->split) ||
-                   split_error(reader, open, at, open->split.fault, error);
+            return splitter->end(&open->splitting) ||
+                   split_error(reader, open, at, open->splitting.fault, error);
         }
         if (*filled > SL_BLOCK_BYTES + SL_RECORD_BYTES_MAX)
             return split_error(reader, open, at,
@@ -205,7 +205,7 @@ static void begin_splitter(const sl_reader *reader, sl_open_source *open, size_t
     sl_text head = {reader->buffer, filled < SL_SPLIT_HEAD_BYTES ? filled : SL_SPLIT_HEAD_BYTES};
     if (open->entry_start)
         open->splits =
-            splitter && splitter->begin(&open->split, head, ended && head.length == filled);
+            splitter && splitter->begin(&open->splitting, head, ended && head.length == filled);
 }
 
 /* Sets `*length` to the block's length: up to the first line end at or after its MiB's last byte.
@@ -220,7 +220,7 @@ static bool find_end(sl_reader *reader, sl_open_source *open, size_t *filled, si
         return false;
     begin_splitter(reader, open, *filled, *ended);
     if (open->splits)
-        return find_record_end(reader, open, in_block, filled, length, ended, error);
+        return find_split_end(reader, open, in_block, filled, length, ended, error);
     *length = *filled;
     for (size_t searched = in_block - 1; *filled > searched;) {
         char *line_end = memchr(reader->buffer + searched, '\n', *filled - searched);

@@ -240,8 +240,8 @@ void sl_source_set_skip(sl_source_set *set, size_t index) {
     set->states[index].skip = true;
 }
 
-void sl_source_set_split(sl_source_set *set, size_t index, const sl_splitter *splitter,
-                         bool lines) {
+void sl_source_set_splitter(sl_source_set *set, size_t index, const sl_splitter *splitter,
+                            bool lines) {
     source_state *state = &set->states[index];
     bool plain = state->source.kind == SL_SOURCE_PLAIN;
     state->splitter = plain && lines ? NULL : splitter;

@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* The first position between documents from `least` on, or the position of a fault, if the text is
  * read in pieces. */
 static size_t boundary(sl_text text, size_t piece, size_t least, const char **fault) {
-    sl_split split;
+    sl_splitting split;
     bool found = false;
     size_t at = 0;
     if (!sl_json_splitter.begin(&split, text, true))

@@ -229,7 +229,7 @@ static void lines_in_blocks_of_any_size(void **state) {
  * on. */
 static size_t split_at(const char *text, size_t length, size_t piece, size_t least,
                        const char **fault) {
-    sl_split split;
+    sl_splitting split;
     bool found = false;
     size_t at = 0;
     *fault = NULL;

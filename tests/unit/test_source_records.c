@@ -104,7 +104,7 @@ static reading read_all(const char *path, size_t length, unsigned threads) {
     pthread_mutex_init(&r.lock, NULL);
     assert_non_null(r.text);
     assert_true(sl_source_set_create(&path, 1, NULL, &r.set, &error));
-    sl_source_set_split(r.set, 0, &sl_json_splitter, false);
+    sl_source_set_splitter(r.set, 0, &sl_json_splitter, false);
     assert_false(sl_source_is_splittable(sl_source_set_at(r.set, 0)));
     pthread_t workers[4];
     for (unsigned i = 0; i < threads; i++)
