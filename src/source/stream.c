@@ -39,6 +39,9 @@ static const char *not_text_advice(const unsigned char *bytes, size_t length) {
     } containers[] = {
         {"7z\xBC\xAF\x27\x1C", 6, "a 7-Zip archive; unpack it first (7z x)"},
         {"Rar!\x1A\x07", 6, "a RAR archive; unpack it first (unrar x, or 7z x)"},
+        {"\x6D\xE2\x99\x81", 4,
+         "a mongodump archive, which cannot be read yet; restore it into a mongod (mongorestore "
+         "--archive) and dump that into a folder"},
         {"%PDF", 4, "a PDF document, not text"},
         {"\xFF\xFE", 2, "UTF-16 text; convert it first: iconv -f UTF-16 -t UTF-8"},
         {"\xFE\xFF", 2, "UTF-16 text; convert it first: iconv -f UTF-16 -t UTF-8"},
