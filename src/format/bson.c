@@ -30,9 +30,8 @@ enum {
     IN_TRUNCATED, /* damage that began with the beginning of a truncated document */
 };
 
-#define HEADER_BYTES 5u           /* of a document: its length, and the type of its first element */
-#define ID_BYTES 13u              /* of an element {_id: <int64>} */
-#define ARCHIVE_MAGIC 0x8199E26Du /* the first bytes of a mongodump archive */
+#define HEADER_BYTES 5u /* of a document: its length, and the type of its first element */
+#define ID_BYTES 13u    /* of an element {_id: <int64>} */
 
 struct sl_dialect {
     bool unused;
@@ -98,13 +97,6 @@ static bool begins_with_document(sl_text head, bool whole, sl_error *error) {
 static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whole,
                   sl_dialect **dialect, sl_error *error) {
     (void)plan;
-    uint32_t magic = 0;
-    if (head.length >= sizeof magic)
-        memcpy(&magic, head.bytes, sizeof magic);
-    if (magic == ARCHIVE_MAGIC)
-        return sl_error_set(error, SL_EXIT_SOURCE,
-                            "a mongodump archive, which cannot be read yet: unpack it into a "
-                            "mongod with mongorestore --archive, and dump it into a folder");
     if (!is_named_bson(name) && !begins_with_document(head, whole, error))
         return false;
     *dialect = calloc(1, sizeof **dialect);

@@ -348,6 +348,8 @@ bool sl_source_head(sl_source_set *set, size_t index, char *head, size_t room, s
     bool ok = sl_source_set_open(set, index, &stream, error);
     if (ok && pipe) /* a file is read again, and reports skipped entries then */
         sl_stream_report_skipped(stream, set, index);
+    if (ok && !pipe) /* the bytes of a pipe are kept, and its format is not known yet */
+        sl_stream_add_line_ends(stream);
     ok = ok && (pipe || set_kind(set, index, stream, error)) &&
          sl_stream_next_entry(stream, &more, &times, error) &&
          sl_stream_read(stream, head, room, length, &times, error);

@@ -39,6 +39,9 @@ static const char *not_text_advice(const unsigned char *bytes, size_t length) {
     } containers[] = {
         {"7z\xBC\xAF\x27\x1C", 6, "a 7-Zip archive; unpack it first (7z x)"},
         {"Rar!\x1A\x07", 6, "a RAR archive; unpack it first (unrar x, or 7z x)"},
+        {"\x6D\xE2\x99\x81", 4,
+         "a mongodump archive, which cannot be read yet; restore it into a mongod (mongorestore "
+         "--archive) and dump that into a folder"},
         {"%PDF", 4, "a PDF document, not text"},
         {"\xFF\xFE", 2,
          "compressed UTF-16 or UTF-32 text; unpack and convert it first: iconv -t UTF-8"},

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A state machine over the parts of an archive; dump_archive.h has the layout. */
+#include "dump_archive.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <bson/bson.h>
+
+#include "bson_check.h"
+#include "bson_writer.h"
+
+#define TERMINATOR 0xFFFFFFFFu
+#define CRC_POLYNOMIAL UINT64_C(0xC96C5795D7870F42) /* ECMA-182, reflected */
+
+typedef enum part { AT_MAGIC, AT_PRELUDE, AT_COLLECTIONS, AT_BLOCK, AT_DOCUMENTS, AT_EOF } part;
+
+struct sl_dump_archive {
+    part at;
+    sl_dump_namespace *namespaces;
+    size_t count, room;
+    size_t current; /* index of the collection of the current block */
+    uint64_t crc_table[256];
+};
+
+sl_dump_archive *sl_dump_archive_create(void) {
+    sl_dump_archive *made = calloc(1, sizeof *made);
+    for (unsigned i = 0; made && i < 256; i++) {
+        uint64_t crc = i;
+        for (int bit = 0; bit < 8; bit++)
+            crc = crc >> 1 ^ (crc & 1 ? CRC_POLYNOMIAL : 0);
+        made->crc_table[i] = crc;
+    }
+    return made;
+}
+
+void sl_dump_archive_destroy(sl_dump_archive *archive) {
+    if (!archive)
+        return;
+    for (size_t i = 0; i < archive->count; i++) {
+        free(archive->namespaces[i].database);
+        free(archive->namespaces[i].collection);
+    }
+    free(archive->namespaces);
+    free(archive);
+}
+
+static uint64_t add_crc(const sl_dump_archive *archive, uint64_t crc, const uint8_t *bytes,
+                        size_t length) {
+    crc = ~crc;
+    for (size_t i = 0; i < length; i++)
+        crc = archive->crc_table[(crc ^ bytes[i]) & 0xFF] ^ crc >> 8;
+    return ~crc;
+}
+
+static sl_dump_event damaged(sl_dump_item *item, const char *why) {
+    item->why = why;
+    return SL_DUMP_DAMAGED;
+}
+
+/* The text of a field of a valid document; NULL: there is none. */
+static const char *text_of(const bson_t *document, const char *name) {
+    bson_iter_t iter;
+    return bson_iter_init_find(&iter, document, name) && BSON_ITER_HOLDS_UTF8(&iter)
+               ? bson_iter_utf8(&iter, NULL)
+               : NULL;
+}
+
+/* Finds the namespace, or adds it. False without memory. */
+static bool find_namespace(sl_dump_archive *archive, const char *database, const char *collection) {
+    for (size_t i = 0; i < archive->count; i++) {
+        archive->current = i;
+        if (strcmp(archive->namespaces[i].database, database) == 0 &&
+            strcmp(archive->namespaces[i].collection, collection) == 0)
+            return true;
+    }
+    if (archive->count == archive->room) {
+        size_t room = archive->room ? archive->room * 2 : 16;
+        sl_dump_namespace *namespaces = realloc(archive->namespaces, room * sizeof *namespaces);
+        if (!namespaces)
+            return false;
+        archive->namespaces = namespaces;
+        archive->room = room;
+    }
+    sl_dump_namespace made = {.database = strdup(database), .collection = strdup(collection)};
+    archive->current = archive->count;
+    archive->namespaces[archive->count++] = made;
+    return made.database && made.collection;
+}
+
+/* Enters the namespace that a collection's metadata or a block's header names. */
+static sl_dump_event enter(sl_dump_archive *archive, const bson_t *document, sl_dump_item *item) {
+    const char *database = text_of(document, "db"), *collection = text_of(document, "collection");
+    if (!database || !collection)
+        return damaged(item, "a header names no database and collection");
+    if (!find_namespace(archive, database, collection))
+        return SL_DUMP_NO_MEMORY;
+    item->of = &archive->namespaces[archive->current];
+    return SL_DUMP_COLLECTION;
+}
+
+/* A header of a block; that of the last block of a collection has its CRC. */
+static sl_dump_event begin_block(sl_dump_archive *archive, const bson_t *header,
+                                 sl_dump_item *item) {
+    bson_iter_t iter;
+    sl_dump_event event = enter(archive, header, item);
+    if (event != SL_DUMP_COLLECTION)
+        return event;
+    sl_dump_namespace *of = &archive->namespaces[archive->current];
+    if (of->complete)
+        return damaged(item, "a collection goes on behind its last block");
+    archive->at = AT_DOCUMENTS;
+    if (!bson_iter_init_find(&iter, header, "EOF") || !bson_iter_as_bool(&iter))
+        return SL_DUMP_SKIPPED;
+    if (!bson_iter_init_find(&iter, header, "CRC") || !BSON_ITER_HOLDS_INT64(&iter) ||
+        (uint64_t)bson_iter_int64(&iter) != of->crc)
+        return damaged(item, "the documents of a collection do not have their CRC");
+    of->complete = true;
+    archive->at = AT_EOF;
+    return SL_DUMP_COMPLETE;
+}
+
+static sl_dump_event take_document(sl_dump_archive *archive, sl_dump_item *item) {
+    bson_t view;
+    sl_dump_event event;
+    sl_dump_namespace *of;
+    if (!bson_init_static(&view, item->document, item->length))
+        return damaged(item, "a document is damaged");
+    switch (archive->at) {
+    case AT_PRELUDE:
+        archive->at = AT_COLLECTIONS;
+        return SL_DUMP_PRELUDE;
+    case AT_COLLECTIONS:
+        return enter(archive, &view, item);
+    case AT_BLOCK:
+        event = begin_block(archive, &view, item);
+        item->document = NULL;
+        return event;
+    case AT_DOCUMENTS:
+        of = &archive->namespaces[archive->current];
+        of->documents++;
+        of->crc = add_crc(archive, of->crc, item->document, item->length);
+        item->of = of;
+        return SL_DUMP_DOCUMENT;
+    default:
+        return damaged(item, "a document follows the last block of a collection");
+    }
+}
+
+static sl_dump_event take_terminator(sl_dump_archive *archive, sl_dump_item *item) {
+    item->length = 4;
+    if (archive->at == AT_PRELUDE || archive->at == AT_BLOCK)
+        return damaged(item, "a terminator stands where a document is expected");
+    archive->at = AT_BLOCK;
+    return SL_DUMP_SKIPPED;
+}
+
+static sl_dump_event at_end(const sl_dump_archive *archive, sl_dump_item *item) {
+    if (archive->at != AT_BLOCK)
+        return damaged(item, "the archive is truncated");
+    for (size_t i = 0; i < archive->count; i++) {
+        if (!archive->namespaces[i].complete) {
+            item->of = &archive->namespaces[i];
+            return damaged(item, "the archive is truncated: a collection is not complete");
+        }
+    }
+    return SL_DUMP_END;
+}
+
+sl_dump_event sl_dump_next(sl_dump_archive *archive, const uint8_t *bytes, size_t available,
+                           bool ended, sl_dump_item *item) {
+    sl_bson_facts facts;
+    uint32_t word;
+    *item = (sl_dump_item){0};
+    if (available < sizeof word)
+        return !ended           ? SL_DUMP_MORE
+               : available == 0 ? at_end(archive, item)
+                                : damaged(item, "the archive is truncated");
+    memcpy(&word, bytes, sizeof word);
+    if (archive->at == AT_MAGIC) {
+        if (word != SL_DUMP_ARCHIVE_MAGIC)
+            return damaged(item, "this is no archive of mongodump");
+        archive->at = AT_PRELUDE;
+        item->length = sizeof word;
+        return SL_DUMP_SKIPPED;
+    }
+    if (word == TERMINATOR)
+        return take_terminator(archive, item);
+    switch (sl_bson_check(bytes, available, &facts)) {
+    case SL_BSON_MORE:
+        return ended ? damaged(item, "the archive is truncated within a document") : SL_DUMP_MORE;
+    case SL_BSON_INVALID:
+        return damaged(item, facts.why);
+    default:
+        item->document = bytes;
+        item->length = facts.length;
+        return take_document(archive, item);
+    }
+}
