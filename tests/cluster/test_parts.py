@@ -17,7 +17,11 @@ class Parts(support.ClusterCase):
         work = self.scratch / f"part-{number}-of-{of}"
         return work, self.start(
             "shardload", "load", *self.target(), "--work-dir", work, "--progress", "none",
-            "--part", f"{number}/{of}", "--batch-size", 200, *words)
+            "--part", f"{number}/{of}", "--batch-size", 10, *words)
+
+    def wide(self, documents):
+        """A source of WIDE_ROWS documents in each block."""
+        return self.file(f"{documents}.txt", support.wide_text(documents // support.WIDE_ROWS))
 
     def registered(self):
         return [source for source in self.database["t.sources"].find() if "name" in source]
@@ -45,8 +49,8 @@ class Parts(support.ClusterCase):
         self.assertEqual(sum(source["documents"] for source in registered), documents)
         self.assertEqual(self.balancer_mode(), "full")
 
-    def assert_two_at_once(self, *words, documents=150000):
-        sources, _ = self.generate("B", documents, "--seed", 9)
+    def assert_two_at_once(self, *words, documents=1200):
+        sources = [self.wide(documents)]
         running = [self.begin(number, 2, *words, *sources) for number in (1, 2)]
         outcomes = [process.wait() for _, process in running]
         for outcome in outcomes:
@@ -63,7 +67,7 @@ class Parts(support.ClusterCase):
         blocks = [block for work, _ in running for block in self.journal(work)]
         self.assertEqual(sorted(blocks), [(0, number) for number in range(len(blocks))])
         errors = "".join(outcome.err for outcome in outcomes)
-        self.assertEqual(errors.count("all 2 parts are loaded: 150,000 documents in total"), 1,
+        self.assertEqual(errors.count("all 2 parts are loaded: 1,200 documents in total"), 1,
                          errors)
         self.assert_complete(*sources, documents=documents)
 
@@ -74,14 +78,14 @@ class Parts(support.ClusterCase):
         self.assert_two_at_once("--route", "direct")
 
     def test_two_at_once_by_a_hashed_key(self):
-        sources, _ = self.generate("B", 60000, "--seed", 9)
+        sources = [self.wide(600)]
         words = ["--shard-key", '{"v": "hashed"}', "--route", "direct", *sources]
         running = [self.begin(number, 2, *words) for number in (1, 2)]
         for _, process in running:
             outcome = process.wait()
             self.assertEqual(outcome.code, support.EXIT_OK, outcome.text)
-        self.assertEqual(self.figures(*[work for work, _ in running])["inserted"], 60000)
-        self.assert_complete(*sources, documents=60000)
+        self.assertEqual(self.figures(*[work for work, _ in running])["inserted"], 600)
+        self.assert_complete(*sources, documents=600)
 
     def test_many_small_files_of_all_kinds_in_three_parts(self):
         folder = self.scratch / "years"
@@ -107,7 +111,7 @@ class Parts(support.ClusterCase):
         self.assert_complete(folder, documents=documents)
 
     def test_the_order_of_sources_and_an_additional_file_do_not_matter(self):
-        sources, _ = self.generate("B", 40000, "--seed", 3)
+        sources = [self.wide(300)]
         more, _ = self.generate("A", 30000, "--seed", 4)
         additional = self.file("0-notes.csv", support.mot_text([1]))
         _, work_1 = self.part(1, 2, *sources, *more)
@@ -120,7 +124,7 @@ class Parts(support.ClusterCase):
         self.assertEqual(states[str(additional)], "started")
 
     def test_a_source_is_not_loaded_before_it_is_counted(self):
-        sources, _ = self.generate("B", 60000, "--seed", 9)
+        sources = [self.wide(600)]
         self.part(1, 2, *sources)
         gone = [one["_id"] for one in self.database.t.find({}, {"_id": 1}).limit(10)]
         self.database.t.delete_many({"_id": {"$in": gone}})
@@ -129,7 +133,7 @@ class Parts(support.ClusterCase):
 
         self.part(1, 2, "--again", *sources)
         self.assertEqual([source["state"] for source in self.registered()], ["loaded"])
-        self.assert_complete(*sources, documents=60000)
+        self.assert_complete(*sources, documents=600)
 
     def test_generated_records(self):
         words = ["--format", "ycsb", "--records", 20000, "--field-count", 1]
@@ -139,7 +143,7 @@ class Parts(support.ClusterCase):
         self.assert_complete(*words, documents=20000)
 
     def test_a_part_is_loaded_once(self):
-        sources, _ = self.generate("B", 30000, "--seed", 9)
+        sources = [self.wide(300)]
         _, first = self.part(1, 2, *sources)
         outcome, _ = self.part(1, 2, *sources, code=support.EXIT_SOURCE)
         self.assertIn("this part of it", outcome.err)
@@ -151,27 +155,27 @@ class Parts(support.ClusterCase):
         _, third = self.part(1, 3, *sources)
         _, second = self.part(2, 2, *sources)
         self.assertGreater(self.figures(second)["inserted"], 0)
-        self.assert_complete(*sources, documents=30000)
+        self.assert_complete(*sources, documents=300)
         outcome, _ = self.part(2, 2, *sources, code=support.EXIT_SOURCE)
         self.assertIn("been loaded into", outcome.err)
         self.assertGreater(self.figures(third)["records"], 0)
 
     def test_the_last_part_notices_a_missing_document_of_another_part(self):
-        sources, _ = self.generate("B", 30000, "--seed", 9)
+        sources = [self.wide(300)]
         self.part(1, 2, *sources)
         lost = self.database.t.find_one({})["_id"]
         self.database.t.delete_one({"_id": lost})
         # The document's range holds more documents than the second part's own: only the sum shows it.
         outcome, _ = self.part(2, 2, *sources, code=support.EXIT_VERIFICATION)
-        self.assertRegex(outcome.err, "2 parts have loaded 30000 documents, and 29999 are")
+        self.assertRegex(outcome.err, "2 parts have loaded 300 documents, and 299 are")
 
     def test_a_part_that_was_killed_is_resumed_as_the_same_part(self):
-        sources, _ = self.generate("B", 60000, "--seed", 9)
+        sources = [self.wide(600)]
         self.part(1, 2, *sources)
         before = self.database.t.count_documents({})
-        work, running = self.begin(2, 2, "-j", 1, *sources)
+        work, running = self.begin(2, 2, "-j", 1, "--rate-limit", 100, *sources)
         self.wait_for(lambda: not running.running() or
-                      self.database.t.estimated_document_count() > before + 500, "documents")
+                      self.database.t.estimated_document_count() > before + 20, "documents")
         running.signal(signal.SIGKILL)
         running.wait()
         self.assertEqual({source["state"] for source in self.registered()}, {"started"})
@@ -181,7 +185,7 @@ class Parts(support.ClusterCase):
             outcome = self.shardload(*words, *other, code=support.EXIT_USAGE)
             self.assertIn("--part was \"2/2\"", outcome.err)
         self.shardload(*words, "--part", "2/2")
-        self.assert_complete(*sources, documents=60000)
+        self.assert_complete(*sources, documents=600)
 
     def test_each_reject_is_listed_once_and_with_its_line_only_where_it_is_known(self):
         sources, answers = self.generate("B", 40000, "--seed", 4, "--bad", 40)
@@ -222,7 +226,7 @@ class Parts(support.ClusterCase):
             self.assertIn('--names "long"', outcome.err)
 
     def test_of_two_at_once_with_other_options_one_is_refused(self):
-        sources, _ = self.generate("B", 60000, "--seed", 8)
+        sources = [self.wide(600)]
         running = [self.begin(1, 2, *sources), self.begin(2, 2, "--names", "long", *sources)]
         codes = sorted(process.wait().code for _, process in running)
         self.assertEqual(codes, [support.EXIT_OK, support.EXIT_USAGE],

@@ -208,8 +208,8 @@ class AnyServer(reload_case.ReloadCase):
         self.assertLess(source["storedBytes"] / record["accounting"]["textBytes"] * 0.15, 0.5)
 
     def test_a_sample_that_misses_the_objective(self):
-        path, _ = self.data(200000, 73)
-        outcome, record, _ = self.reload("--sample", "30%", "--rate-limit", 20000, "--objective",
+        path = self.file("year.txt", support.wide_text(15))
+        outcome, record, _ = self.reload("--sample", "30%", "--rate-limit", 150, "--objective",
                                          "1s", "--html", "drill.html", path,
                                          code=support.EXIT_VERIFICATION)
         self.assertEqual(record["objectiveMet"], "no")
@@ -271,7 +271,7 @@ class AnyServer(reload_case.ReloadCase):
     def begin_drill(self, path, *words):
         """Starts a drill with a sample, and waits until its first documents are stored."""
         running = self.start("shardload", "reload", *self.target(), "--suite", "mot", "--work-dir",
-                             "work", "--progress", "none", "--sample", "90%", "--rate-limit", 5000,
+                             "work", "--progress", "none", "--sample", "90%", "--rate-limit", 40,
                              *words, path)
         self.wait_for(lambda: not running.running() or any(
             self.database[name].estimated_document_count() > 0 for name in self.drills()
@@ -280,7 +280,7 @@ class AnyServer(reload_case.ReloadCase):
         return running
 
     def test_ctrl_c_leaves_nothing(self):
-        path, _ = self.data(200000, 74)
+        path = self.file("year.txt", support.wide_text(15))
         for signals in (1, 2):
             with self.subTest(signals=signals):
                 running = self.begin_drill(path)
@@ -291,7 +291,7 @@ class AnyServer(reload_case.ReloadCase):
                 self.assertEqual(self.collections(), [], outcome.text)
 
     def test_collections_of_a_killed_drill_are_removed_by_the_next(self):
-        path, _ = self.data(200000, 75)
+        path = self.file("year.txt", support.wide_text(15))
         running = self.begin_drill(path)
         running.signal(signal.SIGKILL)
         running.wait()
@@ -306,7 +306,7 @@ class AnyServer(reload_case.ReloadCase):
         self.assertEqual(self.drills(), [foreign, "t.drill.mine"])
 
     def test_collections_of_a_running_drill_are_not_removed(self):
-        path, _ = self.data(200000, 76)
+        path = self.file("year.txt", support.wide_text(15))
         running = self.begin_drill(path)
         outcome, _, _ = self.reload("--sample", "10%", path)
         self.assertNotIn("dropping", outcome.err)
@@ -395,7 +395,7 @@ class Sharded(AnyServer, support.ClusterCase):
     variable = "SHARDLOAD_TEST_URI"
 
     def test_the_balancer_is_restarted(self):
-        path, _ = self.data(200000, 79)
+        path = self.file("year.txt", support.wide_text(15))
         self.clear_balancer()
         self.addCleanup(self.clear_balancer)
         for signals in (0, 1, 2):

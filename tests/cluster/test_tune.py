@@ -500,10 +500,14 @@ class Refused(TuneCase):
 
 
 class TwoShards(TuneCase):
+    def use_few_documents(self):
+        self.path = self.file("wide.txt", support.wide_text(5))
+
     def test_trials_of_the_direct_route_do_not_pass_the_router(self):
+        self.use_few_documents()
         server, uri = self.start_proxy()
         self.shardload("tune", "--uri", uri, "-d", self.database_name, "-c", "t", "--work-dir",
-                       self.work, "-j", 2, "--batch-size", 1000, "--trial-bytes", "2MiB",
+                       self.work, "-j", 2, "--batch-size", 20, "--trial-bytes", "2MiB",
                        "--try-routes", "mongos,direct", "--search", "grid", "--repeats", 2, self.path)
         batches = {"mongos": 0, "direct": 0}
         for load in self.loads():
@@ -523,8 +527,9 @@ class TwoShards(TuneCase):
         self.assertEqual(self.collections(), [])
 
     def test_trials_are_spread_over_the_shards_and_the_balancer_is_restored(self):
+        self.use_few_documents()
         self.client.admin.command("balancerStart")
-        self.tune("-j", 2, "--batch-size", 1000, "--trial-bytes", "4600KiB", "--try-routes",
+        self.tune("-j", 2, "--batch-size", 20, "--trial-bytes", "4600KiB", "--try-routes",
                   "mongos,direct", "--search", "grid", "--repeats", 2)
         record = self.record()
         self.assert_counts(record)
@@ -541,9 +546,11 @@ class TwoShards(TuneCase):
         self.assertEqual(left, [])
 
     def test_interrupted(self):
+        self.use_few_documents()
         self.client.admin.command("balancerStart")
-        running = self.start("shardload", "tune", *self.target(), "--work-dir", self.work, *SMALL,
-                             "--search", "grid", "--repeats", 20, self.path)
+        running = self.start("shardload", "tune", *self.target(), "--work-dir", self.work, "-j", 2,
+                             "--try-batch-sizes", "10,20", "--trial-bytes", "4600KiB", "--search",
+                             "grid", "--repeats", 20, self.path)
         self.wait_for(lambda: not running.running() or "trial 1 of" in running.text(), "a trial")
         running.signal(signal.SIGTERM)
         outcome = running.wait()
