@@ -43,6 +43,10 @@ static void add_note(sl_table *table, const char *format, ...) {
  * the column. Quadratic only in the number of repeated names. */
 bool sl_table_set_names(sl_table *table, const sl_text *given, size_t count, sl_error *error) {
     size_t bytes = 0;
+    if (count > SL_COLUMNS_MAX)
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "the header has %zu columns; at most %d are taken", count,
+                            SL_COLUMNS_MAX);
     for (size_t i = 0; given && i < count; i++)
         bytes += given[i].length;
     table->names = calloc(count + 1, sizeof *table->names);
@@ -63,11 +67,14 @@ bool sl_table_set_names(sl_table *table, const sl_text *given, size_t count, sl_
             empty++;
         }
         char *base = at;
-        for (size_t number = 2; name_is_taken(table, i, (sl_text){begin, (size_t)(at - begin)});
-             number++) {
+        size_t earlier = 1; /* columns of this name */
+        for (size_t k = 0; given && k < i; k++)
+            earlier += name.length > 0 && sl_text_equal(given[k], name);
+        for (size_t number = earlier > 2 ? earlier : 2;
+             name_is_taken(table, i, (sl_text){begin, (size_t)(at - begin)}); number++) {
             at = base + snprintf(base, 24, "_%zu", number);
-            repeated += number == 2;
         }
+        repeated += at != base;
         table->names[i] = (sl_text){begin, (size_t)(at - begin)};
     }
     if (given && empty > 0)

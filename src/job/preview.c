@@ -15,6 +15,7 @@
 #include "ranges.h"
 #include "sources.h"
 #include "target.h"
+#include "types.h"
 
 /* ---- the cluster ---- */
 
@@ -221,6 +222,8 @@ bool sl_preview_create(const sl_load_config *config, uint32_t shards, uint64_t b
               lay_out(&job, &destination, preview, error) &&
               measure(&job, &destination, blocks, preview, error) &&
               sl_source_set_unchanged(job.set, error);
+    if (ok)
+        sl_types_log(&job);
     if (ok && !preview->refusal.code)
         sl_not_loaded_check(&job, &preview->refusal);
     sl_job_clear(&job);

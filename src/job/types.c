@@ -333,6 +333,12 @@ const char *sl_types_summary(const sl_job *job, char out[SL_TYPES_SUMMARY_ROOM])
     return out;
 }
 
+void sl_types_log(const sl_job *job) {
+    char summary[SL_TYPES_SUMMARY_ROOM];
+    if (sl_types_summary(job, summary)[0])
+        sl_log_info("%s", summary);
+}
+
 uint64_t sl_types_sampled_of(const sl_job *job, const sl_job_source *source) {
     if (!is_typed(job, source))
         return 0;

@@ -30,6 +30,9 @@ bool sl_types_restore(sl_job *job, const bson_t *document, sl_error *error);
 #define SL_TYPES_SUMMARY_ROOM 300
 const char *sl_types_summary(const sl_job *job, char out[SL_TYPES_SUMMARY_ROOM]);
 
+/* Logs the summary, unless it is empty. */
+void sl_types_log(const sl_job *job);
+
 /* The records that were sampled for the types of a source; 0 if they are not inferred. */
 uint64_t sl_types_sampled_of(const sl_job *job, const sl_job_source *source);
 /* Do two sources, whose types are inferred, share their types? */

@@ -69,9 +69,7 @@ static bool look_at_sources(sl_load *load, sl_error *error) {
                 generated ? "generated records" : "stored",
                 first->format->describe(first->dialect, dialect, sizeof dialect),
                 load->job.active > 1 ? " (the first of them)" : "");
-    char types[SL_TYPES_SUMMARY_ROOM];
-    if (sl_types_summary(&load->job, types)[0])
-        sl_log_info("%s", types);
+    sl_types_log(&load->job);
     return true;
 }
 

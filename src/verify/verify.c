@@ -4,6 +4,7 @@
 #include "job/numbers.h"
 #include "job/ranges.h"
 #include "job/sources.h"
+#include "job/types.h"
 #include "verification.h"
 #include "verify_by_id.h"
 
@@ -58,6 +59,7 @@ static bool look_at_sources(sl_verification *verification, sl_error *error) {
     }
     if (!sl_sources_open(job, error))
         return false;
+    sl_types_log(job);
     for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
         const sl_source *source = sl_source_set_at(job->set, i);
         if (source->kind == SL_SOURCE_PIPE)

@@ -161,8 +161,9 @@ class OddBytes(HostileCase):
                 text = ("\ufeff" + HEADER + "".join(ROW.format(i) for i in range(40000)))
                 ids, _ = self.ids(self.file("wide.txt", text.encode(encoding)))
                 self.assertEqual(ids, list(range(40000)))
-                text = "\ufeffa,b\n1,\U0001f697\u00e9\u20ac\n"
-                raw, _ = self.dump("--format", "delimited", self.file("w.csv", text.encode(encoding)))
+                short = "\ufeffa,b\n1,\U0001f697\u00e9\u20ac\n"
+                path = self.file("w.csv", short.encode(encoding))
+                raw, _ = self.dump("--format", "delimited", path)
                 self.assertEqual(support.bson.decode(raw[0])["b"], "\U0001f697\u00e9\u20ac")
                 self.refused(self.file("wide.txt", text.encode(encoding)[:-1]),
                              contains=["wide.txt", "truncated"])

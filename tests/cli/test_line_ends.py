@@ -105,8 +105,9 @@ class CarriageReturns(LineEndCase):
                         path = path.rename(self.scratch / ("999999-14850-2016" + path.suffix))
                     documents, _ = self.dump(path)
                     self.assertEqual(len(documents), count)
-                documents, _ = self.dump("-", stdin=text.encode()) if name != "isd-lite" else ([], 0)
-                self.assertIn(len(documents), (0, count))
+                if name != "isd-lite":     # whose file name matters
+                    documents, _ = self.dump("-", stdin=text.encode())
+                    self.assertEqual(len(documents), count)
         text = "a,b\r" + rows * 2 + '1,"2\r3"\r'
         self.assertIn("line 40002", self.load(self.file("q.csv", text.encode())))
 

@@ -6,6 +6,7 @@ import datetime
 import gzip
 import io
 import os
+import random
 import sys
 import tarfile
 
@@ -33,7 +34,8 @@ class Types(support.Case):
         return documents, work
 
     def types_of(self, work):
-        return [dict(zip(one["columns"], one["types"])) for one in support.run_record(work)["types"]]
+        return [dict(zip(one["columns"], one["types"]))
+                for one in support.run_record(work)["types"]]
 
     def test_every_type(self):
         path = self.file("all.csv", (
@@ -77,8 +79,8 @@ class Types(support.Case):
     def test_the_middle_of_a_large_file_is_in_the_sample(self):
         row = "12345678,some words to fill the line\n"
         rows = [row] * (9 * MIB // len(row))
-        rows[len(rows) // 2] = "007,x\n"
-        rows[len(rows) // 2:] = [line.replace("12345678", "00012345") for line in rows[len(rows) // 2:]]
+        half = len(rows) // 2
+        rows[half:] = [line.replace("12345678", "00012345") for line in rows[half:]]
         _, work = self.documents(self.file("large.csv", "code,text\n" + "".join(rows)))
         self.assertEqual(self.types_of(work), [{"code": "text", "text": "text"}])
 
@@ -118,14 +120,15 @@ class Types(support.Case):
     def test_entries_with_lines_before_the_table(self):
         archive = io.BytesIO()
         with tarfile.open(fileobj=archive, mode="w") as tar:
-            for number, text in enumerate(("a,b\n1,x\n", "Title of " + "a" * 99 + "\n\na,b\n2,y\n",
-                                           "c" * 99 + ",b\n3,z\n", "Title, too\n\n\na,b,c\n4,5,6\n")):
+            texts = ("a,b\n1,x\n", "Title of " + "a" * 99 + "\n\na,b\n2,y\n",
+                     "c" * 99 + ",b\n3,z\n", "Title, too\n\n\na,b,c\n4,5,6\n")
+            for number, text in enumerate(texts):
                 info = tarfile.TarInfo(f"{number}.csv")
                 info.size = len(text)
                 tar.addfile(info, io.BytesIO(text.encode()))
         documents, work = self.documents(self.file("p.tar", archive.getvalue()))
-        self.assertEqual(documents, [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}, {"c" * 99: 3, "b": "z"},
-                                     {"a": 4, "b": 5, "c": 6}])
+        self.assertEqual(documents, [{"a": 1, "b": "x"}, {"a": 2, "b": "y"},
+                                     {"c" * 99: 3, "b": "z"}, {"a": 4, "b": 5, "c": 6}])
         self.assert_accounting(work, records=4, rejectedByParser=0)
 
     def test_standard_input_and_compressed_files_have_the_same_types(self):
@@ -171,6 +174,63 @@ class Types(support.Case):
                 declared, work = self.dump("--format", "delimited", "--schema", schema, path)
                 self.assertEqual([bytes(one) for one in inferred], [bytes(one) for one in declared])
                 self.assert_accounting(work, rejectedByParser=0)
+
+    WORDS = ["-", "NA", "N/A", "null", "NULL", "NaN", "x", "true", "True", "FALSE", "false", "yes",
+             "1E5", "1.0E5", "0x1F", "+49", "007", "-0", "-0.0", "12%", "$5", "1.5.2", "10:37",
+             "5.", ".5", "9007199254740993", "9223372036854775808", "0.10000000000000001", "inf",
+             "1_0", "2016-02-30", "2016-01-15T10:37:31Z", "2016-01-15 10:37:31.1234", "13/12/2015",
+             "\u221e", "12/13/2015", "1/2/2015", "15-Jan-2016 10:37:31.084", "20150101",
+             "9.019607543945313", "6.6666669845581055", "1e400", "-1.50", " 5", "1 000",
+             "1453456251084", "31.12.2015"]
+
+    def assert_same(self, text, stored):
+        """The stored value is that of the text, by Python's own conversions."""
+        kind = type(stored)
+        if stored is None:
+            self.assertIn(text, ("", "-", "NA", "N/A", "null", "NULL", "NaN"))
+        elif kind is str:
+            self.assertEqual(stored, text)
+        elif kind is bool:
+            self.assertEqual(str(stored).lower(), text.lower())
+        elif kind in (int, support.bson.int64.Int64):
+            self.assertEqual(str(int(stored)), text)
+        elif kind is float:
+            self.assertEqual(float(text.replace("\u221e", "inf")), stored)
+            digits = text.lstrip("-").replace(".", "").lower().split("e")[0].strip("0")
+            shown = repr(stored).lstrip("-").replace(".", "").lower().split("e")[0].strip("0")
+            self.assertTrue(digits == shown or not digits.isdigit() or
+                            (len(digits) >= 16 and digits[:15] == shown[:15] and
+                             len(digits) == len(shown)), (text, stored))
+        else:
+            forms = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S%z", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y",
+                     "%d-%b-%Y %H:%M:%S.%f"]
+            instants = []
+            for form in forms:
+                try:
+                    instant = datetime.datetime.strptime(text, form)
+                except ValueError:
+                    continue
+                instants.append(instant if instant.tzinfo else
+                                instant.replace(tzinfo=datetime.timezone.utc))
+            self.assertIn(stored, instants, text)
+
+    def test_no_value_of_any_table_is_changed(self):
+        """Tables of tricky values: each column from a few of them, so that all types occur."""
+        values = random.Random(7)
+        typed = 0
+        for number in range(30):
+            few = [values.sample(self.WORDS, values.randint(1, 3)) for _ in range(60)]
+            rows = [[values.choice(words) for words in few] for _ in range(values.randint(3, 40))]
+            names = [f"name{i}" for i in range(60)]
+            text = "\n".join(";".join(row) for row in [names, *rows]) + "\n"
+            documents, work = self.documents("--header", "yes", self.file(f"r{number}.csv", text))
+            self.assertEqual(len(documents), len(rows))
+            self.assert_accounting(work, rejectedByParser=0)
+            for document, row in zip(documents, rows, strict=True):
+                for name, value in zip(names, row, strict=True):
+                    self.assert_same(value, document.get(name))
+            typed += sum(kind not in ("text", "empty") for kind in self.types_of(work)[0].values())
+        self.assertGreater(typed, 300)
 
     def test_a_real_sensor_log(self):
         path = support.SAMPLES / "obd" / "torque_23col_2014.csv"

@@ -23,11 +23,12 @@ class Types(support.ClusterCase):
         words = ["--format", "delimited", "--work-dir", work, "--progress", "none", "-j", 1, path]
         stopped = self.shardload("load", *self.target(), "--max-rejects", 3, *words, code=None)
         self.assertNotEqual(stopped.code, support.EXIT_OK)
-        self.shardload("load", *self.target(), "--max-rejects", 3, "--resume", "--types", "text", *words,
-                       code=support.EXIT_USAGE)
+        self.shardload("load", *self.target(), "--max-rejects", 3, "--resume", "--types", "text",
+                       *words, code=support.EXIT_USAGE)
         self.shardload("load", *self.target(), "--resume", *words, code=support.EXIT_REJECTS)
         counts = [self.database.t.count_documents({key: {"$type": kind}})
-                  for key, kind in (("n", "int"), ("x", "double"), ("day", "date"), ("note", "string"))]
+                  for key, kind in (("n", "int"), ("x", "double"), ("day", "date"),
+                                    ("note", "string"))]
         self.assertEqual(counts, [39990] * 4)
         self.shardload("verify", "--content", *self.target(), "--format", "delimited", path)
         self.shardload("verify", "--content", *self.target(), "--format", "delimited", "--types",

@@ -8,6 +8,7 @@
 #include "format/column_types.h"
 #include "format/date_format.h"
 #include "format/decimal.h"
+#include "format/typing.h"
 
 /* The type of a column with these values, separated by '|'. */
 static const char *type_of(const char *values) {
@@ -268,12 +269,45 @@ static void lossless_columns_refuse_what_they_would_change(void **state) {
     }
 }
 
+/* --resume takes the types of the journal, whatever a new sample would give. */
+static void types_are_restored(void **state) {
+    (void)state;
+    static const char text[] = "b,a\n1,2\n3,x\n";
+    static const char *const names[] = {"b", "a"}, *const types[] = {"double", "date %d/%m/%Y"},
+                             *const wrong[] = {"double", "datum"};
+    sl_plan *plan = NULL;
+    sl_dialect *dialect = NULL;
+    sl_typing *typing = NULL;
+    sl_error error = {0};
+    assert_true(sl_format_delimited.plan_create(&(sl_format_options){0}, &plan, &error));
+    assert_true(sl_format_delimited.sniff(plan, "x", sl_text_of(text), true, &dialect, &error));
+    assert_true(sl_typing_create(&typing, &error));
+    assert_true(sl_typing_restore(typing, names, types, 2, &error));
+    assert_true(sl_typing_apply(typing, false, dialect, &error));
+    assert_int_equal(dialect->columns[0].schema.type, SL_TYPE_DOUBLE);
+    assert_int_equal(dialect->columns[1].schema.type, SL_TYPE_DATE);
+    assert_string_equal(dialect->columns[1].schema.format, "%d/%m/%Y");
+    assert_string_equal(dialect->columns[1].key, "a");
+    sl_typing_destroy(typing);
+    assert_true(sl_typing_create(&typing, &error));
+    assert_false(sl_typing_restore(typing, names, wrong, 2, &error));
+    assert_int_equal(error.code, SL_EXIT_USAGE);
+    sl_typing_destroy(typing);
+    assert_true(sl_typing_create(&typing, &error)); /* a journal without types: text */
+    assert_true(sl_typing_apply(typing, false, dialect, &error));
+    assert_int_equal(dialect->columns[0].schema.type, SL_TYPE_TEXT);
+    sl_typing_destroy(typing);
+    sl_format_delimited.dialect_destroy(dialect);
+    sl_format_delimited.plan_destroy(plan);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(columns_have_the_narrowest_type_that_loses_nothing),
         cmocka_unit_test(text_columns_keep_words_for_missing_values),
         cmocka_unit_test(numbers_that_programs_print_are_kept),
         cmocka_unit_test(short_decimals_are_read_as_by_strtod),
+        cmocka_unit_test(types_are_restored),
         cmocka_unit_test(dates_are_instants),
         cmocka_unit_test(lossless_columns_refuse_what_they_would_change),
     };

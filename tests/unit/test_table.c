@@ -142,6 +142,24 @@ static void ragged_lines_are_padded_or_rejected(void **state) {
     }
 }
 
+/* Takes no longer than other headers: a hostile file must not stop a load. */
+static void many_equal_names_are_numbered(void **state) {
+    (void)state;
+    static char text[70000];
+    for (size_t columns = 1000; columns <= 30000; columns += 29000) {
+        char *at = text;
+        for (size_t i = 0; i < columns; i++)
+            at = stpcpy(at, i + 1 < columns ? "a," : "a\n");
+        parsed p = parse_delimited(text);
+        assert_int_equal(p.format != NULL, columns == 1000);
+        if (p.format)
+            assert_contains(p.described, "999 repeated names numbered");
+        else
+            assert_contains(p.error.message, "at most 1024");
+        free_parsed(&p);
+    }
+}
+
 /* A short first record is not skipped like a title: exit code 0 means that nothing was lost. */
 static void short_records_before_the_table_are_rejected(void **state) {
     (void)state;
@@ -180,6 +198,7 @@ int main(void) {
         cmocka_unit_test(options_replace_the_detection),
         cmocka_unit_test(ragged_lines_are_padded_or_rejected),
         cmocka_unit_test(short_records_before_the_table_are_rejected),
+        cmocka_unit_test(many_equal_names_are_numbered),
         cmocka_unit_test(other_tables_are_not_mot),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
