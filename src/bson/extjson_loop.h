@@ -30,7 +30,8 @@ static const char *utf8_fault(sl_extjson *x, const char *from, const char *p) {
 }
 
 /* As extjson_kernel.string; with `key`, NUL is refused. */
-static inline const char *take_string(sl_extjson *x, const char *p, uint8_t **at, bool key) {
+static inline __attribute__((always_inline)) const char *take_string(sl_extjson *x, const char *p,
+                                                                     uint8_t **at, bool key) {
     const char *from = p;
     uint8_t *to = *at;
     uint64_t high = 0, above;
@@ -89,16 +90,28 @@ static inline uint8_t *put_index(uint8_t *to, uint32_t index) {
     return to;
 }
 
-/* A number at `p`. Integers of up to 18 digits are converted here. */
+/* A number at `p`. Integers of up to 18 digits, and decimal fractions of up to 15, are converted
+ * here: their digits, and the power of ten that divides them, are exact as double. */
 static inline const char *take_number(sl_extjson *x, const char *p, uint8_t *type, uint8_t **to) {
-    const char *q = p + (*p == '-');
+    const bool negative = *p == '-';
+    const char *q = p + negative;
     uint64_t value = (uint8_t)(*q - '0');
     unsigned digit;
-    if (likely(value - 1 < 9)) { /* from 1 to 9 */
+    if (likely(value - 1 < 9 || (value == 0 && q[1] == '.'))) {
         while ((digit = (uint8_t)(*++q - '0')) < 10)
             value = value * 10 + digit;
-        if (likely(*q != '.' && (*q | 0x20) != 'e' && q - p <= 18)) {
-            int64_t number = *p == '-' ? -(int64_t)value : (int64_t)value;
+        if (*q == '.') {
+            const char *point = q;
+            while ((digit = (uint8_t)(*++q - '0')) < 10)
+                value = value * 10 + digit;
+            if (likely(q - point > 1 && q - p <= 16 && (*q | 0x20) != 'e')) {
+                double number = (double)value / sl_extjson_powers[q - point - 1];
+                *type = SL_BSON_DOUBLE;
+                *to = sl_bson_put_double(*to, negative ? -number : number);
+                return q;
+            }
+        } else if (likely((*q | 0x20) != 'e' && q - p <= 18)) {
+            int64_t number = negative ? -(int64_t)value : (int64_t)value;
             if (likely(number == (int32_t)number)) {
                 *type = SL_BSON_INT32;
                 *to = sl_bson_put_int32(*to, (int32_t)number);
@@ -163,7 +176,11 @@ next_key:
                 x->own_id = (uint32_t)(type - x->base);
         }
     }
-    if (unlikely(!extjson_add_key(x, key, length, serial)))
+    /* The hash is of the text if that has no escapes: loading bytes that were just stored, by several
+     * stores, would wait for these. */
+    if (unlikely(!extjson_add_key(
+            x, key, (size_t)(p - from) == length + 2 ? (const uint8_t *)from + 1 : key, length,
+            serial)))
         return duplicate_fault(x, from, key, length);
     p = extjson_skip(p);
     if (unlikely(*p != ':'))

@@ -128,11 +128,11 @@ static inline uint64_t extjson_key_hash(const sl_extjson *x, const uint8_t *key,
     return sl_hash_mix(last ^ x->seed ^ SL_HASH_A, hash);
 }
 
-/* Adds a key, written at `key`, to those of the document `serial`. False: it is a duplicate, or
- * there is no memory (x->keys_limit is 0). */
-static inline bool extjson_add_key(sl_extjson *x, const uint8_t *key, size_t length,
-                                   uint32_t serial) {
-    uint32_t at = (uint32_t)extjson_key_hash(x, key, length, serial) & x->slot_mask;
+/* Adds a key, written at `key`, to those of the document `serial`. `copy`: the same bytes. False: it
+ * is a duplicate, or there is no memory (x->keys_limit is 0). */
+static inline bool extjson_add_key(sl_extjson *x, const uint8_t *key, const uint8_t *copy,
+                                   size_t length, uint32_t serial) {
+    uint32_t at = (uint32_t)extjson_key_hash(x, copy, length, serial) & x->slot_mask;
     for (;; at = (at + 1) & x->slot_mask) {
         extjson_slot *slot = &x->slots[at];
         if (slot->serial < x->first_serial) {
@@ -146,6 +146,8 @@ static inline bool extjson_add_key(sl_extjson *x, const uint8_t *key, size_t len
 
 /* ---- extjson_values.c: each reads from `p` on, and returns the address after it or NULL ---- */
 
+/* 10^0 to 10^22, which are exact. */
+extern const double sl_extjson_powers[23];
 /* A number at `p` (a digit or minus sign); writes its type to *type. */
 const char *sl_extjson_number(sl_extjson *x, const char *p, uint8_t *type, uint8_t **to);
 /* true, false, null, NaN, Infinity or -Infinity. */

@@ -75,15 +75,17 @@ static const char *read_number(number *n, const char *p, const char **where, con
     return n->end = p;
 }
 
+const double sl_extjson_powers[23] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                      1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                      1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+
 /* The double nearest to the number; false when it is out of range. A byte that is not part of a
  * number follows it. */
 static bool to_double(const number *n, double *value) {
-    static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                    1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-                                    1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
     if (n->exact && n->digits <= UINT64_C(1) << 53 && n->exponent >= -22 && n->exponent <= 22) {
         double digits = (double)n->digits; /* exact, so the result is rounded once */
-        *value = n->exponent < 0 ? digits / powers[-n->exponent] : digits * powers[n->exponent];
+        *value = n->exponent < 0 ? digits / sl_extjson_powers[-n->exponent]
+                                 : digits * sl_extjson_powers[n->exponent];
         *value = n->negative ? -*value : *value;
         return true;
     }
