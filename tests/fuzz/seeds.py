@@ -151,6 +151,7 @@ def journal(*records):
 
 SEEDS = {
     "fuzz_bson": seeds_bson.DUMPS,
+    "fuzz_dump_archive": seeds_bson.ARCHIVES,
     "fuzz_mot": [
         mot(0, MOT_HEADER, *[MOT_ROW.format(n) for n in range(3)]),
         mot(2, MOT_HEADER, MOT_ROW.format("|x||"), "", MOT_HEADER, "1|2|3"),

@@ -85,6 +85,16 @@ DUMP = b"".join(bson(one) for one in SCATTERED)
 DUMPS = [b"\0\0" + DUMP, b"\2\5" + DUMP[:90] + DUMP[91:], b"\1\x40" + DUMP[:-30],
          b"\0\7" + DUMP[:60] + bytes(40) + DUMP[60:], b"\0\3" + nested(102, "a")]
 
+END = b"\xff" * 4
+NAMED = {"db": "d", "collection": "c", "metadata": "{}", "size": 9, "type": "collection"}
+EMPTY = bson({**NAMED, "EOF": True, "CRC": 0}).replace(b"\x10CRC" + bytes(5),
+                                                      b"\x12CRC" + bytes(9))
+EMPTY = struct.pack("<i", len(EMPTY)) + EMPTY[4:]
+ARCHIVE = (b"\x6d\xe2\x99\x81" + bson({"version": "0.1", "concurrent_collections": 4}) +
+            bson(NAMED) + END + bson({"db": "d", "collection": "c", "EOF": False, "CRC": 0}) + DUMP +
+            END)
+ARCHIVES = [b"\0" + ARCHIVE, b"\x40" + ARCHIVE[:-70], b"\5" + ARCHIVE[:150] + END + EMPTY + END]
+
 # ---- the registry ----
 
 REGISTERED = [{"_id": "a", "number": 1, "state": "loaded", "documents": 5,

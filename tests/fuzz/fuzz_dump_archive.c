@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fuzzes the reader of mongodump archives: the items of any text are the same, however it becomes
+ * known; reading makes progress, and ends. The first byte is the size of the pieces. */
+#include <stdint.h>
+
+#include "bson/bson_writer.h"
+#include "bson/dump_archive.h"
+
+#include "check.h"
+
+#define INPUT_MAX ((size_t)1 << 16)
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Returns a hash of all items. */
+static uint64_t read_archive(const uint8_t *bytes, size_t size, size_t step) {
+    uint64_t hash = 1;
+    sl_dump_archive *archive = sl_dump_archive_create();
+    require(archive != NULL, "allocation succeeds");
+    sl_dump_event event = SL_DUMP_MORE;
+    for (size_t at = 0, known = 0; event < SL_DUMP_END;) {
+        sl_dump_item item;
+        uint8_t *copy = malloc(known - at + SL_BSON_SLACK);
+        require(copy != NULL, "allocation succeeds");
+        if (known > at)
+            memcpy(copy, bytes + at, known - at);
+        memset(copy + (known - at), 0x10, SL_BSON_SLACK);
+        event = sl_dump_next(archive, copy, known - at, known == size, &item);
+        require(event != SL_DUMP_MORE || known < size, "the end of the text is an end");
+        require(item.length <= known - at, "an item is in the text");
+        require((event == SL_DUMP_DAMAGED) == (item.why != NULL), "damage has a reason");
+        if (event == SL_DUMP_MORE) {
+            known = size - known > step ? known + step : size;
+        } else {
+            require(event >= SL_DUMP_END || item.length > 0, "reading makes progress");
+            at += item.length;
+            hash = ((hash ^ event) * 1099511628211u ^ at) * 1099511628211u;
+        }
+        if (event == SL_DUMP_DOCUMENT || event == SL_DUMP_COLLECTION)
+            require(item.document == copy && item.of && item.of->collection,
+                    "a document belongs to a collection");
+        free(copy);
+    }
+    sl_dump_archive_destroy(archive);
+    return hash;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    if (size < 1 || size > INPUT_MAX)
+        return 0;
+    require(read_archive(data + 1, size - 1, 1 + (size_t)data[0]) ==
+                read_archive(data + 1, size - 1, INPUT_MAX),
+            "the items depend on the text only");
+    return 0;
+}
