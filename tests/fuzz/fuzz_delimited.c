@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzzes the format delimited. The first byte of the input selects options; the bytes up to the
  * next NUL are a schema in YAML (none if empty); the bytes after the NUL are the text. Without a
- * schema, types are inferred from the complete text if bit 6 is set; then each value must fit. */
+ * schema, types are inferred from the complete text if bit 6 is set; then each value must fit. With
+ * bit 7, quoted fields may contain line ends. */
 #include "parsing.h"
 
 #include "format/typing.h"
@@ -49,6 +50,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                                  .trim = choice & 4,
                                  .header = choice & 16 ? SL_HEADER_NO : SL_HEADER_AUTO,
                                  .pad = choice & 32,
+                                 .quoted_lines = choice & 128,
+                                 .escape = (choice & 129) == 129 ? '\\' : '\0',
                                  .schema_text = schema > 0 ? (const char *)data : NULL,
                                  .schema_name = "fuzz.yaml"};
     const sl_format *format = sl_format_named("delimited");

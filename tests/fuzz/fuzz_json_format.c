@@ -9,30 +9,26 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The first position between documents from `least` on, or the position of a fault, if the text is
- * read in pieces. */
+/* The first end of a document from `least` on, or the position of a fault, if the text becomes known
+ * in pieces. */
 static size_t boundary(sl_text text, size_t piece, size_t least, const char **fault) {
-    sl_split split;
-    bool found = false;
-    size_t at = 0;
-    if (!sl_json_splitter.begin(&split, text, true))
+    sl_split split = {0};
+    size_t found = 0;
+    *fault = NULL;
+    if (!sl_json_splitter.divides(text, true))
         return 0;
-    for (size_t end = 0; !found && !split.fault && end < text.length;) {
+    for (size_t end = 0; found == 0 && !split.fault && end < text.length;) {
         end = text.length - end > piece ? end + piece : text.length;
-        char *copy = malloc(end - at + SL_SLACK);
+        char *copy = malloc(end + SL_SLACK);
         require(copy != NULL, "allocation succeeds");
-        memcpy(copy, text.bytes + at, end - at);
-        memset(copy + (end - at), '}', SL_SLACK); /* must not affect the result */
-        size_t used = sl_json_splitter.read(&split, (sl_text){copy, end - at},
-                                            least > at ? least - at : 0, &found);
-        require(used <= end - at, "the splitter stays within the text");
-        at += used;
+        memcpy(copy, text.bytes, end);
+        memset(copy + end, '}', SL_SLACK); /* must not affect the result */
+        found = sl_json_splitter.find_end(&split, (sl_text){copy, end}, least, end == text.length);
+        require(found <= end && split.at <= end, "the splitter stays within the text");
         free(copy);
     }
-    if (!found && !split.fault)
-        sl_json_splitter.end(&split);
     *fault = split.fault;
-    return at;
+    return found > 0 ? found : split.at;
 }
 
 static uint64_t check_records(const sl_plan *plan, sl_text text) {
@@ -41,12 +37,12 @@ static uint64_t check_records(const sl_plan *plan, sl_text text) {
     if (!sl_format_json.sniff(plan, "", text, true, &dialect, &error))
         return 0;
     const char *fault, *other;
-    boundary(text, text.length, SIZE_MAX, &fault);
+    boundary(text, text.length, text.length, &fault);
     uint64_t one = 0;
     if (!fault) /* the reader refuses other texts */
         one = parse_blocks(&sl_format_json, plan, dialect, text, text.length, false, false);
     size_t step = text.length / CUTS_MAX + 1;
-    for (size_t least = 0; least < text.length; least += step) {
+    for (size_t least = 1; least < text.length; least += step) {
         size_t at = boundary(text, text.length, least, &fault);
         for (size_t piece = 1; piece <= 100; piece += 33) {
             require(boundary(text, piece, least, &other) == at && other == fault,

@@ -104,6 +104,25 @@ static inline size_t line_end(sl_text text, size_t at) {
     return end ? (size_t)(end - text.bytes) + 1 : text.length;
 }
 
+/* Do quoted fields of the dialect's texts contain line ends? */
+static inline const sl_splitter *quoted_splitter(const sl_format *format,
+                                                 const sl_dialect *dialect) {
+    bool lines;
+    const sl_splitter *splitter = format->splitter ? format->splitter(dialect, &lines) : NULL;
+    return splitter && !splitter->divides ? splitter : NULL;
+}
+
+/* As line_end, for the first line break that ends a record. `at` is the beginning of a record. */
+static inline size_t record_end(const sl_format *format, const sl_dialect *dialect, sl_text text,
+                                size_t at) {
+    const sl_splitter *splitter = quoted_splitter(format, dialect);
+    sl_split split = {.context = dialect};
+    sl_text left = {text.bytes + at, text.length - at};
+    if (!splitter || at >= text.length)
+        return line_end(text, at);
+    return at + splitter->find_end(&split, left, 1, true);
+}
+
 /* Parses the text as blocks: the first has `first` bytes; the remaining text is one block or, with
  * `every`, a block per line. Returns a hash of the documents, rejects and counts. */
 static inline uint64_t parse_blocks(const sl_format *format, const sl_plan *plan,
@@ -116,12 +135,15 @@ static inline uint64_t parse_blocks(const sl_format *format, const sl_plan *plan
     take(&sink, 0);
     for (size_t at = 0, end = first; at < text.length; at = end) {
         if (at > 0)
-            end = every ? line_end(text, at) : text.length;
+            end = every ? record_end(format, dialect, text, at) : text.length;
         char *copy = malloc(end - at + SL_SLACK);
         require(copy != NULL, "allocation succeeds");
         memcpy(copy, text.bytes + at, end - at);
         memset(copy + (end - at), every ? '"' : '9', SL_SLACK); /* must not affect the result */
-        sl_block block = {.text = {copy, end - at}, .offset = at, .id_base = sl_document_id(1, 0)};
+        sl_block block = {.text = {copy, end - at},
+                          .offset = at,
+                          .id_base = sl_document_id(1, 0),
+                          .divided = quoted_splitter(format, dialect) != NULL};
         o.lines_before = counts.lines;
         require(format->parse(plan, dialect, &block, &sink, &counts) == !o.misread,
                 "the parser stops only at a line that would be misread");
@@ -161,14 +183,15 @@ static inline uint64_t check_splits(const sl_format *format, const sl_plan *plan
         require(header.length <= text.length, "a header is part of the text");
         one = parse_blocks(format, plan, dialect, text, text.length, false, false);
         bool is_long = text.length > LONG_BYTES;
-        require(is_long ||
-                    parse_blocks(format, plan, dialect, text, line_end(text, 0), true, true) == one,
+        require(is_long || parse_blocks(format, plan, dialect, text,
+                                        record_end(format, dialect, text, 0), true, true) == one,
                 "a block per line gives the same result");
         size_t lines = 1, cuts = is_long ? LONG_CUTS_MAX : CUTS_MAX;
-        for (size_t at = line_end(text, 0); at < text.length; at = line_end(text, at))
+        for (size_t at = record_end(format, dialect, text, 0); at < text.length;
+             at = record_end(format, dialect, text, at))
             lines++;
         for (size_t at = 0, line = 0; at < text.length; line++) {
-            at = line_end(text, at);
+            at = record_end(format, dialect, text, at);
             if (lines <= cuts || line % (lines / cuts + 1) == lines / cuts / 2)
                 require(parse_blocks(format, plan, dialect, text, at, false, line % 2) == one,
                         "every block boundary gives the same result");
