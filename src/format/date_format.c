@@ -27,11 +27,14 @@ static bool number(parts *p, int least, int most, unsigned *value) {
     return count >= least;
 }
 
+static bool is_letter(char byte) {
+    return (byte | 0x20) >= 'a' && (byte | 0x20) <= 'z';
+}
+
 /* Reads one of `count` names: in full, or its first three letters. */
 static bool name(parts *p, const char *const *names, unsigned count, unsigned *index) {
     size_t length = 0;
-    while (p->at + length < p->end &&
-           ((p->at[length] | 0x20) >= 'a' && (p->at[length] | 0x20) <= 'z'))
+    while (p->at + length < p->end && is_letter(p->at[length]))
         length++;
     for (unsigned i = 0; i < count; i++) {
         if (length == 0 || (*names[i] | 0x20) != (*p->at | 0x20))
@@ -46,7 +49,27 @@ static bool name(parts *p, const char *const *names, unsigned count, unsigned *i
     return false;
 }
 
+/* The first three letters in lower case, as a number. */
+#define LETTERS(a, b, c) ((uint32_t)(a) << 16 | (uint32_t)(b) << 8 | (uint32_t)(c))
+
 static bool month_name(parts *p) {
+    static const uint32_t short_names[12] = {
+        LETTERS('j', 'a', 'n'), LETTERS('f', 'e', 'b'), LETTERS('m', 'a', 'r'),
+        LETTERS('a', 'p', 'r'), LETTERS('m', 'a', 'y'), LETTERS('j', 'u', 'n'),
+        LETTERS('j', 'u', 'l'), LETTERS('a', 'u', 'g'), LETTERS('s', 'e', 'p'),
+        LETTERS('o', 'c', 't'), LETTERS('n', 'o', 'v'), LETTERS('d', 'e', 'c')};
+    if (p->end - p->at > 3 && !is_letter(p->at[3])) { /* the most frequent form */
+        uint32_t letters =
+            LETTERS((uint8_t)p->at[0] | 0x20, (uint8_t)p->at[1] | 0x20, (uint8_t)p->at[2] | 0x20);
+        for (unsigned i = 0; i < 12; i++) {
+            if (letters == short_names[i]) {
+                p->month = i + 1;
+                p->at += 3;
+                return true;
+            }
+        }
+        return false;
+    }
     static const char *const names[] = {"January",   "February", "March",    "April",
                                         "May",       "June",     "July",     "August",
                                         "September", "October",  "November", "December"};

@@ -101,8 +101,9 @@ static bool sniff_by_schema(const sl_plan *plan, sl_text head, sl_dialect **dial
     if (first.delimiter == 0) /* one column: a line with a delimiter has one field too many */
         first.delimiter = schema->delimiter ? schema->delimiter : ',';
     sl_table table = {0};
-    fits = fits && (!header || sl_table_set_names(&table, names, count, error)) &&
-           sl_dialect_bind(plan, schema, &first, header ? table.names : NULL, count, dialect, error);
+    fits =
+        fits && (!header || sl_table_set_names(&table, names, count, error)) &&
+        sl_dialect_bind(plan, schema, &first, header ? table.names : NULL, count, dialect, error);
     if (fits)
         memcpy((*dialect)->note, table.note, sizeof table.note);
     sl_table_clear(&table);

@@ -298,6 +298,8 @@ char *sl_typing_write_schema(const sl_dialect *dialect, const char *name, uint64
         dialect->header_length > 0 ? "true" : "false");
     if (dialect->skip_lines > 0)
         put(&out, "skip_lines: %zu\n", dialect->skip_lines);
+    if (dialect->trim == SL_TRIM_BOTH)
+        put(&out, "trim: true\n");
     if (dialect->blanks)
         put(&out, "blanks: %u\n", dialect->blanks);
     put(&out, "lossless: true      # values that a type would change (007) are refused\n"

@@ -175,6 +175,14 @@ class Types(support.Case):
                 self.assertEqual([bytes(one) for one in inferred], [bytes(one) for one in declared])
                 self.assert_accounting(work, rejectedByParser=0)
 
+    def test_a_written_schema_trims_as_the_inspection_did(self):
+        path = self.file("t.csv", "a,b\n 1 , x \n2,y\n")
+        schema = self.scratch / "t.yaml"
+        self.shardload("inspect", "--trim", "--write-schema", schema, path)
+        inferred, _ = self.dump("--trim", path)
+        declared, _ = self.dump("--format", "delimited", "--schema", schema, path)
+        self.assertEqual([bytes(one) for one in inferred], [bytes(one) for one in declared])
+
     WORDS = ["-", "NA", "N/A", "null", "NULL", "NaN", "x", "true", "True", "FALSE", "false", "yes",
              "1E5", "1.0E5", "0x1F", "+49", "007", "-0", "-0.0", "12%", "$5", "1.5.2", "10:37",
              "5.", ".5", "9007199254740993", "9223372036854775808", "0.10000000000000001", "inf",

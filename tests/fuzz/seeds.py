@@ -230,6 +230,8 @@ SEEDS = {
         tarred(("x.txt", mot_rows(9)), ("/y.gz", gzip.compress(mot_rows(5), mtime=0))),
         gzip.compress(tarred(("x.txt", mot_rows(4))), mtime=0),
         b"\n\n\nx\r\n\0" + b"y" * 3000,
+        ("\ufeff" + "a,\u00e9\u20ac\U0001f697\n" * 9).encode("utf-16-le"),
+        "\ufeffa\ud83d\nb\ude00".encode("utf-16-be", "surrogatepass") + b"\xd8",
     ],
     "fuzz_journal": [
         journal((1, b"\x10\0\0\0\x10begun\0\x01\0\0\0\0"), (2, bytes(184)), (2, b"\1" * 184)),
