@@ -138,7 +138,7 @@ static uint64_t skip_text(const walk *w, uint64_t at, sl_bson_verdict *verdict) 
 }
 
 /* The position behind a string at `at`: its length, its bytes, a NUL. */
-static inline uint64_t skip_string(const walk *w, uint64_t at, sl_bson_verdict *verdict) {
+static uint64_t skip_string(const walk *w, uint64_t at, sl_bson_verdict *verdict) {
     if (at + 4 > w->stop) {
         *verdict = crossed(w, at, at + 4);
         return at;
@@ -154,6 +154,17 @@ static inline uint64_t skip_string(const walk *w, uint64_t at, sl_bson_verdict *
     else if (!is_utf8(w->document + at + 4, length - 1))
         *verdict = wrong(w, at + 4, "a string is not UTF-8");
     return next;
+}
+
+/* As skip_string, for a valid string of up to 7 bytes of ASCII. False: any other string. */
+static inline bool skip_short_string(const walk *w, uint64_t at, uint64_t *next) {
+    if (at + 4 + 8 > w->stop)
+        return false;
+    uint64_t length = (uint64_t)load_32(w->document + at) - 1; /* without the NUL */
+    uint64_t text = load_64(w->document + at + 4);
+    *next = at + 5 + length;
+    return length <= 7 && (text >> (8 * length) & 0xFF) == 0 &&
+           (first_bytes(text, length) & HIGHS) == 0;
 }
 
 static uint64_t skip_binary(const walk *w, uint64_t at, sl_bson_verdict *verdict) {
@@ -320,12 +331,14 @@ static sl_bson_verdict check_elements(walk *w) {
             return value_crossed(w, at, value, value);
         uint64_t inner = 0;
         bool is_id = (uint32_t)key == ID_KEY && depth == 0;
-        if (type == STRING) /* the most frequent one: not by the jump table of skip_value */
-            next = skip_string(w, value, &verdict);
-        else if (type == TIMESTAMP)
+        if (type == STRING) { /* frequent: not by the jump table of skip_value */
+            if (!skip_short_string(w, value, &next))
+                next = skip_string(w, value, &verdict);
+        } else if (type == TIMESTAMP) {
             next = skip_timestamp(w, depth == 0 && !is_id ? at : 0, value, &verdict);
-        else
+        } else {
             next = skip_value(w, type, value, &inner, &verdict);
+        }
         if (__builtin_expect(verdict != SL_BSON_VALID, 0))
             return verdict;
         if (is_id)
