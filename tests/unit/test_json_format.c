@@ -404,7 +404,7 @@ static void the_offsets_of_documents_are_reported(void **state) {
                     .documents = 1,
                     .documents_limit = 8,
                     .offsets = offsets};
-    sl_block block = {all, 1000, 0};
+    sl_block block = {.text = all, .offset = 1000};
     assert_true(format->parse(plan, dialect, &block, &sink, &counts));
     assert_int_equal(sink.documents, 4);
     assert_int_equal(offsets[1], 1000);
