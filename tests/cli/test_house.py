@@ -34,7 +34,7 @@ BELOW = {
 # The headers of each layer that other layers may include, as "layer/name.h".
 INTERFACES = {
     "util": "clock context document_id embedded error estimate grow hash histogram interrupt log "
-            "md5 print private_file process text yaml_limits",
+            "md5 memory_stream print private_file process text yaml_limits",
     "bson": "bson_writer",
     "source": "source",
     "format": "convert delimited format head isd schema simd ycsb",
@@ -137,6 +137,10 @@ class House(unittest.TestCase):
             ("process.c", "kill"),                                 # does a process exist?
             ("secrets.c", "sigaction"), ("secrets.c", "raise"),    # while a user types a password
         })
+
+    def test_no_stream_loses_text_without_an_error(self):
+        using = {p.name for p in (TOP / "src").rglob("*.c") if " open_memstream(" in p.read_text()}
+        self.assertEqual(using, set())
 
     def test_threads_have_a_context(self):
         starting = {p.name for p in (TOP / "src").rglob("*.c")
