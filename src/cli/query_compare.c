@@ -142,13 +142,13 @@ static bool measure_pairs(ab_test *test, sl_error *error) {
         chance = chance * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
         int first = (int)(chance >> 40 & 1);
         if (progress)
-            sl_print_to(sl_screen(), "\rpair %u of %u\033[K", i + 1, runs);
+            sl_print_to(sl_screen_stream(), "\rpair %u of %u\033[K", i + 1, runs);
         ok = run_child(test, first, i, error) && run_child(test, 1 - first, i, error);
         if (ok)
             test->reports[0].count = test->reports[1].count = i + 1;
     }
     if (progress)
-        fputs("\r\033[K", sl_screen());
+        fputs("\r\033[K", sl_screen_stream());
     return ok || test->reports[0].count > 0;
 }
 

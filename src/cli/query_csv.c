@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/memory_stream.h"
 #include "util/print.h"
 #include "util/private_file.h"
 
@@ -48,7 +49,7 @@ static void put_value(FILE *out, const bson_iter_t *value) {
 bool sl_query_csv_write(const bson_t *queries, const char *path, sl_error *error) {
     char *text = NULL;
     size_t length = 0;
-    FILE *out = open_memstream(&text, &length);
+    FILE *out = sl_memory_stream(&text, &length);
     bson_iter_t entry, inside, value;
     if (!out || !bson_iter_init(&entry, queries))
         return sl_error_memory(error, "writing figures");

@@ -41,15 +41,15 @@ static void show_progress(void *context, double elapsed, uint64_t succeeded, uin
     const step *one = context;
     char number[SL_HUMAN_ROOM];
     double left = one->plan.seconds > elapsed ? one->plan.seconds - elapsed : 0;
-    sl_print_to(sl_screen(), "\r%s%s%s, %u clients: ", one->phase ? one->phase : "",
+    sl_print_to(sl_screen_stream(), "\r%s%s%s, %u clients: ", one->phase ? one->phase : "",
                 one->phase ? ", " : "", one->name, one->plan.clients);
     if (elapsed < 0)
-        sl_print_to(sl_screen(), "warming up, %.0f s left\033[K", -elapsed);
+        sl_print_to(sl_screen_stream(), "warming up, %.0f s left\033[K", -elapsed);
     else if (one->plan.seconds > 0)
-        sl_print_to(sl_screen(), "%s operations, %llu failed, %.0f s left\033[K",
+        sl_print_to(sl_screen_stream(), "%s operations, %llu failed, %.0f s left\033[K",
                     sl_human_count(succeeded, number), (unsigned long long)failed, left);
     else
-        sl_print_to(sl_screen(), "%s operations of %llu, %llu failed\033[K",
+        sl_print_to(sl_screen_stream(), "%s operations of %llu, %llu failed\033[K",
                     sl_human_count(succeeded, number), (unsigned long long)one->plan.operations,
                     (unsigned long long)failed);
 }
@@ -71,7 +71,7 @@ static bool run_step(measuring *m, const sl_load_plan *plan, const char *name, c
     bool ok = sl_generate(m->session->connection, &one->plan, &one->outcome, error);
     sl_monitor_end(monitor, &one->monitor);
     if (m->progress)
-        fputs("\r\033[K", sl_screen());
+        fputs("\r\033[K", sl_screen_stream());
     if (!ok)
         return false;
     const sl_load_figures *all = &one->outcome.figures[one->outcome.count];

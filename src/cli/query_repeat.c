@@ -11,7 +11,7 @@
 #include "query_session.h"
 
 static void show_progress(void *context, unsigned run, unsigned runs) {
-    sl_print_to(sl_screen(), "\r%s: run %u of %u\033[K", (const char *)context, run, runs);
+    sl_print_to(sl_screen_stream(), "\r%s: run %u of %u\033[K", (const char *)context, run, runs);
 }
 
 static void run_query(sl_query_session *s, sl_query *query, sl_query_options *options,
@@ -33,7 +33,7 @@ static void run_query(sl_query_session *s, sl_query *query, sl_query_options *op
         run->examined_known =
             sl_examined_by_definition(query, options->limit, options->documents, &run->examined);
     if (progress)
-        fputs("\r\033[K", sl_screen());
+        fputs("\r\033[K", sl_screen_stream());
     if (!ok && run->error.code != SL_EXIT_INTERRUPTED)
         sl_query_fail(&run->error);
     s->failed = s->failed || (!ok && run->answer != SL_ANSWER_UNSUPPORTED);

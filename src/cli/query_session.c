@@ -11,6 +11,7 @@
 #include "util/clock.h"
 #include "util/context.h"
 #include "util/log.h"
+#include "util/memory_stream.h"
 #include "util/print.h"
 #include "util/text.h"
 
@@ -55,7 +56,7 @@ static bool read_input(sl_suite **suite, sl_error *error) {
 static bool make_suite(const char *pipeline, sl_suite **suite, sl_error *error) {
     char *text = NULL;
     size_t length = 0;
-    FILE *out = open_memstream(&text, &length);
+    FILE *out = sl_memory_stream(&text, &length);
     if (!out)
         return sl_error_memory(error, "reading --pipeline");
     fputs("name: command line\nqueries:\n  - name: pipeline\n    pipeline: '", out);

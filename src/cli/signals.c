@@ -73,8 +73,8 @@ bool sl_signals_start(sl_context *context, sl_error *error) {
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* beyond a limit on file sizes, the write fails with an error */
     int code = sl_thread_start(&state.thread, listen_for_signals, NULL);
-    return code == 0 || sl_error_set(error, sl_exit_of_errno(code, SL_EXIT_USAGE),
-                                     "cannot start a thread: %s", strerror(code));
+    return code == 0 ||
+           sl_error_set(error, SL_EXIT_RESOURCES, "cannot start a thread: %s", strerror(code));
 }
 
 void sl_signals_stop(sl_context *context) {

@@ -241,7 +241,7 @@ bool sl_balancer_pause(sl_connection *connection, const char *holder, sl_balance
     }
     made->thread_runs = sl_thread_start(&made->thread, send_heartbeats, made) == 0;
     if (!made->thread_runs)
-        sl_error_set(error, SL_EXIT_USAGE, "cannot start a thread");
+        sl_error_set(error, SL_EXIT_RESOURCES, "cannot start a thread");
     if (!made->thread_runs ||
         (strcmp(made->before, "full") == 0 && !switch_to(made, "balancerStop", error))) {
         stop_heartbeats(made);

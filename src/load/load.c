@@ -73,8 +73,9 @@ static bool look_at_sources(sl_load *load, sl_error *error) {
     return true;
 }
 
-static const sl_sink_type *const sinks[] = {
-    [SL_SINK_CLUSTER] = &sink_cluster, [SL_SINK_NULL] = &sink_null, [SL_SINK_BSON] = &sink_bson};
+static const sl_sink_type *const sinks[] = {[SL_SINK_CLUSTER] = &sl_sink_cluster,
+                                            [SL_SINK_NULL] = &sl_sink_null,
+                                            [SL_SINK_BSON] = &sl_sink_bson};
 
 typedef struct sl_ticking {
     sl_load *load;

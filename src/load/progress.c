@@ -49,8 +49,8 @@ static void on_screen(bool before, void *context) {
     if (before)
         pthread_mutex_lock(&progress->screen);
     if (progress->drawn) {
-        fputs(before ? "\r\033[K" : progress->line, sl_screen());
-        fflush(sl_screen());
+        fputs(before ? "\r\033[K" : progress->line, sl_screen_stream());
+        fflush(sl_screen_stream());
     }
     if (!before)
         pthread_mutex_unlock(&progress->screen);
@@ -201,7 +201,7 @@ static void compose(sl_progress *progress, const sl_view *seen, char *line, size
 static void draw_terminal(sl_progress *progress, const sl_view *seen) {
     struct winsize size = {0};
     unsigned columns = 80;
-    if (ioctl(fileno(sl_screen()), TIOCGWINSZ, &size) == 0 && size.ws_col > 20)
+    if (ioctl(fileno(sl_screen_stream()), TIOCGWINSZ, &size) == 0 && size.ws_col > 20)
         columns = size.ws_col;
     char text[900];
     compose(progress, seen, text, sizeof text);
@@ -210,8 +210,8 @@ static void draw_terminal(sl_progress *progress, const sl_view *seen) {
     pthread_mutex_lock(&progress->screen);
     snprintf(progress->line, sizeof progress->line, "\r\033[K%s", text);
     progress->drawn = true;
-    fputs(progress->line, sl_screen());
-    fflush(sl_screen());
+    fputs(progress->line, sl_screen_stream());
+    fflush(sl_screen_stream());
     pthread_mutex_unlock(&progress->screen);
 }
 
@@ -253,7 +253,7 @@ static void draw_json(sl_progress *progress, const sl_view *seen) {
     if (text && progress->receiver && progress->receiver->progress)
         progress->receiver->progress(progress->receiver->data, text);
     else if (text)
-        sl_print_to(sl_screen(), "%s\n", text);
+        sl_print_to(sl_screen_stream(), "%s\n", text);
     free(text);
     bson_destroy(&line);
 }
@@ -331,8 +331,8 @@ void sl_progress_end(sl_progress *progress) {
     }
     sl_log_set_screen_hook(NULL, NULL);
     if (progress->drawn) {
-        fputs("\r\033[K", sl_screen());
-        fflush(sl_screen());
+        fputs("\r\033[K", sl_screen_stream());
+        fflush(sl_screen_stream());
     }
     pthread_mutex_destroy(&progress->screen);
     free(progress->shard_now);

@@ -101,8 +101,8 @@ bool sl_run_threads(sl_run *run, void *(*work_of)(void *item), void *items, size
             sl_run_ended(run);
         } else if (code != 0) {
             sl_error why;
-            sl_error_set(&why, sl_exit_of_errno(code, SL_EXIT_USAGE),
-                         "cannot start %u threads: %s; use fewer (-j)", threads, strerror(code));
+            sl_error_set(&why, SL_EXIT_RESOURCES, "cannot start %u threads: %s; use fewer (-j)",
+                         threads, strerror(code));
             sl_run_fail(run, &why);
             sl_run_ended(run);
         }

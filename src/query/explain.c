@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/memory_stream.h"
+
 #define DEPTH_MAX 200 /* of nesting in a server's reply; bounds the recursion */
 
 /* Finds the first key called `key` within `depth` levels. */
@@ -57,7 +59,7 @@ static void put_plan(FILE *out, const bson_iter_t *stage, unsigned depth) {
 static char *plan_text(const bson_iter_t *server) {
     char *text = NULL;
     size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
+    FILE *out = sl_memory_stream(&text, &size);
     if (!out)
         return NULL;
     bson_iter_t plan;

@@ -375,9 +375,8 @@ static bool run_clients(run_state *run, client *clients, sl_load_outcome *outcom
     if (probed)
         pthread_join(probing, NULL);
     if (code != 0)
-        return sl_error_set(error, sl_exit_of_errno(code, SL_EXIT_USAGE),
-                            "%u clients cannot be started: %s; use fewer", plan->clients,
-                            strerror(code));
+        return sl_error_set(error, SL_EXIT_RESOURCES, "%u clients cannot be started: %s; use fewer",
+                            plan->clients, strerror(code));
     for (unsigned i = 0; i < started; i++) {
         if (clients[i].error.code) {
             *error = clients[i].error;

@@ -149,7 +149,7 @@ bool sl_statistic_run(sl_connection *connection, const sl_query *query,
         ok = set_part(w, &shared, all, made) &&
              (threads == 1 || sl_thread_start(&ids[made], run_worker, w) == 0);
         if (!ok) {
-            sl_error_set(error, SL_EXIT_USAGE, "%s: %u threads cannot be started", query->name,
+            sl_error_set(error, SL_EXIT_RESOURCES, "%s: %u threads cannot be started", query->name,
                          threads);
             bson_destroy(w->query.body);
             break;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/memory_stream.h"
 #include "util/private_file.h"
 
 #include "page.h"
@@ -194,7 +195,7 @@ char *sl_report_html(const sl_report *report, sl_error *error) {
     FILE *out = NULL;
     bool ok = page ? sl_sections_fill(page, report, &title, error)
                    : sl_error_memory(error, "making a report");
-    if (ok && !(out = open_memstream(&text, &length)))
+    if (ok && !(out = sl_memory_stream(&text, &length)))
         ok = sl_error_memory(error, "making a report");
     if (out) {
         write_page(out, page, title);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "util/memory_stream.h"
 #include "util/private_file.h"
 #include "util/text.h"
 
@@ -141,7 +142,7 @@ static void indent(FILE *out, const char *flat) {
 static char *written_by(void (*write)(FILE *out, const char *text), const char *text) {
     char *result = NULL;
     size_t size = 0;
-    FILE *out = open_memstream(&result, &size);
+    FILE *out = sl_memory_stream(&result, &size);
     if (!out)
         return NULL;
     write(out, text);

@@ -147,10 +147,11 @@ static void put_row(const sl_screen *screen, const sl_page_table *table, const c
     fputs("\n", screen->out);
 }
 
-static void put_table(const sl_screen *screen, const char *title, const sl_page_table *table) {
+/* False without memory. */
+static bool put_table(const sl_screen *screen, const char *title, const sl_page_table *table) {
     size_t *widths = calloc(table->columns + 1, sizeof *widths);
     if (!widths)
-        return; /* without memory the table is left out */
+        return false;
     fit(screen, table, widths);
     fputs("\n", screen->out);
     if (title)
@@ -164,33 +165,34 @@ static void put_table(const sl_screen *screen, const char *title, const sl_page_
     for (size_t row = 0; row < table->count / table->columns; row++)
         put_row(screen, table, table->cells + row * table->columns, widths);
     free(widths);
+    return true;
 }
 
 /* ---- the page ---- */
 
-static void put_block(const sl_screen *screen, const sl_block *block) {
+/* False without memory. */
+static bool put_block(const sl_screen *screen, const sl_block *block) {
     static const char *const marks[] = {"", "", "! ", "!! "};
     char verdict[2000];
     switch (block->kind) {
     case SL_BLOCK_CHAPTER:
         put_rule(screen, block->text, "═", "=");
-        return;
+        return true;
     case SL_BLOCK_HEADING:
         put_rule(screen, block->text, "─", "-");
-        return;
+        return true;
     case SL_BLOCK_VERDICT:
         snprintf(verdict, sizeof verdict, "%s%s", marks[block->tone], block->text);
         put_words(screen, verdict, 0);
-        return;
+        return true;
     case SL_BLOCK_TEXT:
         put_words(screen, block->text, 0);
-        return;
+        return true;
     case SL_BLOCK_FACTS:
         put_facts(screen, block->of.table);
-        return;
+        return true;
     case SL_BLOCK_TABLE:
-        put_table(screen, block->text, block->of.table);
-        return;
+        return put_table(screen, block->text, block->of.table);
     default:
         break;
     }
@@ -204,6 +206,7 @@ static void put_block(const sl_screen *screen, const sl_block *block) {
         sl_terminal_strips(screen, block->of.strips);
     else
         sl_terminal_grid(screen, block->of.grid);
+    return true;
 }
 
 bool sl_report_text(const sl_report *report, const sl_report_terminal *terminal, FILE *out,
@@ -219,7 +222,9 @@ bool sl_report_text(const sl_report *report, const sl_report_terminal *terminal,
     if (ok) {
         put_rule(&screen, title, "═", "=");
         for (const sl_block *block = sl_page_first(page); block; block = block->next)
-            put_block(&screen, block);
+            ok = put_block(&screen, block) && ok;
+        if (!ok)
+            sl_error_memory(error, "drawing a table");
         if (fflush(out) != 0 || ferror(out))
             ok = sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE),
                               "the report cannot be written: %s", strerror(errno));

@@ -41,7 +41,7 @@ static bool null_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_result 
     return true;
 }
 
-const sl_sink_type sink_null = {
+const sl_sink_type sl_sink_null = {
     .name = "null",
     .open = null_open,
     .close = null_close,
@@ -126,7 +126,7 @@ static bool file_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_result 
     return ok;
 }
 
-const sl_sink_type sink_bson = {
+const sl_sink_type sl_sink_bson = {
     .name = "bson",
     .open = file_open,
     .close = file_close,

@@ -58,8 +58,8 @@ typedef struct sl_sink_type {
                  refusal_handler refused, void *context, sl_error *error);
 } sl_sink_type;
 
-extern const sl_sink_type sink_cluster; /* writer.c */
-extern const sl_sink_type sink_null;    /* sink.c */
-extern const sl_sink_type sink_bson;    /* sink.c */
+extern const sl_sink_type sl_sink_cluster; /* writer.c */
+extern const sl_sink_type sl_sink_null;    /* sink.c */
+extern const sl_sink_type sl_sink_bson;    /* sink.c */
 
 #endif

@@ -457,7 +457,7 @@ static bool writer_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_resul
     return true;
 }
 
-const sl_sink_type sink_cluster = {
+const sl_sink_type sl_sink_cluster = {
     .name = "cluster",
     .open = writer_open,
     .close = writer_close,

@@ -10,6 +10,7 @@
 
 #include "report/run_record.h"
 #include "util/clock.h"
+#include "util/memory_stream.h"
 #include "util/print.h"
 #include "util/text.h"
 
@@ -135,7 +136,7 @@ char *sl_tune_yaml(const sl_tune *tune) {
     const sl_search_cell *cell = &tune->search.cells[tune->search.recommended];
     char *text = NULL, stamp[32], rate[SL_HUMAN_ROOM];
     size_t length = 0;
-    FILE *out = open_memstream(&text, &length);
+    FILE *out = sl_memory_stream(&text, &length);
     if (!out)
         return NULL;
     time_t now = time(NULL);

@@ -72,14 +72,14 @@ FILE *sl_output(void) {
     return bound->surroundings.output ? bound->surroundings.output : bound->nowhere;
 }
 
-FILE *sl_screen(void) {
+FILE *sl_screen_stream(void) {
     if (!bound)
         return stderr;
     return bound->surroundings.screen ? bound->surroundings.screen : bound->nowhere;
 }
 
 bool sl_screen_is_terminal(void) {
-    return isatty(fileno(sl_screen())) == 1;
+    return isatty(fileno(sl_screen_stream())) == 1;
 }
 
 /* ---- threads ---- */

@@ -54,7 +54,7 @@ void sl_context_forget_error(sl_context *context);
 
 /* Where results and progress lines of the calling thread go; never NULL. */
 FILE *sl_output(void);
-FILE *sl_screen(void);
+FILE *sl_screen_stream(void);
 /* Is the screen a terminal, on which a line can be drawn again? */
 bool sl_screen_is_terminal(void);
 

@@ -46,7 +46,7 @@ bool sl_error_memory(sl_error *error, const char *activity) {
 }
 
 sl_exit sl_exit_of_errno(int code, sl_exit otherwise) {
-    static const int exhausted[] = {ENOMEM, ENOSPC, EDQUOT, EFBIG, EMFILE, ENFILE, EAGAIN};
+    static const int exhausted[] = {ENOMEM, ENOSPC, EDQUOT, EFBIG, EMFILE, ENFILE};
     for (size_t i = 0; i < sizeof exhausted / sizeof exhausted[0]; i++) {
         if (code == exhausted[i])
             return SL_EXIT_RESOURCES;

@@ -40,7 +40,8 @@ bool sl_error_prefix(sl_error *error, const char *format, ...)
 bool sl_error_memory(sl_error *error, const char *activity);
 
 /* The class of a failed system call: SL_EXIT_RESOURCES when `code`, an errno, shows that memory,
- * disk space, threads or open files are exhausted, and `otherwise` for all other codes. */
+ * disk space or open files are exhausted, and `otherwise` for all other codes. (A thread that
+ * cannot be started is always of the class SL_EXIT_RESOURCES.) */
 sl_exit sl_exit_of_errno(int code, sl_exit otherwise);
 
 /* Sets the error of a phase, `activity`, that failed without an error; leaves any other error as it

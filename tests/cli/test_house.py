@@ -31,8 +31,8 @@ BELOW = {
 
 # The headers of each layer that other layers may include, as "layer/name.h".
 INTERFACES = {
-    "util": "clock context document_id embedded error estimate grow hash histogram interrupt log md5 print "
-            "private_file process splitter text yaml_limits",
+    "util": "clock context document_id embedded error estimate grow hash histogram interrupt log "
+            "md5 memory_stream print private_file process splitter text yaml_limits",
     "bson": "bson_check bson_writer extjson",
     "source": "source",
     "format": "column_types convert delimited format head isd schema simd typing ycsb",
@@ -95,21 +95,30 @@ class House(unittest.TestCase):
                          {"context.h", "error.h", "load.h", "plan.h", "query.h", "report.h",
                           "version.h"})
 
-    def test_the_library_has_no_other_globals(self):
+    def symbols(self, *options):
+        """The symbols of the library, as nm prints them."""
         archive = pathlib.Path(os.environ.get("SHARDLOAD_BUILD", "")) / "src/libshardload.a"
         if not archive.exists():
             self.skipTest("libshardload.a has not been built")
-        listed = subprocess.run(["nm", "--format=sysv", str(archive)], capture_output=True,
-                                text=True, check=True).stdout
+        return subprocess.run(["nm", *options, str(archive)], capture_output=True, text=True,
+                              check=True).stdout
+
+    def test_the_names_of_the_library_have_its_prefix(self):
+        lines = self.symbols("--extern-only", "--defined-only").splitlines()
+        self.assertEqual({words[2] for words in map(str.split, lines) if len(words) == 3
+                          and not re.match("sl_|shardload_|__asan|__odr|_?__gc", words[2])}, set())
+
+    def test_the_library_has_no_other_globals(self):
+        listed = self.symbols("--format=sysv")
         if "__asan_" in listed or "__tsan_" in listed or "__gcov_" in listed:
             self.skipTest("sanitizers and coverage add variables")
+        writable = re.compile(r"\.(data|bss|tdata|tbss)(\.(?!rel\.ro)\S+)?|\*COM\*")
         found, member = set(), ""
         for line in listed.splitlines():
             begun = re.match(r"Symbols from \S*\[(\w+)\.c\.o\]", line)
             member = begun[1] if begun else member
             fields = [field.strip() for field in line.split("|")]
-            if len(fields) == 7 and re.fullmatch(r"\.(data|bss|tdata|tbss)(\.(?!rel\.ro)\S+)?|\*COM\*",
-                                                 fields[6]):
+            if len(fields) == 7 and writable.fullmatch(fields[6]):
                 found.add((member, fields[0].partition(".")[0]))
         self.assertEqual(found, set(GLOBALS))
 
@@ -127,8 +136,13 @@ class House(unittest.TestCase):
             ("secrets.c", "sigaction"), ("secrets.c", "raise"),    # while a user types a password
         })
 
+    def test_no_stream_loses_text_without_an_error(self):
+        using = {p.name for p in (TOP / "src").rglob("*.c") if " open_memstream(" in p.read_text()}
+        self.assertEqual(using, set())
+
     def test_threads_have_a_context(self):
-        starting = {p.name for p in (TOP / "src").rglob("*.c") if "pthread_create(" in p.read_text()}
+        starting = {p.name for p in (TOP / "src").rglob("*.c")
+                    if "pthread_create(" in p.read_text()}
         self.assertEqual(starting, {"context.c"})
 
     def test_only_a_few_files_use_the_driver(self):

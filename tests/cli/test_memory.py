@@ -10,11 +10,14 @@ import os
 import pathlib
 import random
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import support  # noqa: E402
 
 SAMPLES = int(os.environ.get("SHARDLOAD_MEMORY_SAMPLES", 120))  # per command and kind of failure
+SECONDS = 3 if SAMPLES <= 120 else 3600  # per command; on a busy machine fewer runs are made
+LEAST = 20
 FOR_EVER = 10 ** 9
 TIMES = {"date", "seconds", "startedAt", "endedAt", "started", "ended"}
 
@@ -60,18 +63,23 @@ class FailedAllocations(support.Case):
         some = min(SAMPLES, allocations)
         chosen = set(drawn.sample(range(1, allocations + 1), some // 2))
         chosen.update(drawn.sample(range(1, min(allocations, 4 * some) + 1), some - some // 2))
-        failed = 0
-        for length in (1, FOR_EVER):
-            for at in sorted(chosen):
-                outcome, _ = self.run_failing(words, at, length)
-                where = f"allocation {at} of {allocations}, {length} fail: {outcome.text[-1500:]}"
-                if outcome.code == support.EXIT_OK:
-                    self.assertEqual(result(outcome), normal, where)
-                else:
-                    failed += 1
-                    self.assertEqual(outcome.code, support.EXIT_RESOURCES, where)
-                    self.assertRegex(outcome.err, "memory|thread", where)
-        self.assertGreater(failed, some // 2)  # the library did its work
+        runs = [(at, length) for at in sorted(chosen) for length in (1, FOR_EVER)]
+        drawn.shuffle(runs)
+        failed = done = 0
+        end = time.monotonic() + SECONDS
+        for at, length in runs:
+            if time.monotonic() > end and done >= LEAST:
+                break
+            done += 1
+            outcome, _ = self.run_failing(words, at, length)
+            where = f"allocation {at} of {allocations}, {length} fail: {outcome.text[-1500:]}"
+            if outcome.code == support.EXIT_OK:
+                self.assertEqual(result(outcome), normal, where)
+            else:
+                failed += 1
+                self.assertEqual(outcome.code, support.EXIT_RESOURCES, where)
+                self.assertRegex(outcome.err, "memory|thread", where)
+        self.assertGreater(failed, done // 2)  # the library did its work
 
     def without_times(self, value):
         if isinstance(value, dict):
@@ -99,6 +107,13 @@ class FailedAllocations(support.Case):
             return outcome.out, record
         self.check(["plan", "--shards", 2, "--index", '{"v": 1}', "--index", '{"d": 1}',
                     "--report", "p.json", "t.txt"], result)
+
+    def test_report(self):
+        self.shardload("load", "--sink", "null", "--report", "old.json", "--progress", "none",
+                       "t.txt")
+        for words in (["--ascii", "old.json"], ["--html", "-", "old.json"]):
+            with self.subTest(words):
+                self.check(["report", *words], lambda outcome: outcome.out)
 
     def test_load(self):
         for words in (["-j", 1, "t.txt"], ["-j", 2, "--batch-size", 100, "d.csv.gz"]):
