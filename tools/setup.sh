@@ -144,7 +144,7 @@ python_with_driver() {
 # Python environment of python_with_driver if needed.
 python_checks() {
     local pinned=$top/tools/checks/python-packages.txt python installed
-    python=$(python_with_driver)
+    python=$(python_with_driver) || return
     installed=${python%/bin/python}/checks-$(sha256sum "$pinned" | cut -c 1-16)
     local install=("$python" -m pip install -q --disable-pip-version-check --only-binary :all:
         --require-hashes --requirement "$pinned")

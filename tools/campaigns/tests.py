@@ -128,7 +128,8 @@ def run_one(name, folder, rounds):
 def work(folder, queue, position, results, rounds):
     """Body of a job's process: runs tests of the queue until there are none left."""
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)     # the main process ends the jobs
+    # The main process ends the jobs. Not SIG_IGN, which the tests' programs would inherit.
+    signal.signal(signal.SIGINT, lambda *_: None)
     try:
         while True:
             with position.get_lock():

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // shardload-datagen: generates data in published formats from a seed, with the answers to queries.
+// It is in C because each run of the tests and benchmarks generates millions of records.
 //
 // A map of the files:
 //   main.c          reads the options, writes the data, prints errors

@@ -3,8 +3,8 @@
 /*
  * shardload-router: replaces mongos for a local sharded cluster.
  *
- * It forwards the clients' commands to the shards, whose mongod contains the code of mongos. The
- * files, from the bottom up:
+ * It forwards the clients' commands to the shards, whose mongod contains the code of mongos. Like
+ * mongos it must not slow down a measured load, so it is in C. The files, from the bottom up:
  *
  *   stream.c            sockets with timeouts
  *   wire.c              parsing and building messages
