@@ -244,8 +244,8 @@ TEST(the_head_is_that_of_the_first_entry) {
     bool whole;
     assert_true(sl_source_set_create(&path, 1, NULL, &set, &error));
     assert_true(sl_source_head(set, 0, head, sizeof head, &length, &whole, NULL, &error));
-    assert_int_equal(length, 3); /* readers add the line end that the entry lacks */
-    assert_memory_equal(head, "one", 3);
+    assert_int_equal(length, 4);
+    assert_memory_equal(head, "one\n", 4);
     assert_true(whole);
     sl_source_set_destroy(set);
 }
