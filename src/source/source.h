@@ -94,8 +94,7 @@ void sl_source_set_skip(sl_source_set *set, size_t index);
 /* Ends the source's blocks between records as the splitter finds them, instead of at line ends. Each
  * entry of an archive is a text of its own. `lines`: the records of a plain file are lines, and it
  * stays splittable; other plain files become sequential. Call it before the first block is read. */
-void sl_source_set_splitter(sl_source_set *set, size_t index, const sl_splitter *splitter,
-                            bool lines);
+void sl_source_set_splitter(sl_source_set *set, size_t index, const sl_splitter *splitter, bool lines);
 
 /* Marks blocks of a source as already loaded: bit i of `done` (`words` words of 64 bits, borrowed
  * while readers exist) is the block with sequence i. Marked blocks of a splittable source are read
