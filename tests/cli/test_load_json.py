@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON files of every layout, plain, compressed, in archives and on standard input: the documents that
-an independent reader finds, with the same _ids from every kind of source; and texts that must not be
-loaded silently."""
+"""JSON files of every layout, plain, compressed, in archives and on standard input: the documents
+that an independent reader finds, with the same _ids from every kind of source; and texts that must
+not be loaded silently."""
 import functools
 import gzip
 import io
@@ -150,7 +150,8 @@ class Invalid(support.Case):
                        code=support.EXIT_SOURCE)
 
     def test_rejects_have_their_lines(self):
-        text = '{"a":\n1}\n' * 30000 + '{"a":1,\n"a":2}{"b":1}\n\n{"c":{"$oid":\n"5"}}' + '{"a":\n1}'
+        text = ('{"a":\n1}\n' * 30000 + '{"a":1,\n"a":2}{"b":1}\n\n{"c":{"$oid":\n"5"}}'
+                '{"a":\n1}')
         _, work = self.dump("-j", 2, self.file("lines.json", text * 5),
                             code=support.EXIT_REJECTS)
         self.assert_accounting(work, records=5 * 30004, rejectedByParser=10)

@@ -36,8 +36,8 @@ class DataSets:
         return self._generated(f"isd-{records}.txt", records, False, "--format", "isd")
 
     def json(self, kind, size):
-        """JSON lines of about `size` bytes: "tweets" (nested, 1.5 KB, a third of the texts not ASCII)
-        or "flat" (ten short fields, 170 bytes)."""
+        """JSON lines of about `size` bytes: "tweets" (nested, 1.5 KB, a third of the texts not
+        ASCII) or "flat" (ten short fields, 170 bytes)."""
         path = self.folder / f"{kind}-{size}.json"
         if path not in self.generated:
             self.need_room(size)
@@ -83,14 +83,16 @@ class DataSets:
                           "are needed: set TMPDIR to another folder, or use a smaller --scale")
 
 
-WORDS = ["the", "rain", "in", "Spain", "falls", "mainly", "M\u00fcnchen", "\u65e5\u672c\u8a9e\u306e",
+WORDS = ["the", "rain", "in", "Spain", "falls", "mainly", "M\u00fcnchen",
+         "\u65e5\u672c\u8a9e\u306e",
          "RT @user:", "http://t.co/abc", "\U0001f600", "it's", "#hash", '"q"\n']
 JSON_BASE = 2000  # different documents
 
 
 def tweet(draw, number):
     text = " ".join(draw.choices(WORDS, k=15))
-    user = {"id": draw.randrange(10 ** 10), "name": f"User {number}", "screen_name": f"user_{number}",
+    user = {"id": draw.randrange(10 ** 10), "name": f"User {number}",
+            "screen_name": f"user_{number}",
             "location": draw.choice(["", "London", "\u6771\u4eac", "S\u00e3o Paulo"]),
             "description": text, "url": None, "protected": False,
             "followers_count": draw.randrange(10000), "friends_count": draw.randrange(1000),

@@ -52,8 +52,8 @@ def json_parse(bench, result):
             wall.add(one.text_rate / 1e9)
             user.add(rate(one.text_bytes, one.process.user) / 1e9)
             ratio.add(other.user / one.process.user)
-    result.note("tweets: nested documents of 1.5 KB, a third of their texts not ASCII; flat: ten short "
-                "fields, 170 bytes. libbson: bson_new_from_json on each line")
+    result.note("tweets: nested documents of 1.5 KB, a third of their texts not ASCII; flat: ten "
+                "short fields, 170 bytes. libbson: bson_new_from_json on each line")
 
 
 def bson_parse(bench, result):
