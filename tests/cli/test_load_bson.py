@@ -11,7 +11,7 @@ import tarfile
 import bson
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-import support  # noqa: E402
+import support
 
 
 def documents(count, seed=1):

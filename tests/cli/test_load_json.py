@@ -12,8 +12,8 @@ import sys
 import tarfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import support  # noqa: E402
-from support import bson  # noqa: E402
+import support
+from support import bson
 
 MIB = 1 << 20
 MARK = "\ufeff"

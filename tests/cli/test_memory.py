@@ -13,7 +13,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import support  # noqa: E402
+import support
 
 SAMPLES = int(os.environ.get("SHARDLOAD_MEMORY_SAMPLES", 120))  # per command and kind of failure
 SECONDS = 3 if SAMPLES <= 120 else 3600  # per command; on a busy machine fewer runs are made

@@ -9,7 +9,7 @@ import sys
 import zipfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import support  # noqa: E402
+import support
 
 MIB = 1 << 20
 csv.field_size_limit(64 * MIB)

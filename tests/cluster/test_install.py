@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import support  # noqa: E402
+import support
 
 ROWS = 3000
 LIBRARY = ["context.h", "error.h", "load.h", "plan.h", "query.h", "report.h", "version.h"]

@@ -9,8 +9,8 @@ import sys
 import uuid
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import support  # noqa: E402
-from support import bson  # noqa: E402
+import support
+from support import bson
 
 MIB = 1 << 20
 HEAD = 4 + len(b"\x12_id\x00") + 8  # a document's length and its _id

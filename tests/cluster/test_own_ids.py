@@ -6,8 +6,8 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-import own_ids_making as making  # noqa: E402
-import support  # noqa: E402
+import own_ids_making as making
+import support
 
 
 class Documents:

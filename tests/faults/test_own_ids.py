@@ -10,10 +10,10 @@ import sys
 
 sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent),
                 str(pathlib.Path(__file__).resolve().parents[1])]
-import fault_case  # noqa: E402
-import own_ids_making as making  # noqa: E402
-import proxy  # noqa: E402
-import support  # noqa: E402
+import fault_case
+import own_ids_making as making
+import proxy
+import support
 
 COUNT = 6000
 SOME = None
