@@ -10,6 +10,9 @@
 #include "sources.h"
 
 #include <math.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -194,6 +197,9 @@ bool sl_types_infer(sl_job *job, sl_error *error) {
     bool ok = sl_reader_create(job->set, &reader, error) && sample_plain(job, reader, error) &&
               sample_sequential(job, reader, error);
     sl_reader_destroy(reader);
+#ifdef __GLIBC__
+    malloc_trim(0); /* the directory of a large zip file is read again by another thread */
+#endif
     sl_source_set_reset_consumed(job->set);
     if (ok)
         sl_typing_decide(plan->typing);
