@@ -42,7 +42,7 @@ def expected(text):
 
 class QuotedLinesCase(support.Case):
     def loaded(self, *words, **more):
-        documents, _ = self.dump(*words, "--format", "delimited", **more)
+        documents, _ = self.dump(*words, "--format", "delimited", "--types", "text", **more)
         documents = [support.bson.decode(document) for document in documents]
         ids = [document.pop("_id") for document in documents]
         self.assertEqual(len(set(ids)), len(ids))
@@ -51,13 +51,16 @@ class QuotedLinesCase(support.Case):
     def assert_same(self, documents, text):
         found = {int(document["n"]): document for document in documents}
         self.assertEqual(len(found), len(documents))
-        self.assertEqual(found, expected(text))
+        rows = expected(text)
+        wrong = [n for n in sorted({*found, *rows}) if found.get(n) != rows.get(n)]
+        self.assertFalse(wrong, f"{len(wrong)} rows, the first: {found.get(wrong[0])}, "
+                                f"not {rows.get(wrong[0])}" if wrong else "")
 
 
 class EveryField(QuotedLinesCase):
     def test_random_tables(self):
         for seed, line_end in ((1, "\n"), (2, "\r\n")):
-            text = table(seed, 3 * MIB, line_end)
+            text = table(seed, 2 * MIB, line_end)
             path = self.file("q.csv", text)
             for threads in ("1", "4"):
                 with self.subTest(seed=seed, threads=threads):
@@ -92,7 +95,7 @@ class EveryField(QuotedLinesCase):
         quoted = '7,"x\n8,""y"",9,9\n","a\r\nb",z\n'
         first = HEADER + '1,"quoted",,\n'
         row = "{},bb,cc,dd\n"
-        for at in range(-len(quoted) - 1, 3):
+        for at in range(-len(quoted) - 1, 3, 2):
             filler = MIB + at - len(first)
             rows, number = [], 10
             while filler > 60:
