@@ -60,6 +60,21 @@ static size_t find_end(sl_split *split, sl_text text, size_t least, bool ended) 
 
 const sl_splitter sl_quoted_splitter = {.find_end = find_end};
 
+size_t sl_quoted_records(const sl_dialect *d, sl_text text, size_t from, bool whole, size_t most) {
+    size_t end = from < text.length ? from : text.length;
+    while (end < text.length && end < most) {
+        sl_quote_state state = SL_AT_FIELD;
+        size_t next = sl_quoted_end(d, text.bytes, end, text.length, 0, &state);
+        if (next == 0 && !whole)
+            break;
+        next = next > 0 ? next : text.length;
+        if (next > most && end > from)
+            break;
+        end = next;
+    }
+    return end;
+}
+
 /* Does a quoted field begin at `at`? */
 static bool opens_field(const sl_dialect *d, sl_text text, size_t at) {
     return text.bytes[at] == '"' &&

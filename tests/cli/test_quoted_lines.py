@@ -41,8 +41,8 @@ def expected(text):
 
 
 class QuotedLinesCase(support.Case):
-    def loaded(self, *words, **more):
-        documents, _ = self.dump(*words, "--format", "delimited", **more)
+    def loaded(self, *words, types="text", **more):
+        documents, _ = self.dump(*words, "--format", "delimited", "--types", types, **more)
         documents = [support.bson.decode(document) for document in documents]
         ids = [document.pop("_id") for document in documents]
         self.assertEqual(len(set(ids)), len(ids))
@@ -117,6 +117,22 @@ class EveryField(QuotedLinesCase):
         path = self.file("q.csv", text)
         documents = self.loaded("--part", "1/2", path) + self.loaded("--part", "2/2", path)
         self.assert_same(documents, text)
+
+    def test_types_are_inferred_from_records(self):
+        """Pieces of quoted fields that look like records do not count."""
+        rows = [(i, f"text\n{i},5,2\nx" + "\ny" * (i % 40), i / 4) for i in range(15_000)]
+        text = "id,text,v\n" + "".join(f'{i},"{t}",{v}\n' for i, t, v in rows)
+        path = self.file("t.csv", text)
+        archive = self.scratch / "t.zip"
+        with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
+            packed.writestr("t.csv", text)
+        for source in (path, self.zipped("t.csv.gz", text), archive):
+            with self.subTest(str(source)):
+                found = [(d["id"], d["text"], d["v"]) for d in self.loaded(source, types="auto")]
+                self.assertEqual(sorted(found), rows)
+        utf16 = self.scratch / "u.csv"
+        utf16.write_bytes(text.encode("utf-16"))
+        self.assertEqual(self.loaded(utf16, "--ragged", "pad", types="auto")[7]["id"], 7)
 
     def test_escapes(self):
         text = 'a,b\n1,"x \\"y\\"\n,z"\n2,"c:\\\\"\n'
