@@ -401,7 +401,7 @@ char *sl_delimited_describe(const sl_dialect *dialect, char *out, size_t room) {
 
 bool sl_delimited_check_head(const sl_dialect *d, sl_text head, bool whole, sl_error *error) {
     sl_lines lines = {d->delimiter, d->quotes && !d->stray_quotes, d->column_count,
-                      sl_delimited_quotes_advice};
+                      sl_delimited_quotes_advice, (size_t)d->body_offset};
     return sl_lines_check(head, whole, &lines, error);
 }
 

@@ -89,6 +89,11 @@ bool sl_quoted_divides(const sl_dialect *d, sl_text head, bool always) {
     if (d->header_length > 0 && sl_quoted_end(d, d->header, 0, d->header_length, d->header_length,
                                               &state) != d->header_length)
         return false;
+    /* The splitter begins before the body; a field that is open there would shift all of its ends. */
+    state = SL_AT_FIELD;
+    if (sl_quoted_end(d, head.bytes, 0, body, body, &state) == 0 &&
+        (state == SL_IN_QUOTES || state == SL_AFTER_ESCAPE))
+        return false;
     if (always)
         return true;
     for (size_t at = body; at < head.length; at++) {

@@ -134,6 +134,15 @@ class EveryField(QuotedLinesCase):
         utf16.write_bytes(text.encode("utf-16"))
         self.assertEqual(self.loaded(utf16, "--ragged", "pad", types="auto")[7]["id"], 7)
 
+    def test_names_with_quotes_and_delimiters(self):
+        path = self.file("n.csv", '"a ""x, y""","""b""","c ""","",""""\n1,2,3,4,5\n6,7,8,9,10\n')
+        names = ['a "x, y"', '"b"', 'c "', "column4", '"']
+        self.assertEqual([list(d) for d in self.loaded(path)], [names, names])
+        schema = self.scratch / "n.yaml"
+        self.shardload("inspect", "--write-schema", schema, path)
+        documents, _ = self.dump("--format", "delimited", "--schema", schema, path)
+        self.assertEqual([list(support.bson.decode(d))[1:] for d in documents], [names, names])
+
     def test_escapes(self):
         text = 'a,b\n1,"x \\"y\\"\n,z"\n2,"c:\\\\"\n'
         documents = self.loaded("--escape", "backslash", self.file("e.csv", text))
@@ -164,6 +173,22 @@ class WrongQuotes(QuotedLinesCase):
         err = self.refused(HEADER + '1,"q",y,z\n2,"5 inch,y,z\n3,x,y,z\n4,x,"three",z\n')
         self.assertRegex(err, r"line 3, byte 18: a quoted field with line ends.* is followed by other text")
         self.assertIn("quotes: false", err)
+
+    def test_a_line_end_in_quotes_before_the_records(self):
+        """Of a file, and of a later entry of an archive whose first entry is read in quotes."""
+        row, reason = '3,"x\ny"\n', "a header, and lines before it, must not have line ends"
+        header = 'id,"na\nme"\n' + row
+        self.assertIn("line 1, byte 3: ", self.refused(header))
+        self.assertIn(reason, self.refused(header, "--quoted-lines", "yes"))
+        title = '"Report of stuff\nid,name\n' + "1,x\n" * 9
+        self.assertIn(reason, self.refused(title, "--skip-lines", "1", "--quoted-lines", "yes"))
+        archive = self.scratch / "w.zip"
+        with zipfile.ZipFile(archive, "w") as packed:
+            packed.writestr("1.csv", "id,name\n" + row)
+            packed.writestr("2.csv", header)
+        outcome = self.shardload("load", "--sink", "null", "--progress", "none", archive,
+                                 code=support.EXIT_SOURCE)
+        self.assertRegex(outcome.err, "2.csv: line 1, byte 3: .*" + reason)
 
     def test_wrong_number_of_fields_rejects_one_record(self):
         text = HEADER + '1,"a\nb",y,z\n2,"c\nd",y\n3,"e\nf",y,z\n'
