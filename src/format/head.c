@@ -233,9 +233,10 @@ bool sl_lines_check(sl_text head, bool whole, const sl_lines *lines, sl_error *e
                     error, SL_EXIT_SOURCE,
                     "line %zu, byte %zu: a quoted field is still open at the end of its line: %s; "
                     "a header, and lines before it, must not have line ends in quotes: correct "
-                    "the file",
+                    "the file%s",
                     number, begin + open,
-                    sl_quoted((sl_text){line.bytes + open, line.length - open}, quoted));
+                    sl_quoted((sl_text){line.bytes + open, line.length - open}, quoted),
+                    lines->advice);
             return sl_error_set(error, SL_EXIT_SOURCE,
                                 "line %zu, byte %zu: " SL_LINE_CONTINUES "%s", number, begin + open,
                                 sl_quoted((sl_text){line.bytes + open, line.length - open}, quoted),

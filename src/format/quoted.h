@@ -29,12 +29,6 @@ typedef enum sl_quote_state {
 size_t sl_quoted_end(const sl_dialect *dialect, const char *text, size_t at, size_t length,
                      size_t least, sl_quote_state *state);
 
-/* The end of the last record that is complete within the first `most` bytes of the text, whose first
- * record begins at `from`. If the first record is longer, the end of that. `whole`: a last record
- * without line end is complete. */
-size_t sl_quoted_records(const sl_dialect *dialect, sl_text text, size_t from, bool whole,
-                         size_t most);
-
 /* Is a source with this head to be divided into blocks by sl_quoted_splitterter? True if its records have
  * quoted fields, or, with `always`, may have. The other sources can be read at any offset; a line end within quotes then ends
  * the load. */

@@ -18,7 +18,6 @@
 #include <string.h>
 
 #include "format/delimited.h"
-#include "format/quoted.h"
 #include "format/typing.h"
 #include "report/run_record.h"
 #include "util/log.h"
