@@ -354,7 +354,8 @@ bool sl_dialect_bind_table(const sl_plan *plan, const sl_table *table, sl_dialec
 }
 
 void sl_dialect_move(sl_dialect *dialect, uint64_t offset) {
-    if (dialect->skip_lines > 0 || offset < dialect->body_offset)
+    bool preceded = dialect->body_offset > dialect->header_length; /* by a byte order mark, say */
+    if (preceded || dialect->skip_lines > 0 || offset < dialect->body_offset)
         dialect->body_offset += offset;
 }
 
@@ -401,7 +402,7 @@ char *sl_delimited_describe(const sl_dialect *dialect, char *out, size_t room) {
 
 bool sl_delimited_check_head(const sl_dialect *d, sl_text head, bool whole, sl_error *error) {
     sl_lines lines = {d->delimiter, d->quotes && !d->stray_quotes, d->column_count,
-                      sl_delimited_quotes_advice};
+                      sl_delimited_quotes_advice, (size_t)d->body_offset};
     return sl_lines_check(head, whole, &lines, error);
 }
 

@@ -116,7 +116,7 @@ bool sl_dialect_bind(const sl_plan *plan, const sl_schema *schema, const sl_firs
                      const sl_text *names, size_t count, sl_dialect **dialect, sl_error *error);
 
 /* Declares that the text that was sniffed begins at `offset` of the source: an archive's entry. A
- * header directly at its beginning is left to the parser, which recognises it. */
+ * header at its first byte is left to the parser, which recognises it. */
 void sl_dialect_move(sl_dialect *dialect, uint64_t offset);
 
 /* Compiles the columns into converters again, after their types have been changed. */
@@ -124,6 +124,12 @@ bool sl_dialect_compile(sl_dialect *dialect, bool long_names, sl_error *error);
 
 /* Advice appended to SL_LINE_CONTINUES (head.h). */
 extern const char sl_delimited_quotes_advice[];
+
+/* Of text whose quoted fields may contain line ends: the end of the last record that is complete within the first `most` bytes of the text, whose first
+ * record begins at `from`. If the first record is longer, the end of that. `whole`: a last record
+ * without line end is complete. */
+size_t sl_quoted_records(const sl_dialect *dialect, sl_text text, size_t from, bool whole,
+                         size_t most);
 
 /* Functions for sl_format rows. A block's text must be shorter than 4 GiB. */
 void sl_delimited_dialect_destroy(sl_dialect *dialect);

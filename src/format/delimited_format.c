@@ -87,14 +87,16 @@ static bool sniff_by_schema(const sl_plan *plan, sl_text head, sl_dialect **dial
     first.end += skip;
     if (schema->blanks)
         first.fields = sl_blanks_split(first.line, (unsigned)schema->blanks, NULL, 0);
-    sl_text *names = calloc(first.fields + 1, sizeof *names);
+    sl_text *names = calloc(1, (first.fields + 1) * sizeof *names + first.line.length);
     if (!names)
         return sl_error_memory(error, "reading a header");
     size_t count = first.fields;
-    if (schema->blanks)
+    if (schema->blanks) {
         sl_blanks_split(first.line, (unsigned)schema->blanks, names, count);
-    else
+    } else {
         sl_header_split(first.line, first.delimiter, names, count);
+        sl_header_unquote(first.line, names, count, (char *)(names + count + 1));
+    }
     bool header = schema->header == SL_CHOICE_YES ||
                   (schema->header == SL_CHOICE_UNSET && names_columns(schema, names, count));
     bool fits = header || field_count(schema, first.fields, &count, error);

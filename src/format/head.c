@@ -79,8 +79,13 @@ static size_t field_end(sl_text line, size_t at, char delimiter) {
     bool may_be_quoted = delimiter != '|' && delimiter != '\t';
     if (may_be_quoted && at < line.length && line.bytes[at] == '"') {
         size_t close = at + 1;
-        while (close < line.length && line.bytes[close] != '"')
-            close += line.bytes[close] == '\\' ? 2 : 1;
+        while (close < line.length) {
+            bool pair =
+                close + 1 < line.length && line.bytes[close] == '"' && line.bytes[close + 1] == '"';
+            if (line.bytes[close] == '"' && !pair)
+                break;
+            close += pair || line.bytes[close] == '\\' ? 2 : 1;
+        }
         if (close < line.length)
             at = close;
     }
@@ -108,6 +113,23 @@ size_t sl_header_split(sl_text line, char delimiter, sl_text *names, size_t limi
         if (end >= line.length)
             return count;
         at = end + 1;
+    }
+}
+
+void sl_header_unquote(sl_text line, sl_text *names, size_t count, char *memory) {
+    for (size_t i = 0; i < count; i++) {
+        const char *end = names[i].bytes + names[i].length;
+        bool quoted = names[i].bytes > line.bytes && names[i].bytes[-1] == '"' &&
+                      end < line.bytes + line.length && *end == '"';
+        if (!quoted || names[i].length < 2)
+            continue;
+        char *to = memory;
+        for (const char *from = names[i].bytes; from < end; from++) {
+            *to++ = *from;
+            from += *from == '"' && from + 1 < end && from[1] == '"';
+        }
+        names[i] = (sl_text){memory, (size_t)(to - memory)};
+        memory = to;
     }
 }
 
@@ -206,6 +228,15 @@ bool sl_lines_check(sl_text head, bool whole, const sl_lines *lines, sl_error *e
         size_t open;
         if (lines->quotes && sl_line_continues(line, lines->delimiter, &open)) {
             char quoted[SL_QUOTED_ROOM];
+            if (begin < lines->body)
+                return sl_error_set(
+                    error, SL_EXIT_SOURCE,
+                    "line %zu, byte %zu: a quoted field is still open at the end of its line: %s; "
+                    "a header, and lines before it, must not have line ends in quotes: correct "
+                    "the file%s",
+                    number, begin + open,
+                    sl_quoted((sl_text){line.bytes + open, line.length - open}, quoted),
+                    lines->advice);
             return sl_error_set(error, SL_EXIT_SOURCE,
                                 "line %zu, byte %zu: " SL_LINE_CONTINUES "%s", number, begin + open,
                                 sl_quoted((sl_text){line.bytes + open, line.length - open}, quoted),

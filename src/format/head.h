@@ -30,6 +30,10 @@ bool sl_first_line_read(sl_text head, const char *delimiters, sl_first_line *fir
  * number of fields. */
 size_t sl_header_split(sl_text line, char delimiter, sl_text *names, size_t limit);
 
+/* Replaces the doubled quotes of quoted names by single ones. Changed names are stored in `memory`,
+ * of line.length bytes. `names`: from sl_header_split for this line. */
+void sl_header_unquote(sl_text line, sl_text *names, size_t count, char *memory);
+
 /* Checks the quotes of a line. A field is quoted when it begins with a quote; a doubled quote is
  * data. `escapes`: a backslash in quotes escapes the next byte. `*open`: position of the opening
  * quote of the last quoted field. */
@@ -61,6 +65,7 @@ typedef struct sl_lines {
     bool quotes;
     size_t columns;
     const char *advice; /* appended to SL_LINE_CONTINUES */
+    size_t body;        /* offset of the first record: --quoted-lines does not help before it */
 } sl_lines;
 
 /* Checks the complete lines of a head (`whole`: the last one is complete, even without line end).

@@ -238,7 +238,7 @@ static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whol
 }
 
 static bool check_head(const sl_dialect *dialect, sl_text head, bool whole, sl_error *error) {
-    sl_lines lines = {',', true, dialect->column_count, ""};
+    sl_lines lines = {',', true, dialect->column_count, "", 0};
     return sl_lines_check(head, whole, &lines, error);
 }
 

@@ -60,6 +60,21 @@ static size_t find_end(sl_split *split, sl_text text, size_t least, bool ended) 
 
 const sl_splitter sl_quoted_splitter = {.find_end = find_end};
 
+size_t sl_quoted_records(const sl_dialect *d, sl_text text, size_t from, bool whole, size_t most) {
+    size_t end = from < text.length ? from : text.length;
+    while (end < text.length && end < most) {
+        sl_quote_state state = SL_AT_FIELD;
+        size_t next = sl_quoted_end(d, text.bytes, end, text.length, 0, &state);
+        if (next == 0 && !whole)
+            break;
+        next = next > 0 ? next : text.length;
+        if (next > most && end > from)
+            break;
+        end = next;
+    }
+    return end;
+}
+
 /* Does a quoted field begin at `at`? */
 static bool opens_field(const sl_dialect *d, sl_text text, size_t at) {
     return text.bytes[at] == '"' &&
@@ -73,6 +88,11 @@ bool sl_quoted_divides(const sl_dialect *d, sl_text head, bool always) {
     sl_quote_state state = SL_AT_FIELD;
     if (d->header_length > 0 && sl_quoted_end(d, d->header, 0, d->header_length, d->header_length,
                                               &state) != d->header_length)
+        return false;
+    /* The splitter begins before the body; a field that is open there would shift all of its ends. */
+    state = SL_AT_FIELD;
+    if (sl_quoted_end(d, head.bytes, 0, body, body, &state) == 0 &&
+        (state == SL_IN_QUOTES || state == SL_AFTER_ESCAPE))
         return false;
     if (always)
         return true;

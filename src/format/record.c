@@ -220,9 +220,12 @@ sl_line sl_record_split(sl_parser *parser, sl_record *record, sl_reject *reject)
 bool sl_record_is_header(const sl_parser *parser, const sl_record *record) {
     const sl_dialect *d = parser->dialect;
     sl_text line = {parser->block->text.bytes + record->start, record->end - record->start};
-    if (d->watched_length > 0 || d->inferable)
+    if (d->watched_length > 0 || d->inferable) {
+        size_t mark = line.length >= 3 && memcmp(line.bytes, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
+        line = (sl_text){line.bytes + mark, line.length - mark};
         return d->watched_length > 0 &&
                sl_text_equal(line, (sl_text){d->header, d->watched_length});
+    }
     sl_text first;
     sl_header_split(line, d->delimiter, &first, 1);
     return sl_text_equal_ignoring_case(first, sl_text_of(d->columns[0].published)) ||

@@ -234,11 +234,15 @@ size_t sl_after_lines(sl_text head, uint64_t skip) {
 
 /* Fields of the first line; the caller frees them. */
 static sl_text *fields_of(const sl_table *table, sl_error *error) {
-    sl_text *fields = calloc(table->first.fields + 1, sizeof *fields);
-    if (fields)
-        sl_table_split(table, table->first.line, fields, table->first.fields);
-    else
+    const size_t count = table->first.fields;
+    sl_text *fields = calloc(1, (count + 1) * sizeof *fields + table->first.line.length);
+    if (!fields) {
         sl_error_memory(error, "reading a header");
+        return NULL;
+    }
+    sl_table_split(table, table->first.line, fields, count);
+    if (!table->blanks)
+        sl_header_unquote(table->first.line, fields, count, (char *)(fields + count + 1));
     return fields;
 }
 
@@ -307,7 +311,7 @@ bool sl_table_find(const sl_format_options *options, sl_text head, bool whole, s
     if (ok && !normal && !declared) {
         sl_lines rule = {table->first.delimiter,
                          table->first.delimiter != '|' && table->first.delimiter != '\t',
-                         table->first.fields, ""};
+                         table->first.fields, "", 0};
         /* Fields that continue in the next line are refused by check_head. */
         if (table->first.delimiter != 0 && !typed && !sl_lines_check(head, whole, &rule, NULL)) {
             normal = true;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The types of a load's columns; see typing.h. */
 #include "typing.h"
+#include "quoted.h"
 #include "record.h"
 #include "util/grow.h"
 
@@ -137,6 +138,18 @@ static void add_record(sl_typed_column *const *columns, const sl_parser *parser,
     }
 }
 
+/* The length of the record at `start`, without its line feed. */
+static size_t record_length(const sl_dialect *dialect, sl_text lines, size_t start) {
+    size_t left = lines.length - start;
+    if (dialect->quoted_lines) {
+        sl_quote_state state = SL_AT_FIELD;
+        size_t end = sl_quoted_end(dialect, lines.bytes, start, lines.length, 0, &state);
+        return end > 0 ? end - 1 - start : left;
+    }
+    const char *end = memchr(lines.bytes + start, '\n', left);
+    return end ? (size_t)(end - lines.bytes) - start : left;
+}
+
 bool sl_typing_add(sl_typing *typing, const sl_plan *plan, const sl_dialect *dialect, sl_text lines,
                    uint64_t offset, sl_error *error) {
     sl_typed_layout *layout = layout_of(typing, dialect, error);
@@ -144,7 +157,7 @@ bool sl_typing_add(sl_typing *typing, const sl_plan *plan, const sl_dialect *dia
         return false;
     sl_typed_column **columns = calloc(dialect->column_count, sizeof(sl_typed_column *));
     sl_parser *parser = calloc(1, sizeof *parser);
-    sl_block block = {.text = lines, .offset = offset};
+    sl_block block = {.text = lines, .offset = offset, .divided = dialect->quoted_lines};
     bool ok = (columns && parser) || sl_error_memory(error, "inferring types");
     for (size_t i = 0; ok && i < dialect->column_count; i++) {
         size_t at = (size_t)(sl_typed_layout_column(layout, dialect->columns[i].published) -
@@ -153,8 +166,7 @@ bool sl_typing_add(sl_typing *typing, const sl_plan *plan, const sl_dialect *dia
     }
     size_t start = offset < dialect->body_offset ? (size_t)(dialect->body_offset - offset) : 0;
     while (ok && start < lines.length) {
-        const char *end = memchr(lines.bytes + start, '\n', lines.length - start);
-        size_t length = end ? (size_t)(end - lines.bytes) - start : lines.length - start;
+        size_t length = record_length(dialect, lines, start);
         sl_record record = {.start = (uint32_t)start, .end = (uint32_t)(start + length)};
         sl_reject reject = {0};
         start += length + 1;

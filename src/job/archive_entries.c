@@ -74,7 +74,11 @@ static bool sniff(sl_job *job, const sl_job_source *source, const sl_source_bloc
                             "entry, whose fields are quoted; unpack the archive and load its files",
                             path, block->entry);
     }
-    if (dialect && !source->divided && format->check_head &&
+    /* An entry that is not divided by itself may have an open quote before its first record. */
+    bool unused;
+    bool divided = source->divided &&
+                   (!dialect || !format->splitter || format->splitter(dialect, &unused) != NULL);
+    if (dialect && !divided && format->check_head &&
         !format->check_head(dialect, head, whole, error)) {
         format->dialect_destroy(dialect);
         return sl_error_prefix(error, "%s: %s", path, block->entry);

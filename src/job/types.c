@@ -42,11 +42,16 @@ static bool is_typed(const sl_job *job, const sl_job_source *source) {
     return source->format == &sl_format_delimited && typing_plan(job) != NULL;
 }
 
-/* The complete lines at the beginning of a text, in at most `most` bytes; of a longer first line,
- * that line. `whole`: a last line without line end is complete. */
-static sl_text lines_of(sl_text text, bool whole, size_t most) {
+/* The complete records at the beginning of a text at this offset, in at most `most` bytes; of a
+ * longer first record, that record. `whole`: a last record without line end is complete. */
+static sl_text records_of(const sl_dialect *dialect, uint64_t offset, sl_text text, bool whole,
+                          size_t most) {
     if (whole && text.length <= most)
         return text;
+    if (dialect->quoted_lines) {
+        size_t from = offset < dialect->body_offset ? (size_t)(dialect->body_offset - offset) : 0;
+        return (sl_text){text.bytes, sl_quoted_records(dialect, text, from, whole, most)};
+    }
     size_t length = text.length < most ? text.length : most;
     while (length > 0 && text.bytes[length - 1] != '\n')
         length--;
@@ -62,7 +67,7 @@ bool sl_types_add_head(const sl_job *job, sl_job_source *source, sl_text head, b
     if (!is_typed(job, source))
         return true;
     sl_plan *plan = typing_plan(job);
-    sl_text lines = lines_of(head, whole, head.length);
+    sl_text lines = records_of(source->dialect, 0, head, whole, head.length);
     source->sampled = lines.length;
     return sl_typing_add(plan->typing, plan, source->dialect, lines, 0, error);
 }
@@ -82,7 +87,7 @@ static bool add_block(const sl_job *job, const sl_dialect *dialect, const sl_sou
         text.length -= (size_t)skip;
         offset += skip;
     }
-    text = lines_of(text, true, most);
+    text = records_of(dialect, offset, text, true, most);
     return sl_typing_add(plan->typing, plan, dialect, text, offset, error);
 }
 

@@ -41,8 +41,8 @@ def expected(text):
 
 
 class QuotedLinesCase(support.Case):
-    def loaded(self, *words, **more):
-        documents, _ = self.dump(*words, "--format", "delimited", "--types", "text", **more)
+    def loaded(self, *words, types="text", **more):
+        documents, _ = self.dump(*words, "--format", "delimited", "--types", types, **more)
         documents = [support.bson.decode(document) for document in documents]
         ids = [document.pop("_id") for document in documents]
         self.assertEqual(len(set(ids)), len(ids))
@@ -121,6 +121,31 @@ class EveryField(QuotedLinesCase):
         documents = self.loaded("--part", "1/2", path) + self.loaded("--part", "2/2", path)
         self.assert_same(documents, text)
 
+    def test_types_are_inferred_from_records(self):
+        """Pieces of quoted fields that look like records do not count."""
+        rows = [(i, f"text\n{i},5,2\nx" + "\ny" * (i % 40), i / 4) for i in range(15_000)]
+        text = "id,text,v\n" + "".join(f'{i},"{t}",{v}\n' for i, t, v in rows)
+        path = self.file("t.csv", text)
+        archive = self.scratch / "t.zip"
+        with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
+            packed.writestr("t.csv", text)
+        for source in (path, self.zipped("t.csv.gz", text), archive):
+            with self.subTest(str(source)):
+                found = [(d["id"], d["text"], d["v"]) for d in self.loaded(source, types="auto")]
+                self.assertEqual(sorted(found), rows)
+        utf16 = self.scratch / "u.csv"
+        utf16.write_bytes(text.encode("utf-16"))
+        self.assertEqual(self.loaded(utf16, "--ragged", "pad", types="auto")[7]["id"], 7)
+
+    def test_names_with_quotes_and_delimiters(self):
+        path = self.file("n.csv", '"a ""x, y""","""b""","c ""","",""""\n1,2,3,4,5\n6,7,8,9,10\n')
+        names = ['a "x, y"', '"b"', 'c "', "column4", '"']
+        self.assertEqual([list(d) for d in self.loaded(path)], [names, names])
+        schema = self.scratch / "n.yaml"
+        self.shardload("inspect", "--write-schema", schema, path)
+        documents, _ = self.dump("--format", "delimited", "--schema", schema, path)
+        self.assertEqual([list(support.bson.decode(d))[1:] for d in documents], [names, names])
+
     def test_escapes(self):
         text = 'a,b\n1,"x \\"y\\"\n,z"\n2,"c:\\\\"\n'
         documents = self.loaded("--escape", "backslash", self.file("e.csv", text))
@@ -151,6 +176,22 @@ class WrongQuotes(QuotedLinesCase):
         err = self.refused(HEADER + '1,"q",y,z\n2,"5 inch,y,z\n3,x,y,z\n4,x,"three",z\n')
         self.assertRegex(err, r"line 3, byte 18: a quoted field with line ends.* is followed by other text")
         self.assertIn("quotes: false", err)
+
+    def test_a_line_end_in_quotes_before_the_records(self):
+        """Of a file, and of a later entry of an archive whose first entry is read in quotes."""
+        row, reason = '3,"x\ny"\n', "a header, and lines before it, must not have line ends"
+        header = 'id,"na\nme"\n' + row
+        self.assertIn("line 1, byte 3: ", self.refused(header))
+        self.assertIn(reason, self.refused(header, "--quoted-lines", "yes"))
+        title = '"Report of stuff\nid,name\n' + "1,x\n" * 9
+        self.assertIn(reason, self.refused(title, "--skip-lines", "1", "--quoted-lines", "yes"))
+        archive = self.scratch / "w.zip"
+        with zipfile.ZipFile(archive, "w") as packed:
+            packed.writestr("1.csv", "id,name\n" + row)
+            packed.writestr("2.csv", header)
+        outcome = self.shardload("load", "--sink", "null", "--progress", "none", archive,
+                                 code=support.EXIT_SOURCE)
+        self.assertRegex(outcome.err, "2.csv: line 1, byte 3: .*" + reason)
 
     def test_wrong_number_of_fields_rejects_one_record(self):
         text = HEADER + '1,"a\nb",y,z\n2,"c\nd",y\n3,"e\nf",y,z\n'

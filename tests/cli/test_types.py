@@ -131,6 +131,26 @@ class Types(support.Case):
                                      {"c" * 99: 3, "b": "z"}, {"a": 4, "b": 5, "c": 6}])
         self.assert_accounting(work, records=4, rejectedByParser=0)
 
+    def test_byte_order_marks_of_entries_and_of_joined_files(self):
+        """A mark before a header is no part of a record, wherever the header is."""
+        mark, rows = "\ufeff", ["a,b\n1,x\n", "a,b\n2,y\n", "\n\na,b\n3,z\n", "4,w\n5,w\n"]
+        archive = io.BytesIO()
+        with tarfile.open(fileobj=archive, mode="w") as tar:
+            for number, text in enumerate(rows):
+                data = (mark + text).encode()
+                info = tarfile.TarInfo(f"{number}.csv")
+                info.size = len(data)
+                tar.addfile(info, io.BytesIO(data))
+        documents, work = self.documents(self.file("b.tar", archive.getvalue()))
+        self.assertEqual(documents, [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}, {"a": 3, "b": "z"},
+                                     {"column1": 4, "column2": "w"},
+                                     {"column1": 5, "column2": "w"}])
+        self.assert_accounting(work, records=5, rejectedByParser=0)
+        for end in ("", '5,"v"\n'):  # with and without quotes
+            joined = self.file("j.csv", mark + rows[0] + end + mark + rows[1] + end)
+            documents, _ = self.documents(joined)
+            self.assertEqual([d["a"] for d in documents], [1, 5, 2, 5] if end else [1, 2])
+
     def test_standard_input_and_compressed_files_have_the_same_types(self):
         text = b"a,b\n1,x\n2,y\n"
         expected = [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]
