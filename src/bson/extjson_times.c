@@ -60,7 +60,7 @@ const char *sl_extjson_take_timestamp(sl_extjson *x, const char *p, uint8_t *typ
         "$timestamp is {\"t\": seconds, \"i\": number}, with integers from 0 to 4294967295";
     uint32_t values[2]; /* i, t: their order in BSON */
     bool known[2] = {false, false};
-    (void)depth;
+    const char *start = p, *key_before = (const char *)type + 1;
     if (!(p = sl_extjson_begin_object(x, p, reason)))
         return NULL;
     for (int i = 0; i < 2; i++) {
@@ -80,6 +80,9 @@ const char *sl_extjson_take_timestamp(sl_extjson *x, const char *p, uint8_t *typ
         known[which] = true;
         values[which] = (uint32_t)value;
     }
+    if (depth == 0 && values[0] == 0 && values[1] == 0 && strcmp(key_before, "_id") != 0)
+        return extjson_fail(x, start,
+                            "Timestamp(0, 0): a server replaces it with the current time");
     *type = BSON_TYPE_TIMESTAMP;
     memcpy(*to, values, sizeof values);
     *to += sizeof values;

@@ -65,6 +65,16 @@ static bool begins_document(const char *p, const char *end) {
     return p >= end || *p == ':';
 }
 
+bool sl_json_begins(sl_text head) {
+    const char *end = head.bytes + head.length, *p = sl_json_skip(head.bytes, end);
+    if (p == end)
+        return false;
+    const char *first = *p == '[' ? sl_json_skip(p + 1, end) : p;
+    if (first > p && (first == end || *first == ']'))
+        return true;
+    return *first == '{' && begins_document(first, end);
+}
+
 static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whole,
                   sl_dialect **dialect, sl_error *error) {
     (void)name;
@@ -78,10 +88,7 @@ static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whol
                             "> NEW");
     if (p == end)
         return sl_error_set(error, SL_EXIT_SOURCE, "this is empty: it has no document");
-    bool array = *p == '[';
-    const char *first = array ? sl_json_skip(p + 1, end) : p;
-    bool fits = array && (first == end || *first == ']');
-    if (!fits && !(*first == '{' && begins_document(first, end))) {
+    if (!sl_json_begins(head)) {
         char shown[60];
         const char *line = memchr(p, '\n', (size_t)(end - p));
         sl_text_printable((sl_text){p, (size_t)((line ? line : end) - p)}, shown, sizeof shown);
@@ -93,7 +100,7 @@ static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whol
     *dialect = malloc(sizeof **dialect);
     if (!*dialect)
         return sl_error_memory(error, "looking at a source");
-    **dialect = (sl_dialect){.lines = sl_json_is_lines(head, whole), .array = array};
+    **dialect = (sl_dialect){.lines = sl_json_is_lines(head, whole), .array = *p == '['};
     return true;
 }
 

@@ -20,6 +20,10 @@ static inline const char *sl_json_skip(const char *p, const char *end) {
     return p;
 }
 
+/* Does the text begin with a document or an array of documents, as far as it is known? If not, it is
+ * in another format. */
+bool sl_json_begins(sl_text head);
+
 /* Is this JSON lines? The first document decides: it is followed by a line end, and has none
  * within. If the head ends before that, it is, unless it is the whole text. */
 bool sl_json_is_lines(sl_text head, bool whole);

@@ -192,8 +192,9 @@ static size_t read_on(sl_split *split, sl_text text, size_t least, bool *found) 
     return at;
 }
 
+/* An entry of an archive that is in another format is passed over by lines, and not loaded. */
 static bool divides(sl_text head, bool whole) {
-    return !sl_json_is_lines(head, whole);
+    return sl_json_begins(head) && !sl_json_is_lines(head, whole);
 }
 
 /* Why a text must not end here; NULL: it may. */

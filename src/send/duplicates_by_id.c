@@ -113,13 +113,36 @@ static void on_found(void *context, const bson_t *found) {
     }
 }
 
-static void append_id(bson_t *array, uint32_t index, const bson_t *document) {
+/* Can a server store a document with this _id? Those that it refuses need no search, and some of
+ * them are no values in a filter: {$a: 1} and undefined make it fail, and a regular expression would
+ * match texts. The only embedded document that may begin with $ is {$ref: ..., $id: ...}. */
+static bool is_storable(const bson_iter_t *id) {
+    bson_iter_t field;
+    switch (bson_iter_type(id)) {
+    case BSON_TYPE_ARRAY:
+    case BSON_TYPE_REGEX:
+    case BSON_TYPE_UNDEFINED:
+        return false;
+    case BSON_TYPE_DOCUMENT:
+        if (!bson_iter_recurse(id, &field) || !bson_iter_next(&field) ||
+            bson_iter_key(&field)[0] != '$')
+            return true;
+        return strcmp(bson_iter_key(&field), "$ref") == 0 && bson_iter_next(&field) &&
+               strcmp(bson_iter_key(&field), "$id") == 0;
+    default:
+        return true;
+    }
+}
+
+/* Adds the document's _id to the array, which has *count elements, if it can be stored. */
+static void append_id(bson_t *array, uint32_t *count, const bson_t *document) {
     char room[16];
     const char *key;
     bson_iter_t iter;
-    bson_uint32_to_string(index, &key, room, sizeof room);
-    if (bson_iter_init_find(&iter, document, "_id"))
-        bson_append_iter(array, key, -1, &iter);
+    if (!bson_iter_init_find(&iter, document, "_id") || !is_storable(&iter))
+        return;
+    bson_uint32_to_string((*count)++, &key, room, sizeof room);
+    bson_append_iter(array, key, -1, &iter);
 }
 
 sl_scan_result sl_duplicates_scan(const sl_duplicates *duplicates, const uint32_t *list,
@@ -128,10 +151,11 @@ sl_scan_result sl_duplicates_scan(const sl_duplicates *duplicates, const uint32_
                                   void (*each)(void *context, const bson_t *document),
                                   void *context, sl_error *error) {
     bson_t filter = BSON_INITIALIZER, id, in;
+    uint32_t ids = 0;
     BSON_APPEND_DOCUMENT_BEGIN(&filter, "_id", &id);
     BSON_APPEND_ARRAY_BEGIN(&id, "$in", &in);
     for (uint32_t i = 0; i < count; i++)
-        append_id(&in, i, duplicates->documents[list[i]]);
+        append_id(&in, &ids, duplicates->documents[list[i]]);
     bson_append_array_end(&id, &in);
     bson_append_document_end(&filter, &id);
     sl_scan_result result = sl_scan(client, target, &filter, ids_only, each, context, error);
@@ -193,7 +217,8 @@ static sl_scan_result find_lost(const id_table *table, uint32_t index, mongoc_cl
     if (result != SL_SCAN_DONE || duplicates->difference[index])
         return result;
     bson_t id = BSON_INITIALIZER;
-    append_id(&id, 0, duplicates->documents[index]);
+    uint32_t ids = 0;
+    append_id(&id, &ids, duplicates->documents[index]);
     char *json = bson_as_relaxed_extended_json(&id, NULL);
     sl_error_set(error, SL_EXIT_CLUSTER,
                  "the server reports the _id %.200s as a duplicate, but no document is found under "

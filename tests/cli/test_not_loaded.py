@@ -63,6 +63,16 @@ class Archives(Case):
                                               code=support.EXIT_OK)
                     self.assert_listed(outcome, work, path)
 
+    def test_entries_beside_json(self):
+        path = self.scratch / "json.zip"
+        for other in (b"a,b\n1,2\n" * 300000, b"[1,2]\n", b"\x0c\0\0\0\x10a\0\x01\0\0\0\0"):
+            path.write_bytes(making.zip_of([("1.json", b'{"a":1}\n{"a":2}\n'), ("x", other),
+                                            ("2.json", b'[{"a":3},{"a":\n4}]')]))
+            outcome, _ = self.load(path, code=support.EXIT_SOURCE)
+            self.assertIn("x: not loaded: this is not JSON", outcome.err)
+            _, work = self.load("--skip-other", path, code=support.EXIT_OK)
+            self.assert_accounting(work, inserted=4)
+
     def test_archives_from_a_pipe(self):
         for path in self.archives():
             with self.subTest(path.name):

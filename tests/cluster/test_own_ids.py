@@ -95,6 +95,18 @@ class Documents:
         self.assert_accounting(work, records=5000, inserted=0, alreadyThere=5000)
         self.check_stored(made)
 
+    def test_ids_that_no_server_stores(self):
+        # Such an _id among others is no value in a filter, so it must not be searched for.
+        source = self.file("a.json", b"".join(b'{"_id":%s}\n' % one for one in (
+            b'1', b'{"$a":1}', b'{"$ref":"c"}', b'{"$ref":"c","$id":1}', b'[1]', b'"text"',
+            b'{"$undefined":true}', b'{"$regex":"t","$options":""}')))
+        _, work = self.load(source, code=support.EXIT_REJECTS)
+        self.assert_accounting(work, records=8, inserted=3, rejectedByServer=5)
+        _, work = self.load("--again", source, code=support.EXIT_REJECTS)
+        self.assert_accounting(work, records=8, inserted=0, alreadyThere=3, rejectedByServer=5)
+        outcome = self.verify(source, "--content", code=support.EXIT_VERIFICATION)
+        self.assertRegex(outcome.text, r"total +8 +3 +5 +0 +0")
+
     def test_foreign_documents_end_in_exit_5(self):
         made = making.documents(20000)
         source = self.file("a.bson", making.dump(made))
