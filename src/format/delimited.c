@@ -85,7 +85,7 @@ static uint32_t body_start(sl_parser *parser) {
     uint64_t lines = 0, blank = 0;
     bool only_blanks = true;
     for (uint64_t i = 0; i < skip; i++) {
-        bool mark = i < 3 && (uint8_t)text[i] >= 0x80; /* of a file or an entry */
+        bool mark = block->offset == 0 && i < 3 && (uint8_t)text[i] >= 0x80;
         only_blanks = only_blanks && (mark || memchr(" \r\n", text[i], 3));
         if (text[i] == '\n' || i + 1 == block->text.length) {
             lines++;

@@ -275,6 +275,7 @@ static void skip_lines(sl_table *table, sl_text head, size_t from) {
             end = begin;
     }
     table->first.text_start = end;
+    table->skipped = 0;
     for (size_t i = 0; i < end; i++)
         table->skipped += head.bytes[i] == '\n';
     if (table->skipped > 0)
@@ -282,20 +283,43 @@ static void skip_lines(sl_table *table, sl_text head, size_t from) {
                  table->skipped == 1 ? "" : "s");
 }
 
+/* The length of a first line `sep=;`, by which spreadsheets name the delimiter; 0: there is none. */
+static size_t separator_line(sl_text head, char delimiter[2]) {
+    size_t mark = head.length >= 3 && memcmp(head.bytes, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
+    const char *line = head.bytes + mark, *end = memchr(line, '\n', head.length - mark);
+    size_t length = end ? (size_t)(end - line) : 0;
+    bool fits = (length == 5 || (length == 6 && line[5] == '\r')) &&
+                sl_text_equal_ignoring_case((sl_text){line, 4}, sl_text_of("sep=")) &&
+                line[4] != '\0' && strchr(delimiters, line[4]);
+    if (!fits)
+        return 0;
+    delimiter[0] = line[4];
+    return mark + length + 1;
+}
+
 bool sl_table_find(const sl_format_options *options, sl_text head, bool whole, sl_table *table,
                    sl_error *error) {
     *table = (sl_table){0};
     size_t skip = sl_after_lines(head, options->skip_lines);
     bool declared = options->header != SL_HEADER_AUTO || options->columns || skip > 0;
+    size_t skipped = (size_t)options->skip_lines;
+    char separator[2] = "";
+    if (skip == 0) {
+        skip = separator_line(head, separator);
+        skipped = skip > 0;
+    }
     sl_text rest = {head.bytes + skip, head.length - skip};
-    if (!sl_first_line_read(skip > 0 ? rest : head, delimiters, &table->first, error))
+    if (!sl_first_line_read(skip > 0 ? rest : head, *separator ? separator : delimiters,
+                            &table->first, error))
         return false;
     if (skip > 0) { /* offsets are from the head's first byte */
         table->first.end += skip;
         table->first.text_start += skip;
-        table->skipped = (size_t)options->skip_lines;
-        add_note(table, "; the first %llu lines are skipped",
-                 (unsigned long long)options->skip_lines);
+        table->skipped = skipped;
+        if (*separator)
+            add_note(table, "; the first line, sep=%s, is skipped", separator);
+        else
+            add_note(table, "; the first %zu lines are skipped", skipped);
     }
     if (strchr("{[<", *table->first.line.bytes) && !declared)
         return refuse(table->first.line, "it looks like JSON, XML or HTML", error);

@@ -131,6 +131,19 @@ class Types(support.Case):
                                      {"c" * 99: 3, "b": "z"}, {"a": 4, "b": 5, "c": 6}])
         self.assert_accounting(work, records=4, rejectedByParser=0)
 
+    def test_a_line_that_names_the_delimiter_is_no_header(self):
+        for mark, end, rows in (("", "\n", "2,5;3"), ("\ufeff", "\r\n", '2,5;"3"')):
+            text = mark + end.join(("sep=;", "id;x", "1,5;2", rows, ""))
+            path = self.file("s.csv", text.encode())
+            documents, _ = self.documents(path)
+            self.assertEqual(documents, [{"id": "1,5", "x": 2}, {"id": "2,5", "x": 3}])
+            schema = self.scratch / "s.yaml"
+            self.shardload("inspect", "--write-schema", schema, path)
+            self.assertEqual(self.documents("--format", "delimited", "--schema", schema, path)[0],
+                             documents)
+        documents, _ = self.documents(self.file("t.csv", "sep=;\n1;2.5\n3;4.5\n"))
+        self.assertEqual(documents, [{"column1": 1, "column2": 2.5}, {"column1": 3, "column2": 4.5}])
+
     def test_byte_order_marks_of_entries_and_of_joined_files(self):
         """A mark before a header is no part of a record, wherever the header is."""
         mark, rows = "\ufeff", ["a,b\n1,x\n", "a,b\n2,y\n", "\n\na,b\n3,z\n", "4,w\n5,w\n"]
