@@ -354,7 +354,8 @@ bool sl_dialect_bind_table(const sl_plan *plan, const sl_table *table, sl_dialec
 }
 
 void sl_dialect_move(sl_dialect *dialect, uint64_t offset) {
-    if (dialect->skip_lines > 0 || offset < dialect->body_offset)
+    if (dialect->skip_lines > 0 || offset < dialect->body_offset ||
+        dialect->body_offset > dialect->header_length) /* a byte order mark, or blank lines */
         dialect->body_offset += offset;
 }
 
