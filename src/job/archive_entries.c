@@ -37,9 +37,10 @@ static bool sniff(sl_job *job, const sl_job_source *source, const sl_source_bloc
     const sl_format *format = source->format;
     sl_error why = {0};
     sl_dialect *dialect = NULL;
-    sl_text head = block->text;
-    bool whole = head.length <= SL_SNIFF_BYTES;
-    if (!whole)
+    /* The first block may be short, and hold nothing but blanks: its end depends on its offset. */
+    sl_text head = {block->text.bytes, block->known_length};
+    bool whole = block->known_to_end && head.length <= SL_SNIFF_BYTES;
+    if (head.length > SL_SNIFF_BYTES)
         head.length = SL_SNIFF_BYTES;
     const char *path = sl_source_set_at(job->set, block->source)->shown;
     if (!format->binary && !sl_first_line_end_check(head, whole, &why)) {

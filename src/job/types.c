@@ -140,9 +140,9 @@ static bool add_entry(const sl_job *job, const sl_source_block *block, size_t mo
     sl_dialect *dialect = NULL;
     sl_error ignored;
     sl_plan *plan = typing_plan(job);
-    sl_text head = block->text;
-    bool whole = head.length <= SL_SNIFF_BYTES;
-    if (!whole)
+    sl_text head = {block->text.bytes, block->known_length};
+    bool whole = block->known_to_end && head.length <= SL_SNIFF_BYTES;
+    if (head.length > SL_SNIFF_BYTES)
         head.length = SL_SNIFF_BYTES;
     if (!sl_format_delimited.sniff(plan, block->entry, head, whole, &dialect, &ignored))
         return true;

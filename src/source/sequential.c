@@ -274,6 +274,8 @@ static bool next_block(sl_reader *reader, sl_open_source *open, sl_source_block 
                                .offset = open->offset,
                                .split_state = split_state,
                                .text = {reader->buffer, length},
+                               .known_length = filled,
+                               .known_to_end = ended,
                                .entry_number = open->entry_number,
                                .entry_start = open->entry_start,
                                .entry_last = open->entry_number > 0 && ended && length == filled};

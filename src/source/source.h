@@ -186,9 +186,13 @@ typedef struct sl_source_block {
     uint64_t sequence;    /* 0, 1, 2 ... within the source */
     uint64_t offset;      /* of text.bytes[0] in the uncompressed stream */
     uint64_t split_state; /* of a source with a splitter: sl_split.state there; else 0 */
-    /* Complete lines, or the records found by the source's splitter; may be empty. SL_SLACK readable bytes follow. Of generated records: no bytes
-     * (NULL), only a length. */
+    /* Complete lines, or the records found by the source's splitter; may be empty. SL_SLACK readable
+     * bytes follow. Of generated records: no bytes (NULL), only a length. */
     sl_text text;
+    /* Of an archive's entry: its bytes from text.bytes on that may be read, at least text.length;
+     * are they all of its remaining bytes? */
+    size_t known_length;
+    bool known_to_end;
     const char *entry;     /* the archive entry's name, safe to print; NULL outside of archives */
     uint64_t entry_number; /* from 1, counting the entries that are read; 0 outside of archives */
     bool entry_start;      /* the first block of an archive's entry, or of any other source */

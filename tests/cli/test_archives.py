@@ -57,6 +57,26 @@ class Archives(support.Case):
                 self.assertEqual((reject["line"], reject["column"]), ("4", "test_id"))
                 self.assertIn("readme.txt", (work / "shardload.log").read_text())
 
+    def test_a_byte_order_mark_or_blank_lines_before_the_header_of_an_entry(self):
+        table = "a,b\n1,2\n"
+        for head in ("\ufeff", "\n", "\n \n", "\ufeff\n"):
+            path = self.zip("a.zip", [(name, before + table) for name, before in (
+                ("1.csv", ""), ("2.csv", head), ("3.csv", head))])
+            found, _ = self.documents(path)
+            self.assertEqual(found, [{"a": 1, "b": 2}] * 3, repr(head))
+
+    def test_an_entry_that_begins_with_blanks_before_the_end_of_a_mib(self):
+        # Its first block holds nothing but these.
+        for name, first, head, body in (
+                ("json", '{"a":"%s"}\n', "\ufeff", '[{"a":1},{"a":\n2}]'),
+                ("json", '{"a":"%s"}\n', "\n", '{"a":1}\n{"a":2}\n'),
+                ("csv", "a,b\n1,%s\n", "\n", "a,b\n1,2\n3,4\n")):
+            for before in (1, 2):
+                text = first % ("x" * ((1 << 20) - before - len(first) + 2))
+                path = self.zip("a.zip", [(f"1.{name}", text), (f"2.{name}", head + body)])
+                found, _ = self.documents(path)
+                self.assertEqual(len(found), 3, (head, body, before))
+
     def test_a_damaged_file_in_a_folder_ends_the_load_with_skip_other_too(self):
         folder = self.scratch / "year"
         folder.mkdir()
