@@ -52,8 +52,8 @@ void sl_extjson_destroy(sl_extjson *parser); /* NULL is fine */
  * of the text: end[-1] is a }, and SL_SLACK readable bytes follow. The bytes from `limit` on are not
  * part of the document; the SL_SLACK bytes after it may be overwritten.
  *
- * A document without `_id` begins with *id as its `_id`; with NULL, nothing is added. A document's
- * own `_id`, at any position, becomes its first field, and `*own_id` is set.
+ * If the document has an `_id`, at any position, that becomes its first field, and `*own_id` is set.
+ * If it has none, `_id: *id` is added as its first field, unless `id` is NULL.
  *
  * SL_EXTJSON_OK: `*after` is the address after the text's document, `*written` the one after the
  * BSON document. */

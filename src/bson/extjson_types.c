@@ -92,36 +92,42 @@ const char *sl_extjson_take_oid(sl_extjson *x, const char *p, uint8_t *type, uin
     return sl_extjson_take_end(x, p);
 }
 
+/* Reads the text of an integer from `least` to `most`, up to the end of the object. */
+static const char *take_integer(sl_extjson *x, const char *p, uint8_t *scratch, int64_t least,
+                                int64_t most, const char *reason, int64_t *value) {
+    sl_text text;
+    const char *at = p;
+    if (!(p = sl_extjson_take_text(x, p, scratch, &text, reason)))
+        return NULL;
+    if (!sl_extjson_int64_of(text, value) || *value < least || *value > most)
+        return extjson_not_a(x, at, reason, text);
+    return sl_extjson_take_end(x, p);
+}
+
 const char *sl_extjson_take_int32(sl_extjson *x, const char *p, uint8_t *type, uint8_t **to,
                                   uint32_t depth) {
-    static const char reason[] = "$numberInt is a text of decimal digits, within 32 bits";
-    sl_text text;
     int64_t value;
-    const char *at = p;
     (void)depth;
-    if (!(p = sl_extjson_take_text(x, p, *to + EXTJSON_SCRATCH, &text, reason)))
-        return NULL;
-    if (!sl_extjson_int64_of(text, &value) || value != (int32_t)value)
-        return extjson_not_a(x, at, reason, text);
-    *type = BSON_TYPE_INT32;
-    *to = sl_bson_put_int32(*to, (int32_t)value);
-    return sl_extjson_take_end(x, p);
+    p = take_integer(x, p, *to + EXTJSON_SCRATCH, INT32_MIN, INT32_MAX,
+                     "$numberInt is a text of decimal digits, within 32 bits", &value);
+    if (p) {
+        *type = BSON_TYPE_INT32;
+        *to = sl_bson_put_int32(*to, (int32_t)value);
+    }
+    return p;
 }
 
 const char *sl_extjson_take_int64(sl_extjson *x, const char *p, uint8_t *type, uint8_t **to,
                                   uint32_t depth) {
-    static const char reason[] = "$numberLong is a text of decimal digits, within 64 bits";
-    sl_text text;
     int64_t value;
-    const char *at = p;
     (void)depth;
-    if (!(p = sl_extjson_take_text(x, p, *to + EXTJSON_SCRATCH, &text, reason)))
-        return NULL;
-    if (!sl_extjson_int64_of(text, &value))
-        return extjson_not_a(x, at, reason, text);
-    *type = BSON_TYPE_INT64;
-    *to = sl_bson_put_int64(*to, value);
-    return sl_extjson_take_end(x, p);
+    p = take_integer(x, p, *to + EXTJSON_SCRATCH, INT64_MIN, INT64_MAX,
+                     "$numberLong is a text of decimal digits, within 64 bits", &value);
+    if (p) {
+        *type = BSON_TYPE_INT64;
+        *to = sl_bson_put_int64(*to, value);
+    }
+    return p;
 }
 
 const char *sl_extjson_take_double(sl_extjson *x, const char *p, uint8_t *type, uint8_t **to,

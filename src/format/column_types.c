@@ -94,7 +94,8 @@ static uint64_t formats_of(sl_text value, uint64_t among) {
     return fitting;
 }
 
-/* The types of a value that is not missing, among those that are left. */
+/* The types that store a value without loss, of those that stored all earlier values of the column.
+ * The value is not missing. */
 static uint32_t kinds_of(sl_text value, sl_column_guess *guess) {
     static const struct {
         const char *yes, *no;

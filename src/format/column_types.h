@@ -7,7 +7,8 @@
 
 #include "schema.h"
 
-/* What a column can still be, given the values seen so far. Initialise with SL_COLUMN_GUESS. */
+/* The types that store all values of a column that have been added. Initialise with
+ * SL_COLUMN_GUESS. */
 typedef struct sl_column_guess {
     uint64_t values;  /* that are not missing */
     uint64_t missing; /* empty, or a word of sl_missing_words */

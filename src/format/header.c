@@ -2,7 +2,7 @@
 /* Is the first line of a table a header? See header.h.
  *
  * It is one if a column below it holds typed values (numbers, dates) where it has a word; it is a
- * record if it holds a typed value itself, or words that come again below it. Years as names
+ * record if it holds a typed value itself, or words that are repeated below it. Years as names
  * (country,2019,2020) are a header although they are numbers. */
 #include "header.h"
 #include "column_types.h"

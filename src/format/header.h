@@ -19,7 +19,7 @@ typedef struct sl_evidence {
     size_t lines, fitting; /* not blank; with as many fields as the first line */
     bool contrast;         /* a column has a word in the first line and typed values below it */
     bool typed;            /* a column holds typed values below the first line */
-    unsigned repeated;     /* values of the first line that come again in their columns */
+    unsigned repeated;     /* values of the first line that are repeated in their columns */
     bool years;            /* the first line names years, and their columns hold other values */
 } sl_evidence;
 

@@ -225,7 +225,8 @@ static bool take_document(parser *ps, const char **p, const char *end, bool *val
     }
 }
 
-/* The end of the last document that may end before `end`: behind the last }, or `from`. */
+/* The position after the last } before `end`, where the last document of the text may end; `from`
+ * if there is no }. */
 static const char *last_brace(const char *from, const char *end) {
     const char *last = memrchr(from, '}', (size_t)(end - from));
     return last ? last + 1 : from;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Delimited text whose quoted fields may contain line ends (RFC 4180): where records end.
  *
- * A field is quoted if its first byte is a quote. Within it, two quotes are one, and a byte after
- * the escape character (if the dialect has one) is data. A record ends at the first line feed that
- * is not within a quoted field. A quote in an unquoted field is data. Private to src/format. */
+ * A field is quoted if its first byte is a quote. In a quoted field, two quotes in a row stand for
+ * one quote, and the byte after the escape character, if the dialect has one, is data. A record ends
+ * at the first line feed outside of quoted fields. A quote in an unquoted field is data. Private to src/format. */
 #ifndef SHARDLOAD_QUOTED_H
 #define SHARDLOAD_QUOTED_H
 
@@ -14,7 +14,7 @@
 
 #include "delimited.h"
 
-/* What the bytes before a position are. */
+/* Where a position lies, according to the bytes before it. */
 typedef enum sl_quote_state {
     SL_AT_FIELD, /* a record or field begins here */
     SL_IN_FIELD, /* an unquoted field, or text after a closing quote */

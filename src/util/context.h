@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A context: what a command of this project shares with its caller, instead of globals. It has the
- * log, the output, the request to stop, and the receivers of progress. Two commands with two
- * contexts do not affect each other.
+/* A context holds what a command shares with its caller: the log, the output streams, the request to
+ * stop, and the functions that receive progress. There are no globals for these, so two commands
+ * that run in two contexts do not affect each other.
  *
  * A context is bound to a thread while a command runs in it: sl_log_info(), sl_print() and
  * sl_interrupt_requested() concern the context of the thread that calls them. Threads that are

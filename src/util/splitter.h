@@ -3,10 +3,10 @@
  * whose records do not end at every line end (BSON, JSON, quoted line ends), which know where a
  * record ends.
  *
- * A source with a splitter is read sequentially. Under the source's lock, the splitter passes over
- * the records of the text one after the other. A block holds the records that begin in one MiB of
- * the source's uncompressed stream, as it does for lines, so blocks do not depend on the reader, on
- * the number of threads, or on compression. */
+ * A source with a splitter is read sequentially: under the source's lock, the splitter finds the end
+ * of each record after that of the record before. A block holds the records whose first byte lies in
+ * one MiB of the source's uncompressed stream. Sources of lines have such blocks, too. So blocks do
+ * not depend on the reader, on the number of threads, or on compression. */
 #ifndef SHARDLOAD_SPLITTER_H
 #define SHARDLOAD_SPLITTER_H
 
@@ -19,7 +19,7 @@
 /* Number of bytes at a text's beginning that decide whether its records are lines. */
 #define SL_SPLIT_HEAD_BYTES 65536u
 
-/* Where the search for the end of a block has got to. All 0 at the beginning of a text (a file, or
+/* The state of the search for the end of a block. All 0 at the beginning of a text (a file, or
  * an entry of an archive), except for `context`. */
 typedef struct sl_split {
     const void *context; /* as given with the splitter (sl_source_set_splitter) */

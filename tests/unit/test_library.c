@@ -69,7 +69,7 @@ static void remove_files(loading *one) {
 static void *load(void *context) {
     loading *one = context;
     char work[100], sink[100];
-    snprintf(work, sizeof work, "%s/work", one->folder);
+    snprintf(work, sizeof work, "%s/run", one->folder);
     snprintf(sink, sizeof sink, "bson:%s/out.bson", one->folder);
     char source[100];
     snprintf(source, sizeof source, "%s/", one->folder);
@@ -110,7 +110,7 @@ static void two_loads_at_once_do_not_mix(void **state) {
         assert_non_null(strstr(loads[i].record, expected));
         assert_true(loads[i].lines > 5);
         assert_int_equal(loads[i].foreign, 0);
-        snprintf(path, sizeof path, "%s/work/shardload.log", loads[i].folder);
+        snprintf(path, sizeof path, "%s/run/shardload.log", loads[i].folder);
         FILE *log = fopen(path, "r");
         assert_non_null(log);
         for (; fgets(line, sizeof line, log); lines++)
