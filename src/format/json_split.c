@@ -181,10 +181,10 @@ static size_t read_on(sl_split *split, sl_text text, size_t least, bool *found) 
             if (left < 3)
                 break; /* the other bytes of the mark come later, or the parser refuses it */
             at += 3;
-        } else if (strchr(" \n\r\t", *next) && *next != 0) {
-            at++;
-        } else if (!(split->fault = read_between(&s, *next))) {
-            at++;
+        } else {
+            bool blank = strchr(" \n\r\t", *next) && *next != 0;
+            split->fault = blank ? NULL : read_between(&s, *next);
+            at += !split->fault;
         }
     }
     *found = *found || (s.depth == 0 && at >= least && !split->fault);

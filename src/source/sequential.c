@@ -175,7 +175,7 @@ static bool split_error(const sl_reader *reader, const sl_open_source *open, sl_
                         reader->set->states[open->source].source.shown,
                         open->entry_number > 0 ? ": " : "",
                         open->entry_number > 0 ? open->entry : "",
-                        (unsigned long long)(open->offset + open->split.at), open->split.fault);
+                        (unsigned long long)open->offset + open->split.at, open->split.fault);
 }
 
 /* As find_line_end, for a source with a splitter. The text that is read grows by half each time,

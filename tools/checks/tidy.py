@@ -52,12 +52,14 @@ def main():
     entries = [entry for entry in json.loads((build / "compile_commands.json").read_text("utf-8"))
                if pathlib.Path(entry["file"]).is_relative_to(TOP)
                and not pathlib.Path(entry["file"]).is_relative_to(build)]
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        results = list(pool.map(lambda entry: findings(entry, tidy, build, cache, version),
-                                entries))
-    print("\n".join(dict.fromkeys(text for text in results if text)), end="")
-    print(f"{sum(result is None for result in results)} of {len(results)} files had not changed",
-          file=sys.stderr)
+    shown, results = set(), []
+    with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        for text in pool.map(lambda entry: findings(entry, tidy, build, cache, version), entries):
+            results.append(text)
+            if text and text not in shown:      # the same findings in a header: once
+                print(text, flush=True)
+            shown.add(text)
+    print(f"{results.count(None)} of {len(results)} files had not changed", file=sys.stderr)
     return 1 if any(results) else 0
 
 
