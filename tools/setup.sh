@@ -84,14 +84,28 @@ if ! python3 -m pip --version >/dev/null 2>&1 || ! python3 -c 'import ensurepip'
     server_packages+=(python3 python3-pip python3-venv)
 fi
 
-# The unit tests and the tests of the command line, as names for tools/test. test_fuzz is not among
-# them: it builds a tree of its own, with its own sanitizers.
+# Names for tools/test. offline_tests: the unit tests and the tests of the command line, without
+# test_fuzz, which makes a build of its own. sanitized_tests: those that continuous integration also runs
+# with sanitizers; without unit tests that need servers, and tests that run neither program, or (test_memory)
+# replace the allocator.
 # shellcheck disable=SC2034 # used by the scripts that source this file
-offline_tests=(bin/tests/)
-for file in "$top"/tests/cli/test_*.py; do
-    [[ $file == */test_fuzz.py ]] || offline_tests+=("tests/cli/$(basename "$file")")
+offline_tests=(bin/tests/) sanitized_tests=()
+for file in "$top"/tests/unit/test_*.c "$top"/tests/cli/test_*.py; do
+    name=$(basename "${file%.*}")
+    case $file:$name in
+    *.c:test_cluster*) ;;
+    *.c:*) sanitized_tests+=("bin/tests/$name") ;;
+    *:test_fuzz) ;;
+    *:test_bench | *:test_contributing | *:test_datagen* | *:test_house | *:test_memory | *:test_mutants)
+        offline_tests+=("tests/cli/$name.py")
+        ;;
+    *)
+        offline_tests+=("tests/cli/$name.py")
+        sanitized_tests+=("tests/cli/$name.py")
+        ;;
+    esac
 done
-unset file
+unset file name
 
 # Prints the path of a clang that has libFuzzer and the sanitizers; nothing if there is none.
 clang_of() {
@@ -105,19 +119,35 @@ clang_of() {
     done
 }
 
-# build_tree FOLDER [CMAKE OPTION...]: configures and builds the tree; prints the errors of a failure.
+# build_tree FOLDER TARGET [CMAKE OPTION...]: configures the tree and builds the target (all: everything);
+# prints the errors of a failure.
 build_tree() {
-    local folder=$1 log=$1/build.log
-    shift
+    local folder=$1 target=$2 log=$1/build.log
+    shift 2
     if ! { mkdir -p "$folder" && : >"$log"; }; then
         die "cannot write to $folder; set SHARDLOAD_BUILD to another build folder"
     fi
     say "building in $folder"
     if ! { run_logged "$log" cmake -S "$top" -B "$folder" "$@" &&
-        run_logged "$log" cmake --build "$folder" -j "$(nproc)"; }; then
+        run_logged "$log" cmake --build "$folder" -j "$(nproc)" --target "$target"; }; then
         grep -nE 'error|Error|Missing|apt-get' "$log" | head -n 20 >&2 || true
         die "the build failed; its complete output is in $log"
     fi
+}
+
+# build_sanitized TARGET: builds with sanitizers for addresses and undefined behaviour. tools/fuzz and
+# `tools/test --sanitize address` share this build, so its libraries are compiled once. It includes the
+# fuzzers if there is a clang. Sets SHARDLOAD_BUILD to the build folder.
+build_sanitized() {
+    local clang options=(-DCMAKE_BUILD_TYPE=RelWithDebInfo
+        '-DSHARDLOAD_SANITIZE=address;undefined' -DSHARDLOAD_TESTS=ON -DSHARDLOAD_TOOLS=ON)
+    clang=$(clang_of)
+    if [ -n "$clang" ]; then # warnings are those of gcc: clang's are others
+        options+=("-DCMAKE_C_COMPILER=$clang" -DSHARDLOAD_FUZZ=ON -DSHARDLOAD_WERROR=OFF)
+    fi
+    SHARDLOAD_BUILD=${SHARDLOAD_BUILD%-address}-address # test_fuzz may run with sanitizers itself
+    build_tree "$SHARDLOAD_BUILD" "$1" "${options[@]}"
+    export LSAN_OPTIONS="suppressions='$top/tests/sanitizers/leak.supp':print_suppressions=0"
 }
 
 # Prints the path of a Python that has the MongoDB driver, the tests' independent client. Creates

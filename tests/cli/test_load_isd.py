@@ -133,12 +133,19 @@ class Samples(support.Case):
         return self.zipped(path.name + ".gz", data)
 
     def loads(self, names, missing):
+        """Compares the documents of one thread with the reader's, and those of four threads, from text
+        that is packed in the other way, with the documents of one thread."""
         for name in names:
             reading = reading_of(name, missing)
+            loaded = None
             for threads, path in ((1, sample(name)), (4, self.other_packing(sample(name)))):
                 with self.subTest(path.name, threads=threads):
                     raw, work = self.dump("-j", threads, "--missing", missing, path)
-                    self.assert_documents(raw, reading.documents, name)
+                    if loaded is None:
+                        self.assert_documents(raw, reading.documents, name)
+                        loaded = sorted(raw)
+                    else:
+                        self.assertTrue(sorted(raw) == loaded, "the documents differ")
                     self.assert_accounting(
                         work, records=reading.records, inserted=len(raw), alreadyThere=0,
                         rejectedByParser=0, transcoded=0, malformedFields=0, unknownGroups=0,
@@ -148,7 +155,8 @@ class Samples(support.Case):
         self.loads(PACKED, "omit")
 
     def test_packed_records_with_raw_missing_values(self):
-        self.loads(PACKED, "raw")
+        """Without the two largest files, whose records need more time than all others."""
+        self.loads([name for name, records in PACKED.items() if records < 10000], "raw")
 
     def test_lite(self):
         self.loads(LITE, "omit")

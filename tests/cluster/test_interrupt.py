@@ -10,7 +10,7 @@ import socket
 import mot_reader
 import support
 
-ROWS = 60000
+ROWS = 20000
 SLOW = ["-j", 1, "--batch-size", 5]
 
 

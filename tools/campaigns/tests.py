@@ -30,6 +30,7 @@ LIMITS = {"unit": 300}        # seconds that a test file may take, by kind
 LIMIT = 900                   # ... in Python
 SLOWEST = 10
 KINDS = ("faults", "cluster", "cli", "unit")      # the slowest kind first
+LONG = {"cli/test_fuzz"}      # short files that run for long
 
 
 class Result(NamedTuple):
@@ -64,7 +65,7 @@ def select(words):
         if not found:
             raise Failure(f"no test file's path contains: {part}")
         chosen |= found
-    return sorted(chosen, key=lambda name: (KINDS.index(name.partition("/")[0]),
+    return sorted(chosen, key=lambda name: (KINDS.index(name.partition("/")[0]), name not in LONG,
                                             -source_of(name).stat().st_size))
 
 
@@ -152,10 +153,10 @@ def work(folder, queue, position, results, rounds):
 # ---- all jobs ----
 
 def default_jobs():
-    """Three jobs for two processors, or fewer when memory is short: most fault tests wait most of the
-    time."""
+    """Two jobs for each processor, or fewer when memory is short: tests with servers wait half of the
+    time, most fault tests longer."""
     free = int(re.search(r"MemAvailable:\s+(\d+)", Path("/proc/meminfo").read_text("ascii"))[1]) * 1024
-    return max(1, min((3 * len(os.sched_getaffinity(0)) + 1) // 2, int(free / JOB_BYTES)))
+    return max(1, min(2 * len(os.sched_getaffinity(0)), int(free / JOB_BYTES)))
 
 
 def results_of(jobs, results):
