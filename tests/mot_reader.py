@@ -256,7 +256,7 @@ def convert(column, value, encoding):
         return to_moment(value), False
     if b"\0" in value:
         raise ValueError("a NUL byte")
-    if column.kind == CODE and re.fullmatch(rb"\d{1,9}", value):
+    if column.kind == CODE and re.fullmatch(rb"0|[1-9]\d{0,8}", value):
         return int(value), False
     try:
         return value.decode("utf-8"), False

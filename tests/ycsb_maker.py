@@ -10,7 +10,8 @@ from support import bson
 MASK = (1 << 64) - 1
 VALUES = 1 << 16
 SLOT = 1 << 48
-STEP = 256  # bytes between the offsets of consecutive records
+BLOCK = 1 << 20
+BLOCK_BSON = 16 << 20  # documents of one block, at most
 
 
 class Options(NamedTuple):
@@ -19,11 +20,30 @@ class Options(NamedTuple):
     field_length: int = 100
     integer_count: int = 8
     skew: float = 0.99
+    document_size: int = 0  # if given, field_length is not
 
     def words(self):
-        names = {"seed": "--seed", "field_count": "--field-count", "skew": "--skew",
-                 "field_length": "--field-length", "integer_count": "--integer-count"}
-        return [word for name, value in self._asdict().items() for word in (names[name], value)]
+        return [word for name, value in self._asdict().items()
+                if name != ("field_length" if self.document_size else "document_size")
+                for word in ("--" + name.replace("_", "-"), value)]
+
+    def lengths(self):
+        """The lengths of the fields of bytes."""
+        if not self.document_size:
+            return [self.field_length] * self.field_count
+        space = self.document_size - len(encoded(
+            self._replace(document_size=0, field_length=0), 0, step=256))
+        each, more = divmod(space, self.field_count)
+        return [each] * (self.field_count - 1) + [each + more]
+
+    @functools.lru_cache(maxsize=None)
+    def step(self):
+        """Bytes between the offsets of consecutive records."""
+        size = self.document_size or len(encoded(self, 0, step=256))
+        step = 256
+        while BLOCK // step * size > BLOCK_BSON:
+            step *= 2
+        return step
 
 
 def random_word(seed, index):
@@ -61,13 +81,14 @@ def document_id(number, offset):
 
 def fields(options, record):
     """The fields of a record, in order, without its _id."""
-    per_field = -(-options.field_length // 8)
-    at = record * (options.field_count * per_field + options.integer_count)
+    lengths = options.lengths()
+    at = record * (sum(-(-length // 8) for length in lengths) + options.integer_count)
     result = {}
-    for field in range(options.field_count):
-        words = [random_word(options.seed, at + i).to_bytes(8, "little") for i in range(per_field)]
-        result[f"f{field}"] = b"".join(words)[:options.field_length]
-        at += per_field
+    for field, length in enumerate(lengths):
+        count = -(-length // 8)
+        words = [random_word(options.seed, at + i).to_bytes(8, "little") for i in range(count)]
+        result[f"f{field}"] = b"".join(words)[:length]
+        at += count
     for field in range(options.integer_count):
         word = random_word(options.seed, at)
         threshold, alias = table(options.skew)[word >> 48]
@@ -76,11 +97,11 @@ def fields(options, record):
     return result
 
 
-def document(options, record, number=1, first=0):
+def document(options, record, number=1, first=0, step=None):
     """The document of a record. `number`: of its source; `first`: the first record of its source."""
-    key = document_id(number, (record - first) * STEP)
+    key = document_id(number, (record - first) * (step or options.step()))
     return {"_id": bson.int64.Int64(key), **fields(options, record)}
 
 
-def encoded(options, record, number=1, first=0):
-    return support.encoded(document(options, record, number, first))
+def encoded(options, record, number=1, first=0, step=None):
+    return support.encoded(document(options, record, number, first, step))

@@ -22,11 +22,13 @@ typedef enum sl_bson_type {
     SL_BSON_DOCUMENT = 0x03,
     SL_BSON_ARRAY = 0x04,
     SL_BSON_BINARY = 0x05,
+    SL_BSON_OBJECT_ID = 0x07,
     SL_BSON_BOOL = 0x08,
     SL_BSON_DATE = 0x09,
     SL_BSON_NULL = 0x0A,
     SL_BSON_INT32 = 0x10,
     SL_BSON_INT64 = 0x12,
+    SL_BSON_DECIMAL = 0x13,
 } sl_bson_type;
 
 /* The server's limit for a document, in bytes. */

@@ -33,9 +33,9 @@ static void refuse_beside_model(void *context, const char *name, const char *val
                                 const char *origin) {
     static const char *const taken[] = {"model", "set", "sweep", "report", "config"};
     static const char *const of_sources[] = {
-        "format",       "schema",      "names",        "encoding",      "trim",   "escape",
-        "quoted-lines", "missing",     "include",      "skip-other",    "blocks", "records",
-        "skew",         "field-count", "field-length", "integer-count", "seed"};
+        "format",       "schema",      "names",        "encoding",      "trim",          "escape",
+        "quoted-lines", "missing",     "include",      "skip-other",    "blocks",        "records",
+        "skew",         "field-count", "field-length", "document-size", "integer-count", "seed"};
     const model_options *at = context;
     (void)value;
     if (strcmp(origin, "command line") != 0)

@@ -118,6 +118,9 @@ const sl_option_row sl_load_rows[] = {
      SL_ROW_OF(READING, GENERATED), .help = "Number of fields of random bytes: f0, f1, ..."},
     {.name = "field-length", SL_ROW_BYTES(0, SL_BSON_DOCUMENT_MAX), .fallback = "100",
      SL_ROW_OF(READING, GENERATED), .help = "Size of each field of random bytes."},
+    {.name = "document-size", SL_ROW_BYTES(1, SL_BSON_DOCUMENT_MAX), SL_ROW_OF(READING, GENERATED),
+     .help = "Size of each document as BSON, such as 147KB, up to 16MiB, instead of --field-length: "
+             "the fields of random bytes share what the _id, the integers and the names leave."},
     {.name = "integer-count", SL_ROW_COUNT("N", 0, SL_YCSB_FIELDS_MAX), .fallback = "8",
      SL_ROW_OF(READING, GENERATED),
      .help = "Number of fields with an integer from 0 to 65535: n0, n1, ..."},

@@ -100,8 +100,8 @@ static char *read_text(const char *path, sl_error *error) {
 
 /* The options of --format ycsb, which generates its records; other formats need sources instead. */
 static void set_up_generated(sl_load_config *config, const sl_options *options, sl_error *error) {
-    static const char *const names[] = {"records",       "field-count", "field-length",
-                                        "integer-count", "skew",        "seed"};
+    static const char *const names[] = {
+        "records", "field-count", "field-length", "document-size", "integer-count", "skew", "seed"};
     bool generated = strcmp(config->format, "ycsb") == 0;
     for (size_t i = 0; !generated && i < sizeof names / sizeof names[0]; i++) {
         if (sl_option_given(options, names[i]))
@@ -113,12 +113,16 @@ static void set_up_generated(sl_load_config *config, const sl_options *options, 
         sl_option_problem(error, "--format ycsb generates its records: leave out the sources");
     if (generated && !sl_option_given(options, "records"))
         sl_option_problem(error, "--format ycsb needs --records, the number of records");
+    if (sl_option_given(options, "document-size") && sl_option_given(options, "field-length"))
+        sl_option_problem(error, "--document-size determines the lengths of the fields: leave out "
+                                 "--field-length");
     if (generated && !error->code)
         config->format_options.ycsb = (sl_ycsb_options){
             .records = sl_option_number(options, "records"),
             .seed = sl_option_number(options, "seed"),
             .field_count = (uint32_t)sl_option_number(options, "field-count"),
             .field_length = (uint32_t)sl_option_number(options, "field-length"),
+            .document_bytes = (uint32_t)sl_option_number(options, "document-size"),
             .integer_count = (uint32_t)sl_option_number(options, "integer-count"),
             .skew = strtod(sl_option_string(options, "skew"), NULL),
         };

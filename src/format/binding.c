@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Binding: compiles a schema and a source's header (or number of fields) into a dialect: a flat
  * list of converters in the source's column order. */
+#include "bson/bson_values.h"
 #include "bson/bson_writer.h"
 #include "convert.h"
 #include "delimited.h"
@@ -157,6 +158,12 @@ static sl_bson_type bson_type(sl_type type) {
         return SL_BSON_DATE;
     case SL_TYPE_FLAG:
         return SL_BSON_BOOL;
+    case SL_TYPE_DECIMAL:
+        return SL_BSON_DECIMAL;
+    case SL_TYPE_OBJECT_ID:
+        return SL_BSON_OBJECT_ID;
+    case SL_TYPE_UUID:
+        return SL_BSON_BINARY;
     }
     return SL_BSON_NULL;
 }
@@ -211,6 +218,9 @@ static sl_step step_of(const sl_schema_column *schema) {
             return SL_STEP_DATETIME;
         break;
     case SL_TYPE_FLAG:
+    case SL_TYPE_DECIMAL:
+    case SL_TYPE_OBJECT_ID:
+    case SL_TYPE_UUID:
         break;
     }
     return SL_STEP_UNUSUAL;
@@ -243,7 +253,8 @@ bool sl_dialect_compile(sl_dialect *d, bool long_names, sl_error *error) {
             converter->int64_limit = (uint64_t)schema->maximum + 1;
         converter->int32_limit =
             converter->int64_limit > INT32_MAX ? (uint64_t)INT32_MAX + 1 : converter->int64_limit;
-        d->fixed_bytes += length + sizeof(int64_t);
+        d->fixed_bytes +=
+            length + (schema->type > SL_TYPE_FLAG ? SL_BSON_VALUE_MAX : sizeof(int64_t));
         all_text &= schema->type == SL_TYPE_TEXT || schema->type == SL_TYPE_CODE;
     }
     if (!d->nesting && !sl_nesting_create(d, &d->nesting, error))

@@ -38,16 +38,15 @@ struct sl_dialect {
 };
 
 struct sl_plan {
-    bool unused;
+    bool schema; /* one was given, which only other formats take */
 };
 
 static bool plan_create(const sl_format_options *options, sl_plan **plan, sl_error *error) {
-    *plan = NULL;
-    if (options->schema_text)
-        return sl_error_set(error, SL_EXIT_USAGE,
-                            "--format bson takes no --schema: BSON has types of its own");
     *plan = calloc(1, sizeof **plan);
-    return *plan || sl_error_memory(error, "reading BSON");
+    if (!*plan)
+        return sl_error_memory(error, "reading BSON");
+    (*plan)->schema = options->schema_text != NULL;
+    return true;
 }
 
 static void plan_destroy(sl_plan *plan) {
@@ -96,7 +95,9 @@ static bool begins_with_document(sl_text head, bool whole, sl_error *error) {
 
 static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whole,
                   sl_dialect **dialect, sl_error *error) {
-    (void)plan;
+    if (plan->schema)
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "bson takes no --schema: BSON has types of its own");
     if (!is_named_bson(name) && !begins_with_document(head, whole, error))
         return false;
     *dialect = calloc(1, sizeof **dialect);

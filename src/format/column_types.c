@@ -248,8 +248,7 @@ sl_type_class sl_column_class(const sl_schema_column *column) {
         return SL_CLASS_DATES;
     case SL_TYPE_FLAG:
         return SL_CLASS_FLAGS;
-    case SL_TYPE_TEXT:
-    case SL_TYPE_CODE:
+    default:
         break;
     }
     return column->missing.count > 0 ? SL_CLASS_EMPTY : SL_CLASS_TEXT;

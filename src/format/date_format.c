@@ -188,7 +188,40 @@ static bool finish(const parts *p, int64_t *milliseconds) {
     return true;
 }
 
+#define EPOCH "epoch"
+#define EPOCH_MS "epoch-ms"
+#define EPOCH_LIMIT_MS INT64_C(377705116800000) /* years -9999 to 9999 */
+
+/* A number of seconds or milliseconds since 1970. */
+static bool convert_epoch(bool in_milliseconds, sl_text field, int64_t *milliseconds) {
+    const char *at = field.bytes, *end = at + field.length;
+    bool negative = at < end && *at == '-';
+    at += negative;
+    int64_t value = 0;
+    size_t digits = 0;
+    for (; at < end && is_digit(*at) && digits < 16; at++, digits++)
+        value = value * 10 + (*at - '0');
+    if (digits == 0)
+        return false;
+    if (!in_milliseconds) {
+        if (value > EPOCH_LIMIT_MS)
+            return false;
+        value *= 1000;
+        bool fraction = at < end && *at == '.' && at + 1 < end;
+        at += fraction;
+        for (int64_t unit = 100; fraction && at < end && is_digit(*at); at++, unit /= 10) {
+            if (unit == 0 && *at != '0')
+                return false;
+            value += unit * (*at - '0');
+        }
+    }
+    *milliseconds = negative ? -value : value;
+    return at == end && value < EPOCH_LIMIT_MS;
+}
+
 bool sl_convert_formatted(const char *format, sl_text field, int64_t *milliseconds) {
+    if (strcmp(format, EPOCH) == 0 || strcmp(format, EPOCH_MS) == 0)
+        return convert_epoch(strcmp(format, EPOCH_MS) == 0, field, milliseconds);
     parts p = {.at = field.bytes, .end = field.bytes + field.length, .weekday = 7};
     for (const char *f = format; *f; f++) {
         bool fits = *f == '%' ? word(&p, *++f) : p.at < p.end && *p.at++ == *f;
@@ -200,6 +233,8 @@ bool sl_convert_formatted(const char *format, sl_text field, int64_t *millisecon
 
 bool sl_date_format_valid(const char *format) {
     bool seen[128] = {false};
+    if (strcmp(format, EPOCH) == 0 || strcmp(format, EPOCH_MS) == 0)
+        return true;
     for (const char *f = format; *f; f++) {
         if (*f != '%')
             continue;

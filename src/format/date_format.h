@@ -10,6 +10,13 @@
  *   %z     Z, UTC, GMT, +hh:mm, +hhmm, +hh, or GMT+hh:mm; also with minus
  *   %%     a percent sign
  *
+ * or the format is one of the words
+ *
+ *   epoch     seconds since 1970, perhaps with a fraction; digits after the third must be 0
+ *   epoch-ms  milliseconds since 1970
+ *
+ * within 12,000 years of 1970, so that most numbers in milliseconds are refused as seconds.
+ *
  * Names may be cut to three letters, in any case. Without %z a time is UTC. */
 #ifndef SHARDLOAD_DATE_FORMAT_H
 #define SHARDLOAD_DATE_FORMAT_H

@@ -96,11 +96,11 @@ static ALWAYS_INLINE uint8_t *put_document(const sl_dialect *d, const char *text
         int64_t milliseconds;
         double decimal;
         switch ((sl_step)converter->step) {
+        case SL_STEP_CODE: /* 007 is a text; a whole number without loss is not written so */
         case SL_STEP_WHOLE:
             if (unlikely(length > 1 && *begin == '0'))
                 break;
             /* fall through */
-        case SL_STEP_CODE:
         case SL_STEP_INT:
             if (likely(convert_digits(begin, length, &number))) {
                 if (likely(number < converter->int32_limit)) {

@@ -23,10 +23,11 @@
 typedef struct sl_ycsb_options {
     uint64_t records;
     uint64_t seed;
-    uint32_t field_count;   /* fields of random bytes, up to SL_YCSB_FIELDS_MAX */
-    uint32_t field_length;  /* bytes of each of these fields */
-    uint32_t integer_count; /* up to SL_YCSB_FIELDS_MAX */
-    double skew;            /* exponent of the integers' distribution, 0 to 10; up to 7 digits */
+    uint32_t field_count;    /* fields of random bytes, up to SL_YCSB_FIELDS_MAX */
+    uint32_t field_length;   /* bytes of each of these fields; unused if document_bytes > 0 */
+    uint32_t document_bytes; /* of BSON, shared by these fields; 0: field_length decides */
+    uint32_t integer_count;  /* up to SL_YCSB_FIELDS_MAX */
+    double skew;             /* exponent of the integers' distribution, 0 to 10; up to 7 digits */
 } sl_ycsb_options;
 
 #define SL_YCSB_FIELDS_MAX 999u
@@ -54,7 +55,7 @@ typedef struct sl_format_options {
 typedef struct sl_block {
     /* Complete records, each ended by LF, except perhaps a source's last one; of a format with
      * `splitter`, as that has divided them. Followed by SL_SLACK readable bytes. Of generated
-     * records: `bytes` is NULL, and `length` is SL_GENERATED_BYTES (document_id.h) per record. */
+     * records: `bytes` is NULL, and `length` is record_bytes() per record. */
     sl_text text;
     uint64_t offset;      /* of text.bytes[0] in the source's uncompressed stream */
     int64_t id_base;      /* a record's _id is id_base + (its offset modulo SL_BLOCK_BYTES) */
@@ -170,6 +171,8 @@ typedef struct sl_format {
      * and `sniff` recognises the source by it. */
     void (*name_records)(const sl_plan *plan, uint64_t first, uint64_t last, char *out,
                          size_t room);
+    /* The bytes that each generated record counts as (document_id.h). */
+    uint32_t (*record_bytes)(const sl_plan *plan);
 } sl_format;
 
 /* The formats, one row each: the X of sl_format_X, the name in --format, its help. Specific formats

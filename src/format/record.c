@@ -2,6 +2,7 @@
 /* Records that are not on the fast path; see record.h. */
 #include "record.h"
 
+#include "bson/bson_values.h"
 #include "column_types.h"
 #include "convert.h"
 #include "date_format.h"
@@ -330,8 +331,9 @@ uint8_t *sl_put_unusual(const sl_dialect *dialect, size_t column, sl_text field,
                         transcoded);
 }
 
-uint8_t *sl_put_value(const sl_dialect *dialect, size_t column, sl_text field, bool quoted,
-                      uint8_t *out, uint8_t *to, bool *transcoded) {
+/* As sl_put_value, for a value that fits the column's type. */
+static uint8_t *put_typed(const sl_dialect *dialect, size_t column, sl_text field, bool quoted,
+                          uint8_t *out, uint8_t *to, bool *transcoded) {
     const sl_schema_column *schema = &dialect->columns[column].schema;
     const sl_converter *converter = &dialect->converters[column];
     int64_t whole;
@@ -339,7 +341,8 @@ uint8_t *sl_put_value(const sl_dialect *dialect, size_t column, sl_text field, b
     double value;
     switch (schema->type) {
     case SL_TYPE_CODE:
-        if (sl_convert_digits(field.bytes, field.length, &digits))
+        if ((field.length == 1 || *field.bytes != '0') && /* 007 is a text */
+            sl_convert_digits(field.bytes, field.length, &digits))
             return put_int(out, to, (int64_t)digits);
         *out = SL_BSON_TEXT;
         /* fall through */
@@ -363,8 +366,23 @@ uint8_t *sl_put_value(const sl_dialect *dialect, size_t column, sl_text field, b
     case SL_TYPE_DATE:
     case SL_TYPE_DATETIME:
         return convert_date(schema, field, &whole) ? sl_bson_put_int64(to, whole) : NULL;
+    case SL_TYPE_DECIMAL:
+        return sl_bson_put_decimal(to, field.bytes, field.length);
+    case SL_TYPE_OBJECT_ID:
+        return sl_bson_put_object_id(to, field.bytes, field.length);
+    case SL_TYPE_UUID:
+        return sl_bson_put_uuid(to, field.bytes, field.length);
     }
     return NULL;
+}
+
+uint8_t *sl_put_value(const sl_dialect *dialect, size_t column, sl_text field, bool quoted,
+                      uint8_t *out, uint8_t *to, bool *transcoded) {
+    uint8_t *end = put_typed(dialect, column, field, quoted, out, to, transcoded);
+    if (end || !dialect->columns[column].schema.invalid_text)
+        return end;
+    *out = SL_BSON_TEXT;
+    return sl_put_careful_text(dialect, field, quoted, to, transcoded);
 }
 
 /* Writes the reason for refusing a field of a lossless column, or of a date with a format. False
@@ -375,7 +393,7 @@ static bool explain_special(const sl_column *column, sl_text field, char *out, s
     double value;
     bool number = schema->type == SL_TYPE_INT || schema->type == SL_TYPE_DOUBLE;
     if (schema->type == SL_TYPE_TEXT || schema->type == SL_TYPE_CODE ||
-        (!schema->lossless && !schema->format))
+        (schema->type <= SL_TYPE_FLAG && !schema->lossless && !schema->format))
         return false;
     const char *problem = number && sl_convert_double(field.bytes, field.length, &value)
                               ? "would be changed by the type"
@@ -412,6 +430,10 @@ void sl_record_explain(const sl_parser *parser, const sl_record *record, sl_reje
                  sl_quoted(field, quoted));
         return;
     }
+    if (column->schema.invalid_text) { /* only a value that cannot be text either */
+        sl_explain_text(field, out, room);
+        return;
+    }
     if (explain_special(column, field, out, room)) {
         if (column->schema.inferred)
             explain_inference(column, out, room);
@@ -436,8 +458,7 @@ void sl_record_explain(const sl_parser *parser, const sl_record *record, sl_reje
             snprintf(out, room, "%s is neither \"%s\" nor empty", sl_quoted(field, quoted),
                      column->schema.yes);
         break;
-    case SL_TYPE_TEXT:
-    case SL_TYPE_CODE:
+    default:
         sl_explain_text(field, out, room);
         break;
     }

@@ -21,6 +21,7 @@ typedef enum key_kind {
     KEY_CHOICE,    /* sl_choice */
     KEY_INT64,     /* int64_t */
     KEY_TYPE,      /* sl_type */
+    KEY_INVALID,   /* bool */
     KEY_DELIMITER, /* char */
     KEY_COUNTS,    /* field_counts */
     KEY_COLUMNS,
@@ -63,12 +64,13 @@ static const key_row column_keys[] = {
     {"format", KEY_TEXT, offsetof(sl_schema_column, format)},
     {"offset", KEY_CHOICE, offsetof(sl_schema_column, zone)},
     {"lossless", KEY_BOOL, offsetof(sl_schema_column, lossless)},
+    {"invalid", KEY_INVALID, offsetof(sl_schema_column, invalid_text)},
     {"spill", KEY_BOOL, offsetof(sl_schema_column, spill)},
     {NULL, KEY_TEXT, 0},
 };
 
-static const char *const type_names[] = {"text",     "int",  "double", "date",
-                                         "datetime", "code", "flag"};
+static const char *const type_names[] = {"text", "int",  "double",     "date",     "datetime",
+                                         "code", "flag", "decimal128", "objectid", "uuid"};
 
 const char *sl_type_name(sl_type type) {
     return type_names[type];
@@ -126,7 +128,15 @@ static bool read_type(const reader *r, const yaml_node_t *node, sl_type *type) {
             return true;
         }
     }
-    return report(r, node, "a type: text, int, double, date, datetime, code or flag");
+    return report(r, node,
+                  "a type: text, int, double, date, datetime, code, flag, decimal128, objectid or "
+                  "uuid");
+}
+
+static bool read_invalid(const reader *r, const yaml_node_t *node, bool *text) {
+    const char *word = scalar(node);
+    *text = word && strcmp(word, "text") == 0;
+    return *text || (word && strcmp(word, "reject") == 0) || report(r, node, "reject or text");
 }
 
 static bool read_delimiter(const reader *r, const yaml_node_t *node, char *delimiter) {
@@ -206,7 +216,7 @@ static bool check_column(const reader *r, const yaml_node_t *node, sl_schema_col
     if (column->format && (!date || !sl_date_format_valid(column->format)))
         return report(r, node,
                       "a format of a date or datetime: %Y, %d, and %m or %b, with %H %M %S, "
-                      "%I %p, %z, %a where needed");
+                      "%I %p, %z, %a where needed; or epoch, or epoch-ms");
     if (column->minimum > column->maximum)
         return report(r, node, "a minimum that is not above the maximum");
     if (!column->short_name)
@@ -264,6 +274,8 @@ static bool read_value(const reader *r, const yaml_node_t *node, const key_row *
         return read_int64(r, node, field);
     case KEY_TYPE:
         return read_type(r, node, field);
+    case KEY_INVALID:
+        return read_invalid(r, node, field);
     case KEY_DELIMITER:
         return read_delimiter(r, node, field);
     case KEY_COUNTS:

@@ -19,19 +19,22 @@
  *     - name: weight_in_grams  # required; the header's name, and the long key of the document
  *       short: w               # the short key; default: the name
  *       aliases: [weight]      # other names in headers
- *       type: int              # text, int, double, date, datetime, code, flag; default: text
+ *       type: int              # text, int, double, date, datetime, code, flag, decimal128,
+ *                              #   objectid, uuid; default: text
  *       required: true         # a header must have it, and no field of it may be missing
  *       missing: [NULL, n/a]   # words for a missing value, besides the empty field
  *       minimum: 0             # for int
  *       maximum: 99999
  *       yes: Y                 # for flag: the word for true,
  *       no: N                  #   and for false; other words are refused
- *       format: "%d/%m/%Y"     # for date and datetime: the words of date_format.h; default: ISO 8601
+ *       format: "%d/%m/%Y"     # for date and datetime: date_format.h; default: ISO 8601
  *       offset: true           # for datetime: each value has an offset (true), none has (false)
  *       lossless: false        # true: refuse what the type would change: 007, 1E5, nanoseconds
+ *       invalid: reject        # text: store a value that does not fit the type as text
  *       spill: false           # true: keeps the extra delimiters of a line with too many fields
  *
- * A `code` is an int when all its bytes are digits, otherwise text. */
+ * A `code` is an int when all its bytes are digits and the first one is not a leading zero, otherwise
+ * text. docs/schemas.md describes every key for users. */
 #ifndef SHARDLOAD_SCHEMA_H
 #define SHARDLOAD_SCHEMA_H
 
@@ -50,6 +53,9 @@ typedef enum sl_type {
     SL_TYPE_DATETIME,
     SL_TYPE_CODE,
     SL_TYPE_FLAG,
+    SL_TYPE_DECIMAL,
+    SL_TYPE_OBJECT_ID,
+    SL_TYPE_UUID,
 } sl_type;
 
 typedef enum sl_choice { SL_CHOICE_UNSET, SL_CHOICE_NO, SL_CHOICE_YES } sl_choice;
@@ -73,6 +79,7 @@ typedef struct sl_schema_column {
     const char *no;
     const char *format; /* of dates (date_format.h); NULL: ISO 8601 */
     sl_choice zone;     /* of ISO dates with time: YES: each has one; NO: none has */
+    bool invalid_text;  /* values that do not fit the type are stored as text, not rejected */
     bool lossless;      /* values that the type would change are refused */
     bool inferred;      /* the type was inferred: messages say so */
 } sl_schema_column;

@@ -3,7 +3,7 @@
  *
  * The source has a name and no bytes. The name contains all options that the documents depend on,
  * and the number of the first record. A block's length gives the number of its records, since each
- * counts as SL_GENERATED_BYTES. So threads share no state: each computes the position of a block's
+ * counts as the same number of bytes. So threads share no state: each computes the position of a block's
  * first record in the sequence of random words, and continues from there. */
 #include "ycsb.h"
 
@@ -28,7 +28,9 @@ _Static_assert(1 + 5 + 4 + 1 <= SL_BSON_PREFIX_STEP, "a prefix is copied in one 
 _Static_assert(SL_BSON_PREFIX_STEP + WORD <= SL_SLACK, "bytes written after a document's end");
 
 struct sl_plan {
-    sl_ycsb_options options;
+    sl_ycsb_options options; /* with the field_length that document_bytes leave */
+    uint32_t last_length;    /* of the last field of bytes */
+    uint32_t record_bytes;   /* that each record counts as */
     size_t document_bytes;
     uint64_t record_words; /* words of the random sequence per record */
     sl_zipf zipf;          /* only if there are integers */
@@ -40,31 +42,105 @@ struct sl_dialect {
     uint64_t first; /* record */
 };
 
+static uint64_t words_of(uint32_t length) {
+    return (length + WORD - 1) / WORD;
+}
+
 static void plan_destroy(sl_plan *plan) {
     free(plan);
 }
 
-/* Computes the prefixes and the length of a document. */
-static void lay_out(sl_plan *plan) {
-    const sl_ycsb_options *options = &plan->options;
-    plan->document_bytes = SL_BSON_HEAD_BYTES + 1;
-    for (uint32_t i = 0; i < options->field_count + options->integer_count; i++) {
-        bool integer = i >= options->field_count;
-        char key[16];
-        snprintf(key, sizeof key, "%c%u", integer ? 'n' : 'f',
-                 integer ? i - options->field_count : i);
-        uint8_t *start = plan->prefixes[i].bytes;
-        uint8_t *to = sl_bson_put_key(start, integer ? SL_BSON_INT32 : SL_BSON_BINARY, key);
-        if (!integer) {
-            to = sl_bson_put_int32(to, (int32_t)options->field_length);
-            *to++ = 0; /* generic subtype */
-        }
-        plan->prefixes[i].length = (uint32_t)(to - start);
-        plan->document_bytes += (size_t)(to - start) + (integer ? 4 : options->field_length);
+/* Writes a prefix, without the length of binary data; returns its own length. */
+static uint32_t put_prefix(uint8_t *start, const sl_ycsb_options *options, uint32_t index) {
+    bool integer = index >= options->field_count;
+    char key[16];
+    snprintf(key, sizeof key, "%c%u", integer ? 'n' : 'f',
+             integer ? index - options->field_count : index);
+    uint8_t *to = sl_bson_put_key(start, integer ? SL_BSON_INT32 : SL_BSON_BINARY, key);
+    if (!integer) {
+        to = sl_bson_put_int32(to, 0);
+        *to++ = 0; /* generic subtype */
     }
-    plan->record_words =
-        (uint64_t)options->field_count * ((options->field_length + WORD - 1) / WORD) +
-        options->integer_count;
+    return (uint32_t)(to - start);
+}
+
+/* The size of a document whose fields of bytes are empty. */
+static size_t frame_bytes(const sl_ycsb_options *options) {
+    uint8_t bytes[SL_BSON_PREFIX_STEP];
+    size_t sum = SL_BSON_HEAD_BYTES + 1 + (size_t)4 * options->integer_count;
+    for (uint32_t i = 0; i < options->field_count + options->integer_count; i++)
+        sum += put_prefix(bytes, options, i);
+    return sum;
+}
+
+/* The size of a document, or what it would be. */
+static size_t document_bytes(const sl_ycsb_options *options) {
+    return options->document_bytes > 0
+               ? options->document_bytes
+               : frame_bytes(options) + (size_t)options->field_count * options->field_length;
+}
+
+uint32_t sl_ycsb_record_bytes(const sl_ycsb_options *options) {
+    size_t document = document_bytes(options);
+    uint32_t bytes = SL_GENERATED_BYTES;
+    while (bytes < SL_BLOCK_BYTES && SL_BLOCK_BYTES / bytes * document > SL_YCSB_BLOCK_BSON_MAX)
+        bytes *= 2;
+    return bytes;
+}
+
+/* Computes the fields' lengths, the prefixes, and what a record needs. */
+static void lay_out(sl_plan *plan) {
+    sl_ycsb_options *options = &plan->options;
+    uint32_t fields = options->field_count;
+    plan->document_bytes = document_bytes(options);
+    plan->record_bytes = sl_ycsb_record_bytes(options);
+    plan->last_length = options->field_length;
+    if (options->document_bytes > 0 && fields > 0) {
+        uint32_t bytes = options->document_bytes - (uint32_t)frame_bytes(options);
+        options->field_length = bytes / fields;
+        plan->last_length = options->field_length + bytes % fields;
+    }
+    for (uint32_t i = 0; i < fields + options->integer_count; i++) {
+        prefix *one = &plan->prefixes[i];
+        one->length = put_prefix(one->bytes, options, i);
+        if (i < fields)
+            sl_bson_put_int32(
+                one->bytes + one->length - 5,
+                (int32_t)(i + 1 < fields ? options->field_length : plan->last_length));
+    }
+    plan->record_words = options->integer_count;
+    if (fields > 0)
+        plan->record_words +=
+            (fields - 1) * words_of(options->field_length) + words_of(plan->last_length);
+}
+
+/* Can the documents be made? */
+static bool check_size(const sl_ycsb_options *options, sl_error *error) {
+    size_t frame = frame_bytes(options);
+    if (document_bytes(options) > SL_BSON_DOCUMENT_MAX)
+        return options->document_bytes > 0
+                   ? sl_error_set(error, SL_EXIT_USAGE,
+                                  "documents of %u bytes are too large; a server takes %zu",
+                                  options->document_bytes, SL_BSON_DOCUMENT_MAX)
+                   : sl_error_set(
+                         error, SL_EXIT_USAGE,
+                         "%u fields of %u bytes make documents of %zu bytes; a server takes %zu",
+                         options->field_count, options->field_length, document_bytes(options),
+                         SL_BSON_DOCUMENT_MAX);
+    if (options->document_bytes == 0)
+        return true;
+    if (options->field_count == 0 && options->document_bytes != frame)
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "--document-size needs fields of random bytes; with --field-count 0 "
+                            "documents have %zu bytes",
+                            frame);
+    return options->document_bytes >= frame ||
+           sl_error_set(
+               error, SL_EXIT_USAGE,
+               "--document-size: documents of %u bytes are too small: the _id, %u integers "
+               "and the names of %u fields take %zu; give a larger size or a smaller "
+               "--field-count or --integer-count",
+               options->document_bytes, options->integer_count, options->field_count, frame);
 }
 
 static bool plan_create(const sl_format_options *options, sl_plan **result, sl_error *error) {
@@ -75,18 +151,15 @@ static bool plan_create(const sl_format_options *options, sl_plan **result, sl_e
     if (ycsb->field_count > SL_YCSB_FIELDS_MAX || ycsb->integer_count > SL_YCSB_FIELDS_MAX)
         return sl_error_set(error, SL_EXIT_USAGE, "a record may have %u fields of a kind at most",
                             SL_YCSB_FIELDS_MAX);
+    if (!check_size(ycsb, error))
+        return false;
     size_t fields = ycsb->field_count + ycsb->integer_count;
     sl_plan *plan = calloc(1, sizeof *plan + fields * sizeof plan->prefixes[0]);
     if (!plan)
         return sl_error_memory(error, "generating records");
     plan->options = *ycsb;
     lay_out(plan);
-    bool ok = plan->document_bytes <= SL_BSON_DOCUMENT_MAX ||
-              sl_error_set(error, SL_EXIT_USAGE,
-                           "%u fields of %u bytes make documents of %zu bytes; a server takes %zu",
-                           ycsb->field_count, ycsb->field_length, plan->document_bytes,
-                           SL_BSON_DOCUMENT_MAX);
-    ok = ok && (ycsb->integer_count == 0 || sl_zipf_make(&plan->zipf, ycsb->skew, error));
+    bool ok = ycsb->integer_count == 0 || sl_zipf_make(&plan->zipf, ycsb->skew, error);
     if (ok)
         *result = plan;
     else
@@ -99,10 +172,14 @@ static bool plan_create(const sl_format_options *options, sl_plan **result, sl_e
 static void name_records(const sl_plan *plan, uint64_t first, uint64_t last, char *out,
                          size_t room) {
     const sl_ycsb_options *options = &plan->options;
-    snprintf(out, room,
-             NAME_START "%llu to %llu of seed %llu: %u x %u bytes, %u integers, skew %.9g",
+    char size[40];
+    if (options->document_bytes > 0)
+        snprintf(size, sizeof size, "%u fields, %u", options->field_count, options->document_bytes);
+    else
+        snprintf(size, sizeof size, "%u x %u", options->field_count, options->field_length);
+    snprintf(out, room, NAME_START "%llu to %llu of seed %llu: %s bytes, %u integers, skew %.9g",
              (unsigned long long)first, (unsigned long long)last, (unsigned long long)options->seed,
-             options->field_count, options->field_length, options->integer_count, options->skew);
+             size, options->integer_count, options->skew);
 }
 
 static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whole, sl_dialect **out,
@@ -128,10 +205,14 @@ static const char *record_kind(const sl_dialect *dialect) {
 }
 
 static char *describe(const sl_dialect *dialect, char *out, size_t room) {
-    const sl_ycsb_options *options = &dialect->plan->options;
+    const sl_plan *plan = dialect->plan;
+    const sl_ycsb_options *options = &plan->options;
+    char last[40] = "";
+    if (plan->last_length != options->field_length)
+        snprintf(last, sizeof last, " (the last %u)", plan->last_length);
     snprintf(out, room,
-             "documents of %zu bytes: %u fields of %u random bytes, %u integers of skew %.9g",
-             dialect->plan->document_bytes, options->field_count, options->field_length,
+             "documents of %zu bytes: %u fields of %u random bytes%s, %u integers of skew %.9g",
+             plan->document_bytes, options->field_count, options->field_length, last,
              options->integer_count, options->skew);
     return out;
 }
@@ -147,10 +228,11 @@ static sl_text header(const sl_dialect *dialect) {
  * position of its record in the random sequence. */
 static uint8_t *put_document(const sl_plan *plan, int64_t id, uint64_t state, uint8_t *to) {
     uint8_t *start = to;
-    size_t length = plan->options.field_length;
+    uint32_t fields = plan->options.field_count;
     const prefix *next = plan->prefixes;
     to = sl_bson_begin_with_id(to, id);
-    for (uint32_t i = 0; i < plan->options.field_count; i++, next++) {
+    for (uint32_t i = 0; i < fields; i++, next++) {
+        size_t length = i + 1 < fields ? plan->options.field_length : plan->last_length;
         to = sl_bson_put_prefix(to, next->bytes, next->length);
         for (size_t at = 0; at < length; at += WORD) {
             uint64_t word = sl_random_word(state += SL_RANDOM_STEP);
@@ -170,9 +252,9 @@ static bool parse(const sl_plan *plan, const sl_dialect *dialect, const sl_block
                   sl_sink *sink, sl_parse_counts *counts) {
     size_t need = plan->document_bytes;
     int64_t id = block->id_base + (int64_t)(block->offset % SL_BLOCK_BYTES);
-    uint64_t record = dialect->first + block->offset / SL_GENERATED_BYTES;
+    uint64_t record = dialect->first + block->offset / plan->record_bytes;
     uint64_t state = plan->options.seed + record * plan->record_words * SL_RANDOM_STEP;
-    for (uint64_t left = block->text.length / SL_GENERATED_BYTES; left > 0; left--) {
+    for (uint64_t left = block->text.length / plan->record_bytes; left > 0; left--) {
         if ((size_t)(sink->limit - sink->cursor) < need ||
             sink->documents >= sink->documents_limit) {
             if (!sink->full(sink, need))
@@ -182,10 +264,14 @@ static bool parse(const sl_plan *plan, const sl_dialect *dialect, const sl_block
         sink->documents++;
         counts->records++;
         counts->documents++;
-        id += SL_GENERATED_BYTES;
+        id += plan->record_bytes;
         state += plan->record_words * SL_RANDOM_STEP;
     }
     return true;
+}
+
+static uint32_t record_bytes(const sl_plan *plan) {
+    return plan->record_bytes;
 }
 
 const sl_format sl_format_ycsb = {
@@ -200,4 +286,5 @@ const sl_format sl_format_ycsb = {
     .header = header,
     .parse = parse,
     .name_records = name_records,
+    .record_bytes = record_bytes,
 };

@@ -15,6 +15,14 @@
 #include "format.h"
 #include "util/error.h"
 
+/* Records count as so many bytes of their source (document_id.h) that the documents of a block have
+ * this many bytes of BSON at most: a block is what a load repeats after an interruption, and what
+ * threads and shards share. */
+#define SL_YCSB_BLOCK_BSON_MAX ((size_t)16 << 20)
+
+/* The bytes that each record counts as, a power of two. */
+uint32_t sl_ycsb_record_bytes(const sl_ycsb_options *options);
+
 /* A word of the sequence: word number i of seed s is sl_random_word(s + (i + 1) * SL_RANDOM_STEP).
  * The period is 2^64 words, of which no two are equal. */
 #define SL_RANDOM_STEP UINT64_C(0x9E3779B97F4A7C15)

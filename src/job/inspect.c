@@ -97,7 +97,7 @@ static void print_estimates(const sl_source *source, const sl_parse_counts *coun
         return;
     double per_document = (double)inspection->bson_bytes / (double)counts->documents;
     if (source->kind == SL_SOURCE_GENERATED) {
-        uint64_t records = source->stored_bytes / SL_GENERATED_BYTES;
+        uint64_t records = sl_source_records(source);
         sl_print("  in all %s documents, %s of BSON\n", sl_human_count(records, a),
                  sl_human_bytes((double)records * per_document, b));
         return;

@@ -81,6 +81,11 @@ static inline bool sl_job_is_generated(const sl_job *job) {
     return sl_source_set_at(job->set, 0)->kind == SL_SOURCE_GENERATED;
 }
 
+/* The bytes that each generated record counts as; 0 if the records are not generated. */
+static inline uint32_t sl_job_record_bytes(const sl_job *job) {
+    return sl_source_set_at(job->set, 0)->record_bytes;
+}
+
 /* The first stripe of a piece. A source's stripes are divided into pieces whose sizes differ by at
  * most one stripe: stripe s is in piece s * pieces / SL_STRIPES. */
 static inline uint32_t sl_piece_begin(const sl_job_source *source, uint32_t piece) {

@@ -35,7 +35,7 @@
 enum { RECORDS, DOCUMENTS, BSON, FIGURES };
 
 typedef struct sample {
-    double text; /* bytes; of generated records, SL_GENERATED_BYTES each */
+    double text; /* bytes; of generated records, record_bytes each */
     double figures[FIGURES];
 } sample;
 
@@ -193,10 +193,10 @@ static void set_measure(const sample *samples, size_t count, double text, double
     into->documents = estimate(samples, &all, DOCUMENTS, text, blocks, drift);
     into->bson_bytes = estimate(samples, &all, BSON, text, blocks, drift);
     into->text_bytes = text_estimate(all.text, text, drift);
-    if (source->generated) {
+    if (source->record_bytes > 0) {
         into->text_bytes = sl_estimate_exactly(0);
         into->records = into->documents =
-            sl_estimate_exactly(floor((double)source->stored_bytes / SL_GENERATED_BYTES));
+            sl_estimate_exactly((double)(source->stored_bytes / source->record_bytes));
     }
     into->rejects_share =
         all.figures[RECORDS] > 0 ? 1 - all.figures[DOCUMENTS] / all.figures[RECORDS] : 0;

@@ -132,7 +132,8 @@ static bool lay_out(sl_job *job, sl_destination *destination, sl_preview *previe
 static void add_documents(const sl_job *job, const sl_destination *destination,
                           const sl_preview_source *source, sl_preview *preview) {
     const sl_measure *measure = &source->measure;
-    double text = source->generated ? (double)source->stored_bytes : measure->text_bytes.value;
+    double text =
+        source->record_bytes > 0 ? (double)source->stored_bytes : measure->text_bytes.value;
     double rest = text / (double)SL_BLOCK_BYTES; /* blocks left */
     double each = rest > 0 ? measure->documents.value / rest : 0;
     for (uint64_t block = 0; rest > 0 && block << SL_BLOCK_BITS < SL_SOURCE_BYTES_MAX;
@@ -185,7 +186,7 @@ static bool name_sources(const sl_job *job, sl_preview *preview, sl_error *error
         source->format->describe(source->dialect, into->dialect, sizeof into->dialect);
         into->stored_bytes = facts->stored_bytes;
         into->number = source->number;
-        into->generated = facts->kind == SL_SOURCE_GENERATED;
+        into->record_bytes = facts->record_bytes;
     }
     preview->generated = sl_job_is_generated(job);
     return true;

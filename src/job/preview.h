@@ -32,7 +32,7 @@ typedef struct sl_preview_source {
     uint32_t number; /* the source number in its ids */
     bool exact;      /* all of it was read: the measure is exact */
     bool sampled;    /* blocks of it were read; if not, it is estimated from sampled sources */
-    bool generated;
+    uint32_t record_bytes; /* of generated records, as in sl_source; otherwise 0 */
     sl_measure measure;
 } sl_preview_source;
 

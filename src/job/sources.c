@@ -13,6 +13,9 @@
 #include "util/clock.h"
 #include "util/log.h"
 
+/* Each source has a number, ranges and an entry in the registry. */
+#define GENERATED_SOURCES_MAX 65536u
+
 static size_t format_index(const sl_format *format) {
     size_t i = 0;
     while (sl_formats[i] != format)
@@ -233,18 +236,25 @@ static bool check_kinds(const sl_job *job, sl_error *error) {
                         list);
 }
 
-/* Adds the sources of generated records: each holds SL_GENERATED_RECORDS_MAX at most. */
+/* Adds the sources of generated records: each holds SL_SOURCE_BYTES_MAX at most. */
 static bool add_generated_sources(sl_job *job, const sl_format *format, sl_error *error) {
     uint64_t records = job->config->format_options.ycsb.records;
     const sl_plan *plan = plan_of(job, format, error);
-    bool ok = plan && sl_source_set_create(NULL, 0, NULL, &job->set, error);
-    for (uint64_t first = 0; ok && first < records; first += SL_GENERATED_RECORDS_MAX) {
-        uint64_t count = records - first;
-        if (count > SL_GENERATED_RECORDS_MAX)
-            count = SL_GENERATED_RECORDS_MAX;
+    if (!plan)
+        return false;
+    uint32_t each = format->record_bytes(plan);
+    uint64_t most = SL_SOURCE_BYTES_MAX / each;
+    if (records > most * GENERATED_SOURCES_MAX)
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "--records: of documents as large as these, one load generates %llu at "
+                            "most; generate more in further loads, each with another --seed",
+                            (unsigned long long)(most * GENERATED_SOURCES_MAX));
+    bool ok = sl_source_set_create(NULL, 0, NULL, &job->set, error);
+    for (uint64_t first = 0; ok && first < records; first += most) {
+        uint64_t count = records - first < most ? records - first : most;
         char name[256];
         format->name_records(plan, first, first + count - 1, name, sizeof name);
-        ok = sl_source_set_add_generated(job->set, name, count, error);
+        ok = sl_source_set_add_generated(job->set, name, count, each, error);
     }
     return ok;
 }

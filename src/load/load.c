@@ -64,7 +64,7 @@ static bool look_at_sources(sl_load *load, sl_error *error) {
     uint64_t stored = sl_source_set_stored_bytes(load->job.set);
     bool generated = sl_job_is_generated(&load->job);
     sl_log_info("%zu source%s, %s %s: %s%s", load->job.active, load->job.active == 1 ? "" : "s",
-                generated ? sl_human_count(stored / SL_GENERATED_BYTES, bytes)
+                generated ? sl_human_count(stored / sl_job_record_bytes(&load->job), bytes)
                           : sl_human_bytes((double)stored, bytes),
                 generated ? "generated records" : "stored",
                 first->format->describe(first->dialect, dialect, sizeof dialect),

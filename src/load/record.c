@@ -85,7 +85,7 @@ static void record_sources(sl_load *load) {
         sl_text_printable(sl_text_of(facts->path), text, sizeof text);
         BSON_APPEND_UTF8(&item, "path", text);
         if (facts->kind == SL_SOURCE_GENERATED)
-            INT64(&item, "records", facts->stored_bytes / SL_GENERATED_BYTES);
+            INT64(&item, "records", sl_source_records(facts));
         else
             INT64(&item, "storedBytes", facts->stored_bytes);
         /* Splittable; otherwise sequential, and the length of its text is known at its end only. */
@@ -126,7 +126,7 @@ static sl_not_reached not_reached(const sl_load *load, uint64_t records) {
         return (sl_not_reached){0};
     sl_not_reached left = {.stored_bytes = stored - read};
     if (sl_job_is_generated(&load->job))
-        left.records = left.stored_bytes / SL_GENERATED_BYTES;
+        left.records = left.stored_bytes / sl_job_record_bytes(&load->job);
     else if (read > 0)
         left.records = (uint64_t)((double)records * (double)left.stored_bytes / (double)read);
     return left;

@@ -13,11 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/clock.h"
 #include "util/log.h"
 #include "util/text.h"
 
 #include "bridge.h"
 #include "source_set.h"
+#include "zip_entry64.h"
 #include "zip_table.h"
 
 #define ENTRY_BUFFER_BYTES ((size_t)64 << 10)
@@ -35,6 +37,10 @@ struct sl_archive {
     const char *skip_reason; /* see sl_archive_skip_reason */
     sl_positions starts;     /* of the entries, for check_zip_end */
     locale_t utf8_locale;    /* lets libarchive return UTF-8 names; 0: not available */
+    bool by_table;           /* libarchive seeks; Deflate64 is not unpacked */
+    bool opened;             /* the bridge is open */
+    bool is_entry64;         /* the current entry is `entry64`, and the bridge is closed */
+    sl_zip_entry64 *entry64; /* NULL before the first one */
     sl_bridge bridge;
     sl_input contents;                  /* of the current entry */
     char name[SL_ENTRY_NAME_ROOM];      /* of the current entry */
@@ -119,9 +125,9 @@ static bool fail(sl_archive *archive, sl_error *error) {
         return sl_error_memory(error, "reading archives");
     if (strstr(reason, "method (9:"))
         return sl_error_set(error, SL_EXIT_SOURCE,
-                            "%s: packed with Deflate64, which is not supported; unpack the "
-                            "archive first (unzip, or 7z x), or pipe it in: "
-                            "7z x -so FILE | shardload load ... -",
+                            "%s: packed with Deflate64, which is not supported in an archive with "
+                            "links or stored entries of unknown size; unpack it first (unzip, or "
+                            "7z x), or pipe it in: 7z x -so FILE | shardload load ... -",
                             label);
     if (strstr(reason, "Unsupported ZIP compression method"))
         return sl_error_set(error, SL_EXIT_SOURCE,
@@ -138,9 +144,20 @@ static bool fail(sl_archive *archive, sl_error *error) {
                         label, archive->kind, (unsigned long long)sl_input_position(input), reason);
 }
 
+static bool fetch_entry64(sl_archive *archive, unsigned char *out, size_t room, size_t *got,
+                          sl_reader_times *times, sl_error *error) {
+    int64_t began = sl_clock_ns(), spent = times->reading + times->inflating;
+    bool ok = sl_zip_entry64_read(archive->entry64, out, room, got, archive->label, times, error);
+    int64_t within = times->reading + times->inflating - spent;
+    times->inflating += sl_clock_ns() - began - within;
+    return ok;
+}
+
 static bool fetch(sl_input *contents, unsigned char *out, size_t room, size_t *got,
                   sl_reader_times *times, sl_error *error) {
     sl_archive *archive = contents->context;
+    if (archive->is_entry64)
+        return fetch_entry64(archive, out, room, got, times, error);
     sl_bridge_enter(&archive->bridge, times, error);
     la_ssize_t result = archive_read_data(archive->bridge.library, out, room);
     sl_bridge_leave(&archive->bridge);
@@ -152,12 +169,13 @@ static bool fetch(sl_input *contents, unsigned char *out, size_t room, size_t *g
 static bool set_format(sl_archive *archive, sl_reader_times *times, sl_error *error) {
     struct archive *library = archive->bridge.library;
     sl_input *input = archive->bridge.input;
-    bool by_table = false;
-    if (!archive->tar && input->read_at && !sl_zip_check_file(input, &by_table, times, error))
+    if (!archive->tar && !archive->number && input->read_at &&
+        !sl_zip_check_file(input, &archive->by_table, times, error))
         return false;
     return (archive->tar ? archive_read_support_format_tar(library)
-            : by_table   ? archive_read_support_format_zip(library)
-                         : archive_read_support_format_zip_streamable(library)) == ARCHIVE_OK ||
+            : archive->by_table
+                ? archive_read_support_format_zip(library)
+                : archive_read_support_format_zip_streamable(library)) == ARCHIVE_OK ||
            sl_error_memory(error, "opening archives");
 }
 
@@ -192,32 +210,78 @@ void sl_archive_destroy(sl_archive *archive) {
     if (archive->utf8_locale)
         freelocale(archive->utf8_locale);
     sl_input_clear(&archive->contents);
+    free(archive->entry64);
     free(archive);
+}
+
+/* Unpacks the entry that follows in the input, instead of libarchive, which has read its header at
+ * byte `start`. */
+static bool begin_entry64(sl_archive *archive, const unsigned char *header, uint64_t start,
+                          sl_error *error) {
+    if (!archive->entry64 && !(archive->entry64 = malloc(sizeof *archive->entry64)))
+        return sl_error_memory(error, "reading archives");
+    if (!sl_bridge_take_back(&archive->bridge))
+        return sl_error_set(error, SL_EXIT_SOURCE, "%s: its data cannot be read", archive->label);
+    archive->is_entry64 = true;
+    return sl_zip_entry64_begin(archive->entry64, header, start, archive->bridge.input,
+                                archive->label, error);
+}
+
+/* Reads the rest of an entry packed with Deflate64, which also checks it, and lets libarchive
+ * continue behind it. */
+static bool end_entry64(sl_archive *archive, sl_reader_times *times, sl_error *error) {
+    size_t got = 1;
+    while (got > 0) {
+        if (!fetch_entry64(archive, archive->contents.buffer, archive->contents.room, &got, times,
+                           error))
+            return false;
+    }
+    archive_read_free(archive->bridge.library);
+    sl_input *input = archive->bridge.input;
+    archive->bridge = (sl_bridge){
+        .library = archive_read_new(), .input = input, .base = sl_input_position(input)};
+    archive->is_entry64 = archive->opened = false;
+    if (!archive->bridge.library)
+        return sl_error_memory(error, "opening archives");
+    return set_format(archive, times, error);
 }
 
 /* Reads the next header. `*entry` is NULL at the archive's end; `*path` may be NULL. */
 static bool next_entry(sl_archive *archive, struct archive_entry **entry, const char **path,
                        sl_reader_times *times, sl_error *error) {
     sl_bridge *bridge = &archive->bridge;
+    unsigned char header[SL_ZIP_LOCAL_BYTES];
+    if (archive->is_entry64 && !end_entry64(archive, times, error))
+        return false;
     sl_bridge_enter(bridge, times, error);
     locale_t before = archive->utf8_locale ? uselocale(archive->utf8_locale) : (locale_t)0;
-    bool ready = archive->number > 0 || sl_bridge_open(bridge);
-    if (ready && archive->number > 0) /* also skips the padding or descriptor after the data */
+    bool ready = archive->opened || sl_bridge_open(bridge);
+    if (ready && archive->opened) /* also skips the padding or descriptor after the data */
         ready = archive_read_data_skip(bridge->library) >= ARCHIVE_WARN;
-    la_int64_t start = archive_filter_bytes(bridge->library, 0);
+    archive->opened = true;
+    uint64_t start = bridge->base + (uint64_t)archive_filter_bytes(bridge->library, 0);
+    if (!archive->tar && !archive->by_table)
+        sl_bridge_copy_next(bridge, header, sizeof header);
     int result = ready ? archive_read_next_header(bridge->library, entry) : ARCHIVE_FATAL;
     if (result == ARCHIVE_EOF)
         *entry = NULL;
     else if (result == ARCHIVE_OK || result == ARCHIVE_WARN)
         *path = path_of(*entry);
     if (*entry)
-        sl_positions_add(&archive->starts, (uint64_t)start);
+        sl_positions_add(&archive->starts, start);
     if (before)
         uselocale(before);
     sl_bridge_leave(bridge);
+    bool complete = sl_bridge_copied(bridge) == sizeof header;
     /* ARCHIVE_RETRY reports a damaged header. It is an error: going on would lose its entry. */
-    return result == ARCHIVE_EOF || result == ARCHIVE_OK || result == ARCHIVE_WARN ||
-           fail(archive, error);
+    if (result != ARCHIVE_EOF && result != ARCHIVE_OK && result != ARCHIVE_WARN)
+        return fail(archive, error);
+    if (!*entry)
+        return true;
+    archive->number++;
+    name_entry(archive, *path);
+    return !complete || !sl_zip_is_entry64(header) || archive_entry_is_encrypted(*entry) ||
+           begin_entry64(archive, header, start, error);
 }
 
 /* After the end-of-archive marker of a tar archive, only zeros may follow. */
@@ -306,8 +370,6 @@ bool sl_archive_next(sl_archive *archive, sl_input **contents, sl_reader_times *
             return false;
         if (!entry)
             return end(archive, times, error);
-        archive->number++;
-        name_entry(archive, path);
         archive->skip_reason = excluded_target(archive, entry, path);
         if (!is_file(entry) && !archive->skip_reason)
             continue;

@@ -15,8 +15,32 @@
 /* Number of bytes given to libarchive that it has not consumed. */
 static size_t unused(const sl_bridge *bridge) {
     uint64_t handed = bridge->input->offset - sl_input_left(bridge->input);
-    la_int64_t used = archive_filter_bytes(bridge->library, -1);
-    return used >= 0 && (uint64_t)used < handed ? (size_t)(handed - (uint64_t)used) : 0;
+    la_int64_t read = archive_filter_bytes(bridge->library, -1);
+    uint64_t used = bridge->base + (uint64_t)(read >= 0 ? read : 0);
+    return read >= 0 && used < handed ? (size_t)(handed - used) : 0;
+}
+
+static void copy_next(sl_bridge *bridge, const unsigned char *bytes, size_t length) {
+    size_t room = bridge->copy_room - bridge->copied;
+    size_t piece = length < room ? length : room;
+    memcpy(bridge->copy + bridge->copied, bytes, piece);
+    bridge->copied += piece;
+}
+
+void sl_bridge_copy_next(sl_bridge *bridge, unsigned char *out, size_t room) {
+    const sl_input *input = bridge->input;
+    size_t kept = unused(bridge);
+    bridge->copy = out;
+    bridge->copied = 0;
+    bridge->copy_room = kept <= input->used ? room : 0;
+    if (bridge->copy_room > 0)
+        copy_next(bridge, input->buffer + input->used - kept, kept);
+}
+
+size_t sl_bridge_copied(sl_bridge *bridge) {
+    size_t copied = bridge->copied;
+    bridge->copy_room = bridge->copied = 0;
+    return copied;
 }
 
 static la_ssize_t on_read(struct archive *library, void *context, const void **bytes) {
@@ -33,6 +57,8 @@ static la_ssize_t on_read(struct archive *library, void *context, const void **b
     }
     size_t left = sl_input_left(input) - kept;
     *bytes = sl_input_at(input) + kept;
+    if (bridge->copied < bridge->copy_room)
+        copy_next(bridge, *bytes, left);
     input->used = input->length;
     bridge->ran_out = left == 0;
     return (la_ssize_t)left;

@@ -49,7 +49,8 @@ bool sl_source_same_identity(const sl_source_identity *a, const sl_source_identi
 typedef struct sl_source {
     const char *path;      /* as given, or below a given folder; "-" is standard input */
     const char *shown;     /* the path for messages: safe to print; only the end of a long path */
-    uint64_t stored_bytes; /* on disk; 0 for a pipe; SL_GENERATED_BYTES per generated record */
+    uint64_t stored_bytes; /* on disk; 0 for a pipe; record_bytes per generated record */
+    uint32_t record_bytes; /* of each generated record, see document_id.h; otherwise 0 */
     sl_source_identity identity;
     sl_source_kind kind;
     bool named;      /* given as a path by the user, not found in a folder */
@@ -61,6 +62,11 @@ typedef struct sl_source {
 static inline bool sl_source_is_splittable(const sl_source *source) {
     return (source->kind == SL_SOURCE_PLAIN && !source->sequential) ||
            source->kind == SL_SOURCE_GENERATED;
+}
+
+/* The number of records of a generated source. */
+static inline uint64_t sl_source_records(const sl_source *source) {
+    return source->stored_bytes / source->record_bytes;
 }
 
 typedef struct sl_source_set sl_source_set;
@@ -78,11 +84,12 @@ bool sl_source_set_create(const char *const *paths, size_t count, const char *in
                           sl_source_set **set, sl_error *error);
 void sl_source_set_destroy(sl_source_set *set); /* NULL is fine */
 
-/* Adds a source of `records` generated records, 1 to SL_GENERATED_RECORDS_MAX. `name` identifies
- * it. Its blocks have lengths but no bytes; its head is empty. Call it before the first block is
- * read. */
+/* Adds a source of `records` generated records, each of which counts as `record_bytes`, a power of
+ * two from SL_GENERATED_BYTES to SL_BLOCK_BYTES; in all SL_SOURCE_BYTES_MAX at most. `name`
+ * identifies it. Its blocks have lengths but no bytes; its head is empty. Call it before the first
+ * block is read. */
 bool sl_source_set_add_generated(sl_source_set *set, const char *name, uint64_t records,
-                                 sl_error *error);
+                                 uint32_t record_bytes, sl_error *error);
 
 size_t sl_source_set_count(const sl_source_set *set);
 const sl_source *sl_source_set_at(const sl_source_set *set, size_t index);

@@ -186,13 +186,14 @@ bool sl_source_set_create(const char *const *paths, size_t count, const char *in
 }
 
 bool sl_source_set_add_generated(sl_source_set *set, const char *name, uint64_t records,
-                                 sl_error *error) {
+                                 uint32_t record_bytes, sl_error *error) {
     source_state *state = add(set, name, error);
     if (!state)
         return false;
     state->source.kind = SL_SOURCE_GENERATED;
     state->source.named = true;
-    state->source.stored_bytes = records * SL_GENERATED_BYTES;
+    state->source.record_bytes = record_bytes;
+    state->source.stored_bytes = records * record_bytes;
     set->stored_bytes += state->source.stored_bytes;
     return true;
 }

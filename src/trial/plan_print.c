@@ -71,8 +71,8 @@ bool sl_plan_print_sources(const sl_preview *preview, FILE *out) {
         stored += source->stored_bytes;
         looked_at += source->sampled;
         if (i < SOURCES_SHOWN)
-            add_row(table, name && name[1] && !source->generated ? name + 1 : source->name,
-                    source->format, source->stored_bytes, source->generated, source->exact,
+            add_row(table, name && name[1] && source->record_bytes == 0 ? name + 1 : source->name,
+                    source->format, source->stored_bytes, source->record_bytes > 0, source->exact,
                     &source->measure);
     }
     if (preview->source_count > SOURCES_SHOWN) {

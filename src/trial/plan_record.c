@@ -67,7 +67,7 @@ static void record_sources(const sl_preview *preview, bson_t *record) {
         bson_t item;
         begin_item(&sources, &item);
         BSON_APPEND_UTF8(&item, "path", source->name);
-        if (!source->generated)
+        if (source->record_bytes == 0)
             INT64(&item, "storedBytes", source->stored_bytes);
         BSON_APPEND_UTF8(&item, "format", source->format);
         BSON_APPEND_UTF8(&item, "dialect", source->dialect);

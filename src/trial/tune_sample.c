@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/ycsb.h"
 #include "source/source.h"
 #include "util/document_id.h"
 #include "util/log.h"
@@ -65,7 +66,8 @@ static bool estimate_sources(sl_tune *tune, sl_error *error) {
     const sl_load_config *load = tune->config->load;
     if (load->path_count == 0) { /* generated records */
         tune->generated = true;
-        tune->total_text = (double)load->format_options.ycsb.records * SL_GENERATED_BYTES;
+        tune->total_text = (double)load->format_options.ycsb.records *
+                           sl_ycsb_record_bytes(&load->format_options.ycsb);
         return true;
     }
     sl_source_set *set = NULL;
@@ -112,9 +114,10 @@ static bool warm_up(sl_tune *tune, sl_tune_load *figures, sl_error *error) {
     return true;
 }
 
-/* Bytes of text; for generated records SL_GENERATED_BYTES each. */
+/* Bytes of text; for generated records, the bytes that each counts as. */
 static double text_of(const sl_tune *tune, const sl_tune_load *figures) {
-    return tune->generated ? (double)figures->documents * SL_GENERATED_BYTES
+    return tune->generated ? (double)figures->documents *
+                                 sl_ycsb_record_bytes(&tune->config->load->format_options.ycsb)
                            : (double)figures->text_bytes;
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "format/ycsb.h"
 #include "report/lookup.h"
 #include "util/clock.h"
 #include "util/document_id.h"
@@ -113,12 +114,12 @@ static void apply(const sl_tune *tune, const size_t *at, sl_load_config *load) {
 
 /* ---- figures of the load ---- */
 
-static void read_sources(const bson_t *record, sl_tune_load *figures) {
+static void read_sources(const bson_t *record, double record_bytes, sl_tune_load *figures) {
     figures->splittable = true;
     for (sl_walk walk = sl_walk_start(record, "sources"); sl_walk_next(&walk);) {
         if (sl_look_truth(&walk.item, "leftOut") == 1)
             continue;
-        double text = sl_look_amount(&walk.item, "records", 0) * SL_GENERATED_BYTES +
+        double text = sl_look_amount(&walk.item, "records", 0) * record_bytes +
                       sl_look_amount(&walk.item, "storedBytes", 0);
         bool splittable = sl_look_truth(&walk.item, "cut") == 1;
         figures->splittable = figures->splittable && splittable;
@@ -148,7 +149,7 @@ static bool run(sl_tune *tune, const sl_load_config *load, const bson_t *account
     figures->text_bytes = (uint64_t)sl_look_amount(account, "accounting.textBytes", 0);
     figures->bson_bytes = (uint64_t)sl_look_amount(account, "accounting.bsonBytes", 0);
     figures->seconds = fmax(0, sl_look_phase_seconds(account, "phases", "load"));
-    read_sources(account, figures);
+    read_sources(account, sl_ycsb_record_bytes(&tune->config->load->format_options.ycsb), figures);
     if (code == SL_EXIT_INTERRUPTED || sl_interrupt_requested()) {
         tune->interrupted = true;
         return false;

@@ -25,10 +25,9 @@
 #define SL_SOURCE_BYTES_MAX ((uint64_t)1 << 40)
 #define SL_SOURCE_NUMBER_MAX ((uint32_t)0x7FFFFE)
 
-/* A generated record has no text. It counts as this many bytes of its source: record i has the
- * offset i * SL_GENERATED_BYTES. So a block has 4096 records, and a source at most 2^32. */
+/* A generated record has no text. It counts as a power of two of bytes of its source, at least this
+ * many and at most SL_BLOCK_BYTES: with n bytes per record, record i has the offset i * n. */
 #define SL_GENERATED_BYTES 256u
-#define SL_GENERATED_RECORDS_MAX (SL_SOURCE_BYTES_MAX / SL_GENERATED_BYTES)
 
 static inline uint32_t sl_reverse_8_bits(uint32_t x) {
     x = ((x & 0x55) << 1) | ((x >> 1) & 0x55);

@@ -104,7 +104,7 @@ void sl_problems_add(sl_problems *problems, const sl_problem *problem) {
         if (generated)
             unit = ", record ";
         snprintf(offset, sizeof offset, "%llu",
-                 (unsigned long long)(generated ? problem->offset / SL_GENERATED_BYTES
+                 (unsigned long long)(generated ? problem->offset / source->record_bytes
                                                 : problem->offset));
     }
     pthread_mutex_lock(&problems->lock);

@@ -33,7 +33,7 @@ BELOW = {
 INTERFACES = {
     "util": "clock context document_id embedded error estimate grow hash histogram interrupt log "
             "md5 memory_stream print private_file process splitter text yaml_limits",
-    "bson": "bson_check bson_writer extjson",
+    "bson": "bson_check bson_values bson_writer extjson",
     "source": "source",
     "format": "column_types convert delimited format head isd schema simd typing ycsb",
     "report": "json lookup report run_record",

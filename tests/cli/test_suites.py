@@ -2,16 +2,15 @@
 """docs/suite.schema.json and the program accept the same suites: the built-in suites, the examples of
 docs/suites.md, broken suites, and the keys of each mapping. The program accepts a suite when it tries
 to connect (exit code 4, because no server listens at the port), and refuses it with exit code 3."""
-import functools
 import json
 import re
 import subprocess
 
+import json_schema
 import support
 
 SCHEMA = json.loads((support.TREE / "docs/suite.schema.json").read_text("utf-8"))
-TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "number": (int, float),
-         "integer": int}
+VALID = json_schema.validator(SCHEMA)
 
 # Suites with one mistake each.
 BROKEN = {
@@ -65,50 +64,6 @@ MAPPINGS = {
 }
 
 
-def is_of(value, kind):
-    return isinstance(value, TYPES[kind]) and (kind == "boolean" or not isinstance(value, bool))
-
-
-# One function for each keyword of JSON Schema that suite.schema.json uses: is the value valid?
-CHECKS = {
-    "$ref": lambda value, ref, _: valid(value, functools.reduce(
-        lambda at, part: at[part], ref.removeprefix("#/").split("/"), SCHEMA)),
-    "type": lambda value, kind, _: is_of(value, kind),
-    "enum": lambda value, words, _: value in words,
-    "const": lambda value, constant, _: value == constant,
-    "pattern": lambda value, pattern, _: not isinstance(value, str) or re.search(pattern, value),
-    "minLength": lambda value, least, _: not isinstance(value, str) or len(value) >= least,
-    "minimum": lambda value, least, _: not is_of(value, "number") or value >= least,
-    "exclusiveMinimum": lambda value, least, _: not is_of(value, "number") or value > least,
-    "maximum": lambda value, most, _: not is_of(value, "number") or value <= most,
-    "minItems": lambda value, least, _: not isinstance(value, list) or len(value) >= least,
-    "maxItems": lambda value, most, _: not isinstance(value, list) or len(value) <= most,
-    "items": lambda value, schema, _: not isinstance(value, list)
-        or all(valid(item, schema) for item in value),
-    "minProperties": lambda value, least, _: not isinstance(value, dict) or len(value) >= least,
-    "maxProperties": lambda value, most, _: not isinstance(value, dict) or len(value) <= most,
-    "required": lambda value, names, _: not isinstance(value, dict) or set(names) <= set(value),
-    "properties": lambda value, schemas, _: not isinstance(value, dict)
-        or all(valid(value[name], schemas[name]) for name in set(schemas) & set(value)),
-    "additionalProperties": lambda value, schema, whole: not isinstance(value, dict)
-        or all(valid(value[name], schema) for name in set(value) - set(whole.get("properties", ()))),
-    "propertyNames": lambda value, schema, _: not isinstance(value, dict)
-        or all(valid(name, schema) for name in value),
-    "not": lambda value, schema, _: not valid(value, schema),
-    "anyOf": lambda value, schemas, _: any(valid(value, schema) for schema in schemas),
-    "allOf": lambda value, schemas, _: all(valid(value, schema) for schema in schemas),
-    "if": lambda value, schema, whole: not valid(value, schema) or valid(value, whole["then"]),
-}
-WITHOUT_EFFECT = {"$schema", "$defs", "title", "description", "then"}
-
-
-def valid(value, schema):
-    if isinstance(schema, bool):
-        return schema
-    return all(CHECKS[keyword](value, argument, schema) for keyword, argument in schema.items()
-               if keyword not in WITHOUT_EFFECT)
-
-
 def examples():
     """Yields each YAML block of docs/suites.md: (line, text)."""
     text = (support.TREE / "docs/suites.md").read_text("utf-8")
@@ -121,7 +76,7 @@ class Suites(support.Case):
         done = subprocess.run([support.program("tests/yaml_json")], input=text.encode("utf-8"),
                               capture_output=True, check=False, timeout=support.LIMIT)
         self.assertEqual(done.returncode, 0, done.stderr)
-        return valid(json.loads(done.stdout), SCHEMA)
+        return VALID(json.loads(done.stdout))
 
     def run_suite(self, text):
         port = support.free_port()

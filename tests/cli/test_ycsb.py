@@ -25,8 +25,17 @@ class Generated(support.Case):
                                  (Options(seed=7, field_count=1, field_length=0, integer_count=2,
                                           skew=1.5), 700),
                                  (Options(field_count=0, integer_count=0), 10),
-                                 (Options(field_count=12, field_length=1, integer_count=0), 10)):
+                                 (Options(field_count=12, field_length=1, integer_count=0), 10),
+                                 (Options(field_count=1, field_length=4070, integer_count=0), 9),
+                                 (Options(field_count=1, field_length=9001, integer_count=1), 300),
+                                 (Options(document_size=4096), 9),
+                                 (Options(document_size=4097), 9),
+                                 (Options(document_size=154), 9),  # all fields are empty
+                                 (Options(document_size=163, field_count=3), 9),
+                                 (Options(document_size=147_000), 70)):
             with self.subTest(options):
+                if options.document_size:
+                    self.assertEqual(len(ycsb_maker.encoded(options, 0)), options.document_size)
                 raw, work = self.dump(*FORMAT, "--records", records, *options.words())
                 expected = {support.key_of(one): one for one in
                             (ycsb_maker.encoded(options, i) for i in range(records))}
@@ -49,6 +58,7 @@ class Generated(support.Case):
     def test_every_option_changes_the_records(self):
         usual, _ = self.dump(*FORMAT, "--records", 2)
         for name, value in (("--seed", 2), ("--skew", 0.5), ("--field-length", 99),
+                            ("--document-size", 955),
                             ("--field-count", 7), ("--integer-count", 7)):
             with self.subTest(name):
                 other, _ = self.dump(*FORMAT, "--records", 2, name, value)
@@ -58,6 +68,17 @@ class Generated(support.Case):
         raw, _ = self.dump(*FORMAT, "--records", 3, "--field-count", 4, "--field-length", "3MiB",
                            "--batch-bytes", "64KiB")
         self.assertEqual(sorted(map(len, raw)), [4 * (3 << 20) + 4 * 9 + 8 * 8 + 18] * 3)
+
+    def test_large_documents_are_spread_over_blocks(self):
+        """A block has 16 MiB of documents at most, so threads and shards share few documents, and a
+        load that is interrupted repeats little."""
+        self.assertEqual(Options(document_size=16 << 20).step(), 1 << 20)
+        self.assertEqual(Options(document_size=147_000).step(), 1 << 14)
+        self.assertEqual(Options().step(), 256)
+        raw, work = self.dump(*FORMAT, "--records", 5, "--document-size", "16MiB", "--field-count", 1)
+        self.assert_accounting(work, inserted=5, bsonBytes=5 << 24)
+        self.assertEqual({support.key_of(one) for one in raw},
+                         {ycsb_maker.document_id(1, block << 20) for block in range(5)})
 
     # Records, progress and inspect
 
@@ -112,6 +133,18 @@ class Generated(support.Case):
         self.assertEqual(self.inspect(1 << 32, "--documents", 0).count("in all"), 1)
         self.assertEqual(self.inspect((1 << 32) + 1, "--documents", 0).count("in all"), 2)
 
+    def test_inspect_shows_the_size_of_documents(self):
+        out = self.inspect(1000, "--document-size", "147KB", "--documents", 0)
+        self.assertIn("records 0 to 999 of seed 1: 8 fields, 147000 bytes, 8 integers", out)
+        self.assertIn("documents of 147000 bytes: 8 fields of 18355 random bytes (the last 18361)", out)
+        self.assertIn("in all 1,000 documents, 147.0 MB of BSON", out)
+
+    def test_sources_of_large_documents_have_fewer_records(self):
+        out = self.inspect((1 << 20) + 3, "--document-size", "16MiB", "--documents", 0)
+        self.assertIn("records 0 to 1048575 of", out)
+        self.assertIn("records 1048576 to 1048578 of", out)
+        self.assertIn("in all 3 documents", out)
+
     # Wrong options
 
     def refused(self, *words, contains):
@@ -134,6 +167,18 @@ class Generated(support.Case):
                              contains=["--records: \"0\"", "--field-count: \"1000\"", "--skew: \"11\""])
                 self.refused(*command, *FORMAT, "--records", 5, "--field-length", "4MiB",
                              contains="a server takes 16777216")
+                self.refused(*command, *FORMAT, "--records", 5, "--document-size", "153",
+                             contains=["documents of 153 bytes are too small", "take 154"])
+                self.refused(*command, *FORMAT, "--records", 5, "--document-size", "1k",
+                             "--field-count", 0, contains=["needs fields of random bytes"])
+                self.refused(*command, *FORMAT, "--records", 5, "--document-size", "16777217",
+                             contains="--document-size")
+                self.refused(*command, *FORMAT, "--records", 5, "--document-size", "2k",
+                             "--field-length", 9, contains="leave out --field-length")
+                self.refused(*command, "--document-size", "2k", path,
+                             contains="--document-size is for --format ycsb")
+                self.refused(*command, *FORMAT, "--records", "100T", "--document-size", "16MiB",
+                             contains="one load generates 68719476736 at most")
         for skew in ("", ".", "x", "-1", "1e0", "0x1", "nan", "0.12345678", "1 "):
             with self.subTest(skew):
                 self.refused("inspect", *FORMAT, "--records", 5, "--skew", skew, contains="--skew")

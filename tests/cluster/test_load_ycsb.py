@@ -65,6 +65,31 @@ class Generated(support.ClusterCase):
         self.load(*words(SMALL._replace(seed=2)))
         self.assertEqual(self.database.t.count_documents({}), 2 * RECORDS)
 
+    def test_documents_of_147_kb_and_of_16_mib(self):
+        """Both shards receive documents; a repeated load and verify find each of them."""
+        for number, (size, records) in enumerate(((147_000, 300), (16 << 20, 5)), 1):
+            with self.subTest(size):
+                options = Options(field_count=2, integer_count=1, seed=number, document_size=size)
+                command = words(options, records)
+                _, work = self.load(*command)
+                self.assert_accounting(work, records=records, inserted=records,
+                                       bsonBytes=records * size)
+                stored = {bytes(one["f1"][-8:]): one for one in
+                          self.database.t.find({"_id": {"$gte": number << 40}})}
+                self.assertEqual(len(stored), records)
+                for record in (0, records - 1):
+                    expected = ycsb_maker.document(options, record, number)
+                    self.assertEqual(stored[expected["f1"][-8:]], expected)
+                _, work = self.load("--again", *command)
+                self.assert_accounting(work, inserted=0, alreadyThere=records)
+        self.assertGreater(min(self.counts_by_shard().values()), 100)
+        outcome = self.run_program("shardload", "verify", "--content", *self.target(), *command)
+        self.assertEqual(outcome.code, 0, outcome.text)
+        self.database.t.update_one({"_id": 2 << 40}, {"$set": {"n0": -1}})
+        outcome = self.run_program("shardload", "verify", "--content", *self.target(), *command)
+        self.assertEqual(outcome.code, 5, outcome.text)
+        self.assertIn("record 0", outcome.text)
+
     def test_again_stores_a_missing_record(self):
         self.load(*words())
         lost = self.database.t.find_one({"n0": 0}, sort=[("_id", 1)])

@@ -20,6 +20,7 @@ import zipfile
 import zlib
 
 sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[depth]) for depth in (0, 1)]
+import deflate64_making
 import record_maker
 import seeds_bson
 
@@ -56,6 +57,22 @@ TABLE_ROW = ('"01001099999","1988-01-31T12:00:00","4","70.933","-8.667","9.0","J
              '"FM-12","ENJA ","V020","318,1,N,0061,1","00450,1,C,N","010000,1,V,5","-0067,1",'
              '"-0080,1","10123,1","06,0012,9,1","9,AGL   ,+99999,+00300","SYN003abc",'
              '"Q01  00420APOSP "\n')
+
+
+
+def deflate64(*shapes):
+    """Blocks of the kinds, of literals and matches."""
+    bits = deflate64_making.Bits()
+    deflate64_making.stored(bits, b"a,b\n1,2\n")
+    for shape in shapes:
+        symbols = [*b"3,4\n", (3, 1), (258, 2), (20, 12, True), (65538, 7), (5, 65536), 10]
+        deflate64_making.block(bits, symbols, shape=shape)
+    deflate64_making.stored(bits, b"", last=True)
+    return bits.bytes()
+
+
+DEFLATE64 = [deflate64(None), deflate64(deflate64_making.balanced),
+             deflate64(deflate64_making.skewed, None)]
 
 JSON_PLAIN = ('{"a":1,"_id":"x","b":[1.5e3,-0,9223372036854775807,true,null,"\\u00e9\\ud83d\\ude00"],'
               '"c":{"\u20ac":NaN,"d":{}}}')
@@ -152,6 +169,7 @@ def journal(*records):
 SEEDS = {
     "fuzz_bson": seeds_bson.DUMPS,
     "fuzz_dump_archive": seeds_bson.ARCHIVES,
+    "fuzz_inflate64": [b"\0\0" + DEFLATE64[0], b"\7\7" + DEFLATE64[1], b"\xff\1" + DEFLATE64[2]],
     "fuzz_mot": [
         mot(0, MOT_HEADER, *[MOT_ROW.format(n) for n in range(3)]),
         mot(2, MOT_HEADER, MOT_ROW.format("|x||"), "", MOT_HEADER, "1|2|3"),
@@ -218,6 +236,8 @@ SEEDS = {
     ],
     "fuzz_source": [
         mot_rows(20),
+        deflate64_making.zip_of([("a.csv", b"a,b\n1,2\n" * 20, DEFLATE64[1]),
+                                 ("b.csv", b"a,b\n1,2\n", None)]),
         gzip.compress(mot_rows(200), mtime=0),
         b"".join(gzip.compress(part, mtime=0) for part in (mot_rows(3), b"", mot_rows(2))),
         gzip.compress(mot_rows(200), mtime=0)[:-9],

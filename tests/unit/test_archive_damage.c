@@ -220,9 +220,7 @@ TEST(errors_suggest_how_to_unpack) {
     const char *path = path_of("mot.zip");
     write_zip(path, 9, 0);
     const char *why = reading_error(path);
-    assert_non_null(strstr(why, "mot.zip: a.csv"));
-    assert_non_null(strstr(why, "Deflate64"));
-    assert_non_null(strstr(why, "7z x -so"));
+    assert_non_null(strstr(why, "mot.zip: a.csv: the Deflate64 data are damaged near byte 35"));
     write_zip(path, 0, 1);
     why = reading_error(path);
     assert_non_null(strstr(why, "mot.zip: a.csv: encrypted"));

@@ -127,7 +127,7 @@ static void a_schema_gives_types(void **state) {
     assert_int_equal(p.documents, 3);
     assert_string_equal(json_at(&p, 0), "{ \"i\" : -7, \"l\" : -3000000000, \"d\" : -1.5, "
                                         "\"t\" : { \"$date\" : \"2024-01-01T00:00:01.500Z\" }, "
-                                        "\"c\" : 4, \"f\" : true, \"x\" : \"word\" }");
+                                        "\"c\" : \"04\", \"f\" : true, \"x\" : \"word\" }");
     assert_string_equal(json_at(&p, 1), "{ \"i\" : 7, \"l\" : 9223372036854775807, \"d\" : 2.0, "
                                         "\"t\" : { \"$date\" : \"2024-01-01T00:00:00Z\" }, "
                                         "\"c\" : \"4A\", \"f\" : false }");

@@ -6,12 +6,14 @@
 
 #include <bson/bson.h>
 
+#include "bson/bson_writer.h"
 #include "format/ycsb.h"
 #include "source/source.h"
 #include "unit.h"
 #include "util/document_id.h"
 
 #define BLOCK_RECORDS (SL_BLOCK_BYTES / SL_GENERATED_BYTES)
+#define RECORDS_MAX (SL_SOURCE_BYTES_MAX / SL_GENERATED_BYTES)
 
 static const sl_ycsb_options usual = {.records = 10000,
                                       .seed = 1,
@@ -71,8 +73,8 @@ static bool make(made *all, const sl_plan *plan, uint64_t first, uint64_t from, 
                     .documents_limit = batch_documents,
                     .full = keep,
                     .context = all};
-    uint64_t offset = from * SL_GENERATED_BYTES;
-    sl_block block = {.text = {NULL, (size_t)(count * SL_GENERATED_BYTES)},
+    uint64_t each = sl_format_ycsb.record_bytes(plan), offset = from * each;
+    sl_block block = {.text = {NULL, (size_t)(count * each)},
                       .offset = offset,
                       .id_base = sl_document_id(3, offset) & ~(int64_t)(SL_BLOCK_BYTES - 1)};
     bool whole = sl_format_ycsb.parse(plan, dialect, &block, &sink, &all->counts);
@@ -127,7 +129,8 @@ TEST(a_document_has_the_fields_asked_for) {
             assert_true(bson_validate(&view, BSON_VALIDATE_NONE, NULL));
             assert_true(bson_iter_init(&iter, &view) && bson_iter_next(&iter));
             assert_string_equal(bson_iter_key(&iter), "_id");
-            assert_true(bson_iter_int64(&iter) == sl_document_id(3, (uint64_t)record * 256));
+            assert_true(bson_iter_int64(&iter) ==
+                        sl_document_id(3, (uint64_t)record * sl_ycsb_record_bytes(&options)));
             for (int field = 0; field < 3; field++) {
                 const uint8_t *bytes;
                 uint32_t length;
@@ -183,8 +186,8 @@ TEST(documents_depend_only_on_their_number) {
     free_made(&apart);
     /* Numbers that need more than 32 bits. */
     made far = {0}, further = {0};
-    assert_true(make(&far, plan, SL_GENERATED_RECORDS_MAX, 5, 1, 10000, 7));
-    assert_true(make(&further, plan, 0, SL_GENERATED_RECORDS_MAX + 5, 1, 10000, 7));
+    assert_true(make(&far, plan, RECORDS_MAX, 5, 1, 10000, 7));
+    assert_true(make(&further, plan, 0, RECORDS_MAX + 5, 1, 10000, 7));
     assert_memory_equal(far.bytes + 17, further.bytes + 17, size - 17);
     assert_memory_not_equal(far.bytes + 17, whole.bytes + 5 * size + 17, size - 17);
     free_made(&far);
@@ -193,17 +196,33 @@ TEST(documents_depend_only_on_their_number) {
     sl_format_ycsb.plan_destroy(plan);
 }
 
+TEST(a_block_has_16_mib_of_documents_at_most) {
+    for (size_t size = 154; size <= SL_BSON_DOCUMENT_MAX; size = size * 17 / 16) {
+        sl_ycsb_options options = usual;
+        options.document_bytes = (uint32_t)size;
+        uint64_t bytes = sl_ycsb_record_bytes(&options);
+        assert_true((bytes & (bytes - 1)) == 0 && bytes >= SL_GENERATED_BYTES);
+        assert_true(SL_BLOCK_BYTES / bytes * size <= SL_YCSB_BLOCK_BSON_MAX);
+        assert_true(bytes == SL_GENERATED_BYTES ||
+                    2 * SL_BLOCK_BYTES / bytes * size > SL_YCSB_BLOCK_BSON_MAX);
+    }
+    sl_ycsb_options options = usual;
+    options.document_bytes = (uint32_t)SL_BSON_DOCUMENT_MAX;
+    assert_true(sl_ycsb_record_bytes(&options) == SL_BLOCK_BYTES);
+}
+
 TEST(every_option_that_changes_bytes_is_in_the_name) {
-    sl_ycsb_options others[] = {usual, usual, usual, usual, usual};
+    sl_ycsb_options others[] = {usual, usual, usual, usual, usual, usual};
     others[0].seed = 2;
     others[1].field_count = 7;
     others[2].field_length = 101;
     others[3].integer_count = 9;
     others[4].skew = 0.9901;
+    others[5].document_bytes = 955;
     char name[256], other[256];
     sl_plan *plan = plan_of(&usual);
     sl_format_ycsb.name_records(plan, 0, 99, name, sizeof name);
-    for (size_t i = 0; i < 5; i++) {
+    for (size_t i = 0; i < 6; i++) {
         sl_plan *changed = plan_of(&others[i]);
         sl_format_ycsb.name_records(changed, 0, 99, other, sizeof other);
         assert_string_not_equal(name, other);
@@ -356,8 +375,8 @@ TEST(each_record_is_returned_once) {
     tally all = {.lock = PTHREAD_MUTEX_INITIALIZER};
     sl_error error;
     assert_true(sl_source_set_create(NULL, 0, NULL, &all.set, &error));
-    assert_true(sl_source_set_add_generated(all.set, "a", records[0], &error));
-    assert_true(sl_source_set_add_generated(all.set, "b", records[1], &error));
+    assert_true(sl_source_set_add_generated(all.set, "a", records[0], SL_GENERATED_BYTES, &error));
+    assert_true(sl_source_set_add_generated(all.set, "b", records[1], SL_GENERATED_BYTES, &error));
     assert_int_equal(sl_source_set_stored_bytes(all.set),
                      (records[0] + records[1]) * SL_GENERATED_BYTES);
     pthread_t threads[3];
@@ -385,7 +404,8 @@ TEST(the_same_name_is_the_same_source) {
         uint64_t records;
     } sources[] = {{"a", 5}, {"a", 5}, {"b", 5}, {"a", 6}};
     for (size_t i = 0; i < 4; i++) {
-        assert_true(sl_source_set_add_generated(set, sources[i].name, sources[i].records, &error));
+        assert_true(sl_source_set_add_generated(set, sources[i].name, sources[i].records,
+                                                SL_GENERATED_BYTES, &error));
         assert_true(sl_source_fingerprint(set, i, prints[i], &error));
     }
     assert_string_equal(prints[0], prints[1]);

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ObjectId, UUID and decimal128 from text. */
+#include "bson_values.h"
+
+#include <bson/bson.h>
+#include <string.h>
+
+#include "bson_writer.h"
+
+#define DECIMAL_TEXT_MAX 6200u /* longer than any exact form without exponent */
+
+/* The value of a hexadecimal digit; -1: none. */
+static int digit_of(char byte) {
+    if (byte >= '0' && byte <= '9')
+        return byte - '0';
+    byte = (char)(byte | 0x20);
+    return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : -1;
+}
+
+/* Reads 2 * count digits. */
+static bool take_bytes(uint8_t *to, const char *text, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        int high = digit_of(text[2 * i]), low = digit_of(text[2 * i + 1]);
+        if (high < 0 || low < 0)
+            return false;
+        to[i] = (uint8_t)(high << 4 | low);
+    }
+    return true;
+}
+
+uint8_t *sl_bson_put_object_id(uint8_t *to, const char *text, size_t length) {
+    return length == 24 && take_bytes(to, text, 12) ? to + 12 : NULL;
+}
+
+uint8_t *sl_bson_put_uuid(uint8_t *to, const char *text, size_t length) {
+    static const uint8_t groups[] = {4, 2, 2, 2, 6};
+    if (length != 36)
+        return NULL;
+    to = sl_bson_put_int32(to, 16);
+    *to++ = BSON_SUBTYPE_UUID;
+    for (size_t i = 0; i < sizeof groups; i++) {
+        if ((i > 0 && *text++ != '-') || !take_bytes(to, text, groups[i]))
+            return NULL;
+        text += (size_t)2 * groups[i];
+        to += groups[i];
+    }
+    return to;
+}
+
+uint8_t *sl_bson_put_decimal(uint8_t *to, const char *text, size_t length) {
+    bson_decimal128_t value;
+    size_t sign = length > 0 && (*text == '-' || *text == '+');
+    /* libbson also accepts words: Infinity, NaN. */
+    if (length == sign || length > DECIMAL_TEXT_MAX ||
+        !((text[sign] >= '0' && text[sign] <= '9') || text[sign] == '.') ||
+        !bson_decimal128_from_string_w_len(text, (int)length, &value))
+        return NULL;
+    memcpy(to, &value.low, sizeof value.low);
+    memcpy(to + sizeof value.low, &value.high, sizeof value.high);
+    return to + sizeof value.low + sizeof value.high;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values of BSON from text: ObjectId, UUID, decimal128. Each function reads the complete text, writes
+ * the value at `to`, and returns the position after it; NULL if the text is no such value. */
+#ifndef SHARDLOAD_BSON_VALUES_H
+#define SHARDLOAD_BSON_VALUES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The most bytes that a value takes: a UUID with length and subtype. */
+#define SL_BSON_VALUE_MAX 21u
+
+/* 24 hexadecimal digits. */
+uint8_t *sl_bson_put_object_id(uint8_t *to, const char *text, size_t length);
+
+/* 32 hexadecimal digits in groups of 8, 4, 4, 4 and 12, joined by hyphens: binary data of subtype
+ * 4. */
+uint8_t *sl_bson_put_uuid(uint8_t *to, const char *text, size_t length);
+
+/* A decimal number, with an exponent or not, that a decimal128 holds exactly: of up to 34 digits. */
+uint8_t *sl_bson_put_decimal(uint8_t *to, const char *text, size_t length);
+
+#endif

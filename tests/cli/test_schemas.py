@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/schemas.md, schemas/schema.json and the program agree: the schemas of the project, the examples
+of the page, broken schemas, the keys of each mapping, every type."""
+import json
+import re
+import subprocess
+
+import json_schema
+import support
+
+SCHEMA = json.loads((support.TREE / "schemas/schema.json").read_text("utf-8"))
+VALID = json_schema.validator(SCHEMA)
+PAGE = (support.TREE / "docs/schemas.md").read_text("utf-8")
+
+# Columns with one mistake each.
+BROKEN = ("{}", "{name: a, type: float}", "{name: a, type: flag}", "{name: a, format: '%Y-%m-%d'}",
+          "{name: a, type: date, format: '%d/%m'}", "{name: a, invalid: missing}",
+          "{name: a, missing: x}", "{name: a, lossless: maybe}", "{name: a, minimum: x}",
+          "{name: a, key: b}", "{name: a, aliases: [[]]}", "{name: ''}", "[a]", "a")
+
+
+def fences(language):
+    return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.M | re.S)
+
+
+class Schemas(support.Case):
+    def accepts(self, text):
+        done = subprocess.run([support.program("tests/yaml_json")], input=text.encode("utf-8"),
+                              capture_output=True, check=False, timeout=support.LIMIT)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return VALID(json.loads(done.stdout))
+
+    def schema(self, *columns, head="name: s\ndelimiter: comma\nheader: true\n"):
+        return self.file("s.yaml", head + "columns:\n" + "".join(f"  - {one}\n" for one in columns))
+
+    def documents(self, text, *columns, code=support.EXIT_OK):
+        support.need_driver()
+        raw, work = self.dump("--schema", self.schema(*columns), self.file("t.csv", text), code=code)
+        found = [support.bson.decode(one) for one in raw]
+        for one in found:
+            del one["_id"]
+        return found, work
+
+    def test_schemas_of_the_project(self):
+        paths = sorted((support.TREE / "schemas").glob("*.yaml"))
+        self.assertGreaterEqual(len(paths), 11)
+        for path in paths:
+            with self.subTest(path.name):
+                self.assertTrue(self.accepts(path.read_text("utf-8")))
+
+    def test_examples_of_the_page(self):
+        support.need_driver()
+        texts, schemas, expected = fences("csv"), fences("yaml"), fences("json")
+        self.assertEqual((len(texts), len(schemas), len(expected)), (3, 3, 3))
+        for text, schema, lines in zip(texts, schemas, expected):
+            with self.subTest(schema.splitlines()[0]):
+                self.assertTrue(self.accepts(schema))
+                raw, _ = self.dump("--schema", self.file("s.yaml", schema), self.file("t.csv", text))
+                found = [support.bson.decode(one) for one in raw]
+                for one in found:
+                    del one["_id"]
+                self.assertEqual([support.bson.encode(one) for one in found],
+                                 [support.bson.encode(support.bson.json_util.loads(line))
+                                  for line in lines.splitlines()])
+
+    def test_broken_schemas(self):
+        path = self.file("t.csv", "a,b\n1,2\n")
+        for column in BROKEN:
+            with self.subTest(column):
+                schema = self.schema(column)
+                self.assertFalse(self.accepts(schema.read_text()), "accepted by schema.json")
+                outcome = self.shardload("inspect", "--schema", schema, path,
+                                         code=support.EXIT_USAGE)
+                self.assertIn("s.yaml:", outcome.err)
+
+    def test_keys_of_each_mapping(self):
+        path = self.file("t.csv", "a,b\n1,2\n")
+        for name, text in (("table", "no-such-key: 1\n"),
+                           ("column", "name: a\ncolumns:\n  - {no-such-key: 1}\n")):
+            outcome = self.shardload("inspect", "--schema", self.file("s.yaml", text), path,
+                                     code=support.EXIT_USAGE)
+            listed = re.search(r"expected one of the keys (.*), found \"no-such-key\"", outcome.err)
+            self.assertTrue(listed, outcome.err)
+            keys = listed.group(1).split(", ")
+            self.assertEqual(sorted(keys), sorted(SCHEMA["$defs"][name]["properties"]))
+            for key in keys:
+                self.assertRegex(PAGE, rf"(?m)^\| .*`{key}`", key)
+
+    def test_every_type_is_known_to_the_program_and_on_the_page(self):
+        path = self.file("t.csv", "a,b\n1,2\n")
+        outcome = self.shardload("inspect", "--schema", self.schema("{name: a, type: x}"), path,
+                                 code=support.EXIT_USAGE)
+        listed = re.search(r"expected a type: (.*), found", outcome.err).group(1)
+        types = re.split(", | or ", listed)
+        self.assertEqual(types, SCHEMA["$defs"]["column"]["properties"]["type"]["enum"])
+        for name in types:
+            self.assertRegex(PAGE, rf"(?m)^\| `{name}` \|", name)
+
+    # Values
+
+    def test_a_code_keeps_leading_zeros(self):
+        found, _ = self.documents("c,d\n00501,x\n0,x\n10,x\n007,x\n-1,x\n1234567890,x\n0x1F,\n",
+                                  "{name: c, type: code}", "{name: d}")
+        self.assertEqual([one["c"] for one in found],
+                         ["00501", 0, 10, "007", "-1", 1234567890, "0x1F"])
+        found, _ = self.documents("c,d\n00501,x\n0,x\n99,x\n", "{name: c, type: code, missing: [99]}",
+                                  "{name: d}")
+        self.assertEqual([one.get("c") for one in found], ["00501", 0, None])
+
+    def check(self, kind, good, bad, more=""):
+        """`good`: texts and their values; `bad`: texts that are rejected, or text with invalid."""
+        rows = "".join(f"{text},x\n" for text in [*good, *bad])
+        column = f"name: a, type: {kind}{more}"
+        found, work = self.documents("a,b\n" + rows, f"{{{column}}}",
+                                     code=support.EXIT_REJECTS if bad else support.EXIT_OK)
+        self.assertEqual([one["a"] for one in found], list(good.values()))
+        rejects = support.reject_rows(work) if bad else []
+        self.assertEqual([int(row["line"]) for row in rejects],
+                         list(range(len(good) + 2, len(good) + 2 + len(bad))))
+        for row, text in zip(rejects, bad):
+            self.assertIn(f"\"{text}\" does not fit the type", row["reason"])
+        found, _ = self.documents("a,b\n" + rows, f"{{{column}, invalid: text}}")
+        self.assertEqual([one["a"] for one in found], [*good.values(), *bad])
+        nested, _ = self.documents("a.x,b\n" + rows, f"{{{column.replace('a,', 'a.x,', 1)}, "
+                                                     "invalid: text}")
+        self.assertEqual([one["a"]["x"] for one in nested], [*good.values(), *bad])
+
+    def test_decimal128(self):
+        support.need_driver()
+        texts = ("0", "-0.00", "19.90", "1E+3", "+5", ".5", "9" * 34, "1e-6176")
+        self.check("decimal128", {text: support.bson.Decimal128(text) for text in texts},
+                   ["NaN", "Infinity", "x", "1x", "9" * 35, "0x1", "1E", "-", "1 2", "--1"])
+
+    def test_object_id_and_uuid(self):
+        support.need_driver()
+        text = "507f1f77bcf86cd799439011"
+        identity = support.bson.ObjectId(text)
+        self.check("objectid", {text: identity, text.upper(): identity},
+                   [text[1:], text + "0", text[:-1] + "g", text[:-1] + "-"])
+        text = "c8edabc3-f738-4ca3-b68d-ab92a91478a3"
+        binary = support.bson.Binary(bytes.fromhex(text.replace("-", "")), 4)
+        self.check("uuid", {text: binary, text.upper(): binary},
+                   [text.replace("-", ""), "{" + text[1:], text[:-1] + "x", text + "0",
+                    text.replace("-", "_")])
+
+    def test_epochs(self):
+        import datetime
+
+        def at(milliseconds):
+            return (datetime.datetime(1970, 1, 1) + datetime.timedelta(milliseconds=milliseconds))
+        self.check("datetime", {"0": at(0), "-1": at(-1000), "1453456251.084": at(1453456251084),
+                                "1453456251.5": at(1453456251500), "7.1230": at(7123),
+                                "-1.25": at(-1250)},
+                   ["1453456251084", "1.", "x", "1.2345", "1e3", "+1", "-", "99999999999999999999"],
+                   ", format: epoch")
+        self.check("datetime", {"0": at(0), "1453456251084": at(1453456251084), "-7": at(-7)},
+                   ["1.5", "99999999999999999999", "x"], ", format: epoch-ms")
+
+    def test_a_required_column_may_have_invalid_values_as_text(self):
+        found, work = self.documents("a,b\nx,1\n,2\n5,3\n", "{name: a, type: int, required: true, "
+                                     "invalid: text}", code=support.EXIT_REJECTS)
+        self.assertEqual([one["a"] for one in found], ["x", 5])
+        self.assertEqual([row["line"] for row in support.reject_rows(work)], ["3"])
+
+    def test_invalid_values_that_are_not_text_are_rejected(self):
+        _, work = self.documents(b"a,b\n\xff,1\n5,3\n", "{name: a, type: int, invalid: text}",
+                                 code=support.EXIT_REJECTS)
+        (row,) = support.reject_rows(work)
+        self.assertIn("0xff", row["reason"])
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()
