@@ -108,6 +108,11 @@ const sl_option_row sl_load_rows[] = {
      .help = "Skip and list files in folders and entries of archives that are not recognised or "
              "contain other records than the first one. Without this option they end the load "
              "with exit code 3."},
+    {.name = "id-field", SL_ROW_TEXT("NAME,..."), SL_ROW_OF(READING, "Source"),
+     .help = "Make this column or field the _id of the documents; several become an embedded "
+             "document in this order. Records without it are rejected. Without this option "
+             "documents keep their own _id (json, bson), or get one from their position.",
+     .check = sl_check_key_names},
     {.name = "documents", SL_ROW_COUNT("N", 0, 1000000), .fallback = "3",
      SL_ROW_OF(INSPECT, "Source"), .help = "Number of documents to show of each source."},
 

@@ -159,6 +159,7 @@ bool sl_set_up_source(sl_setup *setup, const sl_options *options, sl_error *erro
         .infer_types = strcmp(sl_option_string(options, "types"), "auto") == 0,
         .keep_missing = strcmp(sl_option_string(options, "missing"), "raw") == 0,
         .schema_name = sl_option_string(options, "schema"),
+        .id_fields = sl_option_string(options, "id-field"),
     };
     if (config->format_options.schema_name) {
         setup->schema_text = read_text(config->format_options.schema_name, error);
@@ -170,6 +171,9 @@ bool sl_set_up_source(sl_setup *setup, const sl_options *options, sl_error *erro
         if (sl_option_given(options, found[i]))
             sl_option_problem(error, "--%s is for text without --schema", found[i]);
     set_up_generated(config, options, error);
+    if (config->format_options.id_fields && strcmp(config->format, "ycsb") == 0)
+        sl_option_problem(error, "--id-field: generated records have no column that could become "
+                                 "the _id");
     return true;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "format/key_fields.h"
 #include "report/json.h"
 #include "util/text.h"
 
@@ -169,6 +170,16 @@ bool sl_check_shard_names(const char *text, char *problem, size_t room) {
     if (length > 0)
         return true;
     snprintf(problem, room, "\"%s\" contains an empty shard name; write it like a or a,b", text);
+    return false;
+}
+
+bool sl_check_key_names(const char *text, char *problem, size_t room) {
+    sl_key_names names;
+    const char *why = sl_key_names_read(text, &names);
+    sl_key_names_clear(&names);
+    if (!why)
+        return true;
+    snprintf(problem, room, "\"%s\": %s; write it like a or a,b.c", text, why);
     return false;
 }
 

@@ -27,6 +27,7 @@ double sl_option_share(const char *text);
 
 /* Checks for sl_option_row.check. */
 bool sl_check_key(const char *text, char *problem, size_t room);
+bool sl_check_key_names(const char *text, char *problem, size_t room);
 bool sl_check_shard_key(const char *text, char *problem, size_t room);
 bool sl_check_sink(const char *text, char *problem, size_t room);
 bool sl_check_database(const char *text, char *problem, size_t room);

@@ -5,6 +5,7 @@
 #include "bson/bson_writer.h"
 #include "convert.h"
 #include "delimited.h"
+#include "key_fields.h"
 #include "nesting.h"
 #include "table.h"
 #include "typing.h"
@@ -51,6 +52,7 @@ void sl_delimited_dialect_destroy(sl_dialect *dialect) {
     free(dialect->columns);
     free(dialect->names);
     sl_nesting_destroy(dialect->nesting);
+    sl_key_fields_destroy(dialect->keys);
     free(dialect);
 }
 
@@ -119,14 +121,19 @@ static const char *key_of(const sl_column *column, bool long_names) {
     return long_names ? column->schema.name : column->schema.short_name;
 }
 
-/* Checks that keys are unique and that none is `_id`. */
-static bool check_keys(const sl_dialect *d, bool long_names, sl_error *error) {
+/* Is the column called _id made the _id? */
+static bool takes_id(const sl_format_options *options) {
+    return options->id_fields && strcmp(options->id_fields, "_id") == 0;
+}
+
+/* Checks that keys are unique and that none is `_id`, unless --id-field names it. */
+static bool check_keys(const sl_dialect *d, const sl_format_options *options, sl_error *error) {
     const char **keys = malloc((d->column_count + 1) * sizeof *keys);
     if (!keys)
         return sl_error_memory(error, "reading a header");
     for (size_t i = 0; i < d->column_count; i++)
-        keys[i] = key_of(&d->columns[i], long_names);
-    keys[d->column_count] = "_id";
+        keys[i] = key_of(&d->columns[i], options->long_names);
+    keys[d->column_count] = takes_id(options) ? "" : "_id";
     qsort(keys, d->column_count + 1, sizeof *keys, compare_keys);
     const char *duplicate = NULL;
     for (size_t i = 0; i < d->column_count && !duplicate; i++)
@@ -138,8 +145,8 @@ static bool check_keys(const sl_dialect *d, bool long_names, sl_error *error) {
     sl_text_printable(sl_text_of(duplicate), shown, sizeof shown);
     if (strcmp(duplicate, "_id") == 0)
         return sl_error_set(error, SL_EXIT_SOURCE,
-                            "a column is called _id, which the loader generates "
-                            "itself; a schema can give it another name");
+                            "a column is called _id, which the loader generates itself: make it "
+                            "the _id with --id-field _id, or give it another name in a schema");
     return sl_error_set(error, SL_EXIT_SOURCE, "two columns of the header would have the key %s",
                         shown);
 }
@@ -274,6 +281,36 @@ bool sl_dialect_compile(sl_dialect *d, bool long_names, sl_error *error) {
     return true;
 }
 
+/* The column of this name: as in the header, or in the schema, or its key. NULL: none. */
+static const sl_column *column_named(const sl_dialect *d, const char *name) {
+    for (size_t i = 0; i < d->column_count; i++) {
+        const sl_column *column = &d->columns[i];
+        if (strcmp(column->published, name) == 0 || strcmp(column->key, name) == 0 ||
+            sl_schema_column_is_named(&column->schema, sl_text_of(name)))
+            return column;
+    }
+    return NULL;
+}
+
+bool sl_delimited_has_column(const sl_dialect *dialect, const char *name) {
+    return column_named(dialect, name) != NULL;
+}
+
+/* Compiles the fields that identify a document, under their keys. */
+static bool bind_key_fields(sl_dialect *d, const sl_format_options *options, sl_error *error) {
+    if (!sl_key_fields_create(options, &d->keys, error))
+        return false;
+    sl_key_names *const lists[] = {d->keys ? &d->keys->id : NULL, d->keys ? &d->keys->match : NULL};
+    for (size_t k = 0; d->keys && k < 2; k++) {
+        for (size_t i = 0; i < lists[k]->count; i++) {
+            const sl_column *column = column_named(d, lists[k]->names[i]);
+            if (column && !sl_key_names_rename(lists[k], i, column->key))
+                return sl_error_memory(error, "binding columns");
+        }
+    }
+    return true;
+}
+
 /* The column that takes extra delimiters. SIZE_MAX: none, or the columns are not in schema
  * order. */
 static size_t find_spill(const sl_dialect *d, const sl_schema *schema) {
@@ -335,8 +372,9 @@ bool sl_dialect_bind(const sl_plan *plan, const sl_schema *schema, const sl_firs
             d->columns[i] =
                 (sl_column){.published = schema->columns[i].name, .schema = schema->columns[i]};
     }
-    if (!check_keys(d, plan->options.long_names, error) ||
-        !sl_dialect_compile(d, plan->options.long_names, error))
+    if (!check_keys(d, &plan->options, error) ||
+        !sl_dialect_compile(d, plan->options.long_names, error) ||
+        !bind_key_fields(d, &plan->options, error))
         goto fail;
     d->spill = d->quotes ? SIZE_MAX : find_spill(d, schema);
     *out = d;

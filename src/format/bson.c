@@ -23,6 +23,8 @@
 #include "bson/bson_writer.h"
 #include "util/document_id.h"
 
+#include "key_fields.h"
+
 /* Values of sl_split.state. */
 enum {
     IN_DOCUMENTS,
@@ -272,6 +274,16 @@ static uint8_t *put_document(uint8_t *to, const uint8_t *document, const sl_bson
     return start + length;
 }
 
+/* Changes the document at the sink's cursor by the block's key fields. False: it is refused, and has
+ * been rejected. */
+static bool apply_keys(const parsing *p, size_t at, const sl_bson_facts *facts, uint8_t **end) {
+    sl_reject refused = {0};
+    if (sl_key_fields_apply(p->block->keys, facts->id_at > 0, p->sink->cursor, end, &refused))
+        return true;
+    reject(p, at, facts->length, refused.column, refused.reason);
+    return false;
+}
+
 /* Takes a valid document. False: the sink's `full` has returned false. */
 static bool take_document(const parsing *p, size_t at, const sl_bson_facts *facts) {
     sl_sink *sink = p->sink;
@@ -293,7 +305,10 @@ static bool take_document(const parsing *p, size_t at, const sl_bson_facts *fact
     }
     uint64_t offset = p->block->offset + at;
     int64_t position = p->block->id_base + (int64_t)(offset % SL_BLOCK_BYTES);
-    sink->cursor = put_document(sink->cursor, document, facts, position);
+    uint8_t *end = put_document(sink->cursor, document, facts, position);
+    if (p->block->keys && !apply_keys(p, at, facts, &end))
+        return true;
+    sink->cursor = end;
     if (sink->offsets)
         sink->offsets[sink->documents] = offset;
     sink->documents++;

@@ -36,6 +36,8 @@ static bool take_nested(sl_parser *parser, sl_record *record) {
         sl_record_refuse(parser, record);
         return true;
     }
+    if (parser->dialect->keys && !sl_record_apply_keys(parser, record, &end))
+        return true;
     sink->cursor = end;
     sink->documents++;
     parser->counts.documents++;

@@ -101,7 +101,10 @@ struct sl_dialect {
     sl_converter *converters; /* column_count, then one of step SL_STEP_END */
     sl_column *columns;
     struct sl_nesting *nesting; /* NULL: no column is nested (nesting.h). Owned */
-    char *names;                /* owns the header's names */
+    struct sl_key_fields
+        *keys;   /* of --id-field and --match-fields, by the documents' keys; NULL: no
+                                   document is changed. Owned */
+    char *names; /* owns the header's names */
 };
 
 /* Creates a plan with room for `schema_count` schemas, all NULL. */
@@ -137,6 +140,7 @@ const char *sl_delimited_record_kind(const sl_dialect *dialect);
 bool sl_delimited_check_head(const sl_dialect *dialect, sl_text head, bool whole, sl_error *error);
 char *sl_delimited_describe(const sl_dialect *dialect, char *out, size_t room);
 sl_text sl_delimited_header(const sl_dialect *dialect);
+bool sl_delimited_has_column(const sl_dialect *dialect, const char *name);
 bool sl_delimited_parse(const sl_plan *plan, const sl_dialect *dialect, const sl_block *block,
                         sl_sink *sink, sl_parse_counts *counts);
 

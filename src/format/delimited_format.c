@@ -147,6 +147,7 @@ const sl_format sl_format_delimited = {
     .record_kind = sl_delimited_record_kind,
     .describe = sl_delimited_describe,
     .header = sl_delimited_header,
+    .has_column = sl_delimited_has_column,
     .parse = sl_delimited_parse,
     .splitter = splitter,
     .splits_alike = splits_alike,

@@ -182,6 +182,8 @@ static ALWAYS_INLINE bool take(sl_parser *parser, sl_record *record, size_t need
         sl_record_refuse(parser, record);
         return true;
     }
+    if (unlikely(parser->dialect->keys != NULL) && !sl_record_apply_keys(parser, record, &end))
+        return true;
     sink->cursor = end;
     sink->documents++;
     parser->counts.documents++;

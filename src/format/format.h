@@ -32,6 +32,18 @@ typedef struct sl_ycsb_options {
 
 #define SL_YCSB_FIELDS_MAX 999u
 
+/* What a load does with a record's document; docs/modes.md. */
+typedef enum sl_mode {
+    SL_MODE_INSERT,
+    SL_MODE_UPSERT,  /* replaces the stored document that matches, or inserts */
+    SL_MODE_MERGE,   /* sets the fields of the stored document that matches, or inserts */
+    SL_MODE_REPLACE, /* replaces the stored document that matches */
+    SL_MODE_DELETE,  /* removes the stored document that matches */
+} sl_mode;
+
+/* The names of the modes, as in --mode. */
+extern const char *const sl_mode_names[];
+
 typedef enum sl_header_choice { SL_HEADER_AUTO, SL_HEADER_YES, SL_HEADER_NO } sl_header_choice;
 
 typedef struct sl_format_options {
@@ -49,6 +61,9 @@ typedef struct sl_format_options {
     bool keep_missing;   /* ISD: load the numbers and codes that mean "no value" */
     const char *schema_text; /* a YAML schema given by the user, or NULL. Borrowed */
     const char *schema_name; /* its file name, for messages. Borrowed */
+    const char *id_fields;   /* that become the _id, separated by commas; NULL: none. Borrowed */
+    sl_mode mode;
+    const char *match_fields; /* with other modes than insert; NULL: _id. Borrowed */
     sl_ycsb_options ycsb;
 } sl_format_options;
 
@@ -61,6 +76,9 @@ typedef struct sl_block {
     int64_t id_base;      /* a record's _id is id_base + (its offset modulo SL_BLOCK_BYTES) */
     uint64_t split_state; /* of a source with a splitter: sl_split.state at text.bytes[0]; else 0 */
     bool divided;         /* by a splitter */
+    /* The fields that identify a document (key_fields.h); NULL: no document is changed. Dialects
+     * whose columns have other names than the fields have keys of their own. */
+    const struct sl_key_fields *keys;
 } sl_block;
 
 /* The line of a reject of a format whose records are not lines. */
@@ -86,9 +104,9 @@ struct sl_sink {
     uint8_t *limit; /* the SL_SLACK bytes after it may be overwritten */
     uint32_t documents;
     uint32_t documents_limit;
-    /* Of a format with `own_ids`, one per document in the buffer: the offset of its record in the
-     * source's uncompressed stream, as in sl_reject. The parser stores offsets[documents] before it
-     * adds 1 to `documents`. NULL: not needed. */
+    /* Of a format with `own_ids`, or with key fields, one per document in the buffer: the offset of
+     * its record in the source's uncompressed stream, as in sl_reject. The parser stores
+     * offsets[documents] before it adds 1 to `documents`. NULL: not needed. */
     uint64_t *offsets;
     /* Takes the documents out of the buffer, and makes room for at least `need` bytes and one
      * document. False: the load is ending, stop parsing this block. */
@@ -153,6 +171,9 @@ typedef struct sl_format {
     char *(*describe)(const sl_dialect *dialect, char *out, size_t room);
     /* The header line with its line end; length 0 when there is none. */
     sl_text (*header)(const sl_dialect *dialect);
+    /* Has the dialect a column of this name, as in --id-field? NULL: its records may have any
+     * fields. */
+    bool (*has_column)(const sl_dialect *dialect, const char *name);
 
     /* For formats whose records do not end at every line end; else NULL. Returns the splitter of the
      * source's text; its context is the dialect. `*lines`: in a plain file, according to the bytes

@@ -109,10 +109,10 @@ static bool take_line(sl_isd_parser *p, const char *record, size_t length) {
     if (unlikely(!sl_isd_make_room(sink, walk.bound)))
         return false;
     bool careful = !sl_isd_is_plain(record, length);
-    sink->cursor = sl_isd_put_document(p->plan, &walk, sl_isd_line_id(p, record), milliseconds,
-                                       careful, sink->cursor, &p->counts.malformed_fields);
-    sink->documents++;
-    p->counts.documents++;
+    uint8_t *to = sl_isd_put_document(p->plan, &walk, sl_isd_line_id(p, record), milliseconds,
+                                      careful, sink->cursor, &p->counts.malformed_fields);
+    if (unlikely(!sl_isd_keep(p, record, length, to)))
+        return true;
     p->counts.transcoded += careful;
     p->counts.unknown_groups += sl_isd_has_unparsed(&walk);
     return true;

@@ -47,7 +47,8 @@ static const struct {
 
 /* ---- rows ---- */
 
-static bool put_row(sl_isd_parser *p, const char *line, const row *r, size_t end, size_t length) {
+static bool put_row(sl_isd_parser *p, const char *line, size_t line_length, const row *r,
+                    size_t end, size_t length) {
     const sl_plan *plan = p->plan;
     sl_sink *sink = p->sink;
     sl_isd_walk walk;
@@ -62,9 +63,8 @@ static bool put_row(sl_isd_parser *p, const char *line, const row *r, size_t end
     if (r->name.length > 0) /* replaces the document's final NUL */
         to = sl_bson_end(start, sl_isd_put_element(to - 1, &plan->keys[SL_ISD_KEY_NAME],
                                                    r->name.bytes, r->name.length, true));
-    sink->cursor = to;
-    sink->documents++;
-    p->counts.documents++;
+    if (!sl_isd_keep(p, line, line_length, to))
+        return true;
     p->counts.transcoded += careful;
     p->counts.unknown_groups += sl_isd_has_unparsed(&walk);
     return true;
@@ -105,7 +105,7 @@ static bool take_line(sl_isd_parser *p, const char *line, size_t length) {
         sl_isd_refuse(p, line, length, NULL, "%zu cells, but the header has %zu columns", count,
                       d->column_count);
     else if (sl_isd_csv_pack(&r, d, &end, &bytes, &refused))
-        return put_row(p, line, &r, end, bytes);
+        return put_row(p, line, length, &r, end, bytes);
     else if (refused)
         refuse_cell(p, line, length, refused, r.cells[refused - d->columns]);
     else

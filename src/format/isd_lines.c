@@ -4,6 +4,7 @@
 
 #include "convert.h"
 #include "head.h"
+#include "key_fields.h"
 #include "util/document_id.h"
 
 #include <stdarg.h>
@@ -53,6 +54,30 @@ void sl_isd_refuse(sl_isd_parser *parser, const char *line, size_t length, const
     va_end(values);
     parser->counts.rejects++;
     parser->sink->reject(parser->sink, &reject);
+}
+
+/* Changes the document at the sink's cursor by the block's key fields. False: rejected. */
+static bool apply_keys(sl_isd_parser *parser, const char *line, size_t length, uint8_t **end) {
+    sl_reject reject = {.offset = offset_of(parser, line),
+                        .line = (uint32_t)(parser->counts.lines - 1),
+                        .record = {line, length}};
+    if (sl_key_fields_apply(parser->block->keys, false, parser->sink->cursor, end, &reject))
+        return true;
+    parser->counts.rejects++;
+    parser->sink->reject(parser->sink, &reject);
+    return false;
+}
+
+bool sl_isd_keep(sl_isd_parser *parser, const char *line, size_t length, uint8_t *end) {
+    sl_sink *sink = parser->sink;
+    if (parser->block->keys && !apply_keys(parser, line, length, &end))
+        return false;
+    if (sink->offsets)
+        sink->offsets[sink->documents] = offset_of(parser, line);
+    sink->cursor = end;
+    sink->documents++;
+    parser->counts.documents++;
+    return true;
 }
 
 bool sl_isd_refuse_open_quote(sl_isd_parser *parser, const char *line, size_t length, size_t open) {

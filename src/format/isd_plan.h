@@ -196,6 +196,10 @@ int64_t sl_isd_line_id(const sl_isd_parser *parser, const char *line);
 /* Counts the line if it is blank, else rejects it. `column` may be NULL. */
 void sl_isd_refuse(sl_isd_parser *parser, const char *line, size_t length, const char *column,
                    const char *reason, ...) __attribute__((format(printf, 5, 6)));
+/* Adds the document of a line, which ends at `end`, to the sink, and counts it. False: its key
+ * fields are refused, and the line has been rejected. */
+bool sl_isd_keep(sl_isd_parser *parser, const char *line, size_t length, uint8_t *end);
+
 /* Refuses a line that continues in the next line (head.h), with its opening quote at `open`: the
  * load must end. Returns false. */
 bool sl_isd_refuse_open_quote(sl_isd_parser *parser, const char *line, size_t length, size_t open);

@@ -16,6 +16,7 @@
 #include "bson/bson_writer.h"
 #include "bson/extjson.h"
 #include "convert.h"
+#include "key_fields.h"
 #include "simd.h"
 #include "util/document_id.h"
 
@@ -190,6 +191,19 @@ static void reject_record(parser *ps, const char *from, const char *to, const ch
     ps->sink->reject(ps->sink, &reject);
 }
 
+/* Changes the document of the text from `from` to `to` by the block's key fields. False: it is
+ * refused, and has been rejected. */
+static bool apply_keys(parser *ps, const char *from, const char *to, bool own_id, uint8_t **end) {
+    sl_reject reject = {.offset = ps->block->offset + (uint64_t)(from - ps->block->text.bytes),
+                        .record = {from, (size_t)(to - from)}};
+    if (sl_key_fields_apply(ps->block->keys, own_id, ps->sink->cursor, end, &reject))
+        return true;
+    reject.line = lines_before(ps, from);
+    ps->counts.rejects++;
+    ps->sink->reject(ps->sink, &reject);
+    return false;
+}
+
 /* Converts the document at *p, in text whose last } is before `end`, and moves *p behind it. False
  * when the sink ends the block; otherwise `*valid`. */
 static bool take_document(parser *ps, const char **p, const char *end, bool *valid) {
@@ -206,6 +220,11 @@ static bool take_document(parser *ps, const char **p, const char *end, bool *val
         switch (sl_extjson_document(ps->extjson, *p, end, &id, sink->cursor, sink->limit, &after,
                                     &written, &own)) {
         case SL_EXTJSON_OK:
+            if (ps->block->keys && !apply_keys(ps, *p, after, own, &written)) {
+                *p = after;
+                *valid = true;
+                return true;
+            }
             if (sink->offsets)
                 sink->offsets[sink->documents] = offset;
             sink->cursor = written;

@@ -7,6 +7,7 @@
 #include "convert.h"
 #include "date_format.h"
 #include "decimal.h"
+#include "key_fields.h"
 #include "table.h"
 
 #include <stdio.h>
@@ -481,6 +482,18 @@ void sl_record_refuse(sl_parser *parser, const sl_record *record) {
     }
     sl_record_explain(parser, record, &reject);
     sl_record_reject(parser, record, &reject);
+}
+
+bool sl_record_apply_keys(sl_parser *parser, const sl_record *record, uint8_t **end) {
+    sl_reject reject = {0};
+    sl_sink *sink = parser->sink;
+    if (!sl_key_fields_apply(parser->dialect->keys, false, sink->cursor, end, &reject)) {
+        sl_record_reject(parser, record, &reject);
+        return false;
+    }
+    if (sink->offsets)
+        sink->offsets[sink->documents] = parser->block->offset + record->start;
+    return true;
 }
 
 void sl_record_refuse_size(sl_parser *parser, const sl_record *record) {

@@ -78,6 +78,10 @@ void sl_record_refuse(sl_parser *parser, const sl_record *record);
 /* Rejects a record whose document could exceed the server's limit. */
 void sl_record_refuse_size(sl_parser *parser, const sl_record *record);
 
+/* Changes the document at the sink's cursor by the dialect's key fields (key_fields.h), and keeps
+ * the record's offset. False: the record is refused, and has been rejected. */
+bool sl_record_apply_keys(sl_parser *parser, const sl_record *record, uint8_t **end);
+
 /* Passes the reject to the sink and counts it. */
 void sl_record_reject(sl_parser *parser, const sl_record *record, sl_reject *reject);
 

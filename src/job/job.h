@@ -41,12 +41,13 @@ typedef struct sl_job_source {
 typedef struct sl_job {
     const sl_load_config *config;
     sl_source_set *set;
-    sl_job_source *sources; /* one per source of the set */
-    sl_plan **plans;        /* one per row of sl_formats; NULL where not used */
-    size_t active;          /* sources that are not skipped */
-    bool has_pipe;          /* a source is a pipe: the total of stored bytes is not known */
-    bool own_ids;           /* documents may have an _id of their own */
-    bool resumed;           /* documents may have been sent by an earlier run */
+    sl_job_source *sources;     /* one per source of the set */
+    sl_plan **plans;            /* one per row of sl_formats; NULL where not used */
+    size_t active;              /* sources that are not skipped */
+    bool has_pipe;              /* a source is a pipe: the total of stored bytes is not known */
+    struct sl_key_fields *keys; /* of --id-field and --match-fields; NULL: neither applies */
+    bool own_ids; /* documents may have an _id of their own, or none: it is no position */
+    bool resumed; /* documents may have been sent by an earlier run */
     sl_not_loaded not_loaded;
 
     bson_t *hashed_id; /* {_id: "hashed"}: the default shard key if own_ids */

@@ -50,4 +50,9 @@ void sl_load_append_options(const sl_load_config *config, bson_t *options) {
     BSON_APPEND_UTF8(options, "ragged", format->pad ? "pad" : "reject");
     BSON_APPEND_UTF8(options, "types", format->infer_types ? "auto" : "text");
     BSON_APPEND_UTF8(options, "missing", format->keep_missing ? "raw" : "omit");
+    /* Journals of earlier versions lack these, which is the same as empty. */
+    bool inserts = format->mode == SL_MODE_INSERT;
+    BSON_APPEND_UTF8(options, "id-field", format->id_fields ? format->id_fields : "");
+    BSON_APPEND_UTF8(options, "mode", inserts ? "" : sl_mode_names[format->mode]);
+    BSON_APPEND_UTF8(options, "match-fields", format->match_fields ? format->match_fields : "");
 }

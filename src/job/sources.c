@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "format/head.h"
+#include "format/key_fields.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -44,6 +45,7 @@ bool sl_sources_parse(const sl_job *job, const sl_source_block *block, const sl_
         .id_base = sl_document_id(source->number, block->offset) & ~(int64_t)(SL_BLOCK_BYTES - 1),
         .split_state = block->split_state,
         .divided = source->divided,
+        .keys = job->keys,
     };
     return source->format->parse(sl_sources_plan_of(job, source), dialect, &view, sink, counts);
 }
@@ -236,6 +238,36 @@ static bool check_kinds(const sl_job *job, sl_error *error) {
                         list);
 }
 
+/* Checks that the sources have the columns that identify a document. */
+static bool check_key_fields(const sl_job *job, sl_error *error) {
+    for (size_t i = 0; job->keys && i < sl_source_set_count(job->set); i++) {
+        const sl_job_source *source = &job->sources[i];
+        if (source->skipped || !source->format->has_column)
+            continue;
+        for (size_t k = 0; k < job->keys->id.count + job->keys->match.count; k++) {
+            bool of_id = k < job->keys->id.count;
+            const char *name =
+                of_id ? job->keys->id.names[k] : job->keys->match.names[k - job->keys->id.count];
+            char shown[80];
+            bool made = !of_id && strcmp(name, "_id") == 0;
+            if (made && job->keys->id.count == 0)
+                return sl_error_set(error, SL_EXIT_USAGE,
+                                    "%s: its records have no _id by which stored documents could "
+                                    "be matched: name the columns with --id-field or "
+                                    "--match-fields",
+                                    sl_source_set_at(job->set, i)->shown);
+            sl_text_printable(sl_text_of(name), shown, sizeof shown);
+            if (!made && !source->format->has_column(source->dialect, name))
+                return sl_error_set(error, SL_EXIT_USAGE,
+                                    "%s has no column %s, which --%s names; shardload inspect "
+                                    "shows the columns",
+                                    sl_source_set_at(job->set, i)->shown, shown,
+                                    of_id ? "id-field" : "match-fields");
+        }
+    }
+    return true;
+}
+
 /* Adds the sources of generated records: each holds SL_SOURCE_BYTES_MAX at most. */
 static bool add_generated_sources(sl_job *job, const sl_format *format, sl_error *error) {
     uint64_t records = job->config->format_options.ycsb.records;
@@ -293,6 +325,9 @@ bool sl_sources_open(sl_job *job, sl_error *error) {
     job->plans = calloc(formats, sizeof(sl_plan *));
     if (!job->plans)
         return sl_error_memory(error, "looking at the sources");
+    if (!sl_key_fields_create(&job->config->format_options, &job->keys, error))
+        return false;
+    job->own_ids = job->keys != NULL;
     if (!find_sources(job, error))
         return false;
     sl_source_set_report_skipped(job->set, on_passed_over, job);
@@ -337,7 +372,7 @@ bool sl_sources_open(sl_job *job, sl_error *error) {
     if (job->active == 0)
         return sl_error_set(error, SL_EXIT_SOURCE,
                             "nothing to load: none of the %zu files found is recognised", count);
-    if (!check_kinds(job, error))
+    if (!check_kinds(job, error) || !check_key_fields(job, error))
         return false;
     sl_source_set_report_skipped(job->set, NULL, NULL); /* a load reads these entries again */
     ok = sl_types_infer(job, error);
@@ -354,6 +389,7 @@ void sl_sources_close(sl_job *job) {
         }
     }
     free(job->sources);
+    sl_key_fields_destroy(job->keys);
     for (size_t i = 0; job->plans && sl_formats[i]; i++) {
         if (job->plans[i])
             sl_formats[i]->plan_destroy(job->plans[i]);

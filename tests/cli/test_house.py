@@ -35,7 +35,7 @@ INTERFACES = {
             "md5 memory_stream print private_file process splitter text yaml_limits",
     "bson": "bson_check bson_values bson_writer extjson",
     "source": "source",
-    "format": "column_types convert delimited format head isd schema simd typing ycsb",
+    "format": "column_types convert delimited format head isd key_fields schema simd typing ycsb",
     "report": "json lookup report run_record",
     "cluster": "cluster connection",
     "query": "query query_load",

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loads whose _id comes from columns (--id-field): into every kind of deployment, with duplicates in
+the file, loaded again, resumed, and verified."""
+import collections
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import support
+from support import bson
+
+COUNT = 20000
+
+
+def rows(first=0, count=COUNT):
+    return [f"{number},{number % 7},text {number}" for number in range(first, first + count)]
+
+
+def text_of(lines):
+    return "\n".join(["id,k,t", *lines, ""]).encode()
+
+
+def documents(lines):
+    return [{"_id": int(number), "k": int(k), "t": t}
+            for number, k, t in (line.split(",") for line in lines)]
+
+
+class IdField:
+    def check_stored(self, made):
+        expected = collections.Counter(bson.encode(one) for one in made)
+        self.assertEqual(collections.Counter(self.stored()), expected)
+
+    def verify(self, source, *words, code=0):
+        work = self.scratch / f"verify-{next(self._counter)}"
+        return self.shardload("verify", *self.target(), "--progress", "none", "--work-dir", work,
+                              "--id-field", "id", *words, source, code=code)
+
+    def test_a_table(self):
+        source = self.file("a.csv", text_of(rows()))
+        outcome, work = self.load("--id-field", "id", "-j", 3, "--batch-size", 700, source)
+        self.assert_accounting(work, records=COUNT, inserted=COUNT, identicalDuplicates=0)
+        self.check_stored(documents(rows()))
+        self.assertNotIn("WARNING", outcome.err)
+        for words in ([], ["--content"]):
+            self.verify(source, *words)
+        self.database.t.update_one({"_id": 77}, {"$set": {"t": "changed"}})
+        self.verify(source, "--content", code=support.EXIT_VERIFICATION)
+
+    def test_several_columns(self):
+        source = self.file("a.csv", text_of(rows()))
+        self.load("--id-field", "k,id", source)
+        found = self.database.t.find_one({"_id": bson.SON([("k", 5), ("id", 5)])})
+        self.assertEqual(found["t"], "text 5")
+        self.verify(source, "--id-field", "k,id", "--content")
+
+    def test_duplicates_in_the_file(self):
+        """The existing rule: the first record is stored, later ones are rejects, of which those
+        with the same content are counted."""
+        lines = [*rows(count=3000), "7,0,text 7", "8,1,another", "7,0,text 7"]
+        source = self.file("a.csv", text_of(lines))
+        outcome, work = self.load("--id-field", "id", "--batch-size", 100, source,
+                                  code=support.EXIT_REJECTS)
+        self.assert_accounting(work, records=3003, inserted=3000, rejectedByServer=3,
+                               identicalDuplicates=2)
+        found = support.reject_rows(work)
+        starts = [len(text_of([*rows(count=3000), *more])) for more in
+                  ([], ["7,0,text 7"], ["7,0,text 7", "8,1,another"])]
+        self.assertEqual(sorted(int(row["offset"]) for row in found), starts)
+        self.assertIn("another document has this _id: ", " ".join(row["reason"] for row in found))
+
+    def test_loaded_again(self):
+        source = self.file("a.csv", text_of(rows()))
+        self.load("--id-field", "id", source)
+        self.database.t.delete_many({"_id": {"$lt": 100}})
+        _, work = self.load("--id-field", "id", "--again", source)
+        self.assert_accounting(work, records=COUNT, inserted=100, alreadyThere=COUNT - 100)
+
+    def test_resumed_only_with_the_same_fields(self):
+        source = self.file("a.csv", text_of(rows()))
+        work = self.scratch / "work"
+        words = ["load", *self.target(), "--work-dir", work, "--progress", "none",
+                 "--rate-limit", 20000, source]
+        running = self.start("shardload", *words, "--id-field", "id")
+        self.wait_for(lambda: (work / "journal").exists() and
+                      self.database.t.estimated_document_count() > 0, "documents")
+        running.signal(9)
+        running.wait()
+        outcome = self.shardload(*words, "--resume", "--id-field", "id,k",
+                                 code=support.EXIT_USAGE)
+        self.assertIn('--id-field was "id" and is "id,k"', outcome.err)
+        outcome = self.shardload(*words, "--resume", code=support.EXIT_USAGE)
+        self.assertIn('--id-field was "id" and is ""', outcome.err)
+        self.shardload(*words, "--resume", "--id-field", "id")
+        self.assert_accounting(work, records=COUNT, rejectedByServer=0)
+        self.check_stored(documents(rows()))
+
+    def test_json(self):
+        text = b"".join(b'{"n":%d,"key":"k%d"}\n' % (n, n) for n in range(5000))
+        source = self.file("a.json", text)
+        self.load("--id-field", "key", source)
+        self.check_stored([{"_id": f"k{n}", "n": n} for n in range(5000)])
+
+
+class Standalone(IdField, support.ClusterCase):
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+
+
+class Sharded(IdField, support.ClusterCase):
+    variable = "SHARDLOAD_TEST_URI"
+
+    def setUp(self):
+        super().setUp()
+        self.addCleanup(self.clear_balancer)
+
+    def test_sharded_by_its_hash(self):
+        source = self.file("a.csv", text_of(rows()))
+        self.load("--id-field", "id", source)
+        self.assertEqual(self.shard_key(), {"_id": "hashed"})
+        counts = self.counts_by_shard()
+        self.assertGreater(min(counts.values()), COUNT / len(counts) / 2, counts)
+
+    def test_plan(self):
+        source = self.file("a.csv", text_of(rows()))
+        outcome = self.shardload("plan", *self.target(), "--id-field", "id", source)
+        self.assertIn("sharded by a hashed key", outcome.text)
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()
