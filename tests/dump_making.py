@@ -3,7 +3,7 @@
 import gzip
 import struct
 
-from bson import encode, json_util
+from bson import Int64, encode, json_util
 
 CANONICAL = json_util.JSONOptions(json_mode=json_util.JSONMode.CANONICAL)
 ID_INDEX = {"v": 2, "key": {"_id": 1}, "name": "_id_"}
@@ -96,9 +96,8 @@ def split(data):
 
 
 def header(one, end=False, crc=0):
-    from bson import Int64
     return encode({"db": one.database, "collection": one.stored_as, "EOF": end,
-                   "CRC": Int64(crc)}) + (b"" if end else b"")
+                   "CRC": Int64(crc)})
 
 
 def archive(namespaces, chunk=3):

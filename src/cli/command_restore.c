@@ -58,12 +58,15 @@ static void set_up_names(const sl_options *options, lists *names, sl_name_option
 
 static void set_up_dump(const sl_options *options, sl_restore_config *config, sl_error *error) {
     size_t count = sl_options_argument_count(options);
-    if (count == 0)
-        sl_option_problem(error, "which dump? Name the folder that mongodump wrote");
-    else if (count > 1)
-        sl_option_problem(error, "restore takes one dump, and %zu were given", count);
-    else
+    config->dump = sl_option_string(options, "archive");
+    if (count + (config->dump != NULL) > 1)
+        sl_option_problem(error, "restore takes one dump, and %zu were given",
+                          count + (config->dump != NULL));
+    else if (count == 1)
         config->dump = sl_options_argument(options, 0);
+    else if (!config->dump)
+        sl_option_problem(error, "which dump? Name the folder or archive that mongodump wrote, or "
+                                 "- for an archive in standard input");
 }
 
 int sl_command_restore(const sl_options *options, bson_t *record) {

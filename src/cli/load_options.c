@@ -114,6 +114,10 @@ const sl_option_row sl_load_rows[] = {
     {.name = "documents", SL_ROW_COUNT("N", 0, 1000000), .fallback = "3",
      SL_ROW_OF(INSPECT, "Source"), .help = "Number of documents to show of each source."},
 
+    {.name = "archive", SL_ROW_TEXT("FILE"), SL_ROW_OF(RESTORE, "Source"),
+     .help = "The archive to restore, - for standard input. The same as naming it as DUMP."},
+    {.name = "gzip", SL_ROW_FLAG, SL_ROW_OF(RESTORE, "Source"),
+     .help = "Accepted for users of mongorestore. Compressed dumps are recognised without it."},
     {.name = "ns-include", SL_ROW_LIST("PATTERN"), SL_ROW_OF(RESTORE, "Source"),
      .help = "Restore only namespaces that match, such as 'shop.*'; * stands for any text. May be "
              "given several times."},

@@ -40,12 +40,13 @@ static const sl_command commands[] = {
      "      the loader beside shard s2",
      true, run_load},
     {"restore", SL_COMMAND_RESTORE, "[options] DUMP",
-     "Restore the namespaces of a mongodump folder.",
+     "Restore the namespaces of a mongodump folder or archive.",
      "Each collection is created with its options, loaded as `load` does, and gets its indexes\n"
      "and its validator after the load; views come last. Users, roles, and the databases admin,\n"
      "config and local are not restored. docs/restore.md compares with mongorestore.\n\n"
      "  shardload restore --dry-run dump/\n"
      "  shardload restore --uri mongodb://router1/ --drop dump/\n"
+     "  shardload restore --uri mongodb://router1/ shop.archive.gz\n"
      "  shardload restore --ns-include 'shop.*' --ns-from 'shop.*' --ns-to 'test.*' dump/",
      true, run_restore},
     {"reload", SL_COMMAND_RELOAD, "[options] SOURCE...",

@@ -12,7 +12,6 @@
 #include "util/grow.h"
 
 #define PATH_ROOM 4096
-#define BUCKETS "system.buckets."
 
 /* ---- items and notes ---- */
 
@@ -63,8 +62,7 @@ static void remove_item(sl_dump *dump, size_t index) {
     dump->count--;
 }
 
-/* The item of this name; it is added if there is none. NULL without memory. */
-static sl_namespace *item_of(sl_dump *dump, const char *database, const char *collection) {
+sl_namespace *sl_dump_get(sl_dump *dump, const char *database, const char *collection) {
     for (size_t i = dump->count; i-- > 0;) {
         if (strcmp(dump->items[i].collection, collection) == 0 &&
             strcmp(dump->items[i].database, database) == 0)
@@ -117,8 +115,7 @@ static void unescape(char *name) {
     *to = '\0';
 }
 
-/* Why a database or collection of a dump is not restored; NULL: it is. */
-static const char *not_restored(const char *database, const char *collection) {
+const char *sl_dump_not_restored(const char *database, const char *collection) {
     if (strcmp(database, "admin") == 0)
         return "users, roles and settings of a server are not restored";
     if (strcmp(database, "config") == 0)
@@ -145,13 +142,13 @@ static bool add_file(sl_dump *dump, const char *database, const char *name, cons
     if (!data && !metadata)
         return sl_dump_note_add(dump, path, true, "no .bson and no .metadata.json file", error);
     unescape(collection);
-    const char *why = not_restored(database, collection);
+    const char *why = sl_dump_not_restored(database, collection);
     if (why)
         return !data || sl_dump_note_add(dump, path, false, why, error);
     if (strcmp(collection, "system.indexes") == 0)
         return sl_dump_note_add(dump, path, true,
                                 "indexes of a dump older than 3.0 are not restored", error);
-    sl_namespace *item = item_of(dump, database, collection);
+    sl_namespace *item = sl_dump_get(dump, database, collection);
     char **field = item ? data ? &item->data : &item->metadata : NULL;
     if (!item)
         return sl_error_memory(error, "listing the dump");
@@ -229,11 +226,11 @@ static bool visit(walk *w, const char *folder, sl_error *error) {
 static bool join_buckets(sl_dump *dump, sl_error *error) {
     for (size_t i = dump->count; i-- > 0;) {
         sl_namespace *buckets = &dump->items[i];
-        size_t prefix = strlen(BUCKETS);
-        if (strncmp(buckets->collection, BUCKETS, prefix) != 0 || !buckets->data)
+        size_t prefix = strlen(SL_BUCKETS);
+        if (strncmp(buckets->collection, SL_BUCKETS, prefix) != 0 || !buckets->data)
             continue;
         size_t count = dump->count;
-        sl_namespace *item = item_of(dump, buckets->database, buckets->collection + prefix);
+        sl_namespace *item = sl_dump_get(dump, buckets->database, buckets->collection + prefix);
         if (!item)
             return sl_error_memory(error, "listing the dump");
         buckets = &dump->items[i];
@@ -283,6 +280,11 @@ static int compare_items(const void *one, const void *other) {
     return views ? views : databases ? databases : strcmp(a->collection, b->collection);
 }
 
+void sl_dump_sort(sl_dump *dump) {
+    if (dump->count > 0)
+        qsort(dump->items, dump->count, sizeof *dump->items, compare_items);
+}
+
 bool sl_dump_open_folder(sl_dump *dump, const char *folder, sl_error *error) {
     walk w = {.dump = dump};
     if (!visit(&w, folder, error))
@@ -306,7 +308,6 @@ bool sl_dump_open_folder(sl_dump *dump, const char *folder, sl_error *error) {
         return sl_error_set(error, SL_EXIT_SOURCE, SL_LINES, problems);
     if (!join_buckets(dump, error) || !check_data(dump, error))
         return false;
-    if (dump->count > 0)
-        qsort(dump->items, dump->count, sizeof *dump->items, compare_items);
+    sl_dump_sort(dump);
     return true;
 }

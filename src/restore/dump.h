@@ -18,6 +18,9 @@
 
 #include "util/error.h"
 
+/* The documents of a time-series collection are stored in a collection with this prefix. */
+#define SL_BUCKETS "system.buckets."
+
 typedef enum sl_namespace_kind {
     SL_NAMESPACE_COLLECTION,
     SL_NAMESPACE_TIME_SERIES,
@@ -31,7 +34,8 @@ typedef struct sl_namespace {
     sl_namespace_kind kind;
     char *data;          /* path of its documents; NULL: none */
     uint64_t data_bytes; /* size of that file */
-    char *metadata;      /* path of its metadata; NULL: none */
+    char *metadata;      /* path of its metadata; NULL: none. Of an archive, the text */
+    bool unpacked;       /* `data` is a file of the work directory, removed after the restore */
     bson_t *options;     /* of the command `create`, without the validator */
     bson_t *validation;  /* validator, validationLevel and validationAction */
     bson_t *indexes;     /* array of index specifications, without the index of _id */
@@ -60,6 +64,35 @@ typedef struct sl_dump {
  * case. */
 bool sl_dump_open_folder(sl_dump *dump, const char *folder, sl_error *error);
 void sl_dump_clear(sl_dump *dump);
+
+/* Reads an archive of mongodump, compressed or not; `path` may be "-", standard input. Applies the
+ * names as soon as the collections are known, and writes the documents of each collection that is
+ * restored to a file in `folder`, which must exist. With `folder` NULL it reads no documents.
+ * Damage is noted, with its offset, and reading goes on behind it. SL_EXIT_SOURCE if the beginning,
+ * with the list of the collections, cannot be read. Needs memory for the largest document. */
+struct sl_name_options;
+bool sl_dump_open_archive(sl_dump *dump, const char *path, const char *folder,
+                          const struct sl_name_options *names, sl_error *error);
+
+/* Writes the list of the unpacked files to `folder`, and reads it. `*found`: there is one, so that
+ * the archive has been unpacked completely. (unpacked.c) */
+bool sl_dump_write_list(const sl_dump *dump, const char *folder, sl_error *error);
+bool sl_dump_read_list(sl_dump *dump, const char *folder, const struct sl_name_options *names,
+                       bool *found, sl_error *error);
+
+/* ---- for these functions ---- */
+
+/* The namespace of this name, which is added if there is none. NULL without memory. */
+sl_namespace *sl_dump_get(sl_dump *dump, const char *database, const char *collection);
+/* Sorts the namespaces; pointers to them become invalid. */
+void sl_dump_sort(sl_dump *dump);
+/* Why a collection of this name is not restored; NULL: it is. */
+const char *sl_dump_not_restored(const char *database, const char *collection);
+/* Adds a namespace of an archive. `metadata`: the text of its metadata, or "". Its documents are
+ * those of sl_dump_find_item with the same names. */
+bool sl_dump_add_item(sl_dump *dump, const char *database, const char *collection,
+                      const char *metadata, sl_error *error);
+sl_namespace *sl_dump_find_item(const sl_dump *dump, const char *database, const char *collection);
 
 /* Adds a note. `what` and `why` are copied. */
 bool sl_dump_note_add(sl_dump *dump, const char *what, bool lost, const char *why, sl_error *error);

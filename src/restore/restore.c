@@ -22,7 +22,7 @@
 
 static bool on_first_signal(void *context) {
     const sl_restore *restore = context;
-    if (!restore->connection)
+    if (!restore->connection || restore->unpacking) /* it may wait for a server or a pipe */
         return true;
     sl_log_warning("stopping after the batches in flight; press Ctrl-C again to stop at once");
     return false;
@@ -121,45 +121,6 @@ static bool open_log(const sl_restore *restore, sl_error *error) {
 
 /* ---- the phases ---- */
 
-static bool open_dump(sl_restore *restore, sl_error *error) {
-    const sl_restore_config *config = restore->config;
-    struct stat facts;
-    if (stat(config->dump, &facts) != 0)
-        return sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_SOURCE), "%s: %s", config->dump,
-                            strerror(errno));
-    if (!S_ISDIR(facts.st_mode))
-        return sl_error_set(error, SL_EXIT_SOURCE,
-                            "%s is no folder: a dump is a folder with one folder for each database",
-                            config->dump);
-    if (!sl_dump_open_folder(&restore->dump, config->dump, error) ||
-        !sl_names_apply(&config->names, &restore->dump, error))
-        return false;
-    size_t chosen = 0;
-    for (size_t i = 0; i < restore->dump.count; i++)
-        chosen += !restore->dump.items[i].left_out;
-    sl_restore_log_notes(restore);
-    if (chosen == 0)
-        return sl_error_set(error, SL_EXIT_SOURCE,
-                            restore->dump.count == 0
-                                ? "%s: there is nothing to restore: no DATABASE/COLLECTION.bson"
-                                : "%s: nothing is left to restore: no namespace matches "
-                                  "--ns-include, or all of them match --ns-exclude",
-                            config->dump);
-    return true;
-}
-
-/* Parts that the user may miss end a restore, but only at its end: what can be saved is saved. */
-static bool all_known(const sl_restore *restore, sl_error *error) {
-    size_t lost = 0;
-    for (size_t i = 0; i < restore->dump.note_count; i++)
-        lost += restore->dump.notes[i].lost;
-    return lost == 0 || restore->config->load->skip_other ||
-           sl_error_set(error, SL_EXIT_SOURCE,
-                        "%zu part%s of the dump %s not restored (see the warnings); --skip-other "
-                        "accepts that",
-                        lost, lost == 1 ? "" : "s", lost == 1 ? "is" : "are");
-}
-
 /* A view reads the collection of the name in its definition, also if that was renamed. */
 static void warn_of_views(const sl_restore *restore) {
     for (size_t i = 0; i < restore->dump.count; i++) {
@@ -183,6 +144,70 @@ static void warn_of_views(const sl_restore *restore) {
                            item->to_collection);
         }
     }
+}
+
+static bool is_folder(const char *path) {
+    struct stat facts;
+    return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
+}
+
+/* Unpacks the archive, unless an earlier run has done that. */
+static bool open_archive(sl_restore *restore, sl_error *error) {
+    const sl_restore_config *config = restore->config;
+    char folder[600];
+    bool found;
+    if (config->dry_run)
+        return sl_dump_open_archive(&restore->dump, config->dump, NULL, &config->names, error);
+    file_of(restore, "unpacked", folder);
+    if (!sl_private_folder_make(folder, error) ||
+        !sl_dump_read_list(&restore->dump, folder, &config->names, &found, error))
+        return false;
+    restore->unpacking = true;
+    bool ok = found ||
+              (sl_dump_open_archive(&restore->dump, config->dump, folder, &config->names, error) &&
+               sl_dump_write_list(&restore->dump, folder, error));
+    restore->unpacking = false;
+    return ok;
+}
+
+static bool open_dump(sl_restore *restore, sl_error *error) {
+    const sl_restore_config *config = restore->config;
+    if (is_folder(config->dump)) {
+        if (!sl_dump_open_folder(&restore->dump, config->dump, error) ||
+            !sl_names_apply(&config->names, &restore->dump, error))
+            return false;
+    } else if (!open_archive(restore, error)) {
+        return false;
+    }
+    size_t chosen = 0;
+    for (size_t i = 0; i < restore->dump.count; i++)
+        chosen += !restore->dump.items[i].left_out;
+    restore->outcomes = calloc(restore->dump.count + 1, sizeof *restore->outcomes);
+    if (!restore->outcomes)
+        return sl_error_memory(error, "starting");
+    sl_restore_log_notes(restore);
+    warn_of_views(restore);
+    if (chosen == 0)
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            restore->dump.count == 0
+                                ? "%s: there is nothing to restore: no collections of a database "
+                                  "other than admin, config and local"
+                                : "%s: nothing is left to restore: no namespace matches "
+                                  "--ns-include, or all of them match --ns-exclude",
+                            config->dump);
+    return true;
+}
+
+/* Parts that the user may miss end a restore, but only at its end: what can be saved is saved. */
+static bool all_known(const sl_restore *restore, sl_error *error) {
+    size_t lost = 0;
+    for (size_t i = 0; i < restore->dump.note_count; i++)
+        lost += restore->dump.notes[i].lost;
+    return lost == 0 || restore->config->load->skip_other ||
+           sl_error_set(error, SL_EXIT_SOURCE,
+                        "%zu part%s of the dump %s not restored (see the warnings); --skip-other "
+                        "accepts that",
+                        lost, lost == 1 ? "" : "s", lost == 1 ? "is" : "are");
 }
 
 static bool connect_to_server(sl_restore *restore, sl_error *error) {
@@ -251,10 +276,6 @@ static sl_exit write_record(const sl_restore *restore, int64_t started, sl_exit 
 
 static bool prepare(sl_restore *restore, sl_error *error) {
     const sl_load_config *load = restore->config->load;
-    restore->outcomes = calloc(restore->dump.count + 1, sizeof *restore->outcomes);
-    if (!restore->outcomes)
-        return sl_error_memory(error, "starting");
-    warn_of_views(restore);
     return connect_to_server(restore, error) && make_directory(restore, error) &&
            open_log(restore, error) &&
            (!load->report || sl_json_may_write_file(load->report, error)) &&
@@ -264,13 +285,15 @@ static bool prepare(sl_restore *restore, sl_error *error) {
 static sl_exit run(sl_restore *restore) {
     sl_error error = {0};
     int64_t started = sl_wall_clock_ms();
-    bool ok = open_dump(restore, &error);
+    bool first = restore->config->dry_run || is_folder(restore->config->dump);
+    /* An archive is unpacked into the work directory; of a folder everything is known before. */
+    bool ok = !first || open_dump(restore, &error);
     if (ok && restore->config->dry_run) {
         sl_restore_print_plan(restore);
         return all_known(restore, &error) ? SL_EXIT_OK
                                           : (sl_log_error(SL_LINES, error.message), error.code);
     }
-    if (!ok || !prepare(restore, &error)) {
+    if (!ok || !prepare(restore, &error) || (!first && !open_dump(restore, &error))) {
         sl_log_error(SL_LINES, error.message);
         return error.code;
     }

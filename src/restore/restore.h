@@ -5,14 +5,14 @@
 #define SHARDLOAD_RESTORE_H
 
 #include "job/load_config.h"
-#include "names.h"
+#include "patterns.h"
 
 /* All pointers are borrowed. */
 typedef struct sl_restore_config {
     /* Connection, delivery, work directory, --drop, --resume, --skip-other. Without sources, format
      * and target. */
     const sl_load_config *load;
-    const char *dump; /* a folder */
+    const char *dump; /* a folder, an archive, or - for an archive in standard input */
     sl_name_options names;
     bool dry_run; /* show what would be restored; no server is contacted */
 } sl_restore_config;

@@ -28,7 +28,6 @@
 #include "util/private_file.h"
 #include "util/text.h"
 
-#define BUCKETS "system.buckets."
 #define SHOWN 40 /* bytes of the name that the name of a folder has */
 
 /* One namespace while it is restored. */
@@ -69,7 +68,7 @@ static void begin(step *s, sl_restore *restore, size_t index) {
     snprintf(s->folder, sizeof s->folder, "%s/%s-%016llx", restore->directory, shown, hash);
     snprintf(s->registry, sizeof s->registry, "shardload-restore-%016llx", hash);
     snprintf(s->collection, sizeof s->collection, "%s%s",
-             item->kind == SL_NAMESPACE_TIME_SERIES ? BUCKETS : "", item->to_collection);
+             item->kind == SL_NAMESPACE_TIME_SERIES ? SL_BUCKETS : "", item->to_collection);
     s->target = (sl_target){
         .database = item->to_database, .collection = item->to_collection, .registry = s->registry};
 }
@@ -120,6 +119,8 @@ static bool write_outcome(const step *s, sl_error *error) {
         BCON_INT64((int64_t)o->inserted), "alreadyThere", BCON_INT64((int64_t)o->already_stored),
         "rejected", BCON_INT64((int64_t)o->rejected), "indexes", BCON_INT32((int32_t)o->indexes));
     bool ok = sl_json_write_file(file_of(s, "restored.json", path), record, error);
+    if (ok && s->item->unpacked && s->item->data)
+        unlink(s->item->data);
     bson_destroy(record);
     return ok;
 }

@@ -68,7 +68,9 @@ void sl_restore_print_plan(const sl_restore *restore) {
         sl_namespace_target(item, target);
         options_of(item, words);
         sl_print("%-*s  %-11s  %10s  %7u  %s%s%s%s\n", width, name, kinds[item->kind],
-                 item->data ? sl_human_bytes((double)item->data_bytes, bytes) : "-",
+                 item->data || item->data_bytes > 0
+                     ? sl_human_bytes((double)item->data_bytes, bytes)
+                     : "-",
                  item->index_count, strcmp(name, target) != 0 ? "becomes " : "",
                  strcmp(name, target) != 0 ? target : "",
                  strcmp(name, target) != 0 && words[0] ? "; " : "", words);

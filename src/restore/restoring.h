@@ -3,6 +3,8 @@
 #ifndef SHARDLOAD_RESTORING_H
 #define SHARDLOAD_RESTORING_H
 
+#include <stdatomic.h>
+
 #include "cluster/collection.h"
 #include "dump.h"
 #include "restore.h"
@@ -26,6 +28,7 @@ typedef struct sl_restore {
     sl_dump dump;
     sl_restored *outcomes; /* one per namespace of the dump */
     sl_connection *connection;
+    atomic_bool unpacking; /* an archive is read */
     double seconds;
 } sl_restore;
 

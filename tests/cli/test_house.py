@@ -34,7 +34,7 @@ BELOW = {
 INTERFACES = {
     "util": "clock context document_id embedded error estimate grow hash histogram interrupt log "
             "md5 memory_stream print private_file process splitter text yaml_limits",
-    "bson": "bson_check bson_writer extjson",
+    "bson": "bson_check bson_writer dump_archive extjson",
     "source": "source",
     "format": "column_types convert delimited format head isd schema simd typing ycsb",
     "report": "json lookup report run_record",
@@ -46,7 +46,7 @@ INTERFACES = {
     "ledger": "gaps journal ledger rejects resume unregistered work_directory",
     "load": "load progress record run",
     "verify": "verify",
-    "restore": "restore names",
+    "restore": "patterns restore",
     "trial": "capacity extrapolate plan reload search tune",
     "cli": "commands load_options options query_options query_session",
 }

@@ -9,7 +9,7 @@ import support
 from dump_making import Namespace
 
 
-class Restore(support.Case):
+class RestoreCase(support.Case):
     def folder(self, *namespaces, zipped=False):
         return making.folder(self.scratch / f"dump-{next(self._counter)}", namespaces, zipped)
 
@@ -21,6 +21,8 @@ class Restore(support.Case):
         lines = self.plan(dump, *words).out.splitlines()[1:-1]
         return {line.split()[0]: line.split()[1:] for line in lines}
 
+
+class Folders(RestoreCase):
     def test_a_dry_run_lists_the_namespaces(self):
         dump = self.folder(
             Namespace("shop", "orders", [{"_id": 1}], options={"validator": {"a": 1}},
@@ -157,6 +159,39 @@ class Restore(support.Case):
                              for name in names))
         lines = self.plan(dump).out.splitlines()[1:-1]
         self.assertEqual({line[2:].partition("  ")[0] for line in lines}, set(names))
+
+
+class Archives(RestoreCase):
+    def archive(self, *namespaces, name="dump.archive"):
+        return self.file(name, making.archive(namespaces))
+
+    def test_a_dry_run_of_an_archive(self):
+        namespaces = (Namespace("shop", "orders", [{"_id": n} for n in range(10)],
+                                options={"validator": {"a": 1}}),
+                      Namespace("shop", "v", options={"viewOn": "orders", "pipeline": []}),
+                      Namespace("admin", "system.version", [{"_id": 1}]))
+        data = making.archive(namespaces)
+        for source, words, stdin in ((self.file("a", data), [], b""),
+                                     (self.zipped("a.gz", data), ["--gzip"], b""), ("-", [], data)):
+            outcome = self.shardload("restore", "--dry-run", *words, source, stdin=stdin)
+            self.assertRegex(outcome.out, r"shop\.orders +collection +140 B +0 +validator\n"
+                                          r"shop\.v +view .*\n2 of 2 namespaces")
+            self.assertIn("not restored: admin.system.version: ", outcome.err)
+        outcome = self.shardload("restore", "--dry-run", "--archive", self.scratch / "a")
+        self.assertIn("2 of 2 namespaces", outcome.out)
+
+    def test_files_that_are_no_archive(self):
+        for data, message in (
+                (b"\5\0\0\0\0", "this is no archive of mongodump"),
+                (b"", "truncated"), (making.MAGIC, "truncated"),
+                (making.archive([Namespace("a", "x", [{"_id": 1}])])[:200], "truncated")):
+            outcome = self.plan(self.file("a", data), code=support.EXIT_SOURCE)
+            self.assertIn(message, outcome.err)
+
+    def test_load_names_the_command_for_archives(self):
+        path = self.archive(Namespace("a", "x", [{"_id": 1}]))
+        outcome = self.shardload("inspect", path, code=support.EXIT_SOURCE)
+        self.assertIn("shardload restore", outcome.err)
 
 
 if __name__ == "__main__":

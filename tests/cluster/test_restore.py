@@ -286,6 +286,79 @@ class Both:
         self.restore(self.scratch / "dump")
         self.check("t", made)
 
+    def archive(self, *namespaces, zipped=False):
+        data = making.archive(namespaces, 100)
+        return (self.zipped if zipped else self.file)(f"a-{next(self._counter)}", data)
+
+    def test_archives(self):
+        made, buckets = documents(3000), self.buckets()
+        series = {"timeseries": {"timeField": "t", "metaField": "m", "granularity": "seconds",
+                                 "bucketMaxSpanSeconds": 3600}}
+        namespaces = (self.namespace("orders", made, options=VALIDATOR, indexes=INDEXES),
+                      self.namespace("a_view", options={"viewOn": "orders", "pipeline": []}),
+                      self.namespace("empty", []), self.namespace("few", made[:30]),
+                      self.namespace("series", buckets, options=series))
+        plain, zipped = self.archive(*namespaces), self.archive(*namespaces, zipped=True)
+        for source, stdin in ((plain, b""), (zipped, b""), ("-", zipped.read_bytes())):
+            work = self.scratch / f"work-{next(self._counter)}"
+            _, rows = self.restore(source, "--drop", stdin=stdin, work=work)
+            self.check("orders", made)
+            self.check("few", made[:30])
+            self.check("system.buckets.series", buckets)
+            self.assertEqual(self.facts("orders")[1], VALIDATOR)
+            self.assertEqual(set(self.facts("orders")[2]),
+                             {"_id_", *(one["name"] for one in INDEXES)})
+            self.assertEqual(self.database.a_view.count_documents({}), 3000)
+            self.assertEqual(self.database.series.count_documents({}), 200)
+            self.assertIn("empty", self.database.list_collection_names())
+            self.assertEqual(rows["orders"]["records"], 3000)
+            self.assertEqual([path.name for path in (work / "unpacked").iterdir()], ["list.bson"])
+        self.restore(plain, "--drop", "--ns-include", "*.few")
+
+    def test_damaged_archives(self):
+        made = documents(3000)
+        namespaces = (self.namespace("a", made), self.namespace("b", made[:2000]))
+        data = making.archive(namespaces, 100)
+        flipped = bytearray(data)
+        at = data.index(bson.encode(made[2500]))
+        flipped[at + 24] ^= 1            # another number: only the CRC shows it
+        broken = bytearray(data)
+        broken[at:at + 4] = b"\xff\xff\xff\x7f"
+        for damaged, counts, messages in (
+                (data[:len(data) * 2 // 3], None, ["has no end of this collection"]),
+                (bytes(flipped), (3000, 2000), ["do not have the CRC"]),
+                (bytes(broken), (2900, 2000), [f"byte {at} of the uncompressed archive, "
+                                               f"{self.db}.a", "do not have the CRC"])):
+            outcome, rows = self.restore(self.file("damaged", damaged), "--drop",
+                                         code=support.EXIT_SOURCE)
+            for message in messages:
+                self.assertIn(message, outcome.err)
+            stored = [self.database[name].count_documents({}) for name in "ab"]
+            if counts:
+                self.assertEqual(stored, list(counts))
+            else:
+                self.assertGreater(min(stored), 1500)
+                self.assertEqual(stored, [rows[name]["inserted"] for name in "ab"])
+            self.restore(self.scratch / "damaged", "--drop", "--skip-other")
+
+    def test_a_killed_restore_of_a_pipe_needs_no_pipe_to_be_resumed(self):
+        made = documents(4000)
+        data = making.archive((self.namespace("a", made), self.namespace("b", made)), 100)
+        work = self.scratch / "work"
+        words = ["--batch-size", 50, "-j", 2]
+        source = self.file("archive", data)
+        with open(source, "rb") as pipe:
+            running = self.start("shardload", "restore", "--uri", self.uri, "--work-dir", work,
+                                 "--progress", "none", "--rate-limit", 4000, *words, "-",
+                                 stdin=pipe)
+            self.wait_for(lambda: self.database.a.estimated_document_count() > 500, "documents")
+            running.signal(signal.SIGKILL)
+            running.wait()
+        self.clear_balancer()
+        self.restore("-", *words, "--resume", work=work)
+        self.check("a", made)
+        self.check("b", made)
+
 
 class Standalone(Both, Restoring):
     variable = "SHARDLOAD_TEST_STANDALONE_URI"

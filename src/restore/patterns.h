@@ -6,8 +6,8 @@
  * from the next character. In --ns-from and --ns-to also $name$ stands for any text. The texts of
  * --ns-from are put into --ns-to: those of * in their order, those of $name$ by their names. If
  * there are several ways to divide a name, the first text is the shortest one. */
-#ifndef SHARDLOAD_RESTORE_NAMES_H
-#define SHARDLOAD_RESTORE_NAMES_H
+#ifndef SHARDLOAD_RESTORE_PATTERNS_H
+#define SHARDLOAD_RESTORE_PATTERNS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Patterns for namespaces. */
-#include "names.h"
+#include "patterns.h"
 
 #include <stdio.h>
 #include <stdlib.h>
