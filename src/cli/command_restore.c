@@ -76,6 +76,7 @@ int sl_command_restore(const sl_options *options, bson_t *record) {
     sl_setup_init(&setup, options);
     setup.config.run_record = record;
     sl_restore_config config = {.load = &setup.config,
+                                .shard_keys = sl_option_string(options, "shard-keys"),
                                 .dry_run = sl_option_flag(options, "dry-run")};
     set_up_dump(options, &config, &error);
     set_up_names(options, &names, &config.names, &error);

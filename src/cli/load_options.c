@@ -175,6 +175,10 @@ const sl_option_row sl_load_rows[] = {
     {.name = "index", SL_ROW_LIST("JSON"), SL_ROW_OF(LOADING | PLAN, "Layout"),
      .help = "Build this index after the load, such as {\"v\": 1}. May be given several times.",
      .check = sl_check_key},
+    {.name = "shard-keys", SL_ROW_TEXT("FILE"), SL_ROW_OF(RESTORE, "Layout"),
+     .help = "YAML file with the shard keys of collections: 'shop.orders: {key: {customer: 1}}', "
+             "also {_id: hashed}, and unique: true beside key. Collections that it does not name "
+             "are not sharded."},
     {.name = "compressor", SL_ROW_CHOICE("NAME", "none|snappy|zlib|zstd"),
      SL_ROW_OF(LOADING | PLAN, "Layout"),
      .help = "Block compressor of the collection. Without it the server's default."},

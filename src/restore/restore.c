@@ -179,6 +179,10 @@ static bool open_dump(sl_restore *restore, sl_error *error) {
     } else if (!open_archive(restore, error)) {
         return false;
     }
+    if (config->shard_keys &&
+        (!sl_shard_keys_read(&restore->shard_keys, config->shard_keys, error) ||
+         !sl_shard_keys_apply(&restore->shard_keys, &restore->dump, error)))
+        return false;
     size_t chosen = 0;
     for (size_t i = 0; i < restore->dump.count; i++)
         chosen += !restore->dump.items[i].left_out;
@@ -321,6 +325,7 @@ sl_exit sl_restore_run(const sl_restore_config *config) {
         code = error.code;
     }
     sl_dump_clear(&restore.dump);
+    sl_shard_keys_clear(&restore.shard_keys);
     free(restore.outcomes);
     sl_connection_close(restore.connection);
     sl_log_close_file();

@@ -14,7 +14,8 @@ typedef struct sl_restore_config {
     const sl_load_config *load;
     const char *dump; /* a folder, an archive, or - for an archive in standard input */
     sl_name_options names;
-    bool dry_run; /* show what would be restored; no server is contacted */
+    const char *shard_keys; /* path of a YAML file (shard_keys.h); NULL: no collection is sharded */
+    bool dry_run;           /* show what would be restored; no server is contacted */
 } sl_restore_config;
 
 /* Logs its errors. */

@@ -176,6 +176,8 @@ static bool create(step *s, bool own, sl_error *error) {
     else if (ok && !facts.exists)
         ok = sl_private_file_replace(file_of(s, "created", path), "", 0, error) &&
              sl_collection_create(connection, &s->target, s->item->options, error);
+    if (ok && !has_file(s, "journal"))
+        ok = sl_restore_shard(s->restore, s->item, &s->target, &facts, error);
     sl_collection_facts_clear(&facts);
     return ok;
 }
@@ -214,6 +216,8 @@ static sl_exit load(step *s) {
     config.collection = s->collection;
     config.registry = s->registry;
     config.drop = false;
+    config.shard_key = NULL; /* it has been sharded, or stays unsharded */
+    config.shard_key_given = true;
     /* In a collection that existed, an equal document may have been stored before. */
     config.again = s->outcome->existed;
     config.work_directory = s->folder;

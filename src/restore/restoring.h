@@ -8,6 +8,7 @@
 #include "cluster/collection.h"
 #include "dump.h"
 #include "restore.h"
+#include "shard_keys.h"
 
 #define SL_RESTORE_DIRECTORY_ROOM 384
 
@@ -26,6 +27,7 @@ typedef struct sl_restore {
     const sl_restore_config *config;
     char directory[SL_RESTORE_DIRECTORY_ROOM]; /* the work directory */
     sl_dump dump;
+    sl_shard_keys shard_keys;
     sl_restored *outcomes; /* one per namespace of the dump */
     sl_connection *connection;
     atomic_bool unpacking; /* an archive is read */
@@ -35,6 +37,11 @@ typedef struct sl_restore {
 /* Restores one namespace (restore_one.c), unless an earlier run has completed it. Logs errors. False:
  * the restore must stop. */
 bool sl_restore_namespace(sl_restore *restore, size_t index);
+
+/* Shards a collection that has just been created, or exists, by its key of --shard-keys, if it has
+ * one. `before`: its state before. (sharding.c) */
+bool sl_restore_shard(sl_restore *restore, const sl_namespace *item, const sl_target *target,
+                      const sl_collection_facts *before, sl_error *error);
 
 /* Prints the dump (--dry-run), or the outcomes (restore_table.c). */
 void sl_restore_print_plan(const sl_restore *restore);

@@ -38,7 +38,7 @@ INTERFACES = {
     "source": "source",
     "format": "column_types convert delimited format head isd schema simd typing ycsb",
     "report": "json lookup report run_record",
-    "cluster": "cluster collection connection",
+    "cluster": "cluster collection connection presplit",
     "query": "query query_load",
     "job": "archive_entries destination inspect job line_ends load_config measure not_loaded "
            "numbers parts preview ranges sources target types",

@@ -90,6 +90,41 @@ class Folders(RestoreCase):
                     self.assertRegex(outcome.err, message)
         self.assertIn("which dump?", self.shardload("restore", code=support.EXIT_USAGE).err)
 
+    def test_shard_keys(self):
+        dump = self.folder(
+            Namespace("a", "x", [{"_id": 1}]), Namespace("a", "y", [{"_id": 1}]),
+            Namespace("a", "cap", [], options={"capped": True, "size": 4096}),
+            Namespace("a", "v", options={"viewOn": "x", "pipeline": []}),
+            Namespace("a", "t", [{"_id": 1}], options={"timeseries": {"timeField": "t"}}))
+
+        def plan(text, *words, code=support.EXIT_USAGE):
+            return self.plan(dump, "--shard-keys", self.file("keys.yaml", text), *words, code=code)
+        outcome = plan("a.x: {key: {n: 1, _id: hashed}}\nb.y: {unique: true, key: {m.n: 1}}\n",
+                       "--ns-from", "a.y", "--ns-to", "b.y", code=0)
+        self.assertRegex(outcome.out, r'a\.x .* sharded by \{ "n" : 1, "_id" : "hashed" \}\n')
+        self.assertRegex(outcome.out, r'a\.y .* sharded by \{ "m.n" : 1 \}, unique\n')
+        for text, message in (
+                ("a.x: {key: {n: 2}}", r"keys\.yaml:1: a field of a key must be 1 or"),
+                ("\na.x: {key: {n: hashed, m: hashed}}", r"keys\.yaml:2: a field of a key must"),
+                ("a.x: {key: {n: 1, n: 1}}", "the same field twice"),
+                ("a.x: {key: {}}", "key must be a mapping"), ("a.x: {key: n}", "must be a mapping"),
+                ("a.x: {}", "the key is missing"), ("a.x: n", r"expected \{key: "),
+                ("a.x: {key: {n: 1}, unique: maybe}", "expected one key, and unique"),
+                ("a.x: {key: {n: hashed}, unique: true}", "a hashed key cannot be unique"),
+                ("a.x: {key: {n: 1}, chunks: 3}", "expected one key, and unique"),
+                ("a.x: {key: {n: 1}}\na.x: {key: {n: 1}}", "the namespace occurs twice"),
+                ("x: {key: {n: 1}}", "expected DATABASE.COLLECTION"),
+                ("- a", "expected a mapping"), ("", "expected a mapping"), ("a: [", "keys.yaml:"),
+                ("a.z: {key: {n: 1}}", "a.z is not restored"),
+                ("a.v: {key: {n: 1}}", "a.v is a view"),
+                ("a.t: {key: {n: 1}}", "a.t is a time-series collection"),
+                ("a.cap: {key: {n: 1}}", "a.cap is a capped collection")):
+            with self.subTest(text):
+                self.assertRegex(plan(text).err, message)
+        plan("a.x: {key: {n: 1}}", "--ns-exclude", "a.x")
+        outcome = self.plan(dump, "--shard-keys", self.scratch / "none", code=support.EXIT_USAGE)
+        self.assertIn("cannot be read", outcome.err)
+
     def test_nothing_to_restore(self):
         empty = self.scratch / "empty"
         empty.mkdir()

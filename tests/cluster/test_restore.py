@@ -367,6 +367,55 @@ class Standalone(Both, Restoring):
 class Sharded(Both, Restoring):
     variable = "SHARDLOAD_TEST_URI"
 
+    def keys(self, text):
+        return ["--shard-keys", self.file(f"keys-{next(self._counter)}.yaml",
+                                          text.replace("DB", self.db))]
+
+    def test_shard_keys(self):
+        made = documents(4000)
+        by_number = {"v": 2, "key": {"n": 1}, "name": "of the dump", "unique": True}
+        keys = self.keys("DB.t: {key: {n: 1}, unique: true}\nDB.h: {key: {_id: hashed}}\n"
+                         "DB.i: {key: {s: 1, _id: 1}}\n")
+        dump = self.dump_folder(
+            self.namespace("t", made, indexes=[by_number]), self.namespace("h", made),
+            self.namespace("i", made, options={"collation": COLLATION}),
+            self.namespace("u", made), zipped=True)
+        self.restore(dump, *keys)
+        for name, key in (("t", {"n": 1}), ("h", {"_id": "hashed"}), ("i", {"s": 1, "_id": 1}),
+                          ("u", None)):
+            self.check(name, made)
+            self.assertEqual(self.shard_key(name), key)
+        self.assertEqual(self.facts("t")[2]["of the dump"]["unique"], True)
+        for name in ("t", "i"):
+            chunks = self.chunks(name)
+            self.assertEqual(len(chunks), 8)
+            self.assertEqual({chunk["shard"] for chunk in chunks},
+                             {shard["_id"] for shard in self.client.config.shards.find()})
+        bounds = [chunk["min"]["n"] for chunk in self.chunks("t")[1:]]
+        self.assertEqual(bounds, sorted(bounds))
+        for number, bound in enumerate(bounds, 1):      # all documents are in the sample
+            self.assertEqual(bound, 4000 * number // 8)
+        counts = self.counts_by_shard()
+        self.assertEqual(set(counts.values()), {2000})
+        # Into the sharded collection again, and anew.
+        _, rows = self.restore(dump, *keys)
+        self.assertEqual(rows["t"]["alreadyThere"], 4000)
+        self.restore(dump, "--drop", *keys, "--route", "direct", "--ns-exclude", "*.u")
+        self.check("t", made)
+        outcome, _ = self.restore(dump, "--ns-include", "*.u", *self.keys("DB.u: {key: {n: 1}}"),
+                                  code=support.EXIT_CLUSTER)
+        self.assertIn("exists with documents and is not sharded", outcome.err)
+
+    def test_a_unique_index_without_the_shard_key_is_named(self):
+        made = documents(100)
+        dump = self.dump_folder(self.namespace("t", made, indexes=[
+            {"v": 2, "key": {"s": 1}, "name": "only s", "unique": True}, INDEXES[1]]))
+        outcome, rows = self.restore(dump, *self.keys("DB.t: {key: {n: 1}}"),
+                                     code=support.EXIT_CLUSTER)
+        self.assertIn("only s", outcome.err)
+        self.assertIn("ttl", self.facts("t")[2])
+        self.check("t", made)
+
 
 if __name__ == "__main__":
     import tap
