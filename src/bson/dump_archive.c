@@ -11,6 +11,7 @@
 #include "bson_writer.h"
 
 #define TERMINATOR 0xFFFFFFFFu
+#define HEADER_BYTES_MAX 2048u                      /* of a block; names have at most 255 bytes */
 #define CRC_POLYNOMIAL UINT64_C(0xC96C5795D7870F42) /* ECMA-182, reflected */
 
 typedef enum part { AT_MAGIC, AT_PRELUDE, AT_COLLECTIONS, AT_BLOCK, AT_DOCUMENTS, AT_EOF } part;
@@ -88,6 +89,13 @@ static bool find_namespace(sl_dump_archive *archive, const char *database, const
     return made.database && made.collection;
 }
 
+/* Is it the metadata of a view? Before mongodump 4.2 they had no type. */
+static bool is_view(const bson_t *document) {
+    const char *type = text_of(document, "type"), *metadata = text_of(document, "metadata");
+    return (type && strcmp(type, "view") == 0) ||
+           (!type && metadata && strstr(metadata, "\"viewOn\"") != NULL);
+}
+
 /* Enters the namespace that a collection's metadata or a block's header names. */
 static sl_dump_event enter(sl_dump_archive *archive, const bson_t *document, sl_dump_item *item) {
     const char *database = text_of(document, "db"), *collection = text_of(document, "collection");
@@ -112,12 +120,12 @@ static sl_dump_event begin_block(sl_dump_archive *archive, const bson_t *header,
     archive->at = AT_DOCUMENTS;
     if (!bson_iter_init_find(&iter, header, "EOF") || !bson_iter_as_bool(&iter))
         return SL_DUMP_SKIPPED;
-    if (!bson_iter_init_find(&iter, header, "CRC") || !BSON_ITER_HOLDS_INT64(&iter) ||
-        (uint64_t)bson_iter_int64(&iter) != of->crc)
-        return damaged(item, "the documents of a collection do not have their CRC");
     of->complete = true;
     archive->at = AT_EOF;
-    return SL_DUMP_COMPLETE;
+    return bson_iter_init_find(&iter, header, "CRC") && BSON_ITER_HOLDS_INT64(&iter) &&
+                   (uint64_t)bson_iter_int64(&iter) == of->crc
+               ? SL_DUMP_COMPLETE
+               : SL_DUMP_WRONG_CRC;
 }
 
 static sl_dump_event take_document(sl_dump_archive *archive, sl_dump_item *item) {
@@ -131,7 +139,10 @@ static sl_dump_event take_document(sl_dump_archive *archive, sl_dump_item *item)
         archive->at = AT_COLLECTIONS;
         return SL_DUMP_PRELUDE;
     case AT_COLLECTIONS:
-        return enter(archive, &view, item);
+        event = enter(archive, &view, item);
+        if (event == SL_DUMP_COLLECTION)
+            archive->namespaces[archive->current].view = is_view(&view);
+        return event;
     case AT_BLOCK:
         event = begin_block(archive, &view, item);
         item->document = NULL;
@@ -159,7 +170,8 @@ static sl_dump_event at_end(const sl_dump_archive *archive, sl_dump_item *item) 
     if (archive->at != AT_BLOCK)
         return damaged(item, "the archive is truncated");
     for (size_t i = 0; i < archive->count; i++) {
-        if (!archive->namespaces[i].complete) {
+        const sl_dump_namespace *one = &archive->namespaces[i];
+        if (!one->complete && !(one->view && one->documents == 0)) {
             item->of = &archive->namespaces[i];
             return damaged(item, "the archive is truncated: a collection is not complete");
         }
@@ -167,8 +179,8 @@ static sl_dump_event at_end(const sl_dump_archive *archive, sl_dump_item *item) 
     return SL_DUMP_END;
 }
 
-sl_dump_event sl_dump_next(sl_dump_archive *archive, const uint8_t *bytes, size_t available,
-                           bool ended, sl_dump_item *item) {
+static sl_dump_event next(sl_dump_archive *archive, const uint8_t *bytes, size_t available,
+                          bool ended, sl_dump_item *item) {
     sl_bson_facts facts;
     uint32_t word;
     *item = (sl_dump_item){0};
@@ -196,4 +208,60 @@ sl_dump_event sl_dump_next(sl_dump_archive *archive, const uint8_t *bytes, size_
         item->length = facts.length;
         return take_document(archive, item);
     }
+}
+
+sl_dump_event sl_dump_next(sl_dump_archive *archive, const uint8_t *bytes, size_t available,
+                           bool ended, sl_dump_item *item) {
+    sl_dump_event event = next(archive, bytes, available, ended, item);
+    if (event == SL_DUMP_DAMAGED && archive->at == AT_DOCUMENTS && !item->of)
+        item->of = &archive->namespaces[archive->current];
+    return event;
+}
+
+const sl_dump_namespace *sl_dump_namespaces(const sl_dump_archive *archive, size_t *count) {
+    *count = archive->count;
+    return archive->namespaces;
+}
+
+/* ---- behind damage ---- */
+
+/* Is a valid header of a block at `bytes`? SL_BSON_MORE: that cannot be decided yet. */
+static sl_bson_verdict check_header(const uint8_t *bytes, size_t available, bool ended) {
+    sl_bson_facts facts;
+    bson_t header;
+    bson_iter_t iter;
+    uint32_t length;
+    if (available < sizeof length)
+        return ended ? SL_BSON_INVALID : SL_BSON_MORE;
+    memcpy(&length, bytes, sizeof length);
+    if (length > HEADER_BYTES_MAX)
+        return SL_BSON_INVALID;
+    sl_bson_verdict verdict = sl_bson_check(bytes, available, &facts);
+    if (verdict != SL_BSON_VALID)
+        return verdict == SL_BSON_MORE && !ended ? SL_BSON_MORE : SL_BSON_INVALID;
+    return bson_init_static(&header, bytes, facts.length) && text_of(&header, "db") &&
+                   text_of(&header, "collection") && bson_iter_init_find(&iter, &header, "EOF") &&
+                   bson_iter_init_find(&iter, &header, "CRC") && BSON_ITER_HOLDS_INT64(&iter)
+               ? SL_BSON_VALID
+               : SL_BSON_INVALID;
+}
+
+bool sl_dump_find_block(sl_dump_archive *archive, const uint8_t *bytes, size_t available,
+                        bool ended, size_t *length) {
+    size_t at = 0;
+    for (; archive->at >= AT_BLOCK && available - at >= 4; at++) {
+        uint32_t word;
+        memcpy(&word, bytes + at, sizeof word);
+        if (word != TERMINATOR)
+            continue;
+        sl_bson_verdict verdict = check_header(bytes + at + 4, available - at - 4, ended);
+        if (verdict == SL_BSON_INVALID)
+            continue;
+        *length = verdict == SL_BSON_VALID ? at + 4 : at;
+        if (verdict == SL_BSON_VALID)
+            archive->at = AT_BLOCK;
+        return verdict == SL_BSON_VALID;
+    }
+    *length = ended || archive->at < AT_BLOCK ? available : at;
+    return false;
 }

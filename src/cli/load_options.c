@@ -19,10 +19,13 @@ enum {
     TUNE = SL_COMMAND_TUNE,
     RELOAD = SL_COMMAND_RELOAD,
     REPORT = SL_COMMAND_REPORT,
+    RESTORE = SL_COMMAND_RESTORE,
     LOADING = LOAD | TUNE | RELOAD,
     RUNNING = LOADING | VERIFY,
-    CONNECTED = RUNNING | PLAN,
-    READING = CONNECTED | INSPECT,
+    TARGETED = RUNNING | PLAN,    /* one collection */
+    CONNECTED = TARGETED | RESTORE,
+    READING = TARGETED | INSPECT,
+    SENDING = LOADING | RESTORE,
 };
 
 #define GENERATED "Generated records"
@@ -35,12 +38,12 @@ const sl_option_row sl_load_rows[] = {
      SL_ROW_OF(CONNECTED, "Target"), .secret = SL_CREDENTIALS,
      .help = "Connection string. For a sharded cluster name all its routers. A replica set or a "
              "standalone mongod works too."},
-    {.name = "db", .letter = 'd', SL_ROW_TEXT("NAME"), SL_ROW_OF(CONNECTED, "Target"),
+    {.name = "db", .letter = 'd', SL_ROW_TEXT("NAME"), SL_ROW_OF(TARGETED, "Target"),
      .help = "Database.", .check = sl_check_database},
-    {.name = "collection", .letter = 'c', SL_ROW_TEXT("NAME"), SL_ROW_OF(CONNECTED, "Target"),
+    {.name = "collection", .letter = 'c', SL_ROW_TEXT("NAME"), SL_ROW_OF(TARGETED, "Target"),
      .help = "Collection.", .check = sl_check_collection},
-    {.name = "drop", SL_ROW_FLAG, SL_ROW_OF(LOAD | RELOAD | PLAN, "Target"),
-     .help = "Drop the collection first."},
+    {.name = "drop", SL_ROW_FLAG, SL_ROW_OF(LOAD | RELOAD | PLAN | RESTORE, "Target"),
+     .help = "Drop the collection first; of a restore, each collection and view that is restored."},
     {.name = "again", SL_ROW_FLAG, SL_ROW_OF(LOAD | PLAN, "Target"),
      .help = "Load sources that have been loaded before. Each document has the same _id as then: "
              "stored documents stay, missing documents are inserted."},
@@ -104,7 +107,7 @@ const sl_option_row sl_load_rows[] = {
     {.name = "include", SL_ROW_TEXT("GLOB"), SL_ROW_OF(READING, "Source"),
      .help = "Of the files in a folder, and of the entries in an archive named as SOURCE, load "
              "only those whose name matches."},
-    {.name = "skip-other", SL_ROW_FLAG, SL_ROW_OF(LOAD | RELOAD | PLAN | VERIFY, "Source"),
+    {.name = "skip-other", SL_ROW_FLAG, SL_ROW_OF(LOAD | RELOAD | PLAN | VERIFY | RESTORE, "Source"),
      .help = "Skip and list files in folders and entries of archives that are not recognised or "
              "contain other records than the first one. Without this option they end the load "
              "with exit code 3."},
@@ -115,6 +118,24 @@ const sl_option_row sl_load_rows[] = {
      .check = sl_check_key_names},
     {.name = "documents", SL_ROW_COUNT("N", 0, 1000000), .fallback = "3",
      SL_ROW_OF(INSPECT, "Source"), .help = "Number of documents to show of each source."},
+
+    {.name = "archive", SL_ROW_TEXT("FILE"), SL_ROW_OF(RESTORE, "Source"),
+     .help = "The archive to restore, - for standard input. The same as naming it as DUMP."},
+    {.name = "gzip", SL_ROW_FLAG, SL_ROW_OF(RESTORE, "Source"),
+     .help = "Accepted for users of mongorestore. Compressed dumps are recognised without it."},
+    {.name = "ns-include", SL_ROW_LIST("PATTERN"), SL_ROW_OF(RESTORE, "Source"),
+     .help = "Restore only namespaces that match, such as 'shop.*'; * stands for any text. May be "
+             "given several times."},
+    {.name = "ns-exclude", SL_ROW_LIST("PATTERN"), SL_ROW_OF(RESTORE, "Source"),
+     .help = "Do not restore namespaces that match. May be given several times."},
+    {.name = "ns-from", SL_ROW_LIST("PATTERN"), SL_ROW_OF(RESTORE, "Source"),
+     .help = "Rename namespaces that match: 'shop.*' with --ns-to 'test.*', or with names as in "
+             "'shop.$month$_orders' and 'orders.$month$'. May be given several times; the first "
+             "pattern that matches counts."},
+    {.name = "ns-to", SL_ROW_LIST("PATTERN"), SL_ROW_OF(RESTORE, "Source"),
+     .help = "The new name of the namespaces that match --ns-from."},
+    {.name = "dry-run", SL_ROW_FLAG, SL_ROW_OF(RESTORE, "Source"),
+     .help = "Show what would be restored, and under which names. No server is contacted."},
 
     {.name = "records", SL_ROW_COUNT("N", 1, 100000000000000), SL_ROW_OF(READING, GENERATED),
      .help = "For --format ycsb: the number of records to generate, such as 100M, instead of a "
@@ -137,16 +158,16 @@ const sl_option_row sl_load_rows[] = {
      .help = "Seed of the random values. The same seed and options always give the same records."},
 
     {.name = "threads", .letter = 'j', SL_ROW_COUNT("N", 1, SL_THREADS_MAX), .choices = "auto",
-     .fallback = "auto", SL_ROW_OF(RUNNING, "Speed"),
+     .fallback = "auto", SL_ROW_OF(RUNNING | RESTORE, "Speed"),
      .help = "Worker threads, each with its own connection. auto: two per core; a load then "
              "changes the number while it runs, if that is faster. With a number in the "
              "configuration file auto begins with that one (-j auto --config fast.yaml)."},
     {.name = "batch-size", SL_ROW_COUNT("N", 1, SL_BATCH_SIZE_MAX), .choices = "auto",
-     .fallback = "auto", SL_ROW_OF(LOADING, "Speed"),
+     .fallback = "auto", SL_ROW_OF(SENDING, "Speed"),
      .help = "Largest number of documents per insert. auto: 20,000, or the number in the "
              "configuration file; a load then changes it while it runs, if that is faster."},
     {.name = "batch-bytes", SL_ROW_BYTES(65536, 47000000), .fallback = "16MiB",
-     SL_ROW_OF(LOADING, "Speed"),
+     SL_ROW_OF(SENDING, "Speed"),
      .help = "Largest size of an insert. An insert ends at this size or at --batch-size, whichever "
              "comes first."},
 
@@ -162,6 +183,10 @@ const sl_option_row sl_load_rows[] = {
     {.name = "index", SL_ROW_LIST("JSON"), SL_ROW_OF(LOADING | PLAN, "Layout"),
      .help = "Build this index after the load, such as {\"v\": 1}. May be given several times.",
      .check = sl_check_key},
+    {.name = "shard-keys", SL_ROW_TEXT("FILE"), SL_ROW_OF(RESTORE, "Layout"),
+     .help = "YAML file with the shard keys of collections: 'shop.orders: {key: {customer: 1}}', "
+             "also {_id: hashed}, and unique: true beside key. Collections that it does not name "
+             "are not sharded."},
     {.name = "compressor", SL_ROW_CHOICE("NAME", "none|snappy|zlib|zstd"),
      SL_ROW_OF(LOADING | PLAN, "Layout"),
      .help = "Block compressor of the collection. Without it the server's default."},
@@ -170,7 +195,7 @@ const sl_option_row sl_load_rows[] = {
              "order of _id, without a separate index of _id, and load faster."},
 
     {.name = "route", SL_ROW_CHOICE("ROUTE", "mongos|direct"), .fallback = "mongos",
-     SL_ROW_OF(LOADING, "Delivery"),
+     SL_ROW_OF(SENDING, "Delivery"),
      .help = "mongos: send batches through the routers of --uri. direct: send each batch to the "
              "primary of the shard that owns its documents. direct relieves the routers; this "
              "machine must reach the shards, and the user must exist on them. Chunks must not move "
@@ -187,21 +212,21 @@ const sl_option_row sl_load_rows[] = {
              "sharded by {\"_id\": 1}.",
      .check = sl_check_shard_names},
     {.name = "write-concern", SL_ROW_COUNT("W", 1, 50), .choices = "majority",
-     .fallback = "majority", SL_ROW_OF(LOADING, "Delivery"),
+     .fallback = "majority", SL_ROW_OF(SENDING, "Delivery"),
      .help = "Number of replica set members that must acknowledge a batch, or majority. On a "
              "standalone mongod majority means written to the journal."},
     {.name = "rate-limit", SL_ROW_COUNT("N", 1, 1000000000000), .choices = "unlimited",
-     .fallback = "unlimited", SL_ROW_OF(LOAD | RELOAD, "Delivery"),
+     .fallback = "unlimited", SL_ROW_OF(LOAD | RELOAD | RESTORE, "Delivery"),
      .help = "Documents per second at most, over all threads, to leave capacity for other clients "
              "of the cluster."},
     {.name = "max-rejects", SL_ROW_COUNT("N|P%", 0, 0), .choices = "unlimited|P%",
-     .fallback = "unlimited", SL_ROW_OF(LOADING, "Delivery"),
+     .fallback = "unlimited", SL_ROW_OF(SENDING, "Delivery"),
      .help = "Stop when more than this number or percentage of the records are rejected."},
-    {.name = "work-dir", SL_ROW_TEXT("DIR"), SL_ROW_OF(RUNNING, "Delivery"),
+    {.name = "work-dir", SL_ROW_TEXT("DIR"), SL_ROW_OF(RUNNING | RESTORE, "Delivery"),
      .help = "Folder for rejects.tsv, the rejected records as they were, run.json and the log. "
              "Without it a folder named after target and time is created in the current one. "
              "verify writes problems.tsv and verify.json, only if this option is given."},
-    {.name = "resume", SL_ROW_FLAG, SL_ROW_OF(LOAD, "Delivery"),
+    {.name = "resume", SL_ROW_FLAG, SL_ROW_OF(LOAD | RESTORE, "Delivery"),
      .help = "Complete an interrupted load: give the same command again, with --resume and the "
              "--work-dir that contains its journal. Batches that the journal lists as stored are "
              "not sent again, and --drop does not drop again."},
@@ -212,7 +237,7 @@ const sl_option_row sl_load_rows[] = {
              "take long (index builds, chunk moves, counts) is given up only when the server is "
              "silent for this time on other connections too."},
     {.name = "retry-timeout", SL_ROW_COUNT("SECONDS", 1, 86400), .fallback = "300",
-     SL_ROW_OF(LOADING, "Delivery"),
+     SL_ROW_OF(SENDING, "Delivery"),
      .help = "How long to retry a batch that cannot be delivered (election, server restart) before "
              "the load stops. --resume completes it later."},
     {.name = "suite", SL_ROW_LIST("NAME|FILE"), SL_ROW_OF(TUNE | RELOAD, "Queries"),
@@ -239,10 +264,10 @@ const sl_option_row sl_load_rows[] = {
     {.name = "max-problems", SL_ROW_COUNT("N", 0, 1000000000), .fallback = "100",
      SL_ROW_OF(VERIFY, "Verification"),
      .help = "Number of problems to show. With --work-dir problems.tsv lists all of them."},
-    {.name = "no-verify", SL_ROW_FLAG, SL_ROW_OF(LOAD | RELOAD | PLAN, "Delivery"),
+    {.name = "no-verify", SL_ROW_FLAG, SL_ROW_OF(LOAD | RELOAD | PLAN | RESTORE, "Delivery"),
      .help = "Skip the counts after the load: documents per range of _id, and documents that "
              "belong to no source."},
-    {.name = "allow-other-writers", SL_ROW_FLAG, SL_ROW_OF(LOAD | RELOAD, "Delivery"),
+    {.name = "allow-other-writers", SL_ROW_FLAG, SL_ROW_OF(LOAD | RELOAD | RESTORE, "Delivery"),
      .help = "Another program writes to the collection during the load. Documents of no source "
              "that appear or disappear are reported; without this option they end the load with "
              "exit code 5."},
@@ -308,7 +333,7 @@ const sl_option_row sl_load_rows[] = {
              "them."},
 
     {.name = "progress", SL_ROW_CHOICE("KIND", "auto|tty|plain|json|none"), .fallback = "auto",
-     SL_ROW_OF(RUNNING & ~TUNE, "Output"),
+     SL_ROW_OF((RUNNING & ~TUNE) | RESTORE, "Output"),
      .help = "tty: one line that is updated. plain: a new line each time. json: a JSON object per "
              "second. auto: tty on a terminal, otherwise plain."},
     {.name = "report", SL_ROW_TEXT("FILE"), SL_ROW_OF(CONNECTED, "Output"),

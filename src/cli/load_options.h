@@ -14,6 +14,7 @@ enum {
     SL_COMMAND_TUNE = 16,
     SL_COMMAND_RELOAD = 32,
     SL_COMMAND_REPORT = 64,
+    SL_COMMAND_RESTORE = 128,
 };
 
 extern const sl_option_row sl_load_rows[];

@@ -177,9 +177,14 @@ bool sl_set_up_source(sl_setup *setup, const sl_options *options, sl_error *erro
     return true;
 }
 
+static void set_up_connection(sl_setup *setup, const sl_options *options, sl_error *error) {
+    setup->config.timeout_seconds = (unsigned)sl_option_number(options, "timeout");
+    if (!error->code && sl_connection_string(options, &setup->uri, error)) /* it may ask the user */
+        setup->config.uri = setup->uri;
+}
+
 void sl_set_up_target(sl_setup *setup, const sl_options *options, sl_error *error) {
     sl_load_config *config = &setup->config;
-    config->timeout_seconds = (unsigned)sl_option_number(options, "timeout");
     config->database = sl_option_string(options, "db");
     config->collection = sl_option_string(options, "collection");
     if (!config->database)
@@ -190,8 +195,7 @@ void sl_set_up_target(sl_setup *setup, const sl_options *options, sl_error *erro
         strcmp(config->collection, "balancer") == 0)
         sl_option_problem(error, "shardload.balancer stores the balancer's state during a load: "
                                  "choose another name");
-    if (!error->code && sl_connection_string(options, &setup->uri, error)) /* it may ask the user */
-        config->uri = setup->uri;
+    set_up_connection(setup, options, error);
 }
 
 static void set_up_sink(sl_setup *setup, const sl_options *options, sl_error *error) {
@@ -273,7 +277,7 @@ void sl_set_up_run(sl_setup *setup, const sl_options *options) {
 /* Threads and batch size may change during a load when they are auto, but not in the trials of
  * tune, which set them. */
 static void set_up_pace(sl_load_config *config, const sl_options *options) {
-    const unsigned adapting = SL_COMMAND_LOAD | SL_COMMAND_RELOAD;
+    const unsigned adapting = SL_COMMAND_LOAD | SL_COMMAND_RELOAD | SL_COMMAND_RESTORE;
     bool limited = sl_option_given(options, "rate-limit") &&
                    !sl_option_is_word(options, "rate-limit", "unlimited");
     bool adapt = config->sink == SL_SINK_CLUSTER && !limited &&
@@ -333,7 +337,8 @@ static void set_up_delivery(sl_setup *setup, const sl_options *options, sl_error
     config->direct = strcmp(sl_option_string(options, "route"), "direct") == 0;
     if (config->direct && config->sink != SL_SINK_CLUSTER)
         sl_option_problem(error, "--route direct is for loads into a cluster");
-    if (config->direct && strcmp(sl_option_string(options, "shard-key"), "none") == 0)
+    const char *shard_key = sl_option_string(options, "shard-key"); /* NULL for restore */
+    if (config->direct && shard_key && strcmp(shard_key, "none") == 0)
         sl_option_problem(error, "--route direct needs a sharded collection: leave out --shard-key "
                                  "none, or --route");
     config->drop = sl_option_flag(options, "drop");
@@ -368,6 +373,15 @@ bool sl_set_up_load(sl_setup *setup, const sl_options *options, sl_error *error)
     if (setup->config.html && strcmp(setup->config.html, "-") == 0)
         sl_option_problem(error, "--html - is for `shardload report` only, because this command "
                                  "prints figures to standard output: name a file");
+    return !error->code;
+}
+
+bool sl_set_up_restore(sl_setup *setup, const sl_options *options, sl_error *error) {
+    setup->config.skip_other = sl_option_flag(options, "skip-other");
+    sl_set_up_run(setup, options);
+    set_up_delivery(setup, options, error);
+    if (!sl_option_flag(options, "dry-run"))
+        set_up_connection(setup, options, error);
     return !error->code;
 }
 

@@ -16,6 +16,10 @@ static int run_plan(const sl_options *options) {
     return sl_command_plan(options, NULL);
 }
 
+static int run_restore(const sl_options *options) {
+    return sl_command_restore(options, NULL);
+}
+
 /* ---- the program ---- */
 
 static const sl_command commands[] = {
@@ -35,6 +39,16 @@ static const sl_command commands[] = {
      "  shardload load -d mot -c tests --only-shards s2 mot/\n"
      "      the loader beside shard s2",
      true, run_load},
+    {"restore", SL_COMMAND_RESTORE, "[options] DUMP",
+     "Restore the namespaces of a mongodump folder or archive.",
+     "Each collection is created with its options, loaded as `load` does, and gets its indexes\n"
+     "and its validator after the load; views come last. Users, roles, and the databases admin,\n"
+     "config and local are not restored. docs/restore.md compares with mongorestore.\n\n"
+     "  shardload restore --dry-run dump/\n"
+     "  shardload restore --uri mongodb://router1/ --drop dump/\n"
+     "  shardload restore --uri mongodb://router1/ shop.archive.gz\n"
+     "  shardload restore --ns-include 'shop.*' --ns-from 'shop.*' --ns-to 'test.*' dump/",
+     true, run_restore},
     {"reload", SL_COMMAND_RELOAD, "[options] SOURCE...",
      "Disaster-recovery drill: measures the time from an empty target to correct queries.",
      "Loads as `load` does, into a collection that must not exist (or is dropped with --drop),\n"

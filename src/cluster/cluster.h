@@ -60,6 +60,7 @@ typedef struct sl_target {
     bool shard_key_given;    /* by the user: an existing collection must have this key */
     bool own_ids;            /* _ids may be of any type: owners are found by the shard key, also if
                                 that is _id */
+    const char *registry;    /* the collection of the registry, if not "<collection>.sources" */
     bool shard_existing;     /* shard the collection even if it already exists, unsharded */
 } sl_target;
 

@@ -17,7 +17,10 @@ char *sl_target_namespace(const sl_target *target, char out[SL_NAMESPACE_ROOM]) 
 }
 
 char *sl_target_registry(const sl_target *target, char out[SL_NAMESPACE_ROOM]) {
-    snprintf(out, SL_NAMESPACE_ROOM, "%s.sources", target->collection);
+    if (target->registry)
+        snprintf(out, SL_NAMESPACE_ROOM, "%s", target->registry);
+    else
+        snprintf(out, SL_NAMESPACE_ROOM, "%s.sources", target->collection);
     return out;
 }
 

@@ -133,7 +133,7 @@ enum {
 
 /* "<database>.<collection>" into `out`; returns out. */
 char *sl_target_namespace(const sl_target *target, char out[SL_NAMESPACE_ROOM]);
-/* "<collection>.sources", the collection of the registry, into `out`; returns out. */
+/* The collection of the registry, into `out`; returns out. */
 char *sl_target_registry(const sl_target *target, char out[SL_NAMESPACE_ROOM]);
 
 /* sl_backoff with the check of sl_connection_set_retry_check. If that check ends the waiting,

@@ -12,6 +12,7 @@ void sl_target_configure(sl_destination *destination, const sl_job *job, bool re
     bool sharded = sl_connection_server(destination->connection)->deployment == SL_SHARDED;
     destination->target = (sl_target){.database = config->database,
                                       .collection = config->collection,
+                                      .registry = config->registry,
                                       .drop = config->drop && !resumed,
                                       .compressor = config->compressor,
                                       .clustered = config->clustered,

@@ -82,6 +82,8 @@ typedef struct sl_source_set sl_source_set;
  * unusable paths are reported in one error (SL_EXIT_SOURCE). */
 bool sl_source_set_create(const char *const *paths, size_t count, const char *include,
                           sl_source_set **set, sl_error *error);
+/* A set of one file or pipe, which may be an archive of mongodump; other sets refuse these. */
+bool sl_source_set_create_dump(const char *path, sl_source_set **set, sl_error *error);
 void sl_source_set_destroy(sl_source_set *set); /* NULL is fine */
 
 /* Adds a source of `records` generated records, each of which counts as `record_bytes`, a power of

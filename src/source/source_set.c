@@ -56,7 +56,7 @@ bool sl_source_set_open(sl_source_set *set, size_t index, sl_stream **stream, sl
     if (!sl_identity_check_path(set, index, error)) /* else a pipe at this path could block */
         return false;
     /* `include` has matched the name of an archive found in a folder: all its entries are read. */
-    if (sl_stream_open(source->path, source->shown, source->named ? set->include : NULL,
+    if (sl_stream_open(source->path, source->shown, source->named ? set->include : NULL, set->dumps,
                        &set->stopped, &not_text, stream, error)) {
         if (sl_identity_check_open(set, index, sl_stream_file(*stream), error))
             return true;
@@ -150,14 +150,15 @@ static bool add_path(sl_source_set *set, const char *path, bool *piped, sl_error
     return sl_source_set_detect_kind(set, set->count - 1, error);
 }
 
-bool sl_source_set_create(const char *const *paths, size_t count, const char *include,
-                          sl_source_set **result, sl_error *error) {
+static bool create(const char *const *paths, size_t count, const char *include, bool dumps,
+                   sl_source_set **result, sl_error *error) {
     *result = NULL;
     sl_source_set *set = calloc(1, sizeof *set);
     if (!set)
         return sl_error_memory(error, "listing sources");
     pthread_mutex_init(&set->lock, NULL);
     set->share = (source_share){.parts = 1, .sample = UINT64_MAX};
+    set->dumps = dumps;
     if (include && !(set->include = sl_names_add(&set->paths, include))) {
         sl_source_set_destroy(set);
         return sl_error_memory(error, "listing sources");
@@ -183,6 +184,15 @@ bool sl_source_set_create(const char *const *paths, size_t count, const char *in
         set->stored_bytes += set->states[i].source.stored_bytes;
     *result = set;
     return true;
+}
+
+bool sl_source_set_create(const char *const *paths, size_t count, const char *include,
+                          sl_source_set **set, sl_error *error) {
+    return create(paths, count, include, false, set, error);
+}
+
+bool sl_source_set_create_dump(const char *path, sl_source_set **set, sl_error *error) {
+    return create(&path, 1, NULL, true, set, error);
 }
 
 bool sl_source_set_add_generated(sl_source_set *set, const char *name, uint64_t records,

@@ -62,6 +62,7 @@ struct sl_source_set {
     size_t count, room;
     sl_names paths;
     const char *include; /* in `paths`; may be NULL */
+    bool dumps;          /* archives of mongodump are accepted */
     sl_kept_pipe *kept;
     uint64_t stored_bytes;
     _Atomic uint64_t consumed_bytes;

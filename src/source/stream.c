@@ -29,6 +29,8 @@ struct sl_stream {
     bool adds_line_ends;
 };
 
+#define DUMP_MAGIC "\x6D\xE2\x99\x81"
+
 /* If an input that begins with these bytes is not text: a phrase that names its kind and the
  * command to convert it. NULL otherwise. */
 static const char *not_text_advice(const unsigned char *bytes, size_t length) {
@@ -39,9 +41,8 @@ static const char *not_text_advice(const unsigned char *bytes, size_t length) {
     } containers[] = {
         {"7z\xBC\xAF\x27\x1C", 6, "a 7-Zip archive; unpack it first (7z x)"},
         {"Rar!\x1A\x07", 6, "a RAR archive; unpack it first (unrar x, or 7z x)"},
-        {"\x6D\xE2\x99\x81", 4,
-         "a mongodump archive, which cannot be read yet; restore it into a mongod (mongorestore "
-         "--archive) and dump that into a folder"},
+        {DUMP_MAGIC, 4,
+         "a mongodump archive, which holds several collections: `shardload restore` restores it"},
         {"%PDF", 4, "a PDF document, not text"},
         {"\xFF\xFE", 2,
          "compressed UTF-16 or UTF-32 text; unpack and convert it first: iconv -t UTF-8"},
@@ -70,7 +71,7 @@ static bool unpack(sl_input **input, sl_unpacker **unpacker, const char **compre
     return true;
 }
 
-bool sl_stream_open(const char *path, const char *shown, const char *include,
+bool sl_stream_open(const char *path, const char *shown, const char *include, bool dumps,
                     const _Atomic bool *stopped, bool *not_text, sl_stream **result,
                     sl_error *error) {
     *result = NULL;
@@ -86,7 +87,8 @@ bool sl_stream_open(const char *path, const char *shown, const char *include,
         goto fail;
     const unsigned char *head = sl_input_at(text);
     size_t length = sl_input_left(text);
-    const char *advice = not_text_advice(head, length);
+    bool dump = dumps && length >= 4 && memcmp(head, DUMP_MAGIC, 4) == 0;
+    const char *advice = dump ? NULL : not_text_advice(head, length);
     if (advice) {
         sl_error_set(error, SL_EXIT_SOURCE, "%s: this is %s", shown, advice);
         *not_text = true;

@@ -24,20 +24,21 @@ BELOW = {
     "ledger": JOB | {"job", "send"},
     "load": JOB | {"job", "send", "ledger"},
     "verify": JOB | {"job", "send", "ledger", "load"},
+    "restore": JOB | {"job", "send", "ledger", "load", "verify"},
     "trial": JOB | {"job", "load", "query"},
-    "cli": JOB | {"job", "load", "verify", "query", "trial"},
-    "library": JOB | {"job", "load", "verify", "query", "trial", "cli"},
+    "cli": JOB | {"job", "load", "verify", "restore", "query", "trial"},
+    "library": JOB | {"job", "load", "verify", "restore", "query", "trial", "cli"},
 }
 
 # The headers of each layer that other layers may include, as "layer/name.h".
 INTERFACES = {
     "util": "clock context document_id embedded error estimate grow hash histogram interrupt log "
             "md5 memory_stream print private_file process splitter text yaml_limits",
-    "bson": "bson_check bson_values bson_writer extjson",
+    "bson": "bson_check bson_values bson_writer dump_archive extjson",
     "source": "source",
     "format": "column_types convert delimited format head isd key_fields schema simd typing ycsb",
     "report": "json lookup report run_record",
-    "cluster": "cluster connection",
+    "cluster": "cluster collection connection presplit",
     "query": "query query_load",
     "job": "archive_entries destination inspect job line_ends load_config measure not_loaded "
            "numbers parts preview ranges sources target types",
@@ -45,6 +46,7 @@ INTERFACES = {
     "ledger": "gaps journal ledger rejects resume unregistered work_directory",
     "load": "load progress record run",
     "verify": "verify",
+    "restore": "patterns restore",
     "trial": "capacity extrapolate plan reload search tune",
     "cli": "commands load_options options query_options query_session",
 }

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A dump that is restored: its namespaces (collections and views), with their options, indexes and
+ * data files, and what of it is not restored. Layout of a folder (that of mongodump):
+ *
+ *   DATABASE/NAME.bson[.gz]            the documents of a collection
+ *   DATABASE/NAME.metadata.json[.gz]   {options, indexes, uuid, collectionName, type}
+ *
+ * Bytes of a name that a file name cannot have are written %XX. A time-series collection NAME has its
+ * documents in system.buckets.NAME.bson; a view has no documents. One thread. */
+#ifndef SHARDLOAD_RESTORE_DUMP_H
+#define SHARDLOAD_RESTORE_DUMP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <bson/bson.h>
+
+#include "util/error.h"
+
+/* The documents of a time-series collection are stored in a collection with this prefix. */
+#define SL_BUCKETS "system.buckets."
+
+typedef enum sl_namespace_kind {
+    SL_NAMESPACE_COLLECTION,
+    SL_NAMESPACE_TIME_SERIES,
+    SL_NAMESPACE_VIEW,
+} sl_namespace_kind;
+
+/* Strings and documents belong to it. */
+typedef struct sl_namespace {
+    char *database, *collection;       /* in the dump */
+    char *to_database, *to_collection; /* on the server */
+    sl_namespace_kind kind;
+    char *data;          /* path of its documents; NULL: none */
+    uint64_t data_bytes; /* size of that file */
+    char *metadata;      /* path of its metadata; NULL: none. Of an archive, the text */
+    bool unpacked;       /* `data` is a file of the work directory, removed after the restore */
+    bson_t *options;     /* of the command `create`, without the validator */
+    bson_t *validation;  /* validator, validationLevel and validationAction */
+    bson_t *indexes;     /* array of index specifications, without the index of _id */
+    uint32_t index_count;
+    bool capped, collated;   /* collated: the collection has a default collation */
+    bool left_out;           /* by a filter */
+    const bson_t *shard_key; /* from --shard-keys, borrowed; NULL: not sharded */
+    bool shard_unique;
+} sl_namespace;
+
+/* A part of a dump that is not restored. */
+typedef struct sl_dump_note {
+    char *what, *why;
+    bool lost; /* the user may miss it: the restore ends with exit code 3 unless --skip-other */
+} sl_dump_note;
+
+typedef struct sl_dump {
+    sl_namespace *items; /* sorted by name; views last */
+    size_t count, room;
+    sl_dump_note *notes;
+    size_t note_count, note_room;
+} sl_dump;
+
+/* Finds the namespaces of a dump folder and reads their metadata. SL_EXIT_SOURCE if the folder is
+ * no dump or a metadata file cannot be read; all such files are named. Clear the dump in any
+ * case. */
+bool sl_dump_open_folder(sl_dump *dump, const char *folder, sl_error *error);
+void sl_dump_clear(sl_dump *dump);
+
+/* Reads an archive of mongodump, compressed or not; `path` may be "-", standard input. Applies the
+ * names as soon as the collections are known, and writes the documents of each collection that is
+ * restored to a file in `folder`, which must exist. With `folder` NULL it reads no documents.
+ * Damage is noted, with its offset, and reading goes on behind it. SL_EXIT_SOURCE if the beginning,
+ * with the list of the collections, cannot be read. Needs memory for the largest document. */
+struct sl_name_options;
+bool sl_dump_open_archive(sl_dump *dump, const char *path, const char *folder,
+                          const struct sl_name_options *names, sl_error *error);
+
+/* Writes the list of the unpacked files to `folder`, and reads it. `*found`: there is one, so that
+ * the archive has been unpacked completely. (unpacked.c) */
+bool sl_dump_write_list(const sl_dump *dump, const char *folder, sl_error *error);
+bool sl_dump_read_list(sl_dump *dump, const char *folder, const struct sl_name_options *names,
+                       bool *found, sl_error *error);
+
+/* ---- for these functions ---- */
+
+/* The namespace of this name, which is added if there is none. NULL without memory. */
+sl_namespace *sl_dump_get(sl_dump *dump, const char *database, const char *collection);
+/* Sorts the namespaces; pointers to them become invalid. */
+void sl_dump_sort(sl_dump *dump);
+/* Why a collection of this name is not restored; NULL: it is. */
+const char *sl_dump_not_restored(const char *database, const char *collection);
+/* Adds a namespace of an archive. `metadata`: the text of its metadata, or "". Its documents are
+ * those of sl_dump_find_item with the same names. */
+bool sl_dump_add_item(sl_dump *dump, const char *database, const char *collection,
+                      const char *metadata, sl_error *error);
+sl_namespace *sl_dump_find_item(const sl_dump *dump, const char *database, const char *collection);
+
+/* Adds a note. `what` and `why` are copied. */
+bool sl_dump_note_add(sl_dump *dump, const char *what, bool lost, const char *why, sl_error *error);
+
+/* Reads options and indexes of a namespace from its metadata file, if it has one. */
+bool sl_metadata_read(sl_namespace *item, sl_error *error);
+/* The same from the text of a metadata file, which is followed by SL_SLACK readable bytes. `name` is
+ * used in messages. The namespace is given its name if the text has one. */
+bool sl_metadata_parse(sl_namespace *item, const char *name, const char *text, size_t length,
+                       sl_error *error);
+
+/* The first bytes of a file, up to `room`, uncompressed. `*whole`: these are all of its bytes. */
+bool sl_dump_head(const char *path, char *head, size_t room, size_t *length, bool *whole,
+                  sl_error *error);
+
+#endif

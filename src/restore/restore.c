@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A restore from start to end. */
+#include "restore.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "report/json.h"
+#include "report/run_record.h"
+#include "restoring.h"
+#include "util/clock.h"
+#include "util/interrupt.h"
+#include "util/log.h"
+#include "util/private_file.h"
+
+/* ---- interrupts ---- */
+
+static bool on_first_signal(void *context) {
+    const sl_restore *restore = context;
+    if (!restore->connection || restore->unpacking) /* it may wait for a server or a pipe */
+        return true;
+    sl_log_warning("stopping after the batches in flight; press Ctrl-C again to stop at once");
+    return false;
+}
+
+static void log_how_to_complete(const sl_restore *restore) {
+    if (restore->directory[0] && restore->connection)
+        sl_log_warning("to complete this restore, give the same command with --resume --work-dir "
+                       "%s",
+                       restore->directory);
+}
+
+static void on_second_signal(void *context) {
+    log_how_to_complete(context);
+}
+
+static bool keep_trying(void *context) {
+    (void)context;
+    return !sl_interrupt_requested();
+}
+
+/* ---- the work directory ---- */
+
+static char *file_of(const sl_restore *restore, const char *name, char path[600]) {
+    snprintf(path, 600, "%s/%s", restore->directory, name);
+    return path;
+}
+
+static bool make_directory(sl_restore *restore, sl_error *error) {
+    const char *given = restore->config->load->work_directory;
+    bool made = false;
+    errno = EEXIST;
+    if (given && strlen(given) >= sizeof restore->directory)
+        return sl_error_set(error, SL_EXIT_USAGE, "--work-dir: longer than %zu bytes",
+                            sizeof restore->directory - 1);
+    if (given) {
+        strcpy(restore->directory, given);
+        made = mkdir(given, 0700) == 0 || errno == EEXIST;
+    }
+    for (unsigned attempt = 1; !given && !made && errno == EEXIST && attempt < 1000; attempt++) {
+        time_t now = time(NULL);
+        struct tm local;
+        char stamp[32], number[16] = "";
+        strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", localtime_r(&now, &local));
+        if (attempt > 1)
+            snprintf(number, sizeof number, "-%u", attempt);
+        snprintf(restore->directory, sizeof restore->directory, "shardload-restore-%s%s", stamp,
+                 number);
+        made = mkdir(restore->directory, 0700) == 0;
+    }
+    if (made)
+        return true;
+    sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE),
+                 "cannot create the work directory %s: %s; name another one with --work-dir",
+                 restore->directory, strerror(errno));
+    restore->directory[0] = '\0';
+    return false;
+}
+
+/* The file `restore` marks a work directory, and names the dump. */
+static bool begin_or_resume(sl_restore *restore, sl_error *error) {
+    char path[600], resolved[4096];
+    const char *dump = realpath(restore->config->dump, resolved) ? resolved : restore->config->dump;
+    bool begun = access(file_of(restore, "restore", path), F_OK) == 0;
+    bool resume = restore->config->load->resume;
+    if (resume && !begun)
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "--resume: %s holds no restore; leave --resume out to begin one",
+                            restore->directory);
+    if (!resume && begun)
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "%s holds the files of another restore: complete it with --resume, or "
+                            "name another folder with --work-dir",
+                            restore->directory);
+    if (begun) {
+        char text[4096] = "";
+        FILE *file = fopen(path, "r");
+        bool read = file && fgets(text, sizeof text, file);
+        if (file)
+            fclose(file);
+        text[strcspn(text, "\n")] = '\0';
+        if (!read || strcmp(text, dump) != 0)
+            return sl_error_set(error, SL_EXIT_USAGE, "--resume: %s is a restore of %s, not of %s",
+                                restore->directory, text, dump);
+        return true;
+    }
+    char line[4100];
+    int length = snprintf(line, sizeof line, "%s\n", dump);
+    return sl_private_file_replace(path, line, (size_t)length, error);
+}
+
+static bool open_log(const sl_restore *restore, sl_error *error) {
+    char path[600];
+    return sl_log_open_file(file_of(restore, "shardload.log", path), error);
+}
+
+/* ---- the phases ---- */
+
+/* A view reads the collection of the name in its definition, also if that was renamed. */
+static void warn_of_views(const sl_restore *restore) {
+    for (size_t i = 0; i < restore->dump.count; i++) {
+        const sl_namespace *view = &restore->dump.items[i];
+        bson_iter_t iter;
+        if (view->left_out || view->kind != SL_NAMESPACE_VIEW ||
+            !bson_iter_init_find(&iter, view->options, "viewOn") || !BSON_ITER_HOLDS_UTF8(&iter))
+            continue;
+        const char *on = bson_iter_utf8(&iter, NULL);
+        for (size_t k = 0; k < restore->dump.count; k++) {
+            const sl_namespace *item = &restore->dump.items[k];
+            if (item->left_out || strcmp(item->collection, on) != 0 ||
+                strcmp(item->database, view->database) != 0 ||
+                (strcmp(item->to_collection, on) == 0 &&
+                 strcmp(item->to_database, view->to_database) == 0))
+                continue;
+            sl_log_warning("view %s.%s reads %s.%s by its definition, but %s.%s is restored as "
+                           "%s.%s",
+                           view->to_database, view->to_collection, view->to_database, on,
+                           item->database, item->collection, item->to_database,
+                           item->to_collection);
+        }
+    }
+}
+
+static bool is_folder(const char *path) {
+    struct stat facts;
+    return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
+}
+
+/* Unpacks the archive, unless an earlier run has done that. */
+static bool open_archive(sl_restore *restore, sl_error *error) {
+    const sl_restore_config *config = restore->config;
+    char folder[600];
+    bool found;
+    if (config->dry_run)
+        return sl_dump_open_archive(&restore->dump, config->dump, NULL, &config->names, error);
+    file_of(restore, "unpacked", folder);
+    if (!sl_private_folder_make(folder, error) ||
+        !sl_dump_read_list(&restore->dump, folder, &config->names, &found, error))
+        return false;
+    restore->unpacking = true;
+    bool ok = found ||
+              (sl_dump_open_archive(&restore->dump, config->dump, folder, &config->names, error) &&
+               sl_dump_write_list(&restore->dump, folder, error));
+    restore->unpacking = false;
+    return ok;
+}
+
+static bool open_dump(sl_restore *restore, sl_error *error) {
+    const sl_restore_config *config = restore->config;
+    if (is_folder(config->dump)) {
+        if (!sl_dump_open_folder(&restore->dump, config->dump, error) ||
+            !sl_names_apply(&config->names, &restore->dump, error))
+            return false;
+    } else if (!open_archive(restore, error)) {
+        return false;
+    }
+    if (config->shard_keys &&
+        (!sl_shard_keys_read(&restore->shard_keys, config->shard_keys, error) ||
+         !sl_shard_keys_apply(&restore->shard_keys, &restore->dump, error)))
+        return false;
+    size_t chosen = 0;
+    for (size_t i = 0; i < restore->dump.count; i++)
+        chosen += !restore->dump.items[i].left_out;
+    restore->outcomes = calloc(restore->dump.count + 1, sizeof *restore->outcomes);
+    if (!restore->outcomes)
+        return sl_error_memory(error, "starting");
+    sl_restore_log_notes(restore);
+    warn_of_views(restore);
+    if (chosen == 0)
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            restore->dump.count == 0
+                                ? "%s: there is nothing to restore: no collections of a database "
+                                  "other than admin, config and local"
+                                : "%s: nothing is left to restore: no namespace matches "
+                                  "--ns-include, or all of them match --ns-exclude",
+                            config->dump);
+    return true;
+}
+
+/* Parts that the user may miss end a restore, but only at its end: what can be saved is saved. */
+static bool all_known(const sl_restore *restore, sl_error *error) {
+    size_t lost = 0;
+    for (size_t i = 0; i < restore->dump.note_count; i++)
+        lost += restore->dump.notes[i].lost;
+    return lost == 0 || restore->config->load->skip_other ||
+           sl_error_set(error, SL_EXIT_SOURCE,
+                        "%zu part%s of the dump %s not restored (see the warnings); --skip-other "
+                        "accepts that",
+                        lost, lost == 1 ? "" : "s", lost == 1 ? "is" : "are");
+}
+
+static bool connect_to_server(sl_restore *restore, sl_error *error) {
+    const sl_load_config *load = restore->config->load;
+    if (!sl_connection_open(load->uri, "shardload", 3, load->timeout_seconds, &restore->connection,
+                            error))
+        return false;
+    sl_connection_set_retry_check(restore->connection, keep_trying, NULL);
+    const sl_server *server = sl_connection_server(restore->connection);
+    sl_log_info("%s: %s, server %s", sl_connection_display_uri(restore->connection),
+                sl_deployment_name(server->deployment), server->version);
+    return true;
+}
+
+/* The most serious outcome: an interrupt, then the first failure, then rejects. */
+static sl_exit code_of(const sl_restore *restore) {
+    sl_exit code = SL_EXIT_OK;
+    for (size_t i = 0; i < restore->dump.count; i++) {
+        sl_exit one = restore->outcomes[i].code;
+        if (one == SL_EXIT_INTERRUPTED)
+            return one;
+        if (code == SL_EXIT_OK || (code == SL_EXIT_REJECTS && one != SL_EXIT_OK))
+            code = one;
+    }
+    return code;
+}
+
+static sl_exit restore_all(sl_restore *restore) {
+    sl_error error;
+    int64_t start = sl_clock_ns();
+    bool going = true;
+    for (size_t i = 0; going && i < restore->dump.count; i++) {
+        if (restore->dump.items[i].left_out)
+            continue;
+        going = sl_restore_namespace(restore, i);
+        open_log(restore, &error); /* the log of the load has been closed with it */
+    }
+    restore->seconds = sl_seconds_since(start);
+    sl_exit code = code_of(restore);
+    if (!going && (code == SL_EXIT_OK || code == SL_EXIT_REJECTS))
+        code = SL_EXIT_INTERRUPTED;
+    return code;
+}
+
+static sl_exit write_record(const sl_restore *restore, int64_t started, sl_exit code) {
+    const sl_load_config *load = restore->config->load;
+    const char *paths[2] = {NULL, load->report};
+    char path[600];
+    bson_t record = BSON_INITIALIZER;
+    sl_error error;
+    sl_record_head(&record, "restore", load->program_version, started, load->options);
+    sl_restore_append(restore, &record);
+    sl_record_tail(&record, code);
+    paths[0] = file_of(restore, "restore.json", path);
+    for (int i = 0; i < 2; i++) {
+        if (paths[i] && !sl_json_write_file(paths[i], &record, &error)) {
+            sl_log_error(SL_LINES, error.message);
+            code = code == SL_EXIT_OK || code == SL_EXIT_REJECTS ? error.code : code;
+        }
+    }
+    if (load->run_record)
+        bson_concat(load->run_record, &record);
+    bson_destroy(&record);
+    return code;
+}
+
+static bool prepare(sl_restore *restore, sl_error *error) {
+    const sl_load_config *load = restore->config->load;
+    return connect_to_server(restore, error) && make_directory(restore, error) &&
+           open_log(restore, error) &&
+           (!load->report || sl_json_may_write_file(load->report, error)) &&
+           begin_or_resume(restore, error);
+}
+
+static sl_exit run(sl_restore *restore) {
+    sl_error error = {0};
+    int64_t started = sl_wall_clock_ms();
+    bool first = restore->config->dry_run || is_folder(restore->config->dump);
+    /* An archive is unpacked into the work directory; of a folder everything is known before. */
+    bool ok = !first || open_dump(restore, &error);
+    if (ok && restore->config->dry_run) {
+        sl_restore_print_plan(restore);
+        return all_known(restore, &error) ? SL_EXIT_OK
+                                          : (sl_log_error(SL_LINES, error.message), error.code);
+    }
+    if (!ok || !prepare(restore, &error) || (!first && !open_dump(restore, &error))) {
+        sl_log_error(SL_LINES, error.message);
+        return error.code;
+    }
+    sl_exit code = restore_all(restore);
+    sl_restore_print_outcomes(restore);
+    bool complete = code == SL_EXIT_OK || code == SL_EXIT_REJECTS;
+    if (!complete)
+        log_how_to_complete(restore);
+    if (!all_known(restore, &error)) {
+        sl_log_error(SL_LINES, error.message);
+        code = complete ? error.code : code;
+    }
+    return write_record(restore, started, code);
+}
+
+sl_exit sl_restore_run(const sl_restore_config *config) {
+    sl_restore restore = {.config = config};
+    sl_error error = {0};
+    sl_exit code;
+    if (sl_interrupt_listen(on_first_signal, on_second_signal, &restore, &error)) {
+        code = run(&restore);
+        sl_interrupt_stop_listening();
+    } else {
+        sl_log_error(SL_LINES, error.message);
+        code = error.code;
+    }
+    sl_dump_clear(&restore.dump);
+    sl_shard_keys_clear(&restore.shard_keys);
+    free(restore.outcomes);
+    sl_connection_close(restore.connection);
+    sl_log_close_file();
+    return code;
+}

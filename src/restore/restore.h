@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `shardload restore`: restores the namespaces of a dump, one after the other, each by a load of its
+ * own (load.h). A restore has a work directory with a folder for each namespace. */
+#ifndef SHARDLOAD_RESTORE_H
+#define SHARDLOAD_RESTORE_H
+
+#include "job/load_config.h"
+#include "patterns.h"
+
+/* All pointers are borrowed. */
+typedef struct sl_restore_config {
+    /* Connection, delivery, work directory, --drop, --resume, --skip-other. Without sources, format
+     * and target. */
+    const sl_load_config *load;
+    const char *dump; /* a folder, an archive, or - for an archive in standard input */
+    sl_name_options names;
+    const char *shard_keys; /* path of a YAML file (shard_keys.h); NULL: no collection is sharded */
+    bool dry_run;           /* show what would be restored; no server is contacted */
+} sl_restore_config;
+
+/* Logs its errors. */
+sl_exit sl_restore_run(const sl_restore_config *config);
+
+#endif

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Restores one namespace: creates it with its options, loads its documents, builds its indexes, sets
+ * its validator.
+ *
+ * Each namespace has a folder in the work directory, with
+ *
+ *   created         this restore creates the collection; written before the collection is created
+ *   journal ...     the files of its load
+ *   restored.json   the outcome; written at the end
+ *
+ * A resumed restore skips namespaces with restored.json. It repeats the other steps, each of which
+ * does nothing if it has been done; a load continues by its journal. Only a collection is dropped
+ * (--drop) that has no file `created`, so that documents of this restore are never dropped. */
+#include "restoring.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "load/load.h"
+#include "report/json.h"
+#include "util/clock.h"
+#include "util/hash.h"
+#include "util/interrupt.h"
+#include "util/log.h"
+#include "util/private_file.h"
+#include "util/text.h"
+
+#define SHOWN 40 /* bytes of the name that the name of a folder has */
+
+/* One namespace while it is restored. */
+typedef struct step {
+    sl_restore *restore;
+    const sl_namespace *item;
+    sl_restored *outcome;
+    char name[2 * SL_NAME_ROOM]; /* on the server */
+    char folder[SL_RESTORE_DIRECTORY_ROOM + 80];
+    char registry[48];
+    char collection[SL_NAME_ROOM + 16]; /* into which documents are inserted */
+    sl_target target;
+} step;
+
+char *sl_namespace_name(const sl_namespace *item, char out[2 * SL_NAME_ROOM]) {
+    snprintf(out, 2 * SL_NAME_ROOM, "%s.%s", item->database, item->collection);
+    return out;
+}
+
+char *sl_namespace_target(const sl_namespace *item, char out[2 * SL_NAME_ROOM]) {
+    snprintf(out, 2 * SL_NAME_ROOM, "%s.%s", item->to_database, item->to_collection);
+    return out;
+}
+
+static void begin(step *s, sl_restore *restore, size_t index) {
+    const sl_namespace *item = &restore->dump.items[index];
+    char name[2 * SL_NAME_ROOM], shown[SHOWN + 1];
+    *s = (step){.restore = restore, .item = item, .outcome = &restore->outcomes[index]};
+    sl_namespace_target(item, s->name);
+    sl_namespace_name(item, name);
+    size_t length = 0;
+    for (; name[length] && length < SHOWN; length++) {
+        char c = name[length];
+        shown[length] = isalnum((unsigned char)c) || strchr("._-", c) ? c : '_';
+    }
+    shown[length] = '\0';
+    unsigned long long hash = sl_hash((const uint8_t *)name, strlen(name));
+    snprintf(s->folder, sizeof s->folder, "%s/%s-%016llx", restore->directory, shown, hash);
+    snprintf(s->registry, sizeof s->registry, "shardload-restore-%016llx", hash);
+    snprintf(s->collection, sizeof s->collection, "%s%s",
+             item->kind == SL_NAMESPACE_TIME_SERIES ? SL_BUCKETS : "", item->to_collection);
+    s->target = (sl_target){
+        .database = item->to_database, .collection = item->to_collection, .registry = s->registry};
+}
+
+/* ---- files of the namespace ---- */
+
+static char *file_of(const step *s, const char *name, char path[600]) {
+    snprintf(path, 600, "%s/%s", s->folder, name);
+    return path;
+}
+
+static bool has_file(const step *s, const char *name) {
+    char path[600];
+    return access(file_of(s, name, path), F_OK) == 0;
+}
+
+static uint64_t number_at(const bson_t *document, const char *path) {
+    bson_iter_t iter, found;
+    return bson_iter_init(&iter, document) && bson_iter_find_descendant(&iter, path, &found)
+               ? (uint64_t)bson_iter_as_int64(&found)
+               : 0;
+}
+
+static bool read_earlier(step *s, sl_error *error) {
+    char path[600];
+    bson_t *read = NULL;
+    if (!sl_json_read_file(file_of(s, "restored.json", path), &read, error))
+        return false;
+    *s->outcome = (sl_restored){.begun = true,
+                                .earlier = true,
+                                .code = (sl_exit)number_at(read, "exitCode"),
+                                .existed = number_at(read, "existed") > 0,
+                                .records = number_at(read, "records"),
+                                .inserted = number_at(read, "inserted"),
+                                .already_stored = number_at(read, "alreadyThere"),
+                                .rejected = number_at(read, "rejected"),
+                                .indexes = (uint32_t)number_at(read, "indexes")};
+    bson_destroy(read);
+    return true;
+}
+
+static bool write_outcome(const step *s, sl_error *error) {
+    const sl_restored *o = s->outcome;
+    char path[600];
+    bson_t *record = BCON_NEW(
+        "namespace", BCON_UTF8(s->name), "exitCode", BCON_INT32((int32_t)o->code), "existed",
+        BCON_INT32(o->existed), "records", BCON_INT64((int64_t)o->records), "inserted",
+        BCON_INT64((int64_t)o->inserted), "alreadyThere", BCON_INT64((int64_t)o->already_stored),
+        "rejected", BCON_INT64((int64_t)o->rejected), "indexes", BCON_INT32((int32_t)o->indexes));
+    bool ok = sl_json_write_file(file_of(s, "restored.json", path), record, error);
+    if (ok && s->item->unpacked && s->item->data)
+        unlink(s->item->data);
+    bson_destroy(record);
+    return ok;
+}
+
+/* ---- the collection ---- */
+
+/* The options of an existing collection that differ from those of the dump are reported; documents
+ * are added to it all the same, as mongorestore does. */
+static bool use_existing(step *s, const sl_collection_facts *facts, sl_error *error) {
+    static const char *const types[] = {"collection", "timeseries", "view"};
+    const char *type = types[s->item->kind];
+    if (strcmp(facts->type, type) != 0)
+        return sl_error_set(error, SL_EXIT_CLUSTER,
+                            "%s exists and is a %s, but in the dump it is a %s: --drop replaces "
+                            "it; --ns-from and --ns-to restore it under another name",
+                            s->name, facts->type, type);
+    s->outcome->existed = true;
+    bson_t expected = BSON_INITIALIZER;
+    bool ok =
+        (bson_concat(&expected, s->item->options) && bson_concat(&expected, s->item->validation)) ||
+        sl_error_memory(error, "comparing options");
+    char *there = bson_as_relaxed_extended_json(&facts->options, NULL);
+    char *here = bson_as_relaxed_extended_json(&expected, NULL);
+    if (s->item->kind == SL_NAMESPACE_VIEW && there && here && strcmp(there, here) != 0)
+        ok = sl_error_set(error, SL_EXIT_CLUSTER,
+                          "view %s exists, defined by %.300s, and in the dump by %.300s: --drop "
+                          "replaces it",
+                          s->name, there, here);
+    else if (there && here && strcmp(there, here) != 0)
+        sl_log_warning("%s exists, with options %.300s; those of the dump are not set: %.300s",
+                       s->name, there, here);
+    bson_free(there);
+    bson_free(here);
+    bson_destroy(&expected);
+    return ok;
+}
+
+static bool create(step *s, bool own, sl_error *error) {
+    sl_connection *connection = s->restore->connection;
+    sl_collection_facts facts;
+    char path[600];
+    if (!own && s->restore->config->load->drop &&
+        !sl_collection_drop(connection, s->target.database, s->target.collection, error))
+        return false;
+    bool ok = sl_collection_read(connection, &s->target, &facts, error);
+    if (ok && facts.exists && !own)
+        ok = use_existing(s, &facts, error);
+    else if (ok && !facts.exists && own && has_file(s, "journal") && s->item->data)
+        ok = sl_error_set(error, SL_EXIT_CLUSTER,
+                          "%s has been dropped since the restore began: restore it anew, with "
+                          "another --work-dir",
+                          s->name);
+    else if (ok && !facts.exists)
+        ok = sl_private_file_replace(file_of(s, "created", path), "", 0, error) &&
+             sl_collection_create(connection, &s->target, s->item->options, error);
+    if (ok && !has_file(s, "journal"))
+        ok = sl_restore_shard(s->restore, s->item, &s->target, &facts, error);
+    sl_collection_facts_clear(&facts);
+    return ok;
+}
+
+static bool prepare(step *s, sl_error *error) {
+    bool own = has_file(s, "created");
+    sl_interrupt_begin_change();
+    bool ok = create(s, own, error);
+    /* A registry that a restore of another work directory has left. */
+    if (ok && !has_file(s, "journal"))
+        ok = sl_collection_drop(s->restore->connection, s->target.database, s->registry, error);
+    sl_interrupt_end_change();
+    return ok;
+}
+
+/* ---- the documents ---- */
+
+static void take_totals(step *s, const bson_t *record) {
+    s->outcome->records = number_at(record, "accounting.records");
+    s->outcome->inserted = number_at(record, "accounting.inserted");
+    s->outcome->already_stored = number_at(record, "accounting.alreadyThere");
+    s->outcome->rejected = number_at(record, "accounting.rejectedByParser") +
+                           number_at(record, "accounting.rejectedByServer");
+}
+
+/* Loads the documents. The load logs its errors. */
+static sl_exit load(step *s) {
+    const char *paths[] = {s->item->data};
+    char path[600];
+    bson_t record = BSON_INITIALIZER;
+    sl_load_config config = *s->restore->config->load;
+    config.paths = paths;
+    config.path_count = 1;
+    config.format = "bson";
+    config.database = s->target.database;
+    config.collection = s->collection;
+    config.registry = s->registry;
+    config.drop = false;
+    config.shard_key = NULL; /* it has been sharded, or stays unsharded */
+    config.shard_key_given = true;
+    /* In a collection that existed, an equal document may have been stored before. */
+    config.again = s->outcome->existed;
+    config.work_directory = s->folder;
+    config.resume = has_file(s, "journal");
+    config.report = config.html = NULL;
+    config.part_of_trial = true;
+    config.run_record = &record;
+    if (s->item->capped) { /* its order is that of the insertions */
+        config.threads = 1;
+        config.threads_most = 0;
+    }
+    sl_exit code = sl_load_run(&config);
+    bson_t *earlier = NULL;
+    if (!bson_empty(&record)) {
+        take_totals(s, &record);
+    } else if (sl_json_read_file(file_of(s, "run.json", path), &earlier, NULL)) {
+        take_totals(s, earlier); /* the load had been completed by an earlier run */
+        bson_destroy(earlier);
+    }
+    bson_destroy(&record);
+    return code;
+}
+
+static bool load_documents(step *s, sl_error *error) {
+    char head[64];
+    size_t length = 0;
+    bool whole = false;
+    if (!s->item->data)
+        return true;
+    if (!sl_dump_head(s->item->data, head, sizeof head, &length, &whole, error))
+        return false;
+    if (whole && length == 0)
+        return true;
+    s->outcome->code = load(s);
+    return s->outcome->code == SL_EXIT_OK || s->outcome->code == SL_EXIT_REJECTS;
+}
+
+/* ---- indexes and validator ---- */
+
+/* Builds the indexes one by one, after all of them together have failed: those that can be built
+ * are, and the others are named. */
+static bool build_each(step *s, sl_error *error) {
+    bson_iter_t iter;
+    char problems[900] = "";
+    size_t used = 0;
+    for (bool more = bson_iter_init(&iter, s->item->indexes); more && bson_iter_next(&iter);) {
+        bson_t one = BSON_INITIALIZER;
+        sl_error why = {0};
+        if (bson_append_iter(&one, "0", 1, &iter) &&
+            sl_collection_create_indexes(s->restore->connection, &s->target, &one, &why)) {
+            s->outcome->indexes++;
+        } else {
+            char *json = bson_as_relaxed_extended_json(&one, NULL);
+            used += sl_print_text(problems + used, sizeof problems - used, "\n  %.300s: " SL_LINES,
+                                  json ? json : "", why.message);
+            bson_free(json);
+        }
+        bson_destroy(&one);
+        if (sl_interrupt_requested())
+            return sl_error_set(error, SL_EXIT_INTERRUPTED, "interrupted while indexes were built");
+    }
+    return used == 0 ||
+           sl_error_set(error, SL_EXIT_CLUSTER, "%s: %u of %u indexes could not be built:" SL_LINES,
+                        s->name, s->item->index_count - s->outcome->indexes, s->item->index_count,
+                        problems);
+}
+
+static bool build_indexes(step *s, sl_error *error) {
+    s->outcome->indexes = 0;
+    if (s->item->index_count == 0)
+        return true;
+    sl_log_info("%s: building %u index%s", s->name, s->item->index_count,
+                s->item->index_count == 1 ? "" : "es");
+    sl_error all = {0};
+    if (!sl_collection_create_indexes(s->restore->connection, &s->target, s->item->indexes, &all))
+        return build_each(s, error);
+    s->outcome->indexes = s->item->index_count;
+    return true;
+}
+
+static bool finish(step *s, sl_error *error) {
+    sl_connection *connection = s->restore->connection;
+    if (sl_interrupt_requested())
+        return sl_error_set(error, SL_EXIT_INTERRUPTED, "interrupted before indexes were built");
+    sl_interrupt_begin_change();
+    bool ok = build_indexes(s, error);
+    if (!s->outcome->existed && !bson_empty(s->item->validation)) {
+        sl_error why = {0};
+        bool set = sl_collection_modify(connection, &s->target, s->item->validation, &why) ||
+                   sl_error_prefix(&why, "%s: cannot set the validator", s->name);
+        if (!set && ok)
+            *error = why;
+        else if (!set)
+            sl_log_error(SL_LINES, why.message);
+        ok = ok && set;
+    }
+    ok = ok && sl_collection_drop(connection, s->target.database, s->registry, error);
+    sl_interrupt_end_change();
+    return ok;
+}
+
+/* ---- the namespace ---- */
+
+/* Does the server answer? Otherwise the next namespaces would fail as well, one after the other. */
+static bool server_answers(const step *s) {
+    sl_collection_facts facts;
+    sl_error error;
+    bool ok = sl_collection_read(s->restore->connection, &s->target, &facts, &error);
+    sl_collection_facts_clear(&facts);
+    return ok;
+}
+
+static bool run(step *s, sl_error *error) {
+    return sl_private_folder_make(s->folder, error) && prepare(s, error) &&
+           (s->item->kind == SL_NAMESPACE_VIEW || load_documents(s, error)) && finish(s, error) &&
+           write_outcome(s, error);
+}
+
+bool sl_restore_namespace(sl_restore *restore, size_t index) {
+    step s;
+    sl_error error = {0};
+    char bytes[SL_HUMAN_ROOM];
+    begin(&s, restore, index);
+    if (has_file(&s, "restored.json") && restore->config->load->resume) {
+        if (read_earlier(&s, &error))
+            return true;
+        sl_log_error(SL_LINES, error.message);
+        s.outcome->code = error.code;
+        return true;
+    }
+    int64_t start = sl_clock_ns();
+    s.outcome->begun = true;
+    if (s.item->kind == SL_NAMESPACE_VIEW)
+        sl_log_info("%s: view", s.name);
+    else
+        sl_log_info("%s: %s", s.name, sl_human_bytes((double)s.item->data_bytes, bytes));
+    if (!run(&s, &error)) {
+        if (error.code) {
+            sl_log_error(SL_LINES, error.message);
+            s.outcome->code = error.code;
+        } else { /* the load has logged its error */
+            sl_log_error("%s is not restored completely", s.name);
+        }
+    }
+    s.outcome->seconds = sl_seconds_since(start);
+    return s.outcome->code != SL_EXIT_INTERRUPTED && s.outcome->code != SL_EXIT_RESOURCES &&
+           !sl_interrupt_requested() && (s.outcome->code != SL_EXIT_CLUSTER || server_answers(&s));
+}

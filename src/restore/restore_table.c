@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a restore prints: the dump, and the outcome of each namespace. */
+#include "restoring.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "report/run_record.h"
+#include "util/log.h"
+#include "util/text.h"
+
+#define NAME_WIDTH 64
+
+static const char *const kinds[] = {"collection", "time series", "view"};
+
+/* The width of the column of names. */
+static int width_of(const sl_restore *restore, bool targets) {
+    char name[2 * SL_NAME_ROOM];
+    size_t width = 9;
+    for (size_t i = 0; i < restore->dump.count; i++) {
+        const sl_namespace *item = &restore->dump.items[i];
+        if (item->left_out)
+            continue;
+        size_t length =
+            strlen(targets ? sl_namespace_target(item, name) : sl_namespace_name(item, name));
+        width = length > width ? length : width;
+    }
+    return (int)(width > NAME_WIDTH ? NAME_WIDTH : width);
+}
+
+/* The options of a namespace in words, such as "capped, validator". */
+static const char *options_of(const sl_namespace *item, char out[400]) {
+    static const char *const hidden[] = {"size", "max", "pipeline"}; /* of capped, viewOn */
+    size_t used = 0;
+    bson_iter_t iter;
+    out[0] = '\0';
+    for (bool more = bson_iter_init(&iter, item->options); more && bson_iter_next(&iter);) {
+        bool shown = true;
+        for (size_t i = 0; i < sizeof hidden / sizeof hidden[0]; i++)
+            shown = shown && strcmp(bson_iter_key(&iter), hidden[i]) != 0;
+        if (shown)
+            used += sl_print_text(out + used, 400 - used, "%s%s", used ? ", " : "",
+                                  bson_iter_key(&iter));
+    }
+    if (!bson_empty(item->validation))
+        used += sl_print_text(out + used, 400 - used, "%svalidator", used ? ", " : "");
+    if (item->shard_key) {
+        char *key = bson_as_relaxed_extended_json(item->shard_key, NULL);
+        sl_print_text(out + used, 400 - used, "%ssharded by %s%s", used ? ", " : "", key ? key : "",
+                      item->shard_unique ? ", unique" : "");
+        bson_free(key);
+    }
+    return out;
+}
+
+void sl_restore_print_plan(const sl_restore *restore) {
+    char name[2 * SL_NAME_ROOM], target[2 * SL_NAME_ROOM], bytes[SL_HUMAN_ROOM], words[400];
+    int width = width_of(restore, false);
+    size_t shown = 0;
+    sl_print("%-*s  %-11s  %10s  %7s  %s\n", width, "namespace", "kind", "data", "indexes",
+             "becomes; options");
+    for (size_t i = 0; i < restore->dump.count; i++) {
+        const sl_namespace *item = &restore->dump.items[i];
+        if (item->left_out)
+            continue;
+        shown++;
+        sl_namespace_name(item, name);
+        sl_namespace_target(item, target);
+        options_of(item, words);
+        sl_print("%-*s  %-11s  %10s  %7u  %s%s%s%s\n", width, name, kinds[item->kind],
+                 item->data || item->data_bytes > 0
+                     ? sl_human_bytes((double)item->data_bytes, bytes)
+                     : "-",
+                 item->index_count, strcmp(name, target) != 0 ? "becomes " : "",
+                 strcmp(name, target) != 0 ? target : "",
+                 strcmp(name, target) != 0 && words[0] ? "; " : "", words);
+    }
+    sl_print("%zu of %zu namespaces; nothing has been changed\n", shown, restore->dump.count);
+}
+
+void sl_restore_print_outcomes(const sl_restore *restore) {
+    int width = width_of(restore, true);
+    sl_restored sum = {.code = SL_EXIT_OK};
+    char name[2 * SL_NAME_ROOM], n[4][SL_HUMAN_ROOM], time[SL_HUMAN_ROOM];
+    sl_print("\n%-*s  %14s  %14s  %14s  %10s  %7s  %9s\n", width, "namespace", "documents",
+             "inserted", "already stored", "rejected", "indexes", "time");
+    for (size_t i = 0; i < restore->dump.count; i++) {
+        const sl_namespace *item = &restore->dump.items[i];
+        const sl_restored *o = &restore->outcomes[i];
+        if (item->left_out)
+            continue;
+        const char *note = !o->begun                                             ? "not begun"
+                           : o->code != SL_EXIT_OK && o->code != SL_EXIT_REJECTS ? "incomplete"
+                           : o->earlier                                          ? "earlier run"
+                           : item->kind == SL_NAMESPACE_VIEW                     ? "view"
+                           : o->existed                                          ? "existed"
+                                                                                 : "";
+        sl_print("%-*s  %14s  %14s  %14s  %10s  %7u  %9s%s%s\n", width,
+                 sl_namespace_target(item, name), sl_human_count(o->records, n[0]),
+                 sl_human_count(o->inserted, n[1]), sl_human_count(o->already_stored, n[2]),
+                 sl_human_count(o->rejected, n[3]), o->indexes,
+                 o->earlier || !o->begun ? "-" : sl_human_seconds(o->seconds, time),
+                 note[0] ? "  " : "", note);
+        sum.records += o->records;
+        sum.inserted += o->inserted;
+        sum.already_stored += o->already_stored;
+        sum.rejected += o->rejected;
+        sum.indexes += o->indexes;
+    }
+    sl_print("%-*s  %14s  %14s  %14s  %10s  %7u  %9s\n", width, "total",
+             sl_human_count(sum.records, n[0]), sl_human_count(sum.inserted, n[1]),
+             sl_human_count(sum.already_stored, n[2]), sl_human_count(sum.rejected, n[3]),
+             sum.indexes, sl_human_seconds(restore->seconds, time));
+}
+
+void sl_restore_log_notes(const sl_restore *restore) {
+    for (size_t i = 0; i < restore->dump.note_count; i++) {
+        const sl_dump_note *note = &restore->dump.notes[i];
+        sl_log(note->lost ? SL_LOG_WARNING : SL_LOG_INFO, "not restored: %s: %s", note->what,
+               note->why);
+    }
+}
+
+bool sl_restore_append(const sl_restore *restore, bson_t *record) {
+    bson_t array, item;
+    char name[2 * SL_NAME_ROOM];
+    size_t count = 0;
+    BSON_APPEND_ARRAY_BEGIN(record, "namespaces", &array);
+    for (size_t i = 0; i < restore->dump.count; i++) {
+        const sl_namespace *of = &restore->dump.items[i];
+        const sl_restored *o = &restore->outcomes[i];
+        if (of->left_out)
+            continue;
+        sl_record_begin_item(&array, count++, &item);
+        BSON_APPEND_UTF8(&item, "dumped", sl_namespace_name(of, name));
+        BSON_APPEND_UTF8(&item, "namespace", sl_namespace_target(of, name));
+        BSON_APPEND_UTF8(&item, "kind", kinds[of->kind]);
+        BSON_APPEND_BOOL(&item, "begun", o->begun);
+        BSON_APPEND_BOOL(&item, "existed", o->existed);
+        BSON_APPEND_INT64(&item, "records", (int64_t)o->records);
+        BSON_APPEND_INT64(&item, "inserted", (int64_t)o->inserted);
+        BSON_APPEND_INT64(&item, "alreadyThere", (int64_t)o->already_stored);
+        BSON_APPEND_INT64(&item, "rejected", (int64_t)o->rejected);
+        BSON_APPEND_INT32(&item, "indexes", (int32_t)o->indexes);
+        BSON_APPEND_DOUBLE(&item, "seconds", o->seconds);
+        BSON_APPEND_INT32(&item, "exitCode", (int32_t)o->code);
+        bson_append_document_end(&array, &item);
+    }
+    bson_append_array_end(record, &array);
+    BSON_APPEND_ARRAY_BEGIN(record, "notRestored", &array);
+    for (size_t i = 0; i < restore->dump.note_count; i++) {
+        const sl_dump_note *note = &restore->dump.notes[i];
+        char text[400];
+        sl_record_begin_item(&array, i, &item);
+        sl_text_printable(sl_text_of(note->what), text, sizeof text);
+        BSON_APPEND_UTF8(&item, "what", text);
+        BSON_APPEND_UTF8(&item, "why", note->why);
+        bson_append_document_end(&array, &item);
+    }
+    return bson_append_array_end(record, &array);
+}

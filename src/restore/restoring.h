@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A restore while it runs. Main thread. */
+#ifndef SHARDLOAD_RESTORING_H
+#define SHARDLOAD_RESTORING_H
+
+#include <stdatomic.h>
+
+#include "cluster/collection.h"
+#include "dump.h"
+#include "restore.h"
+#include "shard_keys.h"
+
+#define SL_RESTORE_DIRECTORY_ROOM 384
+
+/* The outcome of a namespace. */
+typedef struct sl_restored {
+    sl_exit code;
+    bool begun, earlier; /* earlier: completed by an earlier run */
+    bool existed;        /* documents were added to a collection that existed before */
+    uint64_t records;    /* in the dump */
+    uint64_t inserted, already_stored, rejected;
+    uint32_t indexes; /* built, without that of _id */
+    double seconds;
+} sl_restored;
+
+typedef struct sl_restore {
+    const sl_restore_config *config;
+    char directory[SL_RESTORE_DIRECTORY_ROOM]; /* the work directory */
+    sl_dump dump;
+    sl_shard_keys shard_keys;
+    sl_restored *outcomes; /* one per namespace of the dump */
+    sl_connection *connection;
+    atomic_bool unpacking; /* an archive is read */
+    double seconds;
+} sl_restore;
+
+/* Restores one namespace (restore_one.c), unless an earlier run has completed it. Logs errors. False:
+ * the restore must stop. */
+bool sl_restore_namespace(sl_restore *restore, size_t index);
+
+/* Shards a collection that has just been created, or exists, by its key of --shard-keys, if it has
+ * one. `before`: its state before. (sharding.c) */
+bool sl_restore_shard(sl_restore *restore, const sl_namespace *item, const sl_target *target,
+                      const sl_collection_facts *before, sl_error *error);
+
+/* Prints the dump (--dry-run), or the outcomes (restore_table.c). */
+void sl_restore_print_plan(const sl_restore *restore);
+void sl_restore_print_outcomes(const sl_restore *restore);
+/* Appends the outcomes and notes to a record. */
+bool sl_restore_append(const sl_restore *restore, bson_t *record);
+/* Logs the notes. */
+void sl_restore_log_notes(const sl_restore *restore);
+
+/* "database.collection" of a namespace in the dump, or on the server; returns out. */
+char *sl_namespace_name(const sl_namespace *item, char out[2 * SL_NAME_ROOM]);
+char *sl_namespace_target(const sl_namespace *item, char out[2 * SL_NAME_ROOM]);
+
+#endif

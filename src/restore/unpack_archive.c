@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Unpacks an archive: the documents of its collections, which are interleaved, into one file for
+ * each collection. Then each collection is loaded as from a folder, with its own journal, and a
+ * resumed restore does not read the archive again, which may have been a pipe.
+ *
+ * A damaged archive. Behind damage, reading goes on at the header of the next block; the documents
+ * between are lost. All of the following is noted, so that the restore ends with exit code 3:
+ * damage with its offset in the uncompressed archive, a collection whose documents do not have their
+ * CRC, and one that has no end. */
+#include "dump.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bson/bson_writer.h"
+#include "bson/dump_archive.h"
+#include "patterns.h"
+#include "source/source.h"
+#include "util/clock.h"
+#include "util/interrupt.h"
+#include "util/log.h"
+#include "util/private_file.h"
+#include "util/text.h"
+
+#define OUT_BYTES ((size_t)1 << 20)
+#define LOG_SECONDS 10.0
+
+typedef struct unpacking {
+    sl_dump *dump;
+    const char *path, *folder;
+    const sl_name_options *names;
+    sl_source_set *set;
+    sl_reader *reader;
+    sl_dump_archive *archive;
+    uint8_t *bytes; /* read and not processed yet; `room` bytes and SL_BSON_SLACK */
+    size_t at, used, room;
+    uint64_t offset;    /* of bytes[0] in the uncompressed archive */
+    bool ended;         /* nothing follows `bytes` */
+    bool listed;        /* the collections are known */
+    sl_error unread;    /* why the archive could not be read to its end; code 0: it could */
+    bool searching;     /* for the next block, behind damage */
+    const char *of;     /* the collection of the last document, as the archive's reader has it */
+    sl_namespace *item; /* ... NULL: not restored */
+    int out;            /* the file of that item, or -1 */
+    uint8_t *written;   /* OUT_BYTES, `waiting` of them not in the file yet */
+    size_t waiting, written_files;
+    int64_t logged;
+} unpacking;
+
+/* ---- reading ---- */
+
+/* The archive is read in pieces of any length. */
+static size_t find_end(sl_split *split, sl_text text, size_t least, bool ended) {
+    (void)split;
+    return text.length >= least ? least : ended ? text.length : 0;
+}
+
+static bool open_source(unpacking *u, sl_error *error) {
+    static const sl_splitter pieces = {.find_end = find_end, .binary = true};
+    char head[16];
+    size_t length;
+    bool whole;
+    if (!sl_source_set_create_dump(u->path, &u->set, error) ||
+        !sl_source_head(u->set, 0, head, sizeof head, &length, &whole, NULL, error))
+        return false;
+    sl_source_set_splitter(u->set, 0, &pieces, NULL, false);
+    return sl_reader_create(u->set, &u->reader, error);
+}
+
+/* Reads the next piece. A source that cannot be read to its end is a truncated archive. */
+static bool read_more(unpacking *u, sl_error *error) {
+    sl_source_block block;
+    sl_error why = {0};
+    memmove(u->bytes, u->bytes + u->at, u->used - u->at);
+    u->offset += u->at;
+    u->used -= u->at;
+    u->at = 0;
+    switch (sl_reader_next(u->reader, &block, &why)) {
+    case SL_READ_END:
+        u->ended = true;
+        return true;
+    case SL_READ_FAILED:
+        u->ended = true;
+        if (why.code != SL_EXIT_SOURCE) {
+            *error = why;
+            return false;
+        }
+        u->unread = why;
+        return sl_dump_note_add(u->dump, u->path, true, why.message, error);
+    default:
+        break;
+    }
+    if (u->room - u->used < block.text.length) {
+        size_t room = 2 * (u->used + block.text.length);
+        uint8_t *bytes = realloc(u->bytes, room + SL_BSON_SLACK);
+        if (!bytes)
+            return sl_error_memory(error, "reading the archive");
+        u->bytes = bytes;
+        u->room = room;
+    }
+    memcpy(u->bytes + u->used, block.text.bytes, block.text.length);
+    memset(u->bytes + u->used + block.text.length, 0, SL_BSON_SLACK);
+    u->used += block.text.length;
+    return true;
+}
+
+/* ---- writing ---- */
+
+static bool flush(unpacking *u, sl_error *error) {
+    for (size_t done = 0; done < u->waiting;) {
+        ssize_t count = write(u->out, u->written + done, u->waiting - done);
+        if (count < 0 && errno != EINTR)
+            return sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_SOURCE),
+                                "%s: %s; an archive is unpacked into the work directory, which "
+                                "--work-dir names",
+                                u->item->data, strerror(errno));
+        done += count > 0 ? (size_t)count : 0;
+    }
+    u->waiting = 0;
+    return true;
+}
+
+static bool close_file(unpacking *u, sl_error *error) {
+    bool ok = u->out < 0 || flush(u, error);
+    if (ok && u->out >= 0 && fsync(u->out) != 0)
+        ok = sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_SOURCE), "%s: %s", u->item->data,
+                          strerror(errno));
+    if (u->out >= 0)
+        close(u->out);
+    u->out = -1;
+    return ok;
+}
+
+/* Makes the collection of a document the current one. */
+static bool change_item(unpacking *u, const sl_dump_namespace *of, sl_error *error) {
+    char path[600];
+    if (!close_file(u, error))
+        return false;
+    u->of = of->collection;
+    u->item = sl_dump_find_item(u->dump, of->database, of->collection);
+    if (!u->item || u->item->left_out)
+        return true;
+    bool begun = u->item->data != NULL;
+    if (!begun) {
+        snprintf(path, sizeof path, "%s/%06zu.bson", u->folder, u->written_files++);
+        unlink(path); /* of a run that was killed while it unpacked */
+        u->item->data = strdup(path);
+        u->item->unpacked = true;
+        if (!u->item->data)
+            return sl_error_memory(error, "unpacking the archive");
+    }
+    u->out = sl_private_file_open(u->item->data, O_WRONLY | O_APPEND, error);
+    return u->out >= 0;
+}
+
+static bool put(unpacking *u, const sl_dump_item *found, sl_error *error) {
+    if (u->of != found->of->collection && !change_item(u, found->of, error))
+        return false;
+    if (u->out < 0)
+        return true;
+    u->item->data_bytes += found->length;
+    for (size_t done = 0; done < found->length;) {
+        size_t count = found->length - done;
+        if (u->waiting == OUT_BYTES && !flush(u, error))
+            return false;
+        if (count > OUT_BYTES - u->waiting)
+            count = OUT_BYTES - u->waiting;
+        memcpy(u->written + u->waiting, found->document + done, count);
+        u->waiting += count;
+        done += count;
+    }
+    return true;
+}
+
+/* ---- the parts of the archive ---- */
+
+static const char *text_at(const bson_t *document, const char *name) {
+    bson_iter_t iter;
+    return bson_iter_init_find(&iter, document, name) && BSON_ITER_HOLDS_UTF8(&iter)
+               ? bson_iter_utf8(&iter, NULL)
+               : "";
+}
+
+static bool add_collection(unpacking *u, const sl_dump_item *found, sl_error *error) {
+    const char *database = found->of->database, *collection = found->of->collection;
+    const char *why = sl_dump_not_restored(database, collection);
+    char name[600];
+    bson_t document;
+    bson_iter_t iter;
+    snprintf(name, sizeof name, "%s.%s", database, collection);
+    if (why)
+        return sl_dump_note_add(u->dump, name, false, why, error);
+    if (!database[0])
+        return sl_dump_note_add(u->dump, name, true,
+                                strcmp(collection, "oplog") == 0
+                                    ? "the writes during the dump (mongodump --oplog) are not "
+                                      "replayed, so the collections are not all of one moment"
+                                    : "a collection without a database",
+                                error);
+    if (!bson_init_static(&document, found->document, found->length) ||
+        !sl_dump_add_item(u->dump, database, collection, text_at(&document, "metadata"), error))
+        return false;
+    sl_namespace *item = sl_dump_find_item(u->dump, database, collection);
+    if (!u->folder && item && bson_iter_init_find(&iter, &document, "size"))
+        item->data_bytes = (uint64_t)bson_iter_as_int64(&iter);
+    return true;
+}
+
+/* All collections are known. */
+static bool list(unpacking *u, sl_error *error) {
+    u->listed = true;
+    sl_dump_sort(u->dump);
+    return sl_names_apply(u->names, u->dump, error);
+}
+
+static bool note_damage(unpacking *u, const sl_dump_item *found, const char *why, sl_error *error) {
+    char what[1000];
+    snprintf(what, sizeof what, "%s, byte %llu of the uncompressed archive%s%s%s%s", u->path,
+             (unsigned long long)(u->offset + u->at), found->of ? ", " : "",
+             found->of ? found->of->database : "", found->of ? "." : "",
+             found->of ? found->of->collection : "");
+    return sl_dump_note_add(u->dump, what, true, why, error);
+}
+
+/* Takes the next item. `*more`: there may be another one. */
+static bool take(unpacking *u, bool *more, sl_error *error) {
+    sl_dump_item found;
+    sl_dump_event event =
+        sl_dump_next(u->archive, u->bytes + u->at, u->used - u->at, u->ended, &found);
+    bool ok = true;
+    *more = event != SL_DUMP_END;
+    if (!u->listed &&
+        (event == SL_DUMP_DOCUMENT || event == SL_DUMP_END || event == SL_DUMP_COMPLETE ||
+         event == SL_DUMP_WRONG_CRC) &&
+        !list(u, error))
+        return false;
+    switch (event) {
+    case SL_DUMP_MORE:
+        return read_more(u, error);
+    case SL_DUMP_COLLECTION:
+        ok = add_collection(u, &found, error);
+        break;
+    case SL_DUMP_DOCUMENT:
+        ok = !u->folder || put(u, &found, error);
+        *more = u->folder != NULL;
+        break;
+    case SL_DUMP_WRONG_CRC:
+        ok = note_damage(u, &found,
+                         "the documents of the collection do not have the CRC of the archive: some "
+                         "of them were changed or are missing",
+                         error);
+        break;
+    case SL_DUMP_NO_MEMORY:
+        return sl_error_memory(error, "reading the archive");
+    case SL_DUMP_DAMAGED:
+        if (!u->listed) /* without a list nothing can be assigned */
+            return sl_error_set(error, SL_EXIT_SOURCE,
+                                "%s, byte %llu: %s" SL_LINES SL_LINES "\na dump is a folder or an "
+                                "archive that mongodump wrote; one BSON file is loaded by "
+                                "`shardload load`",
+                                u->path, (unsigned long long)(u->offset + u->at), found.why,
+                                u->unread.code ? "\n" : "", u->unread.message);
+        if (u->at >= u->used && u->ended) { /* the end; note_incomplete has more */
+            *more = false;
+            return true;
+        }
+        u->searching = true;
+        ok = note_damage(u, &found, found.why, error);
+        u->at++;
+        return ok;
+    default:
+        break;
+    }
+    u->at += found.length;
+    return ok;
+}
+
+/* Searches for the next block, behind damage. */
+static bool search(unpacking *u, bool *more, sl_error *error) {
+    size_t length;
+    bool found =
+        sl_dump_find_block(u->archive, u->bytes + u->at, u->used - u->at, u->ended, &length);
+    u->at += length;
+    u->searching = !found;
+    *more = found || !u->ended;
+    return found || u->ended || read_more(u, error);
+}
+
+/* Has the archive the end of the collection's documents? Those of a time-series collection have
+ * another name than its metadata. */
+static bool is_complete(const sl_dump_namespace *all, size_t count, const sl_dump_namespace *one) {
+    bool complete = one->complete || (one->view && one->documents == 0);
+    for (size_t i = 0; !complete && i < count; i++)
+        complete = all[i].complete && strcmp(all[i].database, one->database) == 0 &&
+                   strncmp(all[i].collection, SL_BUCKETS, strlen(SL_BUCKETS)) == 0 &&
+                   strcmp(all[i].collection + strlen(SL_BUCKETS), one->collection) == 0;
+    return complete;
+}
+
+/* Collections without an end: the archive is truncated, or the end was in a damaged part. */
+static bool note_incomplete(unpacking *u, sl_error *error) {
+    size_t count;
+    const sl_dump_namespace *all = sl_dump_namespaces(u->archive, &count);
+    bool ok = true;
+    for (size_t i = 0; ok && i < count; i++) {
+        char what[600], why[200];
+        const sl_namespace *item = sl_dump_find_item(u->dump, all[i].database, all[i].collection);
+        if (is_complete(all, count, &all[i]) || (item && item->left_out) ||
+            sl_dump_not_restored(all[i].database, all[i].collection))
+            continue;
+        snprintf(what, sizeof what, "%s.%s", all[i].database, all[i].collection);
+        snprintf(why, sizeof why,
+                 "the archive has no end of this collection: only %llu documents were found",
+                 (unsigned long long)all[i].documents);
+        ok = sl_dump_note_add(u->dump, what, true, why, error);
+    }
+    return ok;
+}
+
+static void log_progress(unpacking *u) {
+    char human[SL_HUMAN_ROOM];
+    if (sl_seconds_since(u->logged) < LOG_SECONDS)
+        return;
+    u->logged = sl_clock_ns();
+    sl_log_info("unpacking the archive: %s", sl_human_bytes((double)(u->offset + u->at), human));
+}
+
+static bool unpack(unpacking *u, sl_error *error) {
+    for (bool more = true; more;) {
+        if (!(u->searching ? search : take)(u, &more, error))
+            return false;
+        if (sl_interrupt_requested())
+            return sl_error_set(error, SL_EXIT_INTERRUPTED,
+                                "interrupted while the archive was unpacked; nothing has been "
+                                "restored");
+        log_progress(u);
+    }
+    return !u->folder || (close_file(u, error) && note_incomplete(u, error) &&
+                          sl_source_set_unchanged(u->set, error));
+}
+
+bool sl_dump_open_archive(sl_dump *dump, const char *path, const char *folder,
+                          const sl_name_options *names, sl_error *error) {
+    unpacking u = {.dump = dump,
+                   .path = path,
+                   .folder = folder,
+                   .names = names,
+                   .archive = sl_dump_archive_create(),
+                   .bytes = calloc(1, SL_BSON_SLACK),
+                   .out = -1,
+                   .written = malloc(OUT_BYTES),
+                   .logged = sl_clock_ns()};
+    bool ok = (u.archive && u.bytes && u.written) || sl_error_memory(error, "reading the archive");
+    ok = ok && open_source(&u, error) && unpack(&u, error);
+    if (u.out >= 0)
+        close(u.out);
+    sl_reader_destroy(u.reader);
+    sl_source_set_destroy(u.set);
+    sl_dump_archive_destroy(u.archive);
+    free(u.bytes);
+    free(u.written);
+    return ok;
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The namespaces of an archive, and the list of its unpacked files, by which a resumed restore finds
+ * them. The list is one BSON document, written when all files are complete and synced. */
+#include "dump.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "patterns.h"
+#include "report/run_record.h"
+#include "util/private_file.h"
+#include "util/text.h"
+
+#define LIST "list.bson"
+
+/* ---- namespaces ---- */
+
+bool sl_dump_add_item(sl_dump *dump, const char *database, const char *collection,
+                      const char *metadata, sl_error *error) {
+    sl_namespace *item = sl_dump_get(dump, database, collection);
+    size_t length = strlen(metadata);
+    char *text = item ? calloc(1, length + SL_SLACK) : NULL, name[600];
+    if (!text)
+        return sl_error_memory(error, "listing the dump");
+    memcpy(text, metadata, length);
+    free(item->metadata);
+    item->metadata = text;
+    snprintf(name, sizeof name, "metadata of %s.%s", database, collection);
+    if (length > 0 && !sl_metadata_parse(item, name, text, length, error))
+        return false;
+    size_t prefix = strlen(SL_BUCKETS);
+    if (item->kind == SL_NAMESPACE_TIME_SERIES &&
+        strncmp(item->collection, SL_BUCKETS, prefix) == 0)
+        memmove(item->collection, item->collection + prefix, strlen(item->collection + prefix) + 1);
+    return true;
+}
+
+static sl_namespace *find(const sl_dump *dump, const char *database, const char *collection) {
+    for (size_t i = 0; i < dump->count; i++) {
+        if (strcmp(dump->items[i].collection, collection) == 0 &&
+            strcmp(dump->items[i].database, database) == 0)
+            return &dump->items[i];
+    }
+    return NULL;
+}
+
+sl_namespace *sl_dump_find_item(const sl_dump *dump, const char *database, const char *collection) {
+    size_t prefix = strlen(SL_BUCKETS);
+    if (strncmp(collection, SL_BUCKETS, prefix) == 0) {
+        sl_namespace *item = find(dump, database, collection + prefix);
+        if (item && item->kind == SL_NAMESPACE_TIME_SERIES)
+            return item;
+    }
+    return find(dump, database, collection);
+}
+
+/* ---- the list ---- */
+
+bool sl_dump_write_list(const sl_dump *dump, const char *folder, sl_error *error) {
+    bson_t list = BSON_INITIALIZER, array, one;
+    char path[600];
+    BSON_APPEND_ARRAY_BEGIN(&list, "items", &array);
+    for (size_t i = 0; i < dump->count; i++) {
+        const sl_namespace *item = &dump->items[i];
+        sl_record_begin_item(&array, i, &one);
+        BSON_APPEND_UTF8(&one, "db", item->database);
+        BSON_APPEND_UTF8(&one, "collection", item->collection);
+        BSON_APPEND_UTF8(&one, "metadata", item->metadata ? item->metadata : "");
+        if (item->data)
+            BSON_APPEND_UTF8(&one, "data", item->data);
+        BSON_APPEND_INT64(&one, "bytes", (int64_t)item->data_bytes);
+        BSON_APPEND_BOOL(&one, "leftOut", item->left_out);
+        bson_append_document_end(&array, &one);
+    }
+    bson_append_array_end(&list, &array);
+    BSON_APPEND_ARRAY_BEGIN(&list, "notes", &array);
+    for (size_t i = 0; i < dump->note_count; i++) {
+        sl_record_begin_item(&array, i, &one);
+        BSON_APPEND_UTF8(&one, "what", dump->notes[i].what);
+        BSON_APPEND_UTF8(&one, "why", dump->notes[i].why);
+        BSON_APPEND_BOOL(&one, "lost", dump->notes[i].lost);
+        bson_append_document_end(&array, &one);
+    }
+    bool ok = bson_append_array_end(&list, &array) || sl_error_memory(error, "listing the dump");
+    snprintf(path, sizeof path, "%s/" LIST, folder);
+    ok = ok && sl_private_file_replace(path, (const char *)bson_get_data(&list), list.len, error);
+    bson_destroy(&list);
+    return ok;
+}
+
+/* A text of a document of the list; "" if there is none. */
+static const char *text_at(const bson_t *document, const char *name) {
+    bson_iter_t iter;
+    return bson_iter_init_find(&iter, document, name) && BSON_ITER_HOLDS_UTF8(&iter)
+               ? bson_iter_utf8(&iter, NULL)
+               : "";
+}
+
+static bool flag_at(const bson_t *document, const char *name) {
+    bson_iter_t iter;
+    return bson_iter_init_find(&iter, document, name) && bson_iter_as_bool(&iter);
+}
+
+static bool take_item(sl_dump *dump, const bson_t *one, sl_error *error) {
+    bson_iter_t iter;
+    const char *database = text_at(one, "db"), *collection = text_at(one, "collection");
+    const char *data = text_at(one, "data");
+    if (!sl_dump_add_item(dump, database, collection, text_at(one, "metadata"), error))
+        return false;
+    sl_namespace *item = sl_dump_find_item(dump, database, collection);
+    if (item && data[0])
+        item->data = strdup(data);
+    if (item && bson_iter_init_find(&iter, one, "bytes"))
+        item->data_bytes = (uint64_t)bson_iter_as_int64(&iter);
+    if (item) {
+        item->unpacked = true;
+        item->left_out = flag_at(one, "leftOut");
+    }
+    return (item && (item->data || !data[0])) || sl_error_memory(error, "reading the list");
+}
+
+static bool take_note(sl_dump *dump, const bson_t *one, sl_error *error) {
+    return sl_dump_note_add(dump, text_at(one, "what"), flag_at(one, "lost"), text_at(one, "why"),
+                            error);
+}
+
+static bool take_array(sl_dump *dump, const bson_t *list, const char *name,
+                       bool (*take)(sl_dump *dump, const bson_t *one, sl_error *error),
+                       sl_error *error) {
+    bson_iter_t iter, items;
+    bool ok = bson_iter_init_find(&iter, list, name) && bson_iter_recurse(&iter, &items);
+    if (!ok)
+        return sl_error_set(error, SL_EXIT_SOURCE, "the list of unpacked files is damaged");
+    while (ok && bson_iter_next(&items)) {
+        const uint8_t *bytes;
+        uint32_t length;
+        bson_t one;
+        bson_iter_document(&items, &length, &bytes);
+        ok = bson_init_static(&one, bytes, length) && take(dump, &one, error);
+    }
+    return ok;
+}
+
+/* A namespace that was left out when the archive was unpacked has no file. */
+static bool apply_names(sl_dump *dump, const sl_name_options *names, sl_error *error) {
+    bool *left_out = calloc(dump->count + 1, sizeof *left_out);
+    if (!left_out)
+        return sl_error_memory(error, "listing the dump");
+    for (size_t i = 0; i < dump->count; i++)
+        left_out[i] = dump->items[i].left_out;
+    bool ok = sl_names_apply(names, dump, error);
+    for (size_t i = 0; ok && i < dump->count; i++) {
+        const sl_namespace *item = &dump->items[i];
+        if (left_out[i] && !item->left_out)
+            ok = sl_error_set(error, SL_EXIT_USAGE,
+                              "--resume: %s.%s was left out when the archive was unpacked: give "
+                              "the --ns-include and --ns-exclude of the first run",
+                              item->database, item->collection);
+    }
+    free(left_out);
+    return ok;
+}
+
+bool sl_dump_read_list(sl_dump *dump, const char *folder, const sl_name_options *names, bool *found,
+                       sl_error *error) {
+    char path[600];
+    snprintf(path, sizeof path, "%s/" LIST, folder);
+    FILE *file = fopen(path, "rb");
+    *found = file != NULL;
+    if (!file)
+        return errno == ENOENT || sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_SOURCE),
+                                               "%s: %s", path, strerror(errno));
+    bson_reader_t *reader = NULL;
+    const bson_t *list = NULL;
+    uint8_t *bytes = NULL;
+    long length = fseek(file, 0, SEEK_END) == 0 ? ftell(file) : -1;
+    bool read = length > 0 && fseek(file, 0, SEEK_SET) == 0 && (bytes = malloc((size_t)length)) &&
+                fread(bytes, 1, (size_t)length, file) == (size_t)length;
+    fclose(file);
+    if (read)
+        reader = bson_reader_new_from_data(bytes, (size_t)length);
+    list = reader ? bson_reader_read(reader, NULL) : NULL;
+    bool ok = list ? take_array(dump, list, "items", take_item, error) &&
+                         take_array(dump, list, "notes", take_note, error) &&
+                         apply_names(dump, names, error)
+                   : sl_error_set(error, SL_EXIT_SOURCE,
+                                  "%s cannot be read: begin anew, with "
+                                  "another --work-dir",
+                                  path);
+    if (reader)
+        bson_reader_destroy(reader);
+    free(bytes);
+    return ok;
+}

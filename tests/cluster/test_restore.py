@@ -1,0 +1,422 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Restores of dumps into a mongod and a sharded cluster: options, indexes, views, capped, clustered
+and time-series collections, renaming, --drop, kills, damage and duplicates."""
+import datetime
+import json
+import pathlib
+import signal
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import dump_making as making
+import support
+from support import bson
+
+VALIDATOR = {"validator": {"n": {"$gte": 100}}, "validationLevel": "strict",
+             "validationAction": "error"}
+INDEXES = [
+    {"v": 2, "key": {"n": 1, "_id": 1}, "name": "n_1__id_1", "unique": True},
+    {"v": 2, "key": {"when": 1}, "name": "ttl", "expireAfterSeconds": 10 ** 8},
+    {"v": 2, "key": {"s": -1}, "name": "partial", "partialFilterExpression": {"n": {"$gt": 5}}},
+    {"v": 2, "key": {"_fts": "text", "_ftsx": 1}, "name": "words", "weights": {"s": 2},
+     "default_language": "english", "language_override": "language", "textIndexVersion": 3},
+    {"v": 2, "key": {"g": "2dsphere"}, "name": "g", "2dsphereIndexVersion": 3, "sparse": True},
+]
+COLLATION = {"locale": "de", "caseLevel": False, "caseFirst": "off", "strength": 2,
+             "numericOrdering": False, "alternate": "non-ignorable", "maxVariable": "punct",
+             "normalization": False, "backwards": False, "version": "57.1"}
+
+
+def documents(count, first=0):
+    return [{"_id": bson.ObjectId(f"{n:024x}"), "n": n, "s": f"text {n}" + "x" * (n % 40),
+             "when": datetime.datetime(2099, 1, 1)} for n in range(first, first + count)]
+
+
+class Restoring(support.ClusterCase):
+    def setUp(self):
+        super().setUp()
+        self.db = self.database_name
+
+    def namespace(self, collection, *more, **options):
+        return making.Namespace(self.db, collection, *more, **options)
+
+    def dump_folder(self, *namespaces, zipped=False):
+        return making.folder(self.scratch / f"dump-{next(self._counter)}", namespaces, zipped)
+
+    def restore(self, dump, *words, code=0, work=None, **more):
+        """Returns the outcome and the outcomes by namespace."""
+        work = work or self.scratch / f"work-{next(self._counter)}"
+        outcome = self.shardload("restore", "--uri", self.uri, "--work-dir", work, "--progress",
+                                 "none", *words, dump, code=code, **more)
+        record = work / "restore.json"
+        rows = json.loads(record.read_text())["namespaces"] if record.exists() else []
+        return outcome, {row["namespace"].partition(".")[2]: row for row in rows}
+
+    def facts(self, collection):
+        """type, options and indexes by name."""
+        (found,) = self.database.list_collections(filter={"name": collection})
+        indexes = [] if found["type"] == "view" else self.database[collection].list_indexes()
+        return found["type"], found["options"], {one["name"]: dict(one) for one in indexes}
+
+    def check(self, collection, made):
+        self.assertEqual(sorted(bytes(raw) for raw in self.stored(collection)),
+                         sorted(one if isinstance(one, bytes) else bson.encode(one)
+                                for one in made))
+
+    def buckets(self):
+        """Documents of a time-series collection as it is dumped."""
+        self.database.create_collection("made", timeseries={"timeField": "t", "metaField": "m"})
+        self.database.made.insert_many([{"t": datetime.datetime(2024, 1, 1, n % 24), "m": n % 5,
+                                         "v": n} for n in range(200)])
+        made = [bytes(raw) for raw in self.stored("system.buckets.made")]
+        self.database.drop_collection("made")
+        return made
+
+
+class Both:
+    def test_options_indexes_and_documents(self):
+        made = documents(3000)
+        for zipped in (False, True):
+            dump = self.dump_folder(
+                self.namespace("orders", made, options=VALIDATOR, indexes=INDEXES),
+                self.namespace("empty", [], indexes=INDEXES[:1]),
+                self.namespace("odd/name %25", made[:3]), zipped=zipped)
+            outcome, rows = self.restore(dump, "--drop")
+            self.check("orders", made)
+            self.check("odd/name %25", made[:3])
+            kind, options, indexes = self.facts("orders")
+            self.assertEqual((kind, options), ("collection", VALIDATOR))
+            for one in INDEXES:
+                self.assertEqual({**one, **indexes[one["name"]]}, indexes[one["name"]])
+            self.assertEqual(set(indexes), {"_id_", *(one["name"] for one in INDEXES)})
+            self.assertEqual(set(self.facts("empty")[2]), {"_id_", "n_1__id_1"})
+            self.assertEqual((rows["orders"]["inserted"], rows["orders"]["indexes"]),
+                             (3000, len(INDEXES)))
+            self.assertRegex(outcome.text, r"total +3,003 +3,003 +0 +0 +6 ")
+        # The registries of the loads are gone.
+        self.assertEqual(set(self.database.list_collection_names()),
+                         {"orders", "empty", "odd/name %25"})
+
+    def test_a_default_collation_and_simple_indexes(self):
+        dump = self.dump_folder(self.namespace(
+            "t", documents(10), options={"collation": COLLATION},
+            indexes=[{"v": 2, "key": {"s": 1}, "name": "simple"},
+                     {"v": 2, "key": {"s": 1, "n": 1}, "name": "own", "collation": COLLATION}]))
+        self.restore(dump)
+        _, options, indexes = self.facts("t")
+        self.assertEqual(options["collation"]["locale"], "de")
+        self.assertNotIn("collation", indexes["simple"])
+        self.assertEqual(indexes["own"]["collation"]["locale"], "de")
+
+    def test_views_come_last_and_renamed_collections_are_reported(self):
+        view = {"viewOn": "t", "pipeline": [{"$match": {"n": {"$lt": 3}}}]}
+        dump = self.dump_folder(self.namespace("a_view", options=view),
+                                self.namespace("t", documents(10)))
+        self.restore(dump)
+        self.assertEqual(self.facts("a_view")[:2], ("view", view))
+        self.assertEqual(self.database.a_view.count_documents({}), 3)
+        outcome, _ = self.restore(dump, "--drop", "--ns-from", "*.t", "--ns-to", "*.u")
+        self.assertIn(f"is restored as {self.db}.u", outcome.err)
+
+    def test_capped_collections_keep_their_order(self):
+        made = [{"_id": n * 7919 % 2003, "n": n} for n in range(2003)]
+        dump = self.dump_folder(self.namespace(
+            "t", made, options={"capped": True, "size": 1 << 20, "max": 5000}))
+        self.restore(dump, "-j", 4, "--batch-size", 100)
+        self.assertEqual(self.facts("t")[1], {"capped": True, "size": 1 << 20, "max": 5000})
+        self.assertEqual([one["n"] for one in self.database.t.find().sort("$natural", 1)],
+                         list(range(2003)))
+
+    def test_clustered_collections(self):
+        clustered = {"v": 2, "key": {"_id": 1}, "name": "_id_", "unique": True}
+        dump = self.dump_folder(self.namespace(
+            "t", documents(100), options={"clusteredIndex": clustered},
+            indexes=[{**clustered, "clustered": True}]))
+        self.restore(dump)
+        self.assertEqual(self.facts("t")[1], {"clusteredIndex": clustered})
+        self.check("t", documents(100))
+
+    def test_time_series_collections(self):
+        made = self.buckets()
+        options = {"timeseries": {"timeField": "t", "metaField": "m", "granularity": "seconds",
+                                  "bucketMaxSpanSeconds": 3600}}
+        dump = self.dump_folder(self.namespace(
+            "t", made, options=options, indexes=[{"v": 2, "key": {"m": 1, "t": 1}, "name": "mt"}]))
+        outcome, rows = self.restore(dump)
+        self.assertEqual(self.facts("t")[:2], ("timeseries", options), outcome.text)
+        self.assertEqual(self.database.t.count_documents({}), 200)
+        self.assertEqual(sum(one["v"] for one in self.database.t.find()), 199 * 100)
+        self.check("system.buckets.t", made)
+        self.assertIn("mt", self.facts("t")[2])
+        self.assertEqual(rows["t"]["records"], len(made))
+
+    def test_names_are_chosen_and_changed(self):
+        dump = self.dump_folder(*(self.namespace(name, documents(2))
+                                  for name in ("a", "a.b", "b", "c")))
+        self.restore(dump, "--ns-include", "*.a*", "--ns-include", "*.c", "--ns-exclude", "*.a.b",
+                     "--ns-from", f"{self.db}.$name$", "--ns-to", f"{self.db}.new.$name$")
+        self.assertEqual(set(self.database.list_collection_names()), {"new.a", "new.c"})
+        self.check("new.a", documents(2))
+
+    def test_an_existing_collection(self):
+        made = documents(500)
+        dump = self.dump_folder(self.namespace("t", made, options=VALIDATOR))
+        self.database.t.insert_many([*made[:200], {"_id": "own"}])
+        outcome, rows = self.restore(dump)
+        self.assertEqual((rows["t"]["inserted"], rows["t"]["alreadyThere"], rows["t"]["existed"]),
+                         (300, 200, True))
+        self.assertIn("those of the dump are not set", outcome.err)
+        self.assertEqual(self.facts("t")[1], {})
+        self.database.t.update_one({"_id": made[3]["_id"]}, {"$set": {"s": "changed"}})
+        outcome, rows = self.restore(dump, code=support.EXIT_REJECTS)
+        self.assertEqual((rows["t"]["alreadyThere"], rows["t"]["rejected"]), (499, 1))
+        self.database["t.sources"].insert_one({"_id": "a collection of the user"})
+        self.restore(dump, "--drop")
+        self.check("t", made)
+        self.assertEqual(self.facts("t")[1], VALIDATOR)
+        self.assertEqual(self.database["t.sources"].count_documents({}), 1)
+        self.database.drop_collection("t")
+        self.database.command("create", "t", viewOn="x", pipeline=[])
+        outcome, _ = self.restore(dump, code=support.EXIT_CLUSTER)
+        self.assertIn("exists and is a view", outcome.err)
+
+    def test_a_collection_beside_the_registry_of_its_namesake(self):
+        dump = self.dump_folder(self.namespace("t", documents(5)),
+                                self.namespace("t.sources", documents(3)))
+        for words in ([], ["--drop"]):
+            self.restore(dump, *words)
+            self.check("t", documents(5))
+            self.check("t.sources", documents(3))
+
+    def test_an_index_that_cannot_be_built(self):
+        made = documents(50)
+        dump = self.dump_folder(
+            self.namespace("t", made, indexes=[
+                INDEXES[1], {"v": 2, "key": {"when": -1, "_id": 1}, "name": "fine"},
+                {"v": 2, "key": {"when": 1, "s2": 1}, "name": "twice", "unique": True}]),
+            self.namespace("u", made))
+        work = self.scratch / "work"
+        outcome, rows = self.restore(dump, code=support.EXIT_CLUSTER, work=work)
+        self.assertIn("twice", outcome.err)
+        self.assertEqual(set(self.facts("t")[2]), {"_id_", "ttl", "fine"})
+        self.check("t", made)
+        self.check("u", made)
+        self.assertRegex(outcome.text, r"\.t .*incomplete")
+        self.database.t.delete_many({"n": {"$gt": 0}})
+        outcome, rows = self.restore(dump, "--resume", work=work)
+        self.assertIn("twice", self.facts("t")[2])
+        self.assertEqual((rows["t"]["inserted"], rows["u"]["inserted"]), (50, 50))
+
+    def test_duplicates_and_damage(self):
+        made = documents(1000)
+        data = b"".join(map(bson.encode, made))
+        one = len(bson.encode(made[0]))
+        damaged = bytearray(data)
+        damaged[one:one + 4] = b"\xff\xff\xff\x7f"
+        dump = self.dump_folder(
+            self.namespace("damaged", [bytes(damaged)]), self.namespace("cut", [data[:-5]]),
+            self.namespace("twice", [data, {**made[7], "s": "another"}]))
+        work = self.scratch / "work"
+        outcome, rows = self.restore(dump, code=support.EXIT_REJECTS, work=work)
+        self.assertEqual([(rows[name]["inserted"], rows[name]["rejected"])
+                          for name in ("damaged", "cut", "twice")],
+                         [(999, 1), (999, 1), (1000, 1)])
+        self.assertEqual(self.database.damaged.count_documents({}), 999)
+        rejects = {folder.name.partition(".")[2].rpartition("-")[0]: support.reject_rows(folder)
+                   for folder in work.iterdir() if folder.is_dir()}
+        self.assertEqual([(int(row["offset"])) for row in rejects["damaged"]], [one])
+        self.assertEqual([(int(row["offset"])) for row in rejects["twice"]], [len(data)])
+
+    def test_killed_and_resumed(self):
+        made = {name: documents(4000, 10 ** 5 * number)
+                for number, name in enumerate(("a", "b", "c"))}
+        dump = self.dump_folder(*(self.namespace(name, some, options=VALIDATOR,
+                                                 indexes=INDEXES[:2])
+                                  for name, some in made.items()),
+                                self.namespace("z", options={"viewOn": "a", "pipeline": []}))
+        work = self.scratch / "work"
+        words = ["--drop", "--rate-limit", 8000, "--batch-size", 50, "-j", 2]
+        resume = []
+        for name, above in (("a", 500), ("b", 100), ("b", 2000), ("c", 1000)):
+            running = self.start("shardload", "restore", "--uri", self.uri, "--work-dir", work,
+                                 "--progress", "none", *words, *resume, dump)
+            self.wait_for(lambda: self.database[name].estimated_document_count() >= above,
+                          f"{above} documents in {name}")
+            running.signal(signal.SIGKILL)
+            running.wait()
+            resume = ["--resume"]
+        self.clear_balancer()
+        outcome, rows = self.restore(dump, *words, *resume, work=work)
+        for name, some in made.items():
+            self.check(name, some)
+            self.assertEqual(self.facts(name)[1], VALIDATOR)
+            self.assertEqual(set(self.facts(name)[2]), {"_id_", "n_1__id_1", "ttl"})
+            self.assertEqual(rows[name]["inserted"] + rows[name]["alreadyThere"], 4000)
+        self.assertEqual(set(self.database.list_collection_names()) - {"system.views"},
+                         {*made, "z"})
+        self.assertRegex(outcome.text, r"\.a .*earlier run")
+        outcome, _ = self.restore(dump, *words, "--resume", work=work)
+        self.assertRegex(outcome.text, r"\.c .*earlier run")
+        outcome, _ = self.restore(dump, *words, work=work, code=support.EXIT_USAGE)
+        self.assertIn("--resume", outcome.err)
+
+    def test_interrupted_once_it_can_be_resumed(self):
+        made = documents(4000)
+        dump = self.dump_folder(self.namespace("a", made), self.namespace("b", made))
+        work = self.scratch / "work"
+        running = self.start("shardload", "restore", "--uri", self.uri, "--work-dir", work,
+                             "--progress", "none", "--rate-limit", 4000, "--batch-size", 50, dump)
+        self.wait_for(lambda: self.database.a.estimated_document_count() > 500, "documents")
+        running.signal(signal.SIGINT)
+        outcome = running.wait()
+        self.assertEqual(outcome.code, support.EXIT_INTERRUPTED, outcome.text)
+        self.assertIn(f"--resume --work-dir {work}", outcome.err)
+        self.assertRegex(outcome.text, r"\.b .*not begun")
+        self.restore(dump, "--resume", work=work)
+        self.check("a", made)
+        self.check("b", made)
+
+    def test_what_sink_bson_wrote(self):
+        made = documents(300)
+        source = self.file("a.bson", b"".join(map(bson.encode, made)))
+        folder = self.scratch / "dump" / self.db
+        folder.mkdir(parents=True)
+        self.shardload("load", "--sink", f"bson:{folder / 't.bson'}", "--progress", "none",
+                       "--work-dir", self.scratch / "sunk", source)
+        self.restore(self.scratch / "dump")
+        self.check("t", made)
+
+    def archive(self, *namespaces, zipped=False):
+        data = making.archive(namespaces, 100)
+        return (self.zipped if zipped else self.file)(f"a-{next(self._counter)}", data)
+
+    def test_archives(self):
+        made, buckets = documents(3000), self.buckets()
+        series = {"timeseries": {"timeField": "t", "metaField": "m", "granularity": "seconds",
+                                 "bucketMaxSpanSeconds": 3600}}
+        namespaces = (self.namespace("orders", made, options=VALIDATOR, indexes=INDEXES),
+                      self.namespace("a_view", options={"viewOn": "orders", "pipeline": []}),
+                      self.namespace("empty", []), self.namespace("few", made[:30]),
+                      self.namespace("series", buckets, options=series))
+        plain, zipped = self.archive(*namespaces), self.archive(*namespaces, zipped=True)
+        for source, stdin in ((plain, b""), (zipped, b""), ("-", zipped.read_bytes())):
+            work = self.scratch / f"work-{next(self._counter)}"
+            _, rows = self.restore(source, "--drop", stdin=stdin, work=work)
+            self.check("orders", made)
+            self.check("few", made[:30])
+            self.check("system.buckets.series", buckets)
+            self.assertEqual(self.facts("orders")[1], VALIDATOR)
+            self.assertEqual(set(self.facts("orders")[2]),
+                             {"_id_", *(one["name"] for one in INDEXES)})
+            self.assertEqual(self.database.a_view.count_documents({}), 3000)
+            self.assertEqual(self.database.series.count_documents({}), 200)
+            self.assertIn("empty", self.database.list_collection_names())
+            self.assertEqual(rows["orders"]["records"], 3000)
+            self.assertEqual([path.name for path in (work / "unpacked").iterdir()], ["list.bson"])
+        self.restore(plain, "--drop", "--ns-include", "*.few")
+
+    def test_damaged_archives(self):
+        made = documents(3000)
+        namespaces = (self.namespace("a", made), self.namespace("b", made[:2000]))
+        data = making.archive(namespaces, 100)
+        flipped = bytearray(data)
+        at = data.index(bson.encode(made[2500]))
+        flipped[at + 24] ^= 1            # another number: only the CRC shows it
+        broken = bytearray(data)
+        broken[at:at + 4] = b"\xff\xff\xff\x7f"
+        for damaged, counts, messages in (
+                (data[:len(data) * 2 // 3], None, ["has no end of this collection"]),
+                (bytes(flipped), (3000, 2000), ["do not have the CRC"]),
+                (bytes(broken), (2900, 2000), [f"byte {at} of the uncompressed archive, "
+                                               f"{self.db}.a", "do not have the CRC"])):
+            outcome, rows = self.restore(self.file("damaged", damaged), "--drop",
+                                         code=support.EXIT_SOURCE)
+            for message in messages:
+                self.assertIn(message, outcome.err)
+            stored = [self.database[name].count_documents({}) for name in "ab"]
+            if counts:
+                self.assertEqual(stored, list(counts))
+            else:
+                self.assertGreater(min(stored), 1500)
+                self.assertEqual(stored, [rows[name]["inserted"] for name in "ab"])
+            self.restore(self.scratch / "damaged", "--drop", "--skip-other")
+
+    def test_a_killed_restore_of_a_pipe_needs_no_pipe_to_be_resumed(self):
+        made = documents(4000)
+        data = making.archive((self.namespace("a", made), self.namespace("b", made)), 100)
+        work = self.scratch / "work"
+        words = ["--batch-size", 50, "-j", 2]
+        source = self.file("archive", data)
+        with open(source, "rb") as pipe:
+            running = self.start("shardload", "restore", "--uri", self.uri, "--work-dir", work,
+                                 "--progress", "none", "--rate-limit", 4000, *words, "-",
+                                 stdin=pipe)
+            self.wait_for(lambda: self.database.a.estimated_document_count() > 500, "documents")
+            running.signal(signal.SIGKILL)
+            running.wait()
+        self.clear_balancer()
+        self.restore("-", *words, "--resume", work=work)
+        self.check("a", made)
+        self.check("b", made)
+
+
+class Standalone(Both, Restoring):
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+
+
+class Sharded(Both, Restoring):
+    variable = "SHARDLOAD_TEST_URI"
+
+    def keys(self, text):
+        return ["--shard-keys", self.file(f"keys-{next(self._counter)}.yaml",
+                                          text.replace("DB", self.db))]
+
+    def test_shard_keys(self):
+        made = documents(4000)
+        by_number = {"v": 2, "key": {"n": 1}, "name": "of the dump", "unique": True}
+        keys = self.keys("DB.t: {key: {n: 1}, unique: true}\nDB.h: {key: {_id: hashed}}\n"
+                         "DB.i: {key: {s: 1, _id: 1}}\n")
+        dump = self.dump_folder(
+            self.namespace("t", made, indexes=[by_number]), self.namespace("h", made),
+            self.namespace("i", made, options={"collation": COLLATION}),
+            self.namespace("u", made), zipped=True)
+        self.restore(dump, *keys)
+        for name, key in (("t", {"n": 1}), ("h", {"_id": "hashed"}), ("i", {"s": 1, "_id": 1}),
+                          ("u", None)):
+            self.check(name, made)
+            self.assertEqual(self.shard_key(name), key)
+        self.assertEqual(self.facts("t")[2]["of the dump"]["unique"], True)
+        for name in ("t", "i"):
+            chunks = self.chunks(name)
+            self.assertEqual(len(chunks), 8)
+            self.assertEqual({chunk["shard"] for chunk in chunks},
+                             {shard["_id"] for shard in self.client.config.shards.find()})
+        bounds = [chunk["min"]["n"] for chunk in self.chunks("t")[1:]]
+        self.assertEqual(bounds, sorted(bounds))
+        for number, bound in enumerate(bounds, 1):      # all documents are in the sample
+            self.assertEqual(bound, 4000 * number // 8)
+        counts = self.counts_by_shard()
+        self.assertEqual(set(counts.values()), {2000})
+        # Into the sharded collection again, and anew.
+        _, rows = self.restore(dump, *keys)
+        self.assertEqual(rows["t"]["alreadyThere"], 4000)
+        self.restore(dump, "--drop", *keys, "--route", "direct", "--ns-exclude", "*.u")
+        self.check("t", made)
+        outcome, _ = self.restore(dump, "--ns-include", "*.u", *self.keys("DB.u: {key: {n: 1}}"),
+                                  code=support.EXIT_CLUSTER)
+        self.assertIn("exists with documents and is not sharded", outcome.err)
+
+    def test_a_unique_index_without_the_shard_key_is_named(self):
+        made = documents(100)
+        dump = self.dump_folder(self.namespace("t", made, indexes=[
+            {"v": 2, "key": {"s": 1}, "name": "only s", "unique": True}, INDEXES[1]]))
+        outcome, rows = self.restore(dump, *self.keys("DB.t: {key: {n: 1}}"),
+                                     code=support.EXIT_CLUSTER)
+        self.assertIn("only s", outcome.err)
+        self.assertIn("ttl", self.facts("t")[2])
+        self.check("t", made)
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()
