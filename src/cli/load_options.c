@@ -108,6 +108,17 @@ const sl_option_row sl_load_rows[] = {
      .help = "Skip and list files in folders and entries of archives that are not recognised or "
              "contain other records than the first one. Without this option they end the load "
              "with exit code 3."},
+    {.name = "embed", SL_ROW_TEXT("FIELD=FILE"), SL_ROW_OF(LOAD | VERIFY, "Source"),
+     .help = "Embed the records of a second source as an array in the documents: those whose fields "
+             "of --on are equal. The second source is stored by key in the work directory first; "
+             "neither has to be sorted. Records that are in no document are counted, and written "
+             "to embed/orphans.json in the work directory.",
+     .check = sl_check_embed},
+    {.name = "on", SL_ROW_TEXT("NAME,..."), SL_ROW_OF(LOAD | VERIFY, "Source"),
+     .help = "The fields by which --embed joins, such as test_id; with different names in both "
+             "sources: o_orderkey=l_orderkey, first the name in SOURCE."},
+    {.name = "embed-schema", SL_ROW_TEXT("FILE"), SL_ROW_OF(LOAD | VERIFY, "Source"),
+     .help = "As --schema, for the source of --embed."},
     {.name = "documents", SL_ROW_COUNT("N", 0, 1000000), .fallback = "3",
      SL_ROW_OF(INSPECT, "Source"), .help = "Number of documents to show of each source."},
 

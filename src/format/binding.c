@@ -409,3 +409,15 @@ bool sl_delimited_check_head(const sl_dialect *d, sl_text head, bool whole, sl_e
 sl_text sl_delimited_header(const sl_dialect *dialect) {
     return (sl_text){dialect->header, dialect->header_length};
 }
+
+const char *sl_dialect_key_of(const sl_dialect *dialect, const char *column) {
+    for (size_t i = 0; i < dialect->column_count; i++) {
+        if (strcmp(dialect->columns[i].key, column) == 0)
+            return dialect->columns[i].key;
+    }
+    for (size_t i = 0; i < dialect->column_count; i++) {
+        if (sl_schema_column_is_named(&dialect->columns[i].schema, sl_text_of(column)))
+            return dialect->columns[i].key;
+    }
+    return NULL;
+}

@@ -264,6 +264,7 @@ const sl_format sl_format_mot = {
     .dialect_destroy = sl_delimited_dialect_destroy,
     .record_kind = sl_delimited_record_kind,
     .describe = sl_delimited_describe,
+    .key_of = sl_dialect_key_of,
     .header = sl_delimited_header,
     .parse = sl_delimited_parse,
 };

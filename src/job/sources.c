@@ -2,6 +2,7 @@
 /* The sources of a load: finds them, recognises their formats, and leaves out repeated ones. */
 #include "sources.h"
 #include "archive_entries.h"
+#include "embed.h"
 #include "line_ends.h"
 #include "types.h"
 
@@ -42,7 +43,10 @@ bool sl_sources_parse(const sl_job *job, const sl_source_block *block, const sl_
         .split_state = block->split_state,
         .divided = source->divided,
     };
-    return source->format->parse(sl_sources_plan_of(job, source), dialect, &view, sink, counts);
+    const sl_plan *plan = sl_sources_plan_of(job, source);
+    if (job->embed)
+        return sl_embed_parse(job->embed, source->format, plan, dialect, &view, sink, counts);
+    return source->format->parse(plan, dialect, &view, sink, counts);
 }
 
 /* Determines the format and dialect of a source. With "auto" all formats are tried in turn; if none
