@@ -39,7 +39,8 @@ static bool write_line(sl_orphans *orphans, const bson_t *document, uint64_t rec
     char *json = bson_as_relaxed_extended_json(document, NULL);
     if (!json)
         return sl_error_memory(orphans->error, "writing records without a document");
-    bool ok = fprintf(orphans->file, "%s\n", json) >= 0 || cannot(orphans, "write", orphans->path);
+    bool ok = (fputs(json, orphans->file) >= 0 && fputc('\n', orphans->file) >= 0) ||
+              cannot(orphans, "write", orphans->path);
     bson_free(json);
     orphans->count += records;
     return ok;

@@ -281,6 +281,10 @@ bool sl_resume_target(sl_job *job, sl_destination *destination, sl_ledger *ledge
     return ok;
 }
 
+bool sl_resume_has_blocks(const sl_ledger *ledger) {
+    return ledger->earlier && ledger->earlier->count > 0;
+}
+
 /* ---- recovering ---- */
 
 static bool mark_done(sl_job_source *source, uint64_t sequence) {

@@ -183,8 +183,10 @@ static bool look_at_records(sl_preparation *preparation, char *letters) {
                           preparation->config.paths[0]);
     FILE *stream = ok ? sl_memory_stream(&preparation->fingerprints, &length) : NULL;
     ok = ok && (stream || sl_error_memory(error, "looking at the sources"));
-    for (size_t i = 0; ok && i < sl_source_set_count(records.set); i++)
-        fprintf(stream, "%s\n", records.sources[i].skipped ? "" : records.sources[i].fingerprint);
+    for (size_t i = 0; ok && i < sl_source_set_count(records.set); i++) {
+        fputs(records.sources[i].skipped ? "" : records.sources[i].fingerprint, stream);
+        fputc('\n', stream);
+    }
     if (stream && fclose(stream) != 0)
         ok = sl_error_memory(error, "looking at the sources");
     if (ok) {

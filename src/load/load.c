@@ -193,7 +193,8 @@ static bool prepare_embedding(sl_load *load, sl_error *error) {
     bool begun = earlier && earlier->count > 0;
     if (!load->job.config->embed_field)
         return true;
-    if (!sl_embedding_open(&load->job, load->ledger.work_directory, begun, !load->job.resumed, error))
+    if (!sl_embedding_open(&load->job, load->ledger.work_directory, begun, !load->job.resumed,
+                           error))
         return false;
     load->ledger.store = load->job.embed->store;
     return true;

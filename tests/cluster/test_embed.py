@@ -8,7 +8,7 @@ import signal
 import support
 
 ORDERS = 30000
-PAD = "x" * 100          # the orders have four blocks
+PAD = "x" * 300          # the orders have ten blocks
 
 
 class Embedding(support.ClusterCase):
@@ -63,7 +63,8 @@ class Embedding(support.ClusterCase):
         by the number of documents that are stored then."""
         for stored in (None, 1, ORDERS // 3, ORDERS * 2 // 3):
             resume = ["--resume"] if (self.work / "journal").exists() else []
-            running = self.start("shardload", *self.words("-j", 1, "--batch-size", 100, *resume))
+            running = self.start("shardload", *self.words("-j", 1, "--batch-size", 100,
+                                                          "--rate-limit", 8000, *resume))
             if stored is None:
                 self.wait_for(lambda: (self.work / "embed/records").exists(), "records on disk")
             else:
@@ -80,8 +81,11 @@ class Embedding(support.ClusterCase):
         self.assertEqual(len((self.work / "embed/orphans.json").read_text().splitlines()), 2)
 
     def test_other_records_are_no_resume(self):
-        running = self.start("shardload", *self.words("-j", 1, "--batch-size", 100))
-        self.wait_for(lambda: self.database["t"].estimated_document_count() > ORDERS / 2, "documents")
+        running = self.start("shardload", *self.words("-j", 1, "--batch-size", 100,
+                                                      "--rate-limit", 8000))
+        self.wait_for(lambda: self.database["t"].estimated_document_count() > 0, "documents")
+        begun = (self.work / "journal").stat().st_size
+        self.wait_for(lambda: (self.work / "journal").stat().st_size > begun, "a completed block")
         running.signal(signal.SIGKILL)
         running.wait()
         kept = self.records.read_text()
