@@ -403,9 +403,9 @@ bool sl_resume_commit(sl_destination *destination, sl_ledger *ledger, sl_error *
     if (!sl_route_confirm(destination, &confirmed, error))
         return false;
     ledger->uncommitted = !confirmed;
-    return !confirmed || (sl_rejects_sync(ledger->rejects, error) &&
-                          (!ledger->store || sl_store_sync(ledger->store, error)) &&
-                          sl_journal_commit(ledger->journal, error));
+    return !confirmed ||
+           ((!ledger->store || sl_store_sync(ledger->store, error)) &&
+            sl_rejects_sync(ledger->rejects, error) && sl_journal_commit(ledger->journal, error));
 }
 
 static bool keep_waiting(void *context) {

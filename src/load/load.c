@@ -21,7 +21,6 @@
 #include "job/sources.h"
 #include "job/target.h"
 #include "job/types.h"
-#include "ledger/earlier_run.h"
 #include "ledger/resume.h"
 #include "preparing.h"
 #include "progress.h"
@@ -189,8 +188,7 @@ static bool verify(sl_load *load, sl_error *error) {
 }
 
 static bool prepare_embedding(sl_load *load, sl_error *error) {
-    const sl_earlier_run *earlier = load->ledger.earlier;
-    bool begun = earlier && earlier->count > 0;
+    bool begun = sl_resume_has_blocks(&load->ledger);
     if (!load->job.config->embed_field)
         return true;
     if (!sl_embedding_open(&load->job, load->ledger.work_directory, begun, !load->job.resumed,
