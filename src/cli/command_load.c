@@ -33,6 +33,7 @@ int sl_command_verify(const sl_options *options, bson_t *record) {
     if (sl_set_up_source(&setup, options, &error)) {
         sl_set_up_target(&setup, options, &error);
         sl_set_up_run(&setup, options);
+        sl_set_up_embed(&setup, options, &error);
     }
     int code = error.code;
     if (error.code)

@@ -116,6 +116,17 @@ const sl_option_row sl_load_rows[] = {
              "document in this order. Records without it are rejected. Without this option "
              "documents keep their own _id (json, bson), or get one from their position.",
      .check = sl_check_key_names},
+    {.name = "embed", SL_ROW_TEXT("FIELD=FILE"), SL_ROW_OF(LOAD | VERIFY, "Source"),
+     .help = "Embed the records of a second source as an array in the documents: those whose fields "
+             "of --on are equal. The second source is stored by key in the work directory first; "
+             "neither has to be sorted. Records that are in no document are counted, and written "
+             "to embed/orphans.json in the work directory.",
+     .check = sl_check_embed},
+    {.name = "on", SL_ROW_TEXT("NAME,..."), SL_ROW_OF(LOAD | VERIFY, "Source"),
+     .help = "The fields by which --embed joins, such as test_id; with different names in both "
+             "sources: o_orderkey=l_orderkey, first the name in SOURCE."},
+    {.name = "embed-schema", SL_ROW_TEXT("FILE"), SL_ROW_OF(LOAD | VERIFY, "Source"),
+     .help = "As --schema, for the source of --embed."},
     {.name = "documents", SL_ROW_COUNT("N", 0, 1000000), .fallback = "3",
      SL_ROW_OF(INSPECT, "Source"), .help = "Number of documents to show of each source."},
 

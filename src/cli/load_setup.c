@@ -177,6 +177,41 @@ bool sl_set_up_source(sl_setup *setup, const sl_options *options, sl_error *erro
     return true;
 }
 
+void sl_set_up_embed(sl_setup *setup, const sl_options *options, sl_error *error) {
+    sl_load_config *config = &setup->config;
+    if (!(sl_options_command(options)->bit & (SL_COMMAND_LOAD | SL_COMMAND_VERIFY)))
+        return;
+    const char *text = sl_option_string(options, "embed");
+    config->embed_on = sl_option_string(options, "on");
+    config->embed_schema_name = sl_option_string(options, "embed-schema");
+    if (!text) {
+        if (config->embed_on || config->embed_schema_name)
+            sl_option_problem(error, "--on and --embed-schema are for --embed: name the field and "
+                                     "the file whose records it receives");
+        return;
+    }
+    size_t length = (size_t)(strchr(text, '=') - text); /* checked when it was read */
+    memcpy(setup->embed_field, text, length);
+    config->embed_field = setup->embed_field;
+    config->embed_path = text + length + 1;
+    if (!config->embed_on)
+        sl_option_problem(error,
+                          "--embed needs --on: name the field by which the records belong to "
+                          "documents");
+    if (config->embed_schema_name) {
+        setup->embed_schema_text = read_text(config->embed_schema_name, error);
+        config->embed_schema_text = setup->embed_schema_text;
+    }
+    if (!config->work_directory &&
+        (config->sink == SL_SINK_NULL || sl_options_command(options)->bit & SL_COMMAND_VERIFY))
+        sl_option_problem(error, "--embed needs --work-dir: the records are stored there");
+    if (config->parts > 0 || config->only_shards)
+        sl_option_problem(error,
+                          "--embed with --%s: no loader would know which records are in no "
+                          "document; load with one loader",
+                          config->parts > 0 ? "part" : "only-shards");
+}
+
 static void set_up_connection(sl_setup *setup, const sl_options *options, sl_error *error) {
     setup->config.timeout_seconds = (unsigned)sl_option_number(options, "timeout");
     if (!error->code && sl_connection_string(options, &setup->uri, error)) /* it may ask the user */
@@ -370,6 +405,7 @@ bool sl_set_up_load(sl_setup *setup, const sl_options *options, sl_error *error)
     sl_set_up_layout(setup, options, error);
     sl_set_up_run(setup, options);
     set_up_delivery(setup, options, error);
+    sl_set_up_embed(setup, options, error);
     if (setup->config.html && strcmp(setup->config.html, "-") == 0)
         sl_option_problem(error, "--html - is for `shardload report` only, because this command "
                                  "prints figures to standard output: name a file");
@@ -400,5 +436,6 @@ void sl_setup_clear(sl_setup *setup) {
     free(setup->indexes);
     free(setup->paths);
     free(setup->schema_text);
+    free(setup->embed_schema_text);
     sl_secret_free(setup->uri);
 }

@@ -16,6 +16,8 @@ typedef struct sl_setup {
     bson_t **indexes;
     const char **paths;
     char *schema_text;
+    char *embed_schema_text;
+    char embed_field[SL_EMBED_FIELD_MAX + 1];
     char *uri;
     char write_concern[24];
 } sl_setup;
@@ -32,6 +34,8 @@ bool sl_set_up_source(sl_setup *setup, const sl_options *options, sl_error *erro
 /* Sets the connection, database and collection. Asks the user for a password only if all options
  * so far are correct. */
 void sl_set_up_target(sl_setup *setup, const sl_options *options, sl_error *error);
+/* --embed; after sl_set_up_run. */
+void sl_set_up_embed(sl_setup *setup, const sl_options *options, sl_error *error);
 /* Sets the properties of the collection: shard key, indexes, compressor, clustered. */
 void sl_set_up_layout(sl_setup *setup, const sl_options *options, sl_error *error);
 /* Sets the threads, progress display, work directory and report. */

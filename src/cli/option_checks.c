@@ -2,6 +2,8 @@
 /* Checks of option values that need more than a kind and a range. */
 #include "option_checks.h"
 
+#include "job/load_config.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -149,6 +151,19 @@ bool sl_option_parse_part(const char *text, unsigned *part, unsigned *parts) {
     return strspn(text, "0123456789/") == strlen(text) && strlen(text) < 10 &&
            sscanf(text, "%u/%u%c", part, parts, &rest) == 2 && *part >= 1 && *part <= *parts &&
            *parts <= SL_PARTS_MAX;
+}
+
+bool sl_check_embed(const char *text, char *problem, size_t room) {
+    const char *equals = strchr(text, '=');
+    size_t length = equals ? (size_t)(equals - text) : 0;
+    bool ok = length > 0 && length <= SL_EMBED_FIELD_MAX && equals[1] && text[0] != '$' &&
+              !memchr(text, '.', length);
+    if (!ok)
+        snprintf(problem, room,
+                 "\"%s\" is no field and file; write it like items=test_item.csv. A field has up "
+                 "to %d bytes, no dot, and does not begin with $",
+                 text, SL_EMBED_FIELD_MAX);
+    return ok;
 }
 
 bool sl_check_part(const char *text, char *problem, size_t room) {

@@ -32,6 +32,7 @@ bool sl_check_shard_key(const char *text, char *problem, size_t room);
 bool sl_check_sink(const char *text, char *problem, size_t room);
 bool sl_check_database(const char *text, char *problem, size_t room);
 bool sl_check_collection(const char *text, char *problem, size_t room);
+bool sl_check_embed(const char *text, char *problem, size_t room);
 bool sl_check_part(const char *text, char *problem, size_t room);
 bool sl_check_shard_names(const char *text, char *problem, size_t room);
 /* `none`, `backslash` or one byte; sl_option_escape returns it (0: none). */

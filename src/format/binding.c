@@ -292,8 +292,9 @@ static const sl_column *column_named(const sl_dialect *d, const char *name) {
     return NULL;
 }
 
-bool sl_delimited_has_column(const sl_dialect *dialect, const char *name) {
-    return column_named(dialect, name) != NULL;
+const char *sl_delimited_key_of(const sl_dialect *dialect, const char *column) {
+    const sl_column *found = column_named(dialect, column);
+    return found ? found->key : NULL;
 }
 
 /* Compiles the fields that identify a document, under their keys. */

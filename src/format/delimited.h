@@ -140,7 +140,7 @@ const char *sl_delimited_record_kind(const sl_dialect *dialect);
 bool sl_delimited_check_head(const sl_dialect *dialect, sl_text head, bool whole, sl_error *error);
 char *sl_delimited_describe(const sl_dialect *dialect, char *out, size_t room);
 sl_text sl_delimited_header(const sl_dialect *dialect);
-bool sl_delimited_has_column(const sl_dialect *dialect, const char *name);
+const char *sl_delimited_key_of(const sl_dialect *dialect, const char *column);
 bool sl_delimited_parse(const sl_plan *plan, const sl_dialect *dialect, const sl_block *block,
                         sl_sink *sink, sl_parse_counts *counts);
 

@@ -83,10 +83,13 @@ typedef struct sl_block {
 
 /* The line of a reject of a format whose records are not lines. */
 #define SL_NO_LINE (UINT32_MAX - 1)
+/* The line of a document that was rejected after the parser had written it: by the server, or
+ * because of --embed. Its record is the document as JSON, and no text of the source. */
+#define SL_REJECT_LINE_UNKNOWN UINT32_MAX
 
 typedef struct sl_reject {
     uint64_t offset;    /* of the record in the source's uncompressed stream */
-    uint32_t line;      /* number of the block's lines before the record, or SL_NO_LINE */
+    uint32_t line;      /* number of the block's lines before the record, or one of the above */
     const char *column; /* the column's published name; NULL: the record as such is invalid */
     char reason[600];   /* a message for people */
     bool misread;       /* the lines after this one would be misread as records: the load must end.
@@ -169,11 +172,11 @@ typedef struct sl_format {
     const char *(*record_kind)(const sl_dialect *dialect);
     /* Writes one line for people: "dialect B: pipes, header, 14 columns". Returns out. */
     char *(*describe)(const sl_dialect *dialect, char *out, size_t room);
+    /* The key that documents have for a column of this name; NULL: there is no such column. May be
+     * NULL: keys and names are the same. */
+    const char *(*key_of)(const sl_dialect *dialect, const char *column);
     /* The header line with its line end; length 0 when there is none. */
     sl_text (*header)(const sl_dialect *dialect);
-    /* Has the dialect a column of this name, as in --id-field? NULL: its records may have any
-     * fields. */
-    bool (*has_column)(const sl_dialect *dialect, const char *name);
 
     /* For formats whose records do not end at every line end; else NULL. Returns the splitter of the
      * source's text; its context is the dialect. `*lines`: in a plain file, according to the bytes

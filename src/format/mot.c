@@ -264,7 +264,7 @@ const sl_format sl_format_mot = {
     .dialect_destroy = sl_delimited_dialect_destroy,
     .record_kind = sl_delimited_record_kind,
     .describe = sl_delimited_describe,
+    .key_of = sl_delimited_key_of,
     .header = sl_delimited_header,
-    .has_column = sl_delimited_has_column,
     .parse = sl_delimited_parse,
 };

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "embed.h"
 #include "sources.h"
 
 void sl_job_init(sl_job *job, const sl_load_config *config) {
@@ -16,6 +17,7 @@ void sl_job_init(sl_job *job, const sl_load_config *config) {
 
 void sl_job_clear(sl_job *job) {
     sl_sources_close(job);
+    sl_embed_destroy(job->embed);
     bson_destroy(job->hashed_id);
     free(job->own_shards);
     free(job->ranges);

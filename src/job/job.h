@@ -49,6 +49,7 @@ typedef struct sl_job {
     bool own_ids; /* documents may have an _id of their own, or none: it is no position */
     bool resumed; /* documents may have been sent by an earlier run */
     sl_not_loaded not_loaded;
+    struct sl_embed *embed; /* --embed (embed.h); NULL without it. Owned */
 
     bson_t *hashed_id; /* {_id: "hashed"}: the default shard key if own_ids */
     uint32_t shards;   /* at least 1 */

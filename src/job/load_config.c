@@ -49,6 +49,10 @@ void sl_load_append_options(const sl_load_config *config, bson_t *options) {
     BSON_APPEND_UTF8(options, "skip-lines", lines);
     BSON_APPEND_UTF8(options, "ragged", format->pad ? "pad" : "reject");
     BSON_APPEND_UTF8(options, "types", format->infer_types ? "auto" : "text");
+    if (config->embed_field) {
+        BSON_APPEND_UTF8(options, "embed", config->embed_field);
+        BSON_APPEND_UTF8(options, "on", config->embed_on);
+    }
     BSON_APPEND_UTF8(options, "missing", format->keep_missing ? "raw" : "omit");
     /* Journals of earlier versions lack these, which is the same as empty. */
     bool inserts = format->mode == SL_MODE_INSERT;

@@ -13,8 +13,9 @@
 
 typedef enum sl_sink_kind {
     SL_SINK_CLUSTER,
-    SL_SINK_NULL, /* documents are encoded and discarded, to measure the client alone */
-    SL_SINK_BSON, /* a BSON dump, readable by other tools */
+    SL_SINK_NULL,    /* documents are encoded and discarded, to measure the client alone */
+    SL_SINK_BSON,    /* a BSON dump, readable by other tools */
+    SL_SINK_DIVIDED, /* records of --embed, divided by their join key (load/embedding.h) */
 } sl_sink_kind;
 
 typedef enum sl_progress_kind {
@@ -24,6 +25,9 @@ typedef enum sl_progress_kind {
     SL_PROGRESS_JSON,
     SL_PROGRESS_NONE,
 } sl_progress_kind;
+
+/* The longest name of the field of --embed, in bytes. */
+#define SL_EMBED_FIELD_MAX 120
 
 /* The parameters of a load. All pointers are borrowed; NULL and 0 where not given. */
 typedef struct sl_load_config {
@@ -38,7 +42,12 @@ typedef struct sl_load_config {
     sl_format_options format_options;
 
     sl_sink_kind sink;
-    const char *sink_path; /* for SL_SINK_BSON */
+    const char *sink_path;      /* for SL_SINK_BSON */
+    struct sl_divided *divided; /* for SL_SINK_DIVIDED */
+    const char *embed_field;    /* --embed: the field of the array; NULL: nothing is embedded */
+    const char *embed_path;     /* the source of its records */
+    const char *embed_on;       /* --on */
+    const char *embed_schema_text, *embed_schema_name; /* as in format_options, for that source */
     const char *uri;
     const char *database;
     const char *collection;

@@ -2,6 +2,7 @@
 /* The sources of a load: finds them, recognises their formats, and leaves out repeated ones. */
 #include "sources.h"
 #include "archive_entries.h"
+#include "embed.h"
 #include "line_ends.h"
 #include "types.h"
 
@@ -47,7 +48,10 @@ bool sl_sources_parse(const sl_job *job, const sl_source_block *block, const sl_
         .divided = source->divided,
         .keys = job->keys,
     };
-    return source->format->parse(sl_sources_plan_of(job, source), dialect, &view, sink, counts);
+    const sl_plan *plan = sl_sources_plan_of(job, source);
+    if (job->embed)
+        return sl_embed_parse(job->embed, source->format, plan, dialect, &view, sink, counts);
+    return source->format->parse(plan, dialect, &view, sink, counts);
 }
 
 /* Determines the format and dialect of a source. With "auto" all formats are tried in turn; if none
@@ -242,7 +246,7 @@ static bool check_kinds(const sl_job *job, sl_error *error) {
 static bool check_key_fields(const sl_job *job, sl_error *error) {
     for (size_t i = 0; job->keys && i < sl_source_set_count(job->set); i++) {
         const sl_job_source *source = &job->sources[i];
-        if (source->skipped || !source->format->has_column)
+        if (source->skipped || !source->format->key_of)
             continue;
         for (size_t k = 0; k < job->keys->id.count + job->keys->match.count; k++) {
             bool of_id = k < job->keys->id.count;
@@ -257,7 +261,7 @@ static bool check_key_fields(const sl_job *job, sl_error *error) {
                                     "--match-fields",
                                     sl_source_set_at(job->set, i)->shown);
             sl_text_printable(sl_text_of(name), shown, sizeof shown);
-            if (!made && !source->format->has_column(source->dialect, name))
+            if (!made && !source->format->key_of(source->dialect, name))
                 return sl_error_set(error, SL_EXIT_USAGE,
                                     "%s has no column %s, which --%s names; shardload inspect "
                                     "shows the columns",

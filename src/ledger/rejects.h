@@ -16,9 +16,6 @@ typedef struct sl_reject_list {
     uint64_t count;
 } sl_reject_list; /* all zero is empty */
 
-/* The line of a document that the server refused: unknown, since the block has been parsed. */
-#define SL_REJECT_LINE_UNKNOWN UINT32_MAX
-
 /* Copies a reject into the list. False without memory. */
 bool sl_reject_list_add(sl_reject_list *list, const sl_reject *reject);
 /* An entry of a list; the texts point into the list. */

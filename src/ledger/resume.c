@@ -21,6 +21,7 @@
  * steps. */
 #include "resume.h"
 #include "earlier_run.h"
+#include "job/embed_store.h"
 #include "send/route.h"
 
 #include <stdio.h>
@@ -280,6 +281,10 @@ bool sl_resume_target(sl_job *job, sl_destination *destination, sl_ledger *ledge
     return ok;
 }
 
+bool sl_resume_has_blocks(const sl_ledger *ledger) {
+    return ledger->earlier && ledger->earlier->count > 0;
+}
+
 /* ---- recovering ---- */
 
 static bool mark_done(sl_job_source *source, uint64_t sequence) {
@@ -399,7 +404,8 @@ bool sl_resume_commit(sl_destination *destination, sl_ledger *ledger, sl_error *
         return false;
     ledger->uncommitted = !confirmed;
     return !confirmed ||
-           (sl_rejects_sync(ledger->rejects, error) && sl_journal_commit(ledger->journal, error));
+           ((!ledger->store || sl_store_sync(ledger->store, error)) &&
+            sl_rejects_sync(ledger->rejects, error) && sl_journal_commit(ledger->journal, error));
 }
 
 static bool keep_waiting(void *context) {

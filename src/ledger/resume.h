@@ -11,6 +11,9 @@
 /* Opens the journal; with --resume, checks that it belongs to this load. `*finished`: that load has
  * been completed, and nothing is left to do. */
 bool sl_resume_open(sl_job *job, sl_ledger *ledger, bool *finished, sl_error *error);
+
+/* Has an earlier run completed a block? */
+bool sl_resume_has_blocks(const sl_ledger *ledger);
 /* Does the collection of the journal still exist? Called before anything is created or changed. */
 bool sl_resume_find_target(const sl_job *job, const sl_destination *destination,
                            const sl_ledger *ledger, sl_error *error);

@@ -15,6 +15,7 @@
 #include "util/log.h"
 #include "util/text.h"
 
+#include "embedding.h"
 #include "ending.h"
 #include "job/parts.h"
 #include "job/sources.h"
@@ -75,7 +76,8 @@ static bool look_at_sources(sl_load *load, sl_error *error) {
 
 static const sl_sink_type *const sinks[] = {[SL_SINK_CLUSTER] = &sl_sink_cluster,
                                             [SL_SINK_NULL] = &sl_sink_null,
-                                            [SL_SINK_BSON] = &sl_sink_bson};
+                                            [SL_SINK_BSON] = &sl_sink_bson,
+                                            [SL_SINK_DIVIDED] = &sl_sink_divided};
 
 typedef struct sl_ticking {
     sl_load *load;
@@ -185,25 +187,45 @@ static bool verify(sl_load *load, sl_error *error) {
     return ok;
 }
 
+static bool prepare_embedding(sl_load *load, sl_error *error) {
+    bool begun = sl_resume_has_blocks(&load->ledger);
+    if (!load->job.config->embed_field)
+        return true;
+    if (!sl_embedding_open(&load->job, load->ledger.work_directory, begun, !load->job.resumed,
+                           error))
+        return false;
+    load->ledger.store = load->job.embed->store;
+    return true;
+}
+
+static bool finish_embedding(sl_load *load, sl_error *error) {
+    return sl_embedding_finish(&load->job, load->ledger.work_directory, error);
+}
+
 static bool run_phases(sl_load *load, sl_error *error) {
     static const struct {
         const char *name;
         phase_function *function;
         bool cluster_only;
         bool offline_only;
+        bool embed_only;
         bool change; /* the phase as a unit changes the cluster: see sl_interrupt_begin_change */
     } phases[] = {
-        {"connect", sl_load_connect, true, false, false},
-        {"prepare", sl_load_prepare, true, false, true},
-        {"prepare", sl_load_prepare_offline, false, true, false},
-        {"load", load_documents, false, false, false}, /* each batch is a change of its own */
-        {"indexes", build_indexes, true, false, true},
-        {"balancer", sl_load_restore_balancer, true, false, false}, /* a handler restores it, too */
-        {"verify", verify, true, false, false},
+        {"embed", prepare_embedding, .embed_only = true},
+        {"connect", sl_load_connect, .cluster_only = true},
+        {"prepare", sl_load_prepare, .cluster_only = true, .change = true},
+        {"prepare", sl_load_prepare_offline, .offline_only = true},
+        {"load", .function = load_documents}, /* each batch is a change of its own */
+        {"indexes", build_indexes, .cluster_only = true, .change = true},
+        {"balancer", sl_load_restore_balancer, .cluster_only = true}, /* a handler does it, too */
+        {"orphans", finish_embedding, .embed_only = true},
+        {"verify", verify, .cluster_only = true},
     };
     bool cluster = load->job.config->sink == SL_SINK_CLUSTER;
     for (size_t i = 0; i < sizeof phases / sizeof phases[0]; i++) {
         if (cluster ? phases[i].offline_only : phases[i].cluster_only)
+            continue;
+        if (phases[i].embed_only && !load->job.config->embed_field)
             continue;
         if (phases[i].change)
             sl_interrupt_begin_change();

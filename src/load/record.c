@@ -12,6 +12,7 @@
 #include "util/log.h"
 #include "util/text.h"
 
+#include "embedding.h"
 #include "job/not_loaded.h"
 #include "job/types.h"
 #include "reject_limit.h"
@@ -294,6 +295,7 @@ static void print_summary(const sl_load *load, const sl_parse_counts *parsed,
     uint64_t sent = totals->inserted + totals->already_stored - load->ledger.recovered.inserted -
                     load->ledger.recovered.already_stored;
     bool generated = sl_job_is_generated(&load->job);
+    const sl_embed *embed = load->job.embed;
     uint64_t moved =
         generated ? totals->bson_bytes : totals->text_bytes - load->ledger.recovered.text_bytes;
     const struct {
@@ -318,6 +320,10 @@ static void print_summary(const sl_load *load, const sl_parse_counts *parsed,
         {"malformed fields left out", parsed->malformed_fields, false},
         {"records with groups stored as text", parsed->unknown_groups, false},
         {"batches sent again", totals->retries, false},
+        {"documents with embedded records", embed ? atomic_load(&embed->documents) : 0, false},
+        {"records embedded in them", embed ? atomic_load(&embed->embedded) : 0, false},
+        {"records in no document", embed ? embed->orphans : 0, false},
+        {"records to embed, rejected", embed ? embed->facts.rejects : 0, false},
         {"sources left out", sl_source_set_count(load->job.set) - load->job.active, false},
         {"files and entries not loaded", load->job.not_loaded.count, false},
     };
@@ -398,6 +404,7 @@ sl_exit sl_record_end(sl_load *load, sl_exit code) {
     record_sources(load);
     sl_types_append(&load->job, sl_run_record_document(load->record));
     sl_not_loaded_record(&load->job, sl_run_record_document(load->record));
+    sl_embedding_record(&load->job, sl_run_record_document(load->record));
     bool holds = record_accounting(load, &parsed, &totals, &left);
     record_times(load, &totals);
     sl_pace_record(&load->run.pace, sl_run_record_document(load->record));
@@ -419,7 +426,9 @@ sl_exit sl_record_end(sl_load *load, sl_exit code) {
         if (code == SL_EXIT_OK || code == SL_EXIT_INTERRUPTED)
             code = SL_EXIT_VERIFICATION;
     }
-    if (code == SL_EXIT_OK && parsed.rejects + totals.server_rejects > 0)
+    const sl_embed *embed = load->job.embed;
+    uint64_t not_embedded = embed ? embed->facts.rejects + embed->orphans : 0;
+    if (code == SL_EXIT_OK && parsed.rejects + totals.server_rejects + not_embedded > 0)
         code = SL_EXIT_REJECTS;
     bson_t *record = sl_run_record_document(load->record);
     sl_record_tail(record, code);

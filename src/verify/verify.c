@@ -18,6 +18,7 @@
 #include "util/interrupt.h"
 #include "util/log.h"
 
+#include "load/embedding.h"
 #include "load/progress.h"
 #include "load/record.h"
 
@@ -133,6 +134,13 @@ static bool run_phases(sl_verification *verification, sl_error *error) {
         {"between", find_others},
     };
     bool ok = true;
+    const sl_load_config *config = verification->job.config;
+    if (config->embed_field) {
+        int64_t start = sl_clock_ns();
+        ok = sl_embedding_open(&verification->job, verification->work_directory, false, false,
+                               error);
+        sl_run_record_phase(verification->record, "embed", sl_seconds_since(start));
+    }
     for (size_t i = 0; ok && i < sizeof phases / sizeof phases[0]; i++) {
         int64_t start = sl_clock_ns();
         ok = phases[i].run(verification, error) || sl_error_missing(error, phases[i].name);

@@ -40,11 +40,11 @@ INTERFACES = {
     "report": "json lookup report run_record",
     "cluster": "cluster collection connection presplit",
     "query": "query query_load",
-    "job": "archive_entries destination inspect job line_ends load_config measure not_loaded "
+    "job": "archive_entries destination embed embed_partitions embed_store inspect job line_ends load_config measure not_loaded "
            "numbers parts preview ranges sources target types",
     "send": "batch compare duplicates rate_limit reply route sink",
     "ledger": "gaps journal ledger rejects resume unregistered work_directory",
-    "load": "load progress record run",
+    "load": "embedding load progress record run",
     "verify": "verify",
     "restore": "patterns restore",
     "trial": "capacity extrapolate plan reload search tune",

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Completes parsed documents by the records of their join key. */
+#include "embed.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bson/bson_writer.h"
+
+#define BUFFER_BYTES ((size_t)256 << 10) /* of parsed documents; fits into a core's own cache */
+#define BUFFER_DOCUMENTS 4096u           /* with offsets: so many at most */
+
+/* ---- --on ---- */
+
+bool sl_join_parse(const char *text, sl_join *join, sl_error *error) {
+    *join = (sl_join){.text = strdup(text)};
+    if (!join->text)
+        return sl_error_memory(error, "reading --on");
+    for (char *at = join->text, *next; at; at = next) {
+        next = strchr(at, ',');
+        if (next)
+            *next++ = '\0';
+        char *equals = strchr(at, '=');
+        if (equals)
+            *equals++ = '\0';
+        if (!*at || (equals && !*equals) || join->count == SL_JOIN_FIELDS_MAX)
+            return sl_error_set(error, SL_EXIT_USAGE,
+                                "--on %s: give up to %d fields like test_id or "
+                                "o_orderkey=l_orderkey, separated by commas",
+                                text, SL_JOIN_FIELDS_MAX);
+        join->documents[join->count] = at;
+        join->records[join->count++] = equals ? equals : at;
+    }
+    return true;
+}
+
+void sl_join_clear(sl_join *join) {
+    free(join->text);
+    *join = (sl_join){0};
+}
+
+void sl_embed_destroy(sl_embed *embed) {
+    if (!embed)
+        return;
+    sl_store_close(embed->store);
+    sl_join_clear(&embed->join);
+    free(embed);
+}
+
+void sl_embed_keys(const sl_format *format, const sl_dialect *dialect, const char *const *names,
+                   size_t count, const char *keys[SL_JOIN_FIELDS_MAX]) {
+    for (size_t i = 0; i < count; i++) {
+        const char *key = format->key_of ? format->key_of(dialect, names[i]) : NULL;
+        keys[i] = key ? key : names[i];
+    }
+}
+
+/* ---- the documents of a block ---- */
+
+typedef struct sl_completion {
+    sl_embed *embed;
+    const char *keys[SL_JOIN_FIELDS_MAX];
+    sl_sink *to;
+    sl_sink sink; /* that the block is parsed into */
+    uint8_t *bytes;
+    size_t room;
+    uint64_t offsets[BUFFER_DOCUMENTS];
+    sl_parse_counts *counts;
+    uint64_t documents, embedded, keyless, parsed, refused;
+    bool stopped; /* `to` takes no more documents, or no memory is left */
+} sl_completion;
+
+/* Rejects a parsed document. */
+static void refuse(sl_completion *completion, const bson_t *document, uint64_t offset,
+                   const char *reason) {
+    char *json = bson_as_relaxed_extended_json(document, NULL);
+    sl_reject reject = {.offset = offset,
+                        .line = SL_REJECT_LINE_UNKNOWN,
+                        .column = completion->embed->field,
+                        .record = sl_text_of(json ? json : "")};
+    snprintf(reject.reason, sizeof reject.reason, "%s", reason);
+    completion->to->reject(completion->to, &reject);
+    completion->refused++;
+    bson_free(json);
+}
+
+/* The group of a document, or NULL. */
+static const sl_group *group_of(sl_completion *completion, const bson_t *document) {
+    uint8_t key[SL_JOIN_KEY_ROOM];
+    sl_embed *embed = completion->embed;
+    size_t length = sl_join_key_of(document, completion->keys, embed->join.count, key);
+    completion->keyless += length == 0;
+    return length > 0 ? sl_store_find(embed->store, key, length) : NULL;
+}
+
+/* Writes a document, with the array of its group (may be NULL), to the block's sink. */
+static bool write_document(sl_completion *completion, const uint8_t *from, size_t length,
+                           const sl_group *group, uint64_t offset) {
+    sl_sink *to = completion->to;
+    const char *field = completion->embed->field;
+    size_t name = strlen(field) + 1;
+    size_t need = length + (group ? 1 + name + group->array_length : 0);
+    if (((size_t)(to->limit - to->cursor) < need || to->documents >= to->documents_limit) &&
+        !to->full(to, need))
+        return false;
+    uint8_t *at = to->cursor;
+    memcpy(at, from, length);
+    if (group) {
+        at += length - 1; /* over the document's last byte, 0 */
+        *at++ = SL_BSON_ARRAY;
+        memcpy(at, field, name);
+        memcpy(at + name, sl_group_array(group), group->array_length);
+        at[name + group->array_length] = 0;
+        sl_bson_put_int32(to->cursor, (int32_t)need);
+    }
+    if (to->offsets)
+        to->offsets[to->documents] = offset;
+    to->cursor += need;
+    to->documents++;
+    return true;
+}
+
+static bool complete(sl_completion *completion, const uint8_t *bytes, size_t length,
+                     uint64_t offset) {
+    sl_embed *embed = completion->embed;
+    bson_t document;
+    bson_iter_t iter;
+    char reason[300];
+    if (!bson_init_static(&document, bytes, length))
+        return true; /* the parser writes no such document */
+    completion->parsed++;
+    if (bson_iter_init_find(&iter, &document, embed->field)) {
+        snprintf(reason, sizeof reason,
+                 "the document has a field %.100s already; name another one with --embed",
+                 embed->field);
+        refuse(completion, &document, offset, reason);
+        return true;
+    }
+    const sl_group *group = group_of(completion, &document);
+    if (group && (group->array_length == 0 ||
+                  length + 2 + strlen(embed->field) + group->array_length > SL_BSON_DOCUMENT_MAX)) {
+        snprintf(reason, sizeof reason,
+                 "with its %llu records of %.100s the document is larger than 16 MiB",
+                 (unsigned long long)group->records, embed->field);
+        refuse(completion, &document, offset, reason);
+        return true;
+    }
+    if (!write_document(completion, bytes, length, group, offset))
+        return false;
+    if (group) {
+        sl_store_use(embed->store, group);
+        completion->documents++;
+        completion->embedded += group->records;
+    }
+    return true;
+}
+
+/* Completes the parsed documents, and empties the buffer. */
+static bool drain(sl_completion *completion) {
+    sl_sink *sink = &completion->sink;
+    const uint8_t *at = completion->bytes;
+    for (uint32_t i = 0; i < sink->documents && !completion->stopped; i++) {
+        uint32_t length = sl_bson_length(at);
+        uint64_t offset = completion->offsets[i];
+        if (!sink->offsets) {
+            int64_t id;
+            memcpy(&id, at + SL_BSON_HEAD_BYTES - sizeof id, sizeof id);
+            offset = sl_document_id_offset(id);
+        }
+        completion->stopped = !complete(completion, at, length, offset);
+        at += length;
+    }
+    sink->cursor = completion->bytes;
+    sink->documents = 0;
+    return !completion->stopped;
+}
+
+static bool on_full(sl_sink *sink, size_t need) {
+    sl_completion *completion = sink->context;
+    if (!drain(completion))
+        return false;
+    if (need > completion->room) {
+        uint8_t *bytes = realloc(completion->bytes, need + SL_SLACK);
+        if (!bytes) /* `to` is asked for more than any memory has: it reports the error */
+            return completion->to->full(completion->to, SIZE_MAX / 2) && false;
+        completion->bytes = bytes;
+        completion->room = need;
+    }
+    sink->cursor = completion->bytes;
+    sink->limit = completion->bytes + completion->room;
+    return true;
+}
+
+static void on_reject(sl_sink *sink, const sl_reject *reject) {
+    sl_completion *completion = sink->context;
+    completion->to->reject(completion->to, reject);
+}
+
+bool sl_embed_parse(sl_embed *embed, const sl_format *format, const sl_plan *plan,
+                    const sl_dialect *dialect, const sl_block *block, sl_sink *sink,
+                    sl_parse_counts *counts) {
+    sl_completion *completion = malloc(sizeof *completion);
+    uint8_t *bytes = malloc(BUFFER_BYTES + SL_SLACK);
+    if (!completion || !bytes) {
+        free(completion);
+        free(bytes);
+        return sink->full(sink, SIZE_MAX / 2) && false;
+    }
+    *completion = (sl_completion){
+        .embed = embed, .to = sink, .bytes = bytes, .room = BUFFER_BYTES, .counts = counts};
+    completion->sink = (sl_sink){.cursor = bytes,
+                                 .limit = bytes + BUFFER_BYTES,
+                                 .documents_limit = BUFFER_DOCUMENTS,
+                                 .offsets = sink->offsets ? completion->offsets : NULL,
+                                 .full = on_full,
+                                 .reject = on_reject,
+                                 .context = completion};
+    sl_embed_keys(format, dialect, embed->join.documents, embed->join.count, completion->keys);
+    bool ok = format->parse(plan, dialect, block, &completion->sink, counts);
+    ok = (completion->stopped || drain(completion)) && ok;
+    counts->documents -= completion->refused;
+    counts->rejects += completion->refused;
+    atomic_fetch_add_explicit(&embed->documents, completion->documents, memory_order_relaxed);
+    atomic_fetch_add_explicit(&embed->embedded, completion->embedded, memory_order_relaxed);
+    atomic_fetch_add_explicit(&embed->keyless, completion->keyless, memory_order_relaxed);
+    atomic_fetch_add_explicit(&embed->parsed, completion->parsed, memory_order_relaxed);
+    free(completion->bytes);
+    ok = ok && !completion->stopped;
+    free(completion);
+    return ok;
+}

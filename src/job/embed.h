@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* --embed: the records of a second source as an array in the documents of the load.
+ *
+ * The second source is first stored by join key (embed_store.h). Each document then gets the array
+ * of its key while its block is parsed, so that everything behind the parser (routing, batches,
+ * resuming, verification) handles complete documents. */
+#ifndef SHARDLOAD_EMBED_H
+#define SHARDLOAD_EMBED_H
+
+#include <stdatomic.h>
+
+#include "embed_store.h"
+#include "job.h"
+
+/* The names of --on: those of the documents, and those of the records to embed. */
+typedef struct sl_join {
+    char *text; /* owns the names */
+    const char *documents[SL_JOIN_FIELDS_MAX];
+    const char *records[SL_JOIN_FIELDS_MAX];
+    size_t count;
+} sl_join;
+
+/* Parses "A,B=C": the fields are A and B in the documents, A and C in the records. False with error
+ * (SL_EXIT_USAGE), or without memory. */
+bool sl_join_parse(const char *text, sl_join *join, sl_error *error);
+void sl_join_clear(sl_join *join);
+
+typedef struct sl_embed {
+    const char *field; /* of the array; borrowed from the config */
+    sl_join join;
+    sl_store_facts facts;
+    sl_store *store;
+    _Atomic uint64_t documents; /* with an array */
+    _Atomic uint64_t embedded;  /* records in these arrays */
+    _Atomic uint64_t keyless;   /* documents without a join key */
+    _Atomic uint64_t parsed;    /* documents */
+    uint64_t orphans;           /* records in no document; known at the end */
+} sl_embed;
+
+void sl_embed_destroy(sl_embed *embed); /* NULL is fine */
+
+/* Parses a block as sl_sources_parse does, and completes its documents. Any thread. */
+bool sl_embed_parse(sl_embed *embed, const sl_format *format, const sl_plan *plan,
+                    const sl_dialect *dialect, const sl_block *block, sl_sink *sink,
+                    sl_parse_counts *counts);
+
+/* The names of --on as the keys that documents of this dialect have: with short keys, the names of
+ * columns may be given. */
+void sl_embed_keys(const sl_format *format, const sl_dialect *dialect, const char *const *names,
+                   size_t count, const char *keys[SL_JOIN_FIELDS_MAX]);
+
+/* Writes the records that are in no document to `path`, as JSON lines: for each key a document of
+ * the key's fields and the array, as it would have been embedded; and one for each record without a
+ * key, or with a key that has too many records. `folder`: of the store. `*count`: the records
+ * written. Without such records the file is removed. */
+bool sl_embed_write_orphans(const sl_embed *embed, const char *folder, const char *path,
+                            uint64_t *count, sl_error *error);
+
+#endif

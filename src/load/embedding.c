@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Prepares the records to embed, and reports what became of them. */
+#include "embedding.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bson/bson_writer.h"
+#include "job/embed_partitions.h"
+#include "job/sources.h"
+#include "load.h"
+#include "util/hash.h"
+#include "util/log.h"
+#include "util/memory_stream.h"
+#include "util/private_file.h"
+#include "util/text.h"
+
+#define HEAD_DOCUMENTS 100u /* are looked at before a load begins */
+#define HEAD_ROOM (SL_SNIFF_BYTES * 64)
+
+typedef struct sl_preparation {
+    sl_job *job;
+    sl_embed *embed;
+    char folder[SL_PARTITION_PATH], records[SL_PARTITION_PATH], load[SL_PARTITION_PATH];
+    sl_divided divided;
+    sl_load_config config;          /* of the load of the records */
+    char *keys[SL_JOIN_FIELDS_MAX]; /* owned; divided.keys */
+    char *fingerprints;             /* of the sources, one per line */
+    sl_error *error;
+} sl_preparation;
+
+/* ---- the first documents ---- */
+
+static bool no_more(sl_sink *sink, size_t need) {
+    (void)sink, (void)need;
+    return false;
+}
+
+static void ignore_reject(sl_sink *sink, const sl_reject *reject) {
+    (void)sink, (void)reject;
+}
+
+static const sl_job_source *first_source(const sl_job *job, size_t *index) {
+    for (*index = 0; job->sources[*index].skipped;)
+        ++*index;
+    return &job->sources[*index];
+}
+
+/* The names of a document's fields, separated by commas. */
+static char *list_fields(const bson_t *document, char *out, size_t room) {
+    bson_iter_t iter;
+    size_t used = 0;
+    out[0] = '\0';
+    for (bool more = bson_iter_init(&iter, document) && bson_iter_next(&iter); more && used < room;
+         more = bson_iter_next(&iter))
+        used += (size_t)snprintf(out + used, room - used, "%s%s", used ? ", " : "",
+                                 bson_iter_key(&iter));
+    return out;
+}
+
+/* The types of the keys in the first documents of a job, as sl_join_key_letters; "": unknown,
+ * because the records are no lines. An error if none of these documents has a key. */
+static bool look_at_head(sl_job *job, const char *const *names, size_t count,
+                         char letters[SL_JOIN_FIELDS_MAX + 1], sl_error *error) {
+    size_t index, length;
+    bool whole;
+    const sl_job_source *source = first_source(job, &index);
+    letters[0] = '\0';
+    if (source->divided)
+        return true;
+    char *head = malloc(SL_SNIFF_BYTES + SL_SLACK);
+    uint8_t *bytes = malloc(HEAD_ROOM + SL_SLACK);
+    uint64_t offsets[HEAD_DOCUMENTS];
+    bool ok = (head && bytes) || sl_error_memory(error, "looking at the sources");
+    ok = ok && sl_source_head(job->set, index, head, SL_SNIFF_BYTES, &length, &whole, NULL, error);
+    if (ok) {
+        while (!whole && length > 0 && head[length - 1] != '\n')
+            length--;
+        memset(head + length, 0, SL_SLACK);
+        sl_sink sink = {.cursor = bytes,
+                        .limit = bytes + HEAD_ROOM,
+                        .documents_limit = HEAD_DOCUMENTS,
+                        .offsets = offsets,
+                        .full = no_more,
+                        .reject = ignore_reject};
+        sl_parse_counts counts = {0};
+        const sl_block block = {.text = {head, length}};
+        source->format->parse(sl_sources_plan_of(job, source), source->dialect, &block, &sink,
+                              &counts);
+        const uint8_t *at = bytes;
+        bson_t document;
+        uint8_t key[SL_JOIN_KEY_ROOM];
+        size_t key_length = 0;
+        for (uint32_t i = 0; key_length == 0 && i < sink.documents; i++) {
+            bson_init_static(&document, at, sl_bson_length(at));
+            key_length = sl_join_key_of(&document, names, count, key);
+            at += document.len;
+        }
+        sl_join_key_letters(key, key_length, letters);
+        if (sink.documents > 0 && key_length == 0) {
+            char fields[400], wanted[200] = "";
+            for (size_t i = 0; i < count; i++)
+                snprintf(wanted + strlen(wanted), sizeof wanted - strlen(wanted), "%s%s",
+                         i ? ", " : "", names[i]);
+            ok = sl_error_set(error, SL_EXIT_USAGE,
+                              "--on: the first %u records of %s have no %s; their fields are %s",
+                              sink.documents, sl_source_set_at(job->set, index)->shown, wanted,
+                              list_fields(&document, fields, sizeof fields));
+        }
+    }
+    free(head);
+    free(bytes);
+    return ok;
+}
+
+static bool compare_types(const sl_preparation *preparation, const char *documents,
+                          const char *records) {
+    for (size_t i = 0; documents[i] && records[i]; i++) {
+        bool numbers = strchr("id", documents[i]) && strchr("id", records[i]);
+        if (documents[i] != records[i] && !numbers)
+            return sl_error_set(
+                preparation->error, SL_EXIT_USAGE,
+                "--on: %s is %s, and %s of %s is %s, so they are never equal; give "
+                "both one type, with --schema and --embed-schema",
+                preparation->embed->join.documents[i], sl_join_letter_name(documents[i]),
+                preparation->embed->join.records[i], preparation->job->config->embed_path,
+                sl_join_letter_name(records[i]));
+    }
+    return true;
+}
+
+/* ---- the records to embed ---- */
+
+/* The configuration of the load that reads the records. */
+static void configure(sl_preparation *preparation) {
+    sl_load_config *config = &preparation->config;
+    const sl_load_config *of = preparation->job->config;
+    *config = (sl_load_config){
+        .program_version = of->program_version,
+        .options = of->options,
+        .paths = &of->embed_path,
+        .path_count = 1,
+        .skip_other = of->skip_other,
+        .format = of->embed_schema_text ? "delimited" : "auto",
+        .format_options = of->format_options,
+        .sink = SL_SINK_DIVIDED,
+        .divided = &preparation->divided,
+        .database = of->database,
+        .collection = of->collection,
+        .write_concern = of->write_concern,
+        .threads = of->threads,
+        .batch_documents = of->batch_documents ? of->batch_documents : 20000,
+        .batch_bytes = of->batch_bytes ? of->batch_bytes : (size_t)4 << 20,
+        .work_directory = preparation->load,
+        .rejects_max = of->rejects_max,
+        .rejects_max_share = of->rejects_max_share,
+        .progress = of->progress == SL_PROGRESS_JSON ? SL_PROGRESS_NONE : of->progress,
+        .sample = 1,
+        .part_of_trial = true,
+    };
+    sl_format_options *format = &config->format_options;
+    format->schema_text = of->embed_schema_text;
+    format->schema_name = of->embed_schema_name;
+    format->id_fields = format->match_fields = NULL;
+    format->header = SL_HEADER_AUTO;
+    format->columns = NULL;
+    format->skip_lines = 0;
+}
+
+/* Opens the sources of the records, and gathers what identifies them. */
+static bool look_at_records(sl_preparation *preparation, char *letters) {
+    sl_job records;
+    size_t index;
+    sl_error *error = preparation->error;
+    sl_join *join = &preparation->embed->join;
+    size_t length;
+    sl_job_init(&records, &preparation->config);
+    bool ok = sl_sources_open(&records, error);
+    if (ok && records.has_pipe)
+        ok = sl_error_set(error, SL_EXIT_USAGE,
+                          "--embed %s: a pipe cannot be read twice; name a file",
+                          preparation->config.paths[0]);
+    FILE *stream = ok ? sl_memory_stream(&preparation->fingerprints, &length) : NULL;
+    ok = ok && (stream || sl_error_memory(error, "looking at the sources"));
+    for (size_t i = 0; ok && i < sl_source_set_count(records.set); i++) {
+        fputs(records.sources[i].skipped ? "" : records.sources[i].fingerprint, stream);
+        fputc('\n', stream);
+    }
+    if (stream && fclose(stream) != 0)
+        ok = sl_error_memory(error, "looking at the sources");
+    if (ok) {
+        const char *keys[SL_JOIN_FIELDS_MAX];
+        const sl_job_source *first = first_source(&records, &index);
+        sl_embed_keys(first->format, first->dialect, join->records, join->count, keys);
+        for (size_t i = 0; ok && i < join->count; i++) {
+            preparation->divided.keys[i] = preparation->keys[i] = strdup(keys[i]);
+            ok = preparation->keys[i] || sl_error_memory(error, "reading --on");
+        }
+        preparation->divided.key_count = join->count;
+        ok = ok && look_at_head(&records, preparation->divided.keys, join->count, letters, error);
+    }
+    sl_job_clear(&records);
+    return ok;
+}
+
+/* Identifies the store: its sources, and the options that change its content. */
+static void identify(sl_preparation *preparation, char *identity, size_t room) {
+    bson_t options = BSON_INITIALIZER;
+    sl_load_append_options(&preparation->config, &options);
+    BSON_APPEND_UTF8(&options, "on", preparation->job->config->embed_on);
+    BSON_APPEND_UTF8(&options, "field", preparation->embed->field);
+    BSON_APPEND_UTF8(&options, "sources", preparation->fingerprints);
+    snprintf(identity, room, "%016llx",
+             (unsigned long long)sl_hash(bson_get_data(&options), options.len));
+    bson_destroy(&options);
+}
+
+static int64_t number_in(const bson_t *record, const char *path) {
+    bson_iter_t iter, found;
+    return bson_iter_init(&iter, record) && bson_iter_find_descendant(&iter, path, &found)
+               ? bson_iter_as_int64(&found)
+               : 0;
+}
+
+/* Were the sources that the load has read the ones that were identified? */
+static bool same_sources(const sl_preparation *preparation, const bson_t *record) {
+    bson_iter_t iter, items;
+    const char *expected = preparation->fingerprints;
+    if (!bson_iter_init_find(&iter, record, "sources") || !bson_iter_recurse(&iter, &items))
+        return false;
+    while (bson_iter_next(&items)) {
+        const char *text = "";
+        bson_iter_t item;
+        if (bson_iter_recurse(&items, &item) && bson_iter_find(&item, "fingerprint"))
+            text = bson_iter_utf8(&item, NULL);
+        size_t length = strlen(text);
+        if (strncmp(expected, text, length) != 0 || expected[length] != '\n')
+            return false;
+        expected += length + 1;
+    }
+    return *expected == '\0';
+}
+
+/* Reads the records with a load of their own, and divides them. */
+static bool read_records(sl_preparation *preparation, sl_store_facts *facts) {
+    const sl_load_config *config = preparation->job->config;
+    bson_t record = BSON_INITIALIZER;
+    sl_error *error = preparation->error;
+    char log[SL_PARTITION_PATH + 32];
+    preparation->config.run_record = &record;
+    sl_exit code = sl_load_run(&preparation->config);
+    /* That load has its own log file. */
+    snprintf(log, sizeof log, "%.*s/shardload.log", (int)(strlen(preparation->folder) - 6),
+             preparation->folder);
+    bool ok = sl_log_open_file(log, error);
+    if (ok && code == SL_EXIT_INTERRUPTED)
+        ok = sl_error_set(error, code, "interrupted before anything was loaded");
+    else if (ok && code != SL_EXIT_OK && code != SL_EXIT_REJECTS)
+        ok = sl_error_set(error, code, "--embed: the records of %s could not be read (see above)",
+                          config->embed_path);
+    if (ok && !same_sources(preparation, &record))
+        ok = sl_error_set(error, SL_EXIT_SOURCE,
+                          "%s has changed while it was read; start the load again",
+                          config->embed_path);
+    facts->rejects = (uint64_t)number_in(&record, "accounting.rejectedByParser");
+    facts->records = (uint64_t)number_in(&record, "accounting.inserted");
+    facts->without_key = atomic_load(&preparation->divided.without_key);
+    bson_destroy(&record);
+    return ok;
+}
+
+static bool make_store(sl_preparation *preparation, sl_store_facts *facts) {
+    char path[SL_PARTITION_PATH + 32];
+    const sl_load_config *config = preparation->job->config;
+    snprintf(path, sizeof path, "%s/complete", preparation->folder);
+    unlink(path);
+    sl_private_folder_sync(preparation->folder);
+    sl_log_info("reading %s, whose records are embedded as %s", config->embed_path,
+                config->embed_field);
+    return read_records(preparation, facts) &&
+           sl_store_build(preparation->folder, SL_SORTED_AT_ONCE, facts, preparation->error);
+}
+
+/* ---- the phase ---- */
+
+static bool open_store(sl_preparation *preparation, bool begun, bool fresh) {
+    sl_embed *embed = preparation->embed;
+    sl_store_facts *facts = &embed->facts;
+    sl_error *error = preparation->error;
+    char documents[SL_JOIN_FIELDS_MAX + 1], records[SL_JOIN_FIELDS_MAX + 1] = "";
+    char identity[sizeof facts->identity];
+    const char *keys[SL_JOIN_FIELDS_MAX];
+    size_t index;
+    bool there;
+    const sl_job_source *first = first_source(preparation->job, &index);
+    sl_embed_keys(first->format, first->dialect, embed->join.documents, embed->join.count, keys);
+    if (!look_at_head(preparation->job, keys, embed->join.count, documents, error) ||
+        !look_at_records(preparation, records) || !compare_types(preparation, documents, records))
+        return false;
+    identify(preparation, identity, sizeof identity);
+    if (!sl_store_read_facts(preparation->folder, &there, facts, error))
+        return false;
+    bool same = there && strcmp(facts->identity, identity) == 0;
+    if (there ? preparation->job->resumed && !same : begun)
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            there ? "--embed: %s has changed since the load was begun; load "
+                                    "without --resume, into another --work-dir"
+                                  : "--embed: the records of %s are not in the work directory any "
+                                    "more; load without --resume, into another --work-dir",
+                            preparation->job->config->embed_path);
+    if (!same) {
+        *facts = (sl_store_facts){.records = 0};
+        snprintf(facts->identity, sizeof facts->identity, "%s", identity);
+        if (!make_store(preparation, facts))
+            return false;
+    }
+    if (facts->keys == 0)
+        return sl_error_set(
+            error, SL_EXIT_SOURCE, "--embed %s: no record has a value of all fields of --on %s",
+            preparation->job->config->embed_path, preparation->job->config->embed_on);
+    return sl_store_open(preparation->folder, facts, fresh || !same, &embed->store, error);
+}
+
+bool sl_embedding_open(sl_job *job, const char *work_directory, bool begun, bool fresh,
+                       sl_error *error) {
+    sl_preparation preparation = {.job = job, .error = error};
+    const sl_load_config *config = job->config;
+    sl_embed *embed = calloc(1, sizeof *embed);
+    if (!embed)
+        return sl_error_memory(error, "embedding records");
+    embed->field = config->embed_field;
+    preparation.embed = embed;
+    snprintf(preparation.folder, sizeof preparation.folder, "%s/embed", work_directory);
+    snprintf(preparation.records, sizeof preparation.records, "%.600s/records", preparation.folder);
+    snprintf(preparation.load, sizeof preparation.load, "%.600s/load", preparation.folder);
+    preparation.divided.folder = preparation.records;
+    configure(&preparation);
+    bool ok = sl_join_parse(config->embed_on, &embed->join, error) &&
+              sl_private_folder_make(preparation.folder, error) &&
+              open_store(&preparation, begun, fresh);
+    for (size_t i = 0; i < SL_JOIN_FIELDS_MAX; i++)
+        free(preparation.keys[i]);
+    free(preparation.fingerprints);
+    if (!ok) {
+        sl_embed_destroy(embed);
+        return false;
+    }
+    char count[SL_HUMAN_ROOM], keys[SL_HUMAN_ROOM];
+    sl_log_info("embedding %s: %s records of %s, with %s different keys", embed->field,
+                sl_human_count(embed->facts.records, count), config->embed_path,
+                sl_human_count(embed->facts.keys, keys));
+    job->embed = embed;
+    return true;
+}
+
+bool sl_embedding_finish(sl_job *job, const char *work_directory, sl_error *error) {
+    char folder[SL_PARTITION_PATH], path[SL_PARTITION_PATH + 16], count[SL_HUMAN_ROOM];
+    sl_embed *embed = job->embed;
+    if (!embed)
+        return true;
+    snprintf(folder, sizeof folder, "%s/embed", work_directory);
+    snprintf(path, sizeof path, "%s/orphans.json", folder);
+    if (!sl_embed_write_orphans(embed, folder, path, &embed->orphans, error))
+        return false;
+    if (embed->orphans > 0)
+        sl_log_warning("%s records of %s are in no document, because no document has their key: "
+                       "see %s",
+                       sl_human_count(embed->orphans, count), job->config->embed_path, path);
+    if (embed->facts.rejects > 0)
+        sl_log_warning("%s records of %s are rejected: see %s/load/rejects.tsv",
+                       sl_human_count(embed->facts.rejects, count), job->config->embed_path,
+                       folder);
+    return true;
+}
+
+void sl_embedding_record(const sl_job *job, bson_t *record) {
+    const sl_embed *embed = job->embed;
+    bson_t section;
+    if (!embed)
+        return;
+    const struct {
+        const char *name;
+        uint64_t number;
+    } rows[] = {
+        {"records", embed->facts.records + embed->facts.rejects},
+        {"rejected", embed->facts.rejects},
+        {"withoutKey", embed->facts.without_key},
+        {"tooManyOfOneKey", embed->facts.too_many},
+        {"keys", embed->facts.keys},
+        {"inNoDocument", embed->orphans},
+        {"documentsWith", atomic_load(&embed->documents)},
+        {"embedded", atomic_load(&embed->embedded)},
+        {"documentsWithoutKey", atomic_load(&embed->keyless)},
+        {"storeBytes", embed->facts.group_bytes},
+    };
+    BSON_APPEND_DOCUMENT_BEGIN(record, "embed", &section);
+    BSON_APPEND_UTF8(&section, "field", embed->field);
+    BSON_APPEND_UTF8(&section, "source", job->config->embed_path);
+    BSON_APPEND_UTF8(&section, "on", job->config->embed_on);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        BSON_APPEND_INT64(&section, rows[i].name, (int64_t)rows[i].number);
+    bson_append_document_end(record, &section);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Prepares --embed: reads the source of the records to embed, by a load of its own, and stores them
+ * by their join key in the folder "embed" of the work directory:
+ *
+ *   load/      the work directory of that load: its run.json, its rejects
+ *   records/   the records, divided by the hash of their key (embed_partitions.h)
+ *   groups, index, used, complete    the store (embed_store.h)
+ *   orphans.json    at the end: the records that are in no document */
+#ifndef SHARDLOAD_EMBEDDING_H
+#define SHARDLOAD_EMBEDDING_H
+
+#include "job/embed.h"
+#include "report/run_record.h"
+#include "send/sink.h"
+
+/* Opens the store for the job, into job->embed, with the configuration's --embed. Makes it if the
+ * work directory has none of these sources and options. `begun`: an earlier run has completed
+ * blocks, and only the store knows which records are in their documents, so it must be there; and a
+ * resumed load accepts no other store than that of the earlier run. `fresh`: no document has been
+ * parsed yet. The sources of the job are open. */
+bool sl_embedding_open(sl_job *job, const char *work_directory, bool begun, bool fresh,
+                       sl_error *error);
+
+/* After the load: writes and logs the records that are in no document. */
+bool sl_embedding_finish(sl_job *job, const char *work_directory, sl_error *error);
+
+/* Appends the figures to the run record. Without --embed does nothing. */
+void sl_embedding_record(const sl_job *job, bson_t *record);
+
+/* ---- embed_sink.c ---- */
+
+/* What the sink of records to embed needs to know. */
+typedef struct sl_divided {
+    const char *folder; /* of the partitions */
+    const char *keys[SL_JOIN_FIELDS_MAX];
+    size_t key_count;
+    _Atomic uint64_t without_key; /* records */
+} sl_divided;
+
+extern const sl_sink_type sl_sink_divided;
+
+#endif

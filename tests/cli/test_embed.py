@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""--embed: each document has exactly the records of its key, in the order of their text; records
+that are in no document are counted and written to a file; and what cannot be joined is refused
+before anything is loaded."""
+import gzip
+import json
+import os
+import random
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import support
+from support import bson
+
+ORDERS = 5000
+
+
+def tables(seed):
+    """Orders and their items in random order: (orders.csv, items.csv, order -> its items)."""
+    draw = random.Random(seed)
+    keys = draw.sample(range(10 ** 6), ORDERS)
+    owners = [key for key in keys for _ in range(draw.choice([0, 1, 1, 3, 12]))]
+    draw.shuffle(owners)
+    items, lines = {}, ["l_orderkey,l_part,l_quantity"]
+    for number, key in enumerate(owners):
+        lines.append(f"{key},part {number},{number % 50}")
+        items.setdefault(key, []).append({"l_part": f"part {number}", "l_quantity": number % 50})
+    orders = ["o_orderkey,o_customer"] + [f"{key},customer {key % 97}" for key in keys]
+    return "\n".join(orders) + "\n", "\n".join(lines) + "\n", items
+
+
+class Tables(support.Case):
+    def assert_joined(self, raw, items):
+        self.assertEqual(len(raw), ORDERS)
+        for one in raw:
+            document = bson.decode(one)
+            key = document.pop("o_orderkey")
+            del document["_id"]
+            expected = {"o_customer": f"customer {key % 97}"}
+            if key in items:
+                expected["items"] = items[key]
+            self.assertEqual(document, expected)
+
+    def test_each_order_has_its_items(self):
+        orders, lines, items = tables(1)
+        orders = self.file("orders.csv", orders)
+        sources = [self.file("items.csv", lines), self.zipped("items.csv.gz", lines)]
+        for source, threads in zip(sources, (1, 4)):
+            raw, work = self.dump("--embed", f"items={source}", "--on", "o_orderkey=l_orderkey",
+                                  "-j", threads, orders)
+            self.assert_joined(raw, items)
+            figures = support.run_record(work)["embed"]
+            count = sum(map(len, items.values()))
+            self.assertEqual([figures[name] for name in
+                              ("records", "embedded", "keys", "documentsWith", "inNoDocument")],
+                             [count, count, len(items), len(items), 0])
+            self.assertFalse((work / "embed/orphans.json").exists())
+
+    def test_records_in_no_document_are_written_to_a_file(self):
+        orders, lines, items = tables(2)
+        lines += "2000001,a,1\n2000002,b,2\n2000001,c,3\n,d,4\n"
+        raw, work = self.dump("--embed", f"items={self.file('items.csv', lines)}", "--on",
+                              "o_orderkey=l_orderkey", self.file("orders.csv", orders),
+                              code=support.EXIT_REJECTS)
+        self.assert_joined(raw, items)
+        found = [json.loads(line) for line in (work / "embed/orphans.json").open()]
+        self.assertCountEqual(found, [
+            {"o_orderkey": 2000001, "items": [{"l_part": "a", "l_quantity": 1},
+                                              {"l_part": "c", "l_quantity": 3}]},
+            {"o_orderkey": 2000002, "items": [{"l_part": "b", "l_quantity": 2}]},
+            {"items": [{"l_part": "d", "l_quantity": 4}]}])
+        figures = support.run_record(work)["embed"]
+        self.assertEqual((figures["inNoDocument"], figures["withoutKey"]), (4, 1))
+        # The file is a source like any other.
+        again, _ = self.dump(work / "embed/orphans.json")
+        self.assertEqual(len(again), 3)
+
+    def test_rejected_records_of_either_source_are_reported(self):
+        orders, lines, items = tables(3)
+        lines += "7,too,many,fields,9\n"
+        _, work = self.dump("--embed", f"items={self.file('items.csv', lines)}", "--on",
+                            "o_orderkey=l_orderkey", self.file("orders.csv", orders),
+                            code=support.EXIT_REJECTS)
+        self.assertEqual(support.run_record(work)["embed"]["rejected"], 1)
+        (row,) = support.reject_rows(work / "embed/load")
+        self.assertEqual(row["line"], str(sum(map(len, items.values())) + 2))
+
+    def test_a_document_that_becomes_too_large_is_rejected(self):
+        big = "x" * (1 << 20)
+        lines = "k,text\n" + "".join(f"{1 + i % 2},{big}\n" for i in range(22)) + \
+            "".join(f"1,{big}\n" for _ in range(6))
+        raw, work = self.dump("--embed", f"items={self.file('items.csv', lines)}", "--on", "k",
+                              self.file("orders.csv", "k,v\n1,a\n2,b\n"),
+                              code=support.EXIT_REJECTS)
+        (document,) = map(bson.decode, raw)
+        self.assertEqual((document["k"], len(document["items"])), (2, 11))
+        (row,) = support.reject_rows(work)
+        self.assertIn("with its 17 records of items the document is larger than 16 MiB",
+                      row["reason"])
+        self.assertEqual((row["offset"], row["column"]), ("4", "items"))
+        self.assert_accounting(work, records=2, inserted=1, rejectedByParser=1)
+        orphans = [json.loads(line) for line in (work / "embed/orphans.json").open()]
+        self.assertEqual([(one["k"], len(one["items"])) for one in orphans], [(1, 1)] * 17)
+
+    def test_a_field_that_documents_have_already_is_a_reject(self):
+        items = self.file("items.csv", "k,w\n1,2\n1,3\n")
+        raw, work = self.dump("--embed", f"v={items}", "--on", "k", self.file("a.json", '{"k":1}\n{"k":2,"v":0}\n'),
+                              code=support.EXIT_REJECTS)
+        self.assertEqual([bson.decode(one)["v"] for one in raw], [[{"w": 2}, {"w": 3}]])
+        (row,) = support.reject_rows(work)
+        self.assertIn("has a field v already", row["reason"])
+
+
+class OtherFormats(support.Case):
+    def test_mot_tests_have_their_items(self):
+        """By the names of the columns, whatever the keys of the documents are."""
+        (path,), _ = self.generate("F", 300)
+        rows = [line.split("|") for line in path.read_text("utf-8").splitlines()[1:]]
+        lines = ["test_id|rfr_id|rfr_type_code|location_id|dangerous_mark"]
+        lines += [f"{row[0]}|{31000 + i}|F|9|{'D' if i % 3 else ''}" for i, row in enumerate(rows)
+                  for _ in range(i % 3)]
+        items = self.file("test_item_2023.csv", "\n".join(lines) + "\n")
+        for names, array in (("short", "x"), ("long", "items")):
+            raw, work = self.dump("--names", names, "--embed", f"{array}={items}", "--on", "test_id",
+                                  path)
+            documents = {one["t" if names == "short" else "test_id"]: one
+                         for one in map(bson.decode, raw)}
+            for i, row in enumerate(rows):
+                found = documents[int(row[0])].get(array, [])
+                self.assertEqual(len(found), i % 3)
+                self.assertEqual(found[:1], [found[0]] * min(1, i % 3) if found else [])
+                for item in found:
+                    self.assertEqual(item["q" if names == "short" else "rfr_id"], 31000 + i)
+                    self.assertNotIn("_id", item)
+                    self.assertNotIn("test_id", item)
+            self.assertEqual(support.run_record(work)["embed"]["inNoDocument"], 0)
+
+    def test_json_by_paths_and_several_fields(self):
+        """Numbers are equal whatever their types; an _id of a record stays, one that was made for
+        it does not."""
+        parents = [{"_id": f"p{i}", "a": i, "b": {"c": f"x{i % 3}"}} for i in range(50)]
+        children = [{"p": float(i % 60), "q": f"x{i % 3}", "n": i} for i in range(200)]
+        for i in range(0, 200, 2):
+            children[i] = {"_id": 1000 + i, **children[i]}
+        source = self.file("children.json", "\n".join(map(json.dumps, children)))
+        raw, work = self.dump("--embed", f"list={source}", "--on", "a=p,b.c=q",
+                              self.file("parents.json", json.dumps(parents)),
+                              code=support.EXIT_REJECTS)
+        for document in map(bson.decode, raw):
+            expected = [{key: child[key] for key in ("_id", "n") if key in child}
+                        for child in children
+                        if child["p"] == document["a"] and child["q"] == document["b"]["c"]]
+            self.assertEqual(document.get("list", []), expected)
+        orphans = sum(child["p"] >= 50 for child in children)
+        self.assertEqual(support.run_record(work)["embed"]["inNoDocument"], orphans)
+
+    def test_a_schema_for_each_source(self):
+        """TPC-H's tables have no header."""
+        orders = self.file("orders.tbl", "1|x|\n2|y|\n")
+        items = self.file("lineitem.tbl", "1|a|\n2|b|\n1|c|\n")
+        schemas = [self.file(f"{name}.yaml", f"name: {name}\ndelimiter: '|'\nheader: false\n"
+                                             f"columns:\n  - name: {key}\n    type: int\n"
+                                             f"  - name: text\n  - name: end\n")
+                   for name, key in (("orders", "o"), ("items", "l"))]
+        raw, _ = self.dump("--format", "delimited", "--schema", schemas[0], "--embed-schema",
+                           schemas[1], "--embed", f"items={items}", "--on", "o=l", orders)
+        self.assertEqual([bson.decode(one)["items"] for one in raw],
+                         [[{"text": "a"}, {"text": "c"}], [{"text": "b"}]])
+
+
+class Refused(support.Case):
+    def refused(self, *words, code=support.EXIT_USAGE):
+        number = next(self._counter)
+        return self.shardload("load", "--sink", f"bson:{self.scratch / f'{number}.bson'}",
+                              "--work-dir", self.scratch / f"work-{number}", *words, code=code).err
+
+    def test_what_cannot_be_joined(self):
+        orders = self.file("orders.csv", "o,v\n1,a\n2,b\n")
+        items = self.file("items.csv", "l,w\n1,5\n2,6\n")
+        texts = self.file("texts.csv", "l,w\nx1,5\nx2,6\n")
+        for on, source, message in (
+                ("z=l", items, "the first 2 records of orders.csv have no z; their fields are "
+                               "_id, o, v"),
+                ("o=z", items, "the first 2 records of items.csv have no z"),
+                ("o=l", texts, "o is an integer, and l of texts.csv is text"),
+                ("o=", items, "--on o=: give up to 8 fields"),
+                (",", items, "--on ,: give up to 8 fields")):
+            error = self.refused("--embed", f"i={source.name}", "--on", on, orders.name)
+            self.assertIn(message, error)
+        for words, message in (
+                (["--embed", "i=items.csv"], "--embed needs --on"),
+                (["--on", "o"], "--on and --embed-schema are for --embed"),
+                (["--embed", "items.csv", "--on", "o"], "is no field and file"),
+                (["--embed", "$i=items.csv", "--on", "o"], "is no field and file"),
+                (["--embed", "a.b=items.csv", "--on", "o"], "is no field and file"),
+                (["--embed", "i=items.csv", "--on", "o=l", "--part", "1/2"], "--embed with --part")):
+            self.assertIn(message, self.refused(*words, orders.name))
+        self.assertIn("no such file", self.refused("--embed", "i=none.csv", "--on", "o", orders.name,
+                                                   code=support.EXIT_SOURCE).lower())
+        self.assertEqual(list(self.scratch.glob("*.bson")), [])
+
+    def test_damaged_records_to_embed_end_the_load(self):
+        damaged = gzip.compress(b"k,v\n" + b"1,2\n" * 100000)[:-9]
+        error = self.refused("--embed", f"i={self.file('items.csv.gz', damaged)}", "--on", "k",
+                             self.file("orders.csv", "k,w\n1,a\n"), code=support.EXIT_SOURCE)
+        self.assertIn("could not be read (see above)", error)
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()

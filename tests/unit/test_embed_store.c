@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The store of records to embed: every record is found under its key, in the order of the text,
+ * also if the partitions are larger than what is sorted at once; and join keys are equal for equal
+ * values. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bson/bson.h>
+#include <cmocka.h>
+
+#include "job/embed_partitions.h"
+#include "job/embed_store.h"
+#include "unit.h"
+#include "util/hash.h"
+
+#define KEYS 3000u
+
+/* The number of records of a key. */
+static unsigned records_of(unsigned key) {
+    return key == 7 ? 400 : key % 4;
+}
+
+static void write_records(const char *folder) {
+    char path[SL_PARTITION_PATH];
+    sl_partitions *partitions;
+    sl_error error = {0};
+    snprintf(path, sizeof path, "%.600s/records", folder);
+    assert_true(sl_partitions_create(path, 0, &partitions, &error));
+    sl_partition_writer *writer = sl_partition_writer_create(partitions);
+    assert_non_null(writer);
+    /* In the order of position, a key's records are its 0th, 1st, 2nd ...; they are written from
+     * the last to the first. */
+    for (unsigned turn = 400; turn-- > 0;) {
+        for (unsigned i = 0; i < KEYS; i++) {
+            if (turn >= records_of(i))
+                continue;
+            bson_t *by = BCON_NEW("k", BCON_INT32((int32_t)i));
+            bson_t *record = BCON_NEW("turn", BCON_INT32((int32_t)turn));
+            const char *names[] = {"k"};
+            uint8_t key[SL_JOIN_KEY_ROOM];
+            size_t length = sl_join_key_of(by, names, 1, key);
+            assert_true(sl_partition_write(writer, key, length, sl_hash(key, length),
+                                           sl_record_position(1, turn), bson_get_data(record),
+                                           record->len, &error));
+            bson_destroy(by);
+            bson_destroy(record);
+        }
+    }
+    assert_true(sl_partition_flush(writer, &error));
+    sl_partition_writer_destroy(writer);
+    assert_true(sl_partitions_close(partitions, &error));
+}
+
+static void check_group(const sl_group *group, unsigned key) {
+    bson_t array;
+    bson_iter_t iter, turn;
+    unsigned found = 0;
+    assert_non_null(group);
+    assert_int_equal(group->records, records_of(key));
+    assert_true(bson_init_static(&array, sl_group_array(group), group->array_length));
+    assert_true(bson_validate(&array, BSON_VALIDATE_NONE, NULL));
+    for (assert_true(bson_iter_init(&iter, &array)); bson_iter_next(&iter); found++) {
+        char name[16];
+        snprintf(name, sizeof name, "%u", found);
+        assert_string_equal(bson_iter_key(&iter), name);
+        assert_true(bson_iter_recurse(&iter, &turn) && bson_iter_find(&turn, "turn"));
+        assert_int_equal(bson_iter_int32(&turn), found);
+    }
+    assert_int_equal(found, records_of(key));
+}
+
+static void check_store(size_t sorted_at_once) {
+    char folder[] = "/tmp/shardload-unit-XXXXXX", path[SL_PARTITION_PATH];
+    sl_error error = {0};
+    sl_store *store;
+    assert_non_null(mkdtemp(folder));
+    write_records(folder);
+    uint64_t records = 0, keys = 0, used = 0;
+    for (unsigned i = 0; i < KEYS; i++) {
+        records += records_of(i);
+        keys += records_of(i) > 0;
+    }
+    sl_store_facts facts = {.identity = "test", .records = records}, read;
+    bool there;
+    assert_true(sl_store_read_facts(folder, &there, &read, &error));
+    assert_false(there);
+    assert_true(sl_store_build(folder, sorted_at_once, &facts, &error));
+    assert_int_equal(facts.keys, keys);
+    assert_int_equal(facts.too_many, 0);
+    assert_true(sl_store_read_facts(folder, &there, &read, &error));
+    assert_true(there);
+    assert_memory_equal(&read, &facts, sizeof read);
+    assert_true(sl_store_open(folder, &read, true, &store, &error));
+    for (unsigned i = 0; i < KEYS; i++) {
+        bson_t *by = BCON_NEW("k", BCON_DOUBLE((double)i)); /* equal to the int32 */
+        const char *names[] = {"k"};
+        uint8_t key[SL_JOIN_KEY_ROOM];
+        const sl_group *group = sl_store_find(store, key, sl_join_key_of(by, names, 1, key));
+        bson_destroy(by);
+        if (records_of(i) == 0) {
+            assert_null(group);
+            continue;
+        }
+        check_group(group, i);
+        if (i % 2)
+            sl_store_use(store, group);
+    }
+    assert_true(sl_store_sync(store, &error));
+    sl_store_close(store);
+    /* Which keys are used is kept when the store is opened again. */
+    assert_true(sl_store_open(folder, &read, false, &store, &error));
+    for (const sl_group *group = sl_store_next(store, NULL); group;
+         group = sl_store_next(store, group))
+        used += sl_store_is_used(store, group);
+    assert_int_equal(used, KEYS / 2);
+    sl_store_close(store);
+    snprintf(path, sizeof path, "%s/records", folder);
+    sl_partitions_remove(path);
+    static const char *const names[] = {"groups", "index", "used", "complete"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        unlink(path);
+    }
+    assert_int_equal(rmdir(folder), 0); /* no other file is left */
+}
+
+TEST(all_records_are_found_in_the_order_of_the_text) {
+    check_store(SL_SORTED_AT_ONCE);
+}
+
+/* A partition has some 36 records, and that of key 7 has 400 of one key. */
+TEST(partitions_that_are_too_large_are_divided) {
+    check_store(401);
+    check_store(20 * 20 + 1);
+}
+
+TEST(a_key_with_too_many_records_is_kept_apart) {
+    char folder[] = "/tmp/shardload-unit-XXXXXX", command[100];
+    sl_error error = {0};
+    sl_store *store;
+    assert_non_null(mkdtemp(folder));
+    write_records(folder);
+    sl_store_facts facts = {.identity = "test", .records = 5000};
+    assert_true(sl_store_build(folder, 10, &facts, &error)); /* divides partitions, too */
+    assert_int_equal(facts.too_many, 400);
+    assert_true(sl_store_open(folder, &facts, true, &store, &error));
+    for (unsigned i = 0; i < KEYS; i++) {
+        bson_t *by = BCON_NEW("k", BCON_INT64(i));
+        const char *names[] = {"k"};
+        uint8_t key[SL_JOIN_KEY_ROOM];
+        const sl_group *group = sl_store_find(store, key, sl_join_key_of(by, names, 1, key));
+        bson_destroy(by);
+        if (i == 7)
+            assert_int_equal(group->array_length, 0);
+        else if (records_of(i) > 0)
+            check_group(group, i);
+    }
+    sl_store_close(store);
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    assert_int_equal(system(command), 0);
+}
+
+/* ---- keys ---- */
+
+static size_t key_of_json(const char *json, uint8_t *key) {
+    static const char *const names[] = {"a", "b.c"};
+    bson_t document;
+    bson_error_t why;
+    if (!bson_init_from_json(&document, json, -1, &why))
+        fail_msg("%s: %s", json, why.message);
+    size_t length = sl_join_key_of(&document, names, 2, key);
+    bson_destroy(&document);
+    return length;
+}
+
+TEST(keys_are_equal_for_equal_values_only) {
+    static const struct {
+        const char *one, *other;
+        bool equal;
+    } rows[] = {
+        {"{\"a\": 1, \"b\": {\"c\": \"x\"}}", "{\"b\": {\"c\": \"x\"}, \"a\": 1.0}", true},
+        {"{\"a\": 1, \"b\": {\"c\": \"x\"}}",
+         "{\"a\": {\"$numberLong\": \"1\"}, \"b\": {\"c\": \"x\"}}", true},
+        {"{\"a\": 1, \"b\": {\"c\": \"x\"}}", "{\"a\": 1, \"b\": {\"c\": \"xy\"}}", false},
+        {"{\"a\": 1, \"b\": {\"c\": 1}}", "{\"a\": \"1\", \"b\": {\"c\": 1}}", false},
+        {"{\"a\": 0.0, \"b\": {\"c\": 1}}", "{\"a\": -0.0, \"b\": {\"c\": 1}}", true},
+        {"{\"a\": 9223372036854775807, \"b\": {\"c\": 1}}",
+         "{\"a\": 9223372036854775808.0, \"b\": {\"c\": 1}}", false},
+        {"{\"a\": 0.5, \"b\": {\"c\": true}}", "{\"a\": 0.5, \"b\": {\"c\": 1}}", false},
+        {"{\"a\": \"x\", \"b\": {\"c\": \"yz\"}}", "{\"a\": \"xy\", \"b\": {\"c\": \"z\"}}", false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        uint8_t one[SL_JOIN_KEY_ROOM], other[SL_JOIN_KEY_ROOM];
+        size_t length = key_of_json(rows[i].one, one),
+               other_length = key_of_json(rows[i].other, other);
+        assert_int_not_equal(length, 0);
+        assert_int_not_equal(other_length, 0);
+        bool equal = length == other_length && memcmp(one, other, length) == 0;
+        if (equal != rows[i].equal)
+            fail_msg("%s and %s: %s", rows[i].one, rows[i].other, equal ? "equal" : "different");
+    }
+}
+
+TEST(documents_without_a_value_have_no_key) {
+    static const char *const rows[] = {
+        "{}",
+        "{\"a\": 1}",
+        "{\"a\": 1, \"b\": 2}",
+        "{\"a\": null, \"b\": {\"c\": 1}}",
+        "{\"a\": [1], \"b\": {\"c\": 1}}",
+        "{\"a\": {\"x\": 1}, \"b\": {\"c\": 1}}",
+        "{\"a\": {\"$numberDouble\": \"NaN\"}, \"b\": {\"c\": 1}}",
+    };
+    uint8_t key[SL_JOIN_KEY_ROOM];
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (key_of_json(rows[i], key) != 0)
+            fail_msg("%s has a key", rows[i]);
+    }
+    char *json = malloc(6000);
+    assert_non_null(json);
+    memset(json, 'x', 6000);
+    memcpy(json, "{\"b\": {\"c\": 1}, \"a\": \"", 22);
+    snprintf(json + 5000, 10, "\"}");
+    assert_int_equal(key_of_json(json, key), 0); /* longer than SL_JOIN_KEY_ROOM */
+    free(json);
+}
+
+TEST(values_are_written_back_as_they_were) {
+    static const char *const rows[] = {
+        "{ \"a\" : 1, \"b\" : 2.5 }",
+        "{ \"a\" : 5000000000, \"b\" : \"text\" }",
+        "{ \"a\" : { \"$date\" : { \"$numberLong\" : \"-1\" } }, \"b\" : true }",
+        "{ \"a\" : { \"$oid\" : \"0123456789abcdef01234567\" }, \"b\" : { \"$binary\" : { "
+        "\"base64\" : "
+        "\"AAEC\", \"subType\" : \"04\" } } }",
+        "{ \"a\" : { \"$numberDecimal\" : \"1.50\" }, \"b\" : { \"$timestamp\" : { \"t\" : 7, "
+        "\"i\" : 9 } "
+        "} }",
+    };
+    static const char *const names[] = {"a", "b"};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        bson_t document, back = BSON_INITIALIZER;
+        uint8_t key[SL_JOIN_KEY_ROOM];
+        assert_true(bson_init_from_json(&document, rows[i], -1, NULL));
+        size_t length = sl_join_key_of(&document, names, 2, key);
+        assert_int_not_equal(length, 0);
+        sl_join_key_append(key, length, names, 2, &back);
+        char *json = bson_as_relaxed_extended_json(&back, NULL);
+        assert_string_equal(json, rows[i]);
+        bson_free(json);
+        bson_destroy(&document);
+        bson_destroy(&back);
+    }
+}
