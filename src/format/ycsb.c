@@ -40,10 +40,6 @@ struct sl_dialect {
     uint64_t first; /* record */
 };
 
-static void plan_destroy(sl_plan *plan) {
-    free(plan);
-}
-
 /* Computes the prefixes and the length of a document. */
 static void lay_out(sl_plan *plan) {
     const sl_ycsb_options *options = &plan->options;
@@ -70,8 +66,6 @@ static void lay_out(sl_plan *plan) {
 static bool plan_create(const sl_format_options *options, sl_plan **result, sl_error *error) {
     const sl_ycsb_options *ycsb = &options->ycsb;
     *result = NULL;
-    if (options->schema_text)
-        return sl_error_set(error, SL_EXIT_USAGE, "--format ycsb takes no --schema");
     if (ycsb->field_count > SL_YCSB_FIELDS_MAX || ycsb->integer_count > SL_YCSB_FIELDS_MAX)
         return sl_error_set(error, SL_EXIT_USAGE, "a record may have %u fields of a kind at most",
                             SL_YCSB_FIELDS_MAX);
@@ -90,7 +84,7 @@ static bool plan_create(const sl_format_options *options, sl_plan **result, sl_e
     if (ok)
         *result = plan;
     else
-        plan_destroy(plan);
+        free(plan);
     return ok;
 }
 
@@ -118,15 +112,6 @@ static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whol
     return true;
 }
 
-static void dialect_destroy(sl_dialect *dialect) {
-    free(dialect);
-}
-
-static const char *record_kind(const sl_dialect *dialect) {
-    (void)dialect;
-    return "generated records";
-}
-
 static char *describe(const sl_dialect *dialect, char *out, size_t room) {
     const sl_ycsb_options *options = &dialect->plan->options;
     snprintf(out, room,
@@ -134,11 +119,6 @@ static char *describe(const sl_dialect *dialect, char *out, size_t room) {
              dialect->plan->document_bytes, options->field_count, options->field_length,
              options->integer_count, options->skew);
     return out;
-}
-
-static sl_text header(const sl_dialect *dialect) {
-    (void)dialect;
-    return (sl_text){"", 0};
 }
 
 /* ---- documents ---- */
@@ -191,13 +171,10 @@ static bool parse(const sl_plan *plan, const sl_dialect *dialect, const sl_block
 const sl_format sl_format_ycsb = {
     .name = "ycsb",
     .summary = "generated key-value records: random bytes, and integers by Zipf's law",
+    .kind = "generated records",
     .plan_create = plan_create,
-    .plan_destroy = plan_destroy,
     .sniff = sniff,
-    .dialect_destroy = dialect_destroy,
-    .record_kind = record_kind,
     .describe = describe,
-    .header = header,
     .parse = parse,
     .name_records = name_records,
 };
