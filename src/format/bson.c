@@ -36,24 +36,8 @@ enum {
 #define ID_BYTES 13u    /* of an element {_id: <int64>} */
 
 struct sl_dialect {
-    bool unused;
+    bool unused; /* all sources have the same layout */
 };
-
-struct sl_plan {
-    bool schema; /* one was given, which only other formats take */
-};
-
-static bool plan_create(const sl_format_options *options, sl_plan **plan, sl_error *error) {
-    *plan = calloc(1, sizeof **plan);
-    if (!*plan)
-        return sl_error_memory(error, "reading BSON");
-    (*plan)->schema = options->schema_text != NULL;
-    return true;
-}
-
-static void plan_destroy(sl_plan *plan) {
-    free(plan);
-}
 
 /* ---- recognising a source ---- */
 
@@ -97,33 +81,11 @@ static bool begins_with_document(sl_text head, bool whole, sl_error *error) {
 
 static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whole,
                   sl_dialect **dialect, sl_error *error) {
-    if (plan->schema)
-        return sl_error_set(error, SL_EXIT_SOURCE,
-                            "bson takes no --schema: BSON has types of its own");
+    (void)plan;
     if (!is_named_bson(name) && !begins_with_document(head, whole, error))
         return false;
     *dialect = calloc(1, sizeof **dialect);
     return *dialect || sl_error_memory(error, "reading BSON");
-}
-
-static void dialect_destroy(sl_dialect *dialect) {
-    free(dialect);
-}
-
-static const char *record_kind(const sl_dialect *dialect) {
-    (void)dialect;
-    return "BSON documents";
-}
-
-static char *describe(const sl_dialect *dialect, char *out, size_t room) {
-    (void)dialect;
-    snprintf(out, room, "BSON documents");
-    return out;
-}
-
-static sl_text header(const sl_dialect *dialect) {
-    (void)dialect;
-    return (sl_text){"", 0};
 }
 
 /* ---- dividing a text ---- */
@@ -385,15 +347,10 @@ static bool parse(const sl_plan *plan, const sl_dialect *dialect, const sl_block
 const sl_format sl_format_bson = {
     .name = "bson",
     .summary = "BSON documents, as mongodump writes them; their _ids are kept",
+    .kind = "BSON documents",
     .own_ids = true,
     .binary = true,
-    .plan_create = plan_create,
-    .plan_destroy = plan_destroy,
     .sniff = sniff,
-    .dialect_destroy = dialect_destroy,
-    .record_kind = record_kind,
-    .describe = describe,
-    .header = header,
     .splitter = splitter,
     .parse = parse,
 };

@@ -139,6 +139,7 @@ static bool splits_alike(const sl_dialect *a, const sl_dialect *b) {
 const sl_format sl_format_delimited = {
     .name = "delimited",
     .summary = "text with a delimiter: columns as in a schema, or as found in the text",
+    .takes_schema = true,
     .plan_create = plan_create,
     .plan_destroy = sl_delimited_plan_destroy,
     .sniff = sniff,

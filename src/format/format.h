@@ -143,18 +143,25 @@ static inline void sl_parse_counts_add(sl_parse_counts *into, const sl_parse_cou
 typedef struct sl_plan sl_plan;       /* the compiled options; shared by all threads, read only */
 typedef struct sl_dialect sl_dialect; /* one source's layout; shared by all threads, read only */
 
+/* A format states only what it has: fields that are described with "NULL" may be missing. Where
+ * there is a function sl_format_X for field X, callers use that function. */
 typedef struct sl_format {
     const char *name;    /* as in --format */
     const char *summary; /* one line for --help and messages */
+    /* The kind of its records ("test results", "test items"): a collection must not mix kinds.
+     * NULL: record_kind returns it. */
+    const char *kind;
     /* Documents may have an _id of their own, which becomes their first field. A document without
      * one gets the int64 _id of its position, as in all other formats. */
     bool own_ids;
+    bool takes_schema; /* otherwise --schema is refused */
     /* Records are not text: rejected ones are written one after the other, without line ends. */
     bool binary;
 
-    /* Compiles the options. False with error (SL_EXIT_USAGE) set when they are invalid. */
+    /* Compiles the options. False with error (SL_EXIT_USAGE) set when they are invalid. NULL: the
+     * format has no options, and its plan is NULL. */
     bool (*plan_create)(const sl_format_options *options, sl_plan **plan, sl_error *error);
-    void (*plan_destroy)(sl_plan *plan); /* NULL is fine */
+    void (*plan_destroy)(sl_plan *plan); /* of NULL too. NULL: free */
 
     /* Recognises the format by the first bytes of the source `name` (up to SL_SNIFF_BYTES; `whole`:
      * the head is the complete text). False with error (SL_EXIT_SOURCE; the message does not name
@@ -163,19 +170,20 @@ typedef struct sl_format {
                   sl_dialect **dialect, sl_error *error);
     /* Called after `sniff`, with the same bytes: checks for lines that would be misread as records:
      * line ends in quotes, lines that end in CR only. False with error (SL_EXIT_SOURCE; with line
-     * and byte, without the source's name). May be NULL. */
+     * and byte, without the source's name). NULL: there are no such lines. */
     bool (*check_head)(const sl_dialect *dialect, sl_text head, bool whole, sl_error *error);
-    void (*dialect_destroy)(sl_dialect *dialect); /* NULL is fine */
+    void (*dialect_destroy)(sl_dialect *dialect); /* of NULL too. NULL: free */
 
-    /* The kind of the dialect's records ("test results", "test items"): a collection must not mix
-     * kinds. A string constant, or a string that lives as long as the plan. */
+    /* The kind of the dialect's records: a string constant, or a string that lives as long as the
+     * plan. NULL: `kind`. */
     const char *(*record_kind)(const sl_dialect *dialect);
-    /* Writes one line for people: "dialect B: pipes, header, 14 columns". Returns out. */
+    /* Writes one line for people: "dialect B: pipes, header, 14 columns". Returns out. NULL: the
+     * kind of the records. */
     char *(*describe)(const sl_dialect *dialect, char *out, size_t room);
-    /* The key that documents have for a column of this name; NULL: there is no such column. May be
-     * NULL: keys and names are the same. */
+    /* The key that documents have for a column of this name; NULL: there is no such column. NULL
+     * function: keys and names are the same. */
     const char *(*key_of)(const sl_dialect *dialect, const char *column);
-    /* The header line with its line end; length 0 when there is none. */
+    /* The header line with its line end; length 0 when there is none. NULL: there never is. */
     sl_text (*header)(const sl_dialect *dialect);
 
     /* For formats whose records do not end at every line end; else NULL. Returns the splitter of the
@@ -202,8 +210,8 @@ typedef struct sl_format {
 /* The formats, one row each: the X of sl_format_X, the name in --format, its help. Specific formats
  * stand before general ones. To detect a source's format, call each `sniff` in this order, without
  * the formats that generate records: the first that succeeds determines the format. If none
- * succeeds, report the error of the first. If the options contain a schema, formats with built-in
- * schemas refuse every source. */
+ * succeeds, report the error of the first. If the options contain a schema, leave formats out that
+ * take none; formats with built-in schemas refuse every source. */
 #define SL_FORMATS(row)                                                                            \
     row(bson, "bson", "BSON files, as mongodump writes them") row(mot, "mot", "MOT vehicle tests") \
         row(isd, "isd", "NOAA weather records, packed")                                            \
@@ -222,5 +230,16 @@ extern const sl_format *const sl_formats[];
 
 /* The format of that name; NULL when there is none. */
 const sl_format *sl_format_named(const char *name);
+
+/* The fields of these names, or what applies where the format has none. Also refuses a schema for a
+ * format that takes none (SL_EXIT_USAGE). */
+bool sl_format_plan_create(const sl_format *format, const sl_format_options *options,
+                           sl_plan **plan, sl_error *error);
+void sl_format_plan_destroy(const sl_format *format, sl_plan *plan);
+void sl_format_dialect_destroy(const sl_format *format, sl_dialect *dialect);
+const char *sl_format_record_kind(const sl_format *format, const sl_dialect *dialect);
+char *sl_format_describe(const sl_format *format, const sl_dialect *dialect, char *out,
+                         size_t room);
+sl_text sl_format_header(const sl_format *format, const sl_dialect *dialect);
 
 #endif

@@ -153,15 +153,6 @@ static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whol
     return true;
 }
 
-static void dialect_destroy(sl_dialect *dialect) {
-    free(dialect);
-}
-
-static const char *record_kind(const sl_dialect *dialect) {
-    (void)dialect;
-    return "weather observations";
-}
-
 static char *describe(const sl_dialect *dialect, char *out, size_t room) {
     snprintf(out, room, "weather observations, packed ASCII; the first is of station %s-%s",
              dialect->usaf, dialect->wban);
@@ -171,12 +162,11 @@ static char *describe(const sl_dialect *dialect, char *out, size_t room) {
 const sl_format sl_format_isd = {
     .name = "isd",
     .summary = "weather observations of NOAA's Integrated Surface Data, all groups",
+    .kind = "weather observations",
+    .takes_schema = true,
     .plan_create = sl_isd_plan_create,
     .plan_destroy = sl_isd_plan_destroy,
     .sniff = sniff,
-    .dialect_destroy = dialect_destroy,
-    .record_kind = record_kind,
     .describe = describe,
-    .header = sl_isd_header,
     .parse = parse,
 };

@@ -242,11 +242,6 @@ static bool check_head(const sl_dialect *dialect, sl_text head, bool whole, sl_e
     return sl_lines_check(head, whole, &lines, error);
 }
 
-static const char *record_kind(const sl_dialect *dialect) {
-    (void)dialect;
-    return "weather observations";
-}
-
 static char *describe(const sl_dialect *dialect, char *out, size_t room) {
     snprintf(out, room, "weather observations, global-hourly table of %zu columns, %zu of groups",
              dialect->column_count, dialect->group_count);
@@ -260,12 +255,13 @@ static sl_text header(const sl_dialect *dialect) {
 const sl_format sl_format_isd_csv = {
     .name = "isd-csv",
     .summary = "weather observations as NOAA's global-hourly tables",
+    .kind = "weather observations",
+    .takes_schema = true,
     .plan_create = sl_isd_plan_create,
     .plan_destroy = sl_isd_plan_destroy,
     .sniff = sniff,
     .check_head = check_head,
     .dialect_destroy = dialect_destroy,
-    .record_kind = record_kind,
     .describe = describe,
     .header = header,
     .parse = parse,

@@ -116,8 +116,3 @@ bool sl_isd_sniff_lines(sl_text head, bool whole, bool (*looks_like_record)(sl_t
     return sl_error_set(error, SL_EXIT_SOURCE, "its first line is `%s`; expected %s", shown,
                         expected);
 }
-
-sl_text sl_isd_header(const sl_dialect *dialect) {
-    (void)dialect;
-    return (sl_text){"", 0};
-}

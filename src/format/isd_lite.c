@@ -250,15 +250,6 @@ static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whol
     return true;
 }
 
-static void dialect_destroy(sl_dialect *dialect) {
-    free(dialect);
-}
-
-static const char *record_kind(const sl_dialect *dialect) {
-    (void)dialect;
-    return "hourly weather";
-}
-
 static char *describe(const sl_dialect *dialect, char *out, size_t room) {
     snprintf(out, room, "hourly weather, lines of 61 bytes; station and year %s", dialect->file);
     return out;
@@ -267,12 +258,11 @@ static char *describe(const sl_dialect *dialect, char *out, size_t room) {
 const sl_format sl_format_isd_lite = {
     .name = "isd-lite",
     .summary = "hourly weather of NOAA's ISD-Lite, one station and year in each file",
+    .kind = "hourly weather",
+    .takes_schema = true,
     .plan_create = sl_isd_plan_create,
     .plan_destroy = sl_isd_plan_destroy,
     .sniff = sniff,
-    .dialect_destroy = dialect_destroy,
-    .record_kind = record_kind,
     .describe = describe,
-    .header = sl_isd_header,
     .parse = parse,
 };

@@ -209,9 +209,6 @@ bool sl_isd_refuse_open_quote(sl_isd_parser *parser, const char *line, size_t le
 bool sl_isd_sniff_lines(sl_text head, bool whole, bool (*looks_like_record)(sl_text line),
                         const char *expected, sl_text *record, sl_error *error);
 
-/* The header of a format without one: an empty text. */
-sl_text sl_isd_header(const sl_dialect *dialect);
-
 /* ---- the walk (isd_walk.c) ---- */
 
 typedef struct sl_isd_span {

@@ -24,7 +24,6 @@
 
 struct sl_plan {
     const sl_simd *simd;
-    bool schema; /* the user gave one, which is for other formats */
 };
 
 struct sl_dialect {
@@ -33,19 +32,15 @@ struct sl_dialect {
 };
 
 static bool plan_create(const sl_format_options *options, sl_plan **plan, sl_error *error) {
+    (void)options;
     *plan = calloc(1, sizeof **plan);
     if (!*plan)
         return sl_error_memory(error, "preparing the format json");
-    (*plan)->schema = options->schema_text != NULL;
     if (sl_simd_choose(&(*plan)->simd, error))
         return true;
     free(*plan);
     *plan = NULL;
     return false;
-}
-
-static void plan_destroy(sl_plan *plan) {
-    free(plan);
 }
 
 /* ---- recognising a source ---- */
@@ -78,10 +73,8 @@ bool sl_json_begins(sl_text head) {
 
 static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whole,
                   sl_dialect **dialect, sl_error *error) {
-    (void)name;
+    (void)plan, (void)name;
     const char *end = head.bytes + head.length, *p = sl_json_skip(head.bytes, end);
-    if (plan->schema)
-        return sl_error_set(error, SL_EXIT_SOURCE, "json takes no --schema");
     if (head.length >= 2 &&
         (memcmp(head.bytes, "\xFF\xFE", 2) == 0 || memcmp(head.bytes, "\xFE\xFF", 2) == 0))
         return sl_error_set(error, SL_EXIT_SOURCE,
@@ -105,26 +98,12 @@ static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whol
     return true;
 }
 
-static void dialect_destroy(sl_dialect *dialect) {
-    free(dialect);
-}
-
-static const char *record_kind(const sl_dialect *dialect) {
-    (void)dialect;
-    return "documents";
-}
-
 static char *describe(const sl_dialect *dialect, char *out, size_t room) {
     snprintf(out, room, "%s",
              dialect->lines   ? "JSON lines: a document on each line"
              : dialect->array ? "an array of documents"
                               : "documents one after the other");
     return out;
-}
-
-static sl_text header(const sl_dialect *dialect) {
-    (void)dialect;
-    return (sl_text){"", 0};
 }
 
 static const sl_splitter *splitter(const sl_dialect *dialect, bool *lines) {
@@ -367,13 +346,10 @@ static bool parse(const sl_plan *plan, const sl_dialect *dialect, const sl_block
 const sl_format sl_format_json = {
     .name = "json",
     .summary = "JSON lines, arrays and concatenated documents, in Extended JSON",
+    .kind = "documents",
     .plan_create = plan_create,
-    .plan_destroy = plan_destroy,
     .sniff = sniff,
-    .dialect_destroy = dialect_destroy,
-    .record_kind = record_kind,
     .describe = describe,
-    .header = header,
     .splitter = splitter,
     .own_ids = true,
     .parse = parse,

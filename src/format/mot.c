@@ -257,6 +257,7 @@ static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whol
 const sl_format sl_format_mot = {
     .name = "mot",
     .summary = "vehicle test results, test items and lookup tables, in every published dialect",
+    .takes_schema = true,
     .plan_create = plan_create,
     .plan_destroy = sl_delimited_plan_destroy,
     .sniff = sniff,

@@ -46,10 +46,6 @@ static uint64_t words_of(uint32_t length) {
     return (length + WORD - 1) / WORD;
 }
 
-static void plan_destroy(sl_plan *plan) {
-    free(plan);
-}
-
 /* Writes a prefix, without the length of binary data; returns its own length. */
 static uint32_t put_prefix(uint8_t *start, const sl_ycsb_options *options, uint32_t index) {
     bool integer = index >= options->field_count;
@@ -146,8 +142,6 @@ static bool check_size(const sl_ycsb_options *options, sl_error *error) {
 static bool plan_create(const sl_format_options *options, sl_plan **result, sl_error *error) {
     const sl_ycsb_options *ycsb = &options->ycsb;
     *result = NULL;
-    if (options->schema_text)
-        return sl_error_set(error, SL_EXIT_USAGE, "--format ycsb takes no --schema");
     if (ycsb->field_count > SL_YCSB_FIELDS_MAX || ycsb->integer_count > SL_YCSB_FIELDS_MAX)
         return sl_error_set(error, SL_EXIT_USAGE, "a record may have %u fields of a kind at most",
                             SL_YCSB_FIELDS_MAX);
@@ -163,7 +157,7 @@ static bool plan_create(const sl_format_options *options, sl_plan **result, sl_e
     if (ok)
         *result = plan;
     else
-        plan_destroy(plan);
+        free(plan);
     return ok;
 }
 
@@ -195,15 +189,6 @@ static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whol
     return true;
 }
 
-static void dialect_destroy(sl_dialect *dialect) {
-    free(dialect);
-}
-
-static const char *record_kind(const sl_dialect *dialect) {
-    (void)dialect;
-    return "generated records";
-}
-
 static char *describe(const sl_dialect *dialect, char *out, size_t room) {
     const sl_plan *plan = dialect->plan;
     const sl_ycsb_options *options = &plan->options;
@@ -215,11 +200,6 @@ static char *describe(const sl_dialect *dialect, char *out, size_t room) {
              plan->document_bytes, options->field_count, options->field_length, last,
              options->integer_count, options->skew);
     return out;
-}
-
-static sl_text header(const sl_dialect *dialect) {
-    (void)dialect;
-    return (sl_text){"", 0};
 }
 
 /* ---- documents ---- */
@@ -277,13 +257,10 @@ static uint32_t record_bytes(const sl_plan *plan) {
 const sl_format sl_format_ycsb = {
     .name = "ycsb",
     .summary = "generated key-value records: random bytes, and integers by Zipf's law",
+    .kind = "generated records",
     .plan_create = plan_create,
-    .plan_destroy = plan_destroy,
     .sniff = sniff,
-    .dialect_destroy = dialect_destroy,
-    .record_kind = record_kind,
     .describe = describe,
-    .header = header,
     .parse = parse,
     .name_records = name_records,
     .record_bytes = record_bytes,

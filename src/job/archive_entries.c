@@ -59,17 +59,18 @@ static bool sniff(sl_job *job, const sl_job_source *source, const sl_source_bloc
             return false;
         }
         sl_not_loaded_add(job, block->source, block->entry, why.message);
-    } else if (strcmp(format->record_kind(dialect), format->record_kind(source->dialect)) != 0) {
+    } else if (strcmp(sl_format_record_kind(format, dialect),
+                      sl_format_record_kind(format, source->dialect)) != 0) {
         char reason[200];
-        snprintf(reason, sizeof reason, "holds %s, not %s", format->record_kind(dialect),
-                 format->record_kind(source->dialect));
+        snprintf(reason, sizeof reason, "holds %s, not %s", sl_format_record_kind(format, dialect),
+                 sl_format_record_kind(format, source->dialect));
         sl_not_loaded_add(job, block->source, block->entry, reason);
-        format->dialect_destroy(dialect);
+        sl_format_dialect_destroy(format, dialect);
         dialect = NULL;
     }
     if (dialect && source->divided && format->splits_alike &&
         !format->splits_alike(dialect, source->dialect)) {
-        format->dialect_destroy(dialect);
+        sl_format_dialect_destroy(format, dialect);
         return sl_error_set(error, SL_EXIT_SOURCE,
                             "%s: %s: this entry has another delimiter than the archive's first "
                             "entry, whose fields are quoted; unpack the archive and load its files",
@@ -81,13 +82,13 @@ static bool sniff(sl_job *job, const sl_job_source *source, const sl_source_bloc
                    (!dialect || !format->splitter || format->splitter(dialect, &unused) != NULL);
     if (dialect && !divided && format->check_head &&
         !format->check_head(dialect, head, whole, error)) {
-        format->dialect_destroy(dialect);
+        sl_format_dialect_destroy(format, dialect);
         return sl_error_prefix(error, "%s: %s", path, block->entry);
     }
     if (dialect && (format == &sl_format_delimited || format == &sl_format_mot))
         sl_dialect_move(dialect, block->offset);
     if (dialect && !sl_types_apply_to_entry(job, block, dialect, error)) {
-        format->dialect_destroy(dialect);
+        sl_format_dialect_destroy(format, dialect);
         return false;
     }
     *result = dialect;
@@ -157,14 +158,14 @@ void sl_sources_done_with(sl_job *job, const sl_source_block *block) {
     pthread_mutex_unlock(&job->entries_lock);
     if (!over)
         return;
-    source->format->dialect_destroy(entry->dialect);
+    sl_format_dialect_destroy(source->format, entry->dialect);
     free(entry);
 }
 
 void sl_archive_entries_clear(const sl_job_source *source) {
     for (sl_archive_entry *entry = source->entries; entry;) {
         sl_archive_entry *next = entry->next;
-        source->format->dialect_destroy(entry->dialect);
+        sl_format_dialect_destroy(source->format, entry->dialect);
         free(entry);
         entry = next;
     }

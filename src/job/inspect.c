@@ -222,7 +222,7 @@ static bool inspect_source(sl_job *job, size_t index, sl_reader *reader, sl_insp
         sl_print("%s (%s%s)\n", text, sl_human_bytes((double)facts->stored_bytes, bytes),
                  storage_of(facts));
     sl_print("  %s: %s\n", source->format->name,
-             source->format->describe(source->dialect, text, sizeof text));
+             sl_format_describe(source->format, source->dialect, text, sizeof text));
     print_types(job, source);
     sl_sink sink = {.cursor = inspection->bytes,
                     .limit = inspection->bytes + inspection->room,

@@ -183,7 +183,7 @@ static bool name_sources(const sl_job *job, sl_preview *preview, sl_error *error
         if (!into->name)
             return sl_error_memory(error, "looking at the sources");
         into->format = source->format->name;
-        source->format->describe(source->dialect, into->dialect, sizeof into->dialect);
+        sl_format_describe(source->format, source->dialect, into->dialect, sizeof into->dialect);
         into->stored_bytes = facts->stored_bytes;
         into->number = source->number;
         into->record_bytes = facts->record_bytes;

@@ -30,11 +30,19 @@ const sl_plan *sl_sources_plan_of(const sl_job *job, const sl_job_source *source
 }
 
 /* The plan of a format, which is compiled by the first call. */
-static const sl_plan *plan_of(const sl_job *job, const sl_format *format, sl_error *error) {
-    sl_plan **plan = &job->plans[format_index(format)];
-    if (!*plan && !format->plan_create(&job->config->format_options, plan, error))
-        return NULL;
-    return *plan;
+static bool plan_of(const sl_job *job, const sl_format *format, const sl_plan **plan,
+                    sl_error *error) {
+    sl_plan **kept = &job->plans[format_index(format)];
+    if (!*kept && !sl_format_plan_create(format, &job->config->format_options, kept, error))
+        return false;
+    *plan = *kept;
+    return true;
+}
+
+/* Does `--format auto` leave the format out? */
+static bool is_left_out(const sl_job *job, const sl_format *format) {
+    return format->name_records ||
+           (job->config->format_options.schema_text && !format->takes_schema);
 }
 
 bool sl_sources_parse(const sl_job *job, const sl_source_block *block, const sl_dialect *dialect,
@@ -79,10 +87,10 @@ static bool recognise(const sl_job *job, size_t index, char *head, bool *damaged
     bool checked = false; /* the first line end */
     for (size_t i = 0; sl_formats[i]; i++) {
         const sl_format *format = sl_formats[i];
-        if (any ? format->name_records != NULL : strcmp(format->name, job->config->format) != 0)
+        if (any ? is_left_out(job, format) : strcmp(format->name, job->config->format) != 0)
             continue;
-        const sl_plan *plan = plan_of(job, format, error);
-        if (!plan)
+        const sl_plan *plan;
+        if (!plan_of(job, format, &plan, error))
             return false;
         if (!format->binary && !checked && !sl_first_line_end_check(text, whole, error)) {
             *damaged = !sl_line_ends_is_binary(text);
@@ -225,8 +233,8 @@ static bool check_kinds(const sl_job *job, sl_error *error) {
         const sl_job_source *source = &job->sources[i];
         if (source->skipped)
             continue;
-        const char *kind = source->format->record_kind(source->dialect);
-        const char *before = first ? first->format->record_kind(first->dialect) : kind;
+        const char *kind = sl_format_record_kind(source->format, source->dialect);
+        const char *before = first ? sl_format_record_kind(first->format, first->dialect) : kind;
         mixed = mixed || strcmp(kind, before) != 0;
         if (!first || strcmp(kind, before) != 0)
             used += sl_print_text(list + used, sizeof list - used, "\n  %s: %s", kind,
@@ -275,8 +283,8 @@ static bool check_key_fields(const sl_job *job, sl_error *error) {
 /* Adds the sources of generated records: each holds SL_SOURCE_BYTES_MAX at most. */
 static bool add_generated_sources(sl_job *job, const sl_format *format, sl_error *error) {
     uint64_t records = job->config->format_options.ycsb.records;
-    const sl_plan *plan = plan_of(job, format, error);
-    if (!plan)
+    const sl_plan *plan;
+    if (!plan_of(job, format, &plan, error))
         return false;
     uint32_t each = format->record_bytes(plan);
     uint64_t most = SL_SOURCE_BYTES_MAX / each;
@@ -389,14 +397,14 @@ void sl_sources_close(sl_job *job) {
         free(job->sources[i].done);
         if (job->sources[i].format) {
             sl_archive_entries_clear(&job->sources[i]);
-            job->sources[i].format->dialect_destroy(job->sources[i].dialect);
+            sl_format_dialect_destroy(job->sources[i].format, job->sources[i].dialect);
         }
     }
     free(job->sources);
     sl_key_fields_destroy(job->keys);
     for (size_t i = 0; job->plans && sl_formats[i]; i++) {
         if (job->plans[i])
-            sl_formats[i]->plan_destroy(job->plans[i]);
+            sl_format_plan_destroy(sl_formats[i], job->plans[i]);
     }
     free(job->plans);
     sl_source_set_destroy(job->set);

@@ -186,7 +186,7 @@ static bool copy_to_batches(sl_worker *worker) {
     const uint8_t *end = from->bytes + from->used;
     const uint64_t *offset = from->offsets; /* of the document at `at`, or NULL */
     bool ok = true;
-    for (const uint8_t *at = from->bytes; ok && at < end; offset += offset != NULL) {
+    for (const uint8_t *at = from->bytes; ok && at < end; offset = offset ? offset + 1 : NULL) {
         uint32_t length = sl_bson_length(at), shard;
         if (!sl_shard_map_owner_of(destination->map, at, &worker->owners, &shard))
             shard = job->shards;

@@ -68,7 +68,7 @@ static bool look_at_sources(sl_load *load, sl_error *error) {
                 generated ? sl_human_count(stored / sl_job_record_bytes(&load->job), bytes)
                           : sl_human_bytes((double)stored, bytes),
                 generated ? "generated records" : "stored",
-                first->format->describe(first->dialect, dialect, sizeof dialect),
+                sl_format_describe(first->format, first->dialect, dialect, sizeof dialect),
                 load->job.active > 1 ? " (the first of them)" : "");
     sl_types_log(&load->job);
     return true;
@@ -111,7 +111,8 @@ static bool load_documents(sl_load *load, sl_error *error) {
     for (size_t i = 0; i < sl_source_set_count(load->job.set); i++) {
         const sl_job_source *source = &load->job.sources[i];
         if (!source->skipped)
-            sl_rejects_set_header(load->ledger.rejects, i, source->format->header(source->dialect),
+            sl_rejects_set_header(load->ledger.rejects, i,
+                                  sl_format_header(source->format, source->dialect),
                                   source->format->binary);
     }
     int64_t start = sl_clock_ns();

@@ -96,8 +96,9 @@ static void record_sources(sl_load *load) {
         } else {
             BSON_APPEND_UTF8(&item, "fingerprint", source->fingerprint);
             BSON_APPEND_UTF8(&item, "format", source->format->name);
-            BSON_APPEND_UTF8(&item, "dialect",
-                             source->format->describe(source->dialect, text, sizeof text));
+            BSON_APPEND_UTF8(
+                &item, "dialect",
+                sl_format_describe(source->format, source->dialect, text, sizeof text));
             BSON_APPEND_INT32(&item, "number", (int32_t)source->number);
             INT64(&item, "documents", sl_ledger_accepted(&load->ledger, i));
         }

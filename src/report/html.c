@@ -128,22 +128,16 @@ static void write_picture(FILE *out, const sl_block *block) {
     if (block->caption)
         write_element(out, "span", NULL, block->caption);
     fputs("</figcaption>\n<div class=\"wide\">\n", out);
+#define DRAW(kind, name)                                                                           \
+    case SL_BLOCK_##kind:                                                                          \
+        sl_picture_##name(out, block->of.name, block->text);                                       \
+        break;
     switch (block->kind) {
-    case SL_BLOCK_CURVES:
-        sl_picture_curves(out, block->of.curves, block->text);
-        break;
-    case SL_BLOCK_BARS:
-        sl_picture_bars(out, block->of.bars, block->text);
-        break;
-    case SL_BLOCK_STRIPS:
-        sl_picture_strips(out, block->of.strips, block->text);
-        break;
-    case SL_BLOCK_GRID:
-        sl_picture_grid(out, block->of.grid, block->text);
-        break;
+        SL_PICTURES(DRAW)
     default:
         break;
     }
+#undef DRAW
     fputs("</div>\n</figure>\n", out);
 }
 

@@ -111,6 +111,11 @@ typedef struct sl_page_table {
     size_t emphasized; /* the row in bold, or SIZE_MAX */
 } sl_page_table;
 
+/* The kinds of picture, one row each: the name of SL_BLOCK_X, and the x of sl_x (its data) and of the
+ * functions that draw it, sl_picture_x (picture.h) and sl_terminal_x (terminal.h). */
+#define SL_PICTURES(row) row(CURVES, curves) row(BARS, bars) row(STRIPS, strips) row(GRID, grid)
+
+#define SL_PICTURE_KIND(kind, name) SL_BLOCK_##kind,
 typedef enum sl_block_kind {
     SL_BLOCK_CHAPTER, /* a record, or a comparison of records */
     SL_BLOCK_HEADING,
@@ -118,14 +123,13 @@ typedef enum sl_block_kind {
     SL_BLOCK_TEXT,
     SL_BLOCK_FACTS, /* named figures: a table of name and value */
     SL_BLOCK_TABLE,
-    SL_BLOCK_CURVES,
-    SL_BLOCK_BARS,
-    SL_BLOCK_STRIPS,
-    SL_BLOCK_GRID,
+    SL_PICTURES(SL_PICTURE_KIND)
 } sl_block_kind;
+#undef SL_PICTURE_KIND
 
 typedef enum sl_tone { SL_TONE_PLAIN, SL_TONE_GOOD, SL_TONE_WARNING, SL_TONE_BAD } sl_tone;
 
+#define SL_PICTURE_DATA(kind, name) sl_##name *name;
 typedef struct sl_block {
     sl_block_kind kind;
     sl_tone tone;
@@ -133,13 +137,11 @@ typedef struct sl_block {
     const char *caption; /* how to read a picture, or NULL */
     union {
         sl_page_table *table;
-        sl_curves *curves;
-        sl_bars *bars;
-        sl_strips *strips;
-        sl_grid *grid;
+        SL_PICTURES(SL_PICTURE_DATA)
     } of;
     struct sl_block *next;
 } sl_block;
+#undef SL_PICTURE_DATA
 
 sl_page *sl_page_create(void);       /* NULL without memory */
 void sl_page_destroy(sl_page *page); /* NULL is fine */

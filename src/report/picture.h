@@ -28,10 +28,11 @@ void sl_picture_end(FILE *out);
 void sl_picture_text(FILE *out, double x, double y, const char *class, const char *anchor,
                      const char *text, size_t most);
 
-void sl_picture_curves(FILE *out, const sl_curves *curves, const char *label);
-void sl_picture_bars(FILE *out, const sl_bars *bars, const char *label);
-void sl_picture_strips(FILE *out, const sl_strips *strips, const char *label);
-void sl_picture_grid(FILE *out, const sl_grid *grid, const char *label);
+/* sl_picture_curves and so on: draw a picture. */
+#define SL_PICTURE_DRAWN(kind, name)                                                               \
+    void sl_picture_##name(FILE *out, const sl_##name *name, const char *label);
+SL_PICTURES(SL_PICTURE_DRAWN)
+#undef SL_PICTURE_DRAWN
 
 /* The largest end of all strips, their ranges and the limit. */
 double sl_strips_maximum(const sl_strips *strips);

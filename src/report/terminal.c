@@ -170,6 +170,21 @@ static bool put_table(const sl_screen *screen, const char *title, const sl_page_
 
 /* ---- the page ---- */
 
+static void put_picture(const sl_screen *screen, const sl_block *block) {
+    fputs("\n", screen->out);
+    put_words(screen, block->text, 0);
+#define DRAW(kind, name)                                                                           \
+    case SL_BLOCK_##kind:                                                                          \
+        sl_terminal_##name(screen, block->of.name);                                                \
+        break;
+    switch (block->kind) {
+        SL_PICTURES(DRAW)
+    default:
+        break;
+    }
+#undef DRAW
+}
+
 /* False without memory. */
 static bool put_block(const sl_screen *screen, const sl_block *block) {
     static const char *const marks[] = {"", "", "! ", "!! "};
@@ -194,19 +209,9 @@ static bool put_block(const sl_screen *screen, const sl_block *block) {
     case SL_BLOCK_TABLE:
         return put_table(screen, block->text, block->of.table);
     default:
-        break;
+        put_picture(screen, block);
+        return true;
     }
-    fputs("\n", screen->out);
-    put_words(screen, block->text, 0);
-    if (block->kind == SL_BLOCK_CURVES)
-        sl_terminal_curves(screen, block->of.curves);
-    else if (block->kind == SL_BLOCK_BARS)
-        sl_terminal_bars(screen, block->of.bars);
-    else if (block->kind == SL_BLOCK_STRIPS)
-        sl_terminal_strips(screen, block->of.strips);
-    else
-        sl_terminal_grid(screen, block->of.grid);
-    return true;
 }
 
 bool sl_report_text(const sl_report *report, const sl_report_terminal *terminal, FILE *out,

@@ -23,9 +23,10 @@ void sl_put_repeated(const sl_screen *screen, const char *text, size_t count);
 /* Writes a bar of `length` characters, to an eighth of a character. */
 void sl_put_bar(const sl_screen *screen, double length);
 
-void sl_terminal_curves(const sl_screen *screen, const sl_curves *curves);
-void sl_terminal_bars(const sl_screen *screen, const sl_bars *bars);
-void sl_terminal_strips(const sl_screen *screen, const sl_strips *strips);
-void sl_terminal_grid(const sl_screen *screen, const sl_grid *grid);
+/* sl_terminal_curves and so on: draw a picture. */
+#define SL_PICTURE_DRAWN(kind, name)                                                               \
+    void sl_terminal_##name(const sl_screen *screen, const sl_##name *name);
+SL_PICTURES(SL_PICTURE_DRAWN)
+#undef SL_PICTURE_DRAWN
 
 #endif

@@ -86,6 +86,17 @@ class Inspect(support.Case):
         outcome = self.shardload("inspect", "--format", "mot", path, code=support.EXIT_SOURCE)
         self.assertIn("letter.txt", outcome.err)
 
+    def test_a_schema_needs_no_format(self):
+        path = self.file("table.csv", "a,b\n1,2\n")
+        schema = self.file("s.yaml", "name: mine\ncolumns:\n- {name: a, type: int}\n- {name: b}\n")
+        outcome = self.shardload("inspect", "--schema", schema, path)
+        self.assertIn("delimited: mine: commas, header, 2 columns", outcome.out)
+        for name in ("bson", "json", "ycsb"):
+            records = ["--records", 1] if name == "ycsb" else [path]
+            outcome = self.shardload("inspect", "--format", name, "--schema", schema, *records,
+                                     code=support.EXIT_USAGE)
+            self.assertIn(f"--format {name} takes no --schema", outcome.err)
+
     def test_no_file_is_written(self):
         path = self.file("data.txt", HEADER + "\n" + ROW.format(id=1) + "\n")
         self.shardload("inspect", path)

@@ -27,35 +27,11 @@ static bool plan_create(const sl_format_options *options, sl_plan **plan, sl_err
     return true;
 }
 
-static void plan_destroy(sl_plan *plan) {
-    free(plan);
-}
-
 static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whole,
                   sl_dialect **dialect, sl_error *error) {
     (void)plan, (void)name, (void)head, (void)whole;
     *dialect = calloc(1, sizeof **dialect);
     return *dialect || sl_error_memory(error, "looking at a source");
-}
-
-static void dialect_destroy(sl_dialect *dialect) {
-    free(dialect);
-}
-
-static const char *record_kind(const sl_dialect *dialect) {
-    (void)dialect;
-    return "lines";
-}
-
-static char *describe(const sl_dialect *dialect, char *out, size_t room) {
-    (void)dialect;
-    snprintf(out, room, "lines of text");
-    return out;
-}
-
-static sl_text header(const sl_dialect *dialect) {
-    (void)dialect;
-    return (sl_text){"", 0};
 }
 
 /* Writes the document of a line. False if the sink ends the block. */
@@ -106,12 +82,8 @@ static bool parse(const sl_plan *plan, const sl_dialect *dialect, const sl_block
 const sl_format sl_format_lines = {
     .name = "lines",
     .summary = "any text; each line becomes a document",
+    .kind = "lines of text",
     .plan_create = plan_create,
-    .plan_destroy = plan_destroy,
     .sniff = sniff,
-    .dialect_destroy = dialect_destroy,
-    .record_kind = record_kind,
-    .describe = describe,
-    .header = header,
     .parse = parse,
 };

@@ -52,7 +52,7 @@ static uint64_t check_records(const sl_plan *plan, sl_text text) {
             require(parse_blocks(&sl_format_json, plan, dialect, text, at, false, least & 1) == one,
                     "every block boundary gives the same result");
     }
-    sl_format_json.dialect_destroy(dialect);
+    sl_format_dialect_destroy(&sl_format_json, dialect);
     return one;
 }
 

@@ -177,9 +177,9 @@ static inline uint64_t check_splits(const sl_format *format, const sl_plan *plan
         if (after_sniff)
             after_sniff(plan, dialect, text);
         char described[200];
-        format->describe(dialect, described, sizeof described);
-        require(strlen(format->record_kind(dialect)) > 0, "records have a kind");
-        sl_text header = format->header(dialect);
+        sl_format_describe(format, dialect, described, sizeof described);
+        require(strlen(sl_format_record_kind(format, dialect)) > 0, "records have a kind");
+        sl_text header = sl_format_header(format, dialect);
         require(header.length <= text.length, "a header is part of the text");
         one = parse_blocks(format, plan, dialect, text, text.length, false, false);
         bool is_long = text.length > LONG_BYTES;
@@ -201,7 +201,7 @@ static inline uint64_t check_splits(const sl_format *format, const sl_plan *plan
         require(error.code == SL_EXIT_SOURCE, "a refused text is an error of the source");
     }
     free(head);
-    format->dialect_destroy(dialect);
+    sl_format_dialect_destroy(format, dialect);
     return one;
 }
 
@@ -229,7 +229,7 @@ static inline bool make_plans(const sl_format *format, const sl_format_options *
     bool ok = true;
     for (size_t i = 0; i < SETS_MAX && instructions(i); i++) {
         choose_instructions(instructions(i));
-        bool created = format->plan_create(options, &made->of[i], error);
+        bool created = sl_format_plan_create(format, options, &made->of[i], error);
         require(i == 0 || created == ok, "options are valid for all instruction sets or none");
         ok = created;
     }
@@ -239,7 +239,7 @@ static inline bool make_plans(const sl_format *format, const sl_format_options *
 
 static inline void destroy_plans(const sl_format *format, plans *made) {
     for (size_t i = 0; i < SETS_MAX; i++)
-        format->plan_destroy(made->of[i]);
+        sl_format_plan_destroy(format, made->of[i]);
 }
 
 /* Creates the plans at the first call and keeps them in `made`, because creating a plan takes

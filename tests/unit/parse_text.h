@@ -113,20 +113,20 @@ static parsed parse_in_blocks(const char *name, const sl_format_options *options
         if (name && strcmp(name, sl_formats[i]->name) != 0)
             continue;
         sl_error error = {0};
-        if (sl_formats[i]->plan_create(options, &plan, &error) &&
+        if (sl_format_plan_create(sl_formats[i], options, &plan, &error) &&
             sl_formats[i]->sniff(plan, source_name, head, head.length == text.length, &dialect,
                                  &error))
             p.format = sl_formats[i];
         else
-            sl_formats[i]->plan_destroy(plan), plan = NULL;
+            sl_format_plan_destroy(sl_formats[i], plan), plan = NULL;
         if (p.error.code == SL_EXIT_OK && !sl_formats[i]->binary)
             p.error = error;
     }
     if (!p.format)
         return p;
-    p.format->describe(dialect, p.described, sizeof p.described);
-    snprintf(p.kind, sizeof p.kind, "%s", p.format->record_kind(dialect));
-    sl_text header = p.format->header(dialect);
+    sl_format_describe(p.format, dialect, p.described, sizeof p.described);
+    snprintf(p.kind, sizeof p.kind, "%s", sl_format_record_kind(p.format, dialect));
+    sl_text header = sl_format_header(p.format, dialect);
     snprintf(p.header, sizeof p.header, "%.*s", (int)header.length, header.bytes);
     size_t at = 0;
     while (at < text.length && !p.stopped) {
@@ -138,8 +138,8 @@ static parsed parse_in_blocks(const char *name, const sl_format_options *options
         parse_block(&p, plan, dialect, text, at, end);
         at = end;
     }
-    p.format->dialect_destroy(dialect);
-    p.format->plan_destroy(plan);
+    sl_format_dialect_destroy(p.format, dialect);
+    sl_format_plan_destroy(p.format, plan);
     assert_int_equal(p.counts.records, p.counts.documents + p.counts.rejects);
     assert_int_equal(p.counts.rejects, p.reject_count);
     assert_int_equal(p.counts.documents, p.documents);

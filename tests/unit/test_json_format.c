@@ -391,7 +391,7 @@ static void the_offsets_of_documents_are_reported(void **state) {
     const sl_format *format = sl_format_named("json");
     sl_text all = {copy, sizeof text - 1};
     assert_true(format->own_ids);
-    assert_true(format->plan_create(&(sl_format_options){0}, &plan, &error));
+    assert_true(sl_format_plan_create(format, &(sl_format_options){0}, &plan, &error));
     assert_true(format->sniff(plan, "", all, true, &dialect, &error));
     sl_sink sink = {.cursor = batch,
                     .limit = batch + 4096,
@@ -404,8 +404,8 @@ static void the_offsets_of_documents_are_reported(void **state) {
     assert_int_equal(offsets[1], 1000);
     assert_int_equal(offsets[2], 1010);
     assert_int_equal(offsets[3], 1014);
-    format->dialect_destroy(dialect);
-    format->plan_destroy(plan);
+    sl_format_dialect_destroy(format, dialect);
+    sl_format_plan_destroy(format, plan);
 }
 
 int main(void) {

@@ -25,7 +25,8 @@ static const sl_ycsb_options usual = {.records = 10000,
 static sl_plan *plan_of(const sl_ycsb_options *options) {
     sl_plan *plan;
     sl_error error = {0};
-    assert_true(sl_format_ycsb.plan_create(&(sl_format_options){.ycsb = *options}, &plan, &error));
+    assert_true(sl_format_plan_create(&sl_format_ycsb, &(sl_format_options){.ycsb = *options},
+                                      &plan, &error));
     return plan;
 }
 
@@ -83,7 +84,7 @@ static bool make(made *all, const sl_plan *plan, uint64_t first, uint64_t from, 
     keep(&sink, 0);
     all->stop_after = stop_after;
     free(all->batch);
-    sl_format_ycsb.dialect_destroy(dialect);
+    sl_format_dialect_destroy(&sl_format_ycsb, dialect);
     return whole;
 }
 
@@ -156,7 +157,7 @@ TEST(a_document_has_the_fields_asked_for) {
             assert_false(bson_iter_next(&iter));
         }
         free_made(&all);
-        sl_format_ycsb.plan_destroy(plan);
+        sl_format_plan_destroy(&sl_format_ycsb, plan);
     }
 }
 
@@ -193,7 +194,7 @@ TEST(documents_depend_only_on_their_number) {
     free_made(&far);
     free_made(&further);
     free_made(&whole);
-    sl_format_ycsb.plan_destroy(plan);
+    sl_format_plan_destroy(&sl_format_ycsb, plan);
 }
 
 TEST(a_block_has_16_mib_of_documents_at_most) {
@@ -226,13 +227,13 @@ TEST(every_option_that_changes_bytes_is_in_the_name) {
         sl_plan *changed = plan_of(&others[i]);
         sl_format_ycsb.name_records(changed, 0, 99, other, sizeof other);
         assert_string_not_equal(name, other);
-        sl_format_ycsb.plan_destroy(changed);
+        sl_format_plan_destroy(&sl_format_ycsb, changed);
     }
     sl_format_ycsb.name_records(plan, 0, 98, other, sizeof other);
     assert_string_not_equal(name, other);
     sl_format_ycsb.name_records(plan, 0, 99, other, sizeof other);
     assert_string_equal(name, other);
-    sl_format_ycsb.plan_destroy(plan);
+    sl_format_plan_destroy(&sl_format_ycsb, plan);
 }
 
 TEST(the_sink_can_stop_the_generator) {
@@ -243,7 +244,7 @@ TEST(the_sink_can_stop_the_generator) {
     assert_int_equal(all.counts.documents, 300);
     assert_int_equal(all.counts.records, 300);
     free_made(&all);
-    sl_format_ycsb.plan_destroy(plan);
+    sl_format_plan_destroy(&sl_format_ycsb, plan);
 }
 
 TEST(invalid_options_are_refused) {
@@ -251,18 +252,18 @@ TEST(invalid_options_are_refused) {
     sl_error error = {0};
     sl_format_options options = {.ycsb = usual};
     options.ycsb.field_length = (uint32_t)SL_BLOCK_BYTES * 2;
-    assert_false(sl_format_ycsb.plan_create(&options, &plan, &error));
+    assert_false(sl_format_plan_create(&sl_format_ycsb, &options, &plan, &error));
     assert_int_equal(error.code, SL_EXIT_USAGE);
     assert_non_null(strstr(error.message, "a server takes 16777216"));
     options = (sl_format_options){.ycsb = usual, .schema_text = "x", .schema_name = "x"};
-    assert_false(sl_format_ycsb.plan_create(&options, &plan, &error));
+    assert_false(sl_format_plan_create(&sl_format_ycsb, &options, &plan, &error));
     assert_non_null(strstr(error.message, "--schema"));
     plan = plan_of(&usual);
     sl_dialect *dialect;
     assert_false(
         sl_format_ycsb.sniff(plan, "test_result.csv", sl_text_of("a,b\n"), true, &dialect, &error));
     assert_int_equal(error.code, SL_EXIT_SOURCE);
-    sl_format_ycsb.plan_destroy(plan);
+    sl_format_plan_destroy(&sl_format_ycsb, plan);
 }
 
 /* ---- integers ---- */
@@ -333,7 +334,7 @@ TEST(draws_follow_the_table) {
     if (sum > 62)
         fail_msg("chi-square is %g", sum);
     free_made(&all);
-    sl_format_ycsb.plan_destroy(plan);
+    sl_format_plan_destroy(&sl_format_ycsb, plan);
 }
 
 /* ---- sources ---- */

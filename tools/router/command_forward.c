@@ -125,6 +125,21 @@ enum outcome forward_primary(struct session *session, const struct request *requ
     return outcome;
 }
 
+enum outcome run_by_sharding(struct session *session, const struct request *request,
+                             const struct command *command, sharded_handler *sharded,
+                             bson_t *reply) {
+    struct routing routing;
+    char ns[MAX_NAMESPACE];
+    if (!request_namespace(request, ns, reply) || !routing_load(session, ns, &routing, reply)) {
+        return ANSWERED;
+    }
+    const enum outcome outcome = routing.sharded
+                                     ? sharded(session, request, command, ns, &routing, reply)
+                                     : forward_primary(session, request, command, reply);
+    routing_clear(&routing);
+    return outcome;
+}
+
 /* Forwards to every shard; the reply is the first error, or success. */
 enum outcome forward_everywhere(struct session *session, const struct request *request,
                                 const struct command *command, bson_t *reply) {

@@ -374,17 +374,5 @@ static enum outcome find_and_modify_sharded(struct session *session, const struc
 
 enum outcome run_find_and_modify(struct session *session, const struct request *request,
                                  const struct command *command, bson_t *reply) {
-    struct routing routing;
-    char ns[MAX_NAMESPACE];
-    enum outcome outcome = ANSWERED;
-    if (!request_namespace(request, ns, reply) || !routing_load(session, ns, &routing, reply)) {
-        return ANSWERED;
-    }
-    if (routing.sharded) {
-        outcome = find_and_modify_sharded(session, request, command, ns, &routing, reply);
-    } else {
-        outcome = forward_primary(session, request, command, reply);
-    }
-    routing_clear(&routing);
-    return outcome;
+    return run_by_sharding(session, request, command, find_and_modify_sharded, reply);
 }

@@ -156,54 +156,46 @@ static void append_raw(void *state, const struct node_set *shard, const bson_t *
     bson_append_document(state, shard->name, -1, reply);
 }
 
+static enum outcome run_on_owners_sharded(struct session *session, const struct request *request,
+                                          const struct command *command, const char *ns,
+                                          struct routing *routing, bson_t *reply) {
+    bson_t raw = BSON_INITIALIZER;
+    bson_t renamed;
+    bson_t body = BSON_INITIALIZER;
+    const struct owner_visitor visitor = {restart_raw, append_raw, &raw};
+    command_prepare(request, command, &renamed);
+    bson_copy_to_excluding_noinit(&renamed, &body, "$db", NULL);
+    if (visit_owners(session, request->db, ns, routing, &body, &visitor, reply)) {
+        bson_init(reply);
+        BSON_APPEND_DOCUMENT(reply, "raw", &raw);
+        BSON_APPEND_DOUBLE(reply, "ok", 1.0);
+    }
+    bson_destroy(&raw);
+    bson_destroy(&renamed);
+    bson_destroy(&body);
+    return ANSWERED;
+}
+
 /* createIndexes, dropIndexes and validate: on every shard with documents of the collection. */
 enum outcome run_on_owners(struct session *session, const struct request *request,
                            const struct command *command, bson_t *reply) {
-    struct routing routing;
-    char ns[MAX_NAMESPACE];
-    enum outcome outcome = ANSWERED;
-    if (!request_namespace(request, ns, reply) || !routing_load(session, ns, &routing, reply)) {
-        return ANSWERED;
-    }
-    if (routing.sharded) {
-        bson_t raw = BSON_INITIALIZER;
-        bson_t renamed;
-        bson_t body = BSON_INITIALIZER;
-        const struct owner_visitor visitor = {restart_raw, append_raw, &raw};
-        command_prepare(request, command, &renamed);
-        bson_copy_to_excluding_noinit(&renamed, &body, "$db", NULL);
-        if (visit_owners(session, request->db, ns, &routing, &body, &visitor, reply)) {
-            bson_init(reply);
-            BSON_APPEND_DOCUMENT(reply, "raw", &raw);
-            BSON_APPEND_DOUBLE(reply, "ok", 1.0);
-        }
-        bson_destroy(&raw);
-        bson_destroy(&renamed);
-        bson_destroy(&body);
-    } else {
-        outcome = forward_primary(session, request, command, reply);
-    }
-    routing_clear(&routing);
-    return outcome;
+    return run_by_sharding(session, request, command, run_on_owners_sharded, reply);
 }
 
 /* Reads the indexes from an owner of chunks; those of the primary shard may be outdated. */
+static enum outcome list_indexes_sharded(struct session *session, const struct request *request,
+                                         const struct command *command, const char *ns,
+                                         struct routing *routing, bson_t *reply) {
+    bson_t body;
+    (void)ns;
+    command_rewrite(request->body, command->name, &body);
+    const enum outcome outcome =
+        forward_to(session, request, command, routing->owners[0].set, &body, reply);
+    bson_destroy(&body);
+    return outcome;
+}
+
 enum outcome run_list_indexes(struct session *session, const struct request *request,
                               const struct command *command, bson_t *reply) {
-    struct routing routing;
-    char ns[MAX_NAMESPACE];
-    enum outcome outcome = ANSWERED;
-    if (!request_namespace(request, ns, reply) || !routing_load(session, ns, &routing, reply)) {
-        return ANSWERED;
-    }
-    if (routing.sharded) {
-        bson_t body;
-        command_rewrite(request->body, command->name, &body);
-        outcome = forward_to(session, request, command, routing.owners[0].set, &body, reply);
-        bson_destroy(&body);
-    } else {
-        outcome = forward_primary(session, request, command, reply);
-    }
-    routing_clear(&routing);
-    return outcome;
+    return run_by_sharding(session, request, command, list_indexes_sharded, reply);
 }

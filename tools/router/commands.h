@@ -20,13 +20,13 @@ enum command_flag {
 };
 
 struct command;
-typedef enum outcome (*command_handler)(struct session *session, const struct request *request,
-                                        const struct command *command, bson_t *reply);
+typedef enum outcome command_handler(struct session *session, const struct request *request,
+                                     const struct command *command, bson_t *reply);
 
 struct command {
     const char *name;
     const char *alias; /* another spelling, or NULL */
-    command_handler run;
+    command_handler *run;
     const char *sent_as; /* the server's name of the command; NULL: the same */
     unsigned flags;
 };
@@ -53,33 +53,27 @@ void command_prepare(const struct request *request, const struct command *comman
 void copy_field(const bson_t *command, const char *name, bson_t *out);
 
 /* command_local.c: commands that the router answers itself */
-enum outcome answer_hello(struct session *, const struct request *, const struct command *,
-                          bson_t *);
-enum outcome answer_ping(struct session *, const struct request *, const struct command *,
-                         bson_t *);
-enum outcome answer_my_address(struct session *, const struct request *, const struct command *,
-                               bson_t *);
-enum outcome answer_list_commands(struct session *, const struct request *, const struct command *,
-                                  bson_t *);
+command_handler answer_hello, answer_ping, answer_my_address, answer_list_commands;
 
 /* command_forward.c: commands that are forwarded to one server */
-enum outcome forward_home(struct session *, const struct request *, const struct command *,
-                          bson_t *);
-enum outcome forward_config(struct session *, const struct request *, const struct command *,
-                            bson_t *);
-enum outcome forward_primary(struct session *, const struct request *, const struct command *,
-                             bson_t *);
-enum outcome forward_everywhere(struct session *, const struct request *, const struct command *,
-                                bson_t *);
-enum outcome forward_get_more(struct session *, const struct request *, const struct command *,
-                              bson_t *);
-enum outcome kill_cursors(struct session *, const struct request *, const struct command *,
-                          bson_t *);
+command_handler forward_home, forward_config, forward_primary, forward_everywhere, forward_get_more,
+    kill_cursors;
 
 /* Sends `body` to one set, and stores the cursor of the reply, if any. */
 enum outcome forward_to(struct session *session, const struct request *request,
                         const struct command *command, size_t set, const bson_t *body,
                         bson_t *reply);
+
+/*
+ * Runs a command on a collection: with `sharded` if the collection is sharded, otherwise on the
+ * primary shard of its database.
+ */
+typedef enum outcome sharded_handler(struct session *session, const struct request *request,
+                                     const struct command *command, const char *ns,
+                                     struct routing *routing, bson_t *reply);
+enum outcome run_by_sharding(struct session *session, const struct request *request,
+                             const struct command *command, sharded_handler *sharded,
+                             bson_t *reply);
 
 /*
  * session_run on the shard that the session routes through, once more with a renewed routing table
@@ -89,46 +83,17 @@ bool run_at_home(struct session *session, const struct request *request, const b
                  bson_t *reply);
 
 /* command_query.c: reads and writes without a cluster* form */
-enum outcome run_count(struct session *, const struct request *, const struct command *, bson_t *);
-enum outcome run_distinct(struct session *, const struct request *, const struct command *,
-                          bson_t *);
-enum outcome run_explain(struct session *, const struct request *, const struct command *,
-                         bson_t *);
-enum outcome run_find_and_modify(struct session *, const struct request *, const struct command *,
-                                 bson_t *);
+command_handler run_count, run_distinct, run_explain, run_find_and_modify;
 
 /* command_schema.c: databases, collections, indexes */
-enum outcome run_ddl(struct session *, const struct request *, const struct command *, bson_t *);
-enum outcome run_drop_database(struct session *, const struct request *, const struct command *,
-                               bson_t *);
-enum outcome run_on_owners(struct session *, const struct request *, const struct command *,
-                           bson_t *);
-enum outcome run_list_indexes(struct session *, const struct request *, const struct command *,
-                              bson_t *);
-enum outcome run_rename(struct session *, const struct request *, const struct command *, bson_t *);
+command_handler run_ddl, run_drop_database, run_on_owners, run_list_indexes, run_rename;
 
 /* command_sharding.c: sharded collections, chunks, zones, the balancer */
-enum outcome run_enable_sharding(struct session *, const struct request *, const struct command *,
-                                 bson_t *);
-enum outcome run_shard_collection(struct session *, const struct request *, const struct command *,
-                                  bson_t *);
-enum outcome run_split(struct session *, const struct request *, const struct command *, bson_t *);
-enum outcome run_move_chunk(struct session *, const struct request *, const struct command *,
-                            bson_t *);
-enum outcome run_move_range(struct session *, const struct request *, const struct command *,
-                            bson_t *);
-enum outcome run_on_config(struct session *, const struct request *, const struct command *,
-                           bson_t *);
-enum outcome run_list_shards(struct session *, const struct request *, const struct command *,
-                             bson_t *);
+command_handler run_enable_sharding, run_shard_collection, run_split, run_move_chunk,
+    run_move_range, run_on_config, run_list_shards;
 
 /* command_stats.c: sums of the shards' statistics */
-enum outcome run_collection_stats(struct session *, const struct request *, const struct command *,
-                                  bson_t *);
-enum outcome run_database_stats(struct session *, const struct request *, const struct command *,
-                                bson_t *);
-enum outcome run_list_databases(struct session *, const struct request *, const struct command *,
-                                bson_t *);
+command_handler run_collection_stats, run_database_stats, run_list_databases;
 
 /*
  * Runs `command` (without its version and "$db") on every shard that owns chunks of a sharded
