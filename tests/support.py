@@ -313,6 +313,7 @@ class Case(unittest.TestCase):
         figures = run_record(work)["accounting"]
         self.assertEqual(
             figures["records"], figures["inserted"] + figures["alreadyThere"] +
+            figures.get("changed", 0) +
             figures["rejectedByParser"] + figures["rejectedByServer"] + figures["undelivered"],
             figures)
         self.assertIs(figures["holds"], True)

@@ -51,6 +51,17 @@ const sl_option_row sl_load_rows[] = {
      .help = "Load a pipe although an earlier load of a pipe into this collection was not "
              "completed. Without this option the load is refused, because both pipes may contain "
              "the same data, which would then be stored twice."},
+    {.name = "mode", SL_ROW_CHOICE("MODE", "insert|upsert|merge|replace|delete"),
+     .fallback = "insert", SL_ROW_OF(LOAD, "Target"),
+     .help = "insert: insert each document. The other modes match stored documents by "
+             "--match-fields. upsert: replace the document that matches, or insert. merge: set the "
+             "record's fields in the document that matches, or insert. replace: replace the "
+             "document that matches; a record without one is rejected. delete: delete the document "
+             "that matches."},
+    {.name = "match-fields", SL_ROW_TEXT("NAME,..."), SL_ROW_OF(LOAD, "Target"),
+     .help = "Fields by which --mode upsert, merge, replace and delete match; without it _id. They "
+             "must contain the shard key, and _id or the fields of a unique index.",
+     .check = sl_check_key_names},
     {.name = "sink", SL_ROW_TEXT("WHERE"), .fallback = "cluster", SL_ROW_OF(LOAD, "Target"),
      .help = "Where the documents go: cluster; null (parse and encode only, to measure the "
              "client); bson:FILE (a BSON dump; bson:- for standard output).",

@@ -352,6 +352,35 @@ static void set_up_shards(sl_load_config *config, const sl_options *options, sl_
                                  "another --shard-key share the load with --part");
 }
 
+/* --mode and --match-fields, and the options that they exclude. */
+static void set_up_mode(sl_load_config *config, const sl_options *options, sl_error *error) {
+    sl_format_options *format = &config->format_options;
+    const char *mode = sl_option_string(options, "mode");
+    if (!mode) /* the command has no --mode */
+        return;
+    while (strcmp(sl_mode_names[format->mode], mode) != 0)
+        format->mode++;
+    format->match_fields = sl_option_string(options, "match-fields");
+    if (format->mode == SL_MODE_INSERT) {
+        if (format->match_fields)
+            sl_option_problem(error, "--match-fields is for --mode upsert, merge, replace and "
+                                     "delete");
+        return;
+    }
+    if (config->sink != SL_SINK_CLUSTER)
+        sl_option_problem(error, "--mode %s is for loads into a cluster", mode);
+    if (config->direct)
+        sl_option_problem(error, "--mode %s goes through the routers: leave out --route direct",
+                          mode);
+    if (strcmp(config->format, "ycsb") == 0)
+        sl_option_problem(error,
+                          "--mode %s is for records that exist: --format ycsb generates "
+                          "new ones",
+                          mode);
+    if (config->drop && (format->mode == SL_MODE_REPLACE || format->mode == SL_MODE_DELETE))
+        sl_option_problem(error, "--mode %s needs the stored documents: leave out --drop", mode);
+}
+
 static void set_up_delivery(sl_setup *setup, const sl_options *options, sl_error *error) {
     sl_load_config *config = &setup->config;
     set_up_pace(config, options);
@@ -406,6 +435,7 @@ bool sl_set_up_load(sl_setup *setup, const sl_options *options, sl_error *error)
     sl_set_up_run(setup, options);
     set_up_delivery(setup, options, error);
     sl_set_up_embed(setup, options, error);
+    set_up_mode(&setup->config, options, error);
     if (setup->config.html && strcmp(setup->config.html, "-") == 0)
         sl_option_problem(error, "--html - is for `shardload report` only, because this command "
                                  "prints figures to standard output: name a file");

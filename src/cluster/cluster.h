@@ -61,6 +61,7 @@ typedef struct sl_target {
     bool own_ids;            /* _ids may be of any type: owners are found by the shard key, also if
                                 that is _id */
     const char *registry;    /* the collection of the registry, if not "<collection>.sources" */
+    bool any_key;            /* a sharded collection may have another key than `shard_key` */
     bool shard_existing;     /* shard the collection even if it already exists, unsharded */
 } sl_target;
 
@@ -139,6 +140,14 @@ bool sl_target_uuid(sl_connection *connection, const sl_target *target, char uui
 /* Is there a collection (or a view) of this name? */
 bool sl_target_exists(sl_connection *connection, const sl_target *target, bool *exists,
                       sl_error *error);
+
+/* ---- match.c ---- */
+
+/* Checks that a load may match stored documents by these fields: they contain the shard key, and
+ * identify one document. SL_EXIT_USAGE with the reason if not. `must_exist`: the collection, too.
+ * Only reads. */
+bool sl_check_match(sl_connection *connection, const sl_target *target, bool must_exist,
+                    const char *const *fields, size_t count, sl_error *error);
 
 /* ---- identity.c: the collection by its UUID ---- */
 

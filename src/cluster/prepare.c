@@ -231,7 +231,7 @@ static bool check_key(sl_connection *connection, const sl_target *target, bool *
     sl_sharding sharding;
     bool ok = sl_sharding_read(connection, target, &sharding, error);
     *sharded = ok && sharding.sharded;
-    if (*sharded && !keys_equal(&sharding.key, target->shard_key)) {
+    if (*sharded && !target->any_key && !keys_equal(&sharding.key, target->shard_key)) {
         char *is = bson_as_relaxed_extended_json(&sharding.key, NULL);
         char *asked = bson_as_relaxed_extended_json(target->shard_key, NULL);
         ok = sl_error_set(error, SL_EXIT_CLUSTER,

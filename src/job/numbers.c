@@ -88,8 +88,9 @@ static bool may_be_loaded(const sl_job *job, const sl_destination *destination, 
                           uint32_t part, sl_registry_entry *entries, size_t count,
                           sl_error *error) {
     (void)context, (void)part;
+    bool inserts = job->config->format_options.mode == SL_MODE_INSERT;
     bool ok = sl_registry_look_up(destination->registry, entries, count, error) &&
-              (job->config->again || job->resumed ||
+              (job->config->again || job->resumed || !inserts ||
                refuse_loaded(job, destination, entries, count, error));
     for (size_t i = 0; ok && i < count; i++)
         ok = sl_parts_layout_holds(job, destination, &entries[i], error);
@@ -156,7 +157,8 @@ static bool refuse_beside_pipe(const sl_job *job, const sl_destination *destinat
         entries[i].work_directory = work_directory;
         any = true;
     }
-    if (!any || job->resumed || destination->target_gone || job->config->another_pipe)
+    if (!any || job->resumed || destination->target_gone || job->config->another_pipe ||
+        job->config->format_options.mode != SL_MODE_INSERT)
         return true;
     sl_registry_unfinished first;
     if (!sl_registry_find_unfinished(destination->registry, SL_PIPE_FINGERPRINT, entries, count,
@@ -183,11 +185,15 @@ bool sl_sources_number_by_registry(sl_job *job, sl_destination *destination, con
     gethostname(host, sizeof host - 1);
     if (!realpath(folder, work_directory))
         snprintf(work_directory, sizeof work_directory, "%s", folder);
+    /* The registry lists sources whose documents are stored. */
+    if (job->config->format_options.mode == SL_MODE_DELETE)
+        return sl_sources_number_offline(job, error);
     sl_registry_entry *entries = sl_sources_entries(job, &count, error);
     bool ok =
         entries && sl_parts_each(job, destination, may_be_loaded, NULL, entries, count, error) &&
         refuse_beside_pipe(job, destination, entries, count, host, work_directory, error) &&
-        sl_registry_namesakes(destination->registry, entries, count, warn_of_namesake, error) &&
+        (job->keys || /* its documents are not stored twice */
+         sl_registry_namesakes(destination->registry, entries, count, warn_of_namesake, error)) &&
         sl_parts_each(job, destination, start, NULL, entries, count, error);
     if (ok)
         take_numbers(job, entries);

@@ -26,7 +26,7 @@ typedef struct sl_source_account {
 
 /* Totals of earlier runs, recovered from the journal. */
 typedef struct sl_recovered {
-    uint64_t blocks, text_bytes, inserted, already_stored, refused;
+    uint64_t blocks, text_bytes, inserted, already_stored, changed, refused;
     sl_parse_counts counts;
 } sl_recovered;
 

@@ -314,9 +314,13 @@ static bool recover(sl_job *job, sl_ledger *ledger, const sl_journal_entry *entr
     recovered->inserted += entry->inserted;
     recovered->already_stored += entry->already_stored;
     recovered->refused += entry->refused;
+    /* The outcome of each document is known. */
+    recovered->changed +=
+        entry->counts.documents - entry->inserted - entry->already_stored - entry->refused;
     sl_parse_counts_add(&recovered->counts, &entry->counts);
+    bool inserts = job->config->format_options.mode == SL_MODE_INSERT;
     sl_ledger_add(ledger, job, (size_t)entry->source, first_id,
-                  entry->inserted + entry->already_stored, entry->taken);
+                  entry->inserted + (inserts ? entry->already_stored : 0), entry->taken);
     sl_source_block block = {.source = (size_t)entry->source,
                              .sequence = entry->sequence,
                              .offset = entry->offset,

@@ -71,7 +71,10 @@ bool sl_block_complete(sl_worker *worker, sl_open_block *open_block) {
     if (open_block->taken > 0 && !worker->job->own_ids &&
         !sl_resume_taken_fits(worker->job, &open_block->block, &worker->error))
         return false;
-    uint64_t accepted = (uint64_t)open_block->inserted + open_block->already_stored;
+    uint64_t accepted = (uint64_t)open_block->inserted;
+    /* With another mode, only these documents are more than before. */
+    if (worker->job->config->format_options.mode == SL_MODE_INSERT)
+        accepted += open_block->already_stored;
     sl_ledger_add(worker->ledger, worker->job, open_block->block.source, open_block->first_id,
                   accepted, open_block->taken);
     sl_journal_entry entry = {

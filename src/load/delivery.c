@@ -65,6 +65,10 @@ static void on_refused(void *context, uint32_t index, sl_fate fate, int32_t code
         open_block->already_stored++;
         return;
     }
+    if (fate == FATE_CHANGED) {
+        open_block->changed++;
+        return;
+    }
     open_block->refused++;
     open_block->taken += fate == FATE_ID_TAKEN;
     if (fate == FATE_REPEATED)
@@ -83,8 +87,11 @@ static void on_refused(void *context, uint32_t index, sl_fate fate, int32_t code
     sl_reject reject = {.offset = offsets ? offsets[index] : sl_document_id_offset(id),
                         .line = SL_REJECT_LINE_UNKNOWN,
                         .record = sl_text_of(json ? json : "")};
-    snprintf(reject.reason, sizeof reject.reason, "refused by the server: %s (code %d)", message,
-             code);
+    if (fate == FATE_NOT_FOUND)
+        snprintf(reject.reason, sizeof reject.reason, "%s", message);
+    else
+        snprintf(reject.reason, sizeof reject.reason, "refused by the server: %s (code %d)",
+                 message, code);
     if (!sl_reject_list_add(&open_block->rejects, &reject))
         state->failed = true;
     bson_free(json);
@@ -116,6 +123,7 @@ static bool send_batch(sl_worker *worker, sl_batch *batch) {
         return sl_error_memory(&worker->error, "keeping rejects");
     sl_count(&worker->counters->inserted, result.inserted);
     sl_count(&worker->counters->already_stored, result.already_stored);
+    sl_count(&worker->counters->changed, result.changed);
     sl_count(&worker->counters->server_rejects, result.rejected);
     sl_count(&worker->counters->bson_bytes, batch->used);
     sl_count(&worker->counters->batches, 1);

@@ -163,6 +163,7 @@ static void configure(sl_preparation *preparation) {
     sl_format_options *format = &config->format_options;
     format->schema_text = of->embed_schema_text;
     format->schema_name = of->embed_schema_name;
+    format->mode = SL_MODE_INSERT;
     format->id_fields = format->match_fields = NULL;
     format->header = SL_HEADER_AUTO;
     format->columns = NULL;

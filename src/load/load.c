@@ -74,10 +74,13 @@ static bool look_at_sources(sl_load *load, sl_error *error) {
     return true;
 }
 
-static const sl_sink_type *const sinks[] = {[SL_SINK_CLUSTER] = &sl_sink_cluster,
-                                            [SL_SINK_NULL] = &sl_sink_null,
-                                            [SL_SINK_BSON] = &sl_sink_bson,
-                                            [SL_SINK_DIVIDED] = &sl_sink_divided};
+static const sl_sink_type *sink_of(const sl_load_config *config) {
+    static const sl_sink_type *const sinks[] = {[SL_SINK_CLUSTER] = &sl_sink_cluster,
+                                                [SL_SINK_NULL] = &sl_sink_null,
+                                                [SL_SINK_BSON] = &sl_sink_bson,
+                                                [SL_SINK_DIVIDED] = &sl_sink_divided};
+    return config->format_options.mode == SL_MODE_INSERT ? sinks[config->sink] : &sl_sink_modify;
+}
 
 typedef struct sl_ticking {
     sl_load *load;
@@ -120,7 +123,7 @@ static bool load_documents(sl_load *load, sl_error *error) {
     sl_ticking ticking = {load, sl_progress_start(&load->run, &load->destination, load->record),
                           start, start};
     bool ok = sl_workers_run(&load->run, &load->destination, &load->ledger,
-                             sinks[load->job.config->sink], on_tick, &ticking, error) &&
+                             sink_of(load->job.config), on_tick, &ticking, error) &&
               (sl_interrupt_requested() || sl_source_set_unchanged(load->job.set, error));
     load->run.seconds = sl_seconds_since(start);
     sl_progress_end(ticking.progress);
@@ -165,9 +168,12 @@ static bool build_indexes(sl_load *load, sl_error *error) {
 static bool verify_total(sl_load *load, sl_error *error) {
     sl_run_totals sum = sl_run_sum(&load->run);
     const sl_recovered *earlier = &load->ledger.recovered;
-    return sl_verify_total(
-        &load->job, &load->destination, &load->ledger, sum.inserted + earlier->inserted,
-        sum.already_stored + earlier->already_stored, sl_run_record_document(load->record), error);
+    const sl_outcomes outcomes = {.inserted = sum.inserted + earlier->inserted,
+                                  .already_stored = sum.already_stored + earlier->already_stored,
+                                  .changed = sum.changed + earlier->changed,
+                                  .sent_twice = load->job.resumed || sum.retries > 0};
+    return sl_verify_total(&load->job, &load->destination, &load->ledger, &outcomes,
+                           sl_run_record_document(load->record), error);
 }
 
 static bool verify(sl_load *load, sl_error *error) {
@@ -180,7 +186,7 @@ static bool verify(sl_load *load, sl_error *error) {
         !sl_verify_counts(&load->job, &load->destination, &load->ledger,
                           sl_run_record_document(load->record), error))
         return false;
-    if (load->job.config->sample < 1)
+    if (load->job.config->sample < 1 || load->job.config->format_options.mode == SL_MODE_DELETE)
         return true;
     sl_interrupt_begin_change();
     bool ok = sl_register_loaded(&load->job, &load->destination, &load->ledger, error);

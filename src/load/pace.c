@@ -104,12 +104,12 @@ void sl_pace_tick(sl_run *run, int64_t start) {
     sl_adapt_figures figures = {
         .seconds = seconds,
         .answered = sum.answered_ns > start ? (double)(sum.answered_ns - start) / 1e9 : 0,
-        .documents = sum.inserted + sum.already_stored + sum.server_rejects,
+        .documents = sum.inserted + sum.already_stored + sum.changed + sum.server_rejects,
         .batches = sum.batches,
         .retries = sum.retries,
         .seconds_left = seconds_left(run->job, seconds),
     };
-    if (sum.inserted + sum.already_stored > 0) {
+    if (sum.inserted + sum.already_stored + sum.changed > 0) {
         double mean = (double)sum.bson_bytes / (double)figures.documents;
         double room = (double)sl_load_batch_room(config, run->job->shards) / (mean > 1 ? mean : 1);
         figures.batch_room = room < UINT32_MAX ? (uint32_t)room : UINT32_MAX;

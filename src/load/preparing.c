@@ -2,6 +2,7 @@
 /* Prepares a load: connection, collection, registry, ranges. */
 #include "preparing.h"
 
+#include "format/key_fields.h"
 #include "util/clock.h"
 #include "util/interrupt.h"
 #include "util/log.h"
@@ -77,6 +78,16 @@ static bool batches_fit(const sl_load *load, sl_error *error) {
                         config->batch_documents, server->max_batch_documents);
 }
 
+/* With another mode than insert: can the documents be matched by the fields? */
+static bool may_match(const sl_load *load, sl_error *error) {
+    const sl_key_fields *keys = load->job.keys;
+    if (!keys || keys->mode == SL_MODE_INSERT)
+        return true;
+    bool must_exist = keys->mode == SL_MODE_REPLACE || keys->mode == SL_MODE_DELETE;
+    return sl_check_match(load->destination.connection, &load->destination.target, must_exist,
+                          (const char *const *)keys->match.names, keys->match.count, error);
+}
+
 /* All checks that can refuse the load come before anything is created or, with --drop, removed. */
 bool sl_load_prepare(sl_load *load, sl_error *error) {
     const sl_load_config *config = load->job.config;
@@ -88,7 +99,7 @@ bool sl_load_prepare(sl_load *load, sl_error *error) {
         !sl_registry_open(load->destination.connection, &load->destination.target,
                           &load->destination.registry, error) ||
         !sl_topology_read(load->destination.connection, &load->destination.topology, error) ||
-        !sl_parts_find_shards(&load->job, &load->destination, error) ||
+        !sl_parts_find_shards(&load->job, &load->destination, error) || !may_match(load, error) ||
         !sl_sources_look_for_target(&load->job, &load->destination, error) ||
         !sl_route_open(&load->job, &load->destination, load->run.threads, error))
         return false;

@@ -121,7 +121,7 @@ static sl_view take_view(sl_progress *progress) {
     const sl_run *run = progress->run;
     sl_run_totals sum = sl_run_sum(run);
     sl_view seen = {.seconds = sl_seconds_since(progress->start),
-                    .documents = sum.inserted + sum.already_stored,
+                    .documents = sum.inserted + sum.already_stored + sum.changed,
                     .rejects = sum.parser_rejects + sum.server_rejects,
                     .total_known = !job->has_pipe && sl_source_set_stored_bytes(job->set) > 0};
     sl_progress_sample now = {seen.seconds,
@@ -263,7 +263,7 @@ static void take_point(sl_progress *progress) {
     const sl_run *run = progress->run;
     sl_run_totals sum = sl_run_sum(run);
     sl_run_point point = {.seconds = sl_seconds_since(progress->start),
-                          .documents = sum.inserted + sum.already_stored,
+                          .documents = sum.inserted + sum.already_stored + sum.changed,
                           .text_bytes = sum.text_bytes,
                           .bson_bytes = sum.bson_bytes,
                           .stored_bytes =

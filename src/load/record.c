@@ -134,18 +134,23 @@ static sl_not_reached not_reached(const sl_load *load, uint64_t records) {
     return left;
 }
 
-/* Records the totals, and checks: records = inserted + already stored + rejected by the parser +
- * rejected by the server, and, after an early end, + undelivered. */
+/* Records the totals, and checks: records = inserted + already stored + changed + rejected by the
+ * parser + rejected by the server, and, after an early end, + undelivered. */
 static bool record_accounting(sl_load *load, const sl_parse_counts *parsed,
                               const sl_run_totals *totals, const sl_not_reached *left) {
-    uint64_t fates = totals->inserted + totals->already_stored + parsed->rejects +
+    uint64_t fates = totals->inserted + totals->already_stored + totals->changed + parsed->rejects +
                      totals->server_rejects + load->run.undelivered;
+    const sl_mode mode = load->job.config->format_options.mode;
     bson_t section;
     bson_t *record = sl_run_record_document(load->record);
     BSON_APPEND_DOCUMENT_BEGIN(record, "accounting", &section);
     INT64(&section, "records", parsed->records);
     INT64(&section, "inserted", totals->inserted);
     INT64(&section, "alreadyThere", totals->already_stored);
+    if (mode != SL_MODE_INSERT) {
+        INT64(&section, "changed", totals->changed);
+        BSON_APPEND_UTF8(&section, "mode", sl_mode_names[mode]);
+    }
     INT64(&section, "rejectedByParser", parsed->rejects);
     INT64(&section, "rejectedByServer", totals->server_rejects);
     if (load->job.own_ids)
@@ -182,6 +187,8 @@ static bool record_accounting(sl_load *load, const sl_parse_counts *parsed,
         INT64(&earlier, "records", load->ledger.recovered.counts.records);
         INT64(&earlier, "inserted", load->ledger.recovered.inserted);
         INT64(&earlier, "alreadyThere", load->ledger.recovered.already_stored);
+        if (mode != SL_MODE_INSERT)
+            INT64(&earlier, "changed", load->ledger.recovered.changed);
         INT64(&earlier, "rejectedByParser", load->ledger.recovered.counts.rejects);
         INT64(&earlier, "rejectedByServer", load->ledger.recovered.refused);
         INT64(&earlier, "textBytes", load->ledger.recovered.text_bytes);
@@ -289,12 +296,27 @@ static void record_shards(sl_load *load, bool succeeded) {
     free(rows);
 }
 
+/* The labels of the outcomes of each mode; NULL: there is no such outcome. */
+typedef struct outcome_labels {
+    const char *inserted, *changed, *already_stored;
+} outcome_labels;
+
+static const outcome_labels outcomes_of[] = {
+    [SL_MODE_INSERT] = {"= inserted", NULL, "+ already stored"},
+    [SL_MODE_UPSERT] = {"= inserted", "+ modified", "+ unchanged"},
+    [SL_MODE_MERGE] = {"= inserted", "+ modified", "+ unchanged"},
+    [SL_MODE_REPLACE] = {NULL, "= modified", "+ unchanged"},
+    [SL_MODE_DELETE] = {NULL, "= deleted", "+ not found"},
+};
+
 /* The labels of the totals are also in src/report/common_sections.c. */
 static void print_summary(const sl_load *load, const sl_parse_counts *parsed,
                           const sl_run_totals *totals, const sl_not_reached *left) {
     double seconds = load->run.seconds;
-    uint64_t sent = totals->inserted + totals->already_stored - load->ledger.recovered.inserted -
-                    load->ledger.recovered.already_stored;
+    const outcome_labels *labels = &outcomes_of[load->job.config->format_options.mode];
+    const sl_recovered *earlier = &load->ledger.recovered;
+    uint64_t sent = totals->inserted + totals->already_stored + totals->changed -
+                    earlier->inserted - earlier->already_stored - earlier->changed;
     bool generated = sl_job_is_generated(&load->job);
     const sl_embed *embed = load->job.embed;
     uint64_t moved =
@@ -306,8 +328,9 @@ static void print_summary(const sl_load *load, const sl_parse_counts *parsed,
     } rows[] = {
         {"records", parsed->records, true},
         {"  of these, in earlier runs", load->ledger.recovered.counts.records, false},
-        {"= inserted", totals->inserted, true},
-        {"+ already stored", totals->already_stored, false},
+        {labels->inserted, totals->inserted, labels->inserted != NULL},
+        {labels->changed, totals->changed, labels->changed != NULL},
+        {labels->already_stored, totals->already_stored, labels->changed != NULL},
         {"+ rejected by the parser", parsed->rejects, true},
         {"+ rejected by the server", totals->server_rejects, false},
         {"  of these, identical duplicates", totals->repeated, false},
@@ -392,6 +415,7 @@ sl_exit sl_record_end(sl_load *load, sl_exit code) {
     sl_run_totals totals = sl_run_sum(&load->run);
     totals.inserted += load->ledger.recovered.inserted;
     totals.already_stored += load->ledger.recovered.already_stored;
+    totals.changed += load->ledger.recovered.changed;
     totals.server_rejects += load->ledger.recovered.refused;
     totals.text_bytes += load->ledger.recovered.text_bytes;
     sl_parse_counts parsed = sum_parsed(load);

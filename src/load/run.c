@@ -125,6 +125,7 @@ sl_run_totals sl_run_sum(const sl_run *run) {
         sum.records += atomic_load_explicit(&one->records, memory_order_relaxed);
         sum.inserted += atomic_load_explicit(&one->inserted, memory_order_relaxed);
         sum.already_stored += atomic_load_explicit(&one->already_stored, memory_order_relaxed);
+        sum.changed += atomic_load_explicit(&one->changed, memory_order_relaxed);
         sum.parser_rejects += atomic_load_explicit(&one->parser_rejects, memory_order_relaxed);
         sum.repeated += atomic_load_explicit(&one->repeated, memory_order_relaxed);
         sum.server_rejects += atomic_load_explicit(&one->server_rejects, memory_order_relaxed);

@@ -38,6 +38,7 @@ typedef struct sl_worker_counters {
     _Atomic uint64_t records;
     _Atomic uint64_t inserted;
     _Atomic uint64_t already_stored;
+    _Atomic uint64_t changed; /* modified or deleted, with another mode than insert */
     _Atomic uint64_t parser_rejects;
     _Atomic uint64_t server_rejects;
     _Atomic uint64_t repeated; /* of these: identical documents that no earlier attempt has sent */
@@ -110,7 +111,8 @@ void sl_run_fail(sl_run *run, const sl_error *error);
 /* Sums over all workers at one time. */
 typedef struct sl_run_totals {
     uint64_t text_bytes, records, inserted, already_stored, parser_rejects, server_rejects;
-    uint64_t repeated; /* of server_rejects; see sl_worker_counters */
+    uint64_t changed;  /* see sl_worker_counters */
+    uint64_t repeated; /* of server_rejects; likewise */
     uint64_t bson_bytes, batches, retries;
     int64_t answered_ns; /* the latest of all workers */
     double stage_seconds[STAGES];

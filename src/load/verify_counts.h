@@ -12,10 +12,15 @@
 bool sl_verify_counts(sl_job *job, sl_destination *destination, sl_ledger *ledger, bson_t *record,
                       sl_error *error);
 
-/* The same for sources whose documents have an _id of their own (verify_total.c): counts all
- * documents of the collection. `inserted` and `already_stored` are the totals of all runs of the
- * load. */
+/* The totals of all runs of a load. */
+typedef struct sl_outcomes {
+    uint64_t inserted, already_stored, changed;
+    bool sent_twice; /* documents may have been sent again, after a failure or by a resumed run */
+} sl_outcomes;
+
+/* The same for sources whose documents have an _id of their own, or none (verify_total.c): counts
+ * all documents of the collection. */
 bool sl_verify_total(const sl_job *job, const sl_destination *destination, sl_ledger *ledger,
-                     uint64_t inserted, uint64_t already_stored, bson_t *record, sl_error *error);
+                     const sl_outcomes *outcomes, bson_t *record, sl_error *error);
 
 #endif

@@ -234,6 +234,7 @@ bool sl_workers_run(sl_run *run, sl_destination *destination, sl_ledger *ledger,
                                 .destination = destination,
                                 .shards = job->shards,
                                 .own_ids = job->own_ids,
+                                .keys = job->keys,
                                 .threads = threads,
                                 .sent_before = job->resumed || job->config->again,
                                 .stop = &run->stop};

@@ -22,7 +22,7 @@ typedef struct sl_open_block {
     bool has_text;          /* false for generated records */
     bool parsed;
     uint32_t waiting; /* documents in batches that have not been acknowledged */
-    uint32_t inserted, already_stored, refused;
+    uint32_t inserted, already_stored, changed, refused;
     uint32_t taken;         /* of `refused`: another document has their _id */
     sl_reject_list rejects; /* the parser's and the server's */
 } sl_open_block;

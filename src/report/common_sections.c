@@ -233,14 +233,16 @@ void sl_section_setting(sl_page *page, const bson_t *record) {
 
 double sl_section_documents(const bson_t *record) {
     return sl_look_number(record, "accounting.inserted") +
-           sl_look_amount(record, "accounting.alreadyThere", 0);
+           sl_look_amount(record, "accounting.alreadyThere", 0) +
+           sl_look_amount(record, "accounting.changed", 0);
 }
 
 double sl_section_rate(const bson_t *record) {
     double seconds = sl_section_phase_seconds(record, "phases", "load");
     double documents = sl_section_documents(record) -
                        sl_look_amount(record, "accounting.ofThoseByEarlierRuns.inserted", 0) -
-                       sl_look_amount(record, "accounting.ofThoseByEarlierRuns.alreadyThere", 0);
+                       sl_look_amount(record, "accounting.ofThoseByEarlierRuns.alreadyThere", 0) -
+                       sl_look_amount(record, "accounting.ofThoseByEarlierRuns.changed", 0);
     return seconds > 0 && documents >= 0 ? documents / seconds : NAN;
 }
 
@@ -253,6 +255,7 @@ void sl_section_accounting(sl_page *page, const bson_t *record) {
         {"records", "records", true, true},
         {"inserted", "= inserted", true, true},
         {"alreadyThere", "+ already stored", true, true},
+        {"changed", "+ modified or deleted", false, true},
         {"rejectedByParser", "+ rejected by the parser", true, true},
         {"rejectedByServer", "+ rejected by the server", true, true},
         {"undelivered", "+ read, but not acknowledged", false, true},

@@ -11,6 +11,7 @@
 #include "util/document_id.h"
 
 #define DUPLICATE_KEY 11000
+#define IMMUTABLE_FIELD 66 /* of an update: the stored document has another _id */
 
 /* The server's codes that are not simply "unknown". A code that is not in this table, or none at
  * all, is retried: it may be a condition of the server that passes. A row of the first kind needs
@@ -168,7 +169,8 @@ static sl_verdict judge_errors(const sl_reply *reply, uint32_t *errors, bool *ea
         if (new)
             seen[one.index] = true;
         ++*errors;
-        sl_verdict of_one = verdict_of(one.code);
+        bool immutable = reply->mode != SL_MODE_INSERT && one.code == IMMUTABLE_FIELD;
+        sl_verdict of_one = immutable ? SL_REPLY_COMPLETE : verdict_of(one.code);
         if (of_one > verdict) {
             verdict = of_one;
             worst = one;
@@ -246,5 +248,103 @@ sl_verdict sl_reply_judge(const sl_reply *reply, uint32_t *inserted, sl_error *e
         return SL_REPLY_UNKNOWN;
     }
     *inserted = (uint32_t)count;
+    return SL_REPLY_COMPLETE;
+}
+
+/* ---- updates and deletes ---- */
+
+bool sl_reply_upserted(const bson_t *body, bson_iter_t *upserted) {
+    return array_of(body, "upserted", upserted);
+}
+
+bool sl_reply_next_upserted(bson_iter_t *upserted, int64_t *index) {
+    bson_iter_t field;
+    *index = -1;
+    if (!bson_iter_next(upserted))
+        return false;
+    if (BSON_ITER_HOLDS_DOCUMENT(upserted) && bson_iter_recurse(upserted, &field) &&
+        bson_iter_find(&field, "index") && BSON_ITER_HOLDS_INT(&field))
+        *index = bson_iter_as_int64(&field);
+    return true;
+}
+
+/* If the write concern was not satisfied, the changes are less durable than requested. */
+static sl_verdict judge_own_concern(const sl_reply *reply, sl_error *error) {
+    bson_iter_t iter, field;
+    int32_t code = 0;
+    const char *message = "";
+    if (!bson_iter_init_find(&iter, reply->body, "writeConcernError"))
+        return SL_REPLY_COMPLETE;
+    bool is = BSON_ITER_HOLDS_DOCUMENT(&iter) && bson_iter_recurse(&iter, &field);
+    while (is && bson_iter_next(&field)) {
+        if (strcmp(bson_iter_key(&field), "code") == 0 && BSON_ITER_HOLDS_NUMBER(&field))
+            code = (int32_t)bson_iter_as_int64(&field);
+        if (strcmp(bson_iter_key(&field), "errmsg") == 0 && BSON_ITER_HOLDS_UTF8(&field))
+            message = bson_iter_utf8(&field, NULL);
+    }
+    quote(error, "the write concern was not satisfied", code, message);
+    return verdict_of(code) == SL_REPLY_FINAL ? SL_REPLY_FINAL : SL_REPLY_UNKNOWN;
+}
+
+static int64_t number_in(const bson_t *body, const char *key, int64_t otherwise) {
+    bson_iter_t iter;
+    return bson_iter_init_find(&iter, body, key) && BSON_ITER_HOLDS_NUMBER(&iter)
+               ? bson_iter_as_int64(&iter)
+               : otherwise;
+}
+
+/* The number of documents that were inserted; -1 if the answer does not name each once. */
+static int64_t count_upserted(const sl_reply *reply) {
+    bson_iter_t items;
+    int64_t index, last = -1, count = 0;
+    for (bool any = sl_reply_upserted(reply->body, &items);
+         any && sl_reply_next_upserted(&items, &index); last = index, count++) {
+        if (index < 0 || index >= reply->count)
+            return -1;
+        if (index > last)
+            continue;
+        /* A router may list them by shard: then each is compared with those before it. */
+        bson_iter_t before;
+        int64_t other;
+        sl_reply_upserted(reply->body, &before);
+        for (int64_t i = 0; i < count && sl_reply_next_upserted(&before, &other); i++) {
+            if (other == index)
+                return -1;
+        }
+    }
+    return count;
+}
+
+sl_verdict sl_reply_judge_modify(const sl_reply *reply, sl_modified *found, sl_error *error) {
+    uint32_t refused;
+    bool each_once;
+    const int64_t n = number_in(reply->body, "n", -1), upserted = count_upserted(reply);
+    const bool deletes = reply->mode == SL_MODE_DELETE;
+    const int64_t modified = number_in(reply->body, "nModified", deletes ? n : -1);
+    *found = (sl_modified){0};
+    if (n < 0 && !reply->ok)
+        return judge_command(reply->why, error);
+    sl_verdict verdict = judge_own_concern(reply, error);
+    if (verdict == SL_REPLY_COMPLETE)
+        verdict = judge_errors(reply, &refused, &each_once, error);
+    if (verdict != SL_REPLY_COMPLETE)
+        return verdict;
+    if (!reply->ok && refused == 0)
+        return judge_command(reply->why, error);
+    const bool inserts = reply->mode == SL_MODE_UPSERT || reply->mode == SL_MODE_MERGE;
+    const int64_t known = n + refused;
+    if (!each_once || n < 0 || upserted < 0 || upserted > n || modified < 0 ||
+        modified > n - upserted || known > reply->count || (inserts && known < reply->count) ||
+        (!inserts && upserted > 0)) {
+        sl_error_set(error, SL_EXIT_CLUSTER,
+                     "the server's answer does not add up: of %u documents it reports %lld as "
+                     "matched or inserted, %lld as modified, %lld as inserted and %u as refused",
+                     reply->count, (long long)n, (long long)modified, (long long)upserted, refused);
+        return SL_REPLY_UNKNOWN;
+    }
+    *found = (sl_modified){.matched = (uint32_t)(n - upserted),
+                           .modified = (uint32_t)modified,
+                           .upserted = (uint32_t)upserted,
+                           .refused = refused};
     return SL_REPLY_COMPLETE;
 }

@@ -17,6 +17,7 @@
 
 #include <bson/bson.h>
 
+#include "format/format.h"
 #include "util/error.h"
 
 /* Ascending: an answer with several errors has the highest of their verdicts. */
@@ -36,12 +37,33 @@ typedef struct sl_reply {
     const bson_t *const *documents; /* that were sent; NULL: messages are shorter */
     uint32_t count;                 /* of the documents sent */
     bool own_ids;                   /* an _id may be of any type, and is no position */
+    sl_mode mode;                   /* not SL_MODE_INSERT: of sl_reply_judge_modify */
 } sl_reply;
 
 /* Judges an answer. `*inserted` is set to the number of documents that were inserted when the
  * answer is complete. `error` is set (SL_EXIT_CLUSTER) for any other verdict, and quotes the
  * server. */
 sl_verdict sl_reply_judge(const sl_reply *reply, uint32_t *inserted, sl_error *error);
+
+/* The numbers of a complete answer to an update or delete command. Of the documents that were not
+ * refused, `upserted` were inserted, `matched` had a stored document, and the others had none. */
+typedef struct sl_modified {
+    uint32_t matched;
+    uint32_t modified; /* of `matched`: the stored document was changed; all that were deleted */
+    uint32_t upserted;
+    uint32_t refused;
+} sl_modified;
+
+/* Judges the server's own answer to such a command: n, nModified, upserted, writeErrors,
+ * writeConcernError. It is complete only if these add up: with upsert and merge, each document was
+ * matched, inserted or refused; otherwise no more documents were than were sent. */
+sl_verdict sl_reply_judge_modify(const sl_reply *reply, sl_modified *found, sl_error *error);
+
+/* Sets `upserted` before the first document that was inserted by an upsert. False: none was. */
+bool sl_reply_upserted(const bson_t *body, bson_iter_t *upserted);
+
+/* Reads the index of the next one, -1 if it has none. False after the last one. */
+bool sl_reply_next_upserted(bson_iter_t *upserted, int64_t *index);
 
 /* One document that the server refused. */
 typedef struct sl_write_error {

@@ -26,6 +26,7 @@
 
 #include "duplicates.h"
 #include "reply.h"
+#include "writer_internal.h"
 
 #define RETRY_FIRST_MS 50
 #define RETRY_MOST_MS 5000
@@ -55,18 +56,18 @@ struct sl_outlet {
     unsigned seed; /* for the jitter */
 };
 
-static bool writer_open(const sl_sending *sending, void **shared, sl_error *error) {
+bool sl_writer_open(const sl_sending *sending, void **shared, sl_error *error) {
     *shared = NULL;
     return sl_connection_open_writers(sending->destination->connection, sending->threads,
                                       sending->config->timeout_seconds, error);
 }
 
-static bool writer_close(void *shared, sl_error *error) {
+bool sl_writer_close(void *shared, sl_error *error) {
     (void)shared, (void)error;
     return true;
 }
 
-static mongoc_write_concern_t *write_concern_of(const sl_sending *sending) {
+mongoc_write_concern_t *sl_writer_concern(const sl_sending *sending) {
     mongoc_write_concern_t *concern = mongoc_write_concern_new();
     const char *requested = sending->config->write_concern;
     bool alone =
@@ -135,7 +136,7 @@ static bool writer_outlet_create(const sl_sending *sending, void *shared, sl_out
     made->connections = calloc(made->connection_count, sizeof *made->connections);
     if (!made->connections)
         return sl_error_memory(error, "starting writers");
-    mongoc_write_concern_t *concern = write_concern_of(sending);
+    mongoc_write_concern_t *concern = sl_writer_concern(sending);
     for (uint32_t i = 0; i < made->connection_count; i++)
         open_connection(made, i, concern);
     mongoc_write_concern_destroy(concern);
@@ -303,8 +304,12 @@ static sl_outcome send_parcel(sl_outlet *outlet, const sl_piece *piece, const sl
         bson_destroy(&body);
         return UNDELIVERABLE;
     }
-    const sl_reply reply = {
-        ok, &body, &why, parcel->documents, parcel->count, outlet->sending->own_ids};
+    const sl_reply reply = {.ok = ok,
+                            .body = &body,
+                            .why = &why,
+                            .documents = parcel->documents,
+                            .count = parcel->count,
+                            .own_ids = outlet->sending->own_ids};
     switch (sl_reply_judge(&reply, &inserted, error)) {
     case SL_REPLY_COMPLETE:
         outcome = outcome_of(take_write_errors(outlet, &body, piece, parcel, listener, error));
@@ -385,25 +390,24 @@ static sl_outcome send_once(sl_outlet *outlet, const sl_piece *piece, const sl_l
     return outcome;
 }
 
-static void wait_before_retry(sl_outlet *outlet, unsigned attempt) {
+void sl_writer_wait(unsigned *seed, unsigned attempt) {
     long most = RETRY_FIRST_MS << (attempt < 7 ? attempt : 7);
     if (most > RETRY_MOST_MS)
         most = RETRY_MOST_MS;
-    long ms = most / 2 + (long)rand_r(&outlet->seed) % (most / 2 + 1);
+    long ms = most / 2 + (long)rand_r(seed) % (most / 2 + 1);
     nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
 }
 
-/* May a piece be tried again? `since`: when its first attempt failed. */
-static bool may_try_again(const sl_outlet *outlet, int64_t since, sl_error *error) {
+bool sl_writer_may_try_again(const sl_sending *sending, int64_t since, sl_error *error) {
     if (sl_interrupt_requested()) {
         error->code = SL_EXIT_INTERRUPTED;
         return sl_error_prefix(error, "interrupted while a batch could not be delivered");
     }
-    if (atomic_load(outlet->sending->stop)) /* another thread has given up */
+    if (atomic_load(sending->stop)) /* another thread has given up */
         return false;
-    if (sl_seconds_since(since) > outlet->sending->config->retry_seconds)
+    if (sl_seconds_since(since) > sending->config->retry_seconds)
         return sl_error_prefix(error, "gave up after %.0f s (--retry-timeout %u)",
-                               sl_seconds_since(since), outlet->sending->config->retry_seconds);
+                               sl_seconds_since(since), sending->config->retry_seconds);
     return true;
 }
 
@@ -442,13 +446,13 @@ static bool writer_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_resul
             sl_log_warning(SL_LINES "; trying again", error->message);
             since = sl_clock_ns();
         }
-        if (!may_try_again(outlet, since, error))
+        if (!sl_writer_may_try_again(outlet->sending, since, error))
             return false;
         if (outcome == SEND_LESS) {
             most = (piece.count + 1) / 2;
             since = sl_clock_ns();
         } else {
-            wait_before_retry(outlet, attempt);
+            sl_writer_wait(&outlet->seed, attempt);
         }
         piece.sent_before = true;
         attempt++;
@@ -459,8 +463,8 @@ static bool writer_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_resul
 
 const sl_sink_type sl_sink_cluster = {
     .name = "cluster",
-    .open = writer_open,
-    .close = writer_close,
+    .open = sl_writer_open,
+    .close = sl_writer_close,
     .outlet_create = writer_outlet_create,
     .outlet_destroy = writer_outlet_destroy,
     .send = writer_send,

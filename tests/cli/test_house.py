@@ -63,7 +63,7 @@ GLOBALS = {
 }
 
 # The only files that may include the driver's headers (those of libbson may be used anywhere).
-DRIVER = re.compile(r"src/cluster/|src/send/(writer|reply)\.c|src/query/")
+DRIVER = re.compile(r"src/cluster/|src/send/(writer|modify|reply)\.c|src/send/writer_internal\.h|src/query/")
 
 
 def sources():

@@ -7,7 +7,7 @@
     ... load through proxy.port ...
     proxy.close()
 
-A fault is set for a batch (an insert into the counted collection) or for a command of any kind.
+A fault is set for a batch (an insert into the counted collection, or an update or delete) or for a command of any kind.
 Batches and commands are counted over all connections in the order of their arrival; a retried batch
 counts again. So the same load has the same fault at the same batch, however fast the machine is.
 hello commands are not counted, because drivers send them at fixed intervals.
@@ -330,7 +330,7 @@ class Proxy:
         if name is None or name.lower() in ("hello", "ismaster"):
             return None
         kinds = ["command"]
-        if name == "insert" and self.is_counted(collection_of(value)):
+        if name in ("insert", "update", "delete") and self.is_counted(collection_of(value)):
             kinds.append("batch")
         action = self.always if "batch" in kinds else None
         with self.lock:

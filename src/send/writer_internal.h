@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Private to the writers: writer.c, which inserts, and modify.c. */
+#ifndef SHARDLOAD_WRITER_INTERNAL_H
+#define SHARDLOAD_WRITER_INTERNAL_H
+
+#include <mongoc/mongoc.h>
+
+#include "sink.h"
+
+bool sl_writer_open(const sl_sending *sending, void **shared, sl_error *error);
+bool sl_writer_close(void *shared, sl_error *error);
+
+/* The write concern of the load, for the caller to destroy. */
+mongoc_write_concern_t *sl_writer_concern(const sl_sending *sending);
+
+/* Waits before attempt `attempt` + 1, longer with each attempt. `seed`: for the jitter. */
+void sl_writer_wait(unsigned *seed, unsigned attempt);
+
+/* May documents be sent again? `since`: when their first attempt failed, by sl_clock_ns. */
+bool sl_writer_may_try_again(const sl_sending *sending, int64_t since, sl_error *error);
+
+#endif

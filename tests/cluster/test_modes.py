@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: Apache-2.0
+"""--mode upsert, merge, replace and delete: what each does to the stored documents, what is counted,
+and what is refused before anything is sent."""
+import collections
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import support
+from support import bson
+
+COUNT = 9000
+
+
+def rows(first=0, count=COUNT, word="text"):
+    return [f"{number},{number % 7},{word} {number}" for number in range(first, first + count)]
+
+
+def text_of(lines):
+    return "\n".join(["id,k,t", *lines, ""]).encode()
+
+
+def documents(lines):
+    return [{"_id": int(number), "k": int(k), "t": t}
+            for number, k, t in (line.split(",") for line in lines)]
+
+
+class Modes:
+    by_id = ("--id-field", "id")
+
+    def store(self, lines=None):
+        """Loads the lines (the file of yesterday)."""
+        return self.load(*self.by_id, self.file("old.csv", text_of(lines or rows())))
+
+    def run_mode(self, mode, lines, *words, code=0):
+        words = words or self.by_id
+        name = f"new-{next(self._counter)}.csv"
+        return self.load("--mode", mode, *words, "-j", 3, "--batch-size", 700,
+                         self.file(name, text_of(lines)), code=code)
+
+    def check_stored(self, made):
+        expected = collections.Counter(bson.encode(one) for one in made)
+        self.assertEqual(collections.Counter(self.stored()), expected)
+
+    def test_upsert(self):
+        self.store()
+        changed = [*rows(100, 50, "new"), *rows(150, COUNT)]
+        outcome, work = self.run_mode("upsert", changed)
+        self.assert_accounting(work, records=COUNT + 50, inserted=150, changed=50,
+                               alreadyThere=COUNT - 150, rejectedByServer=0, mode="upsert")
+        self.assertRegex(outcome.text, r"= inserted +150\n.*\+ modified +50\n.*\+ unchanged +8,850\n")
+        self.check_stored(documents([*rows(0, 100), *changed]))
+        total = support.run_record(work)["verification"]
+        self.assertEqual((total["documentsBefore"], total["documentsAfter"], total["ok"]),
+                         (COUNT, COUNT + 150, True))
+
+    def test_the_daily_append(self):
+        """Yesterday's file, one line longer (docs/modes.md)."""
+        path = self.file("log.csv", text_of(rows()))
+        self.load("--mode", "upsert", *self.by_id, path)
+        path.write_bytes(text_of(rows(0, COUNT + 1)))
+        outcome, work = self.load("--mode", "upsert", *self.by_id, path)
+        self.assert_accounting(work, records=COUNT + 1, inserted=1, changed=0, alreadyThere=COUNT)
+        self.assertNotIn("warning", outcome.err.lower())
+        self.check_stored(documents(rows(0, COUNT + 1)))
+        self.shardload("verify", *self.target(), "--progress", "none", *self.by_id, "--content",
+                       "--work-dir", self.scratch / "verify", path)
+        # The same file once more is no error, and changes nothing.
+        _, work = self.load("--mode", "upsert", *self.by_id, path)
+        self.assert_accounting(work, inserted=0, changed=0, alreadyThere=COUNT + 1)
+
+    def test_upsert_into_a_new_collection(self):
+        _, work = self.run_mode("upsert", rows())
+        self.assert_accounting(work, inserted=COUNT, changed=0, alreadyThere=0)
+        self.check_stored(documents(rows()))
+
+    def test_merge(self):
+        self.store()
+        self.database.t.update_many({"_id": {"$lt": 10}}, {"$set": {"more": 1}})
+        lines = [f"{number},,new" for number in (3, 4, 20)] + ["100000,5,added"]
+        _, work = self.run_mode("merge", [*lines, "5,5,text 5"])
+        self.assert_accounting(work, inserted=1, changed=3, alreadyThere=1)
+        stored = {number: self.database.t.find_one({"_id": number}) for number in (3, 5, 20, 100000)}
+        self.assertEqual(stored, {3: {"_id": 3, "k": 3, "t": "new", "more": 1},
+                                  5: {"_id": 5, "k": 5, "t": "text 5", "more": 1},
+                                  20: {"_id": 20, "k": 6, "t": "new"},
+                                  100000: {"_id": 100000, "k": 5, "t": "added"}})
+
+    def test_replace(self):
+        self.store()
+        lines = [*rows(0, 500, "new"), *rows(COUNT - 5, 10, "other"), *rows(1000, 100)]
+        outcome, work = self.run_mode("replace", lines, code=support.EXIT_REJECTS)
+        self.assert_accounting(work, inserted=0, changed=505, alreadyThere=100, rejectedByServer=5)
+        self.check_stored(documents([*rows(0, 500, "new"), *rows(500, COUNT - 505),
+                                     *rows(COUNT - 5, 5, "other")]))
+        found = support.reject_rows(work)
+        starts = [len(text_of(lines[:505 + number])) for number in range(5)]
+        self.assertEqual(sorted(int(row["offset"]) for row in found), starts)
+        self.assertIn("no stored document matches", found[0]["reason"])
+        self.assertRegex(outcome.text, r"= modified +505\n")
+
+    def test_delete(self):
+        self.store()
+        outcome, work = self.run_mode("delete", [*rows(0, 3000), *rows(COUNT, 7)])
+        self.assert_accounting(work, inserted=0, changed=3000, alreadyThere=7, rejectedByServer=0)
+        self.assertRegex(outcome.text, r"= deleted +3,000\n.*\+ not found +7\n")
+        self.check_stored(documents(rows(3000, COUNT - 3000)))
+        _, work = self.run_mode("delete", [*rows(0, 3000), *rows(COUNT, 7)])
+        self.assert_accounting(work, changed=0, alreadyThere=3007)
+
+    def test_values_are_no_operators(self):
+        """A record whose _id looks like a query matches nothing but itself."""
+        self.store(rows(0, 50))
+        source = self.file("a.json", b'{"_id":{"$gt":0}}\n{"_id":{"a":{"b":0}}}\n'
+                                     b'{"_id":{"$regex":"t","$options":""}}\n{"_id":null}\n{"n":1}\n')
+        _, work = self.load("--mode", "delete", source, code=support.EXIT_REJECTS)
+        self.assert_accounting(work, records=5, changed=0, alreadyThere=1, rejectedByParser=4)
+        self.assertEqual(self.database.t.count_documents({}), 50)
+
+    def test_names_that_are_operators_or_paths(self):
+        self.store(rows(0, 5))
+        source = self.file("a.json", b'{"_id":1,"$set":{"t":5}}\n{"_id":2,"a.b":1}\n{"_id":3,"":1}\n')
+        _, work = self.load("--mode", "merge", source, code=support.EXIT_SOURCE)
+        self.assert_accounting(work, records=3, rejectedByParser=3)
+        self.check_stored(documents(rows(0, 5)))
+
+    def test_types_of_ids_are_kept(self):
+        values = [5, 5.5, "x", bson.Int64(1 << 40), b"\1\2", bson.Decimal128("1.5"), {"a": 1, "b": 2},
+                  bson.ObjectId()]
+        made = [{"_id": one, "n": number} for number, one in enumerate(values)]
+        source = self.file("a.bson", b"".join(bson.encode(one) for one in made))
+        self.load("--mode", "upsert", source)
+        self.check_stored(made)
+        for number, one in enumerate(made):
+            one["n"] = number + 100
+        source.write_bytes(b"".join(bson.encode(one) for one in made))
+        _, work = self.load("--mode", "upsert", source)
+        self.assert_accounting(work, inserted=0, changed=len(made))
+        self.check_stored(made)
+        _, work = self.load("--mode", "delete", source)
+        self.assert_accounting(work, changed=len(made))
+        self.check_stored([])
+
+    def test_fields_that_identify_no_document(self):
+        self.store(rows(0, 50))
+        before = self.stored()
+        outcome, _ = self.run_mode("upsert", rows(0, 5), "--match-fields", "k",
+                                   code=support.EXIT_USAGE)
+        self.assertRegex(outcome.err, "has no unique index|is sharded by a key with")
+        outcome, _ = self.run_mode("upsert", rows(0, 5), "--types", "auto", code=support.EXIT_USAGE)
+        self.assertIn("name the columns with --id-field", outcome.err)
+        self.assertEqual(self.stored(), before)
+
+    def test_a_collection_that_does_not_exist(self):
+        for mode in ("replace", "delete"):
+            outcome, _ = self.run_mode(mode, rows(0, 5), code=support.EXIT_USAGE)
+            self.assertIn("does not exist: there are no documents to match", outcome.err)
+        self.assertNotIn("t", self.database.list_collection_names())
+
+    def test_options_that_exclude_each_other(self):
+        for words, message in ((["--mode", "upsert", "--route", "direct"], "goes through the rout"),
+                               (["--mode", "delete", "--drop"], "leave out --drop"),
+                               (["--match-fields", "k"], "is for --mode upsert, merge"),
+                               (["--mode", "upsert", "--match-fields", "id"], "match by _id"),
+                               (["--mode", "merge", "--sink", "null"], "into a cluster")):
+            outcome, _ = self.load(*self.by_id, *words, self.file("a.csv", text_of(rows(0, 3))),
+                                   code=support.EXIT_USAGE)
+            self.assertIn(message, outcome.err)
+
+    def test_a_validator_refuses(self):
+        self.store(rows(0, 50))
+        self.database.command("collMod", "t", validator={"t": {"$ne": "bad"}})
+        _, work = self.run_mode("upsert", [*rows(0, 20), "21,1,bad", "1000,1,bad"],
+                                code=support.EXIT_REJECTS)
+        self.assert_accounting(work, inserted=0, changed=0, alreadyThere=20, rejectedByServer=2)
+        self.assertIn("code 121", support.reject_rows(work)[0]["reason"])
+
+    def test_records_of_the_same_document(self):
+        """One of them remains; which one is not defined, and each record is counted."""
+        self.store(rows(0, 10))
+        lines = [f"5,1,version {number}" for number in range(3000)]
+        _, work = self.run_mode("upsert", lines)
+        figures = support.run_record(work)["accounting"]
+        self.assertEqual((figures["records"], figures["inserted"]), (3000, 0))
+        self.assertRegex(self.database.t.find_one({"_id": 5})["t"], "^version")
+        lines = [f"{1000 + number % 3},1,new" for number in range(6000)]
+        _, work = self.run_mode("upsert", lines)
+        self.assert_accounting(work, records=6000, inserted=3, rejectedByServer=0)
+
+
+class WithoutShards(Modes):
+    def test_a_unique_index(self):
+        self.database.t.create_index([("k", 1), ("id", 1)], unique=True)
+        words = "--match-fields", "id,k"
+        _, work = self.run_mode("upsert", rows(), *words)
+        self.assert_accounting(work, inserted=COUNT)
+        _, work = self.run_mode("upsert", [*rows(0, 10, "new"), *rows(10)], *words)
+        # A server that matches by other fields than _id does not notice that nothing changes.
+        self.assert_accounting(work, inserted=10, changed=COUNT, alreadyThere=0)
+        self.assertEqual(self.database.t.count_documents({}), COUNT + 10)
+        self.assertEqual(self.database.t.find_one({"id": 3})["t"], "new 3")
+        self.assertIsInstance(self.database.t.find_one({"id": 3})["_id"], bson.ObjectId)
+        _, work = self.run_mode("merge", ["3,3,merged", "50000,1,x"], *words)
+        self.assert_accounting(work, inserted=1, changed=1)
+        _, work = self.run_mode("delete", rows(0, 4), *words)
+        self.assert_accounting(work, changed=4)
+
+    def test_another_id_of_the_stored_document(self):
+        self.database.t.create_index("k", unique=True)
+        self.database.t.insert_one({"_id": 1, "k": 5})
+        source = self.file("a.json", b'{"_id":2,"k":5,"n":1}\n{"_id":3,"k":6}\n')
+        _, work = self.load("--mode", "upsert", "--match-fields", "k", source,
+                            code=support.EXIT_REJECTS)
+        self.assert_accounting(work, inserted=1, rejectedByServer=1)
+        self.assertIn("code 66", support.reject_rows(work)[0]["reason"])
+
+    def test_another_unique_index_is_in_the_way(self):
+        self.store(rows(0, 10))
+        self.database.t.create_index("t", unique=True)
+        _, work = self.run_mode("upsert", ["100,1,text 5", "101,1,free", "3,3,text 4"],
+                                code=support.EXIT_REJECTS)
+        self.assert_accounting(work, inserted=1, rejectedByServer=2)
+        self.assertIn("code 11000", support.reject_rows(work)[0]["reason"])
+
+    def test_a_sparse_or_partial_index_identifies_no_document(self):
+        self.database.t.create_index("k", unique=True, sparse=True)
+        self.database.t.create_index("id", unique=True, partialFilterExpression={"id": {"$gt": 5}})
+        for field in ("k", "id"):
+            outcome, _ = self.run_mode("upsert", rows(0, 5), "--match-fields", field,
+                                       code=support.EXIT_USAGE)
+            self.assertIn("has no unique index of these fields", outcome.err)
+
+
+class Standalone(WithoutShards, support.ClusterCase):
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+
+
+class ReplicaSet(WithoutShards, support.ClusterCase):
+    variable = "SHARDLOAD_TEST_REPLICA_URI"
+
+
+class Sharded(Modes, support.ClusterCase):
+    variable = "SHARDLOAD_TEST_URI"
+
+    def setUp(self):
+        super().setUp()
+        self.addCleanup(self.clear_balancer)
+
+    def test_the_filter_contains_the_shard_key(self):
+        source = self.file("a.csv", text_of(rows()))
+        self.load(*self.by_id, "--shard-key", '{"k": 1}', source)
+        outcome, _ = self.run_mode("upsert", rows(0, 5), code=support.EXIT_USAGE)
+        self.assertIn("is sharded by a key with k, which is not among the fields that match, _id",
+                      outcome.err)
+        self.assertIn("--match-fields _id,k", outcome.err)
+        for mode in ("merge", "upsert"):
+            _, work = self.run_mode(mode, [*rows(0, 10, mode), *rows(10)], *self.by_id,
+                                    "--match-fields", "_id,k")
+            self.assert_accounting(work, changed=10, rejectedByServer=0)
+        self.check_stored(documents([*rows(0, 10, "upsert"), *rows(10)]))
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()

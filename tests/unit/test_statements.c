@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The statements of update and delete commands, and the judgement of their answers. */
+#include <string.h>
+
+#include "send/reply.h"
+#include "send/statements.h"
+#include "unit.h"
+
+static sl_key_fields keys_of(sl_mode mode, const char *match) {
+    sl_key_fields keys = {.mode = mode};
+    assert_true(!sl_key_names_read(match, &keys.match));
+    return keys;
+}
+
+/* The command for documents given as JSON. */
+static char *command_of(sl_mode mode, const char *match, const char *const *documents,
+                        uint32_t count, uint32_t *taken) {
+    static bson_t views[8];
+    uint32_t places[8];
+    sl_key_fields keys = keys_of(mode, match);
+    sl_statements statements = {0};
+    bson_t command, *head = BCON_NEW(sl_statements_command(mode), BCON_UTF8("t"));
+    for (uint32_t i = 0; i < count; i++) {
+        bson_t *made = bson_new_from_json((const uint8_t *)documents[i], -1, NULL);
+        bson_copy_to(made, &views[i]);
+        bson_destroy(made);
+        places[i] = i;
+    }
+    assert_true(
+        sl_statements_write(&statements, &keys, head, views, places, count, taken, &command));
+    assert_true(bson_validate(&command, BSON_VALIDATE_UTF8, NULL));
+    char *json = bson_as_relaxed_extended_json(&command, NULL);
+    for (uint32_t i = 0; i < count; i++)
+        bson_destroy(&views[i]);
+    free(statements.bytes);
+    sl_key_names_clear(&keys.match);
+    bson_destroy(head);
+    return json;
+}
+
+static void check(sl_mode mode, const char *match, const char *document, const char *expected) {
+    uint32_t taken;
+    char *json = command_of(mode, match, &document, 1, &taken);
+    assert_string_equal(json, expected);
+    assert_true(taken == 1);
+    bson_free(json);
+}
+
+TEST(statements_of_each_mode) {
+    check(
+        SL_MODE_UPSERT, "_id", "{\"_id\":5,\"a\":1}",
+        "{ \"update\" : \"t\", \"updates\" : [ { \"q\" : { \"_id\" : { \"$eq\" : 5 } }, \"u\" : { "
+        "\"_id\" : 5, \"a\" : 1 }, \"upsert\" : true } ] }");
+    check(
+        SL_MODE_REPLACE, "_id", "{\"_id\":5,\"a\":1}",
+        "{ \"update\" : \"t\", \"updates\" : [ { \"q\" : { \"_id\" : { \"$eq\" : 5 } }, \"u\" : { "
+        "\"_id\" : 5, \"a\" : 1 } } ] }");
+    check(SL_MODE_MERGE, "_id,b", "{\"_id\":5,\"a\":1,\"b\":\"x\",\"c\":[1]}",
+          "{ \"update\" : \"t\", \"updates\" : [ { \"q\" : { \"_id\" : { \"$eq\" : 5 }, \"b\" : { "
+          "\"$eq\" : \"x\" } }, \"u\" : { \"$set\" : { \"a\" : 1, \"c\" : [ 1 ] } }, \"upsert\" : "
+          "true } ] }");
+    check(
+        SL_MODE_DELETE, "a.b", "{\"_id\":5,\"a\":{\"b\":{\"$gt\":1}}}",
+        "{ \"delete\" : \"t\", \"deletes\" : [ { \"q\" : { \"a.b\" : { \"$eq\" : { \"$gt\" : 1 } } "
+        "}, \"limit\" : 1 } ] }");
+}
+
+TEST(a_command_takes_what_fits) {
+    char *large = malloc((8u << 20) + 100);
+    assert_true(large != NULL);
+    strcpy(large, "{\"_id\":1,\"t\":\"");
+    size_t used = strlen(large);
+    memset(large + used, 'x', 8u << 20);
+    strcpy(large + used + (8u << 20), "\"}");
+    const char *documents[] = {"{\"_id\":2}", large, large};
+    uint32_t taken;
+    bson_free(command_of(SL_MODE_UPSERT, "_id", documents, 3, &taken));
+    assert_true(taken == 2);
+    bson_free(command_of(SL_MODE_DELETE, "_id", documents, 3, &taken));
+    assert_true(taken == 3);
+    free(large);
+}
+
+static sl_verdict judge(sl_mode mode, uint32_t count, const char *json, sl_modified *found) {
+    bson_error_t why = {0};
+    sl_error error;
+    bson_t *body = bson_new_from_json((const uint8_t *)json, -1, &why);
+    const sl_reply reply = {.ok = true, .body = body, .why = &why, .count = count, .mode = mode};
+    sl_verdict verdict = sl_reply_judge_modify(&reply, found, &error);
+    bson_destroy(body);
+    return verdict;
+}
+
+TEST(answers_that_add_up) {
+    sl_modified found;
+    assert_true(
+        judge(SL_MODE_UPSERT, 4,
+              "{\"n\":3,\"nModified\":1,\"upserted\":[{\"index\":2,\"_id\":5}],\"writeErrors\":[{"
+              "\"index\":0,\"code\":121,\"errmsg\":\"no\"}]}",
+              &found) == SL_REPLY_COMPLETE);
+    assert_true(found.matched == 2 && found.modified == 1 && found.upserted == 1 &&
+                found.refused == 1);
+    assert_true(judge(SL_MODE_REPLACE, 4, "{\"n\":3,\"nModified\":1}", &found) ==
+                SL_REPLY_COMPLETE);
+    assert_true(found.matched == 3 && found.modified == 1);
+    assert_true(judge(SL_MODE_DELETE, 4, "{\"n\":1}", &found) == SL_REPLY_COMPLETE);
+    assert_true(found.matched == 1 && found.modified == 1);
+    /* The stored document has another _id. */
+    assert_true(judge(SL_MODE_UPSERT, 1,
+                      "{\"n\":0,\"nModified\":0,\"writeErrors\":[{\"index\":0,\"code\":66}]}",
+                      &found) == SL_REPLY_COMPLETE);
+}
+
+TEST(answers_that_do_not_add_up) {
+    static const struct {
+        sl_mode mode;
+        const char *json;
+    } rows[] = {
+        {SL_MODE_UPSERT, "{\"n\":1,\"nModified\":0}"},
+        {SL_MODE_UPSERT, "{\"n\":3,\"nModified\":0}"},
+        {SL_MODE_UPSERT, "{\"n\":2}"},
+        {SL_MODE_UPSERT, "{\"nModified\":0}"},
+        {SL_MODE_UPSERT, "{\"n\":2,\"nModified\":3}"},
+        {SL_MODE_UPSERT, "{\"n\":2,\"nModified\":2,\"upserted\":[{\"index\":0}]}"},
+        {SL_MODE_UPSERT, "{\"n\":2,\"nModified\":0,\"upserted\":[{\"index\":2}]}"},
+        {SL_MODE_UPSERT, "{\"n\":2,\"nModified\":0,\"upserted\":[{\"index\":1},{\"index\":1}]}"},
+        {SL_MODE_UPSERT, "{\"n\":2,\"nModified\":0,\"upserted\":[{}]}"},
+        {SL_MODE_UPSERT, "{\"n\":1,\"nModified\":0,\"writeErrors\":[{\"index\":7,\"code\":121}]}"},
+        {SL_MODE_REPLACE, "{\"n\":3,\"nModified\":0}"},
+        {SL_MODE_REPLACE, "{\"n\":1,\"nModified\":0,\"upserted\":[{\"index\":0}]}"},
+        {SL_MODE_DELETE, "{\"n\":3}"},
+        {SL_MODE_DELETE, "{\"ok\":1}"},
+        {SL_MODE_DELETE, "{\"n\":2,\"writeConcernError\":{\"code\":64,\"errmsg\":\"late\"}}"},
+        {SL_MODE_DELETE, "{\"n\":1,\"writeErrors\":[{\"index\":0,\"code\":189}]}"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        sl_modified found;
+        if (judge(rows[i].mode, 2, rows[i].json, &found) != SL_REPLY_UNKNOWN)
+            printf("# row %zu\n", i);
+        assert_true(judge(rows[i].mode, 2, rows[i].json, &found) == SL_REPLY_UNKNOWN);
+    }
+}
