@@ -26,10 +26,17 @@ int sl_command_load(const sl_options *options, bson_t *record) {
 }
 
 int sl_command_verify(const sl_options *options, bson_t *record) {
+    if (sl_option_given(options, "dump"))
+        return sl_command_verify_dump(options);
     sl_setup setup;
     sl_error error = {0};
     sl_setup_init(&setup, options);
     setup.config.run_record = record;
+    static const char *const for_dumps[] = {"ns-include", "ns-exclude", "ns-from", "ns-to"};
+    for (size_t i = 0; i < sizeof for_dumps / sizeof for_dumps[0]; i++) {
+        if (sl_option_given(options, for_dumps[i]))
+            sl_option_problem(&error, "--%s is for --dump only", for_dumps[i]);
+    }
     if (sl_set_up_source(&setup, options, &error)) {
         sl_set_up_target(&setup, options, &error);
         sl_set_up_run(&setup, options);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "restore/restore.h"
+#include "restore/verify_dump.h"
 #include "util/log.h"
 
 #include "load_setup.h"
@@ -56,6 +57,13 @@ static void set_up_names(const sl_options *options, lists *names, sl_name_option
                             .rename_count = names->from.count};
 }
 
+static void clear_names(lists *names) {
+    free(names->include.items);
+    free(names->exclude.items);
+    free(names->from.items);
+    free(names->to.items);
+}
+
 static void set_up_dump(const sl_options *options, sl_restore_config *config, sl_error *error) {
     size_t count = sl_options_argument_count(options);
     config->dump = sl_option_string(options, "archive");
@@ -87,10 +95,38 @@ int sl_command_restore(const sl_options *options, bson_t *record) {
         sl_log_error(SL_LINES, error.message);
         code = error.code;
     }
-    free(names.include.items);
-    free(names.exclude.items);
-    free(names.from.items);
-    free(names.to.items);
+    clear_names(&names);
+    sl_setup_clear(&setup);
+    return code;
+}
+
+int sl_command_verify_dump(const sl_options *options) {
+    static const char *const without[] = {"db", "collection"};
+    sl_setup setup;
+    sl_error error = {0};
+    lists names = {0};
+    sl_setup_init(&setup, options);
+    sl_restore_config config = {.load = &setup.config, .dump = sl_option_string(options, "dump")};
+    if (sl_options_argument_count(options) > 0)
+        sl_option_problem(&error, "--dump takes the place of the sources: leave them out");
+    for (size_t i = 0; i < sizeof without / sizeof without[0]; i++) {
+        if (sl_option_given(options, without[i]))
+            sl_option_problem(&error,
+                              "--%s: a dump has its names; choose with --ns-include, and "
+                              "rename with --ns-from and --ns-to",
+                              without[i]);
+    }
+    set_up_names(options, &names, &config.names, &error);
+    sl_set_up_verify_dump(&setup, options, &error);
+    int code;
+    if (error.code) {
+        sl_log_error(SL_LINES, error.message);
+        code = error.code;
+    } else {
+        code = sl_verify_dump_run(&config, sl_option_flag(options, "content"),
+                                  sl_option_number(options, "max-problems"));
+    }
+    clear_names(&names);
     sl_setup_clear(&setup);
     return code;
 }

@@ -15,6 +15,7 @@ int sl_command_plan(const sl_options *options, bson_t *record);
 int sl_command_report(const sl_options *options);
 int sl_command_reload(const sl_options *options);
 int sl_command_tune(const sl_options *options);
+int sl_command_verify_dump(const sl_options *options);
 int sl_command_restore(const sl_options *options, bson_t *record);
 
 #endif

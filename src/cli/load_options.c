@@ -145,16 +145,16 @@ const sl_option_row sl_load_rows[] = {
      .help = "The archive to restore, - for standard input. The same as naming it as DUMP."},
     {.name = "gzip", SL_ROW_FLAG, SL_ROW_OF(RESTORE, "Source"),
      .help = "Accepted for users of mongorestore. Compressed dumps are recognised without it."},
-    {.name = "ns-include", SL_ROW_LIST("PATTERN"), SL_ROW_OF(RESTORE, "Source"),
+    {.name = "ns-include", SL_ROW_LIST("PATTERN"), SL_ROW_OF(RESTORE | VERIFY, "Source"),
      .help = "Restore only namespaces that match, such as 'shop.*'; * stands for any text. May be "
              "given several times."},
-    {.name = "ns-exclude", SL_ROW_LIST("PATTERN"), SL_ROW_OF(RESTORE, "Source"),
+    {.name = "ns-exclude", SL_ROW_LIST("PATTERN"), SL_ROW_OF(RESTORE | VERIFY, "Source"),
      .help = "Do not restore namespaces that match. May be given several times."},
-    {.name = "ns-from", SL_ROW_LIST("PATTERN"), SL_ROW_OF(RESTORE, "Source"),
+    {.name = "ns-from", SL_ROW_LIST("PATTERN"), SL_ROW_OF(RESTORE | VERIFY, "Source"),
      .help = "Rename namespaces that match: 'shop.*' with --ns-to 'test.*', or with names as in "
              "'shop.$month$_orders' and 'orders.$month$'. May be given several times; the first "
              "pattern that matches counts."},
-    {.name = "ns-to", SL_ROW_LIST("PATTERN"), SL_ROW_OF(RESTORE, "Source"),
+    {.name = "ns-to", SL_ROW_LIST("PATTERN"), SL_ROW_OF(RESTORE | VERIFY, "Source"),
      .help = "The new name of the namespaces that match --ns-from."},
     {.name = "dry-run", SL_ROW_FLAG, SL_ROW_OF(RESTORE, "Source"),
      .help = "Show what would be restored, and under which names. No server is contacted."},
@@ -283,6 +283,10 @@ const sl_option_row sl_load_rows[] = {
      .help = "Compare with an earlier drill: give its reload.json."},
     {.name = "content", SL_ROW_FLAG, SL_ROW_OF(VERIFY, "Verification"),
      .help = "Compare every document byte by byte, instead of counting."},
+    {.name = "dump", SL_ROW_TEXT("DUMP"), SL_ROW_OF(VERIFY, "Verification"),
+     .help = "Compare a mongodump folder or archive with the cluster, instead of sources: kinds, "
+             "options, indexes and documents of all namespaces, or of those that --ns-include "
+             "and --ns-exclude choose."},
     {.name = "max-problems", SL_ROW_COUNT("N", 0, 1000000000), .fallback = "100",
      SL_ROW_OF(VERIFY, "Verification"),
      .help = "Number of problems to show. With --work-dir problems.tsv lists all of them."},

@@ -451,6 +451,12 @@ bool sl_set_up_restore(sl_setup *setup, const sl_options *options, sl_error *err
     return !error->code;
 }
 
+void sl_set_up_verify_dump(sl_setup *setup, const sl_options *options, sl_error *error) {
+    setup->config.skip_other = sl_option_flag(options, "skip-other");
+    sl_set_up_run(setup, options);
+    set_up_connection(setup, options, error);
+}
+
 void sl_setup_init(sl_setup *setup, const sl_options *options) {
     *setup = (sl_setup){.config = {.program_version = SHARDLOAD_VERSION, .sample = 1}};
     bson_init(&setup->options);

@@ -45,5 +45,7 @@ void sl_set_up_run(sl_setup *setup, const sl_options *options);
 bool sl_set_up_load(sl_setup *setup, const sl_options *options, sl_error *error);
 /* Sets all options of a restore that its loads have in common. False if an option is wrong. */
 bool sl_set_up_restore(sl_setup *setup, const sl_options *options, sl_error *error);
+/* Sets the options of `verify --dump`. */
+void sl_set_up_verify_dump(sl_setup *setup, const sl_options *options, sl_error *error);
 
 #endif

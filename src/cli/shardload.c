@@ -75,7 +75,9 @@ static const sl_command commands[] = {
      "(--names, --schema, ...) as for the load. Counts the documents of each range; with\n"
      "--content it compares every document, and lists missing, different and extra documents\n"
      "with their positions in the sources. Nothing is changed.\n\n"
-     "  shardload verify --content -d mot -c tests test_result_2013.txt.gz",
+     "  shardload verify --content -d mot -c tests test_result_2013.txt.gz\n"
+     "  shardload verify --content --dump dump/\n"
+     "      compares a mongodump folder or archive with the cluster",
      true, run_verify},
     {"inspect", SL_COMMAND_INSPECT, "[options] SOURCE...",
      "Show the format and the first documents of sources, without a server.",

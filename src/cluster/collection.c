@@ -50,6 +50,29 @@ bool sl_collection_is_empty(sl_connection *connection, const sl_target *target, 
     return sl_is_empty(connection, target, &all, empty, error);
 }
 
+bool sl_collection_indexes(sl_connection *connection, const sl_target *target, bson_t *indexes,
+                           sl_error *error) {
+    bson_t reply, array;
+    bson_iter_t iter, batch;
+    /* A collection has at most 64 indexes. */
+    bson_t *list = BCON_NEW("listIndexes", BCON_UTF8(target->collection), "cursor", "{",
+                            "batchSize", BCON_INT32(1000), "}");
+    bson_init(indexes);
+    bool ok = sl_cluster_command(connection, target->database, list, &reply, NULL, error);
+    if (ok && bson_iter_init(&iter, &reply) &&
+        bson_iter_find_descendant(&iter, "cursor.firstBatch", &batch) &&
+        BSON_ITER_HOLDS_ARRAY(&batch)) {
+        const uint8_t *bytes;
+        uint32_t length;
+        bson_iter_array(&batch, &length, &bytes);
+        ok = (bson_init_static(&array, bytes, length) && bson_concat(indexes, &array)) ||
+             sl_error_memory(error, "reading indexes");
+    }
+    bson_destroy(&reply);
+    bson_destroy(list);
+    return ok;
+}
+
 /* ---- changes ---- */
 
 /* After a failure that counts as success. */

@@ -35,6 +35,10 @@ bool sl_collection_drop(sl_connection *connection, const char *database, const c
 bool sl_collection_create_indexes(sl_connection *connection, const sl_target *target,
                                   const bson_t *indexes, sl_error *error);
 
+/* The indexes of the collection, as an array of specifications; always initialised. */
+bool sl_collection_indexes(sl_connection *connection, const sl_target *target, bson_t *indexes,
+                           sl_error *error);
+
 /* Sets these fields of the collection: the command collMod. */
 bool sl_collection_modify(sl_connection *connection, const sl_target *target, const bson_t *fields,
                           sl_error *error);

@@ -51,6 +51,7 @@ typedef struct sl_load_config {
     const char *uri;
     const char *database;
     const char *collection;
+    bool unregistered; /* verify: the sources need not be in the registry; for _ids of their own */
     const char *registry; /* the collection of the registry of sources; NULL: the usual one */
     bool drop;
     bool again;        /* load sources that have been loaded before */

@@ -146,7 +146,7 @@ static void warn_of_views(const sl_restore *restore) {
     }
 }
 
-static bool is_folder(const char *path) {
+bool sl_dump_is_folder(const char *path) {
     struct stat facts;
     return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
 }
@@ -159,20 +159,22 @@ static bool open_archive(sl_restore *restore, sl_error *error) {
     if (config->dry_run)
         return sl_dump_open_archive(&restore->dump, config->dump, NULL, &config->names, error);
     file_of(restore, "unpacked", folder);
+    found = false;
     if (!sl_private_folder_make(folder, error) ||
-        !sl_dump_read_list(&restore->dump, folder, &config->names, &found, error))
+        (!restore->verifying &&
+         !sl_dump_read_list(&restore->dump, folder, &config->names, &found, error)))
         return false;
     restore->unpacking = true;
     bool ok = found ||
               (sl_dump_open_archive(&restore->dump, config->dump, folder, &config->names, error) &&
-               sl_dump_write_list(&restore->dump, folder, error));
+               (restore->verifying || sl_dump_write_list(&restore->dump, folder, error)));
     restore->unpacking = false;
     return ok;
 }
 
-static bool open_dump(sl_restore *restore, sl_error *error) {
+bool sl_restore_open_dump(sl_restore *restore, sl_error *error) {
     const sl_restore_config *config = restore->config;
-    if (is_folder(config->dump)) {
+    if (sl_dump_is_folder(config->dump)) {
         if (!sl_dump_open_folder(&restore->dump, config->dump, error) ||
             !sl_names_apply(&config->names, &restore->dump, error))
             return false;
@@ -203,7 +205,7 @@ static bool open_dump(sl_restore *restore, sl_error *error) {
 }
 
 /* Parts that the user may miss end a restore, but only at its end: what can be saved is saved. */
-static bool all_known(const sl_restore *restore, sl_error *error) {
+bool sl_restore_all_known(const sl_restore *restore, sl_error *error) {
     size_t lost = 0;
     for (size_t i = 0; i < restore->dump.note_count; i++)
         lost += restore->dump.notes[i].lost;
@@ -289,15 +291,16 @@ static bool prepare(sl_restore *restore, sl_error *error) {
 static sl_exit run(sl_restore *restore) {
     sl_error error = {0};
     int64_t started = sl_wall_clock_ms();
-    bool first = restore->config->dry_run || is_folder(restore->config->dump);
+    bool first = restore->config->dry_run || sl_dump_is_folder(restore->config->dump);
     /* An archive is unpacked into the work directory; of a folder everything is known before. */
-    bool ok = !first || open_dump(restore, &error);
+    bool ok = !first || sl_restore_open_dump(restore, &error);
     if (ok && restore->config->dry_run) {
         sl_restore_print_plan(restore);
-        return all_known(restore, &error) ? SL_EXIT_OK
-                                          : (sl_log_error(SL_LINES, error.message), error.code);
+        return sl_restore_all_known(restore, &error)
+                   ? SL_EXIT_OK
+                   : (sl_log_error(SL_LINES, error.message), error.code);
     }
-    if (!ok || !prepare(restore, &error) || (!first && !open_dump(restore, &error))) {
+    if (!ok || !prepare(restore, &error) || (!first && !sl_restore_open_dump(restore, &error))) {
         sl_log_error(SL_LINES, error.message);
         return error.code;
     }
@@ -306,11 +309,18 @@ static sl_exit run(sl_restore *restore) {
     bool complete = code == SL_EXIT_OK || code == SL_EXIT_REJECTS;
     if (!complete)
         log_how_to_complete(restore);
-    if (!all_known(restore, &error)) {
+    if (!sl_restore_all_known(restore, &error)) {
         sl_log_error(SL_LINES, error.message);
         code = complete ? error.code : code;
     }
     return write_record(restore, started, code);
+}
+
+void sl_restore_clear(sl_restore *restore) {
+    sl_dump_clear(&restore->dump);
+    sl_shard_keys_clear(&restore->shard_keys);
+    free(restore->outcomes);
+    sl_connection_close(restore->connection);
 }
 
 sl_exit sl_restore_run(const sl_restore_config *config) {
@@ -324,10 +334,7 @@ sl_exit sl_restore_run(const sl_restore_config *config) {
         sl_log_error(SL_LINES, error.message);
         code = error.code;
     }
-    sl_dump_clear(&restore.dump);
-    sl_shard_keys_clear(&restore.shard_keys);
-    free(restore.outcomes);
-    sl_connection_close(restore.connection);
+    sl_restore_clear(&restore);
     sl_log_close_file();
     return code;
 }

@@ -52,21 +52,28 @@ char *sl_namespace_target(const sl_namespace *item, char out[2 * SL_NAME_ROOM]) 
     return out;
 }
 
-static void begin(step *s, sl_restore *restore, size_t index) {
-    const sl_namespace *item = &restore->dump.items[index];
+uint64_t sl_namespace_folder(const char *directory, const sl_namespace *item, char *out,
+                             size_t room) {
     char name[2 * SL_NAME_ROOM], shown[SHOWN + 1];
-    *s = (step){.restore = restore, .item = item, .outcome = &restore->outcomes[index]};
-    sl_namespace_target(item, s->name);
-    sl_namespace_name(item, name);
     size_t length = 0;
+    sl_namespace_name(item, name);
     for (; name[length] && length < SHOWN; length++) {
         char c = name[length];
         shown[length] = isalnum((unsigned char)c) || strchr("._-", c) ? c : '_';
     }
     shown[length] = '\0';
-    unsigned long long hash = sl_hash((const uint8_t *)name, strlen(name));
-    snprintf(s->folder, sizeof s->folder, "%s/%s-%016llx", restore->directory, shown, hash);
-    snprintf(s->registry, sizeof s->registry, "shardload-restore-%016llx", hash);
+    uint64_t hash = sl_hash((const uint8_t *)name, strlen(name));
+    snprintf(out, room, "%s/%s-%016llx", directory, shown, (unsigned long long)hash);
+    return hash;
+}
+
+static void begin(step *s, sl_restore *restore, size_t index) {
+    const sl_namespace *item = &restore->dump.items[index];
+    *s = (step){.restore = restore, .item = item, .outcome = &restore->outcomes[index]};
+    sl_namespace_target(item, s->name);
+    uint64_t hash = sl_namespace_folder(restore->directory, item, s->folder, sizeof s->folder);
+    snprintf(s->registry, sizeof s->registry, "shardload-restore-%016llx",
+             (unsigned long long)hash);
     snprintf(s->collection, sizeof s->collection, "%s%s",
              item->kind == SL_NAMESPACE_TIME_SERIES ? SL_BUCKETS : "", item->to_collection);
     s->target = (sl_target){

@@ -30,6 +30,7 @@ typedef struct sl_restore {
     sl_shard_keys shard_keys;
     sl_restored *outcomes; /* one per namespace of the dump */
     sl_connection *connection;
+    bool verifying;        /* verify_dump.c: an archive is always unpacked anew */
     atomic_bool unpacking; /* an archive is read */
     double seconds;
 } sl_restore;
@@ -37,6 +38,20 @@ typedef struct sl_restore {
 /* Restores one namespace (restore_one.c), unless an earlier run has completed it. Logs errors. False:
  * the restore must stop. */
 bool sl_restore_namespace(sl_restore *restore, size_t index);
+
+/* ---- restore.c ---- */
+
+/* Opens the dump, applies names and shard keys, logs what is not restored. */
+bool sl_restore_open_dump(sl_restore *restore, sl_error *error);
+/* False, with an error, if parts of the dump are not restored and --skip-other is not given. */
+bool sl_restore_all_known(const sl_restore *restore, sl_error *error);
+void sl_restore_clear(sl_restore *restore);
+bool sl_dump_is_folder(const char *path);
+
+/* Writes the path of the namespace's folder in the work directory. Returns a hash of its name in the
+ * dump. (restore_one.c) */
+uint64_t sl_namespace_folder(const char *directory, const sl_namespace *item, char *out,
+                             size_t room);
 
 /* Shards a collection that has just been created, or exists, by its key of --shard-keys, if it has
  * one. `before`: its state before. (sharding.c) */

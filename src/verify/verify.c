@@ -82,9 +82,11 @@ static bool connect_to_cluster(sl_verification *verification, sl_error *error) {
     if (!sl_topology_read(destination->connection, &destination->topology, error) ||
         !sl_registry_open(destination->connection, &destination->target, &destination->registry,
                           error) ||
-        !sl_sources_number_as_loaded(job, destination, error) ||
-        !sl_registry_numbers(destination->registry, &verification->registered,
-                             &verification->registered_count, error) ||
+        !(config->unregistered ? sl_sources_number_offline(job, error)
+                               : sl_sources_number_as_loaded(job, destination, error)) ||
+        (!config->unregistered &&
+         !sl_registry_numbers(destination->registry, &verification->registered,
+                              &verification->registered_count, error)) ||
         !sl_shard_map_read(destination->connection, &destination->target, destination->topology,
                            &destination->map, error))
         return false;

@@ -46,7 +46,7 @@ INTERFACES = {
     "ledger": "gaps journal ledger rejects resume unregistered work_directory",
     "load": "embedding load progress record run",
     "verify": "verify",
-    "restore": "patterns restore",
+    "restore": "patterns restore verify_dump",
     "trial": "capacity extrapolate plan reload search tune",
     "cli": "commands load_options options query_options query_session",
 }

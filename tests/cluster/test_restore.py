@@ -359,6 +359,64 @@ class Both:
         self.check("a", made)
         self.check("b", made)
 
+    def verify(self, dump, *words, code=0):
+        return self.shardload("verify", "--uri", self.uri, "--progress", "none", *words, "--dump",
+                              dump, code=code)
+
+    def test_a_dump_is_verified(self):
+        made, buckets = documents(500), self.buckets()
+        series = {"timeseries": {"timeField": "t", "metaField": "m", "granularity": "seconds",
+                                 "bucketMaxSpanSeconds": 3600}}
+        namespaces = (
+            self.namespace("t", made, options=VALIDATOR, indexes=INDEXES),
+            self.namespace("empty", []), self.namespace("t.sources", documents(3)),
+            self.namespace("v", options={"viewOn": "t", "pipeline": [{"$match": {"n": 1}}]}),
+            self.namespace("c", made, options={"collation": COLLATION},
+                           indexes=[{"v": 2, "key": {"s": 1}, "name": "s"}]),
+            self.namespace("series", buckets, options=series))
+        dump = self.dump_folder(*namespaces)
+        archive = self.archive(*namespaces, zipped=True)
+        self.restore(dump)
+        for words in ([], ["--content"]):
+            outcome = self.verify(dump, *words)
+            self.assertIn("6 of 6 namespaces are equal to the dump", outcome.out)
+        work = self.scratch / "verified"
+        outcome = self.verify(archive, "--content", "--work-dir", work)
+        self.assertIn("6 of 6 namespaces", outcome.out)
+        self.assertEqual(list((work / "unpacked").iterdir()), [])
+        changes = (
+            (lambda: self.database.t.update_one({"n": 3}, {"$set": {"s": "new"}},
+                                                bypass_document_validation=True),
+             ["--content"], "different"),
+            (lambda: self.database.c.delete_one({"n": 5}), [], "missing"),
+            (lambda: self.database.empty.insert_one({}), [], "empty"),
+            (lambda: self.database.t.drop_index("partial"), [], "index partial: in the dump one"),
+            (lambda: self.database.command("collMod", "t", validator={}), [], "option validator"),
+            (lambda: self.database.command("collMod", "v", viewOn="c", pipeline=[]), [],
+             "option viewOn: in the dump"),
+            (lambda: self.database.drop_collection("series"), [], "kind: in the dump timeseries"),
+        )
+        for number, (change, words, message) in enumerate(changes, 1):
+            change()
+            outcome = self.verify(dump, *words, code=support.EXIT_VERIFICATION)
+            self.assertIn(message, outcome.text)
+        outcome = self.verify(dump, "--content", "--ns-include", "*.t.sources")
+        self.assertIn("1 of 1 namespaces", outcome.out)
+        self.database["t.sources"].rename("moved")
+        self.verify(dump, "--ns-include", "*.t.sources", "--ns-from", "*.t.sources", "--ns-to",
+                    "*.moved")
+
+    def test_wrong_options_of_verify(self):
+        dump = self.dump_folder(self.namespace("t", []))
+        for words, message in ((["-d", "x"], "a dump has its names"), (["x.bson"], "leave them out")):
+            outcome = self.verify(dump, *words, code=support.EXIT_USAGE)
+            self.assertIn(message, outcome.err)
+        outcome = self.verify(self.archive(self.namespace("t", [])), code=support.EXIT_USAGE)
+        self.assertIn("--work-dir", outcome.err)
+        outcome = self.shardload("verify", "-d", "a", "-c", "b", "--ns-include", "x", "x.bson",
+                                 code=support.EXIT_USAGE)
+        self.assertIn("--ns-include is for --dump only", outcome.err)
+
 
 class Standalone(Both, Restoring):
     variable = "SHARDLOAD_TEST_STANDALONE_URI"

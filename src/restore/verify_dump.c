@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A dump against the cluster, namespace by namespace. The documents of each are compared by
+ * verify.h. */
+#include "verify_dump.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "restoring.h"
+#include "util/interrupt.h"
+#include "util/log.h"
+#include "verify/verify.h"
+
+typedef struct comparison {
+    sl_restore *restore;
+    const sl_namespace *item;
+    char name[2 * SL_NAME_ROOM];
+    bool differs;
+    sl_target target;
+} comparison;
+
+static void report(comparison *c, const char *what, const char *in_dump, const char *on_server) {
+    c->differs = true;
+    sl_log_warning("%s: %s: in the dump %.300s, on the server %.300s", c->name, what,
+                   in_dump ? in_dump : "none", on_server ? on_server : "none");
+}
+
+/* The value as relaxed JSON, in which numbers of different types are equal; bson_free it. */
+static char *text_of(const bson_iter_t *value) {
+    bson_t one = BSON_INITIALIZER;
+    bson_append_iter(&one, "", 0, value);
+    char *text = bson_as_relaxed_extended_json(&one, NULL);
+    bson_destroy(&one);
+    return text;
+}
+
+/* A collation "simple" is that of an index without collation. */
+static bool is_simple(const bson_iter_t *value) {
+    bson_iter_t inner;
+    return strcmp(bson_iter_key(value), "collation") == 0 && BSON_ITER_HOLDS_DOCUMENT(value) &&
+           bson_iter_recurse(value, &inner) && bson_iter_find(&inner, "locale") &&
+           BSON_ITER_HOLDS_UTF8(&inner) && strcmp(bson_iter_utf8(&inner, NULL), "simple") == 0;
+}
+
+/* Compares the fields of two documents, in any order. */
+static void compare_fields(comparison *c, const char *what, const bson_t *dump,
+                           const bson_t *server) {
+    bson_iter_t iter, other;
+    char path[400];
+    for (bool more = bson_iter_init(&iter, dump); more && bson_iter_next(&iter);) {
+        snprintf(path, sizeof path, "%s %s", what, bson_iter_key(&iter));
+        bool found = bson_iter_init_find(&other, server, bson_iter_key(&iter));
+        if (!found && is_simple(&iter))
+            continue;
+        char *here = text_of(&iter), *there = found ? text_of(&other) : NULL;
+        if (here && (!there || strcmp(here, there) != 0))
+            report(c, path, here, there);
+        bson_free(here);
+        bson_free(there);
+    }
+    for (bool more = bson_iter_init(&iter, server); more && bson_iter_next(&iter);) {
+        if (bson_iter_init_find(&other, dump, bson_iter_key(&iter)))
+            continue;
+        snprintf(path, sizeof path, "%s %s", what, bson_iter_key(&iter));
+        char *there = text_of(&iter);
+        report(c, path, NULL, there);
+        bson_free(there);
+    }
+}
+
+static bool compare_options(comparison *c, const sl_collection_facts *facts, sl_error *error) {
+    bson_t expected = BSON_INITIALIZER;
+    bool ok =
+        (bson_concat(&expected, c->item->options) && bson_concat(&expected, c->item->validation)) ||
+        sl_error_memory(error, "comparing options");
+    if (ok)
+        compare_fields(c, "option", &expected, &facts->options);
+    bson_destroy(&expected);
+    return ok;
+}
+
+/* ---- indexes ---- */
+
+static bool view_of(const bson_iter_t *iter, bson_t *view) {
+    const uint8_t *bytes;
+    uint32_t length;
+    bson_iter_document(iter, &length, &bytes);
+    return BSON_ITER_HOLDS_DOCUMENT(iter) && bson_init_static(view, bytes, length);
+}
+
+static const char *index_name(const bson_t *index) {
+    bson_iter_t iter;
+    return bson_iter_init_find(&iter, index, "name") && BSON_ITER_HOLDS_UTF8(&iter)
+               ? bson_iter_utf8(&iter, NULL)
+               : "";
+}
+
+/* Finds the index of this name in an array. */
+static bool find_index(const bson_t *indexes, const char *name, bson_t *found) {
+    bson_iter_t iter;
+    bool more = bson_iter_init(&iter, indexes);
+    while (more && bson_iter_next(&iter)) {
+        if (view_of(&iter, found) && strcmp(index_name(found), name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool compare_indexes(comparison *c, sl_error *error) {
+    bson_t stored, here, there;
+    bson_iter_t iter;
+    if (c->item->kind == SL_NAMESPACE_VIEW)
+        return true;
+    bool ok = sl_collection_indexes(c->restore->connection, &c->target, &stored, error);
+    for (bool more = ok && bson_iter_init(&iter, c->item->indexes);
+         more && bson_iter_next(&iter);) {
+        char what[300];
+        if (!view_of(&iter, &here))
+            continue;
+        snprintf(what, sizeof what, "index %s", index_name(&here));
+        if (find_index(&stored, index_name(&here), &there))
+            compare_fields(c, what, &here, &there);
+        else
+            report(c, what, "one", NULL);
+    }
+    for (bool more = ok && bson_iter_init(&iter, &stored); more && bson_iter_next(&iter);) {
+        if (view_of(&iter, &there) && strcmp(index_name(&there), "_id_") != 0 &&
+            !bson_has_field(&there, "clustered") &&
+            !find_index(c->item->indexes, index_name(&there), &here))
+            sl_log_info("%s: index %s is not in the dump", c->name, index_name(&there));
+    }
+    bson_destroy(&stored);
+    return ok;
+}
+
+/* ---- documents ---- */
+
+static sl_exit compare_documents(comparison *c, bool content, uint64_t problems_shown) {
+    const char *paths[] = {c->item->data};
+    char folder[SL_RESTORE_DIRECTORY_ROOM + 80], collection[SL_NAME_ROOM + 16];
+    sl_load_config config = *c->restore->config->load;
+    snprintf(collection, sizeof collection, "%s%s",
+             c->item->kind == SL_NAMESPACE_TIME_SERIES ? SL_BUCKETS : "", c->item->to_collection);
+    config.paths = paths;
+    config.path_count = 1;
+    config.format = "bson";
+    config.database = c->item->to_database;
+    config.collection = collection;
+    config.unregistered = true;
+    config.report = NULL;
+    if (config.work_directory) {
+        sl_namespace_folder(c->restore->directory, c->item, folder, sizeof folder);
+        config.work_directory = folder;
+    }
+    return sl_verify_run(&config, content, problems_shown);
+}
+
+static bool compare_documents_of_none(comparison *c, sl_error *error) {
+    bool empty;
+    if (!sl_collection_is_empty(c->restore->connection, &c->target, &empty, error))
+        return false;
+    if (!empty)
+        report(c, "documents", "none", "some");
+    return true;
+}
+
+/* ---- the dump ---- */
+
+/* Compares one namespace. Returns its exit code. */
+static sl_exit compare(comparison *c, bool content, uint64_t problems_shown) {
+    static const char *const types[] = {"collection", "timeseries", "view"};
+    sl_restore *restore = c->restore;
+    sl_collection_facts facts;
+    sl_error error = {0};
+    sl_exit code = SL_EXIT_OK;
+    bool ok = sl_collection_read(restore->connection, &c->target, &facts, &error);
+    const char *type = types[c->item->kind];
+    if (ok && (!facts.exists || strcmp(facts.type, type) != 0)) {
+        report(c, "kind", type, facts.exists ? facts.type : NULL);
+    } else if (ok) {
+        ok = compare_options(c, &facts, &error) && compare_indexes(c, &error);
+        if (ok && c->item->data)
+            code = compare_documents(c, content, problems_shown);
+        else if (ok && c->item->kind != SL_NAMESPACE_VIEW)
+            ok = compare_documents_of_none(c, &error);
+    }
+    sl_collection_facts_clear(&facts);
+    if (!ok) {
+        sl_log_error(SL_LINES, error.message);
+        return error.code;
+    }
+    return code == SL_EXIT_OK && c->differs ? SL_EXIT_VERIFICATION : code;
+}
+
+static bool prepare(sl_restore *restore, sl_error *error) {
+    const sl_restore_config *config = restore->config;
+    const char *given = config->load->work_directory;
+    if (given && strlen(given) >= sizeof restore->directory)
+        return sl_error_set(error, SL_EXIT_USAGE, "--work-dir: longer than %zu bytes",
+                            sizeof restore->directory - 1);
+    if (!given && !sl_dump_is_folder(config->dump))
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "--dump %s: an archive is unpacked first: name a folder with space for "
+                            "its documents with --work-dir",
+                            config->dump);
+    if (given) {
+        strcpy(restore->directory, given);
+        if (mkdir(given, 0700) != 0 && errno != EEXIST)
+            return sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE),
+                                "cannot create the work directory %s: %s", given, strerror(errno));
+    }
+    return sl_restore_open_dump(restore, error) &&
+           sl_connection_open(config->load->uri, "shardload", 3, config->load->timeout_seconds,
+                              &restore->connection, error);
+}
+
+static sl_exit run(sl_restore *restore, bool content, uint64_t problems_shown) {
+    sl_error error = {0};
+    size_t differing = 0, count = 0;
+    sl_exit code = SL_EXIT_OK;
+    if (!prepare(restore, &error)) {
+        sl_log_error(SL_LINES, error.message);
+        return error.code;
+    }
+    for (size_t i = 0; i < restore->dump.count; i++) {
+        comparison c = {.restore = restore, .item = &restore->dump.items[i]};
+        if (c.item->left_out)
+            continue;
+        if (sl_interrupt_requested())
+            return SL_EXIT_INTERRUPTED;
+        c.target =
+            (sl_target){.database = c.item->to_database, .collection = c.item->to_collection};
+        sl_namespace_target(c.item, c.name);
+        sl_exit one = compare(&c, content, problems_shown);
+        if (c.item->unpacked && c.item->data)
+            unlink(c.item->data);
+        sl_print("%s: %s\n", c.name, one == SL_EXIT_OK ? "equal to the dump" : "differs");
+        count++;
+        differing += one != SL_EXIT_OK;
+        code = code == SL_EXIT_OK || code == SL_EXIT_VERIFICATION ? (one ? one : code) : code;
+    }
+    sl_print("%zu of %zu namespaces are equal to the dump%s\n", count - differing, count,
+             content ? "" : " (documents: only their number was compared)");
+    if (!sl_restore_all_known(restore, &error)) {
+        sl_log_error(SL_LINES, error.message);
+        code = code == SL_EXIT_OK ? error.code : code;
+    }
+    return code;
+}
+
+static bool on_first_signal(void *context) {
+    const sl_restore *restore = context;
+    return !restore->connection;
+}
+
+static void on_second_signal(void *context) {
+    (void)context;
+}
+
+sl_exit sl_verify_dump_run(const sl_restore_config *config, bool content, uint64_t problems_shown) {
+    sl_restore restore = {.config = config, .verifying = true};
+    sl_error error = {0};
+    sl_exit code;
+    if (sl_interrupt_listen(on_first_signal, on_second_signal, &restore, &error)) {
+        code = run(&restore, content, problems_shown);
+        sl_interrupt_stop_listening();
+    } else {
+        sl_log_error(SL_LINES, error.message);
+        code = error.code;
+    }
+    sl_restore_clear(&restore);
+    return code;
+}
