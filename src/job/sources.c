@@ -245,8 +245,8 @@ static bool check_kinds(const sl_job *job, sl_error *error) {
 static bool add_generated_sources(sl_job *job, const sl_format *format, sl_error *error) {
     uint64_t records = job->config->format_options.ycsb.records;
     const sl_plan *plan;
-    bool ok = plan_of(job, format, &plan, error) &&
-              sl_source_set_create(NULL, 0, NULL, &job->set, error);
+    bool ok =
+        plan_of(job, format, &plan, error) && sl_source_set_create(NULL, 0, NULL, &job->set, error);
     for (uint64_t first = 0; ok && first < records; first += SL_GENERATED_RECORDS_MAX) {
         uint64_t count = records - first;
         if (count > SL_GENERATED_RECORDS_MAX)
