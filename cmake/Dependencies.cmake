@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Finds the libraries through pkg-config, and names the Debian package of each missing one. Defines
-# the targets deps::mongoc deps::bson deps::yaml deps::openssl deps::zlib deps::archive deps::lzma
-# deps::zstd deps::lz4 deps::bzip2 deps::cmocka, and deps::isal if ISA-L is found.
+# the targets deps::mongoc deps::bson deps::yaml deps::openssl deps::archive deps::zlib deps::cmocka;
+# deps::codecs, the libraries of all codecs of compressed sources, with `codec_modules`, their
+# pkg-config modules; and deps::isal if ISA-L is found. tools/setup.sh reads the packages from here.
 find_package(PkgConfig)
 if(NOT PKG_CONFIG_FOUND)
     message(FATAL_ERROR "pkg-config is missing. On Debian: apt-get install pkg-config")
@@ -32,11 +33,13 @@ shardload_find(mongoc libmongoc-dev mongoc2 libmongoc-1.0)
 shardload_find(bson libbson-dev bson2 libbson-1.0)
 shardload_find(openssl libssl-dev openssl)
 shardload_find(yaml libyaml-dev yaml-0.1)
-shardload_find(zlib zlib1g-dev zlib)
 shardload_find(archive libarchive-dev libarchive)
+# Codecs, one row each. Their streams are recognised in src/source/unpack.c.
+shardload_find(zlib zlib1g-dev zlib)
 shardload_find(lzma liblzma-dev liblzma>=5.4)
 shardload_find(zstd libzstd-dev libzstd)
 shardload_find(lz4 liblz4-dev liblz4)
+set(codecs zlib lzma zstd lz4)
 find_package(BZip2 QUIET) # Debian's package has no pkg-config file
 if(BZIP2_FOUND)
     add_library(deps::bzip2 ALIAS BZip2::BZip2)
@@ -69,3 +72,12 @@ if(missing_libraries)
     message(FATAL_ERROR "Missing libraries: ${libraries}.\n"
         "On Debian: apt-get install ${packages}")
 endif()
+
+add_library(codecs INTERFACE)
+add_library(deps::codecs ALIAS codecs)
+target_link_libraries(codecs INTERFACE deps::bzip2)
+foreach(codec ${codecs})
+    target_link_libraries(codecs INTERFACE deps::${codec})
+    string(REGEX REPLACE "[<>=].*" "" module ${${codec}_MODULE}) # without the version
+    list(APPEND codec_modules ${module})
+endforeach()

@@ -77,8 +77,9 @@ need_packages() {
 
 # Packages that the build needs; packages that the mongod of tools/localcluster (from pip) needs.
 # shellcheck disable=SC2034 # used by the scripts that source this file
-build_packages=(gcc libc6-dev make cmake pkg-config libmongoc-dev libbson-dev libyaml-dev
-    libssl-dev zlib1g-dev libarchive-dev liblzma-dev libzstd-dev liblz4-dev libbz2-dev libisal-dev)
+mapfile -t build_packages < <(grep -oE '\b(lib[a-z0-9-]+|zlib1g)-dev\b' "$top/cmake/Dependencies.cmake" |
+    grep -vx libcmocka-dev | sort -u)
+build_packages+=(gcc libc6-dev make cmake pkg-config)
 server_packages=(libcurl4 libssl3)
 if ! python3 -m pip --version >/dev/null 2>&1 || ! python3 -c 'import ensurepip' 2>/dev/null; then
     server_packages+=(python3 python3-pip python3-venv)

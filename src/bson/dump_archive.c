@@ -107,7 +107,7 @@ static sl_dump_event enter(sl_dump_archive *archive, const bson_t *document, sl_
     return SL_DUMP_COLLECTION;
 }
 
-/* A header of a block; that of the last block of a collection has its CRC. */
+/* Reads the header of a block. The header of a collection's last block has its CRC. */
 static sl_dump_event begin_block(sl_dump_archive *archive, const bson_t *header,
                                  sl_dump_item *item) {
     bson_iter_t iter;

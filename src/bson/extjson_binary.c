@@ -135,8 +135,8 @@ const char *sl_extjson_take_binary(sl_extjson *x, const char *p, uint8_t *type, 
     return sl_extjson_take_end(x, p);
 }
 
-/* {"$type": "05", "$binary": "..."}, the old form in the other order. Anything else that begins with
- * $type is an ordinary document, as the query operator: without a fault. */
+/* {"$type": "05", "$binary": "..."}: the old form with the keys in the other order. Other objects
+ * that begin with $type are ordinary documents (the query operator), which is no fault. */
 const char *sl_extjson_take_type(sl_extjson *x, const char *p, uint8_t *type, uint8_t **to,
                                  uint32_t depth) {
     binary b = {0};

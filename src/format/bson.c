@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The format `bson`: a sequence of BSON documents, as mongodump and --sink bson:FILE write them.
  *
- * Two walks agree on where a record begins. `find_end` passes over the documents under the source's
- * lock, and reads little more than their lengths: a document is followed by the end of the text or
- * by bytes with which a document may begin, otherwise it is checked completely. `parse` checks
- * every document completely, in any thread.
+ * Two passes must find the same beginnings of records. `find_end` runs under the source's lock and
+ * reads little more than the lengths of the documents: if the end of the text, or bytes with which a
+ * document may begin, follow a document, it is not examined further; otherwise it is checked
+ * completely. `parse` checks every document completely, in any thread.
  *
- * Damage. A document that is damaged, although its length leads to the beginning of another one,
- * is rejected by itself, unless other documents follow before that. Where a length leads nowhere, the text is damaged up to the next position
- * at which two valid documents follow each other, or one that is the last of the text: a document
- * embedded in a damaged one is followed by another byte, so it is not taken for one. But the last
- * bytes of a truncated document may be an embedded one, so behind the beginning of a truncated
- * document only two count. The bytes before that position are one reject, or one for each MiB of
- * them. sl_split.state records that a block begins in damaged text. */
+ * Damage. If the length of a damaged document leads to the beginning of another document, and no
+ * valid documents begin before that, only the damaged one is rejected. Otherwise the damage reaches to
+ * the next position at which two valid documents follow each other, or one valid document ends with
+ * the text. (A document embedded in a damaged one is followed by other bytes.) The last bytes of a
+ * truncated document may be an embedded document, so behind the beginning of a truncated document only
+ * the first condition counts. The bytes of the damage are one reject, or one for each MiB. The
+ * `state` of sl_split shows that a block begins within damage. */
 #include "format.h"
 
 #include <stdio.h>
@@ -90,8 +90,8 @@ static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whol
 
 /* ---- dividing a text ---- */
 
-/* Do two valid documents begin at `bytes`, or, if damage has begun otherwise than by truncation, one
- * that ends with the text? SL_BSON_MORE: that cannot be decided yet. */
+/* Do two valid documents begin at `bytes`, or one that ends with the text? The second case does not
+ * count behind a truncated document. SL_BSON_MORE: more text is needed to decide. */
 static sl_bson_verdict check_two(const uint8_t *bytes, size_t available, bool ended,
                                  uint64_t damage) {
     sl_bson_facts first, second;
@@ -101,8 +101,8 @@ static sl_bson_verdict check_two(const uint8_t *bytes, size_t available, bool en
     return verdict == SL_BSON_MORE && ended ? SL_BSON_INVALID : verdict;
 }
 
-/* The length of the document at `bytes`, judged by its length, its end and what follows it; 0 if it
- * must be checked, or (`*more`) is not complete. */
+/* The length of the document at `bytes`, if its length, its last byte and the bytes behind it are
+ * plausible. 0: it must be checked completely, or, with `*more`, more text is needed. */
 static size_t pass(const uint8_t *bytes, size_t available, bool ended, bool *more) {
     if (available < HEADER_BYTES) {
         *more = !ended;

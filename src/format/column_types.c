@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Inference of column types; see column_types.h.
  *
- * Each value removes the types that would not store it without loss from the column's set. Date
- * formats are a second set, which is only searched as long as all values have been dates. Day and
- * month are told apart only by a day above 12: as long as both orders fit, the column is text. */
+ * A column has a set of the types that store all its values without loss. Each value removes those
+ * that would change it. Date formats are a second set, which is used only as long as all values are
+ * dates. Only a day above 12 shows whether the day or the month comes first: if both orders fit all
+ * values, the column is text. */
 #include "column_types.h"
 #include "convert.h"
 #include "date_format.h"

@@ -191,9 +191,9 @@ static bool is_exact_tie(const decimal *d, double value) {
            product == (unsigned __int128)(2 * d->digits - 1) << -binary;
 }
 
-/* For 16 and 17 digits. If a shorter number converted to the same double, one with a 0 as last
- * digit would, directly below or above: every number between two numbers of one double has that
- * double. */
+/* For 16 and 17 digits. Is there a shorter number that converts to the same double? If there is one,
+ * then one of the two neighbours whose last digit is 0 also converts to this double, because it lies
+ * between the shorter number and d->digits. So only these neighbours are converted. */
 static verdict convert_fast(const decimal *d, double *value) {
     double below, above;
     uint64_t tens = d->digits - d->digits % 10;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Is the first line of a table a header? See header.h.
+/* Decides whether the first line of a table is a header; see header.h.
  *
- * It is one if a column below it holds typed values (numbers, dates) where it has a word; it is a
- * record if it holds a typed value itself, or words that are repeated below it. Years as names
- * (country,2019,2020) are a header although they are numbers. */
+ * The first line is a header if a column has a word in it and typed values (numbers, dates) below it.
+ * It is a record if it contains a typed value, or words that occur in their columns again. Years as
+ * names (country,2019,2020) make a header although they are numbers. */
 #include "header.h"
 #include "column_types.h"
 

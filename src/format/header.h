@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The first line of a table: is it a header? Decided by comparing it with the lines below it.
+/* Decides whether the first line of a table is a header, by comparing it with the lines below it.
  * Private to src/format. */
 #ifndef SHARDLOAD_HEADER_H
 #define SHARDLOAD_HEADER_H
@@ -11,7 +11,7 @@
 bool sl_table_next_line(sl_text head, bool whole, size_t *at, sl_text *line);
 bool sl_line_is_blank(sl_text line);
 
-/* Splits a line as the table's delimiter demands; as sl_header_split. */
+/* As sl_header_split, by the delimiter of the table. */
 size_t sl_table_split(const sl_table *table, sl_text line, sl_text *fields, size_t limit);
 
 /* What the lines below the first one show. */

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The format `json`: documents in Extended JSON, one after the other.
  *
- * JSON lines are split at line ends, so any thread reads any block. Other texts are split between
- * documents by the splitter (json_split.c), which reads them sequentially and checks what stands
- * between documents.
- *
- * A line that is invalid is a reject, and the next line is read. In other texts, an invalid document
- * is a reject if it is JSON by the grammar, so that its end is certain; otherwise the load ends. */
+ * JSON lines are divided at line ends, so any thread reads any block. Other texts are divided between
+ * documents by the splitter (json_split.c), which reads them sequentially and checks the text between
+ * documents. An invalid line is a reject, and reading goes on with the next line. In other texts, an
+ * invalid document is a reject only if it is JSON by the grammar, because then its end is certain;
+ * otherwise the load ends. */
 #include "json.h"
 
 #include <stdio.h>

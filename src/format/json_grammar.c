@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The grammar of JSON alone: where does a document end that cannot be stored? If it is JSON, its end
- * is certain. If it is not (a quote is missing, for example), any text behind it could be part of
- * it, and guessing could turn the contents of a string into documents. */
+/* Finds the end of a document that cannot be stored, by the grammar of JSON alone. If the document is
+ * JSON, its end is certain. If it is not (a quote is missing, for example), any text behind it may be
+ * part of it, and a guess could turn the contents of a string into documents. */
 #include "json.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where records with quoted fields end; see quoted.h. The kernel `pass_quotes` (quoted_loop.h)
- * passes over the text up to the last 64 bytes before `least`, many bytes at a time; from there on,
- * bytes are looked at one by one. */
+/* Finds the ends of records with quoted fields; see quoted.h. The kernel `pass_quotes` (quoted_loop.h)
+ * reads the text up to the last 64 bytes before `least`, many bytes at a time. The bytes from there
+ * on are read one by one. */
 #include "quoted.h"
 
 #include "kernels.h"

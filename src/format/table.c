@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Detection of tables; see table.h.
  *
- * Most texts have a header in their first line that is followed by lines with as many fields: that
- * is found by one pass. Only other texts are searched: for each delimiter, the number of fields
- * that most lines have, and the first line from which on they have it. What is found so must hold
- * values of some type, because prose has commas too. */
+ * Most texts begin with a header, and the lines after it have as many fields: one pass finds such a
+ * table. Only other texts are searched: for each delimiter, the number of fields that most lines
+ * have, and the first line from which on they have it. The lines of a table that is found by this
+ * search must contain numbers or dates, because prose has commas too. */
 #include "table.h"
 #include "column_types.h"
 #include "delimited.h"
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 
 #define LINES_SEARCHED 400u
-#define FIT_SHARE 0.7 /* of the lines from the table's first on must have its number of fields */
+#define FIT_SHARE 0.7 /* this share of a table's lines must have its number of fields */
 
 static const char delimiters[] = "\t|,;";
 
@@ -176,7 +176,7 @@ static bool refuse(sl_text line, const char *why, sl_error *error) {
                         "this is not delimited text: its first line is `%s`; %s", shown, why);
 }
 
-/* Is there a byte that text does not have? */
+/* Does the head contain a byte that does not occur in text? */
 static bool is_binary(sl_text head) {
     for (size_t i = 0; i < head.length; i++) {
         uint8_t byte = (uint8_t)head.bytes[i];
@@ -358,7 +358,7 @@ bool sl_table_find(const sl_format_options *options, sl_text head, bool whole, s
     if (ok && table->first.text_start > searched_from)
         skip_lines(table, head, searched_from);
     if (ok && !declared && !table->header && is_binary(head))
-        ok = refuse(first, "the text has bytes that no text has", error);
+        ok = refuse(first, "it contains bytes that do not occur in text", error);
     free(fields);
     return ok;
 }

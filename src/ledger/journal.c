@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,46 +63,17 @@ static uint32_t get32(const uint8_t *from) {
     return (uint32_t)get(from, 4);
 }
 
-/* The fields of an entry in the file, in this order: the positions of their values in
- * sl_journal_entry. To add a field, add a row at the end and increase SL_JOURNAL_FORMAT. */
-#define FIELD(name) offsetof(sl_journal_entry, name)
-static const size_t entry_fields[] = {
-    FIELD(source),
-    FIELD(sequence),
-    FIELD(offset),
-    FIELD(entry_start),
-    FIELD(check),
-    FIELD(text_bytes),
-    FIELD(inserted),
-    FIELD(already_stored),
-    FIELD(refused),
-    FIELD(taken),
-    FIELD(table_bytes),
-    FIELD(raw_bytes),
-    FIELD(counts.lines),
-    FIELD(counts.records),
-    FIELD(counts.documents),
-    FIELD(counts.rejects),
-    FIELD(counts.headers),
-    FIELD(counts.blank_lines),
-    FIELD(counts.repaired),
-    FIELD(counts.transcoded),
-    FIELD(counts.length_mismatches),
-    FIELD(counts.malformed_fields),
-    FIELD(counts.unknown_groups),
-};
-#define FIELDS (sizeof entry_fields / sizeof entry_fields[0])
-_Static_assert(FIELDS * 8 == SL_JOURNAL_ENTRY_BYTES, "SL_JOURNAL_ENTRY_BYTES is 8 per field");
+/* An entry in the file is the numbers of sl_journal_entry, in their order. */
+#define FIELDS (SL_JOURNAL_ENTRY_BYTES / 8)
 
 void sl_journal_encode(const sl_journal_entry *entry, uint8_t bytes[SL_JOURNAL_ENTRY_BYTES]) {
     for (size_t i = 0; i < FIELDS; i++)
-        put(bytes + 8 * i, *(const uint64_t *)((const char *)entry + entry_fields[i]), 8);
+        put(bytes + 8 * i, ((const uint64_t *)entry)[i], 8);
 }
 
 void sl_journal_decode(const uint8_t bytes[SL_JOURNAL_ENTRY_BYTES], sl_journal_entry *entry) {
-    memset(entry, 0, sizeof *entry);
     for (size_t i = 0; i < FIELDS; i++)
-        *(uint64_t *)((char *)entry + entry_fields[i]) = get(bytes + 8 * i, 8);
+        ((uint64_t *)entry)[i] = get(bytes + 8 * i, 8);
 }
 
 /* ---- records ---- */

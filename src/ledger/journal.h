@@ -10,8 +10,7 @@
  *
  *   3  the first record, the same in all versions: "shardloadjournal", uint32 format version
  *   1  a BSON document, whose fields show its kind (resume.c)
- *   2  an entry of SL_JOURNAL_ENTRY_BYTES, one per block of this loader: uint64 fields in the order
- *      of the table in journal.c
+ *   2  an sl_journal_entry, one per block of this loader: its uint64 fields in their order
  *
  * Everything behind the last complete record is ignored. docs/internals/delivery.md lists all
  * fields. A change of the layout needs another SL_JOURNAL_FORMAT; a journal of another format is
@@ -25,10 +24,6 @@
 
 #include "format/format.h"
 #include "util/error.h"
-
-/* The version of the layout. Version 1 had no first record of type 3. */
-#define SL_JOURNAL_FORMAT 2u
-#define SL_JOURNAL_ENTRY_BYTES (23u * 8u)
 
 /* The outcome of one block, all of whose documents are durable. */
 typedef struct sl_journal_entry {
@@ -45,10 +40,14 @@ typedef struct sl_journal_entry {
     uint64_t table_bytes; /* size of rejects.tsv after this block's rejects; 0: no rejects */
     uint64_t raw_bytes;   /* size of the source's raw rejects at that time; 0: no rejects */
     sl_parse_counts counts;
-} sl_journal_entry;
+} sl_journal_entry; /* of uint64_t only */
 
-/* An entry as it is in the file. Members of sl_journal_entry that have no field in the file are 0
- * when they are decoded. */
+#define SL_JOURNAL_ENTRY_BYTES sizeof(sl_journal_entry)
+/* The version of the layout. It changes by itself with the number of fields; if fields only change
+ * their order or meaning, change the summand. Version 1 had no first record of type 3. */
+#define SL_JOURNAL_FORMAT (2u + (uint32_t)(SL_JOURNAL_ENTRY_BYTES / 8) - 23u)
+
+/* An entry as it is in the file. */
 void sl_journal_encode(const sl_journal_entry *entry, uint8_t bytes[SL_JOURNAL_ENTRY_BYTES]);
 void sl_journal_decode(const uint8_t bytes[SL_JOURNAL_ENTRY_BYTES], sl_journal_entry *entry);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Contexts of the public library, and the way of a command from its options to its record. */
+/* Contexts of the public library; runs a command and returns its record. */
 #include "command.h"
 
 #include <stdlib.h>

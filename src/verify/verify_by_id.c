@@ -133,8 +133,8 @@ bool sl_verify_total_by_id(sl_verification *verification, sl_error *error) {
         sl_log_warning("%" PRIu64 " records have the same _id as another record of the sources",
                        found - all);
     if (all > found && others)
-        sl_log_warning("%s.%s holds %" PRIu64 " documents more than these sources; they cannot be "
-                       "told from those of the other sources, which were not named",
+        sl_log_warning("%s.%s holds %" PRIu64 " documents more than these sources; they may belong "
+                       "to the other registered sources, which were not named",
                        destination->target.database, destination->target.collection, all - found);
     else if (all > found) {
         atomic_store(&outside->found, all - found);

@@ -84,6 +84,21 @@ class Examples(support.Case):
 
 
 class Pages(unittest.TestCase):
+    def test_typical_changes_touch_at_most_five_files_that_contain_what_is_named(self):
+        section = PAGE[PAGE.index("## Ten typical changes"):PAGE.index("## Add a format")]
+        rows = re.findall(r"^\| ([^|]+) \| (.+) \|$", section, re.M)[2:]
+        self.assertEqual(len(rows), 10)
+        places = []
+        for change, files in rows:
+            named = re.findall(r"`(\w+)` in `([\w/.]+)`", files)
+            self.assertLessEqual(len(named) + files.count("the format that counts"), 5, change)
+            self.assertEqual([path for path in re.findall(r"`((?:src|cmake)/[\w/.]+)`", files)
+                              if path not in dict(map(reversed, named))], [], change)
+            places += named
+        self.assertGreater(len(places), 25)
+        for name, path in places:
+            self.assertRegex((support.TREE / path).read_text("utf-8"), rf"\b{name}", path)
+
     def test_commands_of_the_page_exist(self):
         commands = re.findall(r"^    ((?:tools|build/bin)/\S+)((?: --[\w-]+)*)", PAGE, re.M)
         self.assertGreaterEqual(len(commands), 8)
