@@ -221,9 +221,9 @@ static sl_step step_of(const sl_schema_column *schema) {
     case SL_TYPE_DATE:
         return schema->format ? SL_STEP_UNUSUAL : SL_STEP_DATE;
     case SL_TYPE_DATETIME:
-        if (!schema->format && !schema->lossless && schema->zone == SL_CHOICE_UNSET)
-            return SL_STEP_DATETIME;
-        break;
+        if (schema->format)
+            break;
+        return schema->lossless || schema->zone != SL_CHOICE_UNSET ? SL_STEP_ISO : SL_STEP_DATETIME;
     case SL_TYPE_FLAG:
     case SL_TYPE_DECIMAL:
     case SL_TYPE_OBJECT_ID:
@@ -251,6 +251,8 @@ bool sl_dialect_compile(sl_dialect *d, bool long_names, sl_error *error) {
         }
         converter->skips_empty = !schema->required;
         converter->skips_dash = false;
+        converter->needs_zone = schema->zone == SL_CHOICE_YES;
+        converter->refuses_zone = schema->zone == SL_CHOICE_NO;
         for (size_t k = 0; k < schema->missing.count && !schema->required; k++)
             converter->skips_dash =
                 converter->skips_dash || strcmp(schema->missing.words[k], "-") == 0;

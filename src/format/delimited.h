@@ -44,6 +44,7 @@ typedef enum sl_step {
     SL_STEP_DOUBLE,
     SL_STEP_DATE,
     SL_STEP_DATETIME,
+    SL_STEP_ISO, /* a datetime of milliseconds at most, with Z or without, as the column demands */
     SL_STEP_UNUSUAL,
     SL_STEP_END, /* after the last column */
 } sl_step;
@@ -57,6 +58,8 @@ typedef struct sl_converter {
     uint8_t step;         /* sl_step */
     bool skips_empty;     /* an empty field is missing, and may be */
     bool skips_dash;      /* so is a field that consists of "-" */
+    bool needs_zone;      /* SL_STEP_ISO: a value without Z is unusual */
+    bool refuses_zone;    /* SL_STEP_ISO: a value with Z is unusual */
     uint64_t int32_limit; /* integers below it are stored as int32 without further checks */
     uint64_t int64_limit; /* other integers below it are stored as int64 */
 } sl_converter;

@@ -16,6 +16,8 @@
 _Static_assert(SL_BSON_SLACK <= SL_SLACK, "the encoder copies complete vectors");
 _Static_assert(SL_SCAN_BYTES <= SL_SLACK, "the scan may read behind the text");
 
+#define ISO_LENGTH_MAX (sizeof "2016-01-15T10:00:00.123" - 1) /* no digit is lost */
+
 /* ---- marks ---- */
 
 static ALWAYS_INLINE void find(sl_marks *m, const char *text, uint32_t start, uint32_t stop,
@@ -146,6 +148,15 @@ static ALWAYS_INLINE uint8_t *put_document(const sl_dialect *d, const char *text
                 break;
             out = sl_bson_put_int64(to, milliseconds);
             continue;
+        case SL_STEP_ISO: {
+            bool zoned = length > 0 && begin[length - 1] == 'Z';
+            if (unlikely(length - zoned > ISO_LENGTH_MAX ||
+                         (zoned ? converter->refuses_zone : converter->needs_zone) ||
+                         !sl_convert_datetime(begin, length, &milliseconds)))
+                break;
+            out = sl_bson_put_int64(to, milliseconds);
+            continue;
+        }
         case SL_STEP_UNUSUAL:
             break;
         case SL_STEP_END:

@@ -9,18 +9,51 @@
 
 #include <stdlib.h>
 
-#define LINES_COMPARED 20u /* with the first line */
+#define LINES_COMPARED 20u             /* with the first line */
+#define RECORD_MOST ((size_t)16 << 10) /* bytes of a record with quoted line ends */
 
 /* ---- lines ---- */
 
-/* Reads the complete line at *at, without its line end. */
-bool sl_table_next_line(sl_text head, bool whole, size_t *at, sl_text *line) {
+/* The position of the line end of the record that begins at `at`, behind that of the first line of
+ * it, at `line_end`. If the quotes are not those of a record, or it is too long: `line_end`. */
+static size_t record_end(const sl_table *table, sl_text head, size_t at, size_t line_end) {
+    const char delimiter = table->first.delimiter, escape = table->escape;
+    size_t stop = head.length - at < RECORD_MOST ? head.length : at + RECORD_MOST;
+    if (table->blanks || delimiter == 0 || delimiter == '|' || delimiter == '\t' ||
+        !memchr(head.bytes + at, '"', line_end - at))
+        return line_end;
+    while (at < stop) {
+        if (head.bytes[at] == '"') {
+            for (at++; at < stop; at++) {
+                char byte = head.bytes[at];
+                bool pair = at + 1 < stop && ((escape && byte == escape) ||
+                                              (byte == '"' && head.bytes[at + 1] == '"'));
+                if (byte == '"' && !pair)
+                    break;
+                at += pair;
+            }
+            if (++at < stop && head.bytes[at] != delimiter && !memchr("\r\n", head.bytes[at], 2))
+                return line_end;
+        }
+        while (at < stop && head.bytes[at] != delimiter && head.bytes[at] != '\n')
+            at++;
+        if (at < stop && head.bytes[at] == '\n')
+            return at;
+        at++;
+    }
+    return line_end;
+}
+
+bool sl_table_next_line(const sl_table *table, sl_text head, bool whole, size_t *at,
+                        sl_text *line) {
     if (*at >= head.length)
         return false;
     const char *begin = head.bytes + *at;
     const char *end = memchr(begin, '\n', head.length - *at);
     if (!end && !whole)
         return false;
+    if (end)
+        end = head.bytes + record_end(table, head, *at, (size_t)(end - head.bytes));
     *line = (sl_text){begin, end ? (size_t)(end - begin) : head.length - *at};
     *at += line->length + 1;
     if (line->length > 0 && begin[line->length - 1] == '\r')
@@ -123,7 +156,7 @@ bool sl_evidence_collect(const sl_table *table, sl_text head, bool whole, const 
     for (size_t i = 0; i < count; i++)
         columns[i].first = sl_value_look(first[i]);
     sl_text line;
-    for (size_t at = table->first.end; sl_table_next_line(head, whole, &at, &line);) {
+    for (size_t at = table->first.end; sl_table_next_line(table, head, whole, &at, &line);) {
         if (sl_line_is_blank(line))
             continue;
         bool near = found->lines++ < LINES_COMPARED;

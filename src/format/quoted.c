@@ -94,7 +94,8 @@ bool sl_quoted_divides(const sl_dialect *d, sl_text head, bool always) {
     if (sl_quoted_end(d, head.bytes, 0, body, body, &state) == 0 &&
         (state == SL_IN_QUOTES || state == SL_AFTER_ESCAPE))
         return false;
-    if (always)
+    /* The line ends of a header in several lines are in quotes. */
+    if (always || (d->header_length > 0 && memchr(d->header, '\n', d->header_length - 1)))
         return true;
     for (size_t at = body; at < head.length; at++) {
         if (opens_field(d, head, at))

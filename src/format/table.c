@@ -112,15 +112,24 @@ static bool set_given_names(sl_table *table, const char *columns, size_t fields,
 /* Reads the line at `at` as the table's first line. */
 static void set_first(sl_table *table, sl_text head, size_t at) {
     sl_first_line *first = &table->first;
-    const char *end = memchr(head.bytes + at, '\n', head.length - at);
-    size_t length = end ? (size_t)(end - head.bytes) - at : head.length - at;
-    first->line = (sl_text){head.bytes + at, length};
-    first->header_bytes = length + (end != NULL);
+    size_t end = at;
+    sl_table_next_line(table, head, true, &end, &first->line);
     first->text_start = at;
-    first->end = at + first->header_bytes;
-    if (length > 0 && first->line.bytes[length - 1] == '\r')
-        first->line.length--;
+    first->end = end < head.length ? end : head.length;
+    first->header_bytes = first->end - at;
     first->fields = sl_table_split(table, first->line, NULL, 0);
+}
+
+/* The table's first line is that of a record, which may have quoted line ends. */
+static void extend_first(sl_table *table, sl_text head) {
+    size_t at = (size_t)(table->first.line.bytes - head.bytes), end = at;
+    const size_t text_start = table->first.text_start;
+    sl_text record;
+    sl_table_next_line(table, head, true, &end, &record);
+    if (record.length <= table->first.line.length)
+        return;
+    set_first(table, head, at);
+    table->first.text_start = text_start;
 }
 
 typedef struct searched {
@@ -150,7 +159,8 @@ static double try_delimiter(sl_table *table, sl_text head, bool whole, size_t fr
     sl_text line;
     lines->count = 0;
     for (size_t at = from, begin = at;
-         lines->count < LINES_SEARCHED && sl_table_next_line(head, whole, &at, &line); begin = at) {
+         lines->count < LINES_SEARCHED && sl_table_next_line(table, head, whole, &at, &line);
+         begin = at) {
         if (sl_line_is_blank(line))
             continue;
         lines->start[lines->count] = begin;
@@ -221,6 +231,47 @@ static bool search(sl_table *table, sl_text head, bool whole, size_t from, sl_er
     return true;
 }
 
+/* Is the line before the table its header, with one delimiter at the end more or less than the
+ * lines? It then names each column in words, and the column without name is empty in all lines. Sets
+ * the table's first line. */
+static bool header_before(sl_table *table, sl_text head, size_t from) {
+    const size_t count = table->first.fields;
+    sl_text names[SL_COLUMNS_MAX + 1], line;
+    sl_table one = *table;
+    size_t before = SIZE_MAX, at = from;
+    for (size_t begin = at;
+         begin < table->first.text_start && sl_table_next_line(table, head, true, &at, &line);
+         begin = at) {
+        if (!sl_line_is_blank(line))
+            before = begin;
+    }
+    if (table->blanks || before == SIZE_MAX || at != table->first.text_start || count < 2 ||
+        count + 1 > SL_COLUMNS_MAX)
+        return false;
+    set_first(&one, head, before);
+    const size_t named = one.first.fields > count ? count : count - 1;
+    if (named < 2 || (one.first.fields != count + 1 && one.first.fields != count - 1))
+        return false;
+    sl_table_split(&one, one.first.line, names, one.first.fields);
+    for (size_t i = 0; i < one.first.fields; i++) {
+        if (i < named ? sl_value_look(names[i]) != SL_LOOKS_WORD : names[i].length > 0)
+            return false;
+        for (size_t k = 0; k < i; k++) {
+            if (sl_text_equal(names[i], names[k]))
+                return false;
+        }
+    }
+    while (named < count && sl_table_next_line(table, head, true, &at, &line)) {
+        if (sl_table_split(table, line, names, count) == count && names[count - 1].length > 0)
+            return false;
+    }
+    one.first.fields = count;
+    *table = one;
+    add_note(table, "; the header has one field %s than the lines",
+             named < count ? "less" : "more");
+    return true;
+}
+
 /* ---- from the options ---- */
 
 size_t sl_after_lines(sl_text head, uint64_t skip) {
@@ -269,7 +320,8 @@ static void skip_lines(sl_table *table, sl_text head, size_t from) {
     sl_text fields[8], line;
     size_t end = table->first.text_start;
     for (size_t at = from, begin = at;
-         !table->header && begin < end && sl_table_next_line(head, true, &at, &line); begin = at) {
+         !table->header && begin < end && sl_table_next_line(table, head, true, &at, &line);
+         begin = at) {
         size_t count = sl_table_split(table, line, fields, 8);
         if (count >= 2 && sl_fields_have_typed(fields, count < 8 ? count : 8))
             end = begin;
@@ -299,7 +351,7 @@ static size_t separator_line(sl_text head, char delimiter[2]) {
 
 bool sl_table_find(const sl_format_options *options, sl_text head, bool whole, sl_table *table,
                    sl_error *error) {
-    *table = (sl_table){0};
+    *table = (sl_table){.escape = options->escape};
     size_t skip = sl_after_lines(head, options->skip_lines);
     bool declared = options->header != SL_HEADER_AUTO || options->columns || skip > 0;
     size_t skipped = (size_t)options->skip_lines;
@@ -323,8 +375,10 @@ bool sl_table_find(const sl_format_options *options, sl_text head, bool whole, s
     }
     if (strchr("{[<", *table->first.line.bytes) && !declared)
         return refuse(table->first.line, "it looks like JSON, XML or HTML", error);
+    extend_first(table, head);
     sl_evidence found = {0};
     size_t searched_from = SIZE_MAX;
+    bool header = false; /* with another number of fields than the lines */
     const sl_text first = table->first.line;
     sl_text *fields = fields_of(table, error);
     bool ok = fields && sl_evidence_collect(table, head, whole, fields, &found, error);
@@ -348,12 +402,18 @@ bool sl_table_find(const sl_format_options *options, sl_text head, bool whole, s
                  sl_evidence_collect(table, head, whole, fields, &found, error);
             if (ok && !found.typed && !sl_fields_have_typed(fields, table->first.fields))
                 ok = refuse(first, "it may be a text with some delimiters in it", error);
+            if (ok && header_before(table, head, begin)) {
+                free(fields);
+                header = true;
+                ok = (fields = fields_of(table, error)) != NULL;
+            }
             searched_from = begin;
             if (ok && table->blanks)
                 add_note(table, "; fields are separated by %s",
                          table->blanks == 1 ? "blanks" : "two blanks or more");
         }
     }
+    found.contrast = found.contrast || header;
     ok = ok && complete(options, table, fields, &found, error);
     if (ok && table->first.text_start > searched_from)
         skip_lines(table, head, searched_from);

@@ -156,6 +156,22 @@ class Schemas(support.Case):
         self.check("datetime", {"0": at(0), "1453456251084": at(1453456251084), "-7": at(-7)},
                    ["1.5", "99999999999999999999", "x"], ", format: epoch-ms")
 
+    def test_iso_dates_by_offset_and_digits(self):
+        import datetime
+        noon = datetime.datetime(2016, 1, 15, 12, 30, 5)
+        plain = {"2016-01-15T12:30:05": noon, "2016-01-15 12:30:05": noon,
+                 "2016-01-15T12:30": noon.replace(second=0),
+                 "2016-01-15T12:30:05.125": noon.replace(microsecond=125000),
+                 "2016-01-15T12:30:05.1250000": noon.replace(microsecond=125000)}
+        zoned = {text + zone: value for text, value in plain.items() for zone in ("Z", "+00:00")}
+        zoned["2016-01-15T12:30:05-01:00"] = noon.replace(hour=13)
+        wrong = ["2016-01-15T12:30:05.1234", "2016-02-30T12:30:05", "2016-01-15T24:30:05",
+                 "2016-01-15T12:30:05.123456789"]
+        self.check("datetime", zoned, [*plain, *(one + "Z" for one in wrong)],
+                   ", offset: true, lossless: true")
+        self.check("datetime", plain, [*zoned, *wrong], ", offset: false, lossless: true")
+        self.check("datetime", {**plain, **zoned}, wrong, ", lossless: true")
+
     def test_a_required_column_may_have_invalid_values_as_text(self):
         found, work = self.documents("a,b\nx,1\n,2\n5,3\n", "{name: a, type: int, required: true, "
                                      "invalid: text}", code=support.EXIT_REJECTS)

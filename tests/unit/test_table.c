@@ -38,6 +38,15 @@ static void tables_are_found(void **state) {
         {"Title, with a comma\n1;2;3\n4;5;6\n7;8;9\n", "1 line before the table skipped", NULL, 3},
         {"id    name one   lat\n1     x y        2.5\n22    z          3.5\n", "two blanks or more",
          "{ \"id\" : \"1\", \"name one\" : \"x y\", \"lat\" : \"2.5\" }", 2},
+        {"a,b,c,\n1,2,x\n3,4,y\n5,6,z\n", "header, 3 columns; the header has one field more",
+         "{ \"a\" : \"1\", \"b\" : \"2\", \"c\" : \"x\" }", 3},
+        {"a,b,c\n1,2,x,\n3,4,y,\n5,6,z,\n", "header, 4 columns; the header has one field less",
+         "{ \"a\" : \"1\", \"b\" : \"2\", \"c\" : \"x\" }", 3},
+        {"Report\n\na,b,c\n1,2,x,\n3,4,y,\n5,6,z,\n", "2 lines before the table skipped",
+         "{ \"a\" : \"1\", \"b\" : \"2\", \"c\" : \"x\" }", 3},
+        /* No header: a value below the column without name; two empty names. */
+        {"a,b,c\n1,2,x,9\n3,4,y,\n5,6,z,\n", "no header", NULL, 3},
+        {"a,b,,\n1,2,x\n3,4,y\n5,6,z\n", "no header", NULL, 3},
         {"x y\n1 2\n3 4\n", "separated by blanks", "{ \"x\" : \"1\", \"y\" : \"2\" }", 2},
         {"1.5 2\n3 4\n", "no header", "{ \"column1\" : \"1.5\", \"column2\" : \"2\" }", 2},
     };

@@ -35,6 +35,23 @@ class DataSets:
     def isd(self, records):
         return self._generated(f"isd-{records}.txt", records, False, "--format", "isd")
 
+    def csv(self, kind, size):
+        """CSV text of about `size` bytes: "flights" (numbers, dates and words), "notes" (a third of
+        the text in one field, not quoted) or "quoted" (the same, with a quoted line end instead of a
+        blank in each such field)."""
+        path = self.folder / f"{kind}-{size}.csv"
+        if path not in self.generated:
+            self.need_room(size)
+            header, lines = csv_lines(kind)
+            alike = csv_lines("notes")[1] if kind == "quoted" else lines  # as many records
+            times = -(-size // sum(map(len, alike)))
+            with open(path, "w", encoding="utf-8", newline="") as file:
+                file.write(header)
+                for _ in range(times):
+                    file.writelines(lines)
+            self.generated[path] = Data(str(path), times * len(lines), os.path.getsize(path))
+        return self.generated[path]
+
     def json(self, kind, size):
         """JSON lines of about `size` bytes: "tweets" (nested, 1.5 KB, a third of the texts not
         ASCII) or "flat" (ten short fields, 170 bytes)."""
@@ -125,3 +142,31 @@ def json_lines(kind):
     make = {"tweets": tweet, "flat": flat}[kind]
     return [json.dumps(make(draw, number), separators=(",", ":"), ensure_ascii=False) + "\n"
             for number in range(JSON_BASE)]
+
+
+def flight(draw, number):
+    day = f"2015-{1 + number % 12:02}-{1 + number % 28:02}"
+    delay = "" if number % 50 == 0 else f"{draw.uniform(-20, 300):.1f}"
+    return (f"{day},{draw.choice(['AA', '9E', 'DL'])},{draw.randrange(1, 7000)},"
+            f"N{draw.randrange(100, 999)}AA,{draw.choice(['JFK', 'LAX', 'ATL'])},"
+            f"{draw.randrange(99999):05},{day}T{number % 24:02}:{number % 60:02}:00Z,{delay},"
+            f"{draw.randrange(30, 700)},{draw.randrange(31, 4983)},{draw.uniform(-180, 180):.6f}\n")
+
+
+def note(draw, number):
+    return (f"{number},{draw.choice(['open', 'closed'])},{draw.randrange(10 ** 9)},"
+            f"the rain in Spain falls mainly in{{}}the plain{{}},{draw.randrange(100)},"
+            f"customer {draw.randrange(10 ** 6)},{draw.choice(['Rome', 'Bonn'])}\n")
+
+
+def csv_lines(kind):
+    draw = random.Random(1)
+    if kind == "flights":
+        return ("date,carrier,number,tail,origin,zip,departure,delay,minutes,distance,longitude\n",
+                [flight(draw, number) for number in range(JSON_BASE)])
+    lines = [note(draw, number) for number in range(JSON_BASE)]
+    if kind == "quoted":
+        lines = [line.format("\n", '"').replace("the rain", '"the rain') for line in lines]
+    else:
+        lines = [line.format(" ", "") for line in lines]
+    return "number,state,code,text,count,customer,city\n", lines

@@ -56,6 +56,38 @@ def json_parse(bench, result):
                 "short fields, 170 bytes. libbson: bson_new_from_json on each line")
 
 
+def compared(bench, result, kind, name, left, right):
+    """Rates of two runs of one round, and their ratio. `left`, `right`: words of the command."""
+    wall = result.line(f"{name}: GB/s of text, by wall time")
+    other = result.line(f"{kind}: GB/s of text, by wall time")
+    ratio = result.line(f"{name} against {kind}, by user CPU time", at_least(0.8))
+    for _ in bench.rounds(what=name):
+        one, two = bench.parse(*left), bench.parse(*right)
+        if one.documents != two.documents:
+            raise Failure("the two runs read different numbers of documents")
+        wall.add(one.text_rate / 1e9)
+        other.add(two.text_rate / 1e9)
+        ratio.add(rate(one.text_bytes, one.process.user) / rate(two.text_bytes, two.process.user))
+
+
+def csv_types(bench, result):
+    data = bench.data.csv("flights", bench.scaled(400_000_000))
+    words = ["--format", "delimited", data.path]
+    compared(bench, result, "all columns text", "inferred types", words,
+             ["--types", "text", *words])
+    result.note("eleven columns: two dates, five columns of numbers, four of text; the sample from "
+                "which the types are inferred is part of the time")
+
+
+def csv_quoted(bench, result):
+    size = bench.scaled(400_000_000)
+    quoted, plain = (["--format", "delimited", "--types", "text", bench.data.csv(kind, size).path]
+                     for kind in ("quoted", "notes"))
+    compared(bench, result, "no quotes", "quoted line ends", quoted, plain)
+    result.note("the same seven columns; one field of each record is quoted and contains a line end, "
+                "or has a blank there and no quotes")
+
+
 def bson_parse(bench, result):
     for name, data in (("flat", bench.data.mot(bench.scaled(4_000_000))),
                        ("nested", bench.data.isd(bench.scaled(1_000_000)))):
@@ -160,8 +192,8 @@ ROWS = [
     ("mot-parse", "MOT text to BSON, one thread, null sink, all checks on", mot_parse),
     ("isd-parse", "ISD text to BSON, one thread, null sink, all checks on", isd_parse),
     ("json-parse", "JSON lines to BSON, one thread, null sink, all checks on", json_parse),
-
-
+    ("csv-types", "CSV with inferred types, one thread, null sink", csv_types),
+    ("csv-quoted", "CSV with quoted line ends, one thread, null sink", csv_quoted),
     ("bson-parse", "BSON files, fully validated, one thread, null sink", bson_parse),
     ("ycsb-generate", "generated records, one thread, null sink", ycsb_generate),
     ("second-core", "null sink, two threads against one", second_core),
