@@ -39,7 +39,7 @@ INTERFACES = {
     "report": "json lookup report run_record",
     "cluster": "cluster connection",
     "query": "query query_load",
-    "job": "archive_entries destination inspect job line_ends load_config measure not_loaded "
+    "job": "archive_entries destination id_sample inspect job line_ends load_config measure not_loaded "
            "numbers parts preview ranges sources target types",
     "send": "batch compare duplicates rate_limit reply route sink",
     "ledger": "gaps journal ledger rejects resume unregistered work_directory",
