@@ -8,6 +8,7 @@
 #include "util/log.h"
 
 #include "ending.h"
+#include "job/id_sample.h"
 #include "job/numbers.h"
 #include "job/parts.h"
 #include "job/ranges.h"
@@ -88,6 +89,35 @@ static bool may_match(const sl_load *load, sl_error *error) {
                           (const char *const *)keys->match.names, keys->match.count, error);
 }
 
+/* Splits a new collection sharded by a range of _ids that are no positions. A failure costs balance
+ * only, and is no error. */
+static bool place_own_ids(sl_load *load, sl_error *error) {
+    const sl_destination *destination = &load->destination;
+    const sl_target *target = &destination->target;
+    sl_id_sample sample;
+    size_t chunks;
+    if (!load->job.own_ids || !destination->created || load->job.shards < 2 || !target->shard_key ||
+        !sl_key_is_id(target->shard_key))
+        return true;
+    bool ok = sl_id_sample_take(&load->job, &sample, error);
+    if (ok && !sl_place_quantiles(destination->connection, target, destination->topology,
+                                  sample.bytes, sample.count, &chunks, error)) {
+        sl_log_warning("%s.%s could not be split before the load: " SL_LINES, target->database,
+                       target->collection, error->message);
+        *error = (sl_error){0};
+    } else if (ok && chunks > 1) {
+        sl_log_info("%s.%s: split into %zu ranges at quantiles of a sample of %zu _ids",
+                    target->database, target->collection, chunks, sample.count);
+    } else if (ok) {
+        sl_log_info(
+            "%s.%s is one range of _id on one shard: the sources give no sample to split it "
+            "by; --shard-key '{\"_id\": \"hashed\"}' uses all shards",
+            target->database, target->collection);
+    }
+    sl_id_sample_clear(&sample);
+    return ok && not_interrupted(error);
+}
+
 /* All checks that can refuse the load come before anything is created or, with --drop, removed. */
 bool sl_load_prepare(sl_load *load, sl_error *error) {
     const sl_load_config *config = load->job.config;
@@ -130,7 +160,7 @@ bool sl_load_prepare(sl_load *load, sl_error *error) {
             return false;
         load->placing_seconds = sl_seconds_since(start);
     }
-    if (!sl_route_read_map(&load->destination, error))
+    if (!place_own_ids(load, error) || !sl_route_read_map(&load->destination, error))
         return false;
     sl_parts_choose_blocks(&load->job, &load->destination);
     if (sharded)

@@ -40,7 +40,8 @@ INTERFACES = {
     "report": "json lookup report run_record",
     "cluster": "cluster collection connection presplit",
     "query": "query query_load",
-    "job": "archive_entries destination embed embed_partitions embed_store inspect job line_ends load_config measure not_loaded "
+    "job": "archive_entries destination embed embed_partitions embed_store id_sample inspect job "
+           "line_ends load_config measure not_loaded "
            "numbers parts preview ranges sources target types",
     "send": "batch compare duplicates rate_limit reply route sink",
     "ledger": "gaps journal ledger rejects resume unregistered work_directory",

@@ -2,6 +2,7 @@
 """Loads whose _id comes from columns (--id-field): into every kind of deployment, with duplicates in
 the file, loaded again, resumed, and verified."""
 import collections
+import gzip
 import pathlib
 import sys
 
@@ -118,6 +119,25 @@ class Sharded(IdField, support.ClusterCase):
         self.assertEqual(self.shard_key(), {"_id": "hashed"})
         counts = self.counts_by_shard()
         self.assertGreater(min(counts.values()), COUNT / len(counts) / 2, counts)
+
+    def test_a_range_is_split_at_quantiles(self):
+        """Also where the _ids are far from evenly distributed, and of several types."""
+        lines = [f"{number ** 3},1,t" for number in range(COUNT)]
+        for name, text in (("a.csv", text_of(lines)),
+                           ("a.json", b"".join(b'{"id":"k%06d"}\n{"id":%d}\n' % (n, n)
+                                               for n in range(COUNT // 2)))):
+            outcome, work = self.load("--id-field", "id", "--drop", "--shard-key", '{"_id": 1}',
+                                      self.file(name, text))
+            self.assert_accounting(work, records=COUNT, inserted=COUNT)
+            counts = self.counts_by_shard()
+            self.assertEqual(len(self.chunks()), len(counts))
+            self.assertGreater(min(counts.values()), COUNT / len(counts) * 0.8, counts)
+            self.assertIn("at quantiles of a sample", outcome.text)
+        # Nothing is split where the sample would not be representative, or the collection exists.
+        path = self.file("a.csv.gz", gzip.compress(text_of(rows())))
+        outcome, _ = self.load("--id-field", "id", "--drop", "--shard-key", '{"_id": 1}', path)
+        self.assertIn("is one range of _id on one shard", outcome.text)
+        self.assertEqual(len(self.chunks()), 1)
 
     def test_plan(self):
         source = self.file("a.csv", text_of(rows()))
