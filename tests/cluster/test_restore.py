@@ -260,6 +260,33 @@ class Both:
         outcome, _ = self.restore(dump, *words, work=work, code=support.EXIT_USAGE)
         self.assertIn("--resume", outcome.err)
 
+    def test_a_resumed_restore_drops_no_collection_that_it_has_loaded_into(self):
+        self.database.a.insert_one({"_id": "own"})
+        dump = self.dump_folder(self.namespace("a", documents(4000)))
+        work = self.scratch / "work"
+        running = self.start("shardload", "restore", "--uri", self.uri, "--work-dir", work,
+                             "--progress", "none", "--rate-limit", 3000, "--batch-size", 50, dump)
+        self.wait_for(lambda: self.database.a.estimated_document_count() > 500, "documents")
+        running.signal(signal.SIGKILL)
+        running.wait()
+        self.clear_balancer()
+        self.restore(dump, "--resume", "--drop", work=work)
+        self.assertEqual(self.database.a.count_documents({}), 4001)
+
+    def test_a_compressed_file_that_breaks_off(self):
+        made = [{**one, "s": f"{one['n']} " * 60} for one in documents(20000)]
+        dump = self.dump_folder(self.namespace("a", made, indexes=INDEXES[:1]),
+                                self.namespace("b", made[:10]), zipped=True)
+        path = dump / self.db / "a.bson.gz"
+        path.write_bytes(path.read_bytes()[:-20000])
+        outcome, rows = self.restore(dump, "--batch-size", 100, code=support.EXIT_SOURCE)
+        self.assertIn("breaks off at byte", outcome.err)
+        self.assertGreater(rows["a"]["inserted"], 0)
+        self.assertRegex(outcome.text, r"\.a .*incomplete")
+        self.assertIn("n_1__id_1", self.facts("a")[2])
+        self.assertEqual(self.database.a.count_documents({}), rows["a"]["inserted"])
+        self.check("b", made[:10])
+
     def test_interrupted_once_it_can_be_resumed(self):
         made = documents(4000)
         dump = self.dump_folder(self.namespace("a", made), self.namespace("b", made))
