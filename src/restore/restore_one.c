@@ -147,7 +147,7 @@ static bool use_existing(step *s, const sl_collection_facts *facts, sl_error *er
     s->outcome->existed = true;
     bson_t expected = BSON_INITIALIZER;
     bool ok =
-        (bson_concat(&expected, s->item->options) && bson_concat(&expected, s->item->validation)) ||
+        (bson_concat(&expected, s->item->options) && bson_concat(&expected, s->item->later)) ||
         sl_error_memory(error, "comparing options");
     char *there = bson_as_relaxed_extended_json(&facts->options, NULL);
     char *here = bson_as_relaxed_extended_json(&expected, NULL);
@@ -316,10 +316,11 @@ static bool finish(step *s, sl_error *error) {
         return sl_error_set(error, SL_EXIT_INTERRUPTED, "interrupted before indexes were built");
     sl_interrupt_begin_change();
     bool ok = build_indexes(s, error);
-    if (!s->outcome->existed && !bson_empty(s->item->validation)) {
+    if (!s->outcome->existed && !bson_empty(s->item->later)) {
         sl_error why = {0};
-        bool set = sl_collection_modify(connection, &s->target, s->item->validation, &why) ||
-                   sl_error_prefix(&why, "%s: cannot set the validator", s->name);
+        bool set =
+            sl_collection_modify(connection, &s->target, s->item->later, &why) ||
+            sl_error_prefix(&why, "%s: cannot set the options that follow the load", s->name);
         if (!set && ok)
             *error = why;
         else if (!set)

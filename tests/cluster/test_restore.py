@@ -139,7 +139,7 @@ class Both:
     def test_time_series_collections(self):
         made = self.buckets()
         options = {"timeseries": {"timeField": "t", "metaField": "m", "granularity": "seconds",
-                                  "bucketMaxSpanSeconds": 3600}}
+                                  "bucketMaxSpanSeconds": 3600}, "expireAfterSeconds": 10 ** 9}
         dump = self.dump_folder(self.namespace(
             "t", made, options=options, indexes=[{"v": 2, "key": {"m": 1, "t": 1}, "name": "mt"}]))
         outcome, rows = self.restore(dump)
@@ -302,6 +302,22 @@ class Both:
         self.restore(dump, "--resume", work=work)
         self.check("a", made)
         self.check("b", made)
+
+    def test_one_restore_at_a_time_uses_a_work_directory(self):
+        dump = self.dump_folder(self.namespace("a", documents(4000)))
+        work = self.scratch / "work"
+        running = self.start("shardload", "restore", "--uri", self.uri, "--work-dir", work,
+                             "--progress", "none", "--rate-limit", 3000, "--batch-size", 50, dump)
+        self.wait_for(lambda: self.database.a.estimated_document_count() > 100, "documents")
+        outcome, _ = self.restore(dump, "--resume", work=work, code=support.EXIT_USAGE)
+        self.assertIn("another restore is using this folder", outcome.err)
+        self.assertEqual(running.wait().code, 0)
+        self.check("a", documents(4000))
+
+    def test_a_work_directory_in_the_folder_of_the_dump(self):
+        dump = self.dump_folder(self.namespace("a", documents(10)))
+        self.restore(dump, work=dump / "work")
+        self.restore(dump, "--resume", work=dump / "work")
 
     def test_what_sink_bson_wrote(self):
         made = documents(300)

@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void read_metadata(const char *text, size_t length) {
     sl_namespace item = {.collection = strdup("c"),
                          .options = bson_new(),
-                         .validation = bson_new(),
+                         .later = bson_new(),
                          .indexes = bson_new()};
     sl_error error = {0};
     char *copy = malloc(length + SL_SLACK);
@@ -24,7 +24,7 @@ static void read_metadata(const char *text, size_t length) {
     if (sl_metadata_parse(&item, "name", copy, length, &error)) {
         require(item.index_count == bson_count_keys(item.indexes), "indexes are counted");
         require(bson_validate(item.options, BSON_VALIDATE_NONE, NULL) &&
-                    bson_validate(item.validation, BSON_VALIDATE_NONE, NULL) &&
+                    bson_validate(item.later, BSON_VALIDATE_NONE, NULL) &&
                     bson_validate(item.indexes, BSON_VALIDATE_NONE, NULL),
                 "options and indexes are BSON");
         require(!bson_has_field(item.options, "validator"), "the validator is kept apart");
@@ -35,7 +35,7 @@ static void read_metadata(const char *text, size_t length) {
     free(copy);
     free(item.collection);
     bson_destroy(item.options);
-    bson_destroy(item.validation);
+    bson_destroy(item.later);
     bson_destroy(item.indexes);
 }
 
