@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "util/grow.h"
 
@@ -39,7 +40,7 @@ static void clear_item(sl_namespace *item) {
     free(item->data);
     free(item->metadata);
     bson_destroy(item->options);
-    bson_destroy(item->validation);
+    bson_destroy(item->later);
     bson_destroy(item->indexes);
 }
 
@@ -76,7 +77,7 @@ sl_namespace *sl_dump_get(sl_dump *dump, const char *database, const char *colle
     *made = (sl_namespace){.database = strdup(database),
                            .collection = strdup(collection),
                            .options = bson_new(),
-                           .validation = bson_new(),
+                           .later = bson_new(),
                            .indexes = bson_new()};
     dump->count++;
     return made->database && made->collection ? made : NULL;
@@ -185,6 +186,10 @@ static bool visit_entry(walk *w, const char *folder, const char *name, sl_error 
         return sl_dump_note_add(w->dump, path, true, "no file", error);
     }
     if (S_ISDIR(facts.st_mode)) {
+        char log[PATH_ROOM + 20];
+        snprintf(log, sizeof log, "%s/shardload.log", path);
+        if (access(log, F_OK) == 0) /* the work directory of a restore in the dump's folder */
+            return true;
         snprintf(w->database, sizeof w->database, "%s", name);
         unescape(w->database);
         w->databases++;

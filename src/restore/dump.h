@@ -36,8 +36,8 @@ typedef struct sl_namespace {
     uint64_t data_bytes; /* size of that file */
     char *metadata;      /* path of its metadata; NULL: none. Of an archive, the text */
     bool unpacked;       /* `data` is a file of the work directory, removed after the restore */
-    bson_t *options;     /* of the command `create`, without the validator */
-    bson_t *validation;  /* validator, validationLevel and validationAction */
+    bson_t *options;     /* of the command `create`, without those in `later` */
+    bson_t *later;       /* options that are set after the load: validator ... */
     bson_t *indexes;     /* array of index specifications, without the index of _id */
     uint32_t index_count;
     bool capped, collated;   /* collated: the collection has a default collation */

@@ -4,7 +4,8 @@
  * The options are those that listCollections returned. `create` takes them as they are, except for
  * some that only old servers knew. The validator is kept apart: the documents were stored when they
  * were valid, or before there was a validator, or although it only warned; so they are stored again
- * first, and the validator is set after them. */
+ * first, and the validator is set after them. So is expireAfterSeconds of clustered and time-series
+ * collections: otherwise the server would remove documents before they have been counted. */
 #include "dump.h"
 
 #include <stdio.h>
@@ -38,8 +39,8 @@ static bool take_options(sl_namespace *item, const bson_t *options, const char *
                          sl_error *error) {
     /* Of servers before 4.0, or set by the server itself. */
     static const char *const dropped[] = {"autoIndexId", "flags", "temp", "uuid", "create", NULL};
-    static const char *const validation[] = {"validator", "validationLevel", "validationAction",
-                                             NULL};
+    static const char *const later[] = {"validator", "validationLevel", "validationAction",
+                                        "expireAfterSeconds", NULL};
     bson_iter_t iter;
     for (bool ok = bson_iter_init(&iter, options); ok && bson_iter_next(&iter);) {
         const char *key = bson_iter_key(&iter);
@@ -51,7 +52,7 @@ static bool take_options(sl_namespace *item, const bson_t *options, const char *
                                 name);
         if (is_among(key, dropped))
             continue;
-        bson_t *to = is_among(key, validation) ? item->validation : item->options;
+        bson_t *to = is_among(key, later) ? item->later : item->options;
         if (!bson_append_iter(to, key, -1, &iter))
             return sl_error_memory(error, "reading metadata");
         item->capped = item->capped || (strcmp(key, "capped") == 0 && bson_iter_as_bool(&iter));

@@ -3,9 +3,11 @@
 #include "restore.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -112,6 +114,17 @@ static bool begin_or_resume(sl_restore *restore, sl_error *error) {
     char line[4100];
     int length = snprintf(line, sizeof line, "%s\n", dump);
     return sl_private_file_replace(path, line, (size_t)length, error);
+}
+
+/* Two runs in one work directory would restore the same namespaces. */
+static bool lock(sl_restore *restore, sl_error *error) {
+    char path[600];
+    restore->lock = open(file_of(restore, "restore", path), O_RDWR | O_CLOEXEC);
+    if (restore->lock >= 0 && flock(restore->lock, LOCK_EX | LOCK_NB) == 0)
+        return true;
+    return sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE), "%s: %s", path,
+                        errno == EWOULDBLOCK ? "another restore is using this folder"
+                                             : strerror(errno));
 }
 
 static bool open_log(const sl_restore *restore, sl_error *error) {
@@ -285,7 +298,7 @@ static bool prepare(sl_restore *restore, sl_error *error) {
     return connect_to_server(restore, error) && make_directory(restore, error) &&
            open_log(restore, error) &&
            (!load->report || sl_json_may_write_file(load->report, error)) &&
-           begin_or_resume(restore, error);
+           begin_or_resume(restore, error) && lock(restore, error);
 }
 
 static sl_exit run(sl_restore *restore) {
@@ -320,11 +333,13 @@ void sl_restore_clear(sl_restore *restore) {
     sl_dump_clear(&restore->dump);
     sl_shard_keys_clear(&restore->shard_keys);
     free(restore->outcomes);
+    if (restore->lock >= 0)
+        close(restore->lock);
     sl_connection_close(restore->connection);
 }
 
 sl_exit sl_restore_run(const sl_restore_config *config) {
-    sl_restore restore = {.config = config};
+    sl_restore restore = {.config = config, .lock = -1};
     sl_error error = {0};
     sl_exit code;
     if (sl_interrupt_listen(on_first_signal, on_second_signal, &restore, &error)) {

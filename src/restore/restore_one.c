@@ -147,7 +147,7 @@ static bool use_existing(step *s, const sl_collection_facts *facts, sl_error *er
     s->outcome->existed = true;
     bson_t expected = BSON_INITIALIZER;
     bool ok =
-        (bson_concat(&expected, s->item->options) && bson_concat(&expected, s->item->validation)) ||
+        (bson_concat(&expected, s->item->options) && bson_concat(&expected, s->item->later)) ||
         sl_error_memory(error, "comparing options");
     char *there = bson_as_relaxed_extended_json(&facts->options, NULL);
     char *here = bson_as_relaxed_extended_json(&expected, NULL);
@@ -169,13 +169,18 @@ static bool create(step *s, bool own, sl_error *error) {
     sl_connection *connection = s->restore->connection;
     sl_collection_facts facts;
     char path[600];
-    if (!own && s->restore->config->load->drop &&
+    bool begun = has_file(s, "journal"), empty = true;
+    if (!own && !begun && s->restore->config->load->drop &&
         !sl_collection_drop(connection, s->target.database, s->target.collection, error))
         return false;
     bool ok = sl_collection_read(connection, &s->target, &facts, error);
+    /* Documents before the load began: another program has created the collection. */
+    if (ok && own && !begun && facts.exists && s->item->kind != SL_NAMESPACE_VIEW)
+        ok = sl_collection_is_empty(connection, &s->target, &empty, error);
+    own = own && empty;
     if (ok && facts.exists && !own)
         ok = use_existing(s, &facts, error);
-    else if (ok && !facts.exists && own && has_file(s, "journal") && s->item->data)
+    else if (ok && !facts.exists && begun && s->item->data)
         ok = sl_error_set(error, SL_EXIT_CLUSTER,
                           "%s has been dropped since the restore began: restore it anew, with "
                           "another --work-dir",
@@ -183,7 +188,7 @@ static bool create(step *s, bool own, sl_error *error) {
     else if (ok && !facts.exists)
         ok = sl_private_file_replace(file_of(s, "created", path), "", 0, error) &&
              sl_collection_create(connection, &s->target, s->item->options, error);
-    if (ok && !has_file(s, "journal"))
+    if (ok && !begun)
         ok = sl_restore_shard(s->restore, s->item, &s->target, &facts, error);
     sl_collection_facts_clear(&facts);
     return ok;
@@ -311,10 +316,11 @@ static bool finish(step *s, sl_error *error) {
         return sl_error_set(error, SL_EXIT_INTERRUPTED, "interrupted before indexes were built");
     sl_interrupt_begin_change();
     bool ok = build_indexes(s, error);
-    if (!s->outcome->existed && !bson_empty(s->item->validation)) {
+    if (!s->outcome->existed && !bson_empty(s->item->later)) {
         sl_error why = {0};
-        bool set = sl_collection_modify(connection, &s->target, s->item->validation, &why) ||
-                   sl_error_prefix(&why, "%s: cannot set the validator", s->name);
+        bool set =
+            sl_collection_modify(connection, &s->target, s->item->later, &why) ||
+            sl_error_prefix(&why, "%s: cannot set the options that follow the load", s->name);
         if (!set && ok)
             *error = why;
         else if (!set)
@@ -338,9 +344,15 @@ static bool server_answers(const step *s) {
 }
 
 static bool run(step *s, sl_error *error) {
-    return sl_private_folder_make(s->folder, error) && prepare(s, error) &&
-           (s->item->kind == SL_NAMESPACE_VIEW || load_documents(s, error)) && finish(s, error) &&
-           write_outcome(s, error);
+    if (!sl_private_folder_make(s->folder, error) || !prepare(s, error))
+        return false;
+    if (s->item->kind == SL_NAMESPACE_VIEW || load_documents(s, error))
+        return finish(s, error) && write_outcome(s, error);
+    /* The rest of the file cannot be read: its documents so far get their indexes. */
+    if (s->outcome->code == SL_EXIT_SOURCE && s->outcome->inserted > 0 && !build_indexes(s, error))
+        sl_log_error(SL_LINES, error->message);
+    *error = s->outcome->code ? (sl_error){0} : *error;
+    return false;
 }
 
 bool sl_restore_namespace(sl_restore *restore, size_t index) {

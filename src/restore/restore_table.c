@@ -42,8 +42,11 @@ static const char *options_of(const sl_namespace *item, char out[400]) {
             used += sl_print_text(out + used, 400 - used, "%s%s", used ? ", " : "",
                                   bson_iter_key(&iter));
     }
-    if (!bson_empty(item->validation))
-        used += sl_print_text(out + used, 400 - used, "%svalidator", used ? ", " : "");
+    for (bool more = bson_iter_init(&iter, item->later); more && bson_iter_next(&iter);) {
+        if (strncmp(bson_iter_key(&iter), "validation", 10) != 0)
+            used += sl_print_text(out + used, 400 - used, "%s%s", used ? ", " : "",
+                                  bson_iter_key(&iter));
+    }
     if (item->shard_key) {
         char *key = bson_as_relaxed_extended_json(item->shard_key, NULL);
         sl_print_text(out + used, 400 - used, "%ssharded by %s%s", used ? ", " : "", key ? key : "",

@@ -26,6 +26,7 @@ typedef struct sl_restored {
 typedef struct sl_restore {
     const sl_restore_config *config;
     char directory[SL_RESTORE_DIRECTORY_ROOM]; /* the work directory */
+    int lock;                                  /* descriptor of the file `restore`, or -1 */
     sl_dump dump;
     sl_shard_keys shard_keys;
     sl_restored *outcomes; /* one per namespace of the dump */

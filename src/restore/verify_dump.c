@@ -75,7 +75,7 @@ static void compare_fields(comparison *c, const char *what, const bson_t *dump,
 static bool compare_options(comparison *c, const sl_collection_facts *facts, sl_error *error) {
     bson_t expected = BSON_INITIALIZER;
     bool ok =
-        (bson_concat(&expected, c->item->options) && bson_concat(&expected, c->item->validation)) ||
+        (bson_concat(&expected, c->item->options) && bson_concat(&expected, c->item->later)) ||
         sl_error_memory(error, "comparing options");
     if (ok)
         compare_fields(c, "option", &expected, &facts->options);
@@ -262,7 +262,7 @@ static void on_second_signal(void *context) {
 }
 
 sl_exit sl_verify_dump_run(const sl_restore_config *config, bool content, uint64_t problems_shown) {
-    sl_restore restore = {.config = config, .verifying = true};
+    sl_restore restore = {.config = config, .verifying = true, .lock = -1};
     sl_error error = {0};
     sl_exit code;
     if (sl_interrupt_listen(on_first_signal, on_second_signal, &restore, &error)) {

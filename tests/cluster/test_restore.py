@@ -139,7 +139,7 @@ class Both:
     def test_time_series_collections(self):
         made = self.buckets()
         options = {"timeseries": {"timeField": "t", "metaField": "m", "granularity": "seconds",
-                                  "bucketMaxSpanSeconds": 3600}}
+                                  "bucketMaxSpanSeconds": 3600}, "expireAfterSeconds": 10 ** 9}
         dump = self.dump_folder(self.namespace(
             "t", made, options=options, indexes=[{"v": 2, "key": {"m": 1, "t": 1}, "name": "mt"}]))
         outcome, rows = self.restore(dump)
@@ -260,6 +260,33 @@ class Both:
         outcome, _ = self.restore(dump, *words, work=work, code=support.EXIT_USAGE)
         self.assertIn("--resume", outcome.err)
 
+    def test_a_resumed_restore_drops_no_collection_that_it_has_loaded_into(self):
+        self.database.a.insert_one({"_id": "own"})
+        dump = self.dump_folder(self.namespace("a", documents(4000)))
+        work = self.scratch / "work"
+        running = self.start("shardload", "restore", "--uri", self.uri, "--work-dir", work,
+                             "--progress", "none", "--rate-limit", 3000, "--batch-size", 50, dump)
+        self.wait_for(lambda: self.database.a.estimated_document_count() > 500, "documents")
+        running.signal(signal.SIGKILL)
+        running.wait()
+        self.clear_balancer()
+        self.restore(dump, "--resume", "--drop", work=work)
+        self.assertEqual(self.database.a.count_documents({}), 4001)
+
+    def test_a_compressed_file_that_breaks_off(self):
+        made = [{**one, "s": f"{one['n']} " * 60} for one in documents(20000)]
+        dump = self.dump_folder(self.namespace("a", made, indexes=INDEXES[:1]),
+                                self.namespace("b", made[:10]), zipped=True)
+        path = dump / self.db / "a.bson.gz"
+        path.write_bytes(path.read_bytes()[:-20000])
+        outcome, rows = self.restore(dump, "--batch-size", 100, code=support.EXIT_SOURCE)
+        self.assertIn("breaks off at byte", outcome.err)
+        self.assertGreater(rows["a"]["inserted"], 0)
+        self.assertRegex(outcome.text, r"\.a .*incomplete")
+        self.assertIn("n_1__id_1", self.facts("a")[2])
+        self.assertEqual(self.database.a.count_documents({}), rows["a"]["inserted"])
+        self.check("b", made[:10])
+
     def test_interrupted_once_it_can_be_resumed(self):
         made = documents(4000)
         dump = self.dump_folder(self.namespace("a", made), self.namespace("b", made))
@@ -275,6 +302,22 @@ class Both:
         self.restore(dump, "--resume", work=work)
         self.check("a", made)
         self.check("b", made)
+
+    def test_one_restore_at_a_time_uses_a_work_directory(self):
+        dump = self.dump_folder(self.namespace("a", documents(4000)))
+        work = self.scratch / "work"
+        running = self.start("shardload", "restore", "--uri", self.uri, "--work-dir", work,
+                             "--progress", "none", "--rate-limit", 3000, "--batch-size", 50, dump)
+        self.wait_for(lambda: self.database.a.estimated_document_count() > 100, "documents")
+        outcome, _ = self.restore(dump, "--resume", work=work, code=support.EXIT_USAGE)
+        self.assertIn("another restore is using this folder", outcome.err)
+        self.assertEqual(running.wait().code, 0)
+        self.check("a", documents(4000))
+
+    def test_a_work_directory_in_the_folder_of_the_dump(self):
+        dump = self.dump_folder(self.namespace("a", documents(10)))
+        self.restore(dump, work=dump / "work")
+        self.restore(dump, "--resume", work=dump / "work")
 
     def test_what_sink_bson_wrote(self):
         made = documents(300)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzzes the reader of mongodump archives: the items of any text are the same, however it becomes
- * known; reading makes progress, and ends. The first byte is the size of the pieces. */
+ * known, also behind damage; reading makes progress, and ends. The first byte is the size of the pieces. */
 #include <stdint.h>
 
 #include "bson/bson_writer.h"
@@ -12,6 +12,32 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/* A copy of the bytes from `at` to `known`, followed by other ones. */
+static uint8_t *copy_of(const uint8_t *bytes, size_t at, size_t known) {
+    uint8_t *copy = malloc(known - at + SL_BSON_SLACK);
+    require(copy != NULL, "allocation succeeds");
+    if (known > at)
+        memcpy(copy, bytes + at, known - at);
+    memset(copy + (known - at), 0x10, SL_BSON_SLACK);
+    return copy;
+}
+
+/* Searches for the next block from `*at` on. False: there is none. */
+static bool find_block(sl_dump_archive *archive, const uint8_t *bytes, size_t size, size_t step,
+                       size_t *at, size_t *known) {
+    for (;;) {
+        size_t length;
+        uint8_t *copy = copy_of(bytes, *at, *known);
+        bool found = sl_dump_find_block(archive, copy, *known - *at, *known == size, &length);
+        free(copy);
+        require(length <= *known - *at, "a block is in the text");
+        *at += length;
+        if (found || *known == size)
+            return found;
+        *known = size - *known > step ? *known + step : size;
+    }
+}
+
 /* Returns a hash of all items. */
 static uint64_t read_archive(const uint8_t *bytes, size_t size, size_t step) {
     uint64_t hash = 1;
@@ -20,11 +46,7 @@ static uint64_t read_archive(const uint8_t *bytes, size_t size, size_t step) {
     sl_dump_event event = SL_DUMP_MORE;
     for (size_t at = 0, known = 0; event < SL_DUMP_END;) {
         sl_dump_item item;
-        uint8_t *copy = malloc(known - at + SL_BSON_SLACK);
-        require(copy != NULL, "allocation succeeds");
-        if (known > at)
-            memcpy(copy, bytes + at, known - at);
-        memset(copy + (known - at), 0x10, SL_BSON_SLACK);
+        uint8_t *copy = copy_of(bytes, at, known);
         event = sl_dump_next(archive, copy, known - at, known == size, &item);
         require(event != SL_DUMP_MORE || known < size, "the end of the text is an end");
         require(item.length <= known - at, "an item is in the text");
@@ -33,13 +55,18 @@ static uint64_t read_archive(const uint8_t *bytes, size_t size, size_t step) {
             known = size - known > step ? known + step : size;
         } else {
             require(event >= SL_DUMP_END || item.length > 0, "reading makes progress");
-            at += item.length;
+            at += event == SL_DUMP_DAMAGED ? 0 : item.length;
             hash = ((hash ^ event) * 1099511628211u ^ at) * 1099511628211u;
         }
         if (event == SL_DUMP_DOCUMENT || event == SL_DUMP_COLLECTION)
             require(item.document == copy && item.of && item.of->collection,
                     "a document belongs to a collection");
         free(copy);
+        if (event == SL_DUMP_DAMAGED && at < known) {
+            at++;
+            if (find_block(archive, bytes, size, step, &at, &known))
+                event = SL_DUMP_MORE;
+        }
     }
     sl_dump_archive_destroy(archive);
     return hash;

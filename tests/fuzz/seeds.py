@@ -211,6 +211,15 @@ SEEDS = {
         JSON_PLAIN + "\n" + "\r\n ".join(JSON_TYPES), JSON_PLAIN + "{}\ufeff".join(JSON_TYPES),
         "[\n " + ",\n".join(JSON_TYPES).replace(":", ":\n") + "\n]\n",
         JSON_PLAIN.replace(",", ",\n") + ' {"a":1,\n"a":2}{"b":"\\q"}', '{"a":\n1}x', "[{},]")],
+    "fuzz_metadata": [
+        b'\0{"options":{"capped":true,"size":{"$numberLong":"4096"},"validator":{"a":1}},'
+        b'"indexes":[{"v":2,"key":{"_id":1},"name":"_id_"},{"v":2,"key":{"a":-1},"name":"a"}],'
+        b'"collectionName":"x","type":"collection"}',
+        b'\0{"options":{"collation":{"locale":"de"},"autoIndexId":false},"indexes":[{}]}',
+        b'\0{"options":{"viewOn":"t","pipeline":[]},"indexes":[]}',
+        b"\1shop.orders: {key: {customer: 1, _id: hashed}}\na.b: {key: {n: 1}, unique: true}\n",
+        b"\1a.b: &k {key: {n: 1}}\nc.d: *k\n",
+    ],
     "fuzz_schema": [SCHEMA.encode(), SCHEMA_WITHOUT_HEADER.encode(), b"name: &a [*a]\n"],
     "fuzz_suite": [SUITE.encode()],
     "fuzz_capacity": [b"\x00" + MODEL, b"\x00" + MODEL_OF_REPLICAS, b"\x01shards=1..2k..3M",

@@ -145,9 +145,46 @@ static void a_changed_byte_of_a_document_is_noticed(void **state) {
         /* A changed name, number or text of the metadata remains valid. */
         bool metadata = at < 130;
         assert_true(metadata || all.events[SL_DUMP_DAMAGED] == 1 ||
-                    all.events[SL_DUMP_WRONG_CRC] > 0 ||
-                    strcmp(all.documents, "a1 b2 a3 ") == 0);
+                    all.events[SL_DUMP_WRONG_CRC] > 0 || strcmp(all.documents, "a1 b2 a3 ") == 0);
     }
+}
+
+/* The first document of b is damaged: a3, in the next block, is found; b has a wrong CRC. */
+static void reading_goes_on_behind_damage(void **state) {
+    (void)state;
+    archive_text text = make_archive();
+    bson_t *second = BCON_NEW("_id", BCON_INT32(2));
+    uint8_t *at = memmem(text.bytes, text.length, bson_get_data(second), second->len);
+    bson_destroy(second);
+    assert_non_null(at);
+    memset(at, 0xFE, 4);
+    sl_dump_archive *archive = sl_dump_archive_create();
+    char found[64] = "";
+    size_t position = 0, length;
+    for (sl_dump_event event = SL_DUMP_MORE; event != SL_DUMP_END;) {
+        sl_dump_item item;
+        uint8_t rest[sizeof text.bytes + SL_BSON_SLACK] = {0};
+        memcpy(rest, text.bytes + position, text.length - position);
+        event = sl_dump_next(archive, rest, text.length - position, true, &item);
+        size_t used = strlen(found);
+        if (event == SL_DUMP_DOCUMENT)
+            snprintf(found + used, sizeof found - used, "%s%u ", item.of->collection,
+                     item.document[9]);
+        if (event == SL_DUMP_COMPLETE || event == SL_DUMP_WRONG_CRC)
+            snprintf(found + used, sizeof found - used, "%s%s ", item.of->collection,
+                     event == SL_DUMP_COMPLETE ? "+" : "?");
+        if (event != SL_DUMP_DAMAGED) {
+            position += item.length;
+            continue;
+        }
+        assert_ptr_equal(text.bytes + position, at);
+        assert_string_equal(item.of->collection, "b");
+        assert_true(
+            sl_dump_find_block(archive, rest + 1, text.length - position - 1, true, &length));
+        position += 1 + length;
+    }
+    assert_string_equal(found, "a1 a3 a+ b? ");
+    sl_dump_archive_destroy(archive);
 }
 
 int main(void) {
@@ -155,6 +192,7 @@ int main(void) {
         cmocka_unit_test(documents_are_assigned_to_their_collections),
         cmocka_unit_test(every_truncation_is_noticed),
         cmocka_unit_test(a_changed_byte_of_a_document_is_noticed),
+        cmocka_unit_test(reading_goes_on_behind_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
