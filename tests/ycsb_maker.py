@@ -36,14 +36,18 @@ class Options(NamedTuple):
         each, more = divmod(space, self.field_count)
         return [each] * (self.field_count - 1) + [each + more]
 
-    @functools.lru_cache(maxsize=None)
     def step(self):
         """Bytes between the offsets of consecutive records."""
-        size = self.document_size or len(encoded(self, 0, step=256))
-        step = 256
-        while BLOCK // step * size > BLOCK_BSON:
-            step *= 2
-        return step
+        return step_of(self)
+
+
+@functools.lru_cache(maxsize=None)
+def step_of(options):
+    size = options.document_size or len(encoded(options, 0, step=256))
+    step = 256
+    while BLOCK // step * size > BLOCK_BSON:
+        step *= 2
+    return step
 
 
 def random_word(seed, index):

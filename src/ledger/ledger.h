@@ -34,7 +34,7 @@ typedef struct sl_ledger {
     char work_directory[SL_WORK_DIRECTORY_ROOM]; /* "" when there is none */
     sl_journal *journal;                         /* NULL unless into a cluster */
     sl_reject_files *rejects;
-    struct sl_store *store; /* of --embed; NULL without it. Borrowed */
+    struct sl_store *store;         /* of --embed; NULL without it. Borrowed */
     struct sl_earlier_run *earlier; /* the journal's contents at the start; resume.c */
     char holder[25];  /* its id as a holder of the stopped balancer; "" without a journal */
     bool compared;    /* a source's text may differ from that of the earlier run */

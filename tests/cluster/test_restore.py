@@ -439,7 +439,7 @@ class Both:
              "option viewOn: in the dump"),
             (lambda: self.database.drop_collection("series"), [], "kind: in the dump timeseries"),
         )
-        for number, (change, words, message) in enumerate(changes, 1):
+        for change, words, message in changes:
             change()
             outcome = self.verify(dump, *words, code=support.EXIT_VERIFICATION)
             self.assertIn(message, outcome.text)
