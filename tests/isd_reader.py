@@ -143,9 +143,13 @@ class _Lost(Exception):
     """The record has no valid section or group at this offset."""
 
 
+PRINTABLE = bytes(range(0x20, 0x7F))
+BLANKED = bytes(0x20 if byte < 0x20 or byte == 0x7F else byte for byte in range(256))
+
+
 def text_of(value):
     """Bytes as text: control characters become blanks, other bytes are Latin-1."""
-    return "".join(" " if byte < 0x20 or byte == 0x7F else chr(byte) for byte in value)
+    return value.translate(BLANKED).decode("latin-1")
 
 
 def station(usaf, wban, elsewhere):
@@ -436,7 +440,7 @@ def _each_line(data, parse, result, names):
         except _Bad as bad:
             result.rejects.append(Reject(offset, line, bad.column, str(bad), text))
             continue
-        result.transcoded += any(byte < 0x20 or byte > 0x7E for byte in text)
+        result.transcoded += bool(text.translate(None, PRINTABLE))
         result.documents.append(rename(document, names) if names else document)
         result.lines.append(line)
     return result
