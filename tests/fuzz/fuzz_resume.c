@@ -63,7 +63,7 @@ static void set_up(loading *l) {
         for (size_t i = 0; i < SOURCES; i++) {
             char name[16];
             snprintf(name, sizeof name, "source %zu", i);
-            require(sl_source_set_add_generated(set, name, 1u << 20, &error),
+            require(sl_source_set_add_generated(set, name, 1u << 20, SL_GENERATED_BYTES, &error),
                     "a generated source can be added");
         }
     }
