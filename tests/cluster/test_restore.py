@@ -260,6 +260,26 @@ class Both:
         outcome, _ = self.restore(dump, *words, work=work, code=support.EXIT_USAGE)
         self.assertIn("--resume", outcome.err)
 
+    def test_a_resumed_restore_must_find_what_was_restored(self):
+        made = documents(100)
+        dump = self.dump_folder(self.namespace("a", made), self.namespace("b", made),
+                                self.namespace("v", options={"viewOn": "a", "pipeline": []}))
+        work = self.scratch / "work"
+        self.restore(dump, work=work)
+        self.restore(dump, "--resume", work=work)
+        outcome, rows = self.restore(dump, "--resume", "--ns-from", "*.b", "--ns-to", "*.c",
+                                     work=work, code=support.EXIT_USAGE)
+        self.assertIn(f"{self.db}.b has been restored as {self.db}.b", outcome.err)
+        self.assertEqual(rows["c"]["inserted"], 0)
+        self.assertNotIn("c", self.database.list_collection_names())
+        self.database.drop_collection("v")
+        outcome, _ = self.restore(dump, "--resume", work=work, code=support.EXIT_CLUSTER)
+        self.assertIn("this server does not have it", outcome.err)
+        self.database.drop_collection("b")
+        self.database.b.insert_one({})
+        outcome, _ = self.restore(dump, "--resume", work=work, code=support.EXIT_CLUSTER)
+        self.assertIn("another collection of this name", outcome.err)
+
     def test_interrupted_once_it_can_be_resumed(self):
         made = documents(4000)
         dump = self.dump_folder(self.namespace("a", made), self.namespace("b", made))
