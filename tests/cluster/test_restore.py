@@ -360,6 +360,14 @@ class Both:
                 self.assertGreater(min(stored), 1500)
                 self.assertEqual(stored, [rows[name]["inserted"] for name in "ab"])
             self.restore(self.scratch / "damaged", "--drop", "--skip-other")
+        listed = bson.encode({"db": self.db, "collection": "b",
+                              "metadata": namespaces[1].metadata(),
+                              "size": len(namespaces[1].data), "type": "collection"})
+        self.assertIn(listed, data)
+        outcome, _ = self.restore(self.file("unlisted", data.replace(listed, b"")), "--drop",
+                                  code=support.EXIT_SOURCE)
+        self.assertIn(f"{self.db}.b: documents of a collection that the archive does not list",
+                      outcome.err)
 
     def test_a_killed_restore_of_a_pipe_needs_no_pipe_to_be_resumed(self):
         made = documents(4000)
@@ -423,6 +431,9 @@ class Both:
         outcome = self.verify(dump, "--content", "--ns-include", "*.t.sources")
         self.assertIn("1 of 1 namespaces", outcome.out)
         self.database["t.sources"].rename("moved")
+        outcome = self.restore(archive, "--ns-include", "*.empty", work=work)
+        outcome = self.verify(archive, "--work-dir", work, code=support.EXIT_USAGE)
+        self.assertIn("the work directory of a restore", outcome.err)
         self.verify(dump, "--ns-include", "*.t.sources", "--ns-from", "*.t.sources", "--ns-to",
                     "*.moved")
 
