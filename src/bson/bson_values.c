@@ -80,7 +80,7 @@ static bool is_decimal(const char *text, size_t length) {
 /* Infinity and NaN, in any case, with a sign. */
 static bool is_word(const char *text, size_t length) {
     size_t sign = length > 0 && (*text == '-' || *text == '+');
-    return length > sign && strchr("iInN", text[sign]);
+    return length > sign && text[sign] && strchr("iInN", text[sign]) && !memchr(text, 0, length);
 }
 
 static uint8_t *put_decimal(uint8_t *to, const char *text, size_t length, bool words) {

@@ -196,6 +196,7 @@ static const struct {
     {"{\"a\":{\"$numberDouble\":1.5}}", 22, "$numberDouble is", false},
     {"{\"a\":{\"$numberDecimal\":\"abc\"}}", 23, "$numberDecimal is", true},
     {"{\"a\":{\"$numberDecimal\":\"1e 5\"}}", 23, "$numberDecimal is", true},
+    {"{\"a\":{\"$numberDecimal\":\"NaN\\u0000x\"}}", 23, "$numberDecimal is", true},
     {"{\"a\":{\"$numberDecimal\":\"1e99999999999999999999\"}}", 23, "$numberDecimal is", true},
     {"{\"a\":{\"$numberDecimal\":\"1e4294967297\"}}", 23, "$numberDecimal is", true},
     {"{\"a\":{\"$numberDecimal\":\"0e99999999999999999999\"}}", 23, "$numberDecimal is", true},
