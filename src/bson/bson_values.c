@@ -9,6 +9,12 @@
 
 #define DECIMAL_TEXT_MAX 6200u /* longer than any exact form without exponent */
 
+#define DECIMAL_EXPONENT_DIGITS 6u
+
+static bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
 /* The value of a hexadecimal digit; -1: none. */
 static int digit_of(char byte) {
     if (byte >= '0' && byte <= '9')
@@ -47,15 +53,55 @@ uint8_t *sl_bson_put_uuid(uint8_t *to, const char *text, size_t length) {
     return to;
 }
 
-uint8_t *sl_bson_put_decimal(uint8_t *to, const char *text, size_t length) {
-    bson_decimal128_t value;
+/* Is the text digits, perhaps with a sign, a point, and an exponent of up to six digits? libbson reads
+ * an exponent with sscanf, which goes on behind the end of the text and has no range. */
+static bool is_decimal(const char *text, size_t length) {
+    const char *at = text, *end = text + length;
+    size_t digits = 0;
+    at += at < end && (*at == '-' || *at == '+');
+    for (bool point = false; at < end && (is_digit(*at) || (*at == '.' && !point)); at++) {
+        point = point || *at == '.';
+        digits += *at != '.';
+    }
+    if (digits == 0 || at == end)
+        return digits > 0;
+    if (*at++ != 'e' && at[-1] != 'E')
+        return false;
+    at += at < end && (*at == '-' || *at == '+');
+    if (at == end)
+        return false;
+    for (; at < end - 1 && *at == '0'; at++)
+        ;
+    for (digits = 0; at < end && is_digit(*at); at++)
+        digits++;
+    return at == end && digits > 0 && digits <= DECIMAL_EXPONENT_DIGITS;
+}
+
+/* Infinity and NaN, in any case, with a sign. */
+static bool is_word(const char *text, size_t length) {
     size_t sign = length > 0 && (*text == '-' || *text == '+');
-    /* libbson also accepts words: Infinity, NaN. */
-    if (length == sign || length > DECIMAL_TEXT_MAX ||
-        !((text[sign] >= '0' && text[sign] <= '9') || text[sign] == '.') ||
-        !bson_decimal128_from_string_w_len(text, (int)length, &value))
+    return length > sign && text[sign] && strchr("iInN", text[sign]) && !memchr(text, 0, length);
+}
+
+static uint8_t *put_decimal(uint8_t *to, const char *text, size_t length, bool words) {
+    bson_decimal128_t value;
+    char copy[DECIMAL_TEXT_MAX + 1];
+    if (length > DECIMAL_TEXT_MAX ||
+        !(is_decimal(text, length) || (words && is_word(text, length))))
+        return NULL;
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+    if (!bson_decimal128_from_string_w_len(copy, (int)length, &value))
         return NULL;
     memcpy(to, &value.low, sizeof value.low);
     memcpy(to + sizeof value.low, &value.high, sizeof value.high);
     return to + sizeof value.low + sizeof value.high;
+}
+
+uint8_t *sl_bson_put_decimal(uint8_t *to, const char *text, size_t length) {
+    return put_decimal(to, text, length, false);
+}
+
+uint8_t *sl_bson_put_decimal_or_word(uint8_t *to, const char *text, size_t length) {
+    return put_decimal(to, text, length, true);
 }

@@ -8,6 +8,8 @@
 
 #include <bson/bson.h>
 
+#include "bson_values.h"
+
 /* ---- parts of objects ---- */
 
 /* Copies the string at `p` to `to`, ended by NUL. */
@@ -152,17 +154,15 @@ const char *sl_extjson_take_decimal(sl_extjson *x, const char *p, uint8_t *type,
     static const char reason[] = "$numberDecimal is a text with a number that a decimal128 holds "
                                  "without loss";
     sl_text text;
-    bson_decimal128_t value;
+    uint8_t *end;
     const char *at = p;
     (void)depth;
     if (!(p = sl_extjson_take_text(x, p, *to + EXTJSON_SCRATCH, &text, reason)))
         return NULL;
-    if (text.length > INT32_MAX ||
-        !bson_decimal128_from_string_w_len(text.bytes, (int)text.length, &value))
+    if (!(end = sl_bson_put_decimal_or_word(*to, text.bytes, text.length)))
         return extjson_not_a(x, at, reason, text);
     *type = BSON_TYPE_DECIMAL128;
-    *to = sl_bson_put_int64(*to, (int64_t)value.low);
-    *to = sl_bson_put_int64(*to, (int64_t)value.high);
+    *to = end;
     return sl_extjson_take_end(x, p);
 }
 

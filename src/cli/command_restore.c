@@ -48,6 +48,14 @@ static void set_up_names(const sl_options *options, lists *names, sl_name_option
         if (!sl_rename_check(names->from.items[i], names->to.items[i], &why))
             sl_option_failed(error, "", &why);
     }
+    for (size_t i = 0; i < names->include.count; i++) {
+        if (!sl_name_pattern_check("ns-include", names->include.items[i], &why))
+            sl_option_failed(error, "", &why);
+    }
+    for (size_t i = 0; i < names->exclude.count; i++) {
+        if (!sl_name_pattern_check("ns-exclude", names->exclude.items[i], &why))
+            sl_option_failed(error, "", &why);
+    }
     *to = (sl_name_options){.include = names->include.items,
                             .include_count = names->include.count,
                             .exclude = names->exclude.items,

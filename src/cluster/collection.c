@@ -9,6 +9,19 @@
 
 /* ---- reading ---- */
 
+static void take_uuid(const bson_t *reply, char uuid[33]) {
+    bson_iter_t iter, inner;
+    bson_subtype_t subtype;
+    const uint8_t *bytes;
+    uint32_t length = 0;
+    if (bson_iter_init(&iter, reply) &&
+        bson_iter_find_descendant(&iter, "cursor.firstBatch.0.info.uuid", &inner) &&
+        BSON_ITER_HOLDS_BINARY(&inner))
+        bson_iter_binary(&inner, &subtype, &length, &bytes);
+    for (uint32_t i = 0; length == 16 && i < length; i++)
+        snprintf(uuid + 2 * i, 3, "%02x", bytes[i]);
+}
+
 bool sl_collection_read(sl_connection *connection, const sl_target *target,
                         sl_collection_facts *facts, sl_error *error) {
     bson_t reply;
@@ -25,6 +38,7 @@ bool sl_collection_read(sl_connection *connection, const sl_target *target,
         BSON_ITER_HOLDS_UTF8(&inner)) {
         facts->exists = true;
         snprintf(facts->type, sizeof facts->type, "%s", bson_iter_utf8(&inner, NULL));
+        take_uuid(&reply, facts->uuid);
         if (bson_iter_init(&iter, &reply) &&
             bson_iter_find_descendant(&iter, "cursor.firstBatch.0.options", &inner) &&
             sl_document_at(&inner, &options) && !bson_concat(&facts->options, &options))

@@ -12,6 +12,7 @@ typedef struct sl_collection_facts {
     char type[32];  /* "collection", "view", "timeseries" */
     bson_t options; /* always initialised */
     bool sharded;
+    char uuid[33]; /* hexadecimal; "": views and time-series collections have none */
 } sl_collection_facts;
 
 bool sl_collection_read(sl_connection *connection, const sl_target *target,

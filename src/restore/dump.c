@@ -137,7 +137,7 @@ static bool add_file(sl_dump *dump, const char *database, const char *name, cons
                      uint64_t bytes, sl_error *error) {
     char collection[PATH_ROOM];
     snprintf(collection, sizeof collection, "%s", name);
-    cut(collection, ".gz");
+    bool zipped = cut(collection, ".gz");
     bool data = cut(collection, ".bson");
     bool metadata = !data && cut(collection, ".metadata.json");
     if (!data && !metadata)
@@ -149,6 +149,11 @@ static bool add_file(sl_dump *dump, const char *database, const char *name, cons
     if (strcmp(collection, "system.indexes") == 0)
         return sl_dump_note_add(dump, path, true,
                                 "indexes of a dump older than 3.0 are not restored", error);
+    if (data && zipped && bytes == 0)
+        return sl_dump_note_add(dump, path, true,
+                                "an empty file, but the compressed documents of an empty "
+                                "collection are not empty: the file is truncated",
+                                error);
     sl_namespace *item = sl_dump_get(dump, database, collection);
     char **field = item ? data ? &item->data : &item->metadata : NULL;
     if (!item)
@@ -190,8 +195,7 @@ static bool visit_entry(walk *w, const char *folder, const char *name, sl_error 
         snprintf(log, sizeof log, "%s/shardload.log", path);
         if (access(log, F_OK) == 0) /* the work directory of a restore in the dump's folder */
             return true;
-        snprintf(w->database, sizeof w->database, "%s", name);
-        unescape(w->database);
+        snprintf(w->database, sizeof w->database, "%s", name); /* mongodump escapes nothing of it */
         w->databases++;
         bool ok = visit(w, path, error);
         w->database[0] = '\0';

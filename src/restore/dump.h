@@ -5,8 +5,9 @@
  *   DATABASE/NAME.bson[.gz]            the documents of a collection
  *   DATABASE/NAME.metadata.json[.gz]   {options, indexes, uuid, collectionName, type}
  *
- * Bytes of a name that a file name cannot have are written %XX. A time-series collection NAME has its
- * documents in system.buckets.NAME.bson; a view has no documents. One thread. */
+ * Bytes of a collection's name that a file name cannot have are written %XX; the name of a database is
+ * that of its folder as it is, since a percent sign may be part of it. A time-series collection NAME
+ * has its documents in system.buckets.NAME.bson; a view has no documents. One thread. */
 #ifndef SHARDLOAD_RESTORE_DUMP_H
 #define SHARDLOAD_RESTORE_DUMP_H
 

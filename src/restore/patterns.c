@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/log.h"
 #include "util/text.h"
 
 #define WILDCARDS_MAX 16
@@ -165,7 +166,38 @@ bool sl_rename(const char *from, const char *to, const char *name, char out[SL_N
     return true;
 }
 
+bool sl_name_pattern_check(const char *option, const char *pattern, sl_error *error) {
+    size_t count = 0;
+    for (const char *at = pattern; *at; at++) {
+        if (*at == '\\' && at[1])
+            at++;
+        else
+            count += *at == '*';
+    }
+    return count <= WILDCARDS_MAX ||
+           sl_error_set(error, SL_EXIT_USAGE, "--%s %.300s: at most %d * are possible", option,
+                        pattern, WILDCARDS_MAX);
+}
+
 /* ---- all namespaces ---- */
+
+/* A pattern that no namespace matches may have a mistake in writing. */
+static void warn_of_unused(const char *option, const char *const *patterns, size_t count,
+                           const sl_dump *dump) {
+    for (size_t i = 0; i < count; i++) {
+        bool used = false;
+        for (size_t k = 0; k < dump->count && !used; k++) {
+            char name[2 * SL_NAME_ROOM], renamed[SL_NAME_ROOM];
+            snprintf(name, sizeof name, "%s.%s", dump->items[k].database,
+                     dump->items[k].collection);
+            used = strcmp(option, "--ns-from") == 0 ? sl_rename(patterns[i], "", name, renamed)
+                                                    : sl_name_matches(patterns[i], name);
+        }
+        if (!used)
+            sl_log_warning("%s %.300s: no namespace that can be restored matches this pattern",
+                           option, patterns[i]);
+    }
+}
 
 static bool is_any(const char *const *patterns, size_t count, const char *name) {
     for (size_t i = 0; i < count; i++) {
@@ -216,6 +248,9 @@ static bool check_unique(const sl_dump *dump, size_t index, sl_error *error) {
 }
 
 bool sl_names_apply(const sl_name_options *options, sl_dump *dump, sl_error *error) {
+    warn_of_unused("--ns-include", options->include, options->include_count, dump);
+    warn_of_unused("--ns-exclude", options->exclude, options->exclude_count, dump);
+    warn_of_unused("--ns-from", options->from, options->rename_count, dump);
     for (size_t i = 0; i < dump->count; i++) {
         sl_namespace *item = &dump->items[i];
         char name[2 * SL_NAME_ROOM], renamed[SL_NAME_ROOM];

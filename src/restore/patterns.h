@@ -36,8 +36,12 @@ bool sl_rename_check(const char *from, const char *to, sl_error *error);
 /* Writes the new name, if the name matches `from`. False if it does not match. */
 bool sl_rename(const char *from, const char *to, const char *name, char out[SL_NAME_ROOM]);
 
-/* Sets left_out, to_database and to_collection of all namespaces. SL_EXIT_USAGE if a new name is no
- * namespace, or two namespaces get the same name. */
+/* Checks a pattern of --ns-include or --ns-exclude: not more wildcards than possible. SL_EXIT_USAGE. */
+bool sl_name_pattern_check(const char *option, const char *pattern, sl_error *error);
+
+/* Sets left_out, to_database and to_collection of all namespaces. Logs a warning for each pattern that
+ * no namespace matches. SL_EXIT_USAGE if a new name is no namespace, or two namespaces get the same
+ * name. */
 bool sl_names_apply(const sl_name_options *options, sl_dump *dump, sl_error *error);
 
 #endif

@@ -99,11 +99,43 @@ static uint64_t number_at(const bson_t *document, const char *path) {
                : 0;
 }
 
+/* What an earlier run has restored must be what this command restores: under the same name, on the
+ * same deployment, and not dropped since. */
+static bool check_earlier(const step *s, const bson_t *read, sl_error *error) {
+    bson_iter_t iter;
+    sl_collection_facts facts;
+    const char *name = s->name, *uuid = "";
+    if (bson_iter_init_find(&iter, read, "namespace") && BSON_ITER_HOLDS_UTF8(&iter))
+        name = bson_iter_utf8(&iter, NULL);
+    if (bson_iter_init_find(&iter, read, "uuid") && BSON_ITER_HOLDS_UTF8(&iter))
+        uuid = bson_iter_utf8(&iter, NULL);
+    if (strcmp(name, s->name) != 0)
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "--resume: %s.%s has been restored as %s, and would now be %s: give "
+                            "the --ns-from and --ns-to of the first run, or restore it anew, with "
+                            "another --work-dir",
+                            s->item->database, s->item->collection, name, s->name);
+    bool ok = sl_collection_read(s->restore->connection, &s->target, &facts, error);
+    if (ok && (!facts.exists || strcmp(facts.uuid, uuid) != 0))
+        ok = sl_error_set(error, SL_EXIT_CLUSTER,
+                          "--resume: %s has been restored by an earlier run, but %s: restore it "
+                          "anew, with another --work-dir",
+                          s->name,
+                          facts.exists ? "this server has another collection of this name"
+                                       : "this server does not have it");
+    sl_collection_facts_clear(&facts);
+    return ok;
+}
+
 static bool read_earlier(step *s, sl_error *error) {
     char path[600];
     bson_t *read = NULL;
     if (!sl_json_read_file(file_of(s, "restored.json", path), &read, error))
         return false;
+    if (!check_earlier(s, read, error)) {
+        bson_destroy(read);
+        return false;
+    }
     *s->outcome = (sl_restored){.begun = true,
                                 .earlier = true,
                                 .code = (sl_exit)number_at(read, "exitCode"),
@@ -120,12 +152,16 @@ static bool read_earlier(step *s, sl_error *error) {
 static bool write_outcome(const step *s, sl_error *error) {
     const sl_restored *o = s->outcome;
     char path[600];
-    bson_t *record = BCON_NEW(
-        "namespace", BCON_UTF8(s->name), "exitCode", BCON_INT32((int32_t)o->code), "existed",
-        BCON_INT32(o->existed), "records", BCON_INT64((int64_t)o->records), "inserted",
-        BCON_INT64((int64_t)o->inserted), "alreadyThere", BCON_INT64((int64_t)o->already_stored),
-        "rejected", BCON_INT64((int64_t)o->rejected), "indexes", BCON_INT32((int32_t)o->indexes));
-    bool ok = sl_json_write_file(file_of(s, "restored.json", path), record, error);
+    sl_collection_facts facts;
+    bool known = sl_collection_read(s->restore->connection, &s->target, &facts, error);
+    bson_t *record =
+        BCON_NEW("namespace", BCON_UTF8(s->name), "uuid", BCON_UTF8(facts.uuid), "exitCode",
+                 BCON_INT32((int32_t)o->code), "existed", BCON_INT32(o->existed), "records",
+                 BCON_INT64((int64_t)o->records), "inserted", BCON_INT64((int64_t)o->inserted),
+                 "alreadyThere", BCON_INT64((int64_t)o->already_stored), "rejected",
+                 BCON_INT64((int64_t)o->rejected), "indexes", BCON_INT32((int32_t)o->indexes));
+    sl_collection_facts_clear(&facts);
+    bool ok = known && sl_json_write_file(file_of(s, "restored.json", path), record, error);
     if (ok && s->item->unpacked && s->item->data)
         unlink(s->item->data);
     bson_destroy(record);
@@ -364,8 +400,8 @@ bool sl_restore_namespace(sl_restore *restore, size_t index) {
         if (read_earlier(&s, &error))
             return true;
         sl_log_error(SL_LINES, error.message);
-        s.outcome->code = error.code;
-        return true;
+        *s.outcome = (sl_restored){.begun = true, .code = error.code};
+        return error.code != SL_EXIT_CLUSTER || server_answers(&s);
     }
     int64_t start = sl_clock_ns();
     s.outcome->begun = true;

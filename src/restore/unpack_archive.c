@@ -301,6 +301,22 @@ static bool is_complete(const sl_dump_namespace *all, size_t count, const sl_dum
     return complete;
 }
 
+/* Documents of a collection that is not in the list at the beginning, or is a view there, have not been
+ * unpacked. Those of the oplog have a note. */
+static bool note_unlisted(unpacking *u, const sl_dump_namespace *one, const sl_namespace *item,
+                          sl_error *error) {
+    char what[600];
+    if (one->documents == 0 || !one->database[0] ||
+        sl_dump_not_restored(one->database, one->collection) ||
+        (item && (item->left_out || item->kind != SL_NAMESPACE_VIEW)))
+        return true;
+    snprintf(what, sizeof what, "%s.%s", one->database, one->collection);
+    return sl_dump_note_add(u->dump, what, true,
+                            item ? "documents of a namespace that is a view by its metadata"
+                                 : "documents of a collection that the archive does not list",
+                            error);
+}
+
 /* Collections without an end: the archive is truncated, or the end was in a damaged part. */
 static bool note_incomplete(unpacking *u, sl_error *error) {
     size_t count;
@@ -309,6 +325,8 @@ static bool note_incomplete(unpacking *u, sl_error *error) {
     for (size_t i = 0; ok && i < count; i++) {
         char what[600], why[200];
         const sl_namespace *item = sl_dump_find_item(u->dump, all[i].database, all[i].collection);
+        if (!note_unlisted(u, &all[i], item, error))
+            return false;
         if (is_complete(all, count, &all[i]) || (item && item->left_out) ||
             sl_dump_not_restored(all[i].database, all[i].collection))
             continue;

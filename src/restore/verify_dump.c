@@ -208,6 +208,13 @@ static bool prepare(sl_restore *restore, sl_error *error) {
                             "its documents with --work-dir",
                             config->dump);
     if (given) {
+        char path[SL_RESTORE_DIRECTORY_ROOM + 16];
+        snprintf(path, sizeof path, "%s/restore", given);
+        if (access(path, F_OK) == 0) /* its unpacked files would be overwritten and removed */
+            return sl_error_set(error, SL_EXIT_USAGE,
+                                "--work-dir %s: this is the work directory of a restore, which may "
+                                "have to be resumed: name another one",
+                                given);
         strcpy(restore->directory, given);
         if (mkdir(given, 0700) != 0 && errno != EEXIST)
             return sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE),

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`shardload restore` without a server: --dry-run, patterns, options, dumps that are not complete."""
+import gzip
 import pathlib
+import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
@@ -68,6 +70,19 @@ class Folders(RestoreCase):
             with self.subTest(words):
                 words += ["--ns-include", name.replace("*", "\\*")]
                 self.assertEqual(self.rows(dump, *words)[name][4:6], ["becomes", new])
+
+    def test_patterns_that_match_nothing_are_named(self):
+        dump = self.folder(Namespace("shop", "orders", [{"_id": 1}]),
+                           Namespace("shop", "log", [{"_id": 1}]))
+        outcome = self.plan(dump, "--ns-include", "shop.orders", "--ns-include", "shop.logs",
+                            "--ns-exclude", "*.x", "--ns-from", "a.$b$", "--ns-to", "b.$b$",
+                            "--ns-from", "shop.$b$", "--ns-to", "b.$b$")
+        self.assertEqual(re.findall(r"warning: (--\S+ \S+): no namespace", outcome.err),
+                         ["--ns-include shop.logs", "--ns-exclude *.x", "--ns-from a.$b$"])
+        for option in ("--ns-include", "--ns-exclude"):
+            outcome = self.plan(dump, option, "*" * 17, code=support.EXIT_USAGE)
+            self.assertIn("at most 16 *", outcome.err)
+            self.plan(dump, "--ns-include", "*" * 16 + r"\*" * 9, "--ns-include", "*")
 
     def test_wrong_options(self):
         dump = self.folder(Namespace("a", "x", [{"_id": 1}]), Namespace("b", "x", [{"_id": 1}]))
@@ -185,7 +200,7 @@ class Folders(RestoreCase):
 
     def test_two_files_of_one_collection(self):
         dump = self.folder(Namespace("a", "x", [{"_id": 1}]))
-        (dump / "a" / "x.bson.gz").write_bytes(b"")
+        (dump / "a" / "x.bson.gz").write_bytes(gzip.compress(b""))
         self.assertIn("are of the same collection", self.plan(dump, code=support.EXIT_SOURCE).err)
 
     def test_names_of_files_are_unescaped(self):
@@ -194,6 +209,17 @@ class Folders(RestoreCase):
                              for name in names))
         lines = self.plan(dump).out.splitlines()[1:-1]
         self.assertEqual({line[2:].partition("  ")[0] for line in lines}, set(names))
+        dump = self.folder(Namespace("x%64b", "c", [{"_id": 1}]), Namespace("xdb", "d", []))
+        self.assertEqual(set(self.rows(dump)), {"x%64b.c", "xdb.d"})
+
+    def test_an_empty_compressed_file_is_truncated(self):
+        dump = self.folder(Namespace("a", "x", [{"_id": 1}], metadata=False),
+                           Namespace("a", "y", [{"_id": 1}]))
+        (dump / "a" / "y.bson").unlink()
+        (dump / "a" / "y.bson.gz").write_bytes(b"")
+        outcome = self.plan(dump, code=support.EXIT_SOURCE)
+        self.assertIn("y.bson.gz: an empty file", outcome.err)
+        self.assertIn("1 of 1 namespaces", outcome.out)
 
 
 class Archives(RestoreCase):

@@ -131,6 +131,18 @@ class Schemas(support.Case):
         self.check("decimal128", {text: support.bson.Decimal128(text) for text in texts},
                    ["NaN", "Infinity", "x", "1x", "9" * 35, "0x1", "1E", "-", "1 2", "--1"])
 
+    def test_exponents_of_decimal128(self):
+        """An exponent is read from the text only, and has no overflow."""
+        support.need_driver()
+        bad = ["1e", "1e+", "1e99999999999999999999", "1e4294967297", "0e99999999999999999999",
+               "1e6145", "1e-6177", "1e 5", "e5", ".", "1.2.3"]
+        self.check("decimal128", {text: support.bson.Decimal128(text)
+                                  for text in ("1e0000000000000005", "1e-0003", "1.e2")}, bad)
+        # the next record begins with digits, which sscanf would take for the exponent
+        found, _ = self.documents("a,b\n7,1e\n19,5\n", "{name: a, type: int}",
+                                  "{name: b, type: decimal128}", code=support.EXIT_REJECTS)
+        self.assertEqual([one["a"] for one in found], [19])
+
     def test_object_id_and_uuid(self):
         support.need_driver()
         text = "507f1f77bcf86cd799439011"

@@ -287,6 +287,26 @@ class Both:
         self.assertEqual(self.database.a.count_documents({}), rows["a"]["inserted"])
         self.check("b", made[:10])
 
+    def test_a_resumed_restore_must_find_what_was_restored(self):
+        made = documents(100)
+        dump = self.dump_folder(self.namespace("a", made), self.namespace("b", made),
+                                self.namespace("v", options={"viewOn": "a", "pipeline": []}))
+        work = self.scratch / "work"
+        self.restore(dump, work=work)
+        self.restore(dump, "--resume", work=work)
+        outcome, rows = self.restore(dump, "--resume", "--ns-from", "*.b", "--ns-to", "*.c",
+                                     work=work, code=support.EXIT_USAGE)
+        self.assertIn(f"{self.db}.b has been restored as {self.db}.b", outcome.err)
+        self.assertEqual(rows["c"]["inserted"], 0)
+        self.assertNotIn("c", self.database.list_collection_names())
+        self.database.drop_collection("v")
+        outcome, _ = self.restore(dump, "--resume", work=work, code=support.EXIT_CLUSTER)
+        self.assertIn("this server does not have it", outcome.err)
+        self.database.drop_collection("b")
+        self.database.b.insert_one({})
+        outcome, _ = self.restore(dump, "--resume", work=work, code=support.EXIT_CLUSTER)
+        self.assertIn("another collection of this name", outcome.err)
+
     def test_interrupted_once_it_can_be_resumed(self):
         made = documents(4000)
         dump = self.dump_folder(self.namespace("a", made), self.namespace("b", made))
@@ -383,6 +403,14 @@ class Both:
                 self.assertGreater(min(stored), 1500)
                 self.assertEqual(stored, [rows[name]["inserted"] for name in "ab"])
             self.restore(self.scratch / "damaged", "--drop", "--skip-other")
+        listed = bson.encode({"db": self.db, "collection": "b",
+                              "metadata": namespaces[1].metadata(),
+                              "size": len(namespaces[1].data), "type": "collection"})
+        self.assertIn(listed, data)
+        outcome, _ = self.restore(self.file("unlisted", data.replace(listed, b"")), "--drop",
+                                  code=support.EXIT_SOURCE)
+        self.assertIn(f"{self.db}.b: documents of a collection that the archive does not list",
+                      outcome.err)
 
     def test_a_killed_restore_of_a_pipe_needs_no_pipe_to_be_resumed(self):
         made = documents(4000)
@@ -446,6 +474,9 @@ class Both:
         outcome = self.verify(dump, "--content", "--ns-include", "*.t.sources")
         self.assertIn("1 of 1 namespaces", outcome.out)
         self.database["t.sources"].rename("moved")
+        outcome = self.restore(archive, "--ns-include", "*.empty", work=work)
+        outcome = self.verify(archive, "--work-dir", work, code=support.EXIT_USAGE)
+        self.assertIn("the work directory of a restore", outcome.err)
         self.verify(dump, "--ns-include", "*.t.sources", "--ns-from", "*.t.sources", "--ns-to",
                     "*.moved")
 
