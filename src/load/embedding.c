@@ -60,8 +60,22 @@ static char *list_fields(const bson_t *document, char *out, size_t room) {
     return out;
 }
 
+/* Does the header or the schema name all these fields? Then later records may have them. With
+ * --id-field no column is known to stay a field. */
+static bool are_columns(const sl_job *job, const sl_job_source *source, const char *const *names,
+                        size_t count) {
+    size_t known = 0;
+    if (job->config->format_options.id_fields)
+        return false;
+    while (known < count && source->format->key_of &&
+           source->format->key_of(source->dialect, names[known]))
+        known++;
+    return known == count;
+}
+
 /* The types of the keys in the first documents of a job, as sl_join_key_letters; "": unknown,
- * because the records are no lines. An error if none of these documents has a key. */
+ * because the records are no lines, or the first ones of a table have empty fields. An error if
+ * none of these documents has a key, and no column is known to have it. */
 static bool look_at_head(sl_job *job, const char *const *names, size_t count,
                          char letters[SL_JOIN_FIELDS_MAX + 1], sl_error *error) {
     size_t index, length;
@@ -99,7 +113,7 @@ static bool look_at_head(sl_job *job, const char *const *names, size_t count,
             at += document.len;
         }
         sl_join_key_letters(key, key_length, letters);
-        if (sink.documents > 0 && key_length == 0) {
+        if (sink.documents > 0 && key_length == 0 && !are_columns(job, source, names, count)) {
             char fields[400], wanted[200] = "";
             for (size_t i = 0; i < count; i++)
                 snprintf(wanted + strlen(wanted), sizeof wanted - strlen(wanted), "%s%s",

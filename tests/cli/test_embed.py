@@ -199,6 +199,20 @@ class Refused(support.Case):
                                                    code=support.EXIT_SOURCE).lower())
         self.assertEqual(list(self.scratch.glob("*.bson")), [])
 
+    def test_the_first_records_have_no_key(self):
+        """A foreign key may be empty: 120 records without one do not hide the next."""
+        orders = self.file("orders.csv", "o,v\n" + ",a\n" * 120 + "1,b\n")
+        items = self.file("items.csv", "l,w\n" + ",5\n" * 120 + "1,6\n")
+        raw, work = self.dump("--embed", f"i={items}", "--on", "o=l", orders,
+                              code=support.EXIT_REJECTS)
+        documents = [bson.decode(one) for one in raw]
+        self.assertEqual([one["i"] for one in documents if "i" in one], [[{"w": 6}]])
+        self.assertEqual(len(documents), 121)
+        self.assertEqual(support.run_record(work)["embed"]["inNoDocument"], 120)
+        self.assertIn("have no o; their fields are _id, v",
+                      self.refused("--embed", f"i={items}", "--id-field", "o", "--on", "o=l",
+                                   self.file("with-ids.csv", "o,v\n1,a\n")))
+
     def test_damaged_records_to_embed_end_the_load(self):
         damaged = gzip.compress(b"k,v\n" + b"1,2\n" * 100000)[:-9]
         error = self.refused("--embed", f"i={self.file('items.csv.gz', damaged)}", "--on", "k",
