@@ -213,6 +213,15 @@ class Refused(support.Case):
                       self.refused("--embed", f"i={items}", "--id-field", "o", "--on", "o=l",
                                    self.file("with-ids.csv", "o,v\n1,a\n")))
 
+    def test_an_id_that_was_the_position_in_another_load(self):
+        """A record keeps its own _id, also one that an earlier load has made."""
+        orders = self.file("orders.csv", "o,v\n1,a\n")
+        items = self.scratch / "items.bson"
+        ids = [bson.Int64((1 << 40) + number * 27) for number in range(3)]
+        items.write_bytes(b"".join(bson.encode({"_id": one, "l": 1}) for one in ids))
+        raw, _ = self.dump("--embed", f"i={items}", "--on", "o=l", orders)
+        self.assertEqual(bson.decode(raw[0])["i"], [{"_id": one} for one in ids])
+
     def test_damaged_records_to_embed_end_the_load(self):
         damaged = gzip.compress(b"k,v\n" + b"1,2\n" * 100000)[:-9]
         error = self.refused("--embed", f"i={self.file('items.csv.gz', damaged)}", "--on", "k",
