@@ -50,6 +50,8 @@ class Embedding(support.ClusterCase):
         self.shardload(*self.words("--shard-key", '{"key": "hashed"}'), code=support.EXIT_REJECTS)
         self.assert_stored()
         self.assertEqual(support.run_record(self.work)["embed"]["inNoDocument"], 3)
+        again = self.shardload(*self.words("--resume"), code=support.EXIT_REJECTS)
+        self.assertIn("nothing to resume", again.text)
         self.verify("--content", code=support.EXIT_OK)
         shutil.rmtree(self.work / "embed")          # verify makes it again
         self.verify("--content", code=support.EXIT_OK)
