@@ -66,13 +66,25 @@ static bool is_set(const bson_t *document, const char *key) {
     return bson_iter_init_find(&iter, document, key) && bson_iter_as_bool(&iter);
 }
 
-/* Does the index allow one document of these fields only? */
-static bool identifies(const bson_t *index, const char *const *fields, size_t count) {
+/* Does the index compare texts as the statements do? They use the collation of the collection, which
+ * is that of its index _id_. If that has none, they compare bytes, and any unique index will do. */
+static bool is_comparable(const bson_t *index, const bson_t *by_id) {
+    bson_iter_t iter;
+    bson_t own, collation;
+    if (!bson_iter_init_find(&iter, by_id, "collation") || !sl_document_at(&iter, &collation))
+        return true;
+    return bson_iter_init_find(&iter, index, "collation") && sl_document_at(&iter, &own) &&
+           bson_equal(&own, &collation);
+}
+
+/* Does the index allow one document of these fields only? `by_id`: the index _id_. */
+static bool identifies(const bson_t *index, const bson_t *by_id, const char *const *fields,
+                       size_t count) {
     bson_iter_t iter;
     bson_t key;
     char lacks[300];
     return is_set(index, "unique") && !is_set(index, "sparse") &&
-           !bson_has_field(index, "partialFilterExpression") &&
+           !bson_has_field(index, "partialFilterExpression") && is_comparable(index, by_id) &&
            bson_iter_init_find(&iter, index, "key") && sl_document_at(&iter, &key) &&
            lacking(&key, fields, count, lacks, sizeof lacks) == 0;
 }
@@ -81,16 +93,26 @@ static bool has_unique_index(sl_connection *connection, const sl_target *target,
                              const char *const *fields, size_t count, bool *has, sl_error *error) {
     bson_t reply, *command = BCON_NEW("listIndexes", BCON_UTF8(target->collection), "cursor", "{",
                                       "batchSize", BCON_INT32(1000), "}");
-    bson_iter_t iter, items;
+    bson_iter_t iter = {0}, items;
     *has = false;
     bool ok = sl_cluster_command(connection, target->database, command, &reply, NULL, error);
     bool any = ok && bson_iter_init(&iter, &reply) &&
                bson_iter_find_descendant(&iter, "cursor.firstBatch", &items) &&
                bson_iter_recurse(&items, &iter);
+    bson_t by_id = BSON_INITIALIZER;
+    bson_iter_t look = iter;
+    while (any && bson_iter_next(&look)) {
+        bson_t index;
+        bson_iter_t name;
+        if (sl_document_at(&look, &index) && bson_iter_init_find(&name, &index, "name") &&
+            BSON_ITER_HOLDS_UTF8(&name) && strcmp(bson_iter_utf8(&name, NULL), "_id_") == 0)
+            bson_concat(&by_id, &index);
+    }
     while (any && !*has && bson_iter_next(&iter)) {
         bson_t index;
-        *has = sl_document_at(&iter, &index) && identifies(&index, fields, count);
+        *has = sl_document_at(&iter, &index) && identifies(&index, &by_id, fields, count);
     }
+    bson_destroy(&by_id);
     bson_destroy(&reply);
     bson_destroy(command);
     return ok;

@@ -311,7 +311,7 @@ static bool bind_key_fields(sl_dialect *d, const sl_format_options *options, sl_
                 return sl_error_memory(error, "binding columns");
         }
     }
-    return true;
+    return !d->keys || sl_key_fields_check(d->keys, error);
 }
 
 /* The column that takes extra delimiters. SIZE_MAX: none, or the columns are not in schema

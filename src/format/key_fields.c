@@ -85,7 +85,16 @@ static bool has_name(const sl_key_names *names, const char *name) {
     return false;
 }
 
-/* Why the fields cannot be used together; NULL: they can. */
+/* Is one of the fields in the other, as a.b is in a? */
+static bool is_inside(const char *name, const char *other) {
+    size_t length = strlen(name), others = strlen(other),
+           common = length < others ? length : others;
+    return strncmp(name, other, common) == 0 &&
+           (length < others ? other[common] : name[common]) == '.';
+}
+
+/* Why the fields cannot be used together; NULL: they can. A value is moved once: otherwise a
+ * document could become longer than the room that it has. */
 static const char *contradiction(const sl_key_fields *keys) {
     if (keys->id.count > 1 && has_name(&keys->id, "_id"))
         return "--id-field: _id cannot be one of several fields";
@@ -93,6 +102,9 @@ static const char *contradiction(const sl_key_fields *keys) {
         for (size_t k = 0; k < i; k++) {
             if (strcmp(last_part(keys->id.names[i]), last_part(keys->id.names[k])) == 0)
                 return "--id-field: two fields would have the same key in the _id";
+            if (is_inside(keys->id.names[i], keys->id.names[k]))
+                return "--id-field: a field is a part of another one, so its value would be in the "
+                       "_id twice; name one of them";
         }
         if (strcmp(keys->id.names[i], "_id") != 0 && has_name(&keys->match, keys->id.names[i]))
             return "--match-fields names a field that --id-field moves into the _id: match by _id";
@@ -115,14 +127,18 @@ bool sl_key_fields_create(const sl_format_options *options, sl_key_fields **resu
     if (!problem && options->mode != SL_MODE_INSERT)
         problem =
             sl_key_names_read(options->match_fields ? options->match_fields : "_id", &keys->match);
-    if (!problem)
-        problem = contradiction(keys);
-    if (problem) {
+    bool ok = problem ? sl_error_set(error, SL_EXIT_USAGE, "%s", problem)
+                      : sl_key_fields_check(keys, error);
+    if (ok)
+        *result = keys;
+    else
         sl_key_fields_destroy(keys);
-        return sl_error_set(error, SL_EXIT_USAGE, "%s", problem);
-    }
-    *result = keys;
-    return true;
+    return ok;
+}
+
+bool sl_key_fields_check(const sl_key_fields *keys, sl_error *error) {
+    const char *problem = contradiction(keys);
+    return !problem || sl_error_set(error, SL_EXIT_USAGE, "%s", problem);
 }
 
 void sl_key_fields_destroy(sl_key_fields *keys) {

@@ -122,24 +122,24 @@ static bool create_used(const char *folder, size_t length, sl_error *error) {
                                      "cannot write %s: %s", path, strerror(code));
 }
 
-bool sl_store_open(const char *folder, const sl_store_facts *facts, bool fresh, sl_store **store,
-                   sl_error *error) {
+bool sl_store_open(const char *folder, const sl_store_facts *facts, sl_store_keys keys,
+                   sl_store **store, sl_error *error) {
     sl_store *made = calloc(1, sizeof *made);
     if (!made)
         return sl_error_memory(error, "opening the records to embed");
     made->facts = *facts;
     made->index_bytes = (((size_t)1 << facts->bits) + 1) * sizeof(uint64_t);
     made->used_bytes = ((size_t)facts->keys / 64 + 1) * sizeof(uint64_t);
-    bool ok = !fresh || create_used(folder, made->used_bytes, error);
+    bool ok = keys != SL_STORE_UNUSED || create_used(folder, made->used_bytes, error);
     if (ok && facts->keys > 0) {
         made->groups = map_file(folder, "groups", facts->group_bytes, PROT_READ, error);
         ok = made->groups != NULL;
     }
     if (ok)
         made->index = map_file(folder, "index", made->index_bytes, PROT_READ, error);
-    if (ok && made->index)
+    if (ok && made->index && keys != SL_STORE_READ_ONLY)
         made->used = map_file(folder, "used", made->used_bytes, PROT_READ | PROT_WRITE, error);
-    ok = ok && made->index && made->used;
+    ok = ok && made->index && (made->used || keys == SL_STORE_READ_ONLY);
     if (ok && made->index[(size_t)1 << facts->bits] != facts->group_bytes)
         ok = damaged(folder, "its index is not that of its groups", error);
     if (ok && made->groups)
@@ -195,6 +195,8 @@ const sl_group *sl_store_next(const sl_store *store, const sl_group *group) {
 }
 
 void sl_store_use(sl_store *store, const sl_group *group) {
+    if (!store->used)
+        return;
     _Atomic uint64_t *word = &store->used[group->ordinal / 64];
     uint64_t bit = (uint64_t)1 << (group->ordinal % 64);
     if (!(atomic_load_explicit(word, memory_order_relaxed) & bit))

@@ -63,9 +63,16 @@ bool sl_store_read_facts(const char *folder, bool *there, sl_store_facts *facts,
 
 typedef struct sl_store sl_store;
 
-/* Opens a store. `fresh`: no key is used yet. */
-bool sl_store_open(const char *folder, const sl_store_facts *facts, bool fresh, sl_store **store,
-                   sl_error *error);
+/* What is known of the keys that documents have. */
+typedef enum sl_store_keys {
+    SL_STORE_UNUSED,    /* no document is stored: no key is used yet */
+    SL_STORE_CONTINUED, /* as an earlier run has left it */
+    SL_STORE_READ_ONLY, /* not needed, and not changed */
+} sl_store_keys;
+
+/* Opens a store. */
+bool sl_store_open(const char *folder, const sl_store_facts *facts, sl_store_keys keys,
+                   sl_store **store, sl_error *error);
 void sl_store_close(sl_store *store); /* NULL is fine */
 
 /* The group of a key, or NULL. Any thread. */

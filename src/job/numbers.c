@@ -14,7 +14,9 @@
 #include "util/text.h"
 
 bool sl_sources_number_offline(sl_job *job, sl_error *error) {
-    uint32_t number = 0;
+    /* An _id that a record to embed brings along may be the position of an earlier load, and has a
+     * low source number then. It must not be taken for the position in this load. */
+    uint32_t number = job->config->sink == SL_SINK_DIVIDED ? SL_SOURCE_NUMBER_MAX / 2 : 0;
     for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
         if (!job->sources[i].skipped)
             job->sources[i].number = ++number;

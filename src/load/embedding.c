@@ -60,8 +60,22 @@ static char *list_fields(const bson_t *document, char *out, size_t room) {
     return out;
 }
 
+/* Does the header or the schema name all these fields? Then later records may have them. With
+ * --id-field no column is known to stay a field. */
+static bool are_columns(const sl_job *job, const sl_job_source *source, const char *const *names,
+                        size_t count) {
+    size_t known = 0;
+    if (job->config->format_options.id_fields)
+        return false;
+    while (known < count && source->format->key_of &&
+           source->format->key_of(source->dialect, names[known]))
+        known++;
+    return known == count;
+}
+
 /* The types of the keys in the first documents of a job, as sl_join_key_letters; "": unknown,
- * because the records are no lines. An error if none of these documents has a key. */
+ * because the records are no lines, or the first ones of a table have empty fields. An error if
+ * none of these documents has a key, and no column is known to have it. */
 static bool look_at_head(sl_job *job, const char *const *names, size_t count,
                          char letters[SL_JOIN_FIELDS_MAX + 1], sl_error *error) {
     size_t index, length;
@@ -99,7 +113,7 @@ static bool look_at_head(sl_job *job, const char *const *names, size_t count,
             at += document.len;
         }
         sl_join_key_letters(key, key_length, letters);
-        if (sink.documents > 0 && key_length == 0) {
+        if (sink.documents > 0 && key_length == 0 && !are_columns(job, source, names, count)) {
             char fields[400], wanted[200] = "";
             for (size_t i = 0; i < count; i++)
                 snprintf(wanted + strlen(wanted), sizeof wanted - strlen(wanted), "%s%s",
@@ -286,7 +300,7 @@ static bool make_store(sl_preparation *preparation, sl_store_facts *facts) {
 
 /* ---- the phase ---- */
 
-static bool open_store(sl_preparation *preparation, bool begun, bool fresh) {
+static bool open_store(sl_preparation *preparation, sl_store_keys used) {
     sl_embed *embed = preparation->embed;
     sl_store_facts *facts = &embed->facts;
     sl_error *error = preparation->error;
@@ -304,27 +318,35 @@ static bool open_store(sl_preparation *preparation, bool begun, bool fresh) {
     if (!sl_store_read_facts(preparation->folder, &there, facts, error))
         return false;
     bool same = there && strcmp(facts->identity, identity) == 0;
-    if (there ? preparation->job->resumed && !same : begun)
+    bool changed = there && !same && preparation->job->resumed;
+    if (changed || (!there && used == SL_STORE_CONTINUED))
         return sl_error_set(error, SL_EXIT_SOURCE,
                             there ? "--embed: %s has changed since the load was begun; load "
                                     "without --resume, into another --work-dir"
                                   : "--embed: the records of %s are not in the work directory any "
                                     "more; load without --resume, into another --work-dir",
                             preparation->job->config->embed_path);
+    if (there && !same && used == SL_STORE_READ_ONLY)
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "%s has the records of another --embed or --on, or %s has changed; "
+                            "name another --work-dir, in which they are stored anew",
+                            preparation->folder, preparation->job->config->embed_path);
     if (!same) {
         *facts = (sl_store_facts){.records = 0};
         snprintf(facts->identity, sizeof facts->identity, "%s", identity);
         if (!make_store(preparation, facts))
             return false;
     }
-    if (facts->keys == 0)
+    if (facts->keys == 0 && facts->records > 0)
         return sl_error_set(
             error, SL_EXIT_SOURCE, "--embed %s: no record has a value of all fields of --on %s",
             preparation->job->config->embed_path, preparation->job->config->embed_on);
-    return sl_store_open(preparation->folder, facts, fresh || !same, &embed->store, error);
+    if (!same && used == SL_STORE_CONTINUED)
+        used = SL_STORE_UNUSED;
+    return sl_store_open(preparation->folder, facts, used, &embed->store, error);
 }
 
-bool sl_embedding_open(sl_job *job, const char *work_directory, bool begun, bool fresh,
+bool sl_embedding_open(sl_job *job, const char *work_directory, sl_store_keys keys,
                        sl_error *error) {
     sl_preparation preparation = {.job = job, .error = error};
     const sl_load_config *config = job->config;
@@ -339,8 +361,7 @@ bool sl_embedding_open(sl_job *job, const char *work_directory, bool begun, bool
     preparation.divided.folder = preparation.records;
     configure(&preparation);
     bool ok = sl_join_parse(config->embed_on, &embed->join, error) &&
-              sl_private_folder_make(preparation.folder, error) &&
-              open_store(&preparation, begun, fresh);
+              sl_private_folder_make(preparation.folder, error) && open_store(&preparation, keys);
     for (size_t i = 0; i < SL_JOIN_FIELDS_MAX; i++)
         free(preparation.keys[i]);
     free(preparation.fingerprints);
@@ -348,10 +369,10 @@ bool sl_embedding_open(sl_job *job, const char *work_directory, bool begun, bool
         sl_embed_destroy(embed);
         return false;
     }
-    char count[SL_HUMAN_ROOM], keys[SL_HUMAN_ROOM];
+    char count[SL_HUMAN_ROOM], different[SL_HUMAN_ROOM];
     sl_log_info("embedding %s: %s records of %s, with %s different keys", embed->field,
                 sl_human_count(embed->facts.records, count), config->embed_path,
-                sl_human_count(embed->facts.keys, keys));
+                sl_human_count(embed->facts.keys, different));
     job->embed = embed;
     return true;
 }

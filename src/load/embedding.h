@@ -14,11 +14,11 @@
 #include "send/sink.h"
 
 /* Opens the store for the job, into job->embed, with the configuration's --embed. Makes it if the
- * work directory has none of these sources and options. `begun`: an earlier run has completed
- * blocks, and only the store knows which records are in their documents, so it must be there; and a
- * resumed load accepts no other store than that of the earlier run. `fresh`: no document has been
- * parsed yet. The sources of the job are open. */
-bool sl_embedding_open(sl_job *job, const char *work_directory, bool begun, bool fresh,
+ * work directory has none of these sources and options. The sources of the job are open. `keys`:
+ * SL_STORE_UNUSED if no block has been completed; SL_STORE_CONTINUED if an earlier run has completed
+ * blocks: only its store knows which records are in their documents, so another one is an error;
+ * SL_STORE_READ_ONLY for a verification, which replaces no store of a load. */
+bool sl_embedding_open(sl_job *job, const char *work_directory, sl_store_keys keys,
                        sl_error *error);
 
 /* After the load: writes and logs the records that are in no document. */

@@ -196,10 +196,10 @@ static bool verify(sl_load *load, sl_error *error) {
 
 static bool prepare_embedding(sl_load *load, sl_error *error) {
     bool begun = sl_resume_has_blocks(&load->ledger);
+    sl_store_keys keys = begun ? SL_STORE_CONTINUED : SL_STORE_UNUSED;
     if (!load->job.config->embed_field)
         return true;
-    if (!sl_embedding_open(&load->job, load->ledger.work_directory, begun, !load->job.resumed,
-                           error))
+    if (!sl_embedding_open(&load->job, load->ledger.work_directory, keys, error))
         return false;
     load->ledger.store = load->job.embed->store;
     return true;
@@ -249,9 +249,12 @@ static bool run_phases(sl_load *load, sl_error *error) {
 
 /* ---- the load ---- */
 
-static uint64_t rejects_of(const sl_run *run) {
-    sl_run_totals sum = sl_run_sum(run);
-    return sum.parser_rejects + sum.server_rejects;
+/* The records that are not in the collection; with --embed, also those that are in no document. */
+static uint64_t rejects_of(const sl_load *load) {
+    sl_run_totals sum = sl_run_sum(&load->run);
+    const sl_embed *embed = load->job.embed;
+    return sum.parser_rejects + sum.server_rejects +
+           (embed ? embed->facts.rejects + embed->orphans : 0);
 }
 
 static void load_clear(sl_load *load) {
@@ -300,7 +303,7 @@ sl_exit sl_load_run(const sl_load_config *config) {
         code = sl_record_end(&load, ok ? SL_EXIT_OK : error.code);
     /* Last of all: once a load is marked as finished, --resume does not write run.json again. */
     if (!finished && (code == SL_EXIT_OK || code == SL_EXIT_REJECTS) &&
-        !sl_resume_finish(&load.ledger, rejects_of(&load.run), &error)) {
+        !sl_resume_finish(&load.ledger, rejects_of(&load), &error)) {
         sl_log_error(SL_LINES, error.message);
         code = error.code;
     }

@@ -139,7 +139,7 @@ static bool run_phases(sl_verification *verification, sl_error *error) {
     const sl_load_config *config = verification->job.config;
     if (config->embed_field) {
         int64_t start = sl_clock_ns();
-        ok = sl_embedding_open(&verification->job, verification->work_directory, false, false,
+        ok = sl_embedding_open(&verification->job, verification->work_directory, SL_STORE_READ_ONLY,
                                error);
         sl_run_record_phase(verification->record, "embed", sl_seconds_since(start));
     }

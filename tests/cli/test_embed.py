@@ -102,6 +102,12 @@ class Tables(support.Case):
         orphans = [json.loads(line) for line in (work / "embed/orphans.json").open()]
         self.assertEqual([(one["k"], len(one["items"])) for one in orphans], [(1, 1)] * 17)
 
+    def test_a_source_without_records_embeds_nothing(self):
+        raw, work = self.dump("--embed", f"i={self.file('items.csv', 'k,text' + chr(10))}", "--on",
+                              "k", self.file("orders.csv", "k,v\n1,a\n2,b\n"))
+        self.assertEqual([bson.decode(one).keys() for one in raw], [{"_id", "k", "v"}] * 2)
+        self.assertEqual(support.run_record(work)["embed"]["records"], 0)
+
     def test_a_field_that_documents_have_already_is_a_reject(self):
         items = self.file("items.csv", "k,w\n1,2\n1,3\n")
         raw, work = self.dump("--embed", f"v={items}", "--on", "k", self.file("a.json", '{"k":1}\n{"k":2,"v":0}\n'),
@@ -198,6 +204,29 @@ class Refused(support.Case):
         self.assertIn("no such file", self.refused("--embed", "i=none.csv", "--on", "o", orders.name,
                                                    code=support.EXIT_SOURCE).lower())
         self.assertEqual(list(self.scratch.glob("*.bson")), [])
+
+    def test_the_first_records_have_no_key(self):
+        """A foreign key may be empty: 120 records without one do not hide the next."""
+        orders = self.file("orders.csv", "o,v\n" + ",a\n" * 120 + "1,b\n")
+        items = self.file("items.csv", "l,w\n" + ",5\n" * 120 + "1,6\n")
+        raw, work = self.dump("--embed", f"i={items}", "--on", "o=l", orders,
+                              code=support.EXIT_REJECTS)
+        documents = [bson.decode(one) for one in raw]
+        self.assertEqual([one["i"] for one in documents if "i" in one], [[{"w": 6}]])
+        self.assertEqual(len(documents), 121)
+        self.assertEqual(support.run_record(work)["embed"]["inNoDocument"], 120)
+        self.assertIn("have no o; their fields are _id, v",
+                      self.refused("--embed", f"i={items}", "--id-field", "o", "--on", "o=l",
+                                   self.file("with-ids.csv", "o,v\n1,a\n")))
+
+    def test_an_id_that_was_the_position_in_another_load(self):
+        """A record keeps its own _id, also one that an earlier load has made."""
+        orders = self.file("orders.csv", "o,v\n1,a\n")
+        items = self.scratch / "items.bson"
+        ids = [bson.Int64((1 << 40) + number * 27) for number in range(3)]
+        items.write_bytes(b"".join(bson.encode({"_id": one, "l": 1}) for one in ids))
+        raw, _ = self.dump("--embed", f"i={items}", "--on", "o=l", orders)
+        self.assertEqual(bson.decode(raw[0])["i"], [{"_id": one} for one in ids])
 
     def test_damaged_records_to_embed_end_the_load(self):
         damaged = gzip.compress(b"k,v\n" + b"1,2\n" * 100000)[:-9]

@@ -138,6 +138,25 @@ class IdField(support.Case):
                                  code=support.EXIT_USAGE)
         self.assertIn("--id-field: generated records", outcome.err)
 
+    def test_a_field_inside_another_one(self):
+        text = '{"a": {"b": "%s"}}\n' % ("x" * 470)
+        for words in ("a,a.b", "a.b,a", "c,a.b.d,a.b"):
+            _, _, outcome = self.load("a.json", text * 40000, "--id-field", words,
+                                      code=support.EXIT_USAGE)
+            self.assertIn("a field is a part of another one", outcome.err)
+        found, _, _ = self.load("a.json", '{"a": {"b": 1}, "ab": 2}\n', "--id-field", "ab,a")
+        self.assertEqual(found, [{"_id": {"ab": 2, "a": {"b": 1}}}])
+
+    def test_two_names_of_one_key(self):
+        schema = self.scratch / "keys.yaml"
+        schema.write_text("name: s\nkind: things\ncolumns:\n"
+                          "  - {name: n, short: k, type: int}\n"
+                          "  - {name: t, short: v.k, type: int}\n")
+        for words, message in (("n,t", "the same key"), ("n,k", "the same key")):
+            _, _, outcome = self.load("a.csv", "n,t\n1,2\n", "--schema", schema, "--id-field",
+                                      words, code=support.EXIT_USAGE)
+            self.assertIn(message, outcome.err)
+
     def test_lists_of_names(self):
         for words, message in (("a,,b", "a name is empty"), ("a,a", "a name is given twice"),
                                ("_id.x", "a part of an _id"), ("$a", "begins with $"),

@@ -50,7 +50,13 @@ class Embedding(support.ClusterCase):
         self.shardload(*self.words("--shard-key", '{"key": "hashed"}'), code=support.EXIT_REJECTS)
         self.assert_stored()
         self.assertEqual(support.run_record(self.work)["embed"]["inNoDocument"], 3)
+        again = self.shardload(*self.words("--resume"), code=support.EXIT_REJECTS)
+        self.assertIn("nothing to resume", again.text)
         self.verify("--content", code=support.EXIT_OK)
+        outcome = self.shardload("verify", *self.target(), "--work-dir", self.work, "--embed",
+                                 f"other={self.records}", "--on", "key", self.orders,
+                                 code=support.EXIT_USAGE)
+        self.assertIn("has the records of another --embed", outcome.err)
         shutil.rmtree(self.work / "embed")          # verify makes it again
         self.verify("--content", code=support.EXIT_OK)
         key = next(key for key in self.items if key >= 0)

@@ -230,6 +230,22 @@ class WithoutShards(Modes):
                                        code=support.EXIT_USAGE)
             self.assertIn("has no unique index of these fields", outcome.err)
 
+    def test_an_index_with_another_collation_identifies_no_document(self):
+        """Abc would match abc and ABC, which are different to the index."""
+        collation = {"locale": "en", "strength": 2}
+        self.database.drop_collection("t")
+        self.database.create_collection("t", collation=collation)
+        self.database.t.create_index("k", unique=True, collation={"locale": "simple"})
+        self.database.t.insert_many([{"k": "abc"}, {"k": "ABC"}])
+        outcome, _ = self.run_mode("delete", ["1,Abc,x"], "--match-fields", "k",
+                                   code=support.EXIT_USAGE)
+        self.assertIn("has no unique index of these fields", outcome.err)
+        self.database.t.delete_many({})
+        self.database.t.create_index("k", name="same", unique=True)
+        self.database.t.insert_one({"k": "abc"})
+        self.run_mode("delete", ["1,Abc,x"], "--match-fields", "k")
+        self.assertEqual(self.database.t.count_documents({}), 0)
+
 
 class Standalone(WithoutShards, support.ClusterCase):
     variable = "SHARDLOAD_TEST_STANDALONE_URI"

@@ -96,7 +96,7 @@ static void check_store(size_t sorted_at_once) {
     assert_true(sl_store_read_facts(folder, &there, &read, &error));
     assert_true(there);
     assert_memory_equal(&read, &facts, sizeof read);
-    assert_true(sl_store_open(folder, &read, true, &store, &error));
+    assert_true(sl_store_open(folder, &read, SL_STORE_UNUSED, &store, &error));
     for (unsigned i = 0; i < KEYS; i++) {
         bson_t *by = BCON_NEW("k", BCON_DOUBLE((double)i)); /* equal to the int32 */
         const char *names[] = {"k"};
@@ -114,7 +114,7 @@ static void check_store(size_t sorted_at_once) {
     assert_true(sl_store_sync(store, &error));
     sl_store_close(store);
     /* Which keys are used is kept when the store is opened again. */
-    assert_true(sl_store_open(folder, &read, false, &store, &error));
+    assert_true(sl_store_open(folder, &read, SL_STORE_CONTINUED, &store, &error));
     for (const sl_group *group = sl_store_next(store, NULL); group;
          group = sl_store_next(store, group))
         used += sl_store_is_used(store, group);
@@ -149,7 +149,7 @@ TEST(a_key_with_too_many_records_is_kept_apart) {
     sl_store_facts facts = {.identity = "test", .records = 5000};
     assert_true(sl_store_build(folder, 10, &facts, &error)); /* divides partitions, too */
     assert_int_equal(facts.too_many, 400);
-    assert_true(sl_store_open(folder, &facts, true, &store, &error));
+    assert_true(sl_store_open(folder, &facts, SL_STORE_UNUSED, &store, &error));
     for (unsigned i = 0; i < KEYS; i++) {
         bson_t *by = BCON_NEW("k", BCON_INT64(i));
         const char *names[] = {"k"};
