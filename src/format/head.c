@@ -118,10 +118,12 @@ size_t sl_header_split(sl_text line, char delimiter, sl_text *names, size_t limi
 
 void sl_header_unquote(sl_text line, sl_text *names, size_t count, char *memory) {
     for (size_t i = 0; i < count; i++) {
+        if (names[i].length < 2)
+            continue;
         const char *end = names[i].bytes + names[i].length;
         bool quoted = names[i].bytes > line.bytes && names[i].bytes[-1] == '"' &&
                       end < line.bytes + line.length && *end == '"';
-        if (!quoted || names[i].length < 2)
+        if (!quoted)
             continue;
         char *to = memory;
         for (const char *from = names[i].bytes; from < end; from++) {

@@ -151,7 +151,8 @@ static bool divided_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_resu
                                    : sl_error_set(error, SL_EXIT_SOURCE,
                                                   "a record to embed is no valid document");
             at += length;
-            offset += offset != NULL;
+            if (offset)
+                offset++;
         }
     }
     result->inserted = batch->documents;

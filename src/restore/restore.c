@@ -217,7 +217,7 @@ bool sl_restore_open_dump(sl_restore *restore, sl_error *error) {
     return true;
 }
 
-/* Parts that the user may miss end a restore, but only at its end: what can be saved is saved. */
+/* What cannot be restored is an error at the end of the restore: all else is restored first. */
 bool sl_restore_all_known(const sl_restore *restore, sl_error *error) {
     size_t lost = 0;
     for (size_t i = 0; i < restore->dump.note_count; i++)
