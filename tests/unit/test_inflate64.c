@@ -16,7 +16,8 @@ static void put(uint32_t value, unsigned count) {
     for (unsigned i = 0; i < count; i++, data.bits++) {
         if (data.bits % 8 == 0)
             data.bytes[data.bits / 8] = 0;
-        data.bytes[data.bits / 8] |= (unsigned char)(((i < 32 ? value >> i : 0) & 1) << data.bits % 8);
+        data.bytes[data.bits / 8] |=
+            (unsigned char)(((i < 32 ? value >> i : 0) & 1) << data.bits % 8);
     }
 }
 
