@@ -125,6 +125,8 @@ static inline size_t record_end(const sl_format *format, const sl_dialect *diale
 
 /* Parses the text as blocks: the first has `first` bytes; the remaining text is one block or, with
  * `every`, a block per line. Returns a hash of the documents, rejects and counts. */
+static bool parsing_ended; /* the last call of parse_blocks ended at a record that is misread */
+
 static inline uint64_t parse_blocks(const sl_format *format, const sl_plan *plan,
                                     const sl_dialect *dialect, sl_text text, size_t first,
                                     bool every, bool exact) {
@@ -160,6 +162,7 @@ static inline uint64_t parse_blocks(const sl_format *format, const sl_plan *plan
             "lines >= records + headers + blank lines");
     mix(&o.hash, &o.documents_hash, sizeof o.documents_hash);
     mix(&o.hash, &counts, sizeof counts);
+    parsing_ended = o.misread;
     return o.hash;
 }
 
