@@ -123,10 +123,10 @@ static inline size_t record_end(const sl_format *format, const sl_dialect *diale
     return at + splitter->find_end(&split, left, 1, true);
 }
 
-/* Parses the text as blocks: the first has `first` bytes; the remaining text is one block or, with
- * `every`, a block per line. Returns a hash of the documents, rejects and counts. */
 static bool parsing_ended; /* the last call of parse_blocks ended at a record that is misread */
 
+/* Parses the text as blocks: the first has `first` bytes; the remaining text is one block or, with
+ * `every`, a block per line. Returns a hash of the documents, rejects and counts. */
 static inline uint64_t parse_blocks(const sl_format *format, const sl_plan *plan,
                                     const sl_dialect *dialect, sl_text text, size_t first,
                                     bool every, bool exact) {
