@@ -15,7 +15,7 @@
 #include <stdlib.h>
 
 #define LINES_SEARCHED 400u
-#define FIT_SHARE 0.7 /* this share of a table's lines must have its number of fields */
+#define FIT_SHARE 0.7 /* least share of a table's lines that have its number of fields */
 
 static const char delimiters[] = "\t|,;";
 

@@ -99,8 +99,8 @@ static uint64_t number_at(const bson_t *document, const char *path) {
                : 0;
 }
 
-/* What an earlier run has restored must be what this command restores: under the same name, on the
- * same deployment, and not dropped since. */
+/* Checks that a namespace which an earlier run has restored is still there: on the same deployment,
+ * under the name that this command gives it, and the same collection (UUID). */
 static bool check_earlier(const step *s, const bson_t *read, sl_error *error) {
     bson_iter_t iter;
     sl_collection_facts facts;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bson/bson_writer.h"
 #include "format/format.h"
 #include "util/clock.h"
 
@@ -66,6 +67,18 @@ bool sl_batch_keep_offsets(sl_batch *batch, size_t count) {
         return false;
     batch->offsets = offsets;
     batch->offsets_room = room;
+    return true;
+}
+
+bool sl_batch_view(const sl_batch *batch, bson_t *views, sl_error *error) {
+    const uint8_t *at = batch->bytes;
+    for (uint32_t i = 0; i < batch->documents; i++) {
+        uint32_t length = sl_bson_length(at);
+        if (!bson_init_static(&views[i], at, length))
+            return sl_error_set(error, SL_EXIT_SOURCE,
+                                "internal error: document %u of a batch is not BSON", i);
+        at += length;
+    }
     return true;
 }
 

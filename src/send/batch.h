@@ -8,6 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <bson/bson.h>
+
+#include "util/error.h"
+
 struct sl_open_block; /* a block whose documents have not all been acknowledged; see worker.h */
 
 /* Consecutive documents of a batch that came from one block. */
@@ -40,6 +44,9 @@ bool sl_batch_begin_segment(sl_batch *batch, struct sl_open_block *open_block);
 bool sl_batch_make_room(sl_batch *batch, size_t need);
 /* Keeps the offsets of the records of `count` documents at least. False without memory. */
 bool sl_batch_keep_offsets(sl_batch *batch, size_t count);
+/* Sets `views` (uninitialised, one per document) to the documents of the batch. False with error:
+ * one is not BSON, a defect of this program. */
+bool sl_batch_view(const sl_batch *batch, bson_t *views, sl_error *error);
 /* Appends a copy of a document of the block. Grows the batch if the document does not fit: the
  * caller sends a full batch first. `offset` (may be NULL): of its record, to be kept. False without
  * memory. */

@@ -112,16 +112,9 @@ static bool view_documents(sl_outlet *outlet, const sl_batch *batch, sl_error *e
             return sl_error_memory(error, "sending a batch");
         }
     }
-    size_t at = 0;
-    for (uint32_t i = 0; i < batch->documents; i++) {
-        uint32_t length = sl_bson_length(batch->bytes + at);
-        if (!bson_init_static(&outlet->views[i], batch->bytes + at, length))
-            return sl_error_set(error, SL_EXIT_SOURCE,
-                                "internal error: document %u of a batch is not BSON", i);
+    for (uint32_t i = 0; i < batch->documents; i++)
         outlet->places[i] = i;
-        at += length;
-    }
-    return true;
+    return sl_batch_view(batch, outlet->views, error);
 }
 
 /* Is the collection another one than that of the load? */

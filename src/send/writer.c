@@ -162,15 +162,7 @@ static bool view_documents(sl_outlet *outlet, const sl_batch *batch, sl_error *e
         for (size_t i = 0; i < outlet->room; i++)
             outlet->pointers[i] = &outlet->views[i];
     }
-    size_t at = 0;
-    for (uint32_t i = 0; i < batch->documents; i++) {
-        uint32_t length = sl_bson_length(batch->bytes + at);
-        if (!bson_init_static(&outlet->views[i], batch->bytes + at, length))
-            return sl_error_set(error, SL_EXIT_SOURCE,
-                                "internal error: document %u of a batch is not BSON", i);
-        at += length;
-    }
-    return true;
+    return sl_batch_view(batch, outlet->views, error);
 }
 
 typedef enum sl_outcome {
