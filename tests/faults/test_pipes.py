@@ -48,12 +48,12 @@ class PipeCase(ResumeCase):
 
 class Resumed(PipeCase):
     def test_the_same_text_completes_the_load(self):
-        self.killed_load(batch=20)
+        self.load_killed_between_inserts(batch=20)
         self.assert_completed(self.resume())
         self.assertEqual(len(self.numbers()), 1)
 
     def test_text_that_ends_too_early_is_refused(self):
-        self.killed_load(batch=20)
+        self.load_killed_between_inserts(batch=20)
         before = sorted(self.stored())
         # In the first block, at its end, and in the second block; both blocks were completed.
         block = self.text.index(b"\n", (1 << 20) - 1) + 1
@@ -67,7 +67,7 @@ class Resumed(PipeCase):
         self.assert_completed(self.resume())
 
     def test_other_text_is_refused(self):
-        self.killed_load(batch=20)
+        self.load_killed_between_inserts(batch=20)
         before = sorted(self.stored())
         good = self.text
         self.file.write_bytes(good[:200000] + good[200000:].replace(b"SILVER", b"GOLDEN"))
@@ -97,7 +97,7 @@ class Repeated(PipeCase):
         self.assertEqual(sorted(self.stored()), before)
 
     def test_with_the_same_work_directory_it_is_refused(self):
-        self.killed_load(batch=20)
+        self.load_killed_between_inserts(batch=20)
         before = sorted(self.stored())
         outcome = self.begin().wait()
         self.assertEqual(outcome.code, support.EXIT_USAGE, outcome.text)
@@ -105,7 +105,7 @@ class Repeated(PipeCase):
         self.assertEqual(sorted(self.stored()), before)
 
     def test_with_another_work_directory_it_is_refused(self):
-        self.killed_load(batch=20)
+        self.load_killed_between_inserts(batch=20)
         self.use_another_work_directory()
         self.assert_refused()
         self.assert_refused("--again")
@@ -114,7 +114,7 @@ class Repeated(PipeCase):
         self.assertEqual(len(self.numbers()), 1)
 
     def test_with_another_pipe_option_the_pipe_is_loaded(self):
-        self.killed_load(batch=20)
+        self.load_killed_between_inserts(batch=20)
         before = len(self.stored())
         self.use_another_work_directory()
         outcome = self.begin("--another-pipe").wait()
@@ -123,12 +123,12 @@ class Repeated(PipeCase):
         self.assertEqual(len(self.stored()), before + len(self.expected[0].documents))
 
     def test_with_drop_the_pipe_is_loaded(self):
-        self.killed_load(batch=20)
+        self.load_killed_between_inserts(batch=20)
         self.use_another_work_directory()
         self.assert_nothing_lost(self.begin("--drop").wait())
 
     def test_after_a_completed_load_another_pipe_is_loaded(self):
-        self.killed_load(batch=20)
+        self.load_killed_between_inserts(batch=20)
         self.assert_completed(self.resume())
         self.use_another_work_directory()
         outcome = self.begin().wait()
@@ -142,7 +142,7 @@ class Repeated(PipeCase):
         self.assert_refused()
 
     def test_after_the_kill_a_file_is_loaded(self):
-        self.killed_load(batch=20)
+        self.load_killed_between_inserts(batch=20)
         self.use_another_work_directory()
         outcome = self.start("shardload", *self.words(source=self.file)).wait()
         self.assertEqual(outcome.code, support.EXIT_REJECTS, outcome.text)

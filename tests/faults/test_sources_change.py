@@ -178,7 +178,7 @@ class EachChange:
     def test_a_source_changed_before_the_resume_is_refused(self):
         for change in CHANGES:
             with self.subTest(change=change.__name__):
-                self.killed_load(batch=self.batch)
+                self.load_killed_between_inserts(batch=self.batch)
                 change(self.path, self.other)
                 self.assert_resume_refused()
                 self.put_back()
@@ -190,7 +190,7 @@ class Plain(EachChange, Change):
     name, wrap = "year.txt", staticmethod(plain)
 
     def test_a_resume_does_not_read_completed_blocks_of_an_unchanged_file(self):
-        self.killed_load(batch=12)
+        self.load_killed_between_inserts(batch=12)
         outcome = self.resume()
         self.assert_completed(outcome)
         self.assertNotIn("compared", outcome.err)
@@ -204,7 +204,7 @@ class Plain(EachChange, Change):
             write_until_the_time_changes(self.path, lambda: self.path.chmod(0o400))
         for harmless in (copy, protect):
             with self.subTest(change=harmless.__name__):
-                self.killed_load(batch=12)
+                self.load_killed_between_inserts(batch=12)
                 harmless()
                 outcome = self.resume()
                 self.assert_completed(outcome)
@@ -212,7 +212,7 @@ class Plain(EachChange, Change):
             self.start_over()
 
     def test_a_resume_refuses_another_modification_time_and_prints_how_to_restore_it(self):
-        self.killed_load(batch=12)
+        self.load_killed_between_inserts(batch=12)
         os.utime(self.path)
         before = sorted(self.stored())
         outcome = self.resume()
