@@ -30,6 +30,9 @@ def rank(value):
     return (10, value)
 
 
+CACHE_INSERTS = 6         # of two shards during a load of 40 batches or more
+
+
 class Routing(support.ClusterCase):
     @classmethod
     def setUpClass(cls):
@@ -52,6 +55,10 @@ class Routing(support.ClusterCase):
     def arrived_since(self, before):
         return {name: total - before[name] for name, total in self.insert_commands().items()}
 
+    def assert_arrived(self, arrived, batches, registered=0):
+        """The batches were not split. `registered`: inserts that register sources. A shard that
+        refreshes its cached chunk map inserts into it, which is counted as well."""
+        self.assertIn(sum(arrived.values()) - batches - registered, range(CACHE_INSERTS + 1), arrived)
 
     def assert_documents_are_where_the_map_says(self, key):
         """Each document is on the shard that owns it. Returns shard -> number of documents."""
@@ -101,8 +108,7 @@ class Routing(support.ClusterCase):
         record = support.run_record(work)
         self.assertIs(record["verification"]["ok"], True)
         total, batches = record["accounting"]["inserted"], record["accounting"]["batches"]
-        # One more insert registers the new sources.
-        self.assertEqual(sum(arrived.values()), batches + 1, arrived)
+        self.assert_arrived(arrived, batches, registered=1)
         held = self.assert_documents_are_where_the_map_says(key)
         self.assertEqual(sum(held.values()), stored + total)
         for shard, count in held.items():
@@ -197,8 +203,7 @@ class Routing(support.ClusterCase):
         _, work = self.load("--batch-size", 20, "--again", path)
         arrived = self.arrived_since(before)
         self.assert_accounting(work, inserted=0, alreadyThere=total)
-        self.assertEqual(sum(arrived.values()),
-                         support.run_record(work)["accounting"]["batches"], arrived)
+        self.assert_arrived(arrived, support.run_record(work)["accounting"]["batches"])
         held = self.assert_documents_are_where_the_map_says({"_id": 1})
         self.assertGreater(min(held.values()), total / 3)
 
