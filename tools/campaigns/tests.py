@@ -29,6 +29,7 @@ JOB_BYTES = 1.5e9             # memory of the servers of one job
 LIMITS = {"unit": 300}        # seconds that a test file may take, by kind
 LIMIT = 900                   # ... in Python
 SLOWEST = 10
+MOST_RETRIED = 3              # files that --retry repeats; more than these do not fail by chance
 KINDS = ("faults", "cluster", "cli", "unit")      # the slowest kind first
 LONG = {"cli/test_fuzz"}      # short files that run for long
 
@@ -195,8 +196,8 @@ def show_sums(done, repeated):
             print(f"{result.processor:8.0f} s {label_of(result.name)}")
 
 
-def run(queue, jobs, folder, repeated):
-    """Returns the number of failed tests, of those that did not run as well."""
+def run_all(queue, jobs, folder):
+    """Runs the files, `jobs` at a time, and prints each result. Returns the results."""
     fork = multiprocessing.get_context("fork")
     results, position = fork.Queue(), fork.Value("i", 0)
     rounds = int(os.environ.get("SHARDLOAD_FAULT_ROUNDS") or 1)
@@ -221,12 +222,35 @@ def run(queue, jobs, folder, repeated):
         for worker in workers:
             worker.terminate()
             worker.join()
-    show_sums(done, repeated)
+    if broken or len(done) < len(queue):
+        raise Failure(f"only {len(done)} of {len(queue)} test files were completed")
+    return done
+
+
+def retried(done, folder):
+    """Runs the files that failed again, one at a time. Returns the results with those of the second
+    runs in place of the first, and the names of the files that passed the second time."""
+    failed = [result.name for result in done if result.run.failed]
+    if not 0 < len(failed) <= MOST_RETRIED:
+        return done, []
+    print(f"== again, one at a time: {' '.join(map(label_of, failed))}", flush=True)
+    second = run_all(failed, 1, folder)
+    return ([result for result in done if not result.run.failed] + second,
+            [result.name for result in second if not result.run.failed])
+
+
+def run(queue, jobs, folder, options):
+    """Returns the number of failed tests."""
+    done, unstable = run_all(queue, jobs, folder), []
+    if options.retry:
+        done, unstable = retried(done, folder)
+    show_sums(done, options.repeat > 1)
+    for name in unstable:
+        print(f"UNSTABLE, failed beside other tests and passed alone: {label_of(name)}")
+    for name in sorted({result.name for result in done if result.run.failed}):
+        print(f"FAILED: {label_of(name)}")
     passed, failed, skipped = (sum(getattr(result.run, name) for result in done)
                                for name in ("passed", "failed", "skipped"))
-    if broken or len(done) < len(queue):
-        print(f"only {len(done)} of {len(queue)} test files were completed")
-        failed += 1
     print(f"{passed} passed, {failed} failed, {skipped} skipped")
     return failed
 
@@ -235,6 +259,7 @@ def main():
     parser = argparse.ArgumentParser(prog="test")
     parser.add_argument("--jobs", type=int, default=default_jobs())
     parser.add_argument("--repeat", type=int, default=1)
+    parser.add_argument("--retry", action="store_true")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     stop_on_signals()
@@ -243,7 +268,7 @@ def main():
         queue = select(options.names) * options.repeat
         jobs = max(1, min(options.jobs, len(queue)))
         print(f"== running {len(queue)} test files, {jobs} at a time", file=sys.stderr)
-        return 1 if run(queue, jobs, folder, options.repeat > 1) else 0
+        return 1 if run(queue, jobs, folder, options) else 0
     except (Failure, AssertionError) as failure:
         print(f"test: {failure}", file=sys.stderr)
         return 2
