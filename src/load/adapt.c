@@ -45,6 +45,7 @@
 #define EARLY_SHARE 0.75  /* this share of the base's rate */
 #define GAIN_LEAST 1.05
 #define PAIRS_MOST 4
+#define LATENCY_MOST 2.0  /* a move without gain that multiplies the latency by more is refused */
 #define STEADY_SHARE 0.2  /* two rates of the base that differ more require another pair */
 #define PAUSE_SECONDS 5.0 /* after a disturbance */
 #define PATIENCE_SECONDS 60.0
@@ -52,15 +53,16 @@
 #define ODD_SHARE 0.3 /* a rate that differs more from the known rate is odd */
 #define ODD_WINDOWS 2 /* so many odd windows in a row: the rate has changed */
 
-/* The moves in the order in which they are tried: first those that cost little when they are wrong,
- * which are also the ones that help with a distant server. One move changes both settings: fewer
- * threads with larger batches have as many documents in flight in fewer batches, and neither step
- * alone need be a gain. */
+/* The moves in the order in which they are tried: first more threads, which help with a distant server
+ * and cost little when they are wrong; then those whose windows are short; last those to larger
+ * batches, whose windows last many seconds on a slow server. The last move changes both settings:
+ * fewer threads with larger batches have as many documents in flight in fewer batches, and neither
+ * step alone need be a gain. */
 static const struct {
     int threads, batches; /* 1: more, -1: fewer, 0: as they are */
     double left_least;    /* remaining seconds of the load that the move needs */
 } moves[SL_ADAPT_MOVES] = {
-    {1, 0, 10}, {0, 1, 10}, {-1, 1, 20}, {0, -1, 40}, {-1, 0, 40},
+    {1, 0, 10}, {0, -1, 40}, {-1, 0, 40}, {0, 1, 10}, {-1, 1, 20},
 };
 
 /* Batch sizes; a move goes two rungs. The gain of a smaller step could not be measured. */
@@ -249,6 +251,14 @@ static double refuse_limit(unsigned pairs) {
     return GAIN_LEAST - (pairs < PAIRS_MOST ? 0.06 / pairs : 0);
 }
 
+/* Latency of a batch's documents under the trial over that of the base, at this gain. A worker has one
+ * batch on its way, so by Little's law the latency is the documents in flight over the rate. */
+static double latency_ratio(const sl_adapt *adapt, double gain) {
+    double trial = (double)adapt->trial.threads * adapt->trial.batch_documents;
+    double base = (double)adapt->base.threads * adapt->base.batch_documents;
+    return trial / base / gain;
+}
+
 /* A B A is complete: `rate` is the second A. */
 static void judge(sl_adapt *adapt, double rate, const sl_adapt_figures *figures) {
     double before = adapt->before, difference = rate > before ? rate - before : before - rate;
@@ -264,7 +274,8 @@ static void judge(sl_adapt *adapt, double rate, const sl_adapt_figures *figures)
         adapt->settled_at = -1;
         memset(adapt->refused, 0, sizeof adapt->refused); /* also the move back is tried again */
         measure(adapt, ADAPT_BASE, figures);
-    } else if (gain < refuse_limit(adapt->pairs) || adapt->pairs == PAIRS_MOST) {
+    } else if (gain < refuse_limit(adapt->pairs) || adapt->pairs == PAIRS_MOST ||
+               (gain < GAIN_LEAST && latency_ratio(adapt, gain) > LATENCY_MOST)) {
         adapt->refused[adapt->move] = true;
         adapt->move = 0;
         try_next(adapt, figures);
