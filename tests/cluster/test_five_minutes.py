@@ -56,7 +56,7 @@ class FiveMinutes(support.ClusterCase):
         documents = list(self.database.people.find().sort("_id"))
         self.assertEqual([document["_id"] for document in documents], [1, 2, 3, 4, 5])
         self.assertNotIn("score", documents[3])
-        (rejects,) = [path for path in self.scratch.glob("shardload-*/rejected/people.csv")]
+        (rejects,) = [path for path in self.scratch.glob("shardload-*/rejected/*people.csv")]
         self.assertIn("4,Dan,1971-01-30,London,unknown", pathlib.Path(rejects).read_text("utf-8"))
 
 
