@@ -2,7 +2,8 @@
 # Finds the libraries through pkg-config, and names the Debian package of each missing one. Defines
 # the targets deps::mongoc deps::bson deps::yaml deps::openssl deps::archive deps::zlib deps::cmocka;
 # deps::codecs, the libraries of all codecs of compressed sources, with `codec_modules`, their
-# pkg-config modules; and deps::isal if ISA-L is found. tools/setup.sh reads the packages from here.
+# pkg-config modules; and deps::isal if ISA-L is found. The global property
+# shardload_packages lists the Debian packages of the libraries. tools/setup.sh reads them from here.
 find_package(PkgConfig)
 if(NOT PKG_CONFIG_FOUND)
     message(FATAL_ERROR "pkg-config is missing. On Debian: apt-get install pkg-config")
@@ -20,6 +21,9 @@ function(shardload_find target package)
             add_library(deps::${target} ALIAS PkgConfig::${target})
             message(STATUS "${target}: ${module} ${${target}_VERSION}")
             set(${target}_MODULE ${module} PARENT_SCOPE)
+            if(NOT target STREQUAL "cmocka")
+                set_property(GLOBAL APPEND PROPERTY shardload_packages ${package})
+            endif()
             return()
         endif()
     endforeach()
@@ -42,6 +46,7 @@ shardload_find(lz4 liblz4-dev liblz4)
 set(codecs zlib lzma zstd lz4)
 find_package(BZip2 QUIET) # Debian's package has no pkg-config file
 if(BZIP2_FOUND)
+    set_property(GLOBAL APPEND PROPERTY shardload_packages libbz2-dev)
     add_library(deps::bzip2 ALIAS BZip2::BZip2)
 else()
     list(APPEND missing_libraries bzip2)
@@ -58,6 +63,7 @@ if(SHARDLOAD_ISAL STREQUAL "AUTO")
     pkg_check_modules(isal QUIET IMPORTED_TARGET GLOBAL libisal)
     if(isal_FOUND)
         add_library(deps::isal ALIAS PkgConfig::isal)
+        set_property(GLOBAL APPEND PROPERTY shardload_packages libisal-dev)
         message(STATUS "isal: libisal ${isal_VERSION}")
     else()
         message(STATUS "isal: not found; gzip is inflated by zlib, at a third of the speed")

@@ -97,7 +97,7 @@ for file in "$top"/tests/unit/test_*.c "$top"/tests/cli/test_*.py; do
     *.c:test_cluster*) ;;
     *.c:*) sanitized_tests+=("bin/tests/$name") ;;
     *:test_fuzz) ;;
-    *:test_bench | *:test_contributing | *:test_datagen* | *:test_house | *:test_memory | *:test_mutants)
+    *:test_bench | *:test_contributing | *:test_datagen* | *:test_house | *:test_memory | *:test_mutants | *:test_packages)
         offline_tests+=("tests/cli/$name.py")
         ;;
     *)

@@ -42,8 +42,8 @@ static bool print_page(const sl_program *program, int count, char **words) {
         sl_print_program_help(program);
     else if (count == 2 && strcmp(words[1], "--man") == 0)
         sl_print_manual(program);
-    else if (count == 2 && strcmp(words[1], "--completion") == 0)
-        sl_print_completion(program);
+    else if (count >= 2 && count <= 3 && strcmp(words[1], "--completion") == 0)
+        return sl_print_completion(program, count == 3 ? words[2] : "bash");
     else
         return false;
     return true;

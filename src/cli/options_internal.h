@@ -84,11 +84,12 @@ size_t sl_options_read_words(sl_options *options, int count, char **words, sl_op
 /* Stores the values and wipes secrets from the command line. */
 void sl_options_store_words(sl_options *options, const sl_option_word *values, size_t count);
 
-/* ---- options_help.c: --help; options_pages.c: the manual page, completion for bash ---- */
+/* ---- options_help.c: --help; options_pages.c: the manual page; options_completion.c ---- */
 
 void sl_print_program_help(const sl_program *program);
 void sl_print_command_help(const sl_program *program, const sl_command *command);
 void sl_print_manual(const sl_program *program);
-void sl_print_completion(const sl_program *program);
+/* The completion for bash, zsh or fish; prints nothing and returns false for another shell. */
+bool sl_print_completion(const sl_program *program, const char *shell);
 
 #endif

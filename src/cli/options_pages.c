@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options: the manual page (--man) and the completion for bash (--completion), generated from the
- * tables of commands and options. */
+/* Options: the manual page (--man), generated from the tables of commands and options. */
 #include <stdio.h>
 #include <string.h>
 
 #include "options_internal.h"
-
-/* ---- the manual page ---- */
 
 /* Escapes text that roff must print literally. */
 static void print_roff(const char *text) {
@@ -109,63 +106,4 @@ void sl_print_manual(const sl_program *program) {
         print_roff(program->epilogue);
         putchar('\n');
     }
-}
-
-/* ---- completion ---- */
-
-static void print_words(const char *choices) {
-    for (; *choices; choices++)
-        putchar(*choices == '|' ? ' ' : *choices);
-}
-
-static bool has_words(const sl_option_row *row) {
-    return row->choices && !strchr(row->choices, '%');
-}
-
-void sl_print_completion(const sl_program *program) {
-    printf("# Completion of %s for bash, and for zsh after `bashcompinit`.\n"
-           "_%s() {\n"
-           "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}\n"
-           "    local words=\n"
-           "    COMPREPLY=()\n"
-           "    case $before in\n",
-           program->name, program->name);
-    for (const sl_option_row *row = program->rows; row->name; row++) {
-        if (!has_words(row) && !row->argument)
-            continue;
-        if (row->letter)
-            printf("    -%c | ", row->letter);
-        printf("%s--%s) ", row->letter ? "" : "    ", row->name);
-        if (has_words(row)) {
-            fputs("words='", stdout);
-            print_words(row->choices);
-            fputs("' ;;\n", stdout);
-        } else {
-            fputs("return ;;\n", stdout); /* may be a file: `complete -o default` */
-        }
-    }
-    printf("    --config) return ;;\n"
-           "    %s) words='",
-           program->name);
-    for (const sl_command *command = program->commands; command->name; command++)
-        printf("%s ", command->name);
-    fputs("--help --version' ;;\n"
-          "    *)\n"
-          "        [[ $word == -* ]] || return\n"
-          "        case ${COMP_WORDS[1]} in\n",
-          stdout);
-    for (const sl_command *command = program->commands; command->name; command++) {
-        printf("        %s) words='", command->name);
-        for (const sl_option_row *row = program->rows; row->name; row++) {
-            if (row->commands & command->bit)
-                printf("--%s ", row->name);
-        }
-        fputs("--config --help' ;;\n", stdout);
-    }
-    printf("        esac ;;\n"
-           "    esac\n"
-           "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
-           "}\n"
-           "complete -o default -F _%s %s\n",
-           program->name, program->name);
 }

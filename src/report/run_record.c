@@ -45,6 +45,7 @@ void sl_record_head(bson_t *record, const char *command, const char *version, in
     bson_t section;
     BSON_APPEND_UTF8(record, "program", "shardload");
     BSON_APPEND_UTF8(record, "command", command);
+    BSON_APPEND_INT32(record, "schema", SL_RECORD_SCHEMA);
     BSON_APPEND_UTF8(record, "version", version);
     BSON_APPEND_DATE_TIME(record, "startedAt", started);
     if (uname(&host) == 0) {

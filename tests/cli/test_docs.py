@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The documentation: commands have options that exist, messages are those of the source, and every page
+is in README.md and in the navigation of mkdocs.yml."""
+import functools
+import pathlib
+import re
+import shutil
+import subprocess
+import unittest
+
+import support
+
+DOCS = support.TREE / "docs"
+PAGES = [support.TREE / "README.md", *sorted(DOCS.rglob("*.md"))]
+# A word that begins with a hyphen; values in quotes are removed before.
+OPTION = re.compile(r"(?<!\S)(--[A-Za-z][\w-]*|-[A-Za-z])(?=[\s=,)\]]|$)")
+
+
+def code_of(path):
+    """The lines of the page's code blocks, fenced or indented, with continued lines joined."""
+    inside, lines = False, []
+    for line in path.read_text("utf-8").splitlines():
+        if line.startswith("```"):
+            inside = not inside
+        elif inside or line.startswith("    "):
+            lines.append(line.strip())
+    return re.sub(r"\\\n\s*", "", "\n".join(lines)).splitlines()
+
+
+def commands_of(line):
+    """The commands in a line: (program, command, options)."""
+    line = re.sub(r"\s#\s.*", "", line.removeprefix("$ "))
+    for part in re.split(r" \| | && | \|\| |; ", line):
+        found = re.match(r"\s*(shardload|shardquery) +([a-z]\w*)(?=\s|$)(.*)", part)
+        if found:
+            words = re.sub(r"'[^']*'|\"[^\"]*\"", "x", re.split(r"\s{4,}", found[3].strip())[0])
+            yield found[1], found[2], OPTION.findall(words)
+
+
+@functools.cache
+def help_of(program, command):
+    done = subprocess.run([support.program(program), command, "--help"], capture_output=True,
+                          text=True, check=False, timeout=support.LIMIT)
+    rows = re.findall(r"^ +(?:(-\w), +)?(--[\w-]+)", done.stdout, re.M)
+    return {option for row in rows for option in row} if done.returncode == 0 else None
+
+
+class Docs(unittest.TestCase):
+    def test_commands_have_options_that_exist(self):
+        wrong, seen = [], 0
+        for page in PAGES:
+            for line in code_of(page):
+                for program, command, options in commands_of(line):
+                    known = help_of(program, command)
+                    seen += 1
+                    if known is None:
+                        wrong.append(f"{page.name}: {program} has no command {command}: {line}")
+                    else:
+                        wrong += [f"{page.name}: {program} {command} has no {option}: {line}"
+                                  for option in options if option not in known]
+        self.assertGreater(seen, 100)
+        self.assertEqual(wrong, [])
+
+    def test_wrong_options_are_found(self):
+        (found,) = commands_of("$ zcat x.gz | shardload load -d mot --no-such --index '{\"a\": -1}' -")
+        self.assertEqual(found, ("shardload", "load", ["-d", "--no-such", "--index"]))
+        self.assertNotIn("--no-such", help_of("shardload", "load"))
+
+    def test_options_in_tables_exist(self):
+        """The second column of the tables that compare options."""
+        for page, command in (("from-mongoimport.md", "load"), ("from-mongorestore.md", "restore")):
+            rows = re.findall(r"^\| [^|]+ \| ([^|]+) \|", (DOCS / page).read_text("utf-8"), re.M)
+            options = {option for cell in rows for code in re.findall(r"`([^`]+)`", cell)
+                       for option in OPTION.findall(code)}
+            self.assertGreater(len(options), 15)
+            self.assertEqual(options - help_of("shardload", command), set(), page)
+
+    def test_messages_are_those_of_the_source(self):
+        source = "".join(path.read_text("utf-8") for path in sorted((support.TREE / "src").rglob("*.c")))
+        source = re.sub(r'"\s*\n\s*"', "", source).replace('\\"', '"')
+        page = (DOCS / "troubleshooting.md").read_text("utf-8")
+        messages = re.findall(r"^\| `([^`]+)` \|", page, re.M)
+        self.assertGreater(len(messages), 40)
+        self.assertEqual([message for message in messages if message not in source], [])
+
+    def test_the_readme_names_every_page(self):
+        text = (support.TREE / "README.md").read_text("utf-8")
+        pages = {f"docs/{path.name}" for path in DOCS.glob("*.md")} - {"docs/index.md"}
+        self.assertEqual(pages - set(re.findall(r"docs/[\w-]+\.md", text)), set())
+
+    def test_the_navigation_names_every_page_once(self):
+        listed = re.findall(r": (\S+\.md)$", (support.TREE / "mkdocs.yml").read_text("utf-8"), re.M)
+        self.assertEqual(sorted(listed), sorted(str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md")))
+
+    def test_exit_codes_are_those_of_the_source(self):
+        header = (support.TREE / "src/util/error.h").read_text("utf-8")
+        codes = re.findall(r"SL_EXIT_\w+ = (\d+),", header)
+        page = (DOCS / "exit-codes.md").read_text("utf-8")
+        self.assertEqual(re.findall(r"^\| (\d+) \|", page, re.M), codes)
+
+
+class Site(support.Case):
+    def test_mkdocs_builds_the_site(self):
+        if not shutil.which("mkdocs"):
+            self.skipTest("mkdocs is not installed")
+        done = subprocess.run(["mkdocs", "build", "--quiet", "--config-file", support.TREE / "mkdocs.yml",
+                               "--site-dir", self.scratch / "site"], capture_output=True, text=True,
+                              check=False, timeout=support.LIMIT)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(pathlib.Path(self.scratch / "site/five-minutes/index.html").exists())
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()
