@@ -30,7 +30,10 @@ static bool keep_trying(void *context) {
 
 bool sl_load_connect(sl_load *load, sl_error *error) {
     const sl_load_config *config = load->job.config;
-    if (!sl_connection_open(config->uri, "shardload", 3, config->timeout_seconds,
+    load->destination.connection = config->connection;
+    load->destination.borrowed = config->connection != NULL;
+    if (!config->connection &&
+        !sl_connection_open(config->uri, "shardload", 3, config->timeout_seconds,
                             &load->destination.connection, error))
         return false;
     sl_connection_set_retry_check(load->destination.connection, keep_trying, load);
