@@ -120,8 +120,7 @@ static bool load_documents(sl_load *load, sl_error *error) {
     }
     int64_t start = sl_clock_ns();
     sl_rate_limit_init(&load->run.own_limit, load->job.config->rate_limit);
-    load->run.rate_limit =
-        load->job.config->limit ? load->job.config->limit : &load->run.own_limit;
+    load->run.rate_limit = load->job.config->limit ? load->job.config->limit : &load->run.own_limit;
     sl_ticking ticking = {load, sl_progress_start(&load->run, &load->destination, load->record),
                           start, start};
     bool ok = sl_workers_run(&load->run, &load->destination, &load->ledger,

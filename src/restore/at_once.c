@@ -189,8 +189,7 @@ static void run_team(struct sl_restore_team *team, size_t count, size_t end) {
 }
 
 static struct sl_restore_team *create(sl_restore *restore, size_t count) {
-    struct sl_restore_team *made =
-        calloc(1, sizeof *made + count * sizeof made->members[0]);
+    struct sl_restore_team *made = calloc(1, sizeof *made + count * sizeof made->members[0]);
     if (!made)
         return NULL;
     made->restore = restore;

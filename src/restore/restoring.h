@@ -37,8 +37,8 @@ typedef struct sl_restore {
     bool verifying;        /* verify_dump.c: an archive is always unpacked anew */
     atomic_bool unpacking; /* an archive is read */
     double seconds;
-    sl_rate_limit limit;           /* of all loads together */
-    pthread_mutex_t sharding;      /* held while chunks are distributed: a shard moves one at a time */
+    sl_rate_limit limit;      /* of all loads together */
+    pthread_mutex_t sharding; /* held while chunks are distributed: a shard moves one at a time */
     /* The threads that restore namespaces; NULL: none yet. Read by the thread of signals. */
     struct sl_restore_team *_Atomic team;
 } sl_restore;
@@ -74,8 +74,7 @@ uint64_t sl_namespace_folder(const char *directory, const sl_namespace *item, ch
 /* Shards a collection that has just been created, or exists, by its key of --shard-keys, if it has
  * one. `before`: its state before. (sharding.c) */
 bool sl_restore_shard(sl_restore *restore, sl_connection *connection, const sl_namespace *item,
-                      const sl_target *target, const sl_collection_facts *before,
-                      sl_error *error);
+                      const sl_target *target, const sl_collection_facts *before, sl_error *error);
 
 /* Prints the dump (--dry-run), or the outcomes (restore_table.c). */
 void sl_restore_print_plan(const sl_restore *restore);

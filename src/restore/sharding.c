@@ -163,8 +163,7 @@ static bool distribute(sl_restore *restore, sl_connection *connection, const sl_
 }
 
 bool sl_restore_shard(sl_restore *restore, sl_connection *connection, const sl_namespace *item,
-                      const sl_target *target, const sl_collection_facts *before,
-                      sl_error *error) {
+                      const sl_target *target, const sl_collection_facts *before, sl_error *error) {
     bool empty;
     if (!item->shard_key)
         return true;
