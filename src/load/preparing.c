@@ -102,6 +102,12 @@ static bool place_own_ids(sl_load *load, sl_error *error) {
     if (!load->job.own_ids || !destination->created || load->job.shards < 2 || !target->shard_key ||
         !sl_key_is_id(target->shard_key))
         return true;
+    if (load->job.parts > 0 && load->job.config->direct) { /* others may have read the chunk map */
+        sl_log_info("%s.%s is one range of _id on one shard: with --part and --route direct it is "
+                    "not split before the load",
+                    target->database, target->collection);
+        return true;
+    }
     bool ok = sl_id_sample_take(&load->job, &sample, error);
     if (ok && !sl_place_quantiles(destination->connection, target, destination->topology,
                                   sample.bytes, sample.count, &chunks, error)) {
