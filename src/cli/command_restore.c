@@ -93,6 +93,8 @@ int sl_command_restore(const sl_options *options, bson_t *record) {
     setup.config.run_record = record;
     sl_restore_config config = {.load = &setup.config,
                                 .shard_keys = sl_option_string(options, "shard-keys"),
+                                .at_once =
+                                    (unsigned)sl_option_number(options, "collections-at-once"),
                                 .dry_run = sl_option_flag(options, "dry-run")};
     set_up_dump(options, &config, &error);
     set_up_names(options, &names, &config.names, &error);

@@ -184,6 +184,10 @@ const sl_option_row sl_load_rows[] = {
      .help = "Worker threads, each with its own connection. auto: two per core; a load then "
              "changes the number while it runs, if that is faster. With a number in the "
              "configuration file auto begins with that one (-j auto --config fast.yaml)."},
+    {.name = "collections-at-once", SL_ROW_COUNT("N", 1, 64), .fallback = "4",
+     SL_ROW_OF(RESTORE, "Speed"),
+     .help = "How many collections are restored at the same time, each by -j threads. With 1, one "
+             "after the other, in the order of their names; views always come last."},
     {.name = "batch-size", SL_ROW_COUNT("N", 1, SL_BATCH_SIZE_MAX), .choices = "auto",
      .fallback = "auto", SL_ROW_OF(SENDING, "Speed"),
      .help = "Largest number of documents per insert. auto: 20,000, or the number in the "

@@ -21,6 +21,7 @@ struct sl_connection {
     mongoc_client_pool_t *patient; /* for long commands: they wait while the server is alive */
     sl_patience patience;
     mongoc_client_pool_t *writers; /* with a timeout of their own; NULL until opened */
+    unsigned writer_count;         /* maximum of writers */
     char *display_uri;
     sl_server server;
     bool (*keep_on)(void *context); /* may be NULL */
@@ -450,6 +451,13 @@ mongoc_client_pool_t *sl_connection_writer_pool(mongoc_uri_t *uri, unsigned pool
 
 bool sl_connection_open_writers(sl_connection *connection, unsigned pool_size,
                                 unsigned timeout_seconds, sl_error *error) {
+    bool opened = connection->writers != NULL;
+    bool larger = pool_size > connection->writer_count;
+    connection->writer_count = larger ? pool_size : connection->writer_count;
+    if (opened && larger)
+        mongoc_client_pool_max_size(connection->writers, pool_size);
+    if (opened)
+        return true;
     mongoc_uri_t *uri = mongoc_uri_copy(connection->uri);
     connection->writers = sl_connection_writer_pool(uri, pool_size, timeout_seconds, error);
     mongoc_uri_destroy(uri);

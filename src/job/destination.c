@@ -7,5 +7,8 @@ void sl_destination_close(sl_destination *destination) {
     sl_registry_close(destination->registry);
     sl_direct_close(destination->direct);
     sl_topology_destroy(destination->topology);
-    sl_connection_close(destination->connection);
+    if (destination->borrowed)
+        sl_connection_set_retry_check(destination->connection, NULL, NULL);
+    else
+        sl_connection_close(destination->connection);
 }

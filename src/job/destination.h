@@ -13,6 +13,7 @@
 
 typedef struct sl_destination {
     sl_connection *connection;
+    bool borrowed; /* the connection is another's, and stays open */
     sl_target target;
     sl_topology *topology;
     sl_registry *registry;
@@ -23,7 +24,7 @@ typedef struct sl_destination {
     bool doubt_logged; /* a warning was logged: the owners could not be confirmed */
 } sl_destination;
 
-/* Closes all connections. */
+/* Closes all connections that are not borrowed. */
 void sl_destination_close(sl_destination *destination);
 
 #endif

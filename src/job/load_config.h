@@ -49,6 +49,10 @@ typedef struct sl_load_config {
     const char *embed_on;       /* --on */
     const char *embed_schema_text, *embed_schema_name; /* as in format_options, for that source */
     const char *uri;
+    /* Of a load that is one of several of a command; NULL: the load has its own. Borrowed. The load
+     * sets the retry check of the connection, and no other thread uses it meanwhile. */
+    struct sl_connection *connection;
+    struct sl_rate_limit *limit; /* common to all these loads */
     const char *database;
     const char *collection;
     bool unregistered; /* verify: the sources need not be in the registry; for _ids of their own */

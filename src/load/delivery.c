@@ -103,7 +103,7 @@ static bool send_batch(sl_worker *worker, sl_batch *batch) {
     if (batch->documents == 0)
         return true;
     sl_worker_spent(worker, STAGE_PARSING);
-    sl_rate_limit_wait(&run->rate_limit, batch->documents, &run->stop);
+    sl_rate_limit_wait(run->rate_limit, batch->documents, &run->stop);
     sl_worker_spent(worker, STAGE_PACING);
     for (size_t i = 0; i < batch->segment_count; i++) { /* on_refused subtracts the refused ones */
         if (batch->segments[i].documents > 0)

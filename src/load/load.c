@@ -48,11 +48,11 @@ static bool run_phase(sl_load *load, const char *name, phase_function *function,
 static bool look_at_sources(sl_load *load, sl_error *error) {
     if (!sl_sources_open(&load->job, error) || !sl_not_loaded_check(&load->job, error))
         return false;
-    if (load->job.own_ids && sl_load_is_shared(load->job.config))
+    if (load->job.own_ids && load->job.config->only_shards)
         return sl_error_set(
             error, SL_EXIT_USAGE,
-            "--part and --only-shards: documents with an _id of their own cannot be "
-            "divided among several loaders yet; load these sources with one loader");
+            "--only-shards: the shard of a document with an _id of its own is not known before "
+            "it is read, so these sources cannot be divided by shards; divide them with --part");
     if (load->job.config->sample < 1)
         sl_source_set_sample(load->job.set, load->job.config->sample);
     if (!sl_parts_begin(&load->job, error))
@@ -119,7 +119,8 @@ static bool load_documents(sl_load *load, sl_error *error) {
                                   source->format->binary);
     }
     int64_t start = sl_clock_ns();
-    sl_rate_limit_init(&load->run.rate_limit, load->job.config->rate_limit);
+    sl_rate_limit_init(&load->run.own_limit, load->job.config->rate_limit);
+    load->run.rate_limit = load->job.config->limit ? load->job.config->limit : &load->run.own_limit;
     sl_ticking ticking = {load, sl_progress_start(&load->run, &load->destination, load->record),
                           start, start};
     bool ok = sl_workers_run(&load->run, &load->destination, &load->ledger,

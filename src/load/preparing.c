@@ -30,7 +30,10 @@ static bool keep_trying(void *context) {
 
 bool sl_load_connect(sl_load *load, sl_error *error) {
     const sl_load_config *config = load->job.config;
-    if (!sl_connection_open(config->uri, "shardload", 3, config->timeout_seconds,
+    load->destination.connection = config->connection;
+    load->destination.borrowed = config->connection != NULL;
+    if (!config->connection &&
+        !sl_connection_open(config->uri, "shardload", 3, config->timeout_seconds,
                             &load->destination.connection, error))
         return false;
     sl_connection_set_retry_check(load->destination.connection, keep_trying, load);
@@ -99,6 +102,12 @@ static bool place_own_ids(sl_load *load, sl_error *error) {
     if (!load->job.own_ids || !destination->created || load->job.shards < 2 || !target->shard_key ||
         !sl_key_is_id(target->shard_key))
         return true;
+    if (load->job.parts > 0 && load->job.config->direct) { /* others may have read the chunk map */
+        sl_log_info("%s.%s is one range of _id on one shard: with --part and --route direct it is "
+                    "not split before the load",
+                    target->database, target->collection);
+        return true;
+    }
     bool ok = sl_id_sample_take(&load->job, &sample, error);
     if (ok && !sl_place_quantiles(destination->connection, target, destination->topology,
                                   sample.bytes, sample.count, &chunks, error)) {

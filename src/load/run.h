@@ -66,7 +66,8 @@ typedef struct sl_run {
     sl_job *job;      /* borrowed */
     unsigned threads; /* all workers; `pace` has the number of those that are active */
     sl_pace pace;
-    sl_rate_limit rate_limit;     /* starts with the workers */
+    sl_rate_limit own_limit;      /* starts with the workers */
+    sl_rate_limit *rate_limit;    /* own_limit, or one that other loads share */
     sl_worker_counters *counters; /* one per worker */
     sl_histogram *latencies;      /* one per worker: nanoseconds per batch; read after the end */
     sl_parse_counts *parsed;      /* one per worker; read after the end */

@@ -27,6 +27,7 @@ static bool on_first_signal(void *context) {
     if (!restore->connection || restore->unpacking) /* it may wait for a server or a pipe */
         return true;
     sl_log_warning("stopping after the batches in flight; press Ctrl-C again to stop at once");
+    sl_restore_interrupt(context, false);
     return false;
 }
 
@@ -38,12 +39,8 @@ static void log_how_to_complete(const sl_restore *restore) {
 }
 
 static void on_second_signal(void *context) {
+    sl_restore_interrupt(context, true);
     log_how_to_complete(context);
-}
-
-static bool keep_trying(void *context) {
-    (void)context;
-    return !sl_interrupt_requested();
 }
 
 /* ---- the work directory ---- */
@@ -234,7 +231,7 @@ static bool connect_to_server(sl_restore *restore, sl_error *error) {
     if (!sl_connection_open(load->uri, "shardload", 3, load->timeout_seconds, &restore->connection,
                             error))
         return false;
-    sl_connection_set_retry_check(restore->connection, keep_trying, NULL);
+    sl_connection_set_retry_check(restore->connection, sl_restore_keep_trying, restore);
     const sl_server *server = sl_connection_server(restore->connection);
     sl_log_info("%s: %s, server %s", sl_connection_display_uri(restore->connection),
                 sl_deployment_name(server->deployment), server->version);
@@ -255,15 +252,8 @@ static sl_exit code_of(const sl_restore *restore) {
 }
 
 static sl_exit restore_all(sl_restore *restore) {
-    sl_error error;
     int64_t start = sl_clock_ns();
-    bool going = true;
-    for (size_t i = 0; going && i < restore->dump.count; i++) {
-        if (restore->dump.items[i].left_out)
-            continue;
-        going = sl_restore_namespace(restore, i);
-        open_log(restore, &error); /* the log of the load has been closed with it */
-    }
+    bool going = sl_restore_all(restore);
     restore->seconds = sl_seconds_since(start);
     sl_exit code = code_of(restore);
     if (!going && (code == SL_EXIT_OK || code == SL_EXIT_REJECTS))
@@ -336,10 +326,12 @@ void sl_restore_clear(sl_restore *restore) {
     if (restore->lock >= 0)
         close(restore->lock);
     sl_connection_close(restore->connection);
+    sl_restore_team_destroy(restore);
+    pthread_mutex_destroy(&restore->sharding);
 }
 
 sl_exit sl_restore_run(const sl_restore_config *config) {
-    sl_restore restore = {.config = config, .lock = -1};
+    sl_restore restore = {.config = config, .lock = -1, .sharding = PTHREAD_MUTEX_INITIALIZER};
     sl_error error = {0};
     sl_exit code;
     if (sl_interrupt_listen(on_first_signal, on_second_signal, &restore, &error)) {

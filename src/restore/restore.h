@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `shardload restore`: restores the namespaces of a dump, one after the other, each by a load of its
+/* `shardload restore`: restores the namespaces of a dump, several at a time, each by a load of its
  * own (load.h). A restore has a work directory with a folder for each namespace. */
 #ifndef SHARDLOAD_RESTORE_H
 #define SHARDLOAD_RESTORE_H
@@ -15,6 +15,7 @@ typedef struct sl_restore_config {
     const char *dump; /* a folder, an archive, or - for an archive in standard input */
     sl_name_options names;
     const char *shard_keys; /* path of a YAML file (shard_keys.h); NULL: no collection is sharded */
+    unsigned at_once;       /* collections that are restored at the same time */
     bool dry_run;           /* show what would be restored; no server is contacted */
 } sl_restore_config;
 

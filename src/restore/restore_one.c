@@ -33,6 +33,7 @@
 /* One namespace while it is restored. */
 typedef struct step {
     sl_restore *restore;
+    sl_connection *connection; /* of this thread */
     const sl_namespace *item;
     sl_restored *outcome;
     char name[2 * SL_NAME_ROOM]; /* on the server */
@@ -67,9 +68,12 @@ uint64_t sl_namespace_folder(const char *directory, const sl_namespace *item, ch
     return hash;
 }
 
-static void begin(step *s, sl_restore *restore, size_t index) {
+static void begin(step *s, sl_restore *restore, sl_connection *connection, size_t index) {
     const sl_namespace *item = &restore->dump.items[index];
-    *s = (step){.restore = restore, .item = item, .outcome = &restore->outcomes[index]};
+    *s = (step){.restore = restore,
+                .connection = connection,
+                .item = item,
+                .outcome = &restore->outcomes[index]};
     sl_namespace_target(item, s->name);
     uint64_t hash = sl_namespace_folder(restore->directory, item, s->folder, sizeof s->folder);
     snprintf(s->registry, sizeof s->registry, "shardload-restore-%016llx",
@@ -115,7 +119,7 @@ static bool check_earlier(const step *s, const bson_t *read, sl_error *error) {
                             "the --ns-from and --ns-to of the first run, or restore it anew, with "
                             "another --work-dir",
                             s->item->database, s->item->collection, name, s->name);
-    bool ok = sl_collection_read(s->restore->connection, &s->target, &facts, error);
+    bool ok = sl_collection_read(s->connection, &s->target, &facts, error);
     if (ok && (!facts.exists || strcmp(facts.uuid, uuid) != 0))
         ok = sl_error_set(error, SL_EXIT_CLUSTER,
                           "--resume: %s has been restored by an earlier run, but %s: restore it "
@@ -153,7 +157,7 @@ static bool write_outcome(const step *s, sl_error *error) {
     const sl_restored *o = s->outcome;
     char path[600];
     sl_collection_facts facts;
-    bool known = sl_collection_read(s->restore->connection, &s->target, &facts, error);
+    bool known = sl_collection_read(s->connection, &s->target, &facts, error);
     bson_t *record =
         BCON_NEW("namespace", BCON_UTF8(s->name), "uuid", BCON_UTF8(facts.uuid), "exitCode",
                  BCON_INT32((int32_t)o->code), "existed", BCON_INT32(o->existed), "records",
@@ -202,7 +206,7 @@ static bool use_existing(step *s, const sl_collection_facts *facts, sl_error *er
 }
 
 static bool create(step *s, bool own, sl_error *error) {
-    sl_connection *connection = s->restore->connection;
+    sl_connection *connection = s->connection;
     sl_collection_facts facts;
     char path[600];
     bool begun = has_file(s, "journal"), empty = true;
@@ -225,7 +229,7 @@ static bool create(step *s, bool own, sl_error *error) {
         ok = sl_private_file_replace(file_of(s, "created", path), "", 0, error) &&
              sl_collection_create(connection, &s->target, s->item->options, error);
     if (ok && !begun)
-        ok = sl_restore_shard(s->restore, s->item, &s->target, &facts, error);
+        ok = sl_restore_shard(s->restore, connection, s->item, &s->target, &facts, error);
     sl_collection_facts_clear(&facts);
     return ok;
 }
@@ -236,7 +240,7 @@ static bool prepare(step *s, sl_error *error) {
     bool ok = create(s, own, error);
     /* A registry that a restore of another work directory has left. */
     if (ok && !has_file(s, "journal"))
-        ok = sl_collection_drop(s->restore->connection, s->target.database, s->registry, error);
+        ok = sl_collection_drop(s->connection, s->target.database, s->registry, error);
     sl_interrupt_end_change();
     return ok;
 }
@@ -271,6 +275,8 @@ static sl_exit load(step *s) {
     config.work_directory = s->folder;
     config.resume = has_file(s, "journal");
     config.report = config.html = NULL;
+    config.connection = s->connection;
+    config.limit = &s->restore->limit;
     config.part_of_trial = true;
     config.run_record = &record;
     if (s->item->capped) { /* its order is that of the insertions */
@@ -278,6 +284,7 @@ static sl_exit load(step *s) {
         config.threads_most = 0;
     }
     sl_exit code = sl_load_run(&config);
+    sl_connection_set_retry_check(s->connection, sl_restore_keep_trying, s->restore);
     bson_t *earlier = NULL;
     if (!bson_empty(&record)) {
         take_totals(s, &record);
@@ -315,7 +322,7 @@ static bool build_each(step *s, sl_error *error) {
         bson_t one = BSON_INITIALIZER;
         sl_error why = {0};
         if (bson_append_iter(&one, "0", 1, &iter) &&
-            sl_collection_create_indexes(s->restore->connection, &s->target, &one, &why)) {
+            sl_collection_create_indexes(s->connection, &s->target, &one, &why)) {
             s->outcome->indexes++;
         } else {
             char *json = bson_as_relaxed_extended_json(&one, NULL);
@@ -340,14 +347,14 @@ static bool build_indexes(step *s, sl_error *error) {
     sl_log_info("%s: building %u index%s", s->name, s->item->index_count,
                 s->item->index_count == 1 ? "" : "es");
     sl_error all = {0};
-    if (!sl_collection_create_indexes(s->restore->connection, &s->target, s->item->indexes, &all))
+    if (!sl_collection_create_indexes(s->connection, &s->target, s->item->indexes, &all))
         return build_each(s, error);
     s->outcome->indexes = s->item->index_count;
     return true;
 }
 
 static bool finish(step *s, sl_error *error) {
-    sl_connection *connection = s->restore->connection;
+    sl_connection *connection = s->connection;
     if (sl_interrupt_requested())
         return sl_error_set(error, SL_EXIT_INTERRUPTED, "interrupted before indexes were built");
     sl_interrupt_begin_change();
@@ -374,7 +381,7 @@ static bool finish(step *s, sl_error *error) {
 static bool server_answers(const step *s) {
     sl_collection_facts facts;
     sl_error error;
-    bool ok = sl_collection_read(s->restore->connection, &s->target, &facts, &error);
+    bool ok = sl_collection_read(s->connection, &s->target, &facts, &error);
     sl_collection_facts_clear(&facts);
     return ok;
 }
@@ -391,11 +398,11 @@ static bool run(step *s, sl_error *error) {
     return false;
 }
 
-bool sl_restore_namespace(sl_restore *restore, size_t index) {
+bool sl_restore_namespace(sl_restore *restore, sl_connection *connection, size_t index) {
     step s;
     sl_error error = {0};
     char bytes[SL_HUMAN_ROOM];
-    begin(&s, restore, index);
+    begin(&s, restore, connection, index);
     if (has_file(&s, "restored.json") && restore->config->load->resume) {
         if (read_earlier(&s, &error))
             return true;

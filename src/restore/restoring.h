@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A restore while it runs. Main thread. */
+/* A restore while it runs. The main thread prepares it and ends it. In between, several threads
+ * restore a namespace each (at_once.c). */
 #ifndef SHARDLOAD_RESTORING_H
 #define SHARDLOAD_RESTORING_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "cluster/collection.h"
 #include "dump.h"
 #include "restore.h"
+#include "send/rate_limit.h"
 #include "shard_keys.h"
 
 #define SL_RESTORE_DIRECTORY_ROOM 384
@@ -34,11 +37,25 @@ typedef struct sl_restore {
     bool verifying;        /* verify_dump.c: an archive is always unpacked anew */
     atomic_bool unpacking; /* an archive is read */
     double seconds;
+    sl_rate_limit limit;      /* of all loads together */
+    pthread_mutex_t sharding; /* held while chunks are distributed: a shard moves one at a time */
+    /* The threads that restore namespaces; NULL: none yet. Read by the thread of signals. */
+    struct sl_restore_team *_Atomic team;
 } sl_restore;
 
 /* Restores one namespace (restore_one.c), unless an earlier run has completed it. Logs errors. False:
- * the restore must stop. */
-bool sl_restore_namespace(sl_restore *restore, size_t index);
+ * the restore must stop. `connection` is used by no other thread meanwhile. */
+bool sl_restore_namespace(sl_restore *restore, sl_connection *connection, size_t index);
+
+/* ---- at_once.c ---- */
+
+/* Restores all namespaces, up to --collections-at-once at a time. False: not all were begun. */
+bool sl_restore_all(sl_restore *restore);
+void sl_restore_team_destroy(sl_restore *restore); /* after the listener has ended */
+/* Passes a request to stop on to the loads that run. For the restore's listener. */
+void sl_restore_interrupt(sl_restore *restore, bool at_once);
+/* May a command of the restore be repeated? For sl_connection_set_retry_check. */
+bool sl_restore_keep_trying(void *context);
 
 /* ---- restore.c ---- */
 
@@ -56,8 +73,8 @@ uint64_t sl_namespace_folder(const char *directory, const sl_namespace *item, ch
 
 /* Shards a collection that has just been created, or exists, by its key of --shard-keys, if it has
  * one. `before`: its state before. (sharding.c) */
-bool sl_restore_shard(sl_restore *restore, const sl_namespace *item, const sl_target *target,
-                      const sl_collection_facts *before, sl_error *error);
+bool sl_restore_shard(sl_restore *restore, sl_connection *connection, const sl_namespace *item,
+                      const sl_target *target, const sl_collection_facts *before, sl_error *error);
 
 /* Prints the dump (--dry-run), or the outcomes (restore_table.c). */
 void sl_restore_print_plan(const sl_restore *restore);

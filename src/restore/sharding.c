@@ -148,10 +148,22 @@ static bool build_key_index(sl_connection *connection, const sl_namespace *item,
     return ok;
 }
 
-bool sl_restore_shard(sl_restore *restore, const sl_namespace *item, const sl_target *target,
-                      const sl_collection_facts *before, sl_error *error) {
-    sl_connection *connection = restore->connection;
+/* Fails only if the load must not begin. */
+static bool distribute(sl_restore *restore, sl_connection *connection, const sl_namespace *item,
+                       const sl_target *target, sl_error *error) {
     sl_error why = {0};
+    pthread_mutex_lock(&restore->sharding);
+    bool ok = sl_interrupt_requested() || presplit(connection, item, target, &why);
+    pthread_mutex_unlock(&restore->sharding);
+    if (!ok)
+        sl_log_warning("%s.%s: not all chunks could be distributed beforehand: " SL_LINES,
+                       target->database, target->collection, why.message);
+    return !sl_interrupt_requested() ||
+           sl_error_set(error, SL_EXIT_INTERRUPTED, "interrupted before documents were loaded");
+}
+
+bool sl_restore_shard(sl_restore *restore, sl_connection *connection, const sl_namespace *item,
+                      const sl_target *target, const sl_collection_facts *before, sl_error *error) {
     bool empty;
     if (!item->shard_key)
         return true;
@@ -171,10 +183,6 @@ bool sl_restore_shard(sl_restore *restore, const sl_namespace *item, const sl_ta
         !sl_collection_shard(connection, target, item->shard_key, item->shard_unique,
                              item->collated, error))
         return false;
-    if (!before->sharded && item->data && !sl_shard_key_is_hashed(item->shard_key) &&
-        !presplit(connection, item, target, &why))
-        sl_log_warning("%s.%s: not all chunks could be distributed beforehand: " SL_LINES,
-                       target->database, target->collection, why.message);
-    return !sl_interrupt_requested() ||
-           sl_error_set(error, SL_EXIT_INTERRUPTED, "interrupted before documents were loaded");
+    return before->sharded || !item->data || sl_shard_key_is_hashed(item->shard_key) ||
+           distribute(restore, connection, item, target, error);
 }

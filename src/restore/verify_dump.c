@@ -269,7 +269,8 @@ static void on_second_signal(void *context) {
 }
 
 sl_exit sl_verify_dump_run(const sl_restore_config *config, bool content, uint64_t problems_shown) {
-    sl_restore restore = {.config = config, .verifying = true, .lock = -1};
+    sl_restore restore = {
+        .config = config, .verifying = true, .lock = -1, .sharding = PTHREAD_MUTEX_INITIALIZER};
     sl_error error = {0};
     sl_exit code;
     if (sl_interrupt_listen(on_first_signal, on_second_signal, &restore, &error)) {

@@ -119,10 +119,10 @@ class Documents:
         self.assertEqual(outcome.code, support.EXIT_VERIFICATION, outcome.text)
         self.assertIn("1 documents are too many", outcome.err)
 
-    def test_a_load_cannot_be_divided(self):
+    def test_a_load_is_not_divided_by_shards(self):
         source = self.file("a.bson", making.dump(making.documents(5)))
-        outcome, _ = self.load("--part", "1/2", source, code=support.EXIT_USAGE)
-        self.assertIn("--part and --only-shards", outcome.err)
+        outcome, _ = self.load("--only-shards", "shard0", source, code=support.EXIT_USAGE)
+        self.assertIn("divide them with --part", outcome.err)
 
     def test_verify_finds_differences(self):
         made = making.documents(2000)

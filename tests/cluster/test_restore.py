@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Restores of dumps into a mongod and a sharded cluster: options, indexes, views, capped, clustered
 and time-series collections, renaming, --drop, kills, damage and duplicates."""
-import datetime
-import json
 import pathlib
 import signal
 import sys
@@ -10,67 +8,8 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import dump_making as making
 import support
+from restore_case import COLLATION, INDEXES, VALIDATOR, Restoring, documents
 from support import bson
-
-VALIDATOR = {"validator": {"n": {"$gte": 100}}, "validationLevel": "strict",
-             "validationAction": "error"}
-INDEXES = [
-    {"v": 2, "key": {"n": 1, "_id": 1}, "name": "n_1__id_1", "unique": True},
-    {"v": 2, "key": {"when": 1}, "name": "ttl", "expireAfterSeconds": 10 ** 8},
-    {"v": 2, "key": {"s": -1}, "name": "partial", "partialFilterExpression": {"n": {"$gt": 5}}},
-    {"v": 2, "key": {"_fts": "text", "_ftsx": 1}, "name": "words", "weights": {"s": 2},
-     "default_language": "english", "language_override": "language", "textIndexVersion": 3},
-    {"v": 2, "key": {"g": "2dsphere"}, "name": "g", "2dsphereIndexVersion": 3, "sparse": True},
-]
-COLLATION = {"locale": "de", "caseLevel": False, "caseFirst": "off", "strength": 2,
-             "numericOrdering": False, "alternate": "non-ignorable", "maxVariable": "punct",
-             "normalization": False, "backwards": False, "version": "57.1"}
-
-
-def documents(count, first=0):
-    return [{"_id": bson.ObjectId(f"{n:024x}"), "n": n, "s": f"text {n}" + "x" * (n % 40),
-             "when": datetime.datetime(2099, 1, 1)} for n in range(first, first + count)]
-
-
-class Restoring(support.ClusterCase):
-    def setUp(self):
-        super().setUp()
-        self.db = self.database_name
-
-    def namespace(self, collection, *more, **options):
-        return making.Namespace(self.db, collection, *more, **options)
-
-    def dump_folder(self, *namespaces, zipped=False):
-        return making.folder(self.scratch / f"dump-{next(self._counter)}", namespaces, zipped)
-
-    def restore(self, dump, *words, code=0, work=None, **more):
-        """Returns the outcome and the outcomes by namespace."""
-        work = work or self.scratch / f"work-{next(self._counter)}"
-        outcome = self.shardload("restore", "--uri", self.uri, "--work-dir", work, "--progress",
-                                 "none", *words, dump, code=code, **more)
-        record = work / "restore.json"
-        rows = json.loads(record.read_text())["namespaces"] if record.exists() else []
-        return outcome, {row["namespace"].partition(".")[2]: row for row in rows}
-
-    def facts(self, collection):
-        """type, options and indexes by name."""
-        (found,) = self.database.list_collections(filter={"name": collection})
-        indexes = [] if found["type"] == "view" else self.database[collection].list_indexes()
-        return found["type"], found["options"], {one["name"]: dict(one) for one in indexes}
-
-    def check(self, collection, made):
-        self.assertEqual(sorted(bytes(raw) for raw in self.stored(collection)),
-                         sorted(one if isinstance(one, bytes) else bson.encode(one)
-                                for one in made))
-
-    def buckets(self):
-        """Documents of a time-series collection as it is dumped."""
-        self.database.create_collection("made", timeseries={"timeField": "t", "metaField": "m"})
-        self.database.made.insert_many([{"t": datetime.datetime(2024, 1, 1, n % 24), "m": n % 5,
-                                         "v": n} for n in range(200)])
-        made = [bytes(raw) for raw in self.stored("system.buckets.made")]
-        self.database.drop_collection("made")
-        return made
 
 
 class Both:
@@ -235,7 +174,8 @@ class Both:
                                   for name, some in made.items()),
                                 self.namespace("z", options={"viewOn": "a", "pipeline": []}))
         work = self.scratch / "work"
-        words = ["--drop", "--rate-limit", 8000, "--batch-size", 50, "-j", 2]
+        words = ["--drop", "--rate-limit", 8000, "--batch-size", 50, "-j", 2,
+                 "--collections-at-once", 1]
         resume = []
         for name, above in (("a", 500), ("b", 100), ("b", 2000), ("c", 1000)):
             running = self.start("shardload", "restore", "--uri", self.uri, "--work-dir", work,
@@ -312,7 +252,8 @@ class Both:
         dump = self.dump_folder(self.namespace("a", made), self.namespace("b", made))
         work = self.scratch / "work"
         running = self.start("shardload", "restore", "--uri", self.uri, "--work-dir", work,
-                             "--progress", "none", "--rate-limit", 4000, "--batch-size", 50, dump)
+                             "--progress", "none", "--rate-limit", 4000, "--batch-size", 50,
+                             "--collections-at-once", 1, dump)
         self.wait_for(lambda: self.database.a.estimated_document_count() > 500, "documents")
         running.signal(signal.SIGINT)
         outcome = running.wait()

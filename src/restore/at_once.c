@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Restores several namespaces at the same time.
+ *
+ * A team of threads takes the collections in the order of their names; each thread has a connection
+ * that all its loads use, one after the other. The main thread is one of them. It creates the views
+ * at the end, alone.
+ *
+ * Each namespace is restored in a context of its own (util/context.h), because a load sets the log
+ * file, the log level and the listeners for interrupts of its context. Its log lines go to the
+ * restore's log too, after the name of the namespace; a request to stop is passed on to the contexts
+ * of all namespaces that are being restored (sl_restore_interrupt). */
+#include "restoring.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "restore_progress.h"
+#include "util/context.h"
+#include "util/interrupt.h"
+#include "util/log.h"
+#include "util/print.h"
+
+typedef struct member {
+    struct sl_restore_team *team;
+    sl_connection *connection;
+    sl_context *context; /* of its namespace; NULL: none. Under the team's lock */
+    sl_restore_line line;
+    char name[2 * SL_NAME_ROOM]; /* of the namespace, as it is printed */
+    pthread_t thread;
+    bool started;
+} member;
+
+struct sl_restore_team {
+    sl_restore *restore;
+    sl_context *context; /* of the restore */
+    sl_restore_progress *progress;
+    pthread_mutex_t lock;
+    size_t next, end; /* the next namespace, and the one at which to stop; under `lock` */
+    bool stop;        /* no other namespace is begun; under `lock` */
+    size_t count;
+    member members[];
+};
+
+bool sl_restore_keep_trying(void *context) {
+    (void)context;
+    return !sl_interrupt_requested();
+}
+
+/* ---- the context of a namespace ---- */
+
+static void on_log(void *data, sl_log_level level, const char *text) {
+    const member *m = data;
+    sl_context *own = sl_context_bind(m->team->context);
+    if (strncmp(text, m->name, strlen(m->name)) == 0)
+        sl_log(level, SL_LINES, text);
+    else
+        sl_log(level, SL_LINES ": " SL_LINES, m->name, text);
+    sl_context_bind(own);
+}
+
+static void on_progress(void *data, const char *json) {
+    member *m = data;
+    sl_context *own = sl_context_bind(m->team->context);
+    sl_restore_progress_take(m->team->progress, &m->line, json);
+    sl_context_bind(own);
+}
+
+/* Gives the thread a context for a namespace. A request to stop that came before is passed on. */
+static bool enter(member *m, const sl_namespace *item) {
+    struct sl_restore_team *team = m->team;
+    char name[2 * SL_NAME_ROOM];
+    sl_print_text(m->name, sizeof m->name, "%s", sl_namespace_target(item, name));
+    const sl_surroundings surroundings = {
+        .program = "shardload",
+        .log = on_log,
+        .progress = team->progress ? on_progress : NULL,
+        .data = m,
+    };
+    sl_context *made = sl_context_create(&surroundings);
+    if (!made)
+        return false;
+    sl_restore_progress_begin(team->progress, &m->line, m->name);
+    pthread_mutex_lock(&team->lock);
+    m->context = made;
+    pthread_mutex_unlock(&team->lock);
+    bool requested = sl_interrupt_requested();
+    sl_context_bind(made);
+    sl_log_set_level(SL_LOG_DEBUG);
+    if (requested)
+        sl_interrupt_request(made);
+    return true;
+}
+
+static void leave(member *m) {
+    struct sl_restore_team *team = m->team;
+    pthread_mutex_lock(&team->lock);
+    sl_context *context = m->context;
+    m->context = NULL;
+    pthread_mutex_unlock(&team->lock);
+    sl_context_bind(team->context);
+    sl_context_destroy(context);
+    sl_restore_progress_end(team->progress, &m->line);
+}
+
+void sl_restore_interrupt(sl_restore *restore, bool at_once) {
+    struct sl_restore_team *team = restore->team;
+    if (!team)
+        return;
+    pthread_mutex_lock(&team->lock);
+    for (size_t i = 0; i < team->count; i++) {
+        sl_context *context = team->members[i].context;
+        if (context && at_once)
+            sl_interrupt_request_at_once(context);
+        else if (context)
+            sl_interrupt_request(context);
+    }
+    pthread_mutex_unlock(&team->lock);
+}
+
+/* ---- the team ---- */
+
+static bool take(struct sl_restore_team *team, size_t *index) {
+    const sl_dump *dump = &team->restore->dump;
+    pthread_mutex_lock(&team->lock);
+    while (team->next < team->end && dump->items[team->next].left_out)
+        team->next++;
+    bool found = !team->stop && !sl_interrupt_requested() && team->next < team->end;
+    if (found)
+        *index = team->next++;
+    pthread_mutex_unlock(&team->lock);
+    return found;
+}
+
+static void stop(struct sl_restore_team *team) {
+    pthread_mutex_lock(&team->lock);
+    team->stop = true;
+    pthread_mutex_unlock(&team->lock);
+}
+
+/* Restores namespaces until none is left. */
+static void *work(void *context) {
+    member *m = context;
+    sl_restore *restore = m->team->restore;
+    size_t index;
+    while (take(m->team, &index)) {
+        if (!enter(m, &restore->dump.items[index])) {
+            restore->outcomes[index] = (sl_restored){.code = SL_EXIT_RESOURCES};
+            sl_log_error("%s: out of memory", m->name);
+            stop(m->team);
+        } else {
+            bool going = sl_restore_namespace(restore, m->connection, index);
+            leave(m);
+            if (!going)
+                stop(m->team);
+        }
+    }
+    return NULL;
+}
+
+static bool join_team(member *m, sl_error *error) {
+    const sl_load_config *load = m->team->restore->config->load;
+    if (!sl_connection_open(load->uri, "shardload", 3, load->timeout_seconds, &m->connection,
+                            error))
+        return false;
+    sl_connection_set_retry_check(m->connection, sl_restore_keep_trying, m->team->restore);
+    m->started = sl_thread_start(&m->thread, work, m) == 0;
+    return m->started || sl_error_set(error, SL_EXIT_RESOURCES, "cannot start a thread");
+}
+
+/* Restores the namespaces up to `end`. A member that cannot join leaves its work to the others. */
+static void run_team(struct sl_restore_team *team, size_t count, size_t end) {
+    sl_error error = {0};
+    team->end = end;
+    for (size_t i = 1; i < count; i++) {
+        if (!join_team(&team->members[i], &error)) {
+            sl_log_warning("%zu instead of %zu collections are restored at once: " SL_LINES, i,
+                           count, error.message);
+            break;
+        }
+    }
+    work(&team->members[0]);
+    for (size_t i = 1; i < count; i++) {
+        if (team->members[i].started)
+            pthread_join(team->members[i].thread, NULL);
+        team->members[i].started = false;
+        sl_connection_close(team->members[i].connection);
+        team->members[i].connection = NULL;
+    }
+}
+
+static struct sl_restore_team *create(sl_restore *restore, size_t count) {
+    struct sl_restore_team *made = calloc(1, sizeof *made + count * sizeof made->members[0]);
+    if (!made)
+        return NULL;
+    made->restore = restore;
+    made->context = sl_context_current();
+    made->progress = sl_restore_progress_create(restore->config->load->progress);
+    made->count = count;
+    pthread_mutex_init(&made->lock, NULL);
+    for (size_t i = 0; i < count; i++)
+        made->members[i].team = made;
+    made->members[0].connection = restore->connection;
+    return made;
+}
+
+bool sl_restore_all(sl_restore *restore) {
+    const sl_dump *dump = &restore->dump;
+    size_t collections = 0, views = 0, chosen = 0;
+    for (size_t i = 0; i < dump->count; i++) {
+        views += dump->items[i].kind == SL_NAMESPACE_VIEW;
+        chosen += dump->items[i].kind != SL_NAMESPACE_VIEW && !dump->items[i].left_out;
+    }
+    collections = dump->count - views;
+    size_t count = restore->config->at_once < chosen ? restore->config->at_once : chosen;
+    count = count > 0 ? count : 1;
+    struct sl_restore_team *team = create(restore, count);
+    if (!team) {
+        sl_log_error("out of memory");
+        return false;
+    }
+    sl_rate_limit_init(&restore->limit, restore->config->load->rate_limit);
+    restore->team = team;
+    run_team(team, count, collections);
+    run_team(team, 1, dump->count);
+    bool all = team->next == dump->count;
+    sl_restore_progress_destroy(team->progress);
+    team->progress = NULL;
+    if (!all && !sl_interrupt_requested())
+        sl_log_warning("the restore stops: the other namespaces are not begun");
+    return all;
+}
+
+void sl_restore_team_destroy(sl_restore *restore) {
+    struct sl_restore_team *team = restore->team;
+    if (!team)
+        return;
+    pthread_mutex_destroy(&team->lock);
+    free(team);
+}
