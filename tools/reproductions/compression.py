@@ -48,7 +48,7 @@ def embedded(programs, one, records):
     path = programs.folder / "orders.bson"
     programs.say("embedding line items into orders")
     run_program([programs.bin / "shardload", "load", "--sink", f"bson:{path}", "--progress", "none",
-                 "--work-dir", programs.work("embed"), "--names", "published", "--embed",
+                 "--work-dir", programs.work("embed"), "--embed",
                  f"items={items}", "--on", "o_orderkey=l_orderkey", orders])
     return path
 
@@ -103,15 +103,15 @@ EXPERIMENT = Experiment(
     name="compression",
     title="Compressors on six kinds of data",
     published="""
-In 2015 (server 3.0), data and indexes were measured with the compressors none, snappy and zlib, for five data sets: half a
-million e-mails (a BSON dump), flights (CSV, loaded as nested documents), a cluster's `config` database (a dump), TPC-H
-(orders with their line items embedded: two tables joined), and 200,000 tweets (JSON, a document a line). The ratios were
-published in pictures only, so the table has none. Here are six data sets: MOT tests and weather records instead of
-`config`, and zstd, which came with server 4.2.
+In 2015 (server 3.0), data and indexes were measured with the compressors none, snappy and zlib, for five data sets:
+half a million e-mails (a BSON dump), flights (CSV, loaded as nested documents), a cluster's `config` database (a
+dump), TPC-H (orders with their line items embedded: two tables joined), and 200,000 tweets (JSON, a document a
+line). The ratios were published in pictures only, so the table has none. Here are six data sets: MOT tests and
+weather records instead of `config`, and zstd, which came with server 4.2.
 """,
     full="""
-One server. `shardload tune` loads a source once with each compressor, makes the server write its files, and measures data,
-indexes, load rate and the queries of a suite:
+One server. `shardload tune` loads a source once with each compressor, makes the server write its files, and measures
+data, indexes, load rate and the queries of a suite:
 
     shardload tune -d c -c emails --try-compressors none,snappy,zlib,zstd --max-trials 1 --trial-bytes 1T \\
         --index '{"mailbox": 1}' --suite emails.yaml enron/messages.bson
@@ -126,9 +126,9 @@ or generated, in the published numbers of documents:
     tools/reproduce compression --scale 40
 """,
     differs="""
-- The published files are not here. The generators of `tools/datagen` have their shape and repetition: words by Zipf's law,
-  quoted replies and signatures in e-mails, airports and carriers in flights, users that tweet often. The ratio of other
-  e-mails will differ; weather records are real if `SHARDLOAD_SAMPLES` is there.
+- The published files are not here. The generators of `tools/datagen` have their shape and repetition: words by
+  Zipf's law, quoted replies and signatures in e-mails, airports and carriers in flights, users that tweet often. The
+  ratio of other e-mails will differ; weather records are real if `SHARDLOAD_SAMPLES` is there.
 - The ratio is that of the files without compressor to the files with it, data and indexes together, as published.
 - Query time is that of one aggregation over all documents, in the cache, so it hardly depends on the compressor.
 """,

@@ -23,8 +23,7 @@ def cell(value):
 def comparison(outcome):
     """The rows of the table of published and measured figures."""
     return [[row.figure.title, row.figure.published or cell(row.figure.value), cell(row.value),
-             "-" if row.ratio is None else f"{row.ratio:.2f}" if row.ratio < 100
-             else f"{row.ratio:,.0f}", row.note] for row in outcome.rows]
+             "-" if row.ratio is None else number(row.ratio), row.note] for row in outcome.rows]
 
 
 def about(facts):
@@ -78,12 +77,12 @@ The program was written because of six published experiments. Repeat one of them
     tools/reproduce weather --uri "$URI"    on your own cluster
     tools/reproduce all --markdown docs/reproduce.md    this page, with new figures
 
-Each experiment generates its data from a fixed seed, or takes the real samples in the folder
-`SHARDLOAD_SAMPLES`, starts servers on this machine (`localcluster.md`), and runs `shardload` and `shardquery`;
-every figure comes from the records that these programs write. A table shows what was published, what was
-measured here, and the ratio of the two. Pages for a browser are written to the folder of `--pages`. Servers
-and data are deleted at the end, unless `--keep` is given. With `--uri` the database `shardload_reproduce` is used,
-and **dropped before and after** each experiment.
+Each experiment generates its data from a fixed seed, or takes the real samples in the folder `SHARDLOAD_SAMPLES`,
+starts servers on this machine (`localcluster.md`), and runs `shardload` and `shardquery`; every figure comes from
+the records that these programs write. A table shows what was published, what was measured here, and the ratio of the
+two. Pages for a browser are written to the folder of `--pages`. Servers and data are deleted at the end, unless
+`--keep` is given. With `--uri` the database `shardload_reproduce` is used, and **dropped before and after** each
+experiment.
 
 The published machines had 8 to 32 processors, up to a hundred of them; here all servers and the loader share one
 small machine. So a ratio does not show which program is faster. It shows where this machine is, and which of the

@@ -5,13 +5,14 @@ import datetime
 import json
 import os
 import shutil
+import subprocess
 import sys
 import time
 from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks import machine
-from benchmarks.process import Failure, run, run_together, with_signals_held
+from benchmarks.process import Failure, run, run_together, start, with_signals_held
 
 TOOLS = Path(__file__).resolve().parents[1]
 DATABASE = "shardload_reproduce"
@@ -141,7 +142,15 @@ class Programs:
     def bench_shards(self, *words):
         """`tools/bench shards`, which starts its own clusters. Returns its record."""
         file = self.folder / "shards.json"
-        run([TOOLS / "bench", "shards", "--json", file, *words])
+        bench = start([TOOLS / "bench", "shards", "--json", file, *words], stdout=subprocess.DEVNULL)
+        try:
+            code = bench.wait()  # its standard error, with its progress, is ours
+        except BaseException:
+            bench.terminate()  # it stops its servers itself
+            with_signals_held(bench.wait)
+            raise
+        if code != EXIT_OK:
+            raise Failure(f"tools/bench shards: exit status {code}: its reason is on standard error")
         return self.record(file)
 
     def page(self, outcome, title, name, *records):
