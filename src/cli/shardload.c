@@ -100,9 +100,11 @@ static const sl_command commands[] = {
      "Show records of runs as tables and charts.",
      "A RECORD is the run.json of a load, a tune.json, reload.json or plan.json, a report of\n"
      "`shardquery run`, or the output of tools/bench shards. Several records of one kind are\n"
-     "shown side by side. docs/reports.md explains the charts.\n\n"
+     "shown side by side; loaders that shared a load by --part or --only-shards as one load.\n"
+     "docs/reports.md explains the charts.\n\n"
      "  shardload report shardload-mot.tests-20240131-101500/run.json\n"
-     "  shardload report --html compare.html before/run.json after/run.json",
+     "  shardload report --html compare.html before/run.json after/run.json\n"
+     "  shardload report --html load.html part-1/run.json part-2/run.json part-3/run.json",
      true, sl_command_report},
     {0},
 };

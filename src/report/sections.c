@@ -17,18 +17,52 @@ typedef struct kind {
     const char *mark;     /* a document that only this kind of the command's records has, or NULL */
     void (*one)(sl_page *page, const bson_t *record);
     void (*several)(sl_page *page, const sl_records *records); /* NULL: call `one` for each */
+    bool (*belong)(const sl_records *records); /* are these runs parts of one? NULL: never */
+    void (*together)(sl_page *page, const sl_records *records); /* shows such parts */
 } kind;
 
 static const kind kinds[] = {
-    {"shardload", "load", "Load", "phases", "accounting", NULL, sl_sections_load,
-     sl_sections_loads},
-    {"shardload", "tune", "Tuning", "settings", NULL, NULL, sl_sections_tune, NULL},
-    {"shardload", "reload", "Disaster-recovery drill", "phases", NULL, NULL, sl_sections_reload,
-     sl_sections_reloads},
-    {"shardload", "plan", "Capacity model", NULL, NULL, "capacity", sl_sections_capacity, NULL},
-    {"shardload", "plan", "Plan", "sources", "estimate", NULL, sl_sections_plan, NULL},
-    {"shardquery", "run", "Queries", "queries", NULL, NULL, sl_sections_queries, NULL},
-    {"bench", "shards", "Shards on one machine", "rows", NULL, NULL, sl_sections_shards, NULL},
+    {.program = "shardload",
+     .command = "load",
+     .title = "Load",
+     .array = "phases",
+     .document = "accounting",
+     .one = sl_sections_load,
+     .several = sl_sections_loads,
+     .belong = sl_sections_are_shared,
+     .together = sl_sections_shared},
+    {.program = "shardload",
+     .command = "tune",
+     .title = "Tuning",
+     .array = "settings",
+     .one = sl_sections_tune},
+    {.program = "shardload",
+     .command = "reload",
+     .title = "Disaster-recovery drill",
+     .array = "phases",
+     .one = sl_sections_reload,
+     .several = sl_sections_reloads},
+    {.program = "shardload",
+     .command = "plan",
+     .title = "Capacity model",
+     .mark = "capacity",
+     .one = sl_sections_capacity},
+    {.program = "shardload",
+     .command = "plan",
+     .title = "Plan",
+     .array = "sources",
+     .document = "estimate",
+     .one = sl_sections_plan},
+    {.program = "shardquery",
+     .command = "run",
+     .title = "Queries",
+     .array = "queries",
+     .one = sl_sections_queries},
+    {.program = "bench",
+     .command = "shards",
+     .title = "Shards on one machine",
+     .array = "rows",
+     .one = sl_sections_shards},
 };
 #define KINDS (sizeof kinds / sizeof kinds[0])
 
@@ -95,6 +129,12 @@ static const char *name_of(sl_page *page, const sl_report *report, size_t index)
 }
 
 static void fill_kind(sl_page *page, const kind *one, const sl_records *records, bool alone) {
+    if (records->count > 1 && one->belong && one->belong(records)) {
+        sl_page_add_text(page, SL_BLOCK_CHAPTER, SL_TONE_PLAIN,
+                         sl_page_text(page, "%s by %zu loaders", one->title, records->count));
+        one->together(page, records);
+        return;
+    }
     if (records->count > 1 && one->several) {
         sl_page_add_text(page, SL_BLOCK_CHAPTER, SL_TONE_PLAIN,
                          sl_page_text(page, "%s: %zu side by side", one->title, records->count));

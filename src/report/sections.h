@@ -23,6 +23,9 @@ bool sl_sections_fill(sl_page *page, const sl_report *report, const char **title
 
 void sl_sections_load(sl_page *page, const bson_t *record);
 void sl_sections_loads(sl_page *page, const sl_records *records);
+/* Are these loads one load that several loaders share by --part or --only-shards? */
+bool sl_sections_are_shared(const sl_records *records);
+void sl_sections_shared(sl_page *page, const sl_records *records);
 void sl_sections_tune(sl_page *page, const bson_t *record);
 void sl_sections_reload(sl_page *page, const bson_t *record);
 void sl_sections_reloads(sl_page *page, const sl_records *records);

@@ -7,12 +7,8 @@ import os
 import pathlib
 import subprocess
 import sys
-import unittest
 
 import support
-
-sys.path.insert(0, str(support.TREE / "tools"))
-from benchmarks import rows_published
 
 BENCH = support.TREE / "tools" / "bench"
 
@@ -78,56 +74,11 @@ class Rows(support.Case):
         self.assertEqual([note for note in row["notes"] if "has inserted" in note], [])
         self.assertEqual(row["state"], "measured")
 
-    def test_every_method_of_aggregation_is_compared_with_the_pipeline(self):
-        """The row itself fails if the answers of the methods differ."""
-        lines = self.lines("queries")
-        pipeline = lines["mongod, pipeline, docs/ms"]["values"]
-        for method in ("mapReduce", "client, documents", "client, two fields"):
-            self.assertEqual(lines[f"{method} against pipeline"]["values"],
-                             [a / b for a, b in zip(lines[f"mongod, {method}, docs/ms"]["values"],
-                                                    pipeline)])
-        self.assertEqual(len(lines["two shards, pipeline, docs/ms"]["values"]), 2)
-
-    def test_files_are_smaller_with_each_compressor(self):
-        lines = self.lines("compressors")
-        plain = lines["none, bytes of files per document"]["median"]
-        for kind in ("snappy", "zlib", "zstd"):
-            self.assertLess(lines[f"{kind}, bytes of files per document"]["median"], plain / 1.5)
-            self.assertGreater(lines[f"{kind}, data against its files"]["median"], 1.5)
-            self.assertEqual(lines[f"{kind} against none, rate"]["values"],
-                             [a / b for a, b in zip(lines[f"{kind}, docs/s"]["values"],
-                                                    lines["none, docs/s"]["values"])])
-
-    def test_latencies_on_a_secondary_are_percentiles_of_reads(self):
-        lines = self.lines("secondary-reads")
-        for when in ("at rest", "while loading"):
-            runs = [lines[f"{when}, {name}, ms"]["values"]
-                    for name in ("50 %", "95 %", "99 %", "slowest")]
-            for percentiles in zip(*runs):
-                self.assertGreater(percentiles[0], 0)
-                self.assertEqual(list(percentiles), sorted(percentiles))
-        self.assertEqual(len(lines["loader, docs/s, with reads"]["values"]), 2)
-
     def test_the_setting_that_a_search_finds_is_rated_by_the_grid(self):
         row = self.measure("tune")["tune"]
         share, cost = row["lines"]
         self.assertEqual(len(share["values"]), 2)
         self.assertTrue(all(0 < value <= 1 for value in share["values"] + cost["values"]))
-
-    def lines(self, row):
-        result = self.measure(row)[row]
-        self.assertEqual(result["state"], "measured")
-        return {line["title"]: line for line in result["lines"]}
-
-
-class Quantile(unittest.TestCase):
-    def test_it_is_the_value_that_the_percentage_does_not_exceed(self):
-        hundred = list(range(1, 101))
-        self.assertEqual([rows_published.quantile(hundred, percent) for percent in (50, 95, 99)],
-                         [50, 95, 99])
-        self.assertEqual(rows_published.quantile([7], 99), 7)
-        self.assertEqual(rows_published.quantile([1, 2], 50), 1)
-        self.assertEqual(rows_published.quantile([1, 2], 51), 2)
 
 
 def servers_in(folder):

@@ -133,6 +133,10 @@ class WithRealServers(LocalCluster):
     def test_a_sharded_cluster(self):
         self.assert_life_of("--shards", 2, topology="Sharded", processes=4)
 
+    def test_several_routers(self):
+        """The URI names all of them."""
+        self.assert_life_of("--shards", 1, "--routers", 2, topology="Sharded", processes=4)
+
     def test_two_clusters_at_once(self):
         other = self.folder / "other"
         self.addCleanup(self.down, other)

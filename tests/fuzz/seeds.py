@@ -235,7 +235,10 @@ SEEDS = {
             record_maker.load(3, 2), record_maker.load(2, 9, points=2), record_maker.load(0),
             record_maker.plan(), record_maker.shards(), record_maker.reload(0.5),
             {**record_maker.tune(), "settings": record_maker.tune()["settings"][:6]},
-            record_maker.model()])
+            record_maker.model(), record_maker.load(1, 1),
+            # Odd flags give the record twice: two loaders of one load.
+            record_maker.load(2, 2, part="1/2"), record_maker.load(1, 1),
+            record_maker.load(2, 2, **{"only-shards": "s0"})])
     ],
     "fuzz_options": [
         b"db: x\nindex:\n  - '{\"a\": 1}'\nthreads: auto\nmax-rejects: 5%\n\0"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of tools/bench.
+"""The parts of tools/bench. Published experiments are repeated by tools/reproduce.
 
     figures.py         measured values: their medians, spreads and targets
     process.py         runs programs and measures their time and memory
@@ -12,7 +12,6 @@
     rows_peers.py      rows against other loaders
     rows_limits.py     rows about the limits of the server
     rows_query.py      the query runner against plain sockets
-    rows_published.py  rows that repeat published experiments
     rows_tune.py       `shardload tune` against its grid search
     rows_auto.py       automatic threads and batch sizes against fixed ones
     rows_reload.py     predictions of `shardload reload` against full reloads
@@ -22,6 +21,4 @@
     shards_report.py   its tables, bars and JSON
     relay.py           a program: TCP with a delay
     python_load.py     a program: a load through the Python driver
-    sums.py            a program: one sum over all documents, by a pipeline, mapReduce, or the client
-    point_reads.py     a program: reads documents of a secondary by key, at a fixed rate
 """

@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of shardquery: its reads against those of plain sockets and of the Python driver; reads during a
-load."""
+"""The row of shardquery: its reads against those of plain sockets and of the Python driver."""
 import json
 import re
-import shlex
-import shutil
 import sys
 
 from .figures import at_least, at_most
-from .process import Failure, run
+from .process import run
 from .servers import COLLECTION, DATABASE
 
 SECONDS = 4
@@ -54,61 +51,6 @@ def point_reads(bench, result):
                 "programs alternate; clients and server share the machine")
 
 
-MEMBERS = ("primary", "secondary")
-UNDER_LOAD = (8, 16, 32, 64)     # clients
-PHASES = {"before": "at rest", "during": "during the load", "after": "after the load"}
-
-SAMPLED = """
-name: bench
-queries:
-  - name: read
-    operation: findOne
-    filter: '{"_id": {"$parameter": "id"}}'
-    parameters: {id: {sample: {field: _id, count: 5000}}}
-"""
-
-
-def reads_under_load(bench, result):
-    """findOne by _id on the primary and on secondaries, while another collection is loaded."""
-    deployment = bench.servers.start("replica")
-    bench.load(deployment, bench.data.mot(bench.scaled(500_000)), clustered=False)
-    more = bench.data.mot(bench.scaled(4_000_000))
-    suite = bench.folder / "sampled.yaml"
-    suite.write_text(SAMPLED, "utf-8")
-    lines = {(clients, member, phase): result.line(f"{clients} clients, {member}, {what}, 95 %, ms")
-             for clients in UNDER_LOAD for member in MEMBERS for phase, what in PHASES.items()}
-    behind = result.line("secondaries behind the primary during the load, s at most")
-    for _ in bench.rounds(3):
-        entries = read_during(bench, deployment, suite, more)
-        for entry in entries:
-            lines[entry["clients"], entry["readPreference"], entry["phase"]].add(
-                entry["latencyMs"]["p95"])
-        behind.add(max(member["maxSeconds"] for entry in entries if entry["phase"] == "during"
-                       for member in entry["replicationLag"]))
-    result.note(f"{SECONDS} s per measurement, in a closed loop without pauses; the clients, the "
-                "loader and the three servers share the machine; shardquery run --during")
-
-
-def read_during(bench, deployment, suite, data):
-    """Returns the entries of the report, for each phase, member and number of clients."""
-    file, work = bench.folder / "during.json", bench.folder / "beside"
-    shutil.rmtree(work, ignore_errors=True)
-    load = [bench.bin / "shardload", "load", "--uri", deployment.uri, "--db", f"{DATABASE}_beside",
-            "--collection", COLLECTION, "--drop", "--progress", "none", "--work-dir", work,
-            "--threads", bench.threads, data.path]
-    words = [word for member in MEMBERS for word in ("--read-preference", member)]
-    run([bench.bin / "shardquery", "run", "--uri", deployment.uri, "--db", DATABASE, "--collection",
-         COLLECTION, "--clients", ",".join(map(str, UNDER_LOAD)), "--duration", f"{SECONDS}s",
-         "--warm-up-time", "1s", "--quiet", "--report", file, *words, "--during",
-         shlex.join(map(str, load)), suite])
-    entries = json.loads(file.read_text("utf-8"))["queries"]
-    phases = json.loads((work / "run.json").read_text("utf-8"))["phases"]
-    loading = sum(phase["seconds"] for phase in phases if phase["name"] == "load")
-    if loading < SECONDS * sum(entry["phase"] == "during" for entry in entries):
-        raise Failure("the load ended before the reads: use a larger --scale")
-    return entries
-
-
 def read_by_sockets(bench, deployment, clients):
     host, port = re.match(r"mongodb://([^:/]+):(\d+)", deployment.plain_uri).groups()
     done = run([bench.bin / "shardload-yardstick-reads", host, port, DATABASE, COLLECTION, 0,
@@ -146,5 +88,4 @@ print(reads / (time.perf_counter() - begun))
 
 ROWS = [
     ("point-reads", "shardquery's findOne in a closed loop against plain sockets", point_reads),
-    ("reads-under-load", "shardquery's findOne before, during and after a load", reads_under_load),
 ]

@@ -10,6 +10,12 @@
 //   output.c        one output file, plain or gzip
 //   random.c        random numbers, weighted choice and permutations, the same on every machine
 //   tables.c        reads the tables of data/, compiled in as text by embed.cmake
+//   rows.c          formats whose records depend only on their number: the loop over these
+//   emails.c        ... e-mails as a BSON dump
+//   flights.c       ... flights as CSV
+//   orders.c        ... orders and their line items
+//   tweets.c        ... tweets as JSON lines
+//   sensors.c       ... a car's sensor log
 //   mot.c           the format of the MOT test results: the loop over files and records
 //   mot_dialect.c   the published dialects and codes
 //   mot_fleet.c     tables for drawing tests with the published frequencies

@@ -9,8 +9,12 @@
 
 #include "isd.h"
 #include "mot.h"
+#include "rows.h"
 
-static const struct format *const formats[] = {&mot_format, &isd_format};
+static const struct format *const formats[] = {&mot_format,           &isd_format,
+                                               &emails_format.format, &flights_format.format,
+                                               &orders_format.format, &lineitems_format.format,
+                                               &tweets_format.format, &sensors_format.format};
 enum { FORMAT_COUNT = sizeof formats / sizeof formats[0] };
 
 static const char *const dirt_names[] = {"none", "published", "heavy"};

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the formats of rows.h share: the loop over files and records, drawing, and texts.
+#include "rows.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "output.h"
+#include "tables.h"
+
+static const struct row_format *rows_of(const struct options *options) {
+    return (const struct row_format *)(const void *)options->format; // its first member
+}
+
+void rows_check(struct options *options, unsigned *problems) {
+    const char *name = options->format->name;
+    if (options->dialect != NULL) {
+        usage_problem(problems, "--dialect: format %s has no dialects", name);
+    }
+    if (options->stations > 0 || options->ships) {
+        usage_problem(problems, "--stations and --ships are for format isd");
+    }
+    if (options->year != 0) {
+        usage_problem(problems, "--year: format %s has a fixed year", name);
+    }
+    if (options->bad > 0) {
+        usage_problem(problems, "--bad: format %s has no bad records", name);
+    }
+    if (options->answers != NULL) {
+        usage_problem(problems, "--answers: format %s has no queries with answers", name);
+    }
+}
+
+static void drawer_clear(struct drawer *drawer) {
+    alias_clear(&drawer->frequencies);
+    free(drawer->words);
+    free(drawer->text);
+}
+
+static bool drawer_init(struct drawer *drawer, uint64_t seed) {
+    const char *table = table_find("words.txt");
+    size_t lines = table_lines(table);
+    struct table_row row;
+    uint32_t count = 0;
+    *drawer = (struct drawer){.seed = seed};
+    uint32_t *weights = calloc(lines, sizeof *weights);
+    drawer->words = calloc(lines, sizeof *drawer->words);
+    drawer->text = calloc(lines, TABLE_CELL_BYTES);
+    bool done = false;
+    if (weights == NULL || drawer->words == NULL || drawer->text == NULL) {
+        goto cleanup;
+    }
+    while (table_next(&table, &row)) {
+        char *word = drawer->text + (size_t)count * TABLE_CELL_BYTES;
+        memcpy(word, row.cells[0], TABLE_CELL_BYTES);
+        drawer->words[count] = word;
+        weights[count] = 1000000 / (count + 2);
+        count++;
+    }
+    done = alias_init(&drawer->frequencies, weights, count);
+
+cleanup:
+    free(weights);
+    return done;
+}
+
+static bool write_file(const struct options *options, struct drawer *drawer, uint32_t index,
+                       struct failure *failure) {
+    const struct row_format *rows = rows_of(options);
+    uint64_t end = options->rows * (index + 1) / options->files;
+    char *path = options_file_path(options, index);
+    if (path == NULL) {
+        failure_set(failure, "out of memory");
+        return false;
+    }
+    struct output *output = output_create(path, options->gzip_level);
+    bool written = output != NULL;
+    if (written && rows->header != NULL) {
+        output_commit(output, put_text(output_room(output), rows->header));
+    } else if (written && rows->put_header != NULL) {
+        output_commit(output, rows->put_header(output_room(output)));
+    }
+    for (uint64_t i = options->rows * index / options->files;
+         written && i < end && !output_failed(output); i++) {
+        drawer_start(drawer, i, 0);
+        output_commit(output, rows->put(drawer, i, output_room(output)));
+    }
+    written = written && output_finish(output);
+    if (!written) {
+        failure_set(failure, "cannot write %s: %s", path, strerror(errno));
+    }
+    output_destroy(output);
+    free(path);
+    return written;
+}
+
+bool rows_write(const struct options *options, struct failure *failure) {
+    struct drawer drawer;
+    bool done = drawer_init(&drawer, options->seed);
+    if (!done) {
+        failure_set(failure, "out of memory");
+    }
+    for (uint32_t i = 0; done && i < options->files; i++) {
+        done = write_file(options, &drawer, i, failure);
+    }
+    drawer_clear(&drawer);
+    return done;
+}
+
+// ---- drawing ----
+
+void drawer_start(struct drawer *drawer, uint64_t number, uint32_t stream) {
+    rng_init(&drawer->rng, drawer->seed * 0xD1342543DE82EF95u + (number << 3) + stream);
+}
+
+uint32_t drawer_below(struct drawer *drawer, uint32_t n) {
+    return scale32((uint32_t)(rng_next(&drawer->rng) >> 32), n);
+}
+
+uint32_t drawer_skewed(struct drawer *drawer, uint32_t n) {
+    // The product of three uniform shares: half of the results are in the first tenth.
+    uint32_t first = drawer_below(drawer, n) + 1;
+    uint32_t second = drawer_below(drawer, first) + 1;
+    return drawer_below(drawer, second);
+}
+
+bool drawer_chance(struct drawer *drawer, uint32_t percent) {
+    return drawer_below(drawer, 100) < percent;
+}
+
+const char *drawer_word(struct drawer *drawer) {
+    return drawer
+        ->words[alias_draw(&drawer->frequencies, (uint32_t)(rng_next(&drawer->rng) >> 32))];
+}
+
+// ---- texts ----
+
+char *put_text(char *p, const char *text) {
+    size_t length = strlen(text);
+    memcpy(p, text, length);
+    return p + length;
+}
+
+char *put_digits(char *p, uint64_t number, int digits) {
+    char reversed[20];
+    int length = 0;
+    do {
+        reversed[length++] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0 || length < digits);
+    while (length > 0) {
+        *p++ = reversed[--length];
+    }
+    return p;
+}
+
+char *put_count(char *p, uint64_t number) {
+    return put_digits(p, number, 1);
+}
+
+char *put_hundredths(char *p, int64_t hundredths) {
+    if (hundredths < 0) {
+        *p++ = '-';
+        hundredths = -hundredths;
+    }
+    p = put_count(p, (uint64_t)hundredths / 100);
+    *p++ = '.';
+    return put_digits(p, (uint64_t)hundredths % 100, 2);
+}
+
+char *put_date(char *p, int64_t day) {
+    // Days since 0000-03-01 in eras of 400 years, so that the leap day is the last of a year.
+    int64_t days = day + 719468;
+    int64_t era = days / 146097;
+    int64_t of_era = days - era * 146097;
+    int64_t year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
+    int64_t of_year = of_era - (365 * year + year / 4 - year / 100);
+    int64_t month = (5 * of_year + 2) / 153;
+    p = put_digits(p, (uint64_t)(year + era * 400 + (month >= 10 ? 1 : 0)), 4);
+    *p++ = '-';
+    p = put_digits(p, (uint64_t)(month < 10 ? month + 3 : month - 9), 2);
+    *p++ = '-';
+    return put_digits(p, (uint64_t)(of_year - (153 * month + 2) / 5 + 1), 2);
+}
+
+char *put_words(struct drawer *drawer, char *p, unsigned count) {
+    for (unsigned i = 0; i < count; i++) {
+        p = put_text(p, drawer_word(drawer));
+        if (i + 1 == count || drawer_chance(drawer, 7)) {
+            *p++ = '.';
+        }
+        if (i + 1 < count) {
+            *p++ = ' ';
+        }
+    }
+    return p;
+}
+
+char *put_person(char *p, uint32_t number, bool address) {
+    static const char *const first[] = {
+        "Anna",  "Ben",   "Clara", "David", "Eva",   "Frank", "Grace",  "Hugo",  "Irene",  "James",
+        "Karen", "Louis", "Mary",  "Nina",  "Oscar", "Paula", "Robert", "Susan", "Thomas", "Vera"};
+    static const char *const last[] = {"Adams",  "Baker",  "Carter",    "Dixon",  "Evans", "Foster",
+                                       "Green",  "Harris", "Irwin",     "Jones",  "King",  "Lewis",
+                                       "Martin", "Nelson", "Owens",     "Parker", "Quinn", "Reed",
+                                       "Smith",  "Turner", "Underwood", "Vaughn", "Walker"};
+    const uint32_t firsts = sizeof first / sizeof first[0];
+    const uint32_t lasts = sizeof last / sizeof last[0];
+    char *begin = p;
+    p = put_text(p, first[number % firsts]);
+    *p++ = address ? '.' : ' ';
+    p = put_text(p, last[number / firsts % lasts]);
+    if (number >= firsts * lasts) { // more people than names
+        p = put_count(p, number / (firsts * lasts));
+    }
+    for (char *c = begin; address && c < p; c++) {
+        *c = (char)(*c >= 'A' && *c <= 'Z' ? *c + 32 : *c);
+    }
+    return p;
+}
