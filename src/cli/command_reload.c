@@ -71,6 +71,7 @@ int sl_command_reload(const sl_options *options) {
         const sl_reload_config config = {
             .load = &setup.config,
             .sampled = sample != NULL,
+            .sample_runs = (unsigned)sl_option_number(options, "sample-runs"),
             .suite = suite,
             .answers = answers,
             .repeat = (unsigned)sl_option_number(options, "repeat"),

@@ -283,6 +283,9 @@ const sl_option_row sl_load_rows[] = {
      .help = "Load only this share of the sources, such as 5%, into temporary collections beside "
              "the target, and predict the time of a full drill.",
      .check = sl_check_share},
+    {.name = "sample-runs", SL_ROW_COUNT("N", 2, 9), .fallback = "3", SL_ROW_OF(RELOAD, "Drill"),
+     .help = "How often --sample loads the sample, and a quarter of it. Runs of the same size show "
+             "how much loads vary; more of them narrow the predicted range."},
     {.name = "compare", SL_ROW_TEXT("LAST.json"), SL_ROW_OF(RELOAD, "Drill"),
      .help = "Compare with an earlier drill: give its reload.json."},
     {.name = "content", SL_ROW_FLAG, SL_ROW_OF(VERIFY, "Verification"),

@@ -33,7 +33,8 @@ typedef struct sl_phase_row {
 
 extern const sl_phase_row sl_drill_phases[PHASES];
 
-/* One load with its queries: a full drill has one step, a sampled drill one per sample size. */
+/* One load with its queries: a full drill has one step, a sampled drill one to warm up, and then
+ * a small one and one of the full sample in turn, as often as configured. */
 typedef struct sl_drill_step {
     double share; /* of the blocks; 1: all */
     char collection[SL_THROWAWAY_ROOM];
@@ -47,7 +48,7 @@ typedef struct sl_drill_step {
     uint64_t stored; /* documents in the collection after the queries; 0: unknown */
 } sl_drill_step;
 
-#define STEPS_MAX 3
+#define STEPS_MAX (1 + 2 * SL_SAMPLE_RUNS_MAX)
 
 typedef struct sl_drill {
     const sl_reload_config *config;
@@ -74,6 +75,7 @@ typedef struct sl_drill {
     sl_prediction phases[PHASES];
     sl_prediction total;
     sl_prediction *queries; /* one per query of the suite, in seconds */
+    sl_variation variation; /* of the load between runs */
     char notes[8][240];     /* limits of the prediction, for the reader */
     unsigned note_count;
 } sl_drill;

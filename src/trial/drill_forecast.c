@@ -2,8 +2,8 @@
 /* Predicts the times for all data from the steps of a sampled drill.
  *
  * The first step warms the server up; only its phases that do not grow with the documents are used.
- * The other two steps, with a quarter of the sample and with the full sample, give each phase a
- * curve (extrapolate.h). Effects that a few seconds cannot show are part of the interval
+ * The other steps, with a quarter of the sample and with the full sample in turn, give each phase a
+ * curve, and the variation between runs (extrapolate.h). Effects that a few seconds cannot show are part of the interval
  * (STEEPNESS), or stated in a note. */
 #include "drill.h"
 
@@ -134,7 +134,7 @@ static void raise_low(sl_prediction *made, double sample_seconds) {
 static void forecast_phase(sl_drill *drill, unsigned phase) {
     sl_growth_model model = sl_drill_phases[phase].model;
     bool grows = model.growth != SL_GROWS_NOT;
-    sl_timing timings[STEPS_MAX];
+    sl_timing timings[STEPS_MAX] = {{0}};
     size_t count = 0;
     bool idle = true; /* the phase did nothing: no index was requested */
     for (size_t i = grows && drill->step_count > 1; i < drill->step_count; i++) {
@@ -154,8 +154,10 @@ static void forecast_phase(sl_drill *drill, unsigned phase) {
     if (grows && idle)
         count = 0;
     *made = sl_extrapolate(&model, timings, count, drill->total_size);
-    if (phase == PHASE_LOAD)
+    if (phase == PHASE_LOAD) {
+        drill->variation = sl_variation_of(timings, count);
         allow_for_inflating(drill, made);
+    }
 }
 
 static void forecast_phases(sl_drill *drill) {
@@ -173,7 +175,7 @@ static void forecast_phases(sl_drill *drill) {
 }
 
 static void forecast_query(sl_drill *drill, size_t query) {
-    sl_timing timings[STEPS_MAX];
+    sl_timing timings[STEPS_MAX] = {{0}};
     size_t count = 0;
     for (size_t i = drill->step_count > 1; i < drill->step_count; i++) {
         const sl_drill_step *step = &drill->steps[i];

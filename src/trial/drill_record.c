@@ -54,6 +54,9 @@ static void print_forecast(const sl_drill *drill) {
     sl_log_info("  %-12s %12s %12s %8s   %s", "total",
                 sl_human_seconds(sum_of_phases(sample), took), sl_human_seconds(total, whole), "",
                 interval(&drill->total, range));
+    sl_log_info("  loads of the same size varied by %.1f %% (standard deviation of %u runs); the "
+                "ranges are of 95 %%",
+                100 * drill->variation.relative, 2 * drill->config->sample_runs);
     for (size_t i = 0; i < sample->run_count; i++) {
         if (sample->runs[i].count > 0)
             sl_log_info("  query %s: %s; with all data %s, between %s",
@@ -167,6 +170,7 @@ static void append_predicted(const sl_drill *drill, bson_t *record) {
     }
     bson_append_array_end(&section, &array);
     append_prediction(&section, &drill->total);
+    BSON_APPEND_DOUBLE(&section, "runVariation", drill->variation.relative);
     BSON_APPEND_ARRAY_BEGIN(&section, "queries", &array);
     for (uint32_t i = 0; i < drill->config->suite->count; i++) {
         bson_uint32_to_string(i, &key, room, sizeof room);

@@ -12,11 +12,17 @@
  *
  * The exponent of g is not known exactly. A line is fitted for each of several exponents, and
  * weighted by the prior probability of the exponent times the likelihood of the timings. The
- * prediction is the weighted mean. */
+ * prediction is the weighted mean.
+ *
+ * The variance of the prediction has two parts: one in proportion to the variation between runs (of
+ * the line, and of the run that is predicted), which is estimated with few degrees of freedom, and
+ * one from assumptions (e, the number of documents). The degrees of freedom of their sum are those
+ * of Welch and Satterthwaite, and the range is the quantile of Student's t for these. */
 #include "extrapolate.h"
 
 #include <math.h>
 
+/* Half width of the range in standard deviations, when these are known. */
 #define SIGMAS 2.0
 /* Relative standard deviation of a phase that does not grow with the documents. */
 #define CONSTANT_DEVIATION 0.2
@@ -35,11 +41,50 @@ static double grown(const curve *c, double size) {
     return c->steepness != 0 && size > 0 ? g * pow(size / c->unit, c->steepness) : g;
 }
 
-static sl_prediction around(double seconds, double deviation) {
-    sl_prediction made = {seconds, seconds - SIGMAS * deviation, seconds + SIGMAS * deviation, 0};
-    if (made.low < 0)
-        made.low = 0;
-    return made;
+double sl_student_quantile(double freedom) {
+    /* For 1 to 10 degrees of freedom, and more; linear in 1 / freedom between them. */
+    static const struct {
+        double freedom, quantile;
+    } rows[] = {{1, 12.706}, {2, 4.303},  {3, 3.182},  {4, 2.776},       {5, 2.571},  {6, 2.447},
+                {7, 2.365},  {8, 2.306},  {9, 2.262},  {10, 2.228},      {12, 2.179}, {15, 2.131},
+                {20, 2.086}, {30, 2.042}, {60, 2.000}, {INFINITY, 1.960}};
+    size_t i = 1;
+    if (freedom <= 1)
+        return rows[0].quantile;
+    while (freedom > rows[i].freedom)
+        i++;
+    double left = 1 / rows[i - 1].freedom, right = 1 / rows[i].freedom;
+    return rows[i].quantile +
+           (1 / freedom - right) / (left - right) * (rows[i - 1].quantile - rows[i].quantile);
+}
+
+sl_variation sl_variation_of(const sl_timing *timings, size_t count) {
+    sl_variation found = {0};
+    double squares = 0;
+    for (size_t first = 0; first < count; first++) {
+        double sum = 0, runs = 0;
+        bool counted = false;
+        for (size_t i = 0; i < count; i++) {
+            bool same = !(timings[i].size < timings[first].size) &&
+                        !(timings[i].size > timings[first].size);
+            counted = counted || (same && i < first);
+            sum += same ? timings[i].seconds : 0;
+            runs += same;
+        }
+        for (size_t i = first; !counted && sum > 0 && i < count; i++) {
+            bool same = !(timings[i].size < timings[first].size) &&
+                        !(timings[i].size > timings[first].size);
+            squares += same ? pow(timings[i].seconds * runs / sum - 1, 2) : 0;
+        }
+        found.freedom += counted || sum <= 0 ? 0 : runs - 1;
+    }
+    found.relative = found.freedom > 0 ? sqrt(squares / found.freedom) : 0;
+    return found;
+}
+
+/* A range of `width` to either side, of which `common` has a cause that all phases share. */
+static sl_prediction around(double seconds, double width, double common) {
+    return (sl_prediction){seconds, fmax(seconds - width, 0), seconds + width, common};
 }
 
 static sl_prediction constant(const sl_timing *timings, size_t count) {
@@ -49,8 +94,11 @@ static sl_prediction constant(const sl_timing *timings, size_t count) {
     double mean = sum / (double)count;
     for (size_t i = 0; i < count; i++)
         scatter += (timings[i].seconds - mean) * (timings[i].seconds - mean);
-    double deviation = count > 1 ? sqrt(scatter / (double)(count - 1)) : 0;
-    return around(mean, fmax(deviation, CONSTANT_DEVIATION * mean));
+    double freedom = (double)count - 1, width = SIGMAS * CONSTANT_DEVIATION * mean;
+    if (count > 1) /* of one further run, and of the mean */
+        width = fmax(width, sl_student_quantile(freedom) *
+                                sqrt(scatter / freedom * (1 + 1 / (double)count)));
+    return around(mean, width, 0);
 }
 
 typedef struct line {
@@ -106,7 +154,9 @@ static double squares_of(const line *found, const curve *c, const sl_timing *tim
 
 /* The prediction of one curve. */
 typedef struct guess {
-    double seconds, variance;
+    double seconds;
+    double varying; /* variance in proportion to that of the timings */
+    double of_size; /* variance from the uncertain number of documents */
     double squares; /* chi squared of the curve, later including the prior of its exponent */
 } guess;
 
@@ -116,29 +166,27 @@ static guess follow(const curve *c, const sl_timing *timings, size_t count, sl_s
     double g = grown(c, size.documents);
     double determinant = found.a00 * found.a11 - found.a01 * found.a01;
     if (found.a11 > 0 && determinant > 1e-12 * found.a00 * found.a11)
-        made.variance = (found.a11 - 2 * g * found.a01 + g * g * found.a00) / determinant;
+        made.varying = (found.a11 - 2 * g * found.a01 + g * g * found.a00) / determinant;
     else if (found.a11 > 0)
-        made.variance = g * g / found.a11;
+        made.varying = g * g / found.a11;
     double freedom = (double)count + isfinite(c->fixed_deviation) - (found.a > 0) - (found.b > 0);
     if (freedom >= 1)
-        made.variance *= fmax(made.squares / freedom, 1);
-    double of_size = found.b * (grown(c, size.documents + size.deviation) - g);
-    made.variance += of_size * of_size;
+        made.varying *= fmax(made.squares / freedom, 1);
+    made.of_size = pow(found.b * (grown(c, size.documents + size.deviation) - g), 2);
     made.seconds = found.a + found.b * g;
     return made;
 }
 
-#define EXPONENTS 61 /* number of exponents that are tried */
-#define REACH 3.0    /* their range around the expected one, in standard deviations */
+#define EXPONENTS 61   /* number of exponents that are tried */
+#define REACH 3.0      /* their range around the expected one, in standard deviations */
+#define TIMINGS_MAX 64 /* timings beyond these keep their own deviations */
 
-sl_prediction sl_extrapolate(const sl_growth_model *model, const sl_timing *timings, size_t count,
-                             sl_size size) {
-    if (count == 0)
-        return (sl_prediction){0};
-    if (model->growth == SL_GROWS_NOT)
-        return constant(timings, count);
-    guess guesses[EXPONENTS];
-    double least = HUGE_VAL, sum = 0, seconds = 0, variance = 0, steep = 0;
+/* The weighted mean of the predictions for all exponents. Sets `steep` to the variance between
+ * them. */
+static guess mean_of_curves(const sl_growth_model *model, const sl_timing *timings, size_t count,
+                            sl_size size, double *steep) {
+    guess guesses[EXPONENTS], mean = {0};
+    double least = HUGE_VAL, sum = 0, squares = 0;
     size_t tried = model->steepness_deviation > 0 ? EXPONENTS : 1;
     curve c = {.growth = model->growth,
                .fixed_deviation = model->fixed_deviation,
@@ -153,22 +201,47 @@ sl_prediction sl_extrapolate(const sl_growth_model *model, const sl_timing *timi
     for (size_t i = 0; i < tried; i++) {
         double weight = exp((least - guesses[i].squares) / 2);
         sum += weight;
-        seconds += weight * guesses[i].seconds;
-        variance += weight * guesses[i].variance;
-        steep += weight * guesses[i].seconds * guesses[i].seconds;
+        mean.seconds += weight * guesses[i].seconds;
+        mean.varying += weight * guesses[i].varying;
+        mean.of_size += weight * guesses[i].of_size;
+        squares += weight * guesses[i].seconds * guesses[i].seconds;
     }
-    seconds /= sum;
-    variance /= sum;
-    steep = fmax(steep / sum - seconds * seconds, 0);
-    sl_prediction made = around(seconds, sqrt(variance + steep));
-    made.steep = sqrt(steep);
-    return made;
+    mean.seconds /= sum;
+    mean.varying /= sum;
+    mean.of_size /= sum;
+    *steep = fmax(squares / sum - mean.seconds * mean.seconds, 0);
+    return mean;
 }
 
-/* The square of the distance between a prediction and its bound, without the part that comes from
- * e. */
-static double own_square(double away, double steep) {
-    return fmax(away * away - SIGMAS * SIGMAS * steep * steep, 0);
+sl_prediction sl_extrapolate(const sl_growth_model *model, const sl_timing *timings, size_t count,
+                             sl_size size) {
+    sl_timing used[TIMINGS_MAX];
+    double steep, least = INFINITY;
+    if (count == 0)
+        return (sl_prediction){0};
+    if (model->growth == SL_GROWS_NOT)
+        return constant(timings, count);
+    count = count < TIMINGS_MAX ? count : TIMINGS_MAX;
+    sl_variation variation = sl_variation_of(timings, count);
+    for (size_t i = 0; i < count; i++) {
+        used[i] = timings[i];
+        used[i].deviation = fmax(used[i].deviation, variation.relative * used[i].seconds);
+        least = fmin(least, used[i].deviation / fmax(used[i].seconds, 1e-9));
+    }
+    guess mean = mean_of_curves(model, used, count, size, &steep);
+    if (variation.freedom <= 0)
+        return around(mean.seconds, SIGMAS * sqrt(mean.varying + mean.of_size + steep),
+                      SIGMAS * sqrt(steep));
+    double further = pow(least * mean.seconds, 2); /* variance of the run that is predicted */
+    double varying = mean.varying + further, all = varying + mean.of_size + steep;
+    double quantile =
+        all > 0 ? sl_student_quantile(variation.freedom * pow(all / varying, 2)) : SIGMAS;
+    return around(mean.seconds, quantile * sqrt(all), quantile * sqrt(steep + varying));
+}
+
+/* The square of the distance between a prediction and its bound, without the common part. */
+static double own_square(double away, double common) {
+    return fmax(away * away - common * common, 0);
 }
 
 sl_prediction sl_prediction_sum(const sl_prediction *parts, size_t count) {
@@ -176,12 +249,12 @@ sl_prediction sl_prediction_sum(const sl_prediction *parts, size_t count) {
     double below = 0, above = 0;
     for (size_t i = 0; i < count; i++) {
         sum.seconds += parts[i].seconds;
-        sum.steep += parts[i].steep;
-        below += own_square(parts[i].seconds - parts[i].low, parts[i].steep);
-        above += own_square(parts[i].high - parts[i].seconds, parts[i].steep);
+        sum.common += parts[i].common;
+        below += own_square(parts[i].seconds - parts[i].low, parts[i].common);
+        above += own_square(parts[i].high - parts[i].seconds, parts[i].common);
     }
-    sum.low = fmax(sum.seconds - hypot(sqrt(below), SIGMAS * sum.steep), 0);
-    sum.high = sum.seconds + hypot(sqrt(above), SIGMAS * sum.steep);
+    sum.low = fmax(sum.seconds - hypot(sqrt(below), sum.common), 0);
+    sum.high = sum.seconds + hypot(sqrt(above), sum.common);
     return sum;
 }
 

@@ -31,9 +31,23 @@ typedef struct sl_timing {
 
 typedef struct sl_prediction {
     double seconds;
-    double low, high; /* two standard deviations to either side, but never below 0 */
-    double steep;     /* the part of the standard deviation that comes from e, in seconds */
+    double low, high; /* the range of 95 %, but never below 0 */
+    double common;    /* the part of its half width with a cause that all phases share: e, and the
+                         variation between runs; in seconds */
 } sl_prediction;
+
+/* The variation between runs of the same size. */
+typedef struct sl_variation {
+    double relative; /* standard deviation of the seconds, relative to their mean */
+    double freedom;  /* degrees of freedom of that estimate; 0: no size was run twice */
+} sl_variation;
+
+/* Estimates the variation from the timings of equal size, over all sizes. */
+sl_variation sl_variation_of(const sl_timing *timings, size_t count);
+
+/* The quantile of Student's t distribution for a range of 95 %. `freedom` is above 0, and may be
+ * fractional or INFINITY. */
+double sl_student_quantile(double freedom);
 
 /* The number of documents of all sources, estimated from a sample, with its standard deviation. */
 typedef struct sl_size {
@@ -46,13 +60,17 @@ typedef struct sl_size {
  * A line a + b g(n) is fitted to the timings, each weighted by its deviation. The prior for the
  * fixed part a keeps the noise of a short sample from being multiplied; it hardly matters for a
  * long sample. Neither a nor b is negative. Lines are fitted for many values of e; each is weighted
- * by its fit and by the prior of e. Without timings the prediction is zero. */
+ * by its fit and by the prior of e. Without timings the prediction is zero.
+ *
+ * The range is that of one further run. If sizes were run more than once, it contains the variation
+ * between runs twice: that of the timings, and that of the run that is predicted. Otherwise that
+ * variation is unknown, and the range of two standard deviations does not contain it. */
 sl_prediction sl_extrapolate(const sl_growth_model *model, const sl_timing *timings, size_t count,
                              sl_size size);
 
-/* The sum of consecutive phases. The errors of the phases are independent, except the errors that
- * come from e: they have a common cause (effects that appear only in large loads), so they are
- * added. */
+/* The sum of consecutive phases. The errors of the phases are independent, except those with a
+ * common cause, which are added: a run that is slow is slow in all phases, and effects that appear
+ * only in large loads (e) appear in all of them. */
 sl_prediction sl_prediction_sum(const sl_prediction *parts, size_t count);
 
 /* A point of a load's series: documents acknowledged since its start. */

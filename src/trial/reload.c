@@ -4,9 +4,9 @@
  * A full drill runs one load into the target, then the queries. The load has its journal in the
  * drill's work directory and logs its own progress.
  *
- * A sampled drill runs three loads into throw-away collections beside the target, each followed by
- * the queries: one to warm the server up, one with a quarter of the sample, one with the full
- * sample. Each collection is dropped after its queries; the end of sl_reload_run drops one that is
+ * A sampled drill loads into throw-away collections beside the target, and runs the queries after
+ * each load: once to warm the server up, then a quarter of the sample and the full sample in turn,
+ * several times, which shows how much runs of the same size vary. Each collection is dropped after its queries; the end of sl_reload_run drops one that is
  * left after an error. After a second Ctrl-C the signal thread drops the collection itself, once
  * the running load has stopped sending (throwaway.h). If that fails, it logs the collection's name,
  * and the next drill drops the collection. */
@@ -92,7 +92,7 @@ static bool make_work_directory(sl_drill *drill, sl_error *error) {
            (!load->html || sl_json_may_write_file(load->html, error));
 }
 
-/* Refuses pipes for a sampled drill, which reads its sources three times. */
+/* Refuses pipes for a sampled drill, which reads its sources several times. */
 static bool check_sources(const sl_drill *drill, sl_error *error) {
     const sl_load_config *load = drill->config->load;
     for (size_t i = 0; sl_drill_sampled(drill) && i < load->path_count; i++) {
@@ -101,7 +101,7 @@ static bool check_sources(const sl_drill *drill, sl_error *error) {
                      (stat(load->paths[i], &facts) == 0 && S_ISFIFO(facts.st_mode));
         if (piped)
             return sl_error_set(error, SL_EXIT_USAGE,
-                                "%s is a pipe: with --sample sources are read three times; give "
+                                "%s is a pipe: with --sample sources are read several times; give "
                                 "files, or leave --sample out",
                                 load->paths[i]);
     }
@@ -180,18 +180,19 @@ static sl_exit drill_size(sl_drill *drill, unsigned number, double share, const 
 }
 
 static sl_exit drill_sample(sl_drill *drill) {
-    static const struct {
-        double share; /* of the sample */
-        const char *folder;
-    } sizes[] = {{WARM_UP_SHARE, "warm-up"}, {SMALL_SHARE, "small"}, {1, "sample"}};
     double share = drill->config->load->sample;
     sl_error error = {0};
     sl_exit code = SL_EXIT_OK;
     sl_log_info("a sample of %.3g %%, in throw-away collections beside %s.%s; the first load is to "
                 "warm up",
                 100 * share, drill->config->load->database, drill->config->load->collection);
-    for (unsigned i = 0; code == SL_EXIT_OK && i < sizeof sizes / sizeof sizes[0]; i++)
-        code = drill_size(drill, i + 1, share * sizes[i].share, sizes[i].folder);
+    code = drill_size(drill, 1, share * WARM_UP_SHARE, "warm-up");
+    for (unsigned i = 0; code == SL_EXIT_OK && i < 2 * drill->config->sample_runs; i++) {
+        char folder[20];
+        bool full = i % 2 == 1;
+        snprintf(folder, sizeof folder, "%s-%u", full ? "sample" : "small", i / 2 + 1);
+        code = drill_size(drill, i + 2, share * (full ? 1 : SMALL_SHARE), folder);
+    }
     if (code == SL_EXIT_OK && sl_drill_last(drill)->documents == 0)
         sl_error_set(&error, SL_EXIT_SOURCE,
                      "there is no document in the sample: give a larger --sample");

@@ -8,9 +8,12 @@
 #include "load/load.h"
 #include "query/query.h"
 
+#define SL_SAMPLE_RUNS_MAX 9
+
 typedef struct sl_reload_config {
     const sl_load_config *load; /* its `sample` is the share that a sampled drill loads */
     bool sampled;               /* a sampled drill, which does not touch the target */
+    unsigned sample_runs;       /* how often it loads the sample, 2 to SL_SAMPLE_RUNS_MAX */
     const sl_suite *suite;
     const bson_t *answers;    /* {"answers": {query: [...]}}, overrides the suite's; or NULL */
     unsigned repeat;          /* runs of each query; the first determines the drill's time */

@@ -17,7 +17,10 @@ class ReloadCase:
         return path, self.file(f"answers-{seed}.json", json.dumps(answers))
 
     def reload(self, *words, code=support.EXIT_OK):
-        """Returns (outcome, reload.json, work directory)."""
+        """Returns (outcome, reload.json, work directory). A sample is loaded twice unless the words
+        say otherwise, to save time."""
+        if "--sample" in words and "--sample-runs" not in words:
+            words = ("--sample-runs", 2, *words)
         work = self.scratch / f"reload-{next(self._counter)}"
         outcome = self.shardload("reload", *self.target(), "--suite", "mot", "--work-dir", work,
                                  "--progress", "none", *words, code=code)

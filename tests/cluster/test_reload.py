@@ -159,7 +159,7 @@ class AnyServer(reload_case.ReloadCase):
     def test_a_sample(self):
         path, answers = self.data(200000, 71)
         self.database.t.insert_one({"_id": "here before"})
-        outcome, record, work = self.reload("--sample", "30%", "--answers", answers, "--index",
+        outcome, record, work = self.reload("--sample", "30%", "--sample-runs", 3, "--answers", answers, "--index",
                                             '{"v": 1}', "--objective", "1000h", path)
         self.assertEqual(self.collections(), ["t"], "a collection besides the target is left")
         self.assertEqual(self.database.t.count_documents({}), 1)
@@ -167,15 +167,18 @@ class AnyServer(reload_case.ReloadCase):
         self.assertIs(record["load"]["sources"][0]["cut"], True)
         self.assert_predicted(record, 200000)
         shares = [step["share"] for step in record["steps"]]
-        self.assertEqual(shares, [0.3 / 16, 0.3 / 4, 0.3])
+        self.assertEqual(shares, [0.3 / 16] + [0.3 / 4, 0.3] * 3)
         documents = [step["documents"] for step in record["steps"]]
-        self.assertEqual(documents, sorted(documents))
+        self.assertEqual(documents[1:], documents[1:3] * 3)
+        self.assertEqual(documents[:3], sorted(documents[:3]))
+        self.assertGreater(record["predicted"]["runVariation"], 0)
+        self.assertIn("(standard deviation of 6 runs)", outcome.err)
         self.assertAlmostEqual(documents[-1] / 200000, 0.3, delta=0.1)
         self.assertEqual(record["objectiveMet"], "yes")
         self.assertNotIn("firstCorrectQuerySeconds", record)
         self.assertEqual({query["answer"] for query in record["queries"]}, {"not checked"})
         self.assertEqual({len(query["timingsMs"]) for query in record["queries"]}, {3})
-        for folder in ("warm-up", "small", "sample"):
+        for folder in ("warm-up", "small-1", "sample-1", "small-3", "sample-3"):
             self.assertTrue((work / folder / "run.json").exists())
         self.assertIn("give a larger --sample" if "may or may not be met" in outcome.err else "is met",
                       outcome.err)
@@ -189,6 +192,7 @@ class AnyServer(reload_case.ReloadCase):
         record = json.loads((self.scratch / "w/reload.json").read_text())
         self.assertEqual(self.collections(), [], outcome.text)
         self.assertEqual(record["predicted"]["documents"], 60000)
+        self.assertEqual(len(record["steps"]), 7, "to warm up, and the sample and a quarter of it three times")
 
     def test_a_sample_of_compressed_text(self):
         (path,), _ = self.generate("B", 150000, "--gzip", "--seed", 72)
@@ -201,6 +205,7 @@ class AnyServer(reload_case.ReloadCase):
         """With two or three blocks the share of the stored bytes is not used as the sample's share."""
         (path,), _ = self.generate("B", 150000, "--gzip", "--seed", 82)
         _, record, _ = self.reload("--sample", "15%", path)
+        self.assertEqual(len(record["steps"]), 5)
         source = record["load"]["sources"][0]
         self.assertIs(source["cut"], False)
         share = record["accounting"]["inserted"] / 0.15
@@ -369,6 +374,9 @@ class AnyServer(reload_case.ReloadCase):
         outcome = self.shardload("reload", *self.target(), "--suite", "mot", "--objective", "0s", path,
                                  code=support.EXIT_USAGE)
         self.assertIn("--objective", outcome.err)
+        outcome = self.shardload("reload", *self.target(), "--suite", "mot", "--sample", "5%",
+                                 "--sample-runs", 1, path, code=support.EXIT_USAGE)
+        self.assertIn("--sample-runs", outcome.err)
         for share in ("0", "101%", "100%", "1", "5 %", "x", "-1%"):
             outcome = self.shardload("reload", *self.target(), "--suite", "mot",
                                      f"--sample={share}", path, code=support.EXIT_USAGE)

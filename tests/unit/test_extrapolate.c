@@ -161,7 +161,7 @@ TEST(test_farther_extrapolation_is_less_certain) {
         sl_prediction found = sl_extrapolate(&model, measured, 2, (sl_size){times * 4e6, 0});
         double width = (found.high - found.low) / found.seconds;
         assert_true(width > last + 0.02);
-        assert_true(found.steep > 0 && 4 * found.steep < found.high - found.low);
+        assert_true(found.common > 0 && 2 * found.common < found.high - found.low);
         last = width;
     }
 }
@@ -193,6 +193,85 @@ TEST(test_the_interval_holds_for_random_exponents) {
     assert_true(sums_inside > tries * 93 / 100);
 }
 
+TEST(test_quantiles_of_student) {
+    static const double known[][2] = {{1, 12.706}, {2, 4.303},  {3, 3.182},  {4, 2.776},
+                                      {7, 2.365},  {11, 2.201}, {13, 2.160}, {18, 2.101},
+                                      {25, 2.060}, {40, 2.021}, {120, 1.980}};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        assert_true(within(sl_student_quantile(known[i][0]), known[i][1], 0.003));
+    NEAR(sl_student_quantile(INFINITY), 1.960);
+    NEAR(sl_student_quantile(0.5), 12.706);
+    assert_true(sl_student_quantile(2.5) < 4.303 && sl_student_quantile(2.5) > 3.182);
+}
+
+TEST(test_the_variation_between_runs) {
+    sl_timing runs[] = {timing(1e6, 9, 0.05),  timing(4e6, 40, 0.05), timing(1e6, 11, 0.05),
+                        timing(4e6, 40, 0.05), timing(1e6, 10, 0.05), timing(4e6, 40, 0.05),
+                        timing(0.1e6, 3, 0.05)}; /* deviations of 10 % and of 0 % */
+    sl_variation found = sl_variation_of(runs, 7);
+    NEAR(found.freedom, 4);
+    NEAR(found.relative, sqrt((0.01 + 0.01) / 4));
+    NEAR(sl_variation_of(runs, 2).freedom, 0);
+    NEAR(sl_variation_of(NULL, 0).relative, 0);
+    sl_timing idle[] = {timing(1e6, 0, 0.05), timing(1e6, 0, 0.05)};
+    NEAR(sl_variation_of(idle, 2).relative, 0);
+}
+
+#define DRILLS 1000 /* per case */
+
+/* How many of simulated drills predict a range that contains the time of the real run. Each run,
+ * the real one included, varies by `variation`; `repeats` runs of the sample and of a quarter of it
+ * have the given share of the documents. Phases vary together or independently. */
+static unsigned drills_inside(unsigned *seed, double variation, double share, unsigned repeats) {
+    static const sl_growth_model model = {SL_GROWS_LINEARLY, 0.1, 0.04, 0.05};
+    static const double weights[] = {100, 12, 5}; /* seconds of load, verify and query */
+    unsigned inside = 0;
+    for (unsigned drill = 0; drill < DRILLS; drill++) {
+        double e = 0.04 + 0.05 * scattered(seed), fixed = 0.05 * fabs(scattered(seed));
+        sl_timing timings[3][16];
+        sl_prediction parts[3];
+        double truth = 0;
+        for (unsigned run = 0; run <= 2 * repeats; run++) {
+            bool real = run == 2 * repeats;
+            double size = real ? 1 : run % 2 ? share : share / 4;
+            double machine = variation * scattered(seed);
+            for (unsigned k = 0; k < 3; k++) {
+                double own = drill % 2 ? variation * scattered(seed) : machine;
+                double seconds = (fixed + weights[k] * pow(size, 1 + e)) * exp(own);
+                truth += real ? seconds : 0;
+                if (!real)
+                    timings[k][run] = (sl_timing){size * 1e7, seconds, hypot(0.03 * seconds, 0.01)};
+            }
+        }
+        for (unsigned k = 0; k < 3; k++)
+            parts[k] = sl_extrapolate(&model, timings[k], 2 * repeats, (sl_size){1e7, 0});
+        sl_prediction total = sl_prediction_sum(parts, 3);
+        inside += total.low <= truth && truth <= total.high;
+    }
+    return inside;
+}
+
+/* The range of 95 % contains at least 90 % of the real runs, whatever they vary and however large
+ * the sample is. A range from single runs, which does not know the variation, does not. */
+TEST(test_the_range_of_a_drill_holds_when_runs_vary) {
+    static const double variations[] = {0, 0.02, 0.05, 0.08, 0.12};
+    static const double shares[] = {0.05, 0.1, 0.25, 0.5, 0.9};
+    unsigned seed = 23, single_runs_failed = 0;
+    for (size_t i = 0; i < sizeof variations / sizeof variations[0]; i++) {
+        for (size_t k = 0; k < sizeof shares / sizeof shares[0]; k++) {
+            unsigned inside = drills_inside(&seed, variations[i], shares[k], 3);
+            unsigned single = drills_inside(&seed, variations[i], shares[k], 1);
+            print_message("# runs vary by %2.0f %%, sample of %2.0f %%: %5.1f %% inside; with "
+                          "single runs %5.1f %%\n",
+                          100 * variations[i], 100 * shares[k], 100.0 * inside / DRILLS,
+                          100.0 * single / DRILLS);
+            assert_true(inside >= DRILLS * 90 / 100);
+            single_runs_failed += single < DRILLS * 90 / 100;
+        }
+    }
+    assert_true(single_runs_failed >= 10);
+}
+
 TEST(test_sums) {
     sl_prediction parts[] = {{10, 7, 14, 0}, {20, 16, 23, 0}, {1, 1, 1, 0}};
     sl_prediction sum = sl_prediction_sum(parts, 3);
@@ -200,9 +279,9 @@ TEST(test_sums) {
     NEAR(sum.low, 26);
     NEAR(sum.high, 36);
     NEAR(sl_prediction_sum(NULL, 0).high, 0);
-    sl_prediction steep[] = {{10, 6, 14, 2},
-                             {20, 12, 28, 4}}; /* fully correlated: deviations add up */
-    sum = sl_prediction_sum(steep, 2);
+    sl_prediction common[] = {{10, 6, 14, 4},
+                              {20, 12, 28, 8}}; /* fully correlated: widths add up */
+    sum = sl_prediction_sum(common, 2);
     NEAR(sum.low, 18);
     NEAR(sum.high, 42);
 }
