@@ -3,10 +3,13 @@
  * of the innermost document, or the end of the available bytes. So one comparison per element
  * checks both, and the slow path finds out which of them was crossed.
  *
- * Most keys have fewer than 8 bytes: one load finds the NUL and bytes that are not ASCII. */
+ * The type and key of an element are compared with the predicted ones: see bson_headers.h. */
 #include "bson_check.h"
 
 #include <string.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 #include "bson_writer.h"
 #include "util/text.h"
@@ -101,6 +104,7 @@ typedef struct walk {
     uint64_t end;  /* of the innermost document, behind its terminator */
     uint64_t stop; /* end - 1, or `available` if that is less */
     sl_bson_facts *facts;
+    sl_bson_headers *headers;
 } walk;
 
 __attribute__((cold, noinline)) static sl_bson_verdict wrong(const walk *w, uint64_t at,
@@ -156,15 +160,31 @@ static uint64_t skip_string(const walk *w, uint64_t at, sl_bson_verdict *verdict
     return next;
 }
 
-/* As skip_string, for a valid string of up to 7 bytes of ASCII. False: any other string. */
-static inline bool skip_short_string(const walk *w, uint64_t at, uint64_t *next) {
-    if (at + 4 + 8 > w->stop)
+#define SHORT_BYTES 32u
+
+/* A bit for each of SHORT_BYTES bytes that is not ASCII. */
+static inline uint32_t high_bytes(const uint8_t *text) {
+#if defined(__SSE2__)
+    const __m128i *parts = (const __m128i *)(const void *)text;
+    return (uint32_t)_mm_movemask_epi8(_mm_loadu_si128(parts)) |
+           (uint32_t)_mm_movemask_epi8(_mm_loadu_si128(parts + 1)) << 16;
+#else
+    uint32_t bits = 0;
+    for (unsigned i = 0; i < SHORT_BYTES; i += 8)
+        bits |= (uint32_t)((load_64(text + i) & HIGHS) / 0x80 * 0x0102040810204080u >> 56) << i;
+    return bits;
+#endif
+}
+
+/* As skip_string, for a valid string of less than SHORT_BYTES bytes of ASCII. False: any other. */
+static inline bool skip_short_string(const uint8_t *document, uint64_t stop, uint64_t at,
+                                     uint64_t *next) {
+    if (__builtin_expect(at + 5 > stop, 0))
         return false;
-    uint64_t length = (uint64_t)load_32(w->document + at) - 1; /* without the NUL */
-    uint64_t text = load_64(w->document + at + 4);
+    uint64_t length = (uint64_t)load_32(document + at) - 1; /* without the NUL */
     *next = at + 5 + length;
-    return length <= 7 && (text >> (8 * length) & 0xFF) == 0 &&
-           (first_bytes(text, length) & HIGHS) == 0;
+    return length < SHORT_BYTES && *next <= stop && document[*next - 1] == 0 &&
+           (high_bytes(document + at + 4) & ((UINT32_C(1) << length) - 1)) == 0;
 }
 
 static uint64_t skip_binary(const walk *w, uint64_t at, sl_bson_verdict *verdict) {
@@ -186,7 +206,7 @@ static uint64_t skip_binary(const walk *w, uint64_t at, sl_bson_verdict *verdict
 
 /* Checks the length of an embedded document at `at`, which the walk then enters. Returns its
  * end. */
-static uint64_t enter(const walk *w, uint64_t at, sl_bson_verdict *verdict) {
+static inline uint64_t enter(const walk *w, uint64_t at, sl_bson_verdict *verdict) {
     if (at + 4 > w->stop) {
         *verdict = crossed(w, at, at + 4);
         return at;
@@ -232,10 +252,6 @@ static uint64_t skip_value(const walk *w, uint8_t type, uint64_t at, uint64_t *i
                            sl_bson_verdict *verdict) {
     uint64_t next;
     switch (type) {
-    case EMBEDDED:
-    case ARRAY:
-        *inner = at;
-        return enter(w, at, verdict);
     case CODE_WITH_SCOPE:
         return enter_scope(w, at, inner, verdict);
     case BINARY:
@@ -289,51 +305,99 @@ static sl_bson_verdict value_crossed(const walk *w, uint64_t at, uint64_t value,
     return is_truncated(w) ? SL_BSON_MORE : wrong(w, at, "a key has no end");
 }
 
+/* The position behind the type and key of the element at `at`; `*verdict` is changed unless they are
+ * valid. */
+static uint64_t skip_header(const walk *w, uint64_t at, sl_bson_verdict *verdict) {
+    const uint8_t *key = w->document + at + 1;
+    const uint8_t *nul = at + 1 < w->stop ? memchr(key, 0, w->stop - at - 1) : NULL;
+    if (size_of[key[-1]] == NO_TYPE)
+        *verdict = wrong(w, at,
+                         key[-1] == 0 ? "a document ends before its declared length"
+                                      : "an element has an unknown type");
+    else if (!nul)
+        *verdict = is_truncated(w) ? SL_BSON_MORE : wrong(w, at, "a key has no end");
+    else if (!is_utf8(key, (size_t)(nul - key)))
+        *verdict = wrong(w, at + 1, "a key or text is not UTF-8");
+    else
+        return (uint64_t)(nul - w->document) + 1;
+    return at;
+}
+
+#define MISSING_MAX 3u /* elements in a row */
+
+/* The header of the element at `at`, in a document of `parent`, which is not *predicted. NULL: it is
+ * not valid, as `*verdict` shows. Some elements may be missing in this document, so the headers that
+ * have followed the predicted one are tried first. */
+static sl_bson_header *find_header(const walk *w, uint64_t at, const sl_bson_header *parent,
+                                   sl_bson_header **predicted, sl_bson_verdict *verdict) {
+    const uint8_t *from = w->document + at;
+    sl_bson_header *header = (*predicted)->next;
+    for (unsigned i = 0; i < MISSING_MAX; i++, header = header->next) {
+        if (sl_bson_header_is_at(header, from))
+            return header;
+    }
+    header = sl_bson_headers_find(w->headers, from, parent);
+    if (!header) {
+        uint64_t value = skip_header(w, at, verdict);
+        if (*verdict != SL_BSON_VALID)
+            return NULL;
+        header = sl_bson_headers_add(w->headers, from, value - at, size_of[*from], parent);
+    }
+    if (header->next == &w->headers->none && header != *predicted)
+        header->next = *predicted;
+    return *predicted = header;
+}
+
 /* Checks the elements; the document's own length is possible. */
 static sl_bson_verdict check_elements(walk *w) {
-    uint32_t ends[SL_BSON_NESTING_MAX + 1]; /* of the documents around the innermost one */
+    struct {
+        uint32_t end;
+        sl_bson_header *header;
+    } around[SL_BSON_NESTING_MAX + 1]; /* the documents around the innermost one */
     uint32_t depth = 0;
     const uint8_t *document = w->document;
+    uint64_t stop = w->stop;
+    sl_bson_header *parent = &w->headers->none, **predicted = &parent->first;
     for (uint64_t at = 4, next;; at = next) {
-        if (__builtin_expect(at >= w->stop, 0)) {
+        if (__builtin_expect(at >= stop, 0)) {
             if (at >= w->available || document[at] != 0)
                 return no_element(w, at);
             if (depth == 0)
                 return SL_BSON_VALID;
-            begin(w, ends[--depth]);
+            begin(w, around[--depth].end);
+            stop = w->stop;
+            predicted = &parent->next;
+            parent = around[depth].header;
             next = at + 1;
             continue;
         }
         sl_bson_verdict verdict = SL_BSON_VALID;
-        uint8_t type = document[at], size = size_of[type];
-        uint64_t key = load_64(document + at + 1), value;
-        uint64_t nul = (key - ONES) & ~key & HIGHS; /* its lowest bit is that of the first NUL */
-        if (__builtin_expect(nul == 0 || (key & (nul ^ (nul - 1)) & HIGHS) != 0, 0)) {
-            value = skip_text(w, at + 1, &verdict);
-            if (verdict != SL_BSON_VALID && size != NO_TYPE)
+        sl_bson_header *header = *predicted;
+        if (__builtin_expect(!sl_bson_header_is_at(header, document + at), 0)) {
+            header = find_header(w, at, parent, predicted, &verdict);
+            if (!header)
                 return verdict;
-        } else {
-            value = at + 2 + (uint64_t)__builtin_ctzll(nul) / 8;
         }
-        if (__builtin_expect(size < VARIABLE, 1)) {
-            next = value + size;
-            if (__builtin_expect(next > w->stop, 0))
+        predicted = &header->next;
+        uint64_t value = at + header->length;
+        if (__builtin_expect(header->size < VARIABLE, 1)) {
+            next = value + header->size;
+            if (__builtin_expect(next > stop, 0))
                 return value_crossed(w, at, value, next);
-            if (__builtin_expect((uint32_t)key == ID_KEY, 0) && depth == 0)
+            if (__builtin_expect(header->is_id, 0) && depth == 0)
                 note_id(w->facts, at, next);
             continue;
         }
-        if (__builtin_expect(size == NO_TYPE, 0))
-            return wrong(w, at,
-                         type == 0 ? "a document ends before its declared length"
-                                   : "an element has an unknown type");
-        if (__builtin_expect(value > w->stop, 0))
+        if (__builtin_expect(value > stop, 0))
             return value_crossed(w, at, value, value);
+        bool is_id = header->is_id && depth == 0;
+        uint8_t type = document[at];
         uint64_t inner = 0;
-        bool is_id = (uint32_t)key == ID_KEY && depth == 0;
         if (type == STRING) { /* frequent: not by the jump table of skip_value */
-            if (!skip_short_string(w, value, &next))
+            if (__builtin_expect(!skip_short_string(document, stop, value, &next), 0))
                 next = skip_string(w, value, &verdict);
+        } else if (type == EMBEDDED || type == ARRAY) {
+            next = enter(w, inner = value, &verdict);
         } else if (type == TIMESTAMP) {
             next = skip_timestamp(w, depth == 0 && !is_id ? at : 0, value, &verdict);
         } else {
@@ -341,21 +405,26 @@ static sl_bson_verdict check_elements(walk *w) {
         }
         if (__builtin_expect(verdict != SL_BSON_VALID, 0))
             return verdict;
-        if (is_id)
+        if (__builtin_expect(is_id, 0))
             note_id(w->facts, at, next);
         if (inner > 0) {
             if (depth == SL_BSON_NESTING_MAX)
                 return wrong(w, at, "more than 100 levels of embedded documents");
-            ends[depth++] = (uint32_t)w->end;
+            around[depth].end = (uint32_t)w->end;
+            around[depth++].header = parent;
             begin(w, next);
+            stop = w->stop;
+            parent = header;
+            predicted = &header->first;
             next = inner + 4;
         }
     }
 }
 
-sl_bson_verdict sl_bson_check(const uint8_t *document, size_t available, sl_bson_facts *facts) {
+sl_bson_verdict sl_bson_check_next(sl_bson_headers *headers, const uint8_t *document,
+                                   size_t available, sl_bson_facts *facts) {
     *facts = (sl_bson_facts){0};
-    walk w = {.document = document, .available = available, .facts = facts};
+    walk w = {.document = document, .available = available, .facts = facts, .headers = headers};
     if (available < 4)
         return SL_BSON_MORE;
     facts->length = load_32(document);
@@ -368,6 +437,12 @@ sl_bson_verdict sl_bson_check(const uint8_t *document, size_t available, sl_bson
         return wrong(&w, facts->length - 1, "the document has no NUL at its end");
     begin(&w, facts->length);
     return check_elements(&w);
+}
+
+sl_bson_verdict sl_bson_check(const uint8_t *document, size_t available, sl_bson_facts *facts) {
+    sl_bson_headers headers; /* most of it is not used */
+    sl_bson_headers_init(&headers, 0);
+    return sl_bson_check_next(&headers, document, available, facts);
 }
 
 bool sl_bson_may_begin(const uint8_t *bytes) {

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bson_headers.h"
+
 /* A document may contain embedded documents and arrays down to this level. */
 #define SL_BSON_NESTING_MAX 100u
 #define SL_BSON_DOCUMENT_MIN 5u
@@ -34,6 +36,11 @@ typedef struct sl_bson_facts {
  * string may contain NUL bytes. The keys of an array may be any, and keys may repeat. Sets all
  * facts, which cover the elements of the document itself, not of embedded ones. */
 sl_bson_verdict sl_bson_check(const uint8_t *document, size_t available, sl_bson_facts *facts);
+
+/* As sl_bson_check, with the same result, but faster if the document has the keys of those that were
+ * checked before with the same `headers`. */
+sl_bson_verdict sl_bson_check_next(sl_bson_headers *headers, const uint8_t *document,
+                                   size_t available, sl_bson_facts *facts);
 
 /* Could a document begin with these 5 bytes? A quick test for text that is probably BSON. */
 bool sl_bson_may_begin(const uint8_t *bytes);

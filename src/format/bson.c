@@ -228,6 +228,10 @@ static uint8_t *put_document(uint8_t *to, const uint8_t *document, const sl_bson
         sl_bson_put_int32(start, (int32_t)(length + ID_BYTES));
         return start + length + ID_BYTES;
     }
+    if (facts->id_at == 4) {
+        memcpy(to, document, length);
+        return start + length;
+    }
     uint32_t id_bytes = facts->id_end - facts->id_at;
     memcpy(to, document, 4);
     memcpy(to + 4, document + facts->id_at, id_bytes);
@@ -320,7 +324,9 @@ static bool parse(const sl_plan *plan, const sl_dialect *dialect, const sl_block
     (void)plan, (void)dialect;
     const parsing p = {block, sink, counts};
     const uint8_t *bytes = (const uint8_t *)block->text.bytes;
+    sl_bson_headers headers;
     size_t at = 0;
+    sl_bson_headers_init(&headers, SL_BSON_HEADERS);
     if (block->split_state != IN_DOCUMENTS) {
         at = find_documents(&p, 0, block->text.length, block->split_state);
         if (at > 0)
@@ -328,7 +334,8 @@ static bool parse(const sl_plan *plan, const sl_dialect *dialect, const sl_block
     }
     while (at < block->text.length) {
         sl_bson_facts facts;
-        sl_bson_verdict verdict = sl_bson_check(bytes + at, block->text.length - at, &facts);
+        sl_bson_verdict verdict =
+            sl_bson_check_next(&headers, bytes + at, block->text.length - at, &facts);
         size_t end = at + facts.length;
         if (verdict == SL_BSON_VALID) {
             if (!take_document(&p, at, &facts))

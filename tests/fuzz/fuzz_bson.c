@@ -31,6 +31,17 @@ static void check_checker(const uint8_t *bytes, size_t size, int after) {
     uint8_t *copy = copy_of(bytes, size, after);
     sl_bson_verdict verdict = sl_bson_check(copy, size, &facts);
     bson_t view;
+    static sl_bson_headers headers; /* of all inputs so far */
+    sl_bson_facts next;
+    if (!headers.none.next)
+        sl_bson_headers_init(&headers, SL_BSON_HEADERS);
+    for (int i = 0; i < 2; i++)
+        require(sl_bson_check_next(&headers, copy, size, &next) == verdict &&
+                    next.length == facts.length && next.id_at == facts.id_at &&
+                    next.id_end == facts.id_end && next.id_twice == facts.id_twice &&
+                    next.empty_timestamp == facts.empty_timestamp &&
+                    next.wrong_at == facts.wrong_at && next.why == facts.why,
+                "headers of other documents change nothing");
     require(verdict != SL_BSON_INVALID || facts.why, "an invalid document has a reason");
     require((verdict == SL_BSON_VALID) == reference_accepts(bytes, size),
             "the checker agrees with the recursive validation");

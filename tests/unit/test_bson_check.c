@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,6 +60,8 @@ static bson_t *make_all_types(void) {
     return d;
 }
 
+static sl_bson_headers *predicting; /* NULL: no headers of earlier documents are used */
+
 /* Checks a copy that is followed by bytes of one value, in an allocation of exactly its size. */
 static sl_bson_verdict check(const uint8_t *bytes, size_t available, uint8_t after,
                              sl_bson_facts *facts) {
@@ -66,8 +69,28 @@ static sl_bson_verdict check(const uint8_t *bytes, size_t available, uint8_t aft
     memcpy(copy, bytes, available);
     memset(copy + available, after, SL_BSON_SLACK);
     sl_bson_verdict verdict = sl_bson_check(copy, available, facts);
+    if (predicting) {
+        sl_bson_facts other;
+        assert_int_equal(sl_bson_check_next(predicting, copy, available, &other), verdict);
+        assert_int_equal(other.length, facts->length);
+        assert_int_equal(other.id_at, facts->id_at);
+        assert_int_equal(other.id_end, facts->id_end);
+        assert_int_equal(other.id_twice, facts->id_twice);
+        assert_int_equal(other.empty_timestamp, facts->empty_timestamp);
+        assert_int_equal(other.wrong_at, facts->wrong_at);
+        assert_ptr_equal(other.why, facts->why);
+    }
     free(copy);
     return verdict;
+}
+
+/* Runs a test with headers of earlier documents; each result must be that without them. */
+static void with_predictions(void (*test)(void **state), void **state) {
+    predicting = malloc(sizeof *predicting);
+    sl_bson_headers_init(predicting, SL_BSON_HEADERS);
+    test(state);
+    free(predicting);
+    predicting = NULL;
 }
 
 static bool libbson_accepts(const uint8_t *bytes, size_t length) {
@@ -183,6 +206,35 @@ static void a_document_has_16_mib_at_most(void **state) {
     free(bytes);
 }
 
+static void predictions_change_no_result(void **state) {
+    with_predictions(every_type_is_valid_and_every_truncation_is_noticed, state);
+    with_predictions(every_wrong_byte_is_judged_as_by_the_reference, state);
+    with_predictions(the_id_is_found_only_at_the_top, state);
+    with_predictions(nesting_has_a_limit, state);
+}
+
+/* More keys than the table has places, in two orders, and with one of every three missing. */
+static void many_keys_are_checked(void **state) {
+    (void)state;
+    sl_bson_facts facts;
+    predicting = malloc(sizeof *predicting);
+    sl_bson_headers_init(predicting, SL_BSON_HEADERS);
+    for (unsigned round = 0; round < 9; round++) {
+        bson_t *d = bson_new();
+        for (unsigned i = 0; i < 3 * SL_BSON_HEADERS; i++) {
+            char key[40];
+            unsigned number = round % 2 ? i : 3 * SL_BSON_HEADERS - i;
+            snprintf(key, sizeof key, "%0*u", 1 + (int)(number % 35), number);
+            if (round < 3 || i % 3 != round % 3)
+                BSON_APPEND_INT32(d, key, (int)i);
+        }
+        assert_int_equal(check(bson_get_data(d), d->len, 0, &facts), SL_BSON_VALID);
+        bson_destroy(d);
+    }
+    free(predicting);
+    predicting = NULL;
+}
+
 static void the_quick_test_accepts_every_document(void **state) {
     (void)state;
     bson_t *d = make_all_types(), empty = BSON_INITIALIZER;
@@ -203,6 +255,8 @@ int main(void) {
         cmocka_unit_test(the_id_is_found_only_at_the_top),
         cmocka_unit_test(nesting_has_a_limit),
         cmocka_unit_test(a_document_has_16_mib_at_most),
+        cmocka_unit_test(predictions_change_no_result),
+        cmocka_unit_test(many_keys_are_checked),
         cmocka_unit_test(the_quick_test_accepts_every_document),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
