@@ -46,6 +46,10 @@
     {.name = "plain-without-tls", SL_ROW_FLAG, SL_ROW_OF(mask, "Connection"),                      \
      .help = "Allow authMechanism=PLAIN in --uri without TLS, which sends the password over the "  \
              "network unencrypted."},                                                              \
+    {.name = "wait", SL_ROW_TIME, .fallback = "0s", SL_ROW_OF(mask, "Connection"),                 \
+     .help = "How long to try again while no server can be reached, such as 90s or 10m, for "      \
+             "servers that are still starting. Without it a wrong or absent host is an error at "  \
+             "once, and a server that does not answer after a few seconds."},                      \
     {.name = "wire-compression", SL_ROW_CHOICE("NAME", "none|snappy|zlib|zstd"),                   \
      SL_ROW_OF(mask, "Connection"),                                                                \
      .help = "Compress network traffic, if the server allows it; worthwhile on a slow network. "   \

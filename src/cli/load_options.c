@@ -46,7 +46,8 @@ const sl_option_row sl_load_rows[] = {
      .help = "Drop the collection first; of a restore, each collection and view that is restored."},
     {.name = "again", SL_ROW_FLAG, SL_ROW_OF(LOAD | PLAN, "Target"),
      .help = "Load sources that have been loaded before. Each document has the same _id as then: "
-             "stored documents stay, missing documents are inserted."},
+             "stored documents stay, missing documents are inserted. (Under another file name it "
+             "has another _id, and is stored a second time.)"},
     {.name = "another-pipe", SL_ROW_FLAG, SL_ROW_OF(LOAD | RELOAD, "Target"),
      .help = "Load a pipe although an earlier load of a pipe into this collection was not "
              "completed. Without this option the load is refused, because both pipes may contain "

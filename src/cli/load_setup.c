@@ -214,6 +214,7 @@ void sl_set_up_embed(sl_setup *setup, const sl_options *options, sl_error *error
 
 static void set_up_connection(sl_setup *setup, const sl_options *options, sl_error *error) {
     setup->config.timeout_seconds = (unsigned)sl_option_number(options, "timeout");
+    setup->config.wait_seconds = (unsigned)sl_option_seconds(options, "wait");
     if (!error->code && sl_connection_string(options, &setup->uri, error)) /* it may ask the user */
         setup->config.uri = setup->uri;
 }

@@ -247,9 +247,14 @@ bool sl_query_session_open(sl_query_session *s, sl_error *error) {
 
 bool sl_query_session_connect(sl_query_session *s, unsigned clients, sl_error *error) {
     /* Two more: for commands outside the measurement, and for the monitor. */
-    return sl_connection_open(s->uri, "shardquery", clients + 2,
-                              (unsigned)sl_option_number(s->options, "timeout"), &s->connection,
-                              error);
+    return sl_connection_open(
+        &(sl_connection_options){.uri = s->uri,
+                                 .application = "shardquery",
+                                 .pool_size = clients + 2,
+                                 .timeout_seconds =
+                                     (unsigned)sl_option_number(s->options, "timeout"),
+                                 .wait_seconds = (unsigned)sl_option_seconds(s->options, "wait")},
+        &s->connection, error);
 }
 
 void sl_query_session_close(sl_query_session *s) {

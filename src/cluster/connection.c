@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The connection to the server: the driver's pools, the server's properties, and error messages. */
+/* The connection to the server: the driver's pools, its commands, and the server's properties. */
 #include "connection.h"
 
 #include <ctype.h>
@@ -66,65 +66,6 @@ static pthread_once_t driver_started = PTHREAD_ONCE_INIT;
 static void start_driver(void) {
     mongoc_init();
     mongoc_log_set_handler(NULL, NULL);
-}
-
-/* Authentication failed: repeating the command does not help. */
-bool sl_is_refused_user(const bson_error_t *driver_error) {
-    return (driver_error->domain == MONGOC_ERROR_CLIENT &&
-            driver_error->code == MONGOC_ERROR_CLIENT_AUTHENTICATE) ||
-           (driver_error->domain == MONGOC_ERROR_SERVER &&
-            driver_error->code == SL_CODE_AUTHENTICATION_FAILED);
-}
-
-/* The table lists parts of driver messages that mean nothing to a user, and their replacements. */
-bool sl_error_from_driver(sl_error *error, const char *doing, const bson_error_t *driver_error) {
-    static const struct {
-        const char *from;
-        const char *to;
-    } rewrites[] = {
-        {"No suitable servers found: ", "no server answers: "},
-        {"No suitable servers found (`serverSelectionTryOnce` set): ", "no server answers: "},
-        {"No servers yet eligible for rescan", "no server answers"},
-        {"`serverSelectionTimeoutMS` expired: ", ""},
-        {"calling hello on ", ""},
-        {"calling ismaster on ", ""},
-        {"calling isMaster on ", ""},
-        {"Failed to send \"hello\" command with database \"admin\": ", ""},
-        {"Failed to read 4 bytes: ", ""},
-        {"socket error or timeout", "the connection broke or timed out"},
-        {"connection refused", "connection refused"},
-        {"connection timeout", "no answer in time"},
-        {". Topology type: Unknown", ""},
-        {". Topology type: Single", ""},
-        {". Topology type: Sharded", ""},
-        {". Topology type: ReplicaSetNoPrimary", " (the replica set has no primary)"},
-        {". Topology type: ReplicaSetWithPrimary", ""},
-        {"libmongoc ", "driver "},
-    };
-    char text[sizeof driver_error->message * 2];
-    if (driver_error->code == SL_CODE_UNAUTHORIZED &&
-        sl_privilege_in_words(driver_error->message, text, sizeof text))
-        return sl_error_set(error, SL_EXIT_CLUSTER, "%s: %s", doing, text);
-    snprintf(text, sizeof text, "%s", driver_error->message);
-    for (size_t i = 0; i < sizeof rewrites / sizeof rewrites[0]; i++) {
-        size_t from = strlen(rewrites[i].from);
-        size_t to = strlen(rewrites[i].to);
-        char *at = text;
-        while ((at = strstr(at, rewrites[i].from)) != NULL) {
-            size_t tail = strlen(at + from) + 1;
-            if ((size_t)(at - text) + to + tail > sizeof text)
-                break;
-            memmove(at + to, at + from, tail);
-            memcpy(at, rewrites[i].to, to);
-            at += to;
-        }
-    }
-    const char *advice = "";
-    if (driver_error->domain == MONGOC_ERROR_SERVER_SELECTION)
-        advice = "; is the server running, and is --uri right?";
-    else if (sl_is_refused_user(driver_error))
-        advice = "; check user name, password and authentication database";
-    return sl_error_set(error, SL_EXIT_CLUSTER, "%s: %s%s", doing, text, advice);
 }
 
 /* Commands without a time limit. */
@@ -299,14 +240,13 @@ static void name_refused_user(const sl_connection *connection, sl_error *error) 
     }
 }
 
-static bool read_properties(sl_connection *connection, sl_error *error) {
+static bool read_properties(sl_connection *connection, int32_t *code, sl_error *error) {
     sl_server *server = &connection->server;
     bson_t reply;
     bson_t *hello = BCON_NEW("hello", BCON_INT32(1));
-    int32_t code;
-    bool ok = run_command(connection, "connecting", "admin", hello, &reply, &code, error);
+    bool ok = run_command(connection, "connecting", "admin", hello, &reply, code, error);
     bson_destroy(hello);
-    if (code == SL_CODE_AUTHENTICATION_FAILED)
+    if (*code == SL_CODE_AUTHENTICATION_FAILED)
         name_refused_user(connection, error);
     if (ok) {
         char message[32];
@@ -324,12 +264,13 @@ static bool read_properties(sl_connection *connection, sl_error *error) {
         return false;
 
     bson_t *build_info = BCON_NEW("buildInfo", BCON_INT32(1));
-    ok = run_command(connection, "reading the version", "admin", build_info, &reply, NULL, error);
+    ok = run_command(connection, "reading the version", "admin", build_info, &reply, code, error);
     bson_destroy(build_info);
     if (ok)
         string_of(&reply, "version", server->version, sizeof server->version);
     bson_destroy(&reply);
 
+    server->routers = 0;
     for (const mongoc_host_list_t *host = mongoc_uri_get_hosts(connection->uri); host;
          host = host->next)
         server->routers++;
@@ -339,7 +280,10 @@ static bool read_properties(sl_connection *connection, sl_error *error) {
 static bool open_pool(const mongoc_uri_t *uri, const char *application, mongoc_client_pool_t **pool,
                       sl_error *error) {
     bson_error_t driver_error;
+    const char *domain = mongoc_uri_get_srv_hostname(uri);
     *pool = mongoc_client_pool_new_with_error(uri, &driver_error);
+    if (!*pool && domain && driver_error.domain == MONGOC_ERROR_STREAM)
+        return sl_error_from_dns(error, domain, &driver_error);
     if (!*pool) {
         sl_error_from_driver(error, "connecting", &driver_error);
         error->code = SL_EXIT_USAGE;
@@ -351,79 +295,128 @@ static bool open_pool(const mongoc_uri_t *uri, const char *application, mongoc_c
 }
 
 /* Opens the pools for short and for long commands. A timeout in the URI applies to both. */
-static bool open_pools(sl_connection *connection, const char *application, unsigned timeout_seconds,
+static bool open_pools(sl_connection *connection, const sl_connection_options *options,
                        sl_error *error) {
     bool own = mongoc_uri_has_option(connection->uri, MONGOC_URI_SOCKETTIMEOUTMS);
-    int64_t milliseconds = (int64_t)timeout_seconds * 1000;
+    int64_t milliseconds = (int64_t)options->timeout_seconds * 1000;
     mongoc_uri_t *uri = mongoc_uri_copy(connection->uri);
     if (!own)
         mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SOCKETTIMEOUTMS, (int32_t)milliseconds);
-    bool ok = open_pool(uri, application, &connection->pool, error);
+    bool ok = connection->pool || open_pool(uri, options->application, &connection->pool, error);
     if (!own)
         mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SOCKETTIMEOUTMS, INT32_MAX);
-    ok = ok && open_pool(uri, application, &connection->patient, error);
+    ok = ok &&
+         (connection->patient || open_pool(uri, options->application, &connection->patient, error));
     mongoc_uri_destroy(uri);
     connection->patience.uri = connection->uri;
     connection->patience.milliseconds = milliseconds;
     return ok;
 }
 
-bool sl_connection_open(const char *uri, const char *application, unsigned pool_size,
-                        unsigned timeout_seconds, sl_connection **connection, sl_error *error) {
+typedef struct opening {
+    sl_connection *connection;
+    const sl_connection_options *options;
+} opening;
+
+static void ask(void *connecting, const char *host) {
+    sl_connecting_to(connecting, "asking %s", host);
+}
+
+/* Sets the error for hosts of which none answers; returns false. */
+static bool none_answers(const sl_reach *reach, unsigned wait_seconds, sl_error *error) {
+    return sl_error_set(error, SL_EXIT_CLUSTER,
+                        "no server answers: %s. Check --uri and that the server runs%s", reach->why,
+                        wait_seconds > 0 ? "" : ", or wait for it with --wait 60s");
+}
+
+/* One attempt to connect: by preflight, then by the driver. */
+static bool try_to_open(void *context, sl_connecting *connecting, bool *again, bool *soon,
+                        sl_error *error) {
+    const opening *o = context;
+    sl_connection *connection = o->connection;
+    const char *domain = mongoc_uri_get_srv_hostname(connection->uri);
+    sl_reach reach;
+    if (!sl_preflight(connection->uri, ask, connecting, &reach, error))
+        return false;
+    *again = !reach.answers;
+    *soon = reach.silent;
+    if (!reach.answers)
+        return none_answers(&reach, o->options->wait_seconds, error);
+    if (domain)
+        sl_connecting_to(connecting, "asking DNS for the servers of %s", domain);
+    if (!open_pools(connection, o->options, error)) {
+        *again = error->code == SL_EXIT_CLUSTER; /* DNS */
+        return false;
+    }
+    sl_connecting_to(connecting, "looking for a server that accepts writes");
+    int32_t code;
+    if (read_properties(connection, &code, error))
+        return true;
+    *again = sl_code_is_transient(code);
+    return false;
+}
+
+static bool set_uri(sl_connection *connection, const sl_connection_options *options,
+                    sl_error *error) {
+    bson_error_t driver_error;
+    connection->display_uri = sl_redact_uri(options->uri);
+    if (!connection->display_uri)
+        return sl_error_memory(error, "connecting");
+    connection->uri = mongoc_uri_new_with_error(options->uri, &driver_error);
+    /* The driver's message may contain parts of the URI, such as a password: not quoted. */
+    if (!connection->uri && strncasecmp(options->uri, "mongodb+srv:", 12) == 0)
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "--uri %s is not a connection string; expected "
+                            "mongodb+srv://[user:password@]DOMAIN/[database][?options], with one "
+                            "domain of at least three parts (cluster0.example.net) and no port, "
+                            "whose servers DNS lists, and with reserved characters in user name "
+                            "and password percent-encoded",
+                            connection->display_uri);
+    if (!connection->uri)
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "--uri %s is not a connection string; expected "
+                            "mongodb://[user:password@]host:port[,host:port...]/[database]"
+                            "[?options], with reserved characters in user name and password "
+                            "percent-encoded",
+                            connection->display_uri);
+    if (!mongoc_uri_has_option(connection->uri, MONGOC_URI_SERVERSELECTIONTIMEOUTMS))
+        mongoc_uri_set_option_as_int32(connection->uri, MONGOC_URI_SERVERSELECTIONTIMEOUTMS, 10000);
+    if (!mongoc_uri_has_option(connection->uri, MONGOC_URI_CONNECTTIMEOUTMS))
+        mongoc_uri_set_option_as_int32(connection->uri, MONGOC_URI_CONNECTTIMEOUTMS, 5000);
+    mongoc_uri_set_option_as_int32(connection->uri, MONGOC_URI_MAXPOOLSIZE,
+                                   (int32_t)options->pool_size);
+    return true;
+}
+
+bool sl_connection_open(const sl_connection_options *options, sl_connection **connection,
+                        sl_error *error) {
     *connection = NULL;
     pthread_once(&driver_started, start_driver);
     sl_connection *made = calloc(1, sizeof *made);
     if (!made)
         return sl_error_memory(error, "connecting");
     sl_patience_init(&made->patience);
-    made->display_uri = sl_redact_uri(uri);
-    if (!made->display_uri) {
-        sl_error_memory(error, "connecting");
-        goto fail;
-    }
-    bson_error_t driver_error;
-    made->uri = mongoc_uri_new_with_error(uri, &driver_error);
-    if (!made->uri) {
-        /* The driver's message may contain parts of the URI, such as a password: not quoted. */
-        sl_error_set(error, SL_EXIT_USAGE,
-                     "--uri %s is not a connection string; expected "
-                     "mongodb://[user:password@]host:port[,host:port...]/[database][?options], "
-                     "with reserved characters in user name and password percent-encoded",
-                     made->display_uri);
-        goto fail;
-    }
-    if (!mongoc_uri_has_option(made->uri, MONGOC_URI_SERVERSELECTIONTIMEOUTMS))
-        mongoc_uri_set_option_as_int32(made->uri, MONGOC_URI_SERVERSELECTIONTIMEOUTMS, 10000);
-    if (!mongoc_uri_has_option(made->uri, MONGOC_URI_CONNECTTIMEOUTMS))
-        mongoc_uri_set_option_as_int32(made->uri, MONGOC_URI_CONNECTTIMEOUTMS, 5000);
-    mongoc_uri_set_option_as_int32(made->uri, MONGOC_URI_MAXPOOLSIZE, (int32_t)pool_size);
-
-    if (!check_mechanism(made->uri, error) || !check_compression(uri, made->uri, error) ||
-        !sl_preflight(made->uri, error)) {
-        sl_error_prefix(error, "cannot use %s", made->display_uri);
-        goto fail;
-    }
-    if (!open_pools(made, application, timeout_seconds, error))
-        goto fail;
-    if (!read_properties(made, error)) {
-        sl_error_prefix(error, "cannot use %s", made->display_uri);
-        goto fail;
-    }
-    *connection = made;
-    return true;
-
-fail:
-    sl_connection_close(made);
-    return false;
+    opening context = {made, options};
+    bool ok = set_uri(made, options, error);
+    if (ok &&
+        (!check_mechanism(made->uri, error) || !check_compression(options->uri, made->uri, error) ||
+         !sl_connect(try_to_open, &context, options->wait_seconds, error)))
+        ok = sl_error_prefix(error, "cannot use %s", made->display_uri);
+    if (ok)
+        *connection = made;
+    else
+        sl_connection_close(made);
+    return ok;
 }
 
 void sl_connection_close(sl_connection *connection) {
     if (!connection)
         return;
-    mongoc_client_pool_destroy(connection->pool); /* NULL is fine */
-    mongoc_client_pool_destroy(connection->patient);
-    if (connection->writers)
-        mongoc_client_pool_destroy(connection->writers);
+    mongoc_client_pool_t *pools[] = {connection->pool, connection->patient, connection->writers};
+    for (size_t i = 0; i < sizeof pools / sizeof pools[0]; i++) {
+        if (pools[i])
+            mongoc_client_pool_destroy(pools[i]);
+    }
     sl_patience_clear(&connection->patience);
     mongoc_uri_destroy(connection->uri);
     free(connection->display_uri);

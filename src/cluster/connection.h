@@ -30,15 +30,25 @@ typedef struct sl_server {
 
 typedef struct sl_connection sl_connection;
 
-/* Opens a pool of up to `pool_size` connections and reads the server's properties. `application` is
- * the application name in the server's log. Waits at most 10 s for a server unless the URI sets
- * another time. `timeout_seconds` (1 to 86400) is how long a server may be silent: a short command
- * fails when its reply takes longer (or longer than socketTimeoutMS of the URI). A long command
- * (index build, chunk move, aggregation) and a command of a borrowed client fail when the server
- * has not answered a hello on another connection for that time. Errors: SL_EXIT_USAGE for an
- * invalid URI, SL_EXIT_CLUSTER when no server answers or the server refuses the connection. */
-bool sl_connection_open(const char *uri, const char *application, unsigned pool_size,
-                        unsigned timeout_seconds, sl_connection **connection, sl_error *error);
+typedef struct sl_connection_options {
+    const char *uri;
+    const char *application; /* its name in the server's log */
+    unsigned pool_size;      /* largest number of connections */
+    /* How long a server may be silent (1 to 86400): a short command fails when its reply takes
+     * longer (or longer than socketTimeoutMS of the URI). A long command (index build, chunk move,
+     * aggregation) and a command of a borrowed client fail when the server has not answered a hello
+     * on another connection for that time. */
+    unsigned timeout_seconds;
+    unsigned wait_seconds; /* how long to try again when no server can be reached */
+} sl_connection_options;
+
+/* Opens a pool of connections and reads the server's properties. Hosts that do not exist or do not
+ * listen are an error at once, unless `wait_seconds` is set; servers that do not answer are one
+ * after some seconds. What is tried is logged when it takes longer than two seconds. Errors:
+ * SL_EXIT_USAGE for an invalid URI, SL_EXIT_CLUSTER when no server answers or the server refuses
+ * the connection, SL_EXIT_INTERRUPTED. */
+bool sl_connection_open(const sl_connection_options *options, sl_connection **connection,
+                        sl_error *error);
 void sl_connection_close(sl_connection *connection); /* NULL is fine */
 
 const sl_server *sl_connection_server(const sl_connection *connection);

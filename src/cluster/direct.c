@@ -148,7 +148,8 @@ static bool open_pool(sl_direct *direct, uint32_t index, unsigned pool_size,
         return sl_error_set(error, SL_EXIT_CLUSTER,
                             "shard %s: its host in config.shards, %s, is not understood",
                             shard->name, shard->host);
-    bool ok = sl_preflight(uri, error) ||
+    sl_reach reach;
+    bool ok = sl_preflight(uri, NULL, NULL, &reach, error) ||
               sl_error_prefix(error, "shard %s (%s)", shard->name, shard->host);
     if (ok)
         direct->pools[index] = sl_connection_writer_pool(uri, pool_size, timeout_seconds, error);

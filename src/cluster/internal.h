@@ -10,9 +10,14 @@
 
 /* ---- socket.c ---- */
 
+typedef struct sl_socket_failure {
+    bool in_time; /* the reason was known before the time was up: trying longer does not help */
+    char why[128];
+} sl_socket_failure;
+
 /* Connects to the host, at each of its addresses in turn for this time at most. Returns a blocking
- * socket that the caller closes, or -1. */
-int sl_socket_connect(const mongoc_host_list_t *host, int milliseconds);
+ * socket that the caller closes, or -1 with `failure` (may be NULL) set. */
+int sl_socket_connect(const mongoc_host_list_t *host, int milliseconds, sl_socket_failure *failure);
 
 /* `option`: SO_RCVTIMEO or SO_SNDTIMEO. `milliseconds`: more than 0. */
 bool sl_socket_set_timeout(int file, int option, int64_t milliseconds);
@@ -23,14 +28,45 @@ void sl_socket_keep_alive(int file);
 
 /* ---- preflight.c ---- */
 
-/* Sends a hello to the servers of the URI, with TLS if the URI sets it. False with the error set
- * when the client's certificate cannot be used, or when no server answers as expected and at least
- * one refuses the connection for a permanent reason. */
-bool sl_preflight(const mongoc_uri_t *uri, sl_error *error);
+/* What the hosts of a URI did. */
+typedef struct sl_reach {
+    bool answers;  /* one of them replied to the hello, or the URI names no hosts (mongodb+srv) */
+    bool silent;   /* none did, and one may still do so: it was only too slow */
+    char why[600]; /* "h1:27017: no server listens there ...; h2:27017: ..." */
+} sl_reach;
+
+/* Sends a hello to the servers of the URI, until one answers, with TLS if the URI sets it. `reach`
+ * receives the outcome; `asking` (may be NULL) is called with the name of each host beforehand.
+ * False with the error set when the client's certificate cannot be used, or when no server answers
+ * as expected and at least one refuses the connection for a permanent reason. */
+bool sl_preflight(const mongoc_uri_t *uri, void (*asking)(void *context, const char *host),
+                  void *context, sl_reach *reach, sl_error *error);
 
 /* Does the server react to a hello on a new connection within 3 s? Also true if it closes that
  * connection, and for a Unix socket, which is not tested. */
 bool sl_server_answers(const mongoc_uri_t *uri, const mongoc_host_list_t *host);
+
+/* ---- connecting.c ---- */
+
+/* Calls `attempt` until it succeeds or its failure is final, as sl_connection_options describes;
+ * reports what is tried while it takes longer than two seconds. An attempt calls sl_connecting_to
+ * with what it is about to do ("asking h1:27017"). It sets `*again` when the next attempt may
+ * succeed, and `*soon` when the server was only too slow: then it is repeated for some seconds also
+ * without --wait. */
+typedef struct sl_connecting sl_connecting;
+typedef bool sl_connect_attempt(void *context, sl_connecting *connecting, bool *again, bool *soon,
+                                sl_error *error);
+bool sl_connect(sl_connect_attempt *attempt, void *context, unsigned wait_seconds, sl_error *error);
+void sl_connecting_to(void *connecting, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* ---- driver_errors.c ---- */
+
+/* Did authentication fail? */
+bool sl_is_refused_user(const bson_error_t *driver_error);
+
+/* Sets the error for a mongodb+srv URI whose domain is not in DNS; returns false. */
+bool sl_error_from_dns(sl_error *error, const char *domain, const bson_error_t *driver_error);
 
 /* ---- patience.c ---- */
 
@@ -84,9 +120,6 @@ sl_streams *sl_connection_streams(sl_connection *connection, mongoc_client_t *cl
 
 /* The driver's URI, including credentials; lives as long as the connection. */
 const mongoc_uri_t *sl_connection_uri(const sl_connection *connection);
-
-/* Did authentication fail? */
-bool sl_is_refused_user(const bson_error_t *driver_error);
 
 /* A pool for writers, see sl_connection_open_writers. Changes `uri`. */
 mongoc_client_pool_t *sl_connection_writer_pool(mongoc_uri_t *uri, unsigned pool_size,

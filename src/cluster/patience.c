@@ -244,7 +244,7 @@ static mongoc_stream_t *open_stream(const mongoc_uri_t *uri, const mongoc_host_l
                                     void *context, bson_error_t *error) {
     int32_t timeout_ms = mongoc_uri_get_option_as_int32(uri, MONGOC_URI_CONNECTTIMEOUTMS, 10000);
     sl_streams *owner = context;
-    int socket = sl_socket_connect(host, timeout_ms);
+    int socket = sl_socket_connect(host, timeout_ms, NULL);
     if (socket < 0) {
         bson_set_error(error, MONGOC_ERROR_STREAM, MONGOC_ERROR_STREAM_CONNECT,
                        "Failed to connect to: %s", host->host_and_port);

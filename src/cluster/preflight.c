@@ -4,9 +4,9 @@
  *
  * Some connection errors are permanent: a certificate of an untrusted authority, or plain text to a
  * server that requires TLS. The driver treats them like an unreachable server: it retries until its
- * timeout and then reports that no server was suitable. The preflight finds their cause at once.
- * Other errors (no listener, no answer in time) are left to the driver, as is everything when one
- * of the servers answers.
+ * timeout and then reports that no server was suitable. The preflight finds their cause at once, and
+ * that of hosts that do not exist or have no server. As soon as one of the servers answers,
+ * everything else is left to the driver.
  *
  * The hello contains no user and no secret. */
 #include <arpa/inet.h>
@@ -30,14 +30,15 @@
 typedef enum answer {
     ANSWERS, /* it replied to the hello */
     CLOSED,  /* it closed the connection without a reply */
-    SILENT,  /* no listener, or no reply in time: the cause is not known */
+    FOREIGN, /* its reply is none of a MongoDB server */
+    ABSENT,  /* it cannot be connected to */
+    SILENT,  /* no connection or no reply in time */
 } answer;
 
 /* Connects within CONNECT_MS, and sets ANSWER_MS as the timeout of reads and writes. Returns the
- * socket, or -1 if the host does not accept the connection. Unix sockets are not tested, because
- * they do not use TLS: the result is -1 as well. */
-static int connect_to(const mongoc_host_list_t *host) {
-    int file = strchr(host->host, '/') ? -1 : sl_socket_connect(host, CONNECT_MS);
+ * socket, or -1 if the host does not accept the connection. */
+static int connect_to(const mongoc_host_list_t *host, sl_socket_failure *failure) {
+    int file = sl_socket_connect(host, CONNECT_MS, failure);
     if (file < 0 || (sl_socket_set_timeout(file, SO_RCVTIMEO, ANSWER_MS) &&
                      sl_socket_set_timeout(file, SO_SNDTIMEO, ANSWER_MS)))
         return file;
@@ -59,21 +60,33 @@ static size_t make_hello(uint8_t out[128]) {
     return length;
 }
 
-static answer plain_hello(const mongoc_host_list_t *host) {
+/* A reply begins with a header whose last field is OP_MSG, or OP_REPLY. An HTTP server sends
+ * text. */
+static bool is_foreign(const uint8_t reply[HEADER_BYTES], ssize_t length) {
+    unsigned operation = reply[12] | (unsigned)reply[13] << 8;
+    return length == HEADER_BYTES && operation != 2013 && operation != 1;
+}
+
+static answer plain_hello(const mongoc_host_list_t *host, sl_socket_failure *failure) {
     uint8_t message[128], reply[HEADER_BYTES];
-    int file = connect_to(host);
+    int file = connect_to(host, failure);
     if (file < 0)
-        return SILENT;
+        return failure->in_time ? ABSENT : SILENT;
     size_t length = make_hello(message);
     answer result = CLOSED;
     if (send(file, message, length, MSG_NOSIGNAL) == (ssize_t)length) {
-        ssize_t got = recv(file, reply, sizeof reply, 0);
+        ssize_t got = recv(file, reply, sizeof reply, MSG_WAITALL);
         if (got > 0)
-            result = ANSWERS;
+            result = is_foreign(reply, got) ? FOREIGN : ANSWERS;
         else if (got < 0 && errno != ECONNRESET)
             result = SILENT;
     }
     close(file);
+    snprintf(failure->why, sizeof failure->why, "%s",
+             result == CLOSED ? "it ends the connection without a reply (is it a MongoDB server, "
+                                "and has it connections left?)"
+             : result == FOREIGN ? "a program that is no MongoDB server answers there"
+                                 : "it does not answer");
     return result;
 }
 
@@ -100,6 +113,7 @@ typedef struct trial {
     const mongoc_host_list_t *host;
     SSL_CTX *context;
     bool silent; /* result: the server did not complete the test, for an unknown reason */
+    sl_socket_failure failure; /* if silent */
     sl_error *error;
 } trial;
 
@@ -129,9 +143,11 @@ static bool try_tls(void *context) {
     trial *t = context;
     uint8_t message[128], reply[HEADER_BYTES];
     bool ok = true;
-    int file = connect_to(t->host);
+    int file = connect_to(t->host, &t->failure);
     SSL *tls = file < 0 ? NULL : SSL_new(t->context);
     t->silent = true;
+    if (file >= 0)
+        t->failure = (sl_socket_failure){false, "it does not answer"};
     ERR_clear_error();
     if (!tls || SSL_set_fd(tls, file) != 1)
         goto done;
@@ -178,51 +194,70 @@ static bool speaks_tls(const mongoc_host_list_t *host) {
     return result;
 }
 
-/* Checks one server. False with the error set when the connection can never succeed; `*fine` when
- * the server replied to the hello. */
+/* Checks one server. False with the error set when the connection can never succeed. Otherwise
+ * `*result` is ANSWERS, or `failure` has the reason why not. */
 static bool check_host(const mongoc_uri_t *uri, const mongoc_host_list_t *host, SSL_CTX *context,
-                       bool *fine, sl_error *error) {
-    if (!context) {
-        answer plain = plain_hello(host);
-        *fine = plain == ANSWERS;
-        return plain != CLOSED || !speaks_tls(host) ||
+                       answer *result, sl_socket_failure *failure, sl_error *error) {
+    if (!context || strchr(host->host, '/')) { /* a Unix socket is used without TLS */
+        *result = plain_hello(host, failure);
+        return *result != CLOSED || !speaks_tls(host) ||
                sl_error_set(error, SL_EXIT_CLUSTER,
                             "the server requires TLS; give --tls, and --tlsCAFile if its "
                             "certificate is signed by a private authority");
     }
     trial t = {.uri = uri, .host = host, .context = context, .error = error};
+    sl_socket_failure unused;
     if (!without_pipe_signal(try_tls, &t))
         return false;
-    *fine = !t.silent;
-    return !t.silent || plain_hello(host) != ANSWERS ||
+    *failure = t.failure;
+    *result = !t.silent ? ANSWERS : failure->in_time ? ABSENT : SILENT;
+    return *result != SILENT || plain_hello(host, &unused) != ANSWERS ||
            sl_error_set(error, SL_EXIT_CLUSTER,
                         "the server does not use TLS on this port; leave --tls out, or see its "
                         "net.tls settings");
 }
 
-bool sl_preflight(const mongoc_uri_t *uri, sl_error *error) {
-    SSL_CTX *context = NULL;
-    if (mongoc_uri_get_tls(uri) && !sl_tls_context(uri, &context, error))
+bool sl_preflight(const mongoc_uri_t *uri, void (*asking)(void *context, const char *host),
+                  void *context, sl_reach *reach, sl_error *error) {
+    SSL_CTX *tls = NULL;
+    const mongoc_host_list_t *host = mongoc_uri_get_hosts(uri);
+    *reach = (sl_reach){.answers = !host};
+    if (mongoc_uri_get_tls(uri) && !sl_tls_context(uri, &tls, error))
         return false;
-    bool fine = false;
     sl_error first = {0};
-    for (const mongoc_host_list_t *host = mongoc_uri_get_hosts(uri); host && !fine;
-         host = host->next) {
+    size_t used = 0;
+    for (; host && !reach->answers; host = host->next) {
         sl_error found = {0};
-        if (!check_host(uri, host, context, &fine, &found) && !first.code) {
-            first = found;
-            sl_error_prefix(&first, "%s", host->host_and_port);
+        answer result;
+        sl_socket_failure failure = {0};
+        if (asking)
+            asking(context, host->host_and_port);
+        if (!check_host(uri, host, tls, &result, &failure, &found)) {
+            if (!first.code) {
+                first = found;
+                sl_error_prefix(&first, "%s", host->host_and_port);
+            }
+            continue;
         }
+        reach->answers = result == ANSWERS;
+        reach->silent = reach->silent || result == SILENT || result == CLOSED;
+        used += sl_print_text(reach->why + used, sizeof reach->why - used, "%s%s: %s",
+                              used ? "; " : "", host->host_and_port, failure.why);
     }
-    SSL_CTX_free(context);
-    if (fine || !first.code)
+    SSL_CTX_free(tls);
+    if (reach->answers || !first.code)
         return true;
     *error = first;
     return false;
 }
 
 bool sl_server_answers(const mongoc_uri_t *uri, const mongoc_host_list_t *host) {
+    sl_socket_failure failure;
+    answer plain;
     if (strchr(host->host, '/'))
         return true;
-    return mongoc_uri_get_tls(uri) ? speaks_tls(host) : plain_hello(host) != SILENT;
+    if (mongoc_uri_get_tls(uri))
+        return speaks_tls(host);
+    plain = plain_hello(host, &failure);
+    return plain != SILENT && plain != ABSENT;
 }

@@ -21,6 +21,7 @@ typedef struct sl_destination {
     sl_direct *direct; /* NULL: through the routers */
     bool target_gone;  /* the collection did not exist, although its registry did */
     bool created;      /* this load has created the collection */
+    bool numbered;     /* the registry may list the sources as started by this load */
     bool doubt_logged; /* a warning was logged: the owners could not be confirmed */
 } sl_destination;
 

@@ -9,6 +9,7 @@
 
 #include <bson/bson.h>
 
+#include "cluster/connection.h"
 #include "format/format.h"
 
 typedef enum sl_sink_kind {
@@ -73,6 +74,7 @@ typedef struct sl_load_config {
     bool direct;               /* batches go straight to the primaries of their shards */
 
     unsigned timeout_seconds; /* limit for the answer to a batch */
+    unsigned wait_seconds;    /* how long to wait for a server at the start */
     unsigned retry_seconds;   /* limit for repeating a batch after failures */
 
     unsigned threads;         /* workers; with threads_most, at the start */
@@ -105,6 +107,10 @@ typedef struct sl_load_config {
     bson_t *run_record; /* receives a copy of the run record, whatever the exit code; initialised by
                            the caller, or NULL */
 } sl_load_config;
+
+/* Opens the connection to the cluster of the configuration; see sl_connection_open. */
+bool sl_load_open_connection(const sl_load_config *config, const char *application,
+                             unsigned pool_size, sl_connection **connection, sl_error *error);
 
 /* The size of one batch in bytes: a worker's batch_bytes are shared by the batches of `shards`
  * shards. A larger document enlarges its batch. */

@@ -106,13 +106,13 @@ bool sl_sources_look_for_target(sl_job *job, sl_destination *destination, sl_err
         return true;
     if (!sl_registry_left_behind(destination->connection, target, &left, error))
         return false;
-    if (left == 0)
-        return true;
-    destination->target_gone = true;
+    destination->target_gone = left > 0;
+    if (job->config->format_options.mode == SL_MODE_DELETE && left == 0)
+        return true; /* it does not use the registry */
     sl_registry_entry *entries = sl_sources_entries(job, &count, error);
     bool ok =
         entries && sl_parts_each(job, destination, may_be_loaded, NULL, entries, count, error);
-    if (ok)
+    if (ok && left > 0)
         sl_log_warning(
             "%s.%s is gone, but its registry %s.%s.sources is left: the documents of the "
             "%zu source%s that it lists are gone, too; only those of this load will be stored%s",
@@ -188,15 +188,18 @@ bool sl_sources_number_by_registry(sl_job *job, sl_destination *destination, con
     if (!realpath(folder, work_directory))
         snprintf(work_directory, sizeof work_directory, "%s", folder);
     /* The registry lists sources whose documents are stored. */
-    if (job->config->format_options.mode == SL_MODE_DELETE)
+    if (job->config->format_options.mode == SL_MODE_DELETE) {
+        destination->numbered = true;
         return sl_sources_number_offline(job, error);
+    }
     sl_registry_entry *entries = sl_sources_entries(job, &count, error);
     bool ok =
         entries && sl_parts_each(job, destination, may_be_loaded, NULL, entries, count, error) &&
         refuse_beside_pipe(job, destination, entries, count, host, work_directory, error) &&
         (job->keys || /* its documents are not stored twice */
-         sl_registry_namesakes(destination->registry, entries, count, warn_of_namesake, error)) &&
-        sl_parts_each(job, destination, start, NULL, entries, count, error);
+         sl_registry_namesakes(destination->registry, entries, count, warn_of_namesake, error));
+    destination->numbered = ok;
+    ok = ok && sl_parts_each(job, destination, start, NULL, entries, count, error);
     if (ok)
         take_numbers(job, entries);
     free(entries);

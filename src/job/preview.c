@@ -32,8 +32,7 @@ static bool refused(sl_preview *preview, sl_error *error) {
 static bool look_at_cluster(const sl_job *job, sl_destination *destination, sl_preview *preview,
                             sl_error *error) {
     const sl_load_config *config = job->config;
-    if (!sl_connection_open(config->uri, "shardload", 1, config->timeout_seconds,
-                            &preview->connection, error))
+    if (!sl_load_open_connection(config, "shardload", 1, &preview->connection, error))
         return false;
     destination->connection = preview->connection;
     sl_target_configure(destination, job, false);
@@ -47,6 +46,9 @@ static bool look_at_cluster(const sl_job *job, sl_destination *destination, sl_p
         return refused(preview, error);
     if (preview->sharding == SL_SHARDING_LEFT)
         destination->target.shard_key = NULL;
+    bool new = preview->sharding == SL_SHARDING_NEW || preview->sharding == SL_SHARDING_EXISTING;
+    if (new && job->key_problem.code && !preview->refusal.code)
+        preview->refusal = job->key_problem;
     return true;
 }
 
@@ -216,13 +218,15 @@ bool sl_preview_create(const sl_load_config *config, uint32_t shards, uint64_t b
         return sl_error_memory(error, "looking ahead");
     preview->shards = shards > 0 ? shards : 1;
     sl_job_init(&job, config);
-    bool ok = sl_sources_open(&job, error) &&
-              (!config->uri || look_at_cluster(&job, &destination, preview, error)) &&
-              read_map(&job, &destination, preview, error) &&
-              number(&job, &destination, preview, error) && name_sources(&job, preview, error) &&
-              lay_out(&job, &destination, preview, error) &&
-              measure(&job, &destination, blocks, preview, error) &&
-              sl_source_set_unchanged(job.set, error);
+    bool ok = sl_sources_open(&job, error);
+    if (ok && !config->uri)
+        preview->refusal = job.key_problem;
+    ok = ok && (!config->uri || look_at_cluster(&job, &destination, preview, error)) &&
+         read_map(&job, &destination, preview, error) &&
+         number(&job, &destination, preview, error) && name_sources(&job, preview, error) &&
+         lay_out(&job, &destination, preview, error) &&
+         measure(&job, &destination, blocks, preview, error) &&
+         sl_source_set_unchanged(job.set, error);
     if (ok)
         sl_types_log(&job);
     if (ok && !preview->refusal.code)

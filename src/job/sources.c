@@ -3,6 +3,8 @@
 #include "sources.h"
 #include "archive_entries.h"
 #include "embed.h"
+#include "key_sample.h"
+#include "likely_format.h"
 #include "line_ends.h"
 #include "types.h"
 
@@ -17,6 +19,8 @@
 
 /* Each source has a number, ranges and an entry in the registry. */
 #define GENERATED_SOURCES_MAX 65536u
+
+#define ONE(id, name, help) 1 +
 
 static size_t format_index(const sl_format *format) {
     size_t i = 0;
@@ -62,8 +66,31 @@ bool sl_sources_parse(const sl_job *job, const sl_source_block *block, const sl_
     return source->format->parse(plan, dialect, &view, sink, counts);
 }
 
+/* Sets the error for a source that fits no format; returns false. */
+static bool unknown_format(const char *path, const sl_misfit *misfits, size_t count,
+                           sl_error *error) {
+    char reasons[1000] = "";
+    size_t used = 0;
+    const char *shown = NULL; /* the quoted first line, with quotes; it is shown once */
+    size_t length = 0;
+    for (size_t i = 0; i < count; i++) {
+        const char *why = misfits[i].why.message, *quote = strchr(why, '`');
+        bool again = shown && quote && strncmp(quote, shown, length) == 0;
+        used += sl_print_text(reasons + used, sizeof reasons - used, "\n  %s: %.*s%s" SL_LINES,
+                              misfits[i].format, again ? (int)(quote - why) : 0, why,
+                              again ? "`...`" : "", again ? quote + length : why);
+        if (!shown && quote && strrchr(why, '`') > quote + 8) {
+            shown = quote;
+            length = (size_t)(strrchr(why, '`') + 1 - quote);
+        }
+    }
+    return sl_error_set(error, SL_EXIT_SOURCE,
+                        "%s: in no known format; tried, the most likely first:" SL_LINES, path,
+                        reasons);
+}
+
 /* Determines the format and dialect of a source. With "auto" all formats are tried in turn; if none
- * recognises the source, the error quotes each one's reason. False with SL_EXIT_SOURCE: no format
+ * recognises the source, the error quotes each one's reason, the likeliest format first. False with SL_EXIT_SOURCE: no format
  * recognises it, which `*empty` explains if there is no text; with `*damaged` it is data that
  * cannot be read, and must not be left out. */
 static bool recognise(const sl_job *job, size_t index, char *head, bool *damaged, bool *empty,
@@ -81,8 +108,8 @@ static bool recognise(const sl_job *job, size_t index, char *head, bool *damaged
     *empty = whole && length == 0;
     sl_text text = {head, length};
     sl_line_ends_detect(job, index, head, length);
-    char reasons[900] = "";
-    size_t used = 0;
+    sl_misfit misfits[SL_FORMATS(ONE) 0];
+    size_t misfit_count = 0;
     bool any = strcmp(job->config->format, "auto") == 0;
     bool checked = false; /* the first line end */
     for (size_t i = 0; sl_formats[i]; i++) {
@@ -116,13 +143,12 @@ static bool recognise(const sl_job *job, size_t index, char *head, bool *damaged
             *damaged = true;
             return false;
         }
-        if (any)
-            used += sl_print_text(reasons + used, sizeof reasons - used, "\n  %s: " SL_LINES,
-                                  format->name, why.message);
-        else
+        if (!any)
             return sl_error_set(error, SL_EXIT_SOURCE, "%s: " SL_LINES, path, why.message);
+        misfits[misfit_count++] = (sl_misfit){format->name, why};
     }
-    return sl_error_set(error, SL_EXIT_SOURCE, "%s: in no known format" SL_LINES, path, reasons);
+    sl_misfits_sort(misfits, misfit_count, name, text);
+    return unknown_format(path, misfits, misfit_count, error);
 }
 
 static void skip(sl_job *job, size_t index) {
@@ -387,7 +413,7 @@ bool sl_sources_open(sl_job *job, sl_error *error) {
     if (!check_kinds(job, error) || !check_key_fields(job, error))
         return false;
     sl_source_set_report_skipped(job->set, NULL, NULL); /* a load reads these entries again */
-    ok = sl_types_infer(job, error);
+    ok = sl_types_infer(job, error) && sl_key_sample_take(job, error);
     sl_source_set_report_skipped(job->set, on_passed_over, job);
     return ok;
 }

@@ -69,6 +69,10 @@ bool sl_target_decide_sharding(const sl_job *job, sl_destination *destination, s
     sl_sharding_change change;
     if (!sl_decide_sharding(destination->connection, target, &change, error))
         return false;
+    if ((change == SL_SHARDING_NEW || change == SL_SHARDING_EXISTING) && job->key_problem.code) {
+        *error = job->key_problem;
+        return false;
+    }
     if (change == SL_SHARDING_EXISTING)
         sl_log_warning("%s.%s exists and is not sharded: --shard-existing shards it now",
                        target->database, target->collection);

@@ -32,11 +32,13 @@ typedef struct sl_recovered {
 
 typedef struct sl_ledger {
     char work_directory[SL_WORK_DIRECTORY_ROOM]; /* "" when there is none */
+    sl_work_directory_before before;             /* the load */
     sl_journal *journal;                         /* NULL unless into a cluster */
     sl_reject_files *rejects;
     struct sl_store *store;         /* of --embed; NULL without it. Borrowed */
     struct sl_earlier_run *earlier; /* the journal's contents at the start; resume.c */
     char holder[25];  /* its id as a holder of the stopped balancer; "" without a journal */
+    bool begin_later; /* the journal is that of a completed load until sl_resume_begin */
     bool compared;    /* a source's text may differ from that of the earlier run */
     bool uncommitted; /* collected journal entries have not been committed yet */
     sl_recovered recovered;

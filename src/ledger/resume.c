@@ -164,8 +164,9 @@ static bool judge(sl_job *job, sl_ledger *ledger, bool empty, bool *finished, sl
     if (!job->config->resume) {
         /* Without a target no document has been sent. */
         if (empty || !earlier->target || earlier->finished) {
+            ledger->begin_later = earlier->finished != NULL;
             earlier_clear(earlier);
-            return write_begun(job, ledger, error);
+            return ledger->begin_later || write_begun(job, ledger, error);
         }
         return sl_error_set(error, SL_EXIT_USAGE,
                             "%s holds the journal of a load that has not been completed: complete "
@@ -208,6 +209,12 @@ bool sl_resume_open(sl_job *job, sl_ledger *ledger, bool *finished, sl_error *er
         error->code = rejects ? SL_EXIT_REJECTS : SL_EXIT_OK;
     }
     return true;
+}
+
+bool sl_resume_begin(const sl_job *job, sl_ledger *ledger, sl_error *error) {
+    bool ok = !ledger->begin_later || write_begun(job, ledger, error);
+    ledger->begin_later = false;
+    return ok;
 }
 
 static void append_numbers(bson_t *document, const sl_job *job) {

@@ -12,6 +12,10 @@
  * been completed, and nothing is left to do. */
 bool sl_resume_open(sl_job *job, sl_ledger *ledger, bool *finished, sl_error *error);
 
+/* Begins the journal, if sl_resume_open has not done so because it is that of a completed load.
+ * Called before anything is changed. */
+bool sl_resume_begin(const sl_job *job, sl_ledger *ledger, sl_error *error);
+
 /* Has an earlier run completed a block? */
 bool sl_resume_has_blocks(const sl_ledger *ledger);
 /* Does the collection of the journal still exist? Called before anything is created or changed. */

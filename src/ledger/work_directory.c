@@ -3,6 +3,7 @@
  * is loaded, so that a file that cannot be written is an error at the start, not hours later. */
 #include "work_directory.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -35,21 +36,58 @@ static bool make_named_directory(const sl_load_config *config,
     }
 }
 
+/* The files that a load creates before it changes anything. */
+static bool is_of_a_start(const char *name) {
+    return strcmp(name, "shardload.log") == 0 || strcmp(name, "journal") == 0;
+}
+
+/* Is there a file in the folder, besides those of a start unless `all`? */
+static bool holds_files(const char *path, bool all) {
+    DIR *folder = opendir(path);
+    bool found = !folder;
+    for (const struct dirent *entry; !found && (entry = readdir(folder)) != NULL;)
+        found = strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+                (all || !is_of_a_start(entry->d_name));
+    if (folder)
+        closedir(folder);
+    return found;
+}
+
+void sl_work_directory_abandon(const char *directory, sl_work_directory_before before) {
+    static const char *const names[] = {"shardload.log", "journal"};
+    char path[SL_WORK_DIRECTORY_ROOM + 16];
+    if (!directory[0] || before == SL_WORK_DIRECTORY_USED || holds_files(directory, false))
+        return;
+    sl_log_close_file();
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        snprintf(path, sizeof path, "%s/%s", directory, names[i]);
+        unlink(path);
+    }
+    if (before == SL_WORK_DIRECTORY_ABSENT)
+        rmdir(directory);
+}
+
 bool sl_work_directory_make(const sl_load_config *config, char directory[SL_WORK_DIRECTORY_ROOM],
-                            sl_error *error) {
+                            sl_work_directory_before *before, sl_error *error) {
     bool made;
+    *before = SL_WORK_DIRECTORY_USED;
     if (config->work_directory) {
         if (strlen(config->work_directory) >= SL_WORK_DIRECTORY_ROOM)
             return sl_error_set(error, SL_EXIT_USAGE, "--work-dir: longer than %zu bytes",
                                 (size_t)SL_WORK_DIRECTORY_ROOM - 1);
         strcpy(directory, config->work_directory);
         /* A load can be resumed only from an existing folder. */
-        made = config->resume ? access(directory, W_OK) == 0
-                              : mkdir(directory, 0700) == 0 || errno == EEXIST;
+        if (config->resume)
+            made = access(directory, W_OK) == 0;
+        else if ((made = mkdir(directory, 0700) == 0))
+            *before = SL_WORK_DIRECTORY_ABSENT;
+        else if ((made = errno == EEXIST) && !holds_files(directory, true))
+            *before = SL_WORK_DIRECTORY_EMPTY;
     } else if (config->sink == SL_SINK_NULL) {
         return true; /* only a measurement: without a work directory */
     } else {
         made = make_named_directory(config, directory);
+        *before = SL_WORK_DIRECTORY_ABSENT;
     }
     if (!made) {
         sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE),
@@ -65,6 +103,7 @@ bool sl_work_directory_make(const sl_load_config *config, char directory[SL_WORK
     bool ok = sl_json_may_write_file(path, error);
     snprintf(path, sizeof path, "%s/shardload.log", directory);
     if (!ok || !sl_log_open_file(path, error)) {
+        sl_work_directory_abandon(directory, *before);
         directory[0] = '\0';
         return false;
     }

@@ -284,7 +284,7 @@ sl_exit sl_load_run(const sl_load_config *config) {
     /* The sources come first: their errors are reported before anything is created. */
     bool finished = false;
     ok = ok && run_phase(&load, "sources", look_at_sources, &error) &&
-         sl_work_directory_make(config, load.ledger.work_directory, &error) &&
+         sl_work_directory_make(config, load.ledger.work_directory, &load.ledger.before, &error) &&
          sl_report_check(&load.report, &error) && sl_report_check(&load.html, &error) &&
          sl_resume_open(&load.job, &load.ledger, &finished, &error) &&
          (finished || run_phases(&load, &error));
@@ -300,8 +300,14 @@ sl_exit sl_load_run(const sl_load_config *config) {
         sl_log_error(SL_LINES, restoring.message);
     load.balancer_restored = !load.balancer_lost;
     sl_exit code = error.code;
+    char unused[SL_WORK_DIRECTORY_ROOM] = "";
+    if (!ok && sl_load_is_unused(&load)) { /* run.json stays that of an earlier load */
+        strcpy(unused, load.ledger.work_directory);
+        load.ledger.work_directory[0] = '\0';
+    }
     if (load.record && !finished)
         code = sl_record_end(&load, ok ? SL_EXIT_OK : error.code);
+    sl_work_directory_abandon(unused, load.ledger.before);
     /* Last of all: once a load is marked as finished, --resume does not write run.json again. */
     if (!finished && (code == SL_EXIT_OK || code == SL_EXIT_REJECTS) &&
         !sl_resume_finish(&load.ledger, rejects_of(&load), &error)) {

@@ -15,6 +15,7 @@
 #include "job/sources.h"
 #include "job/target.h"
 #include "ledger/resume.h"
+#include "ledger/same_content.h"
 #include "send/route.h"
 
 static bool not_interrupted(sl_error *error) {
@@ -33,8 +34,7 @@ bool sl_load_connect(sl_load *load, sl_error *error) {
     load->destination.connection = config->connection;
     load->destination.borrowed = config->connection != NULL;
     if (!config->connection &&
-        !sl_connection_open(config->uri, "shardload", 3, config->timeout_seconds,
-                            &load->destination.connection, error))
+        !sl_load_open_connection(config, "shardload", 3, &load->destination.connection, error))
         return false;
     sl_connection_set_retry_check(load->destination.connection, keep_trying, load);
     sl_record_server(load->record, load->destination.connection);
@@ -141,6 +141,10 @@ bool sl_load_prepare(sl_load *load, sl_error *error) {
         !sl_parts_find_shards(&load->job, &load->destination, error) || !may_match(load, error) ||
         !sl_sources_look_for_target(&load->job, &load->destination, error) ||
         !sl_route_open(&load->job, &load->destination, load->run.threads, error))
+        return false;
+    if (!sl_same_content_check(&load->job, &load->destination, load->ledger.work_directory,
+                               error) ||
+        !sl_resume_begin(&load->job, &load->ledger, error))
         return false;
     atomic_store(&load->run.begun, true);
     if (!not_interrupted(error) || !sl_load_stop_balancer(load, error))

@@ -62,6 +62,12 @@ static void record_topology(sl_load *load) {
     bson_append_array_end(record, &array);
 }
 
+static void record_collection(sl_load *load) {
+    const char *uuid = load->destination.target.uuid;
+    if (uuid[0])
+        BSON_APPEND_UTF8(sl_run_record_document(load->record), "collectionUuid", uuid);
+}
+
 static void record_placing(sl_load *load) {
     bson_t section;
     bson_t *record = sl_run_record_document(load->record);
@@ -95,6 +101,9 @@ static void record_sources(sl_load *load) {
             BSON_APPEND_BOOL(&item, "leftOut", true);
         } else {
             BSON_APPEND_UTF8(&item, "fingerprint", source->fingerprint);
+            snprintf(text, sizeof text, "%016llx", (unsigned long long)facts->content);
+            if (facts->content != 0) /* of the fingerprint without the name; same_content.c */
+                BSON_APPEND_UTF8(&item, "content", text);
             BSON_APPEND_UTF8(&item, "format", source->format->name);
             BSON_APPEND_UTF8(
                 &item, "dialect",
@@ -424,6 +433,7 @@ sl_exit sl_record_end(sl_load *load, sl_exit code) {
     if (began && code != SL_EXIT_OK)
         left = not_reached(load, parsed.records);
     record_topology(load);
+    record_collection(load);
     record_placing(load);
     record_balancer(load);
     record_sources(load);

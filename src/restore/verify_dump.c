@@ -221,8 +221,7 @@ static bool prepare(sl_restore *restore, sl_error *error) {
                                 "cannot create the work directory %s: %s", given, strerror(errno));
     }
     return sl_restore_open_dump(restore, error) &&
-           sl_connection_open(config->load->uri, "shardload", 3, config->load->timeout_seconds,
-                              &restore->connection, error);
+           sl_load_open_connection(config->load, "shardload", 3, &restore->connection, error);
 }
 
 static sl_exit run(sl_restore *restore, bool content, uint64_t problems_shown) {

@@ -52,6 +52,8 @@ typedef struct sl_source {
     uint64_t stored_bytes; /* on disk; 0 for a pipe; record_bytes per generated record */
     uint32_t record_bytes; /* of each generated record, see document_id.h; otherwise 0 */
     sl_source_identity identity;
+    uint64_t content; /* a hash of the size, and of the first and last 64 KiB; set by
+                         sl_source_fingerprint; 0 for pipes and generated records */
     sl_source_kind kind;
     bool named;      /* given as a path by the user, not found in a folder */
     bool sequential; /* a plain file whose records are found from its beginning on */
@@ -169,7 +171,7 @@ void sl_source_replace_cr(char *text, size_t length);
 
 /* Writes the source's fingerprint: a hash, then the size. The hash is of the file name without
  * folders, the size, and the first and last 64 KiB; of generated records, only of name and size.
- * The fingerprint of a pipe is random. */
+ * The fingerprint of a pipe is random. Also sets `content` of the source. */
 #define SL_FINGERPRINT_ROOM 48
 #define SL_PIPE_FINGERPRINT "pipe-" /* a pipe's fingerprint begins with this */
 bool sl_source_fingerprint(sl_source_set *set, size_t index, char fingerprint[SL_FINGERPRINT_ROOM],

@@ -34,6 +34,8 @@
 
 static bool on_first_signal(void *context) {
     sl_drill *drill = context;
+    if (!drill->connection) /* it may be waiting for a server */
+        return true;
     if (sl_drill_sampled(drill))
         sl_log_warning("stopping, and dropping the throw-away collection; press Ctrl-C again to "
                        "stop at once");
@@ -139,8 +141,7 @@ static bool check_target(const sl_drill *drill, sl_error *error) {
 static bool begin(sl_drill *drill, sl_error *error) {
     const sl_load_config *load = drill->config->load;
     return check_sources(drill, error) &&
-           sl_connection_open(load->uri, "shardload", 3, load->timeout_seconds, &drill->connection,
-                              error) &&
+           sl_load_open_connection(load, "shardload", 3, &drill->connection, error) &&
            check_target(drill, error) &&
            sl_throwaway_remove_leftovers(drill->connection, load->database, load->collection, KIND,
                                          error) &&

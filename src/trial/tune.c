@@ -26,7 +26,9 @@
 /* ---- interrupts ---- */
 
 static bool on_first_signal(void *context) {
-    (void)context;
+    const sl_tune *tune = context;
+    if (!tune->connection) /* it may be waiting for a server */
+        return true;
     sl_log_warning(
         "stopping, and dropping the throw-away collection; press Ctrl-C again to stop at "
         "once");
@@ -262,8 +264,7 @@ static bool write_records(const sl_tune *tune, sl_exit code, sl_error *error) {
 static bool begin(sl_tune *tune, sl_error *error) {
     const sl_load_config *load = tune->config->load;
     return check_size(tune, error) &&
-           sl_connection_open(load->uri, "shardload tune", 3, load->timeout_seconds,
-                              &tune->connection, error) &&
+           sl_load_open_connection(load, "shardload tune", 3, &tune->connection, error) &&
            name_work_directory(tune, error) && check_files(tune, error) &&
            sl_throwaway_remove_leftovers(tune->connection, load->database, load->collection, "tune",
                                          error) &&

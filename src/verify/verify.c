@@ -75,8 +75,8 @@ static bool connect_to_cluster(sl_verification *verification, sl_error *error) {
     const sl_load_config *config = job->config;
     destination->target = (sl_target){
         .database = config->database, .collection = config->collection, .own_ids = job->own_ids};
-    if (!sl_connection_open(config->uri, "shardload", config->threads + 2, config->timeout_seconds,
-                            &destination->connection, error))
+    if (!sl_load_open_connection(config, "shardload", config->threads + 2, &destination->connection,
+                                 error))
         return false;
     sl_record_server(verification->record, destination->connection);
     if (!sl_topology_read(destination->connection, &destination->topology, error) ||
@@ -186,7 +186,8 @@ static void clear(sl_verification *verification) {
 static bool open_outputs(sl_verification *verification, uint64_t problems_shown, sl_error *error) {
     const sl_load_config *config = verification->job.config;
     char *directory = verification->work_directory;
-    return (!config->work_directory || sl_work_directory_make(config, directory, error)) &&
+    sl_work_directory_before before;
+    return (!config->work_directory || sl_work_directory_make(config, directory, &before, error)) &&
            sl_report_check(&verification->report, error) &&
            sl_problems_open(directory[0] ? directory : NULL, verification->job.set, problems_shown,
                             &verification->problems, error);

@@ -44,7 +44,7 @@ INTERFACES = {
            "line_ends load_config measure not_loaded "
            "numbers parts preview ranges sources target types",
     "send": "batch compare duplicates rate_limit reply route sink",
-    "ledger": "gaps journal ledger rejects resume unregistered work_directory",
+    "ledger": "gaps journal ledger rejects resume same_content unregistered work_directory",
     "load": "embedding load progress record run",
     "verify": "verify",
     "restore": "patterns restore verify_dump",

@@ -284,7 +284,8 @@ static int hold_balancer(void) {
     sl_connection *connection;
     sl_balancer *balancer;
     sl_error error;
-    if (!sl_connection_open(getenv(SHARDED), "killed", 2, 120, &connection, &error) ||
+    if (!sl_connection_open(&(sl_connection_options){getenv(SHARDED), "killed", 2, 120, 0},
+                            &connection, &error) ||
         !sl_balancer_pause(connection, NULL, &balancer, &error)) {
         print_message("# %s\n", error.message);
         return 1;

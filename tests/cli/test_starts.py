@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The start of a command: a host that is wrong, a format that is unknown, a mistyped shard key; and
+what a start that failed leaves behind."""
+import gzip
+import re
+import signal
+import socket
+import threading
+import time
+
+import support
+from support import EXIT_CLUSTER, EXIT_INTERRUPTED, EXIT_SOURCE, EXIT_USAGE
+
+TABLE = "id,make,model\n" + "".join(f"{n},FORD,KA\n" for n in range(1, 50))
+
+
+class StartCase(support.Case):
+    def setUp(self):
+        super().setUp()
+        self.good = self.file("good.csv", TABLE)
+
+    def load(self, uri, *words, code=EXIT_CLUSTER, **more):
+        return self.shardload("load", "--uri", uri, "-d", "x", "-c", "y", *words, self.good,
+                              code=code, **more)
+
+    def mute(self, answer=None):
+        """The port of a program that accepts connections; it sends `answer`, or nothing."""
+        listener = socket.create_server((support.HOST, 0))
+        held = []
+
+        def serve():
+            while True:
+                try:
+                    connection, _ = listener.accept()
+                except OSError:
+                    return
+                held.append(connection)
+                if answer:
+                    connection.recv(1)
+                    connection.sendall(answer)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+
+        def close():
+            listener.shutdown(socket.SHUT_RDWR)
+            listener.close()
+            thread.join()
+            for connection in held:
+                connection.close()
+
+        self.addCleanup(close)
+        return listener.getsockname()[1]
+
+    def folders(self):
+        return sorted(path.name for path in self.scratch.iterdir() if path.is_dir())
+
+    def await_text(self, running, text):
+        end = time.monotonic() + support.LIMIT
+        while text not in running.text():
+            self.assertTrue(running.running(), running.text())
+            self.assertLess(time.monotonic(), end, f"no {text!r}: {running.text()}")
+            time.sleep(0.05)
+
+
+class WrongHosts(StartCase):
+    def test_each_host_is_named_with_its_reason(self):
+        port = support.free_port()
+        outcome = self.load(f"mongodb://127.0.0.1:{port},no-such-host.invalid:27017/")
+        self.assertIn(f"127.0.0.1:{port}: no server listens there (connection refused)", outcome.err)
+        self.assertRegex(outcome.err, r"no-such-host.invalid:27017: (DNS|the name)")
+        self.assertIn("--wait 60s", outcome.err)
+        self.assertNotIn("connecting:", outcome.err, "it must not be tried again")
+
+    def test_a_domain_that_dns_does_not_know_is_an_error_of_dns(self):
+        outcome = self.load("mongodb+srv://cluster0.example.invalid/")
+        self.assertIn("DNS has no list of servers for cluster0.example.invalid", outcome.err)
+        self.assertIn("_mongodb._tcp.cluster0.example.invalid", outcome.err)
+        self.assertIn("mongodb://HOST:PORT", outcome.err)
+
+    def test_a_srv_uri_with_a_port_is_explained(self):
+        outcome = self.load("mongodb+srv://cluster0.example.net:27017/", code=EXIT_USAGE)
+        self.assertIn("no port", outcome.err)
+
+    def test_a_program_that_is_no_server_is_recognised(self):
+        port = self.mute(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+        outcome = self.load(f"mongodb://127.0.0.1:{port}/")
+        self.assertIn("a program that is no MongoDB server answers there", outcome.err)
+
+    def test_a_server_that_does_not_answer_is_reported_while_it_is_asked(self):
+        port = self.mute()
+        outcome = self.load(f"mongodb://127.0.0.1:{port}/")
+        self.assertRegex(outcome.err, rf"connecting: asking 127.0.0.1:{port}, [\d.]+ s so far")
+        self.assertIn("it does not answer", outcome.err)
+
+    def test_a_socket_that_does_not_exist(self):
+        path = str(self.scratch / "none.sock").replace("/", "%2F")
+        self.assertIn("no such socket", self.load(f"mongodb://{path}/").err)
+
+    def test_wait_tries_again(self):
+        outcome = self.load(f"mongodb://127.0.0.1:{support.free_port()}/", "--wait", "4s")
+        self.assertRegex(outcome.err, r"connecting: asking .* of at most .*--wait\); the last attempt: "
+                                      r".*connection refused")
+        self.assertIn("(tried for 4 s, --wait)", outcome.err)
+
+    def test_ctrl_c_while_connecting_ends_the_program_and_leaves_no_folder(self):
+        for command, more in (("load", ["--work-dir", "w"]), ("reload", ["--suite", "mot"]),
+                              ("tune", []), ("verify", []), ("plan", [])):
+            with self.subTest(command):
+                uri = f"mongodb://127.0.0.1:{self.mute()}/"
+                running = self.start("shardload", command, "--uri", uri, "-d", "x", "-c", "y",
+                                     "--wait", "1h", *more, self.good)
+                self.await_text(running, "connecting:")
+                running.signal(signal.SIGINT)
+                code = running.wait().code
+                self.assertIn(code, (EXIT_INTERRUPTED, -signal.SIGINT), running.text())
+                self.assertEqual(self.folders(), [])
+
+
+class FailedStarts(StartCase):
+    def failing(self, *words):
+        return self.load(f"mongodb://127.0.0.1:{support.free_port()}/", *words)
+
+    def test_a_failed_start_leaves_no_folder(self):
+        self.failing()
+        self.failing("--work-dir", "w")
+        self.assertEqual(self.folders(), [])
+        self.shardload("load", "--uri", "mongodb://h:1/", "-d", "x", "-c", "y", "--work-dir", "w",
+                       "nowhere.csv", code=EXIT_SOURCE)
+        self.shardload("load", "--uri", "nonsense", "-d", "x", "-c", "y", "--work-dir", "w",
+                       self.good, code=EXIT_USAGE)
+        self.assertEqual(self.folders(), [])
+
+    def test_an_empty_folder_stays_empty(self):
+        (self.scratch / "w").mkdir()
+        self.failing("--work-dir", "w")
+        self.assertEqual(list((self.scratch / "w").iterdir()), [])
+
+    def test_a_folder_with_files_keeps_them(self):
+        kept = self.file("w/notes.txt", "mine")
+        record = self.file("w/run.json", '{"exitCode": 0}')
+        self.failing("--work-dir", "w")
+        self.assertEqual(kept.read_text(), "mine")
+        self.assertEqual(record.read_text(), '{"exitCode": 0}', "the record of an earlier load")
+
+    def test_a_report_is_written_all_the_same(self):
+        self.failing("--report", "r.json")
+        self.assertIn('"exitCode": 4', (self.scratch / "r.json").read_text())
+        self.assertEqual(self.folders(), [])
+
+
+class UnknownFormats(StartCase):
+    def order(self, name, content):
+        """The formats in the order of the message's reasons."""
+        err = self.shardload("inspect", self.file(name, content), code=EXIT_SOURCE).err
+        self.assertIn("in no known format; tried, the most likely first:", err)
+        return re.findall(r"^  ([a-z-]+): ", err, re.M)
+
+    def test_the_likeliest_format_is_the_first(self):
+        text = "no table at all\n\x01\x02\n" * 40
+        self.assertEqual(self.order("a.csv", text)[0], "delimited")
+        self.assertEqual(self.order("a.json", text)[0], "json")
+        self.assertEqual(self.order("test_result_2013.txt", text)[0], "mot")
+        self.assertEqual(self.order("unnamed", b"\0\1\2\3" * 5000)[0], "bson")
+        self.assertEqual(self.order("packed.json.gz", gzip.compress(text.encode()))[0],
+                         "json")
+
+    def test_every_format_has_a_reason_and_the_first_line_is_quoted_once(self):
+        text = "this is not a table of anything\n\x01\n" * 40
+        path = self.file("a.txt", text)
+        err = self.shardload("inspect", path, code=EXIT_SOURCE).err
+        formats = re.findall(r"^  ([a-z-]+): \S", err, re.M)
+        self.assertEqual(sorted(formats), ["bson", "delimited", "isd", "isd-csv", "isd-lite", "json",
+                                           "mot"])
+        self.assertLess(err.count("this is not a table of anything"), 4, err)
+
+
+class ShardKeys(StartCase):
+    def plan(self, key, *sources, code):
+        return self.shardload("plan", "--shards", 2, "--shard-key", key, *sources, code=code)
+
+    def test_a_mistyped_field_is_refused_with_the_nearest_names(self):
+        path = self.file("t.csv", "station,state,stamp\n" + "A,B,2020-01-01\n" * 20)
+        err = self.plan('{"statoin": 1, "_id": 1}', path, code=EXIT_USAGE).err
+        self.assertRegex(err, 'none of the 20 documents sampled has a field "statoin"; the names that '
+                              'come nearest: station')
+
+    def test_names_differ_by_case_and_by_path(self):
+        path = self.file("t.json", '{"place": {"Code": 1}, "a": 2}\n' * 5)
+        self.assertIn("nearest: place.Code", self.plan('{"code": 1}', path, code=EXIT_USAGE).err)
+        self.assertIn("they have _id, place", self.plan('{"zzzzzzz": 1}', path, code=EXIT_USAGE).err)
+
+    def test_fields_that_exist_are_accepted(self):
+        path = self.file("t.json", '{"place": {"code": 1}, "a": 2}\n' * 5 + '{"rare": 1}\n')
+        for key in ('{"place.code": 1}', '{"a": "hashed"}', '{"rare": 1, "a": 1}', '{"_id": 1}'):
+            self.plan(key, path, code=0)
+        packed = self.zipped("t2.json.gz", '{"b": 1}\n' * 5)
+        self.plan('{"b": 1}', packed, code=0)
+        self.plan('{"c": 1}', packed, code=EXIT_USAGE)
+
+    def test_generated_records(self):
+        words = ["--format", "ycsb", "--records", "1000"]
+        self.plan('{"n0": 1}', *words, code=0)
+        self.assertIn("nearest: n0", self.plan('{"N0x": 1}', *words, code=EXIT_USAGE).err)
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()
