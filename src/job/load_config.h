@@ -74,6 +74,7 @@ typedef struct sl_load_config {
     unsigned threads;         /* workers; with threads_most, at the start */
     uint32_t batch_documents; /* per insert; with adapt_batches, at the start */
     uint64_t rate_limit;      /* documents per second over all threads; 0: no limit */
+    struct sl_rate_limit *shared_limit; /* of several loads, instead of rate_limit; or NULL */
     size_t batch_bytes;
     /* Settings that adapt while the load runs. */
     unsigned threads_most; /* maximum of active workers; 0: `threads` all the time */
@@ -83,6 +84,8 @@ typedef struct sl_load_config {
     bool resume;                /* complete the load whose journal is in work_directory */
     const char *report;         /* path of a second copy of the run record */
     const char *html;           /* path of an HTML report */
+    const char *metrics;        /* path of a file of metrics */
+    struct sl_status *above;    /* the status of a command that runs several loads; or NULL */
     uint64_t rejects_max;       /* UINT64_MAX: no limit */
     double rejects_max_share;   /* of all records, 0..1; 1: no limit */
     bool verify;

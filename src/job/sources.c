@@ -4,6 +4,7 @@
 #include "archive_entries.h"
 #include "embed.h"
 #include "line_ends.h"
+#include "outputs.h"
 #include "types.h"
 
 #include <stdio.h>
@@ -387,7 +388,7 @@ bool sl_sources_open(sl_job *job, sl_error *error) {
     if (!check_kinds(job, error) || !check_key_fields(job, error))
         return false;
     sl_source_set_report_skipped(job->set, NULL, NULL); /* a load reads these entries again */
-    ok = sl_types_infer(job, error);
+    ok = sl_outputs_check(job->config, job->set, NULL, error) && sl_types_infer(job, error);
     sl_source_set_report_skipped(job->set, on_passed_over, job);
     return ok;
 }

@@ -13,6 +13,7 @@
 #include "util/clock.h"
 #include "util/interrupt.h"
 #include "util/log.h"
+#include "util/private_file.h"
 #include "util/text.h"
 
 #include "embedding.h"
@@ -40,6 +41,7 @@ typedef bool phase_function(sl_load *load, sl_error *error);
 
 static bool run_phase(sl_load *load, const char *name, phase_function *function, sl_error *error) {
     int64_t start = sl_clock_ns();
+    sl_status_phase(load->status, name);
     bool ok = function(load, error) || sl_error_missing(error, name);
     sl_run_record_phase(load->record, name, sl_seconds_since(start));
     return ok;
@@ -118,14 +120,21 @@ static bool load_documents(sl_load *load, sl_error *error) {
                                   sl_format_header(source->format, source->dialect),
                                   source->format->binary);
     }
+    const sl_recovered *recovered = &load->ledger.recovered;
+    load->run.earlier = (sl_earlier_totals){
+        .records = recovered->counts.records,
+        .documents = recovered->inserted + recovered->already_stored + recovered->changed,
+        .rejects = recovered->counts.rejects + recovered->refused,
+        .text_bytes = recovered->text_bytes};
+    sl_status_run(load->status, &load->run, &load->destination);
     int64_t start = sl_clock_ns();
-    sl_rate_limit_init(&load->run.rate_limit, load->job.config->rate_limit);
     sl_ticking ticking = {load, sl_progress_start(&load->run, &load->destination, load->record),
                           start, start};
     bool ok = sl_workers_run(&load->run, &load->destination, &load->ledger,
                              sink_of(load->job.config), on_tick, &ticking, error) &&
               (sl_interrupt_requested() || sl_source_set_unchanged(load->job.set, error));
     load->run.seconds = sl_seconds_since(start);
+    sl_status_run(load->status, NULL, NULL);
     sl_progress_end(ticking.progress);
     sl_error closing = {0};
     /* After a failure, blocks that cannot be confirmed at once are left to a resumed load. */
@@ -257,6 +266,32 @@ static uint64_t rejects_of(const sl_load *load) {
            (embed ? embed->facts.rejects + embed->orphans : 0);
 }
 
+/* From here on the work directory belongs to this load: its journal is locked. */
+static void start_status(sl_load *load) {
+    const sl_load_config *config = load->job.config;
+    char target[300] = "";
+    if (config->part_of_trial && !config->above)
+        return;
+    if (config->sink == SL_SINK_CLUSTER)
+        snprintf(target, sizeof target, "%s.%s", config->database, config->collection);
+    const char *command = config->completed_by ? config->completed_by : "the same command";
+    load->status = sl_status_start(&(sl_status_setup){
+        .command = "load",
+        .config = config,
+        .directory = load->ledger.work_directory,
+        .target = target,
+        .metrics = config->metrics,
+        .resume_command = load->ledger.journal ? command : NULL,
+        .resume_directory = load->ledger.work_directory,
+        .limit = load->run.rate_limit,
+        .above = config->above,
+    });
+}
+
+static bool may_be_resumed(const sl_load *load, const sl_error *why) {
+    return !why->no_resume && atomic_load(&load->run.ended_by) != SL_ENDED_ALL_REJECTED;
+}
+
 static void load_clear(sl_load *load) {
     sl_ledger_clear(&load->ledger);
     sl_run_clear(&load->run);
@@ -285,8 +320,11 @@ sl_exit sl_load_run(const sl_load_config *config) {
     ok = ok && run_phase(&load, "sources", look_at_sources, &error) &&
          sl_work_directory_make(config, load.ledger.work_directory, &error) &&
          sl_report_check(&load.report, &error) && sl_report_check(&load.html, &error) &&
-         sl_resume_open(&load.job, &load.ledger, &finished, &error) &&
-         (finished || run_phases(&load, &error));
+         (!config->metrics || sl_private_file_may_replace(config->metrics, &error)) &&
+         sl_resume_open(&load.job, &load.ledger, &finished, &error);
+    if (ok && !finished)
+        start_status(&load);
+    ok = ok && (finished || run_phases(&load, &error));
 
     if (!ok)
         sl_error_missing(&error, "the preparation of the load");
@@ -307,6 +345,7 @@ sl_exit sl_load_run(const sl_load_config *config) {
         sl_log_error(SL_LINES, error.message);
         code = error.code;
     }
+    sl_status_end(load.status, code, error.message, may_be_resumed(&load, &error));
     if (listening) /* otherwise this would end the listener of the command that runs the load */
         sl_interrupt_stop_listening();
     load_clear(&load);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "format/simd.h"
 #include "report/report.h"
@@ -373,12 +374,20 @@ static void print_summary(const sl_load *load, const sl_parse_counts *parsed,
     sl_pace_log(&load->run.pace);
 }
 
+/* A load that was refused before it began keeps the records of earlier loads. */
+static bool keeps_earlier(const sl_load *load, const char *path) {
+    if (atomic_load(&load->run.begun) || access(path, F_OK) != 0)
+        return false;
+    sl_log_info("%s is kept: it is the record of an earlier load", path);
+    return true;
+}
+
 /* Writes the HTML report of the finished record. */
 static sl_exit write_html(sl_load *load, sl_exit code) {
     bson_t copy = BSON_INITIALIZER;
     const bson_t *const records[] = {&copy};
     sl_error error = {0};
-    if (!load->html)
+    if (!load->html || keeps_earlier(load, load->html))
         return code;
     sl_run_record_copy(load->record, &copy);
     bool written = sl_report_html_write(records, 1, NULL, load->html, &error);
@@ -400,6 +409,8 @@ static sl_exit write_record(sl_load *load, sl_exit code) {
         paths[0] = path;
     }
     for (int i = 0; i < 2; i++) {
+        if (paths[i] && keeps_earlier(load, paths[i]))
+            continue;
         if (paths[i] && !sl_run_record_write(load->record, paths[i], &error)) {
             sl_log_error(SL_LINES, error.message);
             if (code == SL_EXIT_OK || code == SL_EXIT_REJECTS)

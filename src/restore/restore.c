@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "job/outputs.h"
+#include "load/status.h"
 #include "report/json.h"
 #include "report/run_record.h"
 #include "restoring.h"
@@ -258,9 +260,22 @@ static sl_exit restore_all(sl_restore *restore) {
     sl_error error;
     int64_t start = sl_clock_ns();
     bool going = true;
+    size_t chosen = 0, number = 0;
+    uint64_t total = 0, before = 0;
+    for (size_t i = 0; i < restore->dump.count; i++) {
+        chosen += !restore->dump.items[i].left_out;
+        total += restore->dump.items[i].left_out ? 0 : restore->dump.items[i].data_bytes;
+    }
+    sl_status_phase(restore->status, "restore");
     for (size_t i = 0; going && i < restore->dump.count; i++) {
-        if (restore->dump.items[i].left_out)
+        const sl_namespace *item = &restore->dump.items[i];
+        char name[2 * SL_NAME_ROOM], folder[SL_RESTORE_DIRECTORY_ROOM + 80];
+        if (item->left_out)
             continue;
+        sl_namespace_folder(restore->directory, item, folder, sizeof folder);
+        sl_status_namespace(restore->status, sl_namespace_target(item, name), folder, ++number,
+                            chosen, before, item->data_bytes, total);
+        before += item->data_bytes;
         going = sl_restore_namespace(restore, i);
         open_log(restore, &error); /* the log of the load has been closed with it */
     }
@@ -295,10 +310,26 @@ static sl_exit write_record(const sl_restore *restore, int64_t started, sl_exit 
 
 static bool prepare(sl_restore *restore, sl_error *error) {
     const sl_load_config *load = restore->config->load;
-    return connect_to_server(restore, error) && make_directory(restore, error) &&
+    return sl_outputs_check(load, NULL, restore->config->dump, error) &&
+           connect_to_server(restore, error) && make_directory(restore, error) &&
            open_log(restore, error) &&
            (!load->report || sl_json_may_write_file(load->report, error)) &&
+           (!load->metrics || sl_private_file_may_replace(load->metrics, error)) &&
            begin_or_resume(restore, error) && lock(restore, error);
+}
+
+/* The work directory is locked. */
+static void start_status(sl_restore *restore) {
+    restore->status = sl_status_start(&(sl_status_setup){
+        .command = "restore",
+        .config = restore->config->load,
+        .directory = restore->directory,
+        .target = restore->config->dump,
+        .metrics = restore->config->load->metrics,
+        .resume_command = "the same command",
+        .resume_directory = restore->directory,
+        .limit = &restore->limit,
+    });
 }
 
 static sl_exit run(sl_restore *restore) {
@@ -313,7 +344,10 @@ static sl_exit run(sl_restore *restore) {
                    ? SL_EXIT_OK
                    : (sl_log_error(SL_LINES, error.message), error.code);
     }
-    if (!ok || !prepare(restore, &error) || (!first && !sl_restore_open_dump(restore, &error))) {
+    ok = ok && prepare(restore, &error);
+    if (ok)
+        start_status(restore);
+    if (!ok || (!first && !sl_restore_open_dump(restore, &error))) {
         sl_log_error(SL_LINES, error.message);
         return error.code;
     }
@@ -342,6 +376,7 @@ sl_exit sl_restore_run(const sl_restore_config *config) {
     sl_restore restore = {.config = config, .lock = -1};
     sl_error error = {0};
     sl_exit code;
+    sl_rate_limit_init(&restore.limit, config->load->rate_limit);
     if (sl_interrupt_listen(on_first_signal, on_second_signal, &restore, &error)) {
         code = run(&restore);
         sl_interrupt_stop_listening();
@@ -349,7 +384,9 @@ sl_exit sl_restore_run(const sl_restore_config *config) {
         sl_log_error(SL_LINES, error.message);
         code = error.code;
     }
+    sl_status_end(restore.status, code, "", true);
     sl_restore_clear(&restore);
+    sl_rate_limit_clear(&restore.limit);
     sl_log_close_file();
     return code;
 }

@@ -8,6 +8,7 @@
 #include "cluster/collection.h"
 #include "dump.h"
 #include "restore.h"
+#include "send/rate_limit.h"
 #include "shard_keys.h"
 
 #define SL_RESTORE_DIRECTORY_ROOM 384
@@ -34,6 +35,8 @@ typedef struct sl_restore {
     bool verifying;        /* verify_dump.c: an archive is always unpacked anew */
     atomic_bool unpacking; /* an archive is read */
     double seconds;
+    sl_rate_limit limit;     /* of all namespaces together */
+    struct sl_status *status; /* NULL: none is written */
 } sl_restore;
 
 /* Restores one namespace (restore_one.c), unless an earlier run has completed it. Logs errors. False:
