@@ -341,7 +341,7 @@ bool sl_sources_open(sl_job *job, sl_error *error) {
     if (!sl_key_fields_create(&job->config->format_options, &job->keys, error))
         return false;
     job->own_ids = job->keys != NULL;
-    if (!find_sources(job, error))
+    if (!find_sources(job, error) || !sl_outputs_check(job->config, job->set, NULL, error))
         return false;
     sl_source_set_report_skipped(job->set, on_passed_over, job);
     size_t count = sl_source_set_count(job->set);
@@ -388,7 +388,7 @@ bool sl_sources_open(sl_job *job, sl_error *error) {
     if (!check_kinds(job, error) || !check_key_fields(job, error))
         return false;
     sl_source_set_report_skipped(job->set, NULL, NULL); /* a load reads these entries again */
-    ok = sl_outputs_check(job->config, job->set, NULL, error) && sl_types_infer(job, error);
+    ok = sl_types_infer(job, error);
     sl_source_set_report_skipped(job->set, on_passed_over, job);
     return ok;
 }

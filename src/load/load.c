@@ -18,6 +18,7 @@
 
 #include "embedding.h"
 #include "ending.h"
+#include "job/outputs.h"
 #include "job/parts.h"
 #include "job/sources.h"
 #include "job/target.h"
@@ -113,6 +114,7 @@ static bool load_documents(sl_load *load, sl_error *error) {
     if (!sl_resume_recover(&load->job, &load->ledger, error) ||
         !sl_pace_start(&load->run, batch_most, error))
         return false;
+    sl_rejects_count_kinds(load->ledger.rejects, &load->ledger.reject_kinds);
     for (size_t i = 0; i < sl_source_set_count(load->job.set); i++) {
         const sl_job_source *source = &load->job.sources[i];
         if (!source->skipped)
@@ -317,7 +319,10 @@ sl_exit sl_load_run(const sl_load_config *config) {
         sl_record_start(load.record, config, "load");
     /* The sources come first: their errors are reported before anything is created. */
     bool finished = false;
-    ok = ok && run_phase(&load, "sources", look_at_sources, &error) &&
+    ok = ok && run_phase(&load, "sources", look_at_sources, &error);
+    if (!ok && !sl_outputs_check(config, load.job.set, NULL, &(sl_error){0}))
+        load.report = load.html = NULL; /* files that must not be written */
+    ok = ok &&
          sl_work_directory_make(config, load.ledger.work_directory, &error) &&
          sl_report_check(&load.report, &error) && sl_report_check(&load.html, &error) &&
          (!config->metrics || sl_private_file_may_replace(config->metrics, &error)) &&

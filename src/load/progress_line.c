@@ -12,7 +12,7 @@
 #include "util/text.h"
 
 #define NARROWEST 40
-#define BAR_LEAST 12 /* with its brackets */
+#define BAR_LEAST 10 /* with its brackets */
 #define BAR_MOST 34
 #define PART_ROOM 200
 #define LOG_SHARDS 16
@@ -34,9 +34,10 @@ static char *short_number(double value, char out[SL_HUMAN_ROOM]) {
 
 /* "42s", "3m20s", "4h05m", "12d03h", "?": at most six characters. */
 static char *short_time(double seconds, char out[SL_HUMAN_ROOM]) {
-    unsigned long long s = seconds >= 0 && seconds < 8.6e7 ? (unsigned long long)(seconds + 0.5) : 0;
-    if (seconds < 0 || seconds >= 8.6e7)
-        snprintf(out, SL_HUMAN_ROOM, "%s", seconds < 0 ? "?" : ">999d");
+    bool known = seconds >= 0 && seconds < 99.5 * 86400;
+    unsigned long long s = known ? (unsigned long long)(seconds + 0.5) : 0;
+    if (!known)
+        snprintf(out, SL_HUMAN_ROOM, "%s", seconds < 0 ? "?" : ">99d");
     else if (s < 60)
         snprintf(out, SL_HUMAN_ROOM, "%llus", s);
     else if (s < 3600)
@@ -156,14 +157,20 @@ static size_t columns_of(const char *text) {
     return columns;
 }
 
-/* For the narrowest terminals: what is waited for without "the " and its percentage, and no blanks
- * that can be left out. */
+/* For narrow terminals: what is waited for without "the " and its percentage. */
 static void shorten(parts *all, const sl_progress_facts *facts) {
     const char *waits = facts->waits[0];
     if (waits)
         put(all, PART_WAITS, "%s", waits + (strncmp(waits, "the ", 4) == 0 ? 4 : 0));
+}
+
+/* For the narrowest: without blanks and words that can be left out. */
+static void squeeze(parts *all, const sl_progress_facts *facts) {
+    char number[SL_HUMAN_ROOM];
     if (facts->share >= 0)
         put(all, PART_SHARE, "%.1f%%", percent(facts->share));
+    else
+        put(all, PART_SHARE, "%s", short_number((double)facts->documents, number));
     all->gap = " ";
 }
 
@@ -177,6 +184,9 @@ static char *terminal_line(const sl_progress_facts *facts, size_t room,
     join(&all, chosen, 0, 0, out);
     if (columns_of(out) > room)
         shorten(&all, facts);
+    join(&all, chosen, 0, 0, out);
+    if (columns_of(out) > room)
+        squeeze(&all, facts);
     for (unsigned i = ALWAYS; i < RANKS; i++) {
         chosen[ranks[i]] = true;
         join(&all, chosen, 0, 0, out);

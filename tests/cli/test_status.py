@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import threading
 import time
 
 import support
@@ -113,10 +114,11 @@ class Status(support.Case):
             self.wait_for(lambda: self.status_file().get("phase") == "load", "the load")
             self.status("--rate-limit", 1)
             self.assertEqual(self.status_file()["limit"]["documentsPerSecond"], 1)
-            for _ in range(20):
-                feed.write(row)
-            feed.flush()
+            writer = threading.Thread(target=lambda: feed.write(20 * row))
+            writer.start()
+            self.wait_for(lambda: self.figures().get("waitsMostFor") == "rateLimit", "the limit")
             self.status("--rate-limit", "unlimited")
+            writer.join()
         outcome = running.wait()
         self.assertEqual(outcome.code, support.EXIT_OK, outcome.text)
         self.assert_accounting(self.scratch / "work", records=42000)
@@ -139,7 +141,7 @@ class Status(support.Case):
                 self.wait_for(lambda: not control.exists(), "the removal")
         self.wait_for(lambda: "not a request" in running.text(), "a warning")
         self.assertEqual(self.figures()["rateLimit"], 2000)
-        control.mkfifo() if hasattr(control, "mkfifo") else os.mkfifo(control)
+        os.mkfifo(control)
         before = self.status_file()["heartbeatMilliseconds"]
         self.wait_for(lambda: self.status_file()["heartbeatMilliseconds"] > before + 1500, "a heartbeat")
         running.stop()
@@ -297,7 +299,7 @@ class Status(support.Case):
                              keep=[path])
                 self.refused(option, schema, "--format", "delimited", "--schema", schema, table,
                              contains="the file of --schema", keep=[schema])
-        self.assertEqual(sorted(p.name for p in (self.scratch / "data").iterdir()), ["year.txt"])
+                self.assertFalse((self.scratch / "data/new.out").exists())
 
     def test_outputs_do_not_replace_each_other(self):
         path = self.file("year.txt", support.mot_text(range(1, 20)))
