@@ -24,8 +24,8 @@
 
 #include "status_show.h"
 
-#define SILENT_SECONDS 15   /* a running load writes its status every second */
-#define CONFIRM_SECONDS 60  /* how long to wait for a load to take a request */
+#define SILENT_SECONDS 15  /* a running load writes its status every second */
+#define CONFIRM_SECONDS 60 /* how long to wait for a load to take a request */
 
 static bool read_status(const char *directory, bson_t **status, sl_error *error) {
     char path[4200];
@@ -35,8 +35,8 @@ static bool read_status(const char *directory, bson_t **status, sl_error *error)
         return sl_error_set(error, SL_EXIT_USAGE, "%s: %s; name the work directory of a load",
                             directory, strerror(errno));
     if (!S_ISDIR(facts.st_mode))
-        return sl_error_set(error, SL_EXIT_USAGE,
-                            "%s is a file: name the work directory of a load", directory);
+        return sl_error_set(error, SL_EXIT_USAGE, "%s is a file: name the work directory of a load",
+                            directory);
     if (stat(path, &facts) != 0 && errno == ENOENT)
         return sl_error_set(error, SL_EXIT_USAGE,
                             "%s has no %s: it is no work directory, or its load was refused before "
@@ -88,8 +88,8 @@ static bool change_rate(const char *directory, uint64_t rate, bson_t **status, s
     sl_control_request request = {.rate_limit = rate};
     sl_liveness liveness = liveness_of(*status);
     if (liveness != SL_LIVENESS_RUNNING && liveness != SL_LIVENESS_SILENT)
-        return sl_error_set(error, SL_EXIT_USAGE,
-                            "%s: the rate limit cannot be changed, since %s", directory,
+        return sl_error_set(error, SL_EXIT_USAGE, "%s: the rate limit cannot be changed, since %s",
+                            directory,
                             liveness == SL_LIVENESS_ENDED  ? "the load has ended"
                             : liveness == SL_LIVENESS_DEAD ? "the load died"
                                                            : "the load gives no sign of life");
@@ -115,10 +115,11 @@ static bool change_rate(const char *directory, uint64_t rate, bson_t **status, s
         }
     }
     sl_control_take(directory, &request);
-    return sl_error_set(error, SL_EXIT_CLUSTER,
-                        "%s: the load did not take the new rate limit within %d s; another `shardload "
-                        "status` may have replaced the request, or the process is stopped",
-                        directory, CONFIRM_SECONDS);
+    return sl_error_set(
+        error, SL_EXIT_CLUSTER,
+        "%s: the load did not take the new rate limit within %d s; another `shardload "
+        "status` may have replaced the request, or the process is stopped",
+        directory, CONFIRM_SECONDS);
 }
 
 int sl_command_status(const sl_options *options) {

@@ -20,9 +20,8 @@ static bool find(const bson_t *status, const char *path, bson_iter_t *found) {
 
 const char *sl_status_string(const bson_t *status, const char *path) {
     bson_iter_t found;
-    return find(status, path, &found) && BSON_ITER_HOLDS_UTF8(&found)
-               ? bson_iter_utf8(&found, NULL)
-               : "";
+    return find(status, path, &found) && BSON_ITER_HOLDS_UTF8(&found) ? bson_iter_utf8(&found, NULL)
+                                                                      : "";
 }
 
 int64_t sl_status_number(const bson_t *status, const char *path, int64_t otherwise) {
@@ -33,8 +32,9 @@ int64_t sl_status_number(const bson_t *status, const char *path, int64_t otherwi
 
 static double amount(const bson_t *status, const char *path, double otherwise) {
     bson_iter_t found;
-    return find(status, path, &found) && BSON_ITER_HOLDS_NUMBER(&found) ? bson_iter_as_double(&found)
-                                                                        : otherwise;
+    return find(status, path, &found) && BSON_ITER_HOLDS_NUMBER(&found)
+               ? bson_iter_as_double(&found)
+               : otherwise;
 }
 
 double sl_status_age(const bson_t *status) {
@@ -154,9 +154,8 @@ static void print_figures(const bson_t *status, bool running) {
         row("rate", "%s/s now, %s/s overall, %s/s of %s",
             sl_human_count((uint64_t)amount(status, "load.documentsPerSecond", 0), a),
             sl_human_count((uint64_t)amount(status, "load.documentsPerSecondOverall", 0), b),
-            sl_human_bytes(amount(status,
-                                  bson ? "load.bsonBytesPerSecond" : "load.textBytesPerSecond", 0),
-                           c),
+            sl_human_bytes(
+                amount(status, bson ? "load.bsonBytesPerSecond" : "load.textBytesPerSecond", 0), c),
             bson ? "BSON" : "text");
     }
     int64_t rejects = sl_status_number(status, restore ? "rejects" : "load.rejects", 0);
@@ -214,9 +213,9 @@ void sl_status_print(const bson_t *status, sl_liveness liveness) {
     bool running = liveness != SL_LIVENESS_ENDED;
     const char *target = sl_status_string(status, "target");
     sl_print("%s%s%s: %s\n", sl_status_string(status, "command"),
-             !*target                                                         ? ""
+             !*target                                                      ? ""
              : strcmp(sl_status_string(status, "command"), "restore") == 0 ? " of "
-                                                                              : " into ",
+                                                                           : " into ",
              target, state_of(status, liveness));
     row("work folder", "%s", sl_status_string(status, "workDirectory"));
     row("process", "%lld on %s", (long long)sl_status_number(status, "process.pid", 0),

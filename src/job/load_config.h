@@ -71,9 +71,9 @@ typedef struct sl_load_config {
     unsigned timeout_seconds; /* limit for the answer to a batch */
     unsigned retry_seconds;   /* limit for repeating a batch after failures */
 
-    unsigned threads;         /* workers; with threads_most, at the start */
-    uint32_t batch_documents; /* per insert; with adapt_batches, at the start */
-    uint64_t rate_limit;      /* documents per second over all threads; 0: no limit */
+    unsigned threads;                   /* workers; with threads_most, at the start */
+    uint32_t batch_documents;           /* per insert; with adapt_batches, at the start */
+    uint64_t rate_limit;                /* documents per second over all threads; 0: no limit */
     struct sl_rate_limit *shared_limit; /* of several loads, instead of rate_limit; or NULL */
     size_t batch_bytes;
     /* Settings that adapt while the load runs. */

@@ -114,9 +114,10 @@ static bool check_one(const sl_output *output, const sl_load_config *config,
 
 bool sl_outputs_check(const sl_load_config *config, const sl_source_set *set, const char *dump,
                       sl_error *error) {
-    sl_output outputs[] = {{.option = "--report", .path = config->report},
-                           {.option = "--html", .path = config->html, .no_record = true},
-                           {.option = "--metrics-file", .path = config->metrics, .no_record = true}};
+    sl_output outputs[] = {
+        {.option = "--report", .path = config->report},
+        {.option = "--html", .path = config->html, .no_record = true},
+        {.option = "--metrics-file", .path = config->metrics, .no_record = true}};
     enum { COUNT = sizeof outputs / sizeof outputs[0] };
     for (size_t i = 0; i < COUNT; i++) {
         if (!outputs[i].path || strcmp(outputs[i].path, "-") == 0 || !resolve(&outputs[i])) {

@@ -34,7 +34,7 @@ typedef struct sl_ledger {
     char work_directory[SL_WORK_DIRECTORY_ROOM]; /* "" when there is none */
     sl_journal *journal;                         /* NULL unless into a cluster */
     sl_reject_files *rejects;
-    sl_reject_kinds reject_kinds; /* complete once the reject files are closed */
+    sl_reject_kinds reject_kinds;   /* complete once the reject files are closed */
     struct sl_store *store;         /* of --embed; NULL without it. Borrowed */
     struct sl_earlier_run *earlier; /* the journal's contents at the start; resume.c */
     char holder[25];  /* its id as a holder of the stopped balancer; "" without a journal */

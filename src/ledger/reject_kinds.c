@@ -130,9 +130,8 @@ enum { SOURCE, LINE, OFFSET, COLUMN, REASON, CELLS };
 
 static void place_of_row(const void *context, char *out, size_t room) {
     const sl_text *cells = context;
-    const char *slash = cells[SOURCE].length > 0
-                            ? memrchr(cells[SOURCE].bytes, '/', cells[SOURCE].length)
-                            : NULL;
+    const char *slash =
+        cells[SOURCE].length > 0 ? memrchr(cells[SOURCE].bytes, '/', cells[SOURCE].length) : NULL;
     size_t skip = slash ? (size_t)(slash + 1 - cells[SOURCE].bytes) : 0;
     sl_text number = cells[LINE].length > 0 ? cells[LINE] : cells[OFFSET];
     snprintf(out, room, "%.*s, %s %.*s", (int)(cells[SOURCE].length - skip),

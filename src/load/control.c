@@ -39,8 +39,8 @@ bool sl_control_write(const char *directory, const sl_control_request *request, 
     /* Root may ask for another user's load, which must be able to read and remove the file. */
     if (ok && geteuid() == 0 && stat(directory, &facts) == 0 && facts.st_uid != 0 &&
         chown(path, facts.st_uid, facts.st_gid) != 0)
-        return sl_error_set(error, SL_EXIT_USAGE, "%s: cannot be given to the owner of %s: %s", path,
-                            directory, strerror(errno));
+        return sl_error_set(error, SL_EXIT_USAGE, "%s: cannot be given to the owner of %s: %s",
+                            path, directory, strerror(errno));
     return ok;
 }
 
@@ -63,8 +63,8 @@ static bool parse(const char *text, size_t length, sl_control_request *request) 
     bson_iter_t iter;
     uint32_t id_length = 0;
     bson_t *document = sl_json_parse(text, length, &wrong);
-    bool ok = document && bson_iter_init_find(&iter, document, "request") &&
-              BSON_ITER_HOLDS_UTF8(&iter);
+    bool ok =
+        document && bson_iter_init_find(&iter, document, "request") && BSON_ITER_HOLDS_UTF8(&iter);
     if (ok) {
         const char *id = bson_iter_utf8(&iter, &id_length);
         ok = id_length > 0 && id_length < sizeof request->id;

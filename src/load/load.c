@@ -322,8 +322,7 @@ sl_exit sl_load_run(const sl_load_config *config) {
     ok = ok && run_phase(&load, "sources", look_at_sources, &error);
     if (!ok && !sl_outputs_check(config, load.job.set, NULL, &(sl_error){0}))
         load.report = load.html = NULL; /* files that must not be written */
-    ok = ok &&
-         sl_work_directory_make(config, load.ledger.work_directory, &error) &&
+    ok = ok && sl_work_directory_make(config, load.ledger.work_directory, &error) &&
          sl_report_check(&load.report, &error) && sl_report_check(&load.html, &error) &&
          (!config->metrics || sl_private_file_may_replace(config->metrics, &error)) &&
          sl_resume_open(&load.job, &load.ledger, &finished, &error);

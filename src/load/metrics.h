@@ -12,9 +12,9 @@ typedef struct sl_metrics_facts {
     double started, now; /* seconds since 1970 */
     double elapsed;      /* seconds */
     bool ended;
-    int exit_code;     /* once it has ended */
-    double share;      /* 0 to 1; below 0: not known */
-    double left;       /* seconds; below 0: not known */
+    int exit_code; /* once it has ended */
+    double share;  /* 0 to 1; below 0: not known */
+    double left;   /* seconds; below 0: not known */
     uint64_t rate_limit;
     /* Of namespaces of a restore that are done; added to the view's. */
     uint64_t records_before, documents_before, rejects_before;

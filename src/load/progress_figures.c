@@ -65,8 +65,8 @@ bool sl_figures_waits(const sl_figures *figures, unsigned *most, unsigned *secon
 static uint64_t completed_bytes(const sl_run *run, const sl_run_totals *sum) {
     uint64_t consumed = sl_source_set_consumed_bytes(run->job->set);
     uint64_t text = sum->text_begun + run->earlier.text_bytes;
-    uint64_t begun = sum->text_begun > sum->text_completed ? sum->text_begun - sum->text_completed
-                                                           : 0;
+    uint64_t begun =
+        sum->text_begun > sum->text_completed ? sum->text_begun - sum->text_completed : 0;
     double stored_per_text = text > 0 ? (double)consumed / (double)text : 0;
     if (stored_per_text > 1)
         stored_per_text = 1;

@@ -72,8 +72,8 @@ typedef enum part_name {
 
 /* The order in which parts are added. Those of the first row are always there. */
 static const part_name ranks[] = {
-    PART_SHARE,   PART_RATE,      PART_LEFT,  PART_WAITS,
-    PART_REJECTS, PART_DOCUMENTS, PART_BYTES, PART_SECOND, PART_THREADS, PART_SHARDS,
+    PART_SHARE,     PART_RATE,  PART_LEFT,   PART_WAITS,   PART_REJECTS,
+    PART_DOCUMENTS, PART_BYTES, PART_SECOND, PART_THREADS, PART_SHARDS,
 };
 enum { ALWAYS = 4, RANKS = sizeof ranks / sizeof ranks[0] };
 

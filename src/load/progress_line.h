@@ -16,12 +16,12 @@ typedef struct sl_progress_facts {
     double bytes_now;          /* per second */
     bool bson;                 /* bytes of BSON; otherwise of text */
     uint64_t rejects;
-    uint64_t rate_limit;                 /* 0: none */
-    unsigned threads;                    /* 0: constant, not shown */
-    const char *waits[2];                /* what the workers wait for most, and second most; or NULL */
-    double waits_share[2];               /* of their time */
-    const char *const *shards;           /* names; may be NULL */
-    const double *shard_rates;           /* documents per second */
+    uint64_t rate_limit;       /* 0: none */
+    unsigned threads;          /* 0: constant, not shown */
+    const char *waits[2];      /* what the workers wait for most, and second most; or NULL */
+    double waits_share[2];     /* of their time */
+    const char *const *shards; /* names; may be NULL */
+    const double *shard_rates; /* documents per second */
     size_t shard_count;
 } sl_progress_facts;
 

@@ -47,7 +47,7 @@ typedef struct sl_worker_counters {
     _Atomic uint64_t bson_bytes;
     _Atomic uint64_t batches;
     _Atomic uint64_t retries;
-    _Atomic int64_t answered_ns; /* when the last batch was acknowledged, by sl_clock_ns */
+    _Atomic int64_t answered_ns;      /* when the last batch was acknowledged, by sl_clock_ns */
     _Atomic int64_t stage_ns[STAGES]; /* of stages that have ended */
     /* The stage in progress and when it began, by sl_clock_ns; STAGES: none. `changes` is odd while
      * the worker writes these and stage_ns (sl_stage_enter). */
@@ -83,7 +83,7 @@ typedef struct sl_run {
     unsigned threads; /* all workers; `pace` has the number of those that are active */
     sl_pace pace;
     sl_rate_limit own_limit;
-    sl_rate_limit *rate_limit; /* own_limit, or that of the command which runs several loads */
+    sl_rate_limit *rate_limit;    /* own_limit, or that of the command which runs several loads */
     sl_worker_counters *counters; /* one per worker */
     sl_histogram *latencies;      /* one per worker: nanoseconds per batch; read after the end */
     sl_parse_counts *parsed;      /* one per worker; read after the end */

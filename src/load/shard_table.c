@@ -29,8 +29,7 @@ static bool make_exact(sl_load *load, bool succeeded, sl_shard_statistics *rows,
         return false;
     if (complete && all == expected)
         return true;
-    if (!succeeded || !load->job.config->verify || !load->destination.map ||
-        count == 0 ||
+    if (!succeeded || !load->job.config->verify || !load->destination.map || count == 0 ||
         !sl_statistics_count(load->destination.connection, &load->destination.target,
                              load->destination.topology, load->destination.map, rows, count,
                              &counted, &error))
@@ -58,8 +57,8 @@ static void warn_of_one_shard(const sl_load *load, const sl_shard_statistics *ro
                        "\"hashed\"}') or a field with many values distributes them; the key of "
                        "this collection cannot be changed by a load, so load with --drop or into "
                        "another collection",
-                       rows[i].shard, topology->count - 1,
-                       topology->count == 2 ? " has" : "s have", key ? key : "");
+                       rows[i].shard, topology->count - 1, topology->count == 2 ? " has" : "s have",
+                       key ? key : "");
         bson_free(key);
     }
 }

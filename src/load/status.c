@@ -71,7 +71,7 @@ struct sl_status {
 /* ---- the texts; under the lock ---- */
 
 static const char *state_of(const sl_status *status) {
-    return !status->ended                                               ? "running"
+    return !status->ended                                                  ? "running"
            : status->code == SL_EXIT_OK || status->code == SL_EXIT_REJECTS ? "finished"
            : status->code == SL_EXIT_INTERRUPTED                           ? "interrupted"
                                                                            : "failed";
@@ -102,8 +102,7 @@ static void append_place(const sl_status *status, bson_t *json) {
     BSON_APPEND_INT64(&inner, "count", (int64_t)place->count);
     bson_append_document_end(json, &inner);
     BSON_APPEND_INT64(json, "sourceBytesTotal", (int64_t)place->total);
-    BSON_APPEND_INT64(json, "sourceBytes",
-                      (int64_t)(share_of_all(status) * (double)place->total));
+    BSON_APPEND_INT64(json, "sourceBytes", (int64_t)(share_of_all(status) * (double)place->total));
     BSON_APPEND_DOUBLE(json, "share", share_of_all(status));
     if (left_of_all(status) >= 0)
         BSON_APPEND_DOUBLE(json, "secondsLeft", left_of_all(status));
@@ -190,8 +189,8 @@ static char *metrics_text(sl_status *status, size_t *length) {
         .share = restore                            ? share_of_all(status)
                  : viewed && view->stored_total > 0 ? view->figures.share
                                                     : -1,
-        .left = status->ended                                   ? -1
-                : restore                                       ? left_of_all(status)
+        .left = status->ended                                     ? -1
+                : restore                                         ? left_of_all(status)
                 : viewed && status->run && view->stored_total > 0 ? view->figures.left
                                                                   : -1,
         .rate_limit = atomic_load(&status->setup.limit->rate),
@@ -387,6 +386,16 @@ void sl_status_namespace(sl_status *status, const char *name, const char *folder
     copy(status->place.name, sizeof status->place.name, name);
     absolute(status->place.folder, folder);
     write_soon(status);
+    pthread_mutex_unlock(&status->lock);
+}
+
+void sl_status_earlier(sl_status *status, uint64_t records, uint64_t documents, uint64_t rejects) {
+    if (!status)
+        return;
+    pthread_mutex_lock(&status->lock);
+    status->records_before += records;
+    status->documents_before += documents;
+    status->rejects_before += rejects;
     pthread_mutex_unlock(&status->lock);
 }
 

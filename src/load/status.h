@@ -22,12 +22,13 @@ typedef struct sl_status sl_status;
 
 /* Texts are copied; the rate limit, `config` and `above` are borrowed. */
 typedef struct sl_status_setup {
-    const char *command;        /* "load", "restore" */
+    const char *command; /* "load", "restore" */
     const sl_load_config *config;
-    const char *directory;      /* the work directory; "" for none: only metrics are written */
-    const char *target;         /* "db.collection"; "" for none */
-    const char *metrics;        /* path of the file of metrics; NULL for none */
-    const char *resume_command; /* how to complete it: "the same command"; NULL: it cannot be resumed */
+    const char *directory; /* the work directory; "" for none: only metrics are written */
+    const char *target;    /* "db.collection"; "" for none */
+    const char *metrics;   /* path of the file of metrics; NULL for none */
+    const char
+        *resume_command; /* how to complete it: "the same command"; NULL: it cannot be resumed */
     const char *resume_directory;
     sl_rate_limit *limit;
     sl_status *above; /* of a command that runs several loads; or NULL */
@@ -49,6 +50,9 @@ void sl_status_run(sl_status *status, const sl_run *run, const sl_destination *d
  * of all `total`. */
 void sl_status_namespace(sl_status *status, const char *name, const char *folder, size_t number,
                          size_t count, uint64_t before, uint64_t bytes, uint64_t total);
+
+/* A restore: adds the totals of a namespace that an earlier run has restored. */
+void sl_status_earlier(sl_status *status, uint64_t records, uint64_t documents, uint64_t rejects);
 
 /* Writes the files for the last time, and ends the thread. `message`: why it failed, or "".
  * `resumable`: it can be completed, unless it has succeeded. */

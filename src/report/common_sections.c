@@ -207,9 +207,22 @@ static const struct {
     {"trim", "delimited mot isd-csv"},
 };
 
-/* Does an option concern the sources of the record? */
+/* Options of loads into a cluster. */
+static const char *const for_clusters[] = {
+    "uri", "mode", "shard-key", "route", "timeout", "write-concern", "retry-timeout", "compressor"};
+
+/* Does an option concern the sources and the sink of the record? */
 static bool is_relevant(const bson_t *record, const char *name) {
     const char *format = sl_look_text(record, "sources.0.format");
+    const char *sink = sl_look_text(record, "options.sink");
+    if (!sl_option_matters(name))
+        return false;
+    for (size_t i = 0;
+         sink && strcmp(sink, "cluster") != 0 && i < sizeof for_clusters / sizeof for_clusters[0];
+         i++) {
+        if (strcmp(for_clusters[i], name) == 0)
+            return false;
+    }
     for (size_t i = 0; format && i < sizeof specific / sizeof specific[0]; i++) {
         if (strcmp(specific[i].name, name) != 0)
             continue;
@@ -236,7 +249,8 @@ static void list_values(sl_page *page, const bson_t *record, const char *path, c
     while (bson_iter_next(&at) && row < SL_ROWS_MAX) {
         const char *value = sl_section_words(page, &at);
         /* Leaves out options that are off, to keep the list short. */
-        if (!value || strcmp(value, "false") == 0 || !is_relevant(record, bson_iter_key(&at)))
+        if (!value || strcmp(value, "false") == 0 ||
+            (strcmp(path, "options") == 0 && !is_relevant(record, bson_iter_key(&at))))
             continue;
         if (row++ == 0)
             table = sl_page_add_table(page, NULL, titles, "ll", 2);

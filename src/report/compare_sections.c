@@ -120,8 +120,13 @@ static void compare_figures(sl_page *page, const sl_records *records, const figu
     double values[COLUMNS_MAX];
     sl_page_table *table = comparison(page, records, "Comparison");
     for (size_t row = 0; row < count; row++) {
-        for (size_t i = 0; i < records->count; i++)
+        bool known = false;
+        for (size_t i = 0; i < records->count; i++) {
             values[i] = figures[row].value(records->items[i]);
+            known = known || !isnan(values[i]);
+        }
+        if (!known)
+            continue;
         compare_row(page, table, figures[row].title, values, records->count, figures[row].unit);
     }
 }

@@ -47,23 +47,28 @@ static void compare(sl_page *page, const sl_records *records, size_t index, cons
     double ratio = rate / base;
     spread other = spread_of(page, record);
     if (isnan(first->relative) || isnan(other.relative)) {
-        sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_WARNING,
-                         sl_page_text(page,
-                                      "%.200s loaded at %.2f times the rate of the first run. One of "
-                                      "them was too short to estimate the uncertainty.",
-                                      name, ratio));
+        sl_page_add_text(
+            page, SL_BLOCK_VERDICT, SL_TONE_WARNING,
+            sl_page_text(page,
+                         "%.200s loaded at %.2f times the rate of the first run. One of "
+                         "them was too short to estimate the uncertainty.",
+                         name, ratio));
         return;
     }
     size_t parts = other.parts < first->parts ? other.parts : first->parts;
     double t = quantiles[(parts > PARTS ? PARTS : parts) - PARTS_LEAST];
-    double half = ratio * t *
-                  sqrt(first->relative * first->relative + other.relative * other.relative);
+    double half =
+        ratio * t * sqrt(first->relative * first->relative + other.relative * other.relative);
     double low = ratio - half > 0 ? ratio - half : 0, high = ratio + half;
     bool differs = low > 1 || high < 1;
     sl_page_add_text(
-        page, SL_BLOCK_VERDICT, !differs ? SL_TONE_PLAIN : ratio > 1 ? SL_TONE_GOOD : SL_TONE_BAD,
-        sl_page_text(page, "%.200s loaded %s: %.2f times the rate of the first run (95 %%: %.2f to "
-                           "%.2f).",
+        page, SL_BLOCK_VERDICT,
+        !differs    ? SL_TONE_PLAIN
+        : ratio > 1 ? SL_TONE_GOOD
+                    : SL_TONE_BAD,
+        sl_page_text(page,
+                     "%.200s loaded %s: %.2f times the rate of the first run (95 %%: %.2f to "
+                     "%.2f).",
                      name,
                      !differs    ? "at a rate that does not differ significantly"
                      : ratio > 1 ? "faster"
@@ -75,10 +80,11 @@ void sl_section_compare_rates(sl_page *page, const sl_records *records) {
     spread first = spread_of(page, records->items[0]);
     for (size_t i = 1; i < records->count; i++)
         compare(page, records, i, &first);
-    sl_page_add_text(page, SL_BLOCK_TEXT, SL_TONE_PLAIN,
-                     "The ranges come from the variation of the rate within each run. Runs differ "
-                     "among each other too: before a decision, repeat each run and compare those of "
-                     "the same settings.");
+    sl_page_add_text(
+        page, SL_BLOCK_TEXT, SL_TONE_PLAIN,
+        "The ranges come from the variation of the rate within each run. Runs differ "
+        "among each other too: before a decision, repeat each run and compare those of "
+        "the same settings.");
 }
 
 void sl_section_compare_times(sl_page *page, const sl_records *records) {

@@ -278,11 +278,19 @@ typedef struct column {
 } column;
 
 static void show_array(sl_page *page, const bson_t *record, const char *path, const char *title,
-                       const column *columns, size_t count) {
+                       const column *all, size_t all_count) {
     const char *titles[8];
-    size_t row = 0;
+    column columns[8];
+    size_t row = 0, count = 0;
     if (sl_walk_count(record, path) == 0)
         return;
+    for (size_t i = 0; i < all_count; i++) { /* without columns that have no value */
+        bool known = i == 0;
+        for (sl_walk walk = sl_walk_start(record, path); !known && sl_walk_next(&walk);)
+            known = !isnan(sl_look_number(&walk.item, all[i].path));
+        if (known)
+            columns[count++] = all[i];
+    }
     for (size_t i = 0; i < count; i++)
         titles[i] = columns[i].title;
     sl_page_table *table = sl_page_add_table(page, title, titles, "lrrrrrrr", count);

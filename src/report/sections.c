@@ -156,7 +156,7 @@ bool sl_sections_fill(sl_page *page, const sl_report *report, const char **title
         if (group.count > 0)
             fill_kind(page, &kinds[k], &group, report->count == 1 && !report->title);
     }
-    *title = report->title ? report->title
+    *title = report->title        ? report->title
              : report->count == 1 ? title_of_one(page, report, of[0])
                                   : title_of_several(page, report, of);
     return !sl_page_failed(page) || sl_error_memory(error, "making a report");

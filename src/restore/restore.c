@@ -277,6 +277,10 @@ static sl_exit restore_all(sl_restore *restore) {
                             chosen, before, item->data_bytes, total);
         before += item->data_bytes;
         going = sl_restore_namespace(restore, i);
+        const sl_restored *outcome = &restore->outcomes[i];
+        if (outcome->earlier)
+            sl_status_earlier(restore->status, outcome->records,
+                              outcome->inserted + outcome->already_stored, outcome->rejected);
         open_log(restore, &error); /* the log of the load has been closed with it */
     }
     restore->seconds = sl_seconds_since(start);

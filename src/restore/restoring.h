@@ -35,7 +35,7 @@ typedef struct sl_restore {
     bool verifying;        /* verify_dump.c: an archive is always unpacked anew */
     atomic_bool unpacking; /* an archive is read */
     double seconds;
-    sl_rate_limit limit;     /* of all namespaces together */
+    sl_rate_limit limit;      /* of all namespaces together */
     struct sl_status *status; /* NULL: none is written */
 } sl_restore;
 

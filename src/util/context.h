@@ -22,9 +22,9 @@ typedef struct sl_context sl_context;
 
 /* What the caller of a command provides. All members may be 0. Streams and `data` are borrowed. */
 typedef struct sl_surroundings {
-    const char *program; /* begins error lines on the screen: "shardload: ..." */
-    FILE *output;        /* receives results (tables, documents) */
-    FILE *screen;        /* receives log lines and the progress line */
+    const char *program;   /* begins error lines on the screen: "shardload: ..." */
+    FILE *output;          /* receives results (tables, documents) */
+    FILE *screen;          /* receives log lines and the progress line */
     FILE *progress_stream; /* receives progress as JSON, and nothing else */
     /* Receives log lines, from any thread, one at a time; `text` has no line end. It must not call
      * functions of this context. */

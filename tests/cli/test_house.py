@@ -44,7 +44,7 @@ INTERFACES = {
            "line_ends load_config measure not_loaded "
            "numbers outputs parts preview ranges sources target types",
     "send": "batch compare duplicates rate_limit reply route sink",
-    "ledger": "gaps journal ledger rejects resume unregistered work_directory",
+    "ledger": "gaps journal ledger reject_kinds rejects resume unregistered work_directory",
     "load": "embedding load progress record run status",
     "verify": "verify",
     "restore": "patterns restore verify_dump",

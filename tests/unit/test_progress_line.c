@@ -47,14 +47,21 @@ TEST(eighty_columns) {
 TEST(forty_columns) {
     char line[SL_PROGRESS_LINE_ROOM];
     sl_progress_facts facts = usual();
-    assert_string_equal(sl_progress_line(&facts, 40, line),
-                        "12.3 %  85.2k/s  ETA 3m20s  server");
+    assert_string_equal(sl_progress_line(&facts, 40, line), "12.3 %  85.2k/s  ETA 3m20s  server");
 }
 
 TEST(a_wide_terminal_shows_all) {
-    static const char *const all[] = {"[==", "12.3 %", "1.23M docs", "85.2k/s", "36.9 MB/s",
-                                      "ETA 3m20s", "12 rejects", "8 threads", "the server 78 %",
-                                      "parsing 12 %", "s1 40.0k/s  s2 45.2k/s"};
+    static const char *const all[] = {"[==",
+                                      "12.3 %",
+                                      "1.23M docs",
+                                      "85.2k/s",
+                                      "36.9 MB/s",
+                                      "ETA 3m20s",
+                                      "12 rejects",
+                                      "8 threads",
+                                      "the server 78 %",
+                                      "parsing 12 %",
+                                      "s1 40.0k/s  s2 45.2k/s"};
     char line[SL_PROGRESS_LINE_ROOM];
     sl_progress_facts facts = usual();
     sl_progress_line(&facts, 200, line);
@@ -81,7 +88,8 @@ TEST(it_always_fits_and_always_has_the_four) {
                                          "the server"};
     char line[SL_PROGRESS_LINE_ROOM];
     sl_progress_facts facts = usual();
-    for (unsigned columns = 40; columns <= 250; columns = columns < 90 ? columns + 1 : columns + 40) {
+    for (unsigned columns = 40; columns <= 250;
+         columns = columns < 90 ? columns + 1 : columns + 40) {
         for (unsigned i = 0; i < 6 * 7 * 7 * 5; i++) {
             facts.share = shares[i % 6];
             facts.left = lefts[i / 6 % 7];
