@@ -198,8 +198,8 @@ class Running:
 
     def progress(self):
         """The reports of `--progress json` so far, without the line that is being written."""
-        complete = self._read(self.err).rpartition("\n")[0]
-        return [json.loads(line) for line in complete.splitlines() if line.startswith("{")]
+        complete = self._read(self.out).rpartition("\n")[0]
+        return [json.loads(line) for line in complete.splitlines()]
 
     def stop(self):
         if self.running():

@@ -26,6 +26,7 @@ enum {
     CONNECTED = TARGETED | RESTORE,
     READING = TARGETED | INSPECT,
     SENDING = LOADING | RESTORE,
+    STATUS = SL_COMMAND_STATUS,
 };
 
 #define GENERATED "Generated records"
@@ -243,9 +244,10 @@ const sl_option_row sl_load_rows[] = {
      .help = "Number of replica set members that must acknowledge a batch, or majority. On a "
              "standalone mongod majority means written to the journal."},
     {.name = "rate-limit", SL_ROW_COUNT("N", 1, 1000000000000), .choices = "unlimited",
-     .fallback = "unlimited", SL_ROW_OF(LOAD | RELOAD | RESTORE, "Delivery"),
+     .fallback = "unlimited", SL_ROW_OF(LOAD | RELOAD | RESTORE | STATUS, "Delivery"),
      .help = "Documents per second at most, over all threads, to leave capacity for other clients "
-             "of the cluster."},
+             "of the cluster. With the command status: the new limit of the running load; "
+             "unlimited removes it."},
     {.name = "max-rejects", SL_ROW_COUNT("N|P%", 0, 0), .choices = "unlimited|P%",
      .fallback = "unlimited", SL_ROW_OF(SENDING, "Delivery"),
      .help = "Stop when more than this number or percentage of the records are rejected."},
@@ -369,7 +371,13 @@ const sl_option_row sl_load_rows[] = {
     {.name = "progress", SL_ROW_CHOICE("KIND", "auto|tty|plain|json|none"), .fallback = "auto",
      SL_ROW_OF((RUNNING & ~TUNE) | RESTORE, "Output"),
      .help = "tty: one line that is updated. plain: a new line each time. json: a JSON object per "
-             "second. auto: tty on a terminal, otherwise plain."},
+             "second, alone on standard output; results go to standard error. auto: tty on a "
+             "terminal, otherwise plain."},
+    {.name = "metrics-file", SL_ROW_TEXT("FILE"), SL_ROW_OF(LOAD | RESTORE, "Output"),
+     .help = "Write the figures of the load to this file every second and at its end, in the text "
+             "format of Prometheus, for a collector of text files (its names end in .prom)."},
+    {.name = "json", SL_ROW_FLAG, SL_ROW_OF(STATUS, "Output"),
+     .help = "Print the status as JSON."},
     {.name = "report", SL_ROW_TEXT("FILE"), SL_ROW_OF(CONNECTED, "Output"),
      .help = "Write the JSON record of the run to this file too."},
     {.name = "html", SL_ROW_TEXT("FILE"), SL_ROW_OF(LOADING | REPORT, "Output"),

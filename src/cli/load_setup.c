@@ -306,6 +306,8 @@ void sl_set_up_run(sl_setup *setup, const sl_options *options) {
     config->report = sl_option_string(options, "report");
     if (sl_options_command(options)->bit & (SL_COMMAND_LOAD | SL_COMMAND_RELOAD | SL_COMMAND_TUNE))
         config->html = sl_option_string(options, "html");
+    if (sl_options_command(options)->bit & (SL_COMMAND_LOAD | SL_COMMAND_RESTORE))
+        config->metrics = sl_option_string(options, "metrics-file");
     const char *progress = sl_option_string(options, "progress"); /* NULL for tune */
     config->progress = progress ? progress_named(progress) : SL_PROGRESS_AUTO;
 }
@@ -324,9 +326,6 @@ static void set_up_pace(sl_load_config *config, const sl_options *options) {
     config->adapt_batches = adapt && automatic;
     if (limited)
         config->rate_limit = sl_option_number(options, "rate-limit");
-    /* A batch is sent at once, so it is limited to the documents of a tenth of a second. */
-    if (limited && config->batch_documents > config->rate_limit / 10)
-        config->batch_documents = config->rate_limit < 10 ? 1 : (uint32_t)(config->rate_limit / 10);
     if (adapt && sl_option_is_word(options, "threads", "auto")) {
         unsigned usual = 2 * cores_here();
         unsigned most = 2 * (config->threads > usual ? config->threads : usual);
@@ -437,6 +436,10 @@ bool sl_set_up_load(sl_setup *setup, const sl_options *options, sl_error *error)
     set_up_delivery(setup, options, error);
     sl_set_up_embed(setup, options, error);
     set_up_mode(&setup->config, options, error);
+    if (setup->config.progress == SL_PROGRESS_JSON && setup->config.sink_path &&
+        strcmp(setup->config.sink_path, "-") == 0)
+        sl_option_problem(error, "--progress json and --sink bson:- both write to standard output: "
+                                 "choose one of them");
     if (setup->config.html && strcmp(setup->config.html, "-") == 0)
         sl_option_problem(error, "--html - is for `shardload report` only, because this command "
                                  "prints figures to standard output: name a file");

@@ -4,20 +4,33 @@
 #include "load_options.h"
 #include "program.h"
 
+#include <string.h>
+
+/* With --progress json standard output has nothing else. */
+static const sl_options *prepared(const sl_options *options) {
+    if (strcmp(sl_option_string(options, "progress"), "json") == 0)
+        sl_context_progress_to_output(sl_context_current());
+    return options;
+}
+
 static int run_load(const sl_options *options) {
-    return sl_command_load(options, NULL);
+    return sl_command_load(prepared(options), NULL);
 }
 
 static int run_verify(const sl_options *options) {
-    return sl_command_verify(options, NULL);
+    return sl_command_verify(prepared(options), NULL);
 }
 
 static int run_plan(const sl_options *options) {
     return sl_command_plan(options, NULL);
 }
 
+static int run_reload(const sl_options *options) {
+    return sl_command_reload(prepared(options));
+}
+
 static int run_restore(const sl_options *options) {
-    return sl_command_restore(options, NULL);
+    return sl_command_restore(prepared(options), NULL);
 }
 
 /* ---- the program ---- */
@@ -59,7 +72,7 @@ static const sl_command commands[] = {
      "  shardload reload -d mot -c tests --suite mot --answers answers.json --objective 4h mot/\n"
      "  shardload reload --sample 5% -d mot -c tests --suite mot --objective 4h mot/\n"
      "  shardload reload --sample 5% -d mot -c tests --suite mot --compare last/reload.json mot/",
-     true, sl_command_reload},
+     true, run_reload},
     {"tune", SL_COMMAND_TUNE, "[options] SOURCE...", "Find the fastest options by trial loads.",
      "Loads a sample of the sources several times into a temporary collection beside the\n"
      "target, each time with other numbers of threads and batch sizes, and with the values of\n"
@@ -106,6 +119,17 @@ static const sl_command commands[] = {
      "  shardload report --html compare.html before/run.json after/run.json\n"
      "  shardload report --html load.html part-1/run.json part-2/run.json part-3/run.json",
      true, sl_command_report},
+    {"status", SL_COMMAND_STATUS, "[options] WORKDIR",
+     "Show a running load from another terminal, and change its rate limit.",
+     "WORKDIR is the work directory of a load or a restore. Shows its progress, what it waits\n"
+     "for, and whether its process is still alive; for a load that died, how to complete it.\n"
+     "With --rate-limit the limit of the running load changes at once. docs/status.md lists\n"
+     "the keys of --json. Exit code 0 when the load runs or has ended, 130 when it died.\n\n"
+     "  shardload status shardload-mot.tests-20240131-101500\n"
+     "  shardload status --rate-limit 20k shardload-mot.tests-20240131-101500\n"
+     "  shardload status --rate-limit unlimited shardload-mot.tests-20240131-101500\n"
+     "  shardload status --json shardload-mot.tests-20240131-101500",
+     true, sl_command_status},
     {0},
 };
 

@@ -53,7 +53,6 @@ typedef struct sl_load_config {
     /* Of a load that is one of several of a command; NULL: the load has its own. Borrowed. The load
      * sets the retry check of the connection, and no other thread uses it meanwhile. */
     struct sl_connection *connection;
-    struct sl_rate_limit *limit; /* common to all these loads */
     const char *database;
     const char *collection;
     bool unregistered; /* verify: the sources need not be in the registry; for _ids of their own */
@@ -77,9 +76,10 @@ typedef struct sl_load_config {
     unsigned wait_seconds;    /* how long to wait for a server at the start */
     unsigned retry_seconds;   /* limit for repeating a batch after failures */
 
-    unsigned threads;         /* workers; with threads_most, at the start */
-    uint32_t batch_documents; /* per insert; with adapt_batches, at the start */
-    uint64_t rate_limit;      /* documents per second over all threads; 0: no limit */
+    unsigned threads;                   /* workers; with threads_most, at the start */
+    uint32_t batch_documents;           /* per insert; with adapt_batches, at the start */
+    uint64_t rate_limit;                /* documents per second over all threads; 0: no limit */
+    struct sl_rate_limit *shared_limit; /* of several loads, instead of rate_limit; or NULL */
     size_t batch_bytes;
     /* Settings that adapt while the load runs. */
     unsigned threads_most; /* maximum of active workers; 0: `threads` all the time */
@@ -89,6 +89,9 @@ typedef struct sl_load_config {
     bool resume;                /* complete the load whose journal is in work_directory */
     const char *report;         /* path of a second copy of the run record */
     const char *html;           /* path of an HTML report */
+    const char *metrics;        /* path of a file of metrics */
+    struct sl_status *above;    /* the status of a command that runs several loads; or NULL */
+    size_t above_item;          /* of this load in it (load/status.h) */
     uint64_t rejects_max;       /* UINT64_MAX: no limit */
     double rejects_max_share;   /* of all records, 0..1; 1: no limit */
     bool verify;

@@ -35,6 +35,7 @@ typedef struct sl_ledger {
     sl_work_directory_before before;             /* the load */
     sl_journal *journal;                         /* NULL unless into a cluster */
     sl_reject_files *rejects;
+    sl_reject_kinds reject_kinds;   /* complete once the reject files are closed */
     struct sl_store *store;         /* of --embed; NULL without it. Borrowed */
     struct sl_earlier_run *earlier; /* the journal's contents at the start; resume.c */
     char holder[25];  /* its id as a holder of the stopped balancer; "" without a journal */

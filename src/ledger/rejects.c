@@ -63,6 +63,7 @@ struct sl_reject_files {
     uint64_t written;
     uint64_t shown;
     char reasons[SL_REJECT_REASONS_ROOM]; /* of the first rejects */
+    sl_reject_kinds *kinds;               /* may be NULL */
 };
 
 /* Is a file still at least `kept` bytes long, which an earlier run has written? */
@@ -142,6 +143,14 @@ fail:
     return false;
 }
 
+void sl_rejects_count_kinds(sl_reject_files *rejects, sl_reject_kinds *kinds) {
+    char path[1024];
+    rejects->kinds = kinds;
+    snprintf(path, sizeof path, "%s/rejects.tsv", rejects->directory ? rejects->directory : "");
+    off_t kept = rejects->table ? ftello(rejects->table) : 0;
+    sl_reject_kinds_read(kinds, path, kept > 0 ? (uint64_t)kept : 0);
+}
+
 void sl_rejects_set_header(sl_reject_files *rejects, size_t source, sl_text header, bool binary) {
     rejects->sources[source].header = header;
     rejects->sources[source].binary = binary;
@@ -164,12 +173,30 @@ static void keep_reason(sl_reject_files *rejects, const char *why) {
              why);
 }
 
+/* Where a reject is. */
+typedef struct sl_reject_place {
+    const char *path, *entry;
+    uint64_t line, offset; /* line 0: not known */
+} sl_reject_place;
+
+static void write_place(const void *context, char *out, size_t room) {
+    const sl_reject_place *place = context;
+    const char *slash = strrchr(place->path, '/');
+    sl_print_text(out, room, place->line > 0 ? "%s%s%s, line %llu" : "%s%s%s, byte %llu",
+                  slash ? slash + 1 : place->path, place->entry ? ": " : "",
+                  place->entry ? place->entry : "",
+                  (unsigned long long)(place->line > 0 ? place->line : place->offset));
+}
+
 static void put_row(sl_reject_files *rejects, size_t source, const char *entry, uint64_t line,
                     uint64_t offset, sl_text named, sl_text reason, sl_text record) {
     const sl_source *from = sl_source_set_at(rejects->set, source);
     char path[PATH_MAX + 1024], column[300];
     sl_text_printable(named, column, sizeof column);
     rejects->written++;
+    if (rejects->kinds)
+        sl_reject_kinds_add(rejects->kinds, reason, named, write_place,
+                            &(sl_reject_place){from->path, entry, line, offset});
     if (rejects->table) {
         snprintf(path, sizeof path, "%s%s%s", from->path, entry ? ": " : "", entry ? entry : "");
         put_cell(rejects->table, sl_text_of(path), '\t');

@@ -8,6 +8,7 @@
 #include "source/source.h"
 
 #include "journal.h"
+#include "reject_kinds.h"
 
 /* The rejects of one block, gathered by the worker that parses it. */
 typedef struct sl_reject_list {
@@ -57,6 +58,10 @@ void sl_rejects_set_header(sl_reject_files *rejects, size_t source, sl_text head
  * (entry->counts.lines), so an early block is kept until these have been added. Any thread. */
 bool sl_rejects_block_done(sl_reject_files *rejects, const sl_source_block *block,
                            const sl_journal_entry *entry, sl_reject_list *list, sl_error *error);
+
+/* From now on `kinds` (borrowed until the files are closed) counts the rejects; those of the earlier
+ * run are read from rejects.tsv. Before any block. */
+void sl_rejects_count_kinds(sl_reject_files *rejects, sl_reject_kinds *kinds);
 
 #define SL_REJECT_REASONS_ROOM 600
 

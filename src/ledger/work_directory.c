@@ -37,8 +37,16 @@ static bool make_named_directory(const sl_load_config *config,
 }
 
 /* The files that a load creates before it changes anything. */
+static const char *const files_of_a_start[] = {"shardload.log", "journal", "status.json",
+                                               "control.json"};
+enum { FILES_OF_A_START = sizeof files_of_a_start / sizeof files_of_a_start[0] };
+
 static bool is_of_a_start(const char *name) {
-    return strcmp(name, "shardload.log") == 0 || strcmp(name, "journal") == 0;
+    for (size_t i = 0; i < FILES_OF_A_START; i++) {
+        if (strcmp(name, files_of_a_start[i]) == 0)
+            return true;
+    }
+    return false;
 }
 
 /* Is there a file in the folder, besides those of a start unless `all`? */
@@ -54,13 +62,12 @@ static bool holds_files(const char *path, bool all) {
 }
 
 void sl_work_directory_abandon(const char *directory, sl_work_directory_before before) {
-    static const char *const names[] = {"shardload.log", "journal"};
     char path[SL_WORK_DIRECTORY_ROOM + 16];
     if (!directory[0] || before == SL_WORK_DIRECTORY_USED || holds_files(directory, false))
         return;
     sl_log_close_file();
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        snprintf(path, sizeof path, "%s/%s", directory, names[i]);
+    for (size_t i = 0; i < FILES_OF_A_START; i++) {
+        snprintf(path, sizeof path, "%s/%s", directory, files_of_a_start[i]);
         unlink(path);
     }
     if (before == SL_WORK_DIRECTORY_ABSENT)

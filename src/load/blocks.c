@@ -54,6 +54,7 @@ sl_open_block *sl_block_begin(sl_worker *worker, const sl_source_block *block) {
     if (open_block->next)
         open_block->next->link = &open_block->next;
     worker->open_blocks = open_block;
+    sl_count(&worker->counters->text_begun, block->text.length);
     return open_block;
 }
 
@@ -92,6 +93,7 @@ bool sl_block_complete(sl_worker *worker, sl_open_block *open_block) {
     };
     bool ok = sl_rejects_block_done(worker->ledger->rejects, &open_block->block, &entry,
                                     &open_block->rejects, &worker->error);
+    sl_count(&worker->counters->text_completed, open_block->block.text.length);
     recycle(worker, open_block);
     return ok;
 }

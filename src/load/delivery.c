@@ -102,9 +102,9 @@ static bool send_batch(sl_worker *worker, sl_batch *batch) {
     sl_run *run = worker->run;
     if (batch->documents == 0)
         return true;
-    sl_worker_spent(worker, STAGE_PARSING);
+    sl_stage_enter(worker->counters, STAGE_PACING);
     sl_rate_limit_wait(run->rate_limit, batch->documents, &run->stop);
-    sl_worker_spent(worker, STAGE_PACING);
+    sl_stage_enter(worker->counters, STAGE_SENDING);
     for (size_t i = 0; i < batch->segment_count; i++) { /* on_refused subtracts the refused ones */
         if (batch->segments[i].documents > 0)
             batch->segments[i].open_block->inserted += batch->segments[i].documents;
@@ -115,6 +115,7 @@ static bool send_batch(sl_worker *worker, sl_batch *batch) {
     bool ok = worker->sink_type->send(worker->outlet, batch, &result, on_refused, &refusals,
                                       &worker->error);
     int64_t answered = sl_clock_ns();
+    sl_stage_enter(worker->counters, STAGE_PARSING);
     sl_histogram_add(&run->latencies[worker->index], (uint64_t)(answered - start));
     sl_count(&worker->counters->retries, result.retries);
     if (!ok)
@@ -139,7 +140,6 @@ static bool send_batch(sl_worker *worker, sl_batch *batch) {
         ok = ok && sl_block_complete(worker, open_block);
     }
     sl_batch_empty(batch);
-    sl_worker_spent(worker, STAGE_SENDING);
     return ok;
 }
 
@@ -176,9 +176,8 @@ sl_batch *sl_delivery_batch(sl_worker *worker, uint32_t shard) {
 
 static bool add_to_batch(sl_worker *worker, sl_batch *batch, sl_open_block *open_block,
                          const uint8_t *document, size_t length, const uint64_t *offset) {
-    const sl_pace *pace = &worker->run->pace;
-    bool full = batch->documents >= /* may exceed a limit that was lowered meanwhile */
-                    atomic_load_explicit(&pace->batch_documents, memory_order_relaxed) ||
+    /* It may have more documents than a limit that was lowered meanwhile. */
+    bool full = batch->documents >= sl_run_batch_documents(worker->run) ||
                 length > batch->room - batch->used;
     if (full && !send_batch(worker, batch))
         return false;

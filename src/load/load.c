@@ -13,10 +13,12 @@
 #include "util/clock.h"
 #include "util/interrupt.h"
 #include "util/log.h"
+#include "util/private_file.h"
 #include "util/text.h"
 
 #include "embedding.h"
 #include "ending.h"
+#include "job/outputs.h"
 #include "job/parts.h"
 #include "job/sources.h"
 #include "job/target.h"
@@ -40,6 +42,7 @@ typedef bool phase_function(sl_load *load, sl_error *error);
 
 static bool run_phase(sl_load *load, const char *name, phase_function *function, sl_error *error) {
     int64_t start = sl_clock_ns();
+    sl_status_phase(load->status, name);
     bool ok = function(load, error) || sl_error_missing(error, name);
     sl_run_record_phase(load->record, name, sl_seconds_since(start));
     return ok;
@@ -111,6 +114,7 @@ static bool load_documents(sl_load *load, sl_error *error) {
     if (!sl_resume_recover(&load->job, &load->ledger, error) ||
         !sl_pace_start(&load->run, batch_most, error))
         return false;
+    sl_rejects_count_kinds(load->ledger.rejects, &load->ledger.reject_kinds);
     for (size_t i = 0; i < sl_source_set_count(load->job.set); i++) {
         const sl_job_source *source = &load->job.sources[i];
         if (!source->skipped)
@@ -118,15 +122,21 @@ static bool load_documents(sl_load *load, sl_error *error) {
                                   sl_format_header(source->format, source->dialect),
                                   source->format->binary);
     }
+    const sl_recovered *recovered = &load->ledger.recovered;
+    load->run.earlier = (sl_earlier_totals){
+        .records = recovered->counts.records,
+        .documents = recovered->inserted + recovered->already_stored + recovered->changed,
+        .rejects = recovered->counts.rejects + recovered->refused,
+        .text_bytes = recovered->text_bytes};
+    sl_status_run(load->status, &load->run, &load->destination);
     int64_t start = sl_clock_ns();
-    sl_rate_limit_init(&load->run.own_limit, load->job.config->rate_limit);
-    load->run.rate_limit = load->job.config->limit ? load->job.config->limit : &load->run.own_limit;
     sl_ticking ticking = {load, sl_progress_start(&load->run, &load->destination, load->record),
                           start, start};
     bool ok = sl_workers_run(&load->run, &load->destination, &load->ledger,
                              sink_of(load->job.config), on_tick, &ticking, error) &&
               (sl_interrupt_requested() || sl_source_set_unchanged(load->job.set, error));
     load->run.seconds = sl_seconds_since(start);
+    sl_status_run(load->status, NULL, NULL);
     sl_progress_end(ticking.progress);
     sl_error closing = {0};
     /* After a failure, blocks that cannot be confirmed at once are left to a resumed load. */
@@ -258,6 +268,33 @@ static uint64_t rejects_of(const sl_load *load) {
            (embed ? embed->facts.rejects + embed->orphans : 0);
 }
 
+/* From here on the work directory belongs to this load: its journal is locked. */
+static void start_status(sl_load *load) {
+    const sl_load_config *config = load->job.config;
+    char target[300] = "";
+    if (config->part_of_trial && !config->above)
+        return;
+    if (config->sink == SL_SINK_CLUSTER)
+        snprintf(target, sizeof target, "%s.%s", config->database, config->collection);
+    const char *command = config->completed_by ? config->completed_by : "the same command";
+    load->status = sl_status_start(&(sl_status_setup){
+        .command = "load",
+        .config = config,
+        .directory = load->ledger.work_directory,
+        .target = target,
+        .metrics = config->metrics,
+        .resume_command = load->ledger.journal ? command : NULL,
+        .resume_directory = load->ledger.work_directory,
+        .limit = load->run.rate_limit,
+        .above = config->above,
+        .item = config->above_item,
+    });
+}
+
+static bool may_be_resumed(const sl_load *load, const sl_error *why) {
+    return !why->no_resume && atomic_load(&load->run.ended_by) != SL_ENDED_ALL_REJECTED;
+}
+
 static void load_clear(sl_load *load) {
     sl_ledger_clear(&load->ledger);
     sl_run_clear(&load->run);
@@ -283,11 +320,17 @@ sl_exit sl_load_run(const sl_load_config *config) {
         sl_record_start(load.record, config, "load");
     /* The sources come first: their errors are reported before anything is created. */
     bool finished = false;
-    ok = ok && run_phase(&load, "sources", look_at_sources, &error) &&
+    ok = ok && run_phase(&load, "sources", look_at_sources, &error);
+    if (!ok && !sl_outputs_check(config, load.job.set, NULL, &(sl_error){0}))
+        load.report = load.html = NULL; /* files that must not be written */
+    ok = ok &&
          sl_work_directory_make(config, load.ledger.work_directory, &load.ledger.before, &error) &&
          sl_report_check(&load.report, &error) && sl_report_check(&load.html, &error) &&
-         sl_resume_open(&load.job, &load.ledger, &finished, &error) &&
-         (finished || run_phases(&load, &error));
+         (!config->metrics || sl_private_file_may_replace(config->metrics, &error)) &&
+         sl_resume_open(&load.job, &load.ledger, &finished, &error);
+    if (ok && !finished)
+        start_status(&load);
+    ok = ok && (finished || run_phases(&load, &error));
 
     if (!ok)
         sl_error_missing(&error, "the preparation of the load");
@@ -307,13 +350,18 @@ sl_exit sl_load_run(const sl_load_config *config) {
     }
     if (load.record && !finished)
         code = sl_record_end(&load, ok ? SL_EXIT_OK : error.code);
-    sl_work_directory_abandon(unused, load.ledger.before);
+    if (unused[0]) {
+        sl_status_end(load.status, code, error.message, false);
+        load.status = NULL;
+        sl_work_directory_abandon(unused, load.ledger.before);
+    }
     /* Last of all: once a load is marked as finished, --resume does not write run.json again. */
     if (!finished && (code == SL_EXIT_OK || code == SL_EXIT_REJECTS) &&
         !sl_resume_finish(&load.ledger, rejects_of(&load), &error)) {
         sl_log_error(SL_LINES, error.message);
         code = error.code;
     }
+    sl_status_end(load.status, code, error.message, may_be_resumed(&load, &error));
     if (listening) /* otherwise this would end the listener of the command that runs the load */
         sl_interrupt_stop_listening();
     load_clear(&load);

@@ -97,7 +97,8 @@ static double seconds_left(const sl_job *job, double seconds) {
 void sl_pace_tick(sl_run *run, int64_t start) {
     const sl_load_config *config = run->job->config;
     sl_pace *pace = &run->pace;
-    if (!pace->adapt)
+    /* Under a rate limit, which may be set while the load runs, no rate can be compared. */
+    if (!pace->adapt || sl_rate_limit_batch(run->rate_limit) != UINT32_MAX)
         return;
     sl_run_totals sum = sl_run_sum(run);
     double seconds = sl_seconds_since(start);
@@ -106,7 +107,7 @@ void sl_pace_tick(sl_run *run, int64_t start) {
         .answered = sum.answered_ns > start ? (double)(sum.answered_ns - start) / 1e9 : 0,
         .documents = sum.inserted + sum.already_stored + sum.changed + sum.server_rejects,
         .batches = sum.batches,
-        .retries = sum.retries,
+        .retries = sum.retries + sl_rate_limit_changes(run->rate_limit), /* no measurement */
         .seconds_left = seconds_left(run->job, seconds),
     };
     if (sum.inserted + sum.already_stored + sum.changed > 0) {

@@ -33,4 +33,43 @@ typedef struct sl_figures {
 sl_figures sl_figures_of(const sl_window *window, const sl_progress_sample *now,
                          uint64_t stored_total);
 
+/* ---- a running load ---- */
+
+/* Takes views of a run. One thread; a run may have several viewers. */
+typedef struct sl_viewer {
+    const sl_run *run;
+    int64_t start; /* of the run, by sl_clock_ns */
+    double next_moment;
+    sl_window window;
+} sl_viewer;
+
+/* Begins when the workers do: what earlier runs have read counts for the share, not for rates. */
+void sl_viewer_init(sl_viewer *viewer, const sl_run *run, int64_t start);
+
+typedef struct sl_view {
+    double seconds;    /* since the start */
+    sl_run_totals sum; /* of this run */
+    /* Of all runs of the load, earlier ones included. */
+    uint64_t records, documents, rejects, text_bytes;
+    uint64_t stored_bytes; /* of the blocks whose records are all accounted for */
+    uint64_t stored_total; /* of all sources; 0: not known, for a pipe */
+    bool generated;        /* records without text */
+    unsigned threads;      /* active */
+    unsigned threads_most;
+    uint32_t batch_documents;
+    uint64_t rate_limit; /* 0: none */
+    sl_figures figures;
+} sl_view;
+
+/* Call it at least twice a second. */
+sl_view sl_view_take(sl_viewer *viewer);
+
+/* Adds the counts and rates of a view to a sum over several loads; stage_share becomes the sum of those
+ * that run, and share, left and stored_total stay as they are. */
+void sl_view_add(sl_view *sum, const sl_view *view, bool runs);
+
+/* Indices of the stages on which the workers spent most and second most of their time. False when no
+ * time has been spent. */
+bool sl_figures_waits(const sl_figures *figures, unsigned *most, unsigned *second);
+
 #endif

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "format/simd.h"
 #include "report/report.h"
@@ -16,6 +17,8 @@
 #include "job/not_loaded.h"
 #include "job/types.h"
 #include "reject_limit.h"
+#include "reject_summary.h"
+#include "shard_table.h"
 
 #define INT64(document, key, value) BSON_APPEND_INT64(document, key, (int64_t)(value))
 
@@ -154,6 +157,7 @@ static bool record_accounting(sl_load *load, const sl_parse_counts *parsed,
     bson_t *record = sl_run_record_document(load->record);
     BSON_APPEND_DOCUMENT_BEGIN(record, "accounting", &section);
     INT64(&section, "records", parsed->records);
+    BSON_APPEND_DOUBLE(&section, "loadSeconds", load->run.seconds);
     INT64(&section, "inserted", totals->inserted);
     INT64(&section, "alreadyThere", totals->already_stored);
     if (mode != SL_MODE_INSERT) {
@@ -234,77 +238,6 @@ static void record_times(sl_load *load, const sl_run_totals *totals) {
     free(all);
 }
 
-static uint64_t sum_documents(const sl_shard_statistics *rows, size_t count) {
-    uint64_t sum = 0;
-    for (size_t i = 0; i < count; i++)
-        sum += rows[i].documents;
-    return sum;
-}
-
-/* Do the document counts in the servers' statistics agree with the registry's totals of finished
- * loads? After a crash these statistics are wrong, and stay so: then, at the end of a load with
- * verification, the documents are counted. False when the counts in `rows` may be wrong. */
-static bool make_exact(sl_load *load, bool succeeded, sl_shard_statistics *rows, size_t count) {
-    uint64_t expected, all = sum_documents(rows, count);
-    bool complete, counted;
-    sl_error error;
-    if (!load->destination.registry ||
-        !sl_registry_total(load->destination.registry, &expected, &complete, &error))
-        return false;
-    if (complete && all == expected)
-        return true;
-    if (!complete || !succeeded || !load->job.config->verify || !load->destination.map ||
-        count == 0 ||
-        !sl_statistics_count(load->destination.connection, &load->destination.target,
-                             load->destination.topology, load->destination.map, rows, count,
-                             &counted, &error))
-        return false;
-    uint64_t sum = sum_documents(rows, count);
-    return counted && (count == 1 || sum == expected || sum == all);
-}
-
-/* Records and logs the documents and bytes of the collection on each shard. */
-static void record_shards(sl_load *load, bool succeeded) {
-    sl_shard_statistics *rows = NULL;
-    size_t count = 0;
-    sl_error error;
-    if (!load->destination.connection || !load->destination.target.database)
-        return;
-    if (!sl_statistics_read(load->destination.connection, &load->destination.target, &rows, &count,
-                            &error)) {
-        sl_log_warning("no storage figures: " SL_LINES, error.message);
-        return;
-    }
-    bool exact = make_exact(load, succeeded, rows, count);
-    uint64_t all = sum_documents(rows, count);
-    bson_t array, item;
-    bson_t *record = sl_run_record_document(load->record);
-    BSON_APPEND_ARRAY_BEGIN(record, "shards", &array);
-    sl_log_info("  %-12s %15s %8s %12s %12s %12s", "shard", "documents", "share", "data", "stored",
-                "indexes");
-    for (size_t i = 0; i < count; i++) {
-        char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM], c[SL_HUMAN_ROOM], d[SL_HUMAN_ROOM];
-        sl_record_begin_item(&array, i, &item);
-        BSON_APPEND_UTF8(&item, "shard", rows[i].shard);
-        INT64(&item, "documents", rows[i].documents);
-        BSON_APPEND_BOOL(&item, "exact", exact);
-        INT64(&item, "dataBytes", rows[i].data_bytes);
-        INT64(&item, "storageBytes", rows[i].storage_bytes);
-        INT64(&item, "indexBytes", rows[i].index_bytes);
-        bson_append_document_end(&array, &item);
-        sl_log_info("  %-12s %15s %6.1f %% %12s %12s %12s", rows[i].shard,
-                    sl_human_count(rows[i].documents, a),
-                    all ? 100 * (double)rows[i].documents / (double)all : 0,
-                    sl_human_bytes((double)rows[i].data_bytes, b),
-                    sl_human_bytes((double)rows[i].storage_bytes, c),
-                    sl_human_bytes((double)rows[i].index_bytes, d));
-    }
-    bson_append_array_end(record, &array);
-    if (!exact && count > 0)
-        sl_log_info("  documents as in the servers' statistics, which may be wrong after a crash");
-    free(rows);
-}
-
 /* The labels of the outcomes of each mode; NULL: there is no such outcome. */
 typedef struct outcome_labels {
     const char *inserted, *changed, *already_stored;
@@ -382,12 +315,20 @@ static void print_summary(const sl_load *load, const sl_parse_counts *parsed,
     sl_pace_log(&load->run.pace);
 }
 
+/* A load that was refused before it began keeps the records of earlier loads. */
+static bool keeps_earlier(const sl_load *load, const char *path) {
+    if (atomic_load(&load->run.begun) || access(path, F_OK) != 0)
+        return false;
+    sl_log_info("%s is kept: it is the record of an earlier load", path);
+    return true;
+}
+
 /* Writes the HTML report of the finished record. */
 static sl_exit write_html(sl_load *load, sl_exit code) {
     bson_t copy = BSON_INITIALIZER;
     const bson_t *const records[] = {&copy};
     sl_error error = {0};
-    if (!load->html)
+    if (!load->html || keeps_earlier(load, load->html))
         return code;
     sl_run_record_copy(load->record, &copy);
     bool written = sl_report_html_write(records, 1, NULL, load->html, &error);
@@ -409,6 +350,8 @@ static sl_exit write_record(sl_load *load, sl_exit code) {
         paths[0] = path;
     }
     for (int i = 0; i < 2; i++) {
+        if (paths[i] && keeps_earlier(load, paths[i]))
+            continue;
         if (paths[i] && !sl_run_record_write(load->record, paths[i], &error)) {
             sl_log_error(SL_LINES, error.message);
             if (code == SL_EXIT_OK || code == SL_EXIT_REJECTS)
@@ -440,15 +383,19 @@ sl_exit sl_record_end(sl_load *load, sl_exit code) {
     sl_types_append(&load->job, sl_run_record_document(load->record));
     sl_not_loaded_record(&load->job, sl_run_record_document(load->record));
     sl_embedding_record(&load->job, sl_run_record_document(load->record));
+    uint64_t rejects = parsed.rejects + totals.server_rejects;
+    sl_reject_summary_record(&load->ledger.reject_kinds, rejects,
+                             sl_run_record_document(load->record));
     bool holds = record_accounting(load, &parsed, &totals, &left);
     record_times(load, &totals);
     sl_pace_record(&load->run.pace, sl_run_record_document(load->record));
     if (began) {
         sl_log_info("%s", "");
         print_summary(load, &parsed, &totals, &left);
+        sl_reject_summary_log(&load->ledger.reject_kinds, rejects);
         sl_log_info("%s", "");
         if (code != SL_EXIT_CLUSTER) /* a cluster that failed is not queried again */
-            record_shards(load, code == SL_EXIT_OK || code == SL_EXIT_REJECTS);
+            sl_shard_table(load, code == SL_EXIT_OK || code == SL_EXIT_REJECTS);
         sl_run_record_log_phases(load->record);
     }
     if (began && code == SL_EXIT_OK && parsed.records == 0 && !sl_load_is_shared(load->job.config))

@@ -8,6 +8,7 @@
 #include "ledger/ledger.h"
 #include "report/run_record.h"
 #include "run.h"
+#include "status.h"
 
 /* A load: what load.c runs with preparing.c and ending.c, and record.c reports. No other file uses
  * it. */
@@ -17,6 +18,7 @@ typedef struct sl_load {
     sl_ledger ledger;
     sl_run run;
 
+    sl_status *status; /* NULL: none is written */
     sl_run_record *record;
     const char *report;       /* path from the config; NULL if it cannot be written */
     const char *html;         /* likewise */

@@ -9,10 +9,10 @@
 #include "util/clock.h"
 #include "util/context.h"
 
-#define STOPPING_BATCH 1000 /* documents per batch once a load with --rate-limit stops */
-
 const char *const sl_stage_names[STAGES] = {"reading", "inflating", "parsing", "the rate limit",
                                             "the server"};
+const char *const sl_stage_keys[STAGES] = {"reading", "inflating", "parsing", "rateLimit",
+                                           "server"};
 
 void sl_run_init(sl_run *run, sl_job *job) {
     const sl_load_config *config = job->config;
@@ -23,6 +23,8 @@ void sl_run_init(sl_run *run, sl_job *job) {
     pthread_mutex_init(&run->working_lock, NULL);
     pthread_mutex_init(&run->failure_lock, NULL);
     sl_pace_init(&run->pace, config->threads, config->batch_documents);
+    sl_rate_limit_init(&run->own_limit, config->rate_limit);
+    run->rate_limit = config->shared_limit ? config->shared_limit : &run->own_limit;
 }
 
 void sl_run_clear(sl_run *run) {
@@ -34,6 +36,7 @@ void sl_run_clear(sl_run *run) {
     pthread_mutex_destroy(&run->working_lock);
     pthread_mutex_destroy(&run->failure_lock);
     sl_pace_clear(&run->pace);
+    sl_rate_limit_clear(&run->own_limit);
 }
 
 bool sl_run_create_counters(sl_run *run) {
@@ -41,18 +44,26 @@ bool sl_run_create_counters(sl_run *run) {
     run->counters = aligned_alloc(_Alignof(sl_worker_counters), bytes);
     if (run->counters)
         memset(run->counters, 0, bytes);
+    for (unsigned i = 0; run->counters && i < run->threads; i++)
+        atomic_store(&run->counters[i].stage, STAGES);
     run->parsed = calloc(run->threads, sizeof *run->parsed);
     run->shard_documents = calloc(run->job->shards, sizeof *run->shard_documents);
     run->latencies = calloc(run->threads, sizeof *run->latencies);
     return run->counters && run->parsed && run->shard_documents && run->latencies;
 }
 
+/* Once the run stops, the rate limit no longer applies. */
+uint32_t sl_run_batch_documents(const sl_run *run) {
+    uint32_t pace = atomic_load_explicit(&run->pace.batch_documents, memory_order_relaxed);
+    uint32_t limit = atomic_load_explicit(&run->stop, memory_order_relaxed)
+                         ? UINT32_MAX
+                         : sl_rate_limit_batch(run->rate_limit);
+    return pace < limit ? pace : limit;
+}
+
 void sl_run_stop(sl_run *run) {
     atomic_store(&run->stop, true);
     sl_source_set_stop(run->job->set);
-    /* The rate limit no longer applies, so the remaining documents need not go in small batches. */
-    if (run->job->config->rate_limit > 0)
-        atomic_store(&run->pace.batch_documents, STOPPING_BATCH);
     sl_pace_over(&run->pace);
 }
 
@@ -117,12 +128,48 @@ bool sl_run_threads(sl_run *run, void *(*work_of)(void *item), void *items, size
     return !run->failure.code;
 }
 
+/* ---- stages ---- */
+
+void sl_stage_enter(sl_worker_counters *counters, sl_stage next) {
+    sl_stage ended = atomic_load(&counters->stage);
+    int64_t now = sl_clock_ns(), since = atomic_load(&counters->stage_since);
+    atomic_fetch_add(&counters->changes, 1);
+    if (ended != STAGES)
+        atomic_fetch_add(&counters->stage_ns[ended], now - since);
+    atomic_store(&counters->stage, next);
+    atomic_store(&counters->stage_since, now);
+    atomic_fetch_add(&counters->changes, 1);
+}
+
+/* Adds a worker's time, that of the stage in progress included: a server that stands still would
+ * otherwise show only after it has answered. A worker that changes its stage meanwhile is read
+ * again; a few attempts are enough, since a stage lasts much longer than reading it. */
+static void add_stages(const sl_worker_counters *one, int64_t now, double seconds[STAGES]) {
+    int64_t spent[STAGES];
+    for (unsigned attempt = 0; attempt < 100; attempt++) {
+        uint32_t changes = atomic_load(&one->changes);
+        for (unsigned k = 0; k < STAGES; k++)
+            spent[k] = atomic_load(&one->stage_ns[k]);
+        sl_stage stage = atomic_load(&one->stage);
+        int64_t since = atomic_load(&one->stage_since);
+        if (stage < STAGES && now > since)
+            spent[stage] += now - since;
+        if (changes % 2 == 0 && atomic_load(&one->changes) == changes)
+            break;
+    }
+    for (unsigned k = 0; k < STAGES; k++)
+        seconds[k] += (double)spent[k] / 1e9;
+}
+
 sl_run_totals sl_run_sum(const sl_run *run) {
     sl_run_totals sum = {0};
+    int64_t now = sl_clock_ns();
     for (unsigned i = 0; run->counters && i < run->threads; i++) {
         const sl_worker_counters *one = &run->counters[i];
         sum.text_bytes += atomic_load_explicit(&one->text_bytes, memory_order_relaxed);
         sum.records += atomic_load_explicit(&one->records, memory_order_relaxed);
+        sum.text_begun += atomic_load_explicit(&one->text_begun, memory_order_relaxed);
+        sum.text_completed += atomic_load_explicit(&one->text_completed, memory_order_relaxed);
         sum.inserted += atomic_load_explicit(&one->inserted, memory_order_relaxed);
         sum.already_stored += atomic_load_explicit(&one->already_stored, memory_order_relaxed);
         sum.changed += atomic_load_explicit(&one->changed, memory_order_relaxed);
@@ -135,9 +182,27 @@ sl_run_totals sl_run_sum(const sl_run *run) {
         int64_t answered = atomic_load_explicit(&one->answered_ns, memory_order_relaxed);
         if (answered > sum.answered_ns)
             sum.answered_ns = answered;
-        for (unsigned k = 0; k < STAGES; k++)
-            sum.stage_seconds[k] +=
-                (double)atomic_load_explicit(&one->stage_ns[k], memory_order_relaxed) / 1e9;
+        add_stages(one, now, sum.stage_seconds);
     }
     return sum;
+}
+
+void sl_run_totals_add(sl_run_totals *sum, const sl_run_totals *more) {
+    sum->text_bytes += more->text_bytes;
+    sum->text_begun += more->text_begun;
+    sum->text_completed += more->text_completed;
+    sum->records += more->records;
+    sum->inserted += more->inserted;
+    sum->already_stored += more->already_stored;
+    sum->changed += more->changed;
+    sum->parser_rejects += more->parser_rejects;
+    sum->server_rejects += more->server_rejects;
+    sum->repeated += more->repeated;
+    sum->bson_bytes += more->bson_bytes;
+    sum->batches += more->batches;
+    sum->retries += more->retries;
+    if (more->answered_ns > sum->answered_ns)
+        sum->answered_ns = more->answered_ns;
+    for (unsigned k = 0; k < STAGES; k++)
+        sum->stage_seconds[k] += more->stage_seconds[k];
 }

@@ -31,11 +31,13 @@ typedef enum sl_stage {
 } sl_stage;
 
 extern const char *const sl_stage_names[STAGES];
+extern const char *const sl_stage_keys[STAGES]; /* likewise, as keys of JSON */
 
 /* Written by one worker, read by the progress line. */
 typedef struct sl_worker_counters {
     _Alignas(64) _Atomic uint64_t text_bytes;
     _Atomic uint64_t records;
+    _Atomic uint64_t text_begun, text_completed; /* of blocks that were begun, and completed */
     _Atomic uint64_t inserted;
     _Atomic uint64_t already_stored;
     _Atomic uint64_t changed; /* modified or deleted, with another mode than insert */
@@ -45,9 +47,18 @@ typedef struct sl_worker_counters {
     _Atomic uint64_t bson_bytes;
     _Atomic uint64_t batches;
     _Atomic uint64_t retries;
-    _Atomic int64_t answered_ns; /* when the last batch was acknowledged, by sl_clock_ns */
-    _Atomic int64_t stage_ns[STAGES];
+    _Atomic int64_t answered_ns;      /* when the last batch was acknowledged, by sl_clock_ns */
+    _Atomic int64_t stage_ns[STAGES]; /* of stages that have ended */
+    /* The stage in progress and when it began, by sl_clock_ns; STAGES: none. `changes` is odd while
+     * the worker writes these and stage_ns (sl_stage_enter). */
+    _Atomic uint32_t changes;
+    _Atomic sl_stage stage;
+    _Atomic int64_t stage_since;
 } sl_worker_counters;
+
+/* Ends the stage in progress, and begins `next` (STAGES: none). Only by the worker whose counters
+ * these are. */
+void sl_stage_enter(sl_worker_counters *counters, sl_stage next);
 
 /* Adds to a counter that only this thread writes. */
 static inline void sl_count(_Atomic uint64_t *counter, uint64_t more) {
@@ -62,18 +73,24 @@ typedef enum sl_ending {
     SL_ENDED_ALL_REJECTED,
 } sl_ending;
 
+/* Totals of the earlier runs of a load that is resumed. */
+typedef struct sl_earlier_totals {
+    uint64_t records, documents, rejects, text_bytes;
+} sl_earlier_totals;
+
 typedef struct sl_run {
     sl_job *job;      /* borrowed */
     unsigned threads; /* all workers; `pace` has the number of those that are active */
     sl_pace pace;
-    sl_rate_limit own_limit;      /* starts with the workers */
-    sl_rate_limit *rate_limit;    /* own_limit, or one that other loads share */
+    sl_rate_limit own_limit;
+    sl_rate_limit *rate_limit;    /* own_limit, or that of the command which runs several loads */
     sl_worker_counters *counters; /* one per worker */
     sl_histogram *latencies;      /* one per worker: nanoseconds per batch; read after the end */
     sl_parse_counts *parsed;      /* one per worker; read after the end */
     _Atomic uint64_t *shard_documents; /* per shard: documents sent to it, as far as known */
     uint64_t undelivered; /* records that were parsed and not acknowledged when the workers ended */
     double seconds;       /* how long the workers ran, in wall-clock time */
+    sl_earlier_totals earlier;
 
     _Atomic bool begun; /* something may have been created or changed on the cluster */
     _Atomic bool stop;  /* workers end after their current block and batches */
@@ -103,6 +120,10 @@ bool sl_run_threads(sl_run *run, void *(*work_of)(void *item), void *items, size
  * last action. */
 void sl_run_ended(sl_run *run);
 
+/* The number of documents at which a batch is sent now: by the pace, and by the rate limit unless the
+ * run is stopping. Any thread. */
+uint32_t sl_run_batch_documents(const sl_run *run);
+
 /* Lets all workers end after their current block and batches. Any thread. */
 void sl_run_stop(sl_run *run);
 
@@ -112,6 +133,7 @@ void sl_run_fail(sl_run *run, const sl_error *error);
 /* Sums over all workers at one time. */
 typedef struct sl_run_totals {
     uint64_t text_bytes, records, inserted, already_stored, parser_rejects, server_rejects;
+    uint64_t text_begun, text_completed;
     uint64_t changed;  /* see sl_worker_counters */
     uint64_t repeated; /* of server_rejects; likewise */
     uint64_t bson_bytes, batches, retries;
@@ -120,5 +142,6 @@ typedef struct sl_run_totals {
 } sl_run_totals;
 
 sl_run_totals sl_run_sum(const sl_run *run);
+void sl_run_totals_add(sl_run_totals *sum, const sl_run_totals *more);
 
 #endif

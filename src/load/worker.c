@@ -28,15 +28,6 @@
 
 #include "util/clock.h"
 
-void sl_worker_spent(sl_worker *worker, sl_stage stage) {
-    int64_t now = sl_clock_ns();
-    _Atomic int64_t *sum = &worker->counters->stage_ns[stage];
-    atomic_store_explicit(
-        sum, atomic_load_explicit(sum, memory_order_relaxed) + now - worker->stage_since,
-        memory_order_relaxed);
-    worker->stage_since = now;
-}
-
 /* ---- the parser's side ---- */
 
 static void sink_to_batch(sl_worker *worker) {
@@ -54,8 +45,7 @@ static bool batch_to_sink(sl_worker *worker) {
     worker->sink.cursor = batch->bytes + batch->used;
     worker->sink.limit = batch->bytes + batch->room;
     worker->sink.documents = batch->documents;
-    worker->sink.documents_limit =
-        atomic_load_explicit(&worker->run->pace.batch_documents, memory_order_relaxed);
+    worker->sink.documents_limit = sl_run_batch_documents(worker->run);
     if (!worker->job->own_ids)
         return true;
     bool ok = sl_batch_keep_offsets(batch, worker->sink.documents_limit);
@@ -155,7 +145,6 @@ static bool handle_block(sl_worker *worker, const sl_source_block *block) {
               (block->done || parse_block(worker, block, block->unselected ? NULL : dialect));
     if (ok)
         sl_sources_done_with(job, block);
-    sl_worker_spent(worker, STAGE_PARSING);
     return ok && sl_deliver_old(worker) &&
            !(rejects_of(worker->counters) > rejects_before &&
              sl_rejects_pass_limit(run, ledger, false, &worker->error));
@@ -171,8 +160,9 @@ static bool wait_for_turn(sl_worker *worker) {
     if (!sl_deliver_all(worker))
         return false;
     sl_delivery_release(worker);
+    sl_stage_enter(worker->counters, STAGES); /* the wait counts as no stage */
     sl_pace_wait(&run->pace, worker->index);
-    worker->stage_since = sl_clock_ns(); /* the wait counts as no stage */
+    sl_stage_enter(worker->counters, STAGE_PARSING);
     return true;
 }
 
@@ -180,14 +170,15 @@ static void *work(void *context) {
     sl_worker *worker = context;
     sl_run *run = worker->run;
     sl_source_block block;
-    worker->stage_since = sl_clock_ns();
+    sl_stage_enter(worker->counters, STAGE_PARSING);
     bool ok = wait_for_turn(worker);
     while (ok && !atomic_load_explicit(&run->stop, memory_order_relaxed)) {
         int64_t inflating = sl_reader_spent(worker->reader)->inflating;
+        sl_stage_enter(worker->counters, STAGE_READING);
         sl_read_result result = sl_reader_next(worker->reader, &block, &worker->error);
         /* The reader measures its time for inflating; its other time is reading. */
         inflating = sl_reader_spent(worker->reader)->inflating - inflating;
-        sl_worker_spent(worker, STAGE_READING);
+        sl_stage_enter(worker->counters, STAGE_PARSING);
         worker->counters->stage_ns[STAGE_READING] -= inflating;
         worker->counters->stage_ns[STAGE_INFLATING] += inflating;
         /* The load was stopped while this worker waited for a pipe. */
@@ -200,6 +191,7 @@ static void *work(void *context) {
     }
     /* The remaining batches are sent also when the load was stopped, but not after an error. */
     ok = ok && sl_deliver_all(worker);
+    sl_stage_enter(worker->counters, STAGES);
     if (!ok)
         sl_run_fail(run, &worker->error);
     sl_pace_over(&run->pace); /* the load ends, so inactive workers must not wait any more */

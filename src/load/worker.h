@@ -51,7 +51,6 @@ typedef struct sl_worker {
     sl_batch *target; /* receives its documents: the batch of its shard, or the scratch */
     sl_open_block *open_block;
     const sl_source_block *block;
-    int64_t stage_since;
 } sl_worker;
 
 /* worker.c: starts the run's threads, which send the documents of the job to outlets of this type,
@@ -60,9 +59,6 @@ typedef struct sl_worker {
 bool sl_workers_run(sl_run *run, sl_destination *destination, sl_ledger *ledger,
                     const sl_sink_type *sink_type, void (*tick)(void *context), void *context,
                     sl_error *error);
-
-/* worker.c: adds the time since the last call to `stage`. */
-void sl_worker_spent(sl_worker *worker, sl_stage stage);
 
 /* ---- blocks.c; on false the worker's error is set and the load must end ---- */
 

@@ -182,6 +182,61 @@ const char *sl_section_words(sl_page *page, const bson_iter_t *value) {
     return all;
 }
 
+/* Options that concern sources of some formats only. */
+static const struct {
+    const char *name, *formats;
+} specific[] = {
+    {"records", "ycsb"},
+    {"field-count", "ycsb"},
+    {"field-length", "ycsb"},
+    {"document-size", "ycsb"},
+    {"integer-count", "ycsb"},
+    {"skew", "ycsb"},
+    {"seed", "ycsb"},
+    {"missing", "isd isd-lite isd-csv"},
+    {"types", "delimited"},
+    {"header", "delimited"},
+    {"columns", "delimited"},
+    {"skip-lines", "delimited"},
+    {"ragged", "delimited"},
+    {"escape", "delimited mot"},
+    {"quoted-lines", "delimited mot"},
+    {"schema", "delimited isd"},
+    {"names", "mot isd isd-lite isd-csv"},
+    {"encoding", "delimited mot isd-csv"},
+    {"trim", "delimited mot isd-csv"},
+};
+
+/* Options of loads into a cluster. */
+static const char *const for_clusters[] = {
+    "uri", "mode", "shard-key", "route", "timeout", "write-concern", "retry-timeout", "compressor"};
+
+/* Does an option concern the sources and the sink of the record? */
+static bool is_relevant(const bson_t *record, const char *name) {
+    const char *format = sl_look_text(record, "sources.0.format");
+    const char *sink = sl_look_text(record, "options.sink");
+    if (!sl_option_matters(name))
+        return false;
+    for (size_t i = 0;
+         sink && strcmp(sink, "cluster") != 0 && i < sizeof for_clusters / sizeof for_clusters[0];
+         i++) {
+        if (strcmp(for_clusters[i], name) == 0)
+            return false;
+    }
+    for (size_t i = 0; format && i < sizeof specific / sizeof specific[0]; i++) {
+        if (strcmp(specific[i].name, name) != 0)
+            continue;
+        size_t length = strlen(format);
+        for (const char *at = specific[i].formats; (at = strstr(at, format)); at += length) {
+            bool begins = at == specific[i].formats || at[-1] == ' ';
+            if (begins && (at[length] == ' ' || at[length] == '\0'))
+                return true;
+        }
+        return false;
+    }
+    return true;
+}
+
 /* The scalars of the document at `path` as a table of name and value. */
 static void list_values(sl_page *page, const bson_t *record, const char *path, const char *title) {
     const char *const titles[] = {title, "value"};
@@ -194,7 +249,8 @@ static void list_values(sl_page *page, const bson_t *record, const char *path, c
     while (bson_iter_next(&at) && row < SL_ROWS_MAX) {
         const char *value = sl_section_words(page, &at);
         /* Leaves out options that are off, to keep the list short. */
-        if (!value || strcmp(value, "false") == 0)
+        if (!value || strcmp(value, "false") == 0 ||
+            (strcmp(path, "options") == 0 && !is_relevant(record, bson_iter_key(&at))))
             continue;
         if (row++ == 0)
             table = sl_page_add_table(page, NULL, titles, "ll", 2);
@@ -237,8 +293,24 @@ double sl_section_documents(const bson_t *record) {
            sl_look_amount(record, "accounting.changed", 0);
 }
 
+double sl_section_load_seconds(const bson_t *record) {
+    return sl_look_amount(record, "accounting.loadSeconds",
+                          sl_section_phase_seconds(record, "phases", "load"));
+}
+
+const char *sl_section_target(sl_page *page, const bson_t *record) {
+    bson_iter_t at;
+    const char *names[2] = {"", ""};
+    static const char *const options[] = {"db", "collection"};
+    for (size_t i = 0; i < 2; i++) {
+        if (sl_option_find(record, options[i], &at) && BSON_ITER_HOLDS_UTF8(&at))
+            names[i] = bson_iter_utf8(&at, NULL);
+    }
+    return *names[0] && *names[1] ? sl_page_text(page, "%.80s.%.200s", names[0], names[1]) : "";
+}
+
 double sl_section_rate(const bson_t *record) {
-    double seconds = sl_section_phase_seconds(record, "phases", "load");
+    double seconds = sl_section_load_seconds(record);
     double documents = sl_section_documents(record) -
                        sl_look_amount(record, "accounting.ofThoseByEarlierRuns.inserted", 0) -
                        sl_look_amount(record, "accounting.ofThoseByEarlierRuns.alreadyThere", 0) -

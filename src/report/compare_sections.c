@@ -20,9 +20,6 @@ typedef struct figure {
     sl_unit unit;
 } figure;
 
-static double load_seconds(const bson_t *record) {
-    return sl_section_phase_seconds(record, "phases", "load");
-}
 static double all_seconds(const bson_t *record) {
     return sl_section_phase_seconds(record, "phases", NULL);
 }
@@ -37,6 +34,8 @@ static double median_batch(const bson_t *record) {
     return sl_look_number(record, "batchMilliseconds.p50");
 }
 static double slow_batch(const bson_t *record) {
+    if (sl_look_amount(record, "batchMilliseconds.batches", 0) < SL_SAMPLES_FOR_P99)
+        return NAN;
     return sl_look_number(record, "batchMilliseconds.p99");
 }
 static double retries(const bson_t *record) {
@@ -71,7 +70,7 @@ static double drill_rate(const bson_t *record) {
 static const figure load_figures[] = {
     {"documents", sl_section_documents, SL_UNIT_COUNT},
     {"documents/s while loading", sl_section_rate, SL_UNIT_COUNT},
-    {"load phase", load_seconds, SL_UNIT_SECONDS},
+    {"load phase", sl_section_load_seconds, SL_UNIT_SECONDS},
     {"all phases", all_seconds, SL_UNIT_SECONDS},
     {"BSON sent", bson_bytes, SL_UNIT_BYTES},
     {"batch, median", median_batch, SL_UNIT_MILLISECONDS},
@@ -121,8 +120,13 @@ static void compare_figures(sl_page *page, const sl_records *records, const figu
     double values[COLUMNS_MAX];
     sl_page_table *table = comparison(page, records, "Comparison");
     for (size_t row = 0; row < count; row++) {
-        for (size_t i = 0; i < records->count; i++)
+        bool known = false;
+        for (size_t i = 0; i < records->count; i++) {
             values[i] = figures[row].value(records->items[i]);
+            known = known || !isnan(values[i]);
+        }
+        if (!known)
+            continue;
         compare_row(page, table, figures[row].title, values, records->count, figures[row].unit);
     }
 }
@@ -243,6 +247,7 @@ static sl_records limited(sl_page *page, const sl_records *records) {
 void sl_sections_loads(sl_page *page, const sl_records *records) {
     sl_records few = limited(page, records);
     double first = sl_section_rate(few.items[0]);
+    sl_section_compare_rates(page, &few);
     list_endings(page, &few);
     sl_bars *bars = sl_page_add_bars(page, "Documents per second while loading",
                                      "The mean of the load phase of each run.", SL_UNIT_COUNT);
@@ -274,6 +279,7 @@ void sl_sections_loads(sl_page *page, const sl_records *records) {
 
 void sl_sections_reloads(sl_page *page, const sl_records *records) {
     sl_records few = limited(page, records);
+    sl_section_compare_times(page, &few);
     list_endings(page, &few);
     sl_strips *strips = sl_page_add_strips(
         page, "The drills",

@@ -70,7 +70,7 @@ static void add_verdict(sl_page *page, const bson_t *record) {
 
 static void add_figures(sl_page *page, const bson_t *record) {
     sl_page_table *facts = sl_page_add_facts(page);
-    double seconds = sl_section_phase_seconds(record, "phases", "load");
+    double seconds = sl_section_load_seconds(record);
     double text = sl_look_number(record, "accounting.textBytes") -
                   sl_look_amount(record, "accounting.ofThoseByEarlierRuns.textBytes", 0);
     double bson = sl_look_number(record, "accounting.bsonBytes");
@@ -240,15 +240,18 @@ static void show_waiting(sl_page *page, const bson_t *record) {
 /* ---- latencies and tables ---- */
 
 static void show_latencies(sl_page *page, const bson_t *record) {
+    /* A percentile needs some batches above it; of fewer it would be the slowest one. */
     static const struct {
         const char *path, *label;
-    } rows[] = {{"batchMilliseconds.p50", "half of the batches"},
-                {"batchMilliseconds.p90", "90 %"},
-                {"batchMilliseconds.p99", "99 %"},
-                {"batchMilliseconds.p999", "99.9 %"},
-                {"batchMilliseconds.max", "the slowest"}};
+        double least;
+    } rows[] = {{"batchMilliseconds.p50", "half of the batches", 4},
+                {"batchMilliseconds.p90", "90 %", 20},
+                {"batchMilliseconds.p99", "99 %", SL_SAMPLES_FOR_P99},
+                {"batchMilliseconds.p999", "99.9 %", 2000},
+                {"batchMilliseconds.max", "the slowest", 1}};
     char human[SL_HUMAN_ROOM];
-    if (!(sl_look_number(record, "batchMilliseconds.batches") > 0))
+    double batches = sl_look_number(record, "batchMilliseconds.batches");
+    if (!(batches > 0))
         return;
     sl_bars *bars = sl_page_add_bars(
         page, "Latency of batches",
@@ -261,6 +264,8 @@ static void show_latencies(sl_page *page, const bson_t *record) {
         SL_UNIT_MILLISECONDS);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         double value = sl_look_number(record, rows[i].path);
+        if (batches < rows[i].least)
+            continue;
         sl_page_bar(page, bars, rows[i].label, value,
                     sl_page_text(page, "%s", sl_value_text(value, SL_UNIT_MILLISECONDS, human)));
     }
@@ -273,11 +278,19 @@ typedef struct column {
 } column;
 
 static void show_array(sl_page *page, const bson_t *record, const char *path, const char *title,
-                       const column *columns, size_t count) {
+                       const column *all, size_t all_count) {
     const char *titles[8];
-    size_t row = 0;
+    column columns[8];
+    size_t row = 0, count = 0;
     if (sl_walk_count(record, path) == 0)
         return;
+    for (size_t i = 0; i < all_count; i++) { /* without columns that have no value */
+        bool known = i == 0;
+        for (sl_walk walk = sl_walk_start(record, path); !known && sl_walk_next(&walk);)
+            known = !isnan(sl_look_number(&walk.item, all[i].path));
+        if (known)
+            columns[count++] = all[i];
+    }
     for (size_t i = 0; i < count; i++)
         titles[i] = columns[i].title;
     sl_page_table *table = sl_page_add_table(page, title, titles, "lrrrrrrr", count);
@@ -290,6 +303,40 @@ static void show_array(sl_page *page, const bson_t *record, const char *path, co
         row++;
     }
     sl_section_more(page, table, row > SL_ROWS_MAX ? row - SL_ROWS_MAX : 0);
+}
+
+/* The rejects by reason, as the summary of the load shows them. */
+static void show_rejects(sl_page *page, const bson_t *record) {
+    static const char *const titles[] = {"rejects", "column", "reason", "first in", "first reason"};
+    static const struct {
+        const char *path, *words;
+    } rests[] = {{"rejects.others", "for other reasons"},
+                 {"rejects.notCompleted", "in blocks that were not completed"}};
+    sl_page_table *table = NULL;
+    size_t row = 0;
+    for (sl_walk walk = sl_walk_start(record, "rejects.kinds"); sl_walk_next(&walk); row++) {
+        if (row >= SL_ROWS_MAX)
+            continue;
+        if (!table)
+            table = sl_page_add_table(page, "Rejects by reason", titles, "rllll", 5);
+        sl_page_cell(page, table, sl_section_value(page, &walk.item, "count", SL_UNIT_COUNT));
+        sl_page_cell(page, table, sl_look_text(&walk.item, "column"));
+        sl_page_cell(page, table, sl_look_text(&walk.item, "reason"));
+        sl_page_cell(page, table, sl_look_text(&walk.item, "firstPlace"));
+        sl_page_cell(page, table, sl_look_text(&walk.item, "firstReason"));
+    }
+    for (size_t i = 0; i < sizeof rests / sizeof rests[0]; i++) {
+        double rest = sl_look_amount(record, rests[i].path, 0);
+        if (!(rest > 0))
+            continue;
+        if (!table)
+            table = sl_page_add_table(page, "Rejects by reason", titles, "rllll", 5);
+        sl_page_cell(page, table, sl_section_number(page, rest, SL_UNIT_COUNT));
+        sl_page_cell(page, table, "");
+        sl_page_cell(page, table, rests[i].words);
+        sl_page_cell(page, table, "");
+        sl_page_cell(page, table, "");
+    }
 }
 
 static const column shard_columns[] = {{"shard", "shard", SL_UNIT_COUNT},
@@ -327,6 +374,7 @@ void sl_sections_load(sl_page *page, const bson_t *record) {
     show_latencies(page, record);
     sl_page_add_text(page, SL_BLOCK_HEADING, SL_TONE_PLAIN, "Totals");
     sl_section_accounting(page, record);
+    show_rejects(page, record);
     show_array(page, record, "shards", "Shards", shard_columns,
                sizeof shard_columns / sizeof shard_columns[0]);
     show_array(page, record, "sources", "Sources", source_columns,

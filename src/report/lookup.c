@@ -128,7 +128,8 @@ bool sl_look_drill_ended(const bson_t *record) {
 }
 
 bool sl_option_matters(const char *name) {
-    static const char *const output[] = {"work-dir", "report", "html", "progress", "compare"};
+    static const char *const output[] = {"work-dir", "report",  "html",
+                                         "progress", "compare", "metrics-file"};
     for (size_t i = 0; i < sizeof output / sizeof output[0]; i++) {
         if (strcmp(name, output[i]) == 0)
             return false;

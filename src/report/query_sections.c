@@ -125,8 +125,11 @@ static void add_steps_table(sl_page *page, const bson_t *record) {
                      sl_section_value(page, entry, "operationsPerSecond", SL_UNIT_COUNT));
         static const char *const paths[] = {"latencyMs.p50", "latencyMs.p95", "latencyMs.p99",
                                             "latencyMs.p99_9", "latencyMs.max"};
+        static const double least[] = {4, 40, SL_SAMPLES_FOR_P99, 2000, 1}; /* operations */
+        double operations = sl_look_amount(entry, "succeeded", INFINITY);
         for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
-            sl_page_cell(page, table, milliseconds(page, entry, paths[i]));
+            sl_page_cell(page, table,
+                         operations >= least[i] ? milliseconds(page, entry, paths[i]) : "-");
         sl_page_cell(page, table, sl_section_value(page, entry, "failed", SL_UNIT_COUNT));
         sl_page_cell(page, table, sl_section_value(page, entry, "skipped", SL_UNIT_COUNT));
     }

@@ -128,6 +128,30 @@ static const char *name_of(sl_page *page, const sl_report *report, size_t index)
     return sl_page_text(page, "run %zu%s%s", index + 1, *when ? ", " : "", when);
 }
 
+/* Target and date, because the page may be read without its file's name. */
+static const char *title_of_one(sl_page *page, const sl_report *report, const kind *one) {
+    const bson_t *record = report->records[0];
+    const char *target = sl_section_target(page, record);
+    const char *when = sl_section_time(page, record, "startedAt");
+    const char *name = report->names ? report->names[0] : NULL;
+    return sl_page_text(page, "%s%s%s%s%s%s%s", one->title, *target || *when || name ? ": " : "",
+                        target, *target && *when ? ", " : "", when,
+                        name && (*target || *when) ? " - " : "", name ? name : "");
+}
+
+static const char *title_of_several(sl_page *page, const sl_report *report, const kind *const *of) {
+    const char *target = sl_section_target(page, report->records[0]);
+    const char *when = sl_section_time(page, report->records[report->count - 1], "startedAt");
+    bool same = true;
+    for (size_t i = 1; i < report->count; i++) {
+        same = same && of[i] == of[0];
+        if (strcmp(target, sl_section_target(page, report->records[i])) != 0)
+            target = "";
+    }
+    return sl_page_text(page, "%s: %zu records%s%s%s%s", same ? of[0]->title : "shardload",
+                        report->count, *target ? ", " : "", target, *when ? ", until " : "", when);
+}
+
 static void fill_kind(sl_page *page, const kind *one, const sl_records *records, bool alone) {
     if (records->count > 1 && one->belong && one->belong(records)) {
         sl_page_add_text(page, SL_BLOCK_CHAPTER, SL_TONE_PLAIN,
@@ -172,9 +196,8 @@ bool sl_sections_fill(sl_page *page, const sl_report *report, const char **title
         if (group.count > 0)
             fill_kind(page, &kinds[k], &group, report->count == 1 && !report->title);
     }
-    *title = report->title ? report->title
-             : report->count == 1
-                 ? sl_page_text(page, "%s: %s", of[0]->title, name_of(page, report, 0))
-                 : sl_page_text(page, "shardload: %zu records", report->count);
+    *title = report->title        ? report->title
+             : report->count == 1 ? title_of_one(page, report, of[0])
+                                  : title_of_several(page, report, of);
     return !sl_page_failed(page) || sl_error_memory(error, "making a report");
 }

@@ -26,6 +26,11 @@ void sl_sections_loads(sl_page *page, const sl_records *records);
 /* Are these loads one load that several loaders share by --part or --only-shards? */
 bool sl_sections_are_shared(const sl_records *records);
 void sl_sections_shared(sl_page *page, const sl_records *records);
+/* The verdict of a comparison: the rates of the other loads relative to the first, with their
+ * uncertainty (compare_verdict.c). */
+void sl_section_compare_rates(sl_page *page, const sl_records *records);
+/* Of drills: their times, of one run each. */
+void sl_section_compare_times(sl_page *page, const sl_records *records);
 void sl_sections_tune(sl_page *page, const bson_t *record);
 void sl_sections_reload(sl_page *page, const bson_t *record);
 void sl_sections_reloads(sl_page *page, const sl_records *records);
@@ -76,6 +81,12 @@ const char *sl_section_words(sl_page *page, const bson_iter_t *value);
 void sl_section_accounting(sl_page *page, const bson_t *record);
 /* The inserted and already stored documents of a load's record; NAN if it has no totals. */
 double sl_section_documents(const bson_t *record);
+/* How long the workers of a load ran; of older records the load phase. */
+double sl_section_load_seconds(const bson_t *record);
+/* "mot.tests"; "" when the record names none. */
+const char *sl_section_target(sl_page *page, const bson_t *record);
+/* The number of samples from which on a 99th percentile is shown. */
+#define SL_SAMPLES_FOR_P99 200
 /* The documents of this run per second of the load phase; NAN if unknown. */
 double sl_section_rate(const bson_t *record);
 

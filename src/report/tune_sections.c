@@ -239,7 +239,7 @@ static void show_ranking(sl_page *page, settings *all) {
     for (size_t i = 0; i < all->count; i++) {
         const setting *one = &all->items[i];
         const char *mark = mark_of(all, one);
-        if (shown >= BEST_SHOWN && !mark)
+        if (!(one->rate >= 0) || one->trials == 0 || (shown >= BEST_SHOWN && !mark))
             continue;
         shown++;
         sl_page_cell(page, table, sl_section_number(page, one->threads, SL_UNIT_COUNT));

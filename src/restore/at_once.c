@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "load/status.h"
 #include "restore_progress.h"
 #include "util/context.h"
 #include "util/interrupt.h"
@@ -117,6 +118,22 @@ void sl_restore_interrupt(sl_restore *restore, bool at_once) {
     pthread_mutex_unlock(&team->lock);
 }
 
+static void begin_status(sl_restore *restore, size_t index) {
+    const sl_namespace *item = &restore->dump.items[index];
+    char name[2 * SL_NAME_ROOM], folder[SL_RESTORE_DIRECTORY_ROOM + 80];
+    sl_namespace_folder(restore->directory, item, folder, sizeof folder);
+    sl_status_namespace(restore->status, index, sl_namespace_target(item, name), folder,
+                        item->data_bytes);
+}
+
+static void end_status(sl_restore *restore, size_t index) {
+    const sl_restored *outcome = &restore->outcomes[index];
+    const sl_status_totals earlier = {.records = outcome->records,
+                                      .documents = outcome->inserted + outcome->already_stored,
+                                      .rejects = outcome->rejected};
+    sl_status_namespace_end(restore->status, index, outcome->earlier ? &earlier : NULL);
+}
+
 /* ---- the team ---- */
 
 static bool take(struct sl_restore_team *team, size_t *index) {
@@ -148,7 +165,9 @@ static void *work(void *context) {
             sl_log_error("%s: out of memory", m->name);
             stop(m->team);
         } else {
+            begin_status(restore, index);
             bool going = sl_restore_namespace(restore, m->connection, index);
+            end_status(restore, index);
             leave(m);
             if (!going)
                 stop(m->team);
@@ -204,10 +223,13 @@ static struct sl_restore_team *create(sl_restore *restore, size_t count) {
 
 bool sl_restore_all(sl_restore *restore) {
     const sl_dump *dump = &restore->dump;
-    size_t collections = 0, views = 0, chosen = 0;
+    size_t collections = 0, views = 0, chosen = 0, namespaces = 0;
+    uint64_t bytes = 0;
     for (size_t i = 0; i < dump->count; i++) {
         views += dump->items[i].kind == SL_NAMESPACE_VIEW;
         chosen += dump->items[i].kind != SL_NAMESPACE_VIEW && !dump->items[i].left_out;
+        namespaces += !dump->items[i].left_out;
+        bytes += dump->items[i].left_out ? 0 : dump->items[i].data_bytes;
     }
     collections = dump->count - views;
     size_t count = restore->config->at_once < chosen ? restore->config->at_once : chosen;
@@ -217,7 +239,7 @@ bool sl_restore_all(sl_restore *restore) {
         sl_log_error("out of memory");
         return false;
     }
-    sl_rate_limit_init(&restore->limit, restore->config->load->rate_limit);
+    sl_status_restore(restore->status, namespaces, bytes);
     restore->team = team;
     run_team(team, count, collections);
     run_team(team, 1, dump->count);

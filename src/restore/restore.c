@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "job/outputs.h"
+#include "load/status.h"
 #include "report/json.h"
 #include "report/run_record.h"
 #include "restoring.h"
@@ -252,6 +254,7 @@ static sl_exit code_of(const sl_restore *restore) {
 
 static sl_exit restore_all(sl_restore *restore) {
     int64_t start = sl_clock_ns();
+    sl_status_phase(restore->status, "restore");
     bool going = sl_restore_all(restore);
     restore->seconds = sl_seconds_since(start);
     sl_exit code = code_of(restore);
@@ -284,10 +287,27 @@ static sl_exit write_record(const sl_restore *restore, int64_t started, sl_exit 
 
 static bool prepare(sl_restore *restore, sl_error *error) {
     const sl_load_config *load = restore->config->load;
-    return connect_to_server(restore, error) && make_directory(restore, error) &&
+    return sl_outputs_check(load, NULL, restore->config->dump, error) &&
+           connect_to_server(restore, error) && make_directory(restore, error) &&
            open_log(restore, error) &&
            (!load->report || sl_json_may_write_file(load->report, error)) &&
+           (!load->metrics || sl_private_file_may_replace(load->metrics, error)) &&
            begin_or_resume(restore, error) && lock(restore, error);
+}
+
+/* The work directory is locked. */
+static void start_status(sl_restore *restore) {
+    restore->status = sl_status_start(&(sl_status_setup){
+        .command = "restore",
+        .config = restore->config->load,
+        .directory = restore->directory,
+        .target = restore->config->dump,
+        .metrics = restore->config->load->metrics,
+        .resume_command = "the same command",
+        .resume_directory = restore->directory,
+        .limit = &restore->limit,
+        .at_once = restore->config->at_once > 0 ? restore->config->at_once : 1,
+    });
 }
 
 static sl_exit run(sl_restore *restore) {
@@ -302,7 +322,10 @@ static sl_exit run(sl_restore *restore) {
                    ? SL_EXIT_OK
                    : (sl_log_error(SL_LINES, error.message), error.code);
     }
-    if (!ok || !prepare(restore, &error) || (!first && !sl_restore_open_dump(restore, &error))) {
+    ok = ok && prepare(restore, &error);
+    if (ok)
+        start_status(restore);
+    if (!ok || (!first && !sl_restore_open_dump(restore, &error))) {
         sl_log_error(SL_LINES, error.message);
         return error.code;
     }
@@ -333,6 +356,7 @@ sl_exit sl_restore_run(const sl_restore_config *config) {
     sl_restore restore = {.config = config, .lock = -1, .sharding = PTHREAD_MUTEX_INITIALIZER};
     sl_error error = {0};
     sl_exit code;
+    sl_rate_limit_init(&restore.limit, config->load->rate_limit);
     if (sl_interrupt_listen(on_first_signal, on_second_signal, &restore, &error)) {
         code = run(&restore);
         sl_interrupt_stop_listening();
@@ -340,7 +364,9 @@ sl_exit sl_restore_run(const sl_restore_config *config) {
         sl_log_error(SL_LINES, error.message);
         code = error.code;
     }
+    sl_status_end(restore.status, code, "", true);
     sl_restore_clear(&restore);
+    sl_rate_limit_clear(&restore.limit);
     sl_log_close_file();
     return code;
 }

@@ -276,8 +276,11 @@ static sl_exit load(step *s) {
     config.resume = has_file(s, "journal");
     config.report = config.html = NULL;
     config.connection = s->connection;
-    config.limit = &s->restore->limit;
     config.part_of_trial = true;
+    config.metrics = NULL;
+    config.shared_limit = &s->restore->limit;
+    config.above = s->restore->status;
+    config.above_item = (size_t)(s->item - s->restore->dump.items);
     config.run_record = &record;
     if (s->item->capped) { /* its order is that of the insertions */
         config.threads = 1;

@@ -144,12 +144,15 @@ static bool enter_folder(folder_walk *walk, int folder, const char *name, size_t
  * read, they would be loaded as data, and a resumed load would find other sources than the first
  * run. */
 #define WORK_LOG "shardload.log" /* every work directory has one */
-static bool is_own_file(const char *name) {
-    static const char *const names[] = {WORK_LOG,       "journal",     "run.json",
-                                        "rejects.tsv",  "rejected",    "verify.json",
-                                        "problems.tsv", "reload.json", "tune.json"};
+bool sl_source_is_own_file(const char *name) {
+    static const char *const names[] = {
+        WORK_LOG,       "journal",       "run.json",  "rejects.tsv", "rejected",     "verify.json",
+        "problems.tsv", "reload.json",   "tune.json", "status.json", "control.json", "restore",
+        "restore.json", "restored.json", "created",   "unpacked",    "embed"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(name, names[i]) == 0)
+        size_t length = strlen(names[i]);
+        if (strncmp(name, names[i], length) == 0 &&
+            (name[length] == '\0' || (name[length] == '.' && strlen(name + length) == 7)))
             return true;
     }
     return false;
@@ -172,7 +175,7 @@ static bool walk_folder(folder_walk *walk, int folder, size_t path_length, const
     bool ok = list_folder(walk, folder, &list, error);
     for (size_t i = 0; ok && i < list.count; i++) {
         const char *name = list.sorted[i];
-        if (work_directory && is_own_file(name))
+        if (work_directory && sl_source_is_own_file(name))
             continue;
         size_t length = append(walk, path_length, name);
         struct stat facts;

@@ -71,6 +71,10 @@ static inline uint64_t sl_source_records(const sl_source *source) {
     return source->stored_bytes / source->record_bytes;
 }
 
+/* Is this the name of a file that this program writes into a work directory, or of the temporary
+ * file from which it is renamed? Such files are no sources. */
+bool sl_source_is_own_file(const char *name);
+
 typedef struct sl_source_set sl_source_set;
 
 /* The reader cuts longer lines at this length: they are rejected, since a document has at most

@@ -72,6 +72,19 @@ FILE *sl_output(void) {
     return bound->surroundings.output ? bound->surroundings.output : bound->nowhere;
 }
 
+void sl_context_progress_to_output(sl_context *context) {
+    sl_surroundings *around = &context->surroundings;
+    around->progress_stream = around->output;
+    around->output = around->screen;
+}
+
+FILE *sl_progress_stream(void) {
+    if (!bound)
+        return stdout;
+    return bound->surroundings.progress_stream ? bound->surroundings.progress_stream
+                                               : bound->nowhere;
+}
+
 FILE *sl_screen_stream(void) {
     if (!bound)
         return stderr;

@@ -22,9 +22,10 @@ typedef struct sl_context sl_context;
 
 /* What the caller of a command provides. All members may be 0. Streams and `data` are borrowed. */
 typedef struct sl_surroundings {
-    const char *program; /* begins error lines on the screen: "shardload: ..." */
-    FILE *output;        /* receives results (tables, documents) */
-    FILE *screen;        /* receives log lines and the progress line */
+    const char *program;   /* begins error lines on the screen: "shardload: ..." */
+    FILE *output;          /* receives results (tables, documents) */
+    FILE *screen;          /* receives log lines and the progress line */
+    FILE *progress_stream; /* receives progress as JSON, and nothing else */
     /* Receives log lines, from any thread, one at a time; `text` has no line end. It must not call
      * functions of this context. */
     void (*log)(void *data, sl_log_level level, const char *text);
@@ -46,6 +47,9 @@ sl_context *sl_context_bind(sl_context *context);
 /* The calling thread's context, or NULL. */
 sl_context *sl_context_current(void);
 const sl_surroundings *sl_context_surroundings(const sl_context *context);
+/* Progress is written as JSON to what was the output; results go to the screen from now on. Called
+ * before a command begins. */
+void sl_context_progress_to_output(sl_context *context);
 
 /* The first error that was logged since the last sl_context_forget_error, for callers that show
  * errors themselves. */
@@ -55,6 +59,7 @@ void sl_context_forget_error(sl_context *context);
 /* Where results and progress lines of the calling thread go; never NULL. */
 FILE *sl_output(void);
 FILE *sl_screen_stream(void);
+FILE *sl_progress_stream(void);
 /* Is the screen a terminal, on which a line can be drawn again? */
 bool sl_screen_is_terminal(void);
 

@@ -103,7 +103,9 @@ bool sl_private_file_may_replace(const char *path, sl_error *error) {
     return ok;
 }
 
-bool sl_private_file_replace(const char *path, const char *bytes, size_t length, sl_error *error) {
+/* Writes a temporary file beside `path`, and renames it. */
+static bool replace(const char *path, const char *bytes, size_t length, mode_t mode, bool sync,
+                    sl_error *error) {
     bool ok = false;
     char *temporary = NULL;
     if (!sl_private_file_may_replace(path, error))
@@ -116,7 +118,8 @@ bool sl_private_file_replace(const char *path, const char *bytes, size_t length,
                      path, strerror(errno));
         goto done;
     }
-    ok = write_all(file, bytes, length) && fsync(file) == 0;
+    ok = write_all(file, bytes, length) && (mode == 0600 || fchmod(file, mode) == 0) &&
+         (!sync || fsync(file) == 0);
     int closed = close(file);
     ok = ok && closed == 0 && rename(temporary, path) == 0;
     if (!ok) {
@@ -124,8 +127,18 @@ bool sl_private_file_replace(const char *path, const char *bytes, size_t length,
                      path, strerror(errno));
         unlink(temporary);
     }
-    sl_private_parent_sync(path);
+    if (sync)
+        sl_private_parent_sync(path);
 done:
     free(temporary);
     return ok;
+}
+
+bool sl_private_file_replace(const char *path, const char *bytes, size_t length, sl_error *error) {
+    return replace(path, bytes, length, 0600, true, error);
+}
+
+bool sl_file_publish(const char *path, const char *bytes, size_t length, bool readable,
+                     sl_error *error) {
+    return replace(path, bytes, length, readable ? 0644 : 0600, false, error);
 }

@@ -20,6 +20,11 @@ int sl_private_file_open(const char *path, int flags, sl_error *error);
  * link, a directory or a device. False with error (SL_EXIT_USAGE). */
 bool sl_private_file_replace(const char *path, const char *bytes, size_t length, sl_error *error);
 
+/* As sl_private_file_replace, for a file that is written every second and need not survive a power
+ * failure: nothing is synced. `readable`: by all users (mode 0644). */
+bool sl_file_publish(const char *path, const char *bytes, size_t length, bool readable,
+                     sl_error *error);
+
 /* Checks beforehand that sl_private_file_replace can write to `path`, without writing: for commands
  * that compute for hours before they write. */
 bool sl_private_file_may_replace(const char *path, sl_error *error);

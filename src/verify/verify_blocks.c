@@ -39,7 +39,6 @@ typedef struct sl_checker {
     uint64_t *offsets; /* of documents with an _id of their own; grown by on_full */
     uint32_t offsets_room;
     sl_sink sink;
-    int64_t stage_since;
     sl_error error;
 
     /* Of the current block. */
@@ -54,13 +53,6 @@ typedef struct sl_checker {
     sl_problem *problems;
     size_t problem_count, problem_room;
 } sl_checker;
-
-static void spent(sl_checker *checker, sl_stage stage) {
-    int64_t now = sl_clock_ns();
-    atomic_fetch_add_explicit(&checker->counters->stage_ns[stage], now - checker->stage_since,
-                              memory_order_relaxed);
-    checker->stage_since = now;
-}
 
 /* ---- the parser's side ---- */
 
@@ -253,13 +245,14 @@ static bool check_documents(sl_checker *checker, int64_t maximum) {
     sl_interval slice = {checker->remaining.minimum, maximum};
     sl_count(&checker->counters->bson_bytes, (uint64_t)(end - checker->bytes));
     atomic_fetch_add(&checker->totals->expected_hash, hash_of(checker->bytes, end));
-    spent(checker, STAGE_PARSING);
+    if (verification->content)
+        sl_stage_enter(checker->counters, STAGE_SENDING);
     if (checker->job->own_ids) {
         bool ok = !verification->content ||
                   sl_verify_slice_by_id(verification, checker->client, checker->block,
                                         checker->bytes, checker->offsets, checker->sink.documents,
                                         checker->totals, &checker->error);
-        spent(checker, STAGE_SENDING);
+        sl_stage_enter(checker->counters, STAGE_PARSING);
         return ok;
     }
     if (!verification->content || slice.minimum >= slice.maximum)
@@ -268,7 +261,7 @@ static bool check_documents(sl_checker *checker, int64_t maximum) {
         return false;
     report_findings(checker);
     checker->remaining.minimum = maximum;
-    spent(checker, STAGE_SENDING);
+    sl_stage_enter(checker->counters, STAGE_PARSING);
     return sl_verification_cover(verification, slice) ||
            sl_error_memory(&checker->error, "recording compared intervals");
 }
@@ -304,18 +297,19 @@ static void *check(void *context) {
     sl_run *run = checker->run;
     sl_source_block block;
     bool ok = true;
-    checker->stage_since = sl_clock_ns();
     while (ok && !atomic_load_explicit(&run->stop, memory_order_relaxed)) {
         int64_t inflating = sl_reader_spent(checker->reader)->inflating;
+        sl_stage_enter(checker->counters, STAGE_READING);
         sl_read_result result = sl_reader_next(checker->reader, &block, &checker->error);
         inflating = sl_reader_spent(checker->reader)->inflating - inflating;
-        spent(checker, STAGE_READING);
+        sl_stage_enter(checker->counters, STAGE_PARSING);
         atomic_fetch_sub(&checker->counters->stage_ns[STAGE_READING], inflating);
         atomic_fetch_add(&checker->counters->stage_ns[STAGE_INFLATING], inflating);
         if (result == SL_READ_END)
             break;
         ok = result == SL_READ_BLOCK && check_block(checker, &block);
     }
+    sl_stage_enter(checker->counters, STAGES);
     if (!ok && checker->error.code)
         sl_run_fail(run, &checker->error);
     sl_run_ended(run);

@@ -42,10 +42,11 @@ INTERFACES = {
     "query": "query query_load",
     "job": "archive_entries destination embed embed_partitions embed_store id_sample inspect job "
            "line_ends load_config measure not_loaded "
-           "numbers parts preview ranges sources target types",
+           "numbers outputs parts preview ranges sources target types",
     "send": "batch compare duplicates rate_limit reply route sink",
-    "ledger": "gaps journal ledger rejects resume same_content unregistered work_directory",
-    "load": "embedding load progress record run",
+    "ledger": "gaps journal ledger reject_kinds rejects resume same_content unregistered "
+              "work_directory",
+    "load": "embedding load progress record run status",
     "verify": "verify",
     "restore": "patterns restore verify_dump",
     "trial": "capacity extrapolate plan reload search tune",

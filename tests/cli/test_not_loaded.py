@@ -230,7 +230,8 @@ class WorkDirectories(Case):
         first = ["load", "--sink", "null", "--progress", "none", "--work-dir", folder / "run", folder]
         self.shardload(*first, code=support.EXIT_REJECTS)
         own = {path.name for path in (folder / "run").iterdir()}
-        self.assertEqual(own, {"rejected", "rejects.tsv", "run.json", "shardload.log"})
+        self.assertEqual(own, {"rejected", "rejects.tsv", "run.json", "shardload.log",
+                               "status.json"})
         (folder / "run" / "b.csv").write_bytes(RESULTS)  # not written by the load, so a source
         outcome, work = self.load(folder, code=support.EXIT_REJECTS)
         self.assertIn(f"{folder}/run: the work directory of a load; ", outcome.err)

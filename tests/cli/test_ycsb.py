@@ -93,9 +93,10 @@ class Generated(support.Case):
             self.assertEqual((point["textBytes"], point["storedBytes"]), (0, 0))
 
     def test_progress_is_by_records_and_bson(self):
-        output = self.shardload("load", "--sink", "null", *FORMAT, "--records", "100k", "--work-dir",
-                              "w", "--progress", "json").err
-        last = [json.loads(line) for line in output.splitlines() if line.startswith("{")][-1]
+        outcome = self.shardload("load", "--sink", "null", *FORMAT, "--records", "100k", "--work-dir",
+                                 "w", "--progress", "json")
+        output = outcome.err
+        last = json.loads(outcome.out.splitlines()[-1])
         self.assertEqual(last["documents"], 100000)
         self.assertEqual(last["share"], 1)
         self.assertIn("bsonBytesPerSecond", last)

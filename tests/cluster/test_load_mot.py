@@ -275,7 +275,7 @@ class AnyServer:
         (path,), _ = self.generate("B", 3000, "--seed", 24)
         outcome = self.shardload("load", *self.target(), "--work-dir", "w", "--progress", "json",
                                  path)
-        lines = [line for line in outcome.err.splitlines() if line.startswith("{")]
+        lines = outcome.out.splitlines()
         self.assertTrue(lines, outcome.err)
         self.assertEqual(support.json.loads(lines[-1])["documents"], 3000)
 

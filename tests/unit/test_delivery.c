@@ -129,6 +129,8 @@ static bench *bench_create(uint32_t batch_documents, size_t batch_bytes, unsigne
     made->ledger.accepted = made->accepted;
     made->ledger.sources = made->accounts;
     made->run.job = &made->job;
+    sl_rate_limit_init(&made->run.own_limit, 0);
+    made->run.rate_limit = &made->run.own_limit;
     made->run.shard_documents = made->shard_documents;
     made->run.counters = &made->counters;
     made->run.latencies = &made->latencies;

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table and the JSON of `shardload status`. */
+#include "status_show.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "load/run.h"
+#include "report/json.h"
+#include "util/clock.h"
+#include "util/context.h"
+#include "util/print.h"
+#include "util/text.h"
+
+static bool find(const bson_t *status, const char *path, bson_iter_t *found) {
+    bson_iter_t iter;
+    return bson_iter_init(&iter, status) && bson_iter_find_descendant(&iter, path, found);
+}
+
+const char *sl_status_string(const bson_t *status, const char *path) {
+    bson_iter_t found;
+    return find(status, path, &found) && BSON_ITER_HOLDS_UTF8(&found) ? bson_iter_utf8(&found, NULL)
+                                                                      : "";
+}
+
+int64_t sl_status_number(const bson_t *status, const char *path, int64_t otherwise) {
+    bson_iter_t found;
+    return find(status, path, &found) && BSON_ITER_HOLDS_NUMBER(&found) ? bson_iter_as_int64(&found)
+                                                                        : otherwise;
+}
+
+static double amount(const bson_t *status, const char *path, double otherwise) {
+    bson_iter_t found;
+    return find(status, path, &found) && BSON_ITER_HOLDS_NUMBER(&found)
+               ? bson_iter_as_double(&found)
+               : otherwise;
+}
+
+double sl_status_age(const bson_t *status) {
+    double age =
+        (double)(sl_wall_clock_ms() - sl_status_number(status, "heartbeatMilliseconds", 0)) / 1e3;
+    return age > 0 ? age : 0;
+}
+
+static const char *state_of(const bson_t *status, sl_liveness liveness) {
+    static const char *const names[] = {[SL_LIVENESS_SILENT] = "silent",
+                                        [SL_LIVENESS_UNKNOWN] = "unknown",
+                                        [SL_LIVENESS_DEAD] = "dead"};
+    return liveness == SL_LIVENESS_RUNNING || liveness == SL_LIVENESS_ENDED
+               ? sl_status_string(status, "state")
+               : names[liveness];
+}
+
+bool sl_status_print_json(const bson_t *status, sl_liveness liveness, sl_error *error) {
+    bson_t shown = BSON_INITIALIZER;
+    bson_copy_to_excluding_noinit(status, &shown, "state", NULL);
+    BSON_APPEND_UTF8(&shown, "state", state_of(status, liveness));
+    BSON_APPEND_DOUBLE(&shown, "statusAgeSeconds", sl_status_age(status));
+    char *text = sl_json_text(&shown, error);
+    bson_destroy(&shown);
+    if (text)
+        sl_print(SL_LINES, text);
+    free(text);
+    return text != NULL;
+}
+
+/* ---- the table ---- */
+
+static void row(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void row(const char *name, const char *format, ...) {
+    char text[5000];
+    va_list arguments;
+    va_start(arguments, format);
+    sl_print_text_v(text, sizeof text, format, arguments);
+    va_end(arguments);
+    sl_print("  %-11s %-s\n", name, text);
+}
+
+static const char *stage_named(const char *key) {
+    for (unsigned k = 0; k < STAGES; k++) {
+        if (strcmp(sl_stage_keys[k], key) == 0)
+            return sl_stage_names[k];
+    }
+    return key;
+}
+
+static void print_waits(const bson_t *status) {
+    bson_iter_t list, item;
+    double shares[2] = {0, 0};
+    const char *names[2] = {"", ""};
+    if (!find(status, "load.waitsFor", &list) || !BSON_ITER_HOLDS_DOCUMENT(&list) ||
+        !bson_iter_recurse(&list, &item))
+        return;
+    while (bson_iter_next(&item)) {
+        double share = BSON_ITER_HOLDS_NUMBER(&item) ? bson_iter_as_double(&item) : 0;
+        unsigned at = share > shares[0] ? 0 : 1;
+        if (share <= shares[at])
+            continue;
+        if (at == 0) {
+            shares[1] = shares[0];
+            names[1] = names[0];
+        }
+        shares[at] = share;
+        names[at] = bson_iter_key(&item);
+    }
+    if (shares[0] > 0 && shares[1] >= 0.005)
+        row("waits for", "%s %.0f %%, %s %.0f %%", stage_named(names[0]), 100 * shares[0],
+            stage_named(names[1]), 100 * shares[1]);
+    else if (shares[0] > 0)
+        row("waits for", "%s %.0f %%", stage_named(names[0]), 100 * shares[0]);
+}
+
+/* The share of a load, or of all namespaces of a restore. */
+static void print_share(const bson_t *status, bool restore) {
+    char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM];
+    const char *share = restore ? "share" : "load.share";
+    double done = amount(status, share, -1),
+           left = amount(status, restore ? "secondsLeft" : "load.secondsLeft", -1);
+    double bytes = amount(status, restore ? "sourceBytes" : "load.sourceBytes", 0),
+           total = amount(status, restore ? "sourceBytesTotal" : "load.sourceBytesTotal", 0);
+    if (done >= 0 && total > 0)
+        row("done", "%.1f %% (%s of %s)", 100 * done, sl_human_bytes(bytes, a),
+            sl_human_bytes(total, b));
+    else if (done >= 0)
+        row("done", "%.1f %%", 100 * done);
+    else
+        row("done", "? (the size of the sources is not known)");
+    if (left >= 0)
+        row("time left", "about %s", sl_human_seconds(left, a));
+    else
+        row("time left", "?");
+}
+
+/* The namespaces that a restore is loading. */
+static void print_namespaces(const bson_t *status) {
+    bson_iter_t list, item;
+    if (!find(status, "namespaces.running", &list) || !BSON_ITER_HOLDS_ARRAY(&list) ||
+        !bson_iter_recurse(&list, &item))
+        return;
+    while (bson_iter_next(&item)) {
+        bson_t one;
+        const uint8_t *data;
+        uint32_t length;
+        if (!BSON_ITER_HOLDS_DOCUMENT(&item))
+            continue;
+        bson_iter_document(&item, &length, &data);
+        if (bson_init_static(&one, data, length))
+            row("loading", "%s, %.0f %%", sl_status_string(&one, "name"),
+                100 * amount(&one, "share", 0));
+    }
+}
+
+static void print_figures(const bson_t *status, bool running) {
+    char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM], c[SL_HUMAN_ROOM];
+    bson_iter_t iter;
+    bool restore = find(status, "namespaces", &iter);
+    if (restore)
+        row("namespaces", "%lld of %lld completed",
+            (long long)sl_status_number(status, "namespaces.completed", 0),
+            (long long)sl_status_number(status, "namespaces.count", 0));
+    if (restore && running)
+        print_namespaces(status);
+    if (amount(status, "load.seconds", -1) < 0) {
+        row("documents", "none yet");
+        return;
+    }
+    if (running)
+        print_share(status, restore);
+    const char *documents = restore ? "documents" : "load.documents";
+    row("documents", "%s", sl_human_count((uint64_t)sl_status_number(status, documents, 0), a));
+    if (running) {
+        bool bson = amount(status, "load.bsonBytesPerSecond", -1) >= 0;
+        row("rate", "%s/s now, %s/s overall, %s/s of %s",
+            sl_human_count((uint64_t)amount(status, "load.documentsPerSecond", 0), a),
+            sl_human_count((uint64_t)amount(status, "load.documentsPerSecondOverall", 0), b),
+            sl_human_bytes(
+                amount(status, bson ? "load.bsonBytesPerSecond" : "load.textBytesPerSecond", 0), c),
+            bson ? "BSON" : "text");
+    }
+    int64_t rejects = sl_status_number(status, restore ? "rejects" : "load.rejects", 0);
+    if (rejects > 0)
+        row("rejects", "%s; see rejects.tsv", sl_human_count((uint64_t)rejects, a));
+    int64_t retries = sl_status_number(status, "load.retries", 0);
+    if (retries > 0)
+        row("retries", "%s batches sent again", sl_human_count((uint64_t)retries, a));
+    if (!running)
+        return;
+    print_waits(status);
+    row("threads", "%lld of at most %lld, batches of %s documents",
+        (long long)sl_status_number(status, "load.threads", 0),
+        (long long)sl_status_number(status, "load.threadsMost", 0),
+        sl_human_count((uint64_t)sl_status_number(status, "load.batchSize", 0), a));
+}
+
+static void print_limit(const bson_t *status) {
+    char a[SL_HUMAN_ROOM];
+    int64_t limit = sl_status_number(status, "limit.documentsPerSecond", 0);
+    if (limit > 0)
+        row("rate limit", "%s documents/s", sl_human_count((uint64_t)limit, a));
+    else
+        row("rate limit", "none");
+}
+
+static void print_advice(const bson_t *status, sl_liveness liveness) {
+    const char *command = sl_status_string(status, "resumeCommand");
+    char age[SL_HUMAN_ROOM];
+    sl_human_seconds(sl_status_age(status), age);
+    const char *host = sl_status_string(status, "process.host");
+    long long pid = (long long)sl_status_number(status, "process.pid", 0);
+    if (liveness == SL_LIVENESS_SILENT)
+        sl_print("the process has not written its status for %s: it is stopped, or its disk\n"
+                 "hangs or is full\n",
+                 age);
+    if (liveness == SL_LIVENESS_UNKNOWN)
+        sl_print("no sign of life for %s: look on %s whether process %lld still runs\n", age, host,
+                 pid);
+    if (liveness == SL_LIVENESS_DEAD)
+        sl_print("process %lld ended without finishing, %s ago\n", pid, age);
+    bool complete = strcmp(sl_status_string(status, "state"), "finished") == 0;
+    if (liveness == SL_LIVENESS_RUNNING || liveness == SL_LIVENESS_SILENT || complete)
+        return;
+    if (*command)
+        sl_print("to complete it%s, give %s with --resume --work-dir\n%s\n",
+                 liveness == SL_LIVENESS_UNKNOWN ? " if it does not" : "", command,
+                 sl_status_string(status, "resumeWorkDirectory"));
+    else
+        sl_print("it cannot be resumed\n");
+}
+
+void sl_status_print(const bson_t *status, sl_liveness liveness) {
+    char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM];
+    bool running = liveness != SL_LIVENESS_ENDED;
+    const char *target = sl_status_string(status, "target");
+    sl_print("%s%s%s: %s\n", sl_status_string(status, "command"),
+             !*target                                                      ? ""
+             : strcmp(sl_status_string(status, "command"), "restore") == 0 ? " of "
+                                                                           : " into ",
+             target, state_of(status, liveness));
+    row("work folder", "%s", sl_status_string(status, "workDirectory"));
+    row("process", "%lld on %s", (long long)sl_status_number(status, "process.pid", 0),
+        sl_status_string(status, "process.host"));
+    row("phase", "%s, for %s of %s", sl_status_string(status, "phase"),
+        sl_human_seconds(amount(status, "phaseSeconds", 0), a),
+        sl_human_seconds(amount(status, "elapsedSeconds", 0), b));
+    print_figures(status, running);
+    if (running)
+        print_limit(status);
+    if (!running) {
+        row("exit code", "%lld", (long long)sl_status_number(status, "exitCode", 0));
+        if (*sl_status_string(status, "message"))
+            sl_print(SL_LINES "\n", sl_status_string(status, "message"));
+    }
+    print_advice(status, liveness);
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Compares output files with input files: by device and inode where both exist, so that links and
+ * other spellings of a path are found; by folder and name where the output does not exist yet. */
+#include "outputs.h"
+
+#include <fnmatch.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+typedef struct sl_output {
+    const char *option, *path;
+    bool no_record; /* it is no copy of run.json */
+    char folder[PATH_MAX], name[NAME_MAX + 1];
+} sl_output;
+
+/* Splits a path into its resolved folder and its name. False when the folder does not exist; then
+ * another check refuses the file. */
+static bool resolve(sl_output *output) {
+    char *copy = strdup(output->path), *other = strdup(output->path);
+    bool ok = copy && other && realpath(dirname(copy), output->folder);
+    if (ok)
+        snprintf(output->name, sizeof output->name, "%s", basename(other));
+    free(copy);
+    free(other);
+    return ok;
+}
+
+static bool refuse(const sl_output *output, const char *what, const char *of, sl_error *error) {
+    return sl_error_set(error, SL_EXIT_USAGE,
+                        "%s %s is %s%s, which would be replaced: name another file", output->option,
+                        output->path, what, of);
+}
+
+static bool is_file(const sl_output *output, const char *path) {
+    struct stat one, other;
+    return path && stat(output->path, &one) == 0 && stat(path, &other) == 0 &&
+           one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
+static bool is_source(const sl_output *output, const sl_source_set *set) {
+    struct stat facts;
+    if (!set || stat(output->path, &facts) != 0)
+        return false;
+    for (size_t i = 0; i < sl_source_set_count(set); i++) {
+        const sl_source_identity *source = &sl_source_set_at(set, i)->identity;
+        if (source->inode != 0 && source->inode == facts.st_ino && source->device == facts.st_dev)
+            return true;
+    }
+    return false;
+}
+
+/* Is the output's folder `path` or below it? */
+static bool is_below(const sl_output *output, const char *path) {
+    char resolved[PATH_MAX];
+    struct stat facts;
+    if (!path || stat(path, &facts) != 0 || !S_ISDIR(facts.st_mode) || !realpath(path, resolved))
+        return false;
+    size_t length = strlen(resolved);
+    return strncmp(output->folder, resolved, length) == 0 &&
+           (length == 1 || output->folder[length] == '/' || output->folder[length] == '\0');
+}
+
+/* Would the walk of a source folder find the file? */
+static bool would_be_found(const sl_output *output, const char *include) {
+    return output->name[0] != '.' && (!include || fnmatch(include, output->name, 0) == 0);
+}
+
+static bool check_folders(const sl_output *output, const sl_load_config *config, const char *dump,
+                          sl_error *error) {
+    if (!would_be_found(output, config->include))
+        return true;
+    for (size_t i = 0; i <= config->path_count; i++) {
+        const char *folder = i < config->path_count ? config->paths[i] : dump;
+        if (is_below(output, folder))
+            return sl_error_set(error, SL_EXIT_USAGE,
+                                "%s %s lies in the source folder %s: the next load of that folder "
+                                "would load it; name a file elsewhere",
+                                output->option, output->path, folder);
+    }
+    return true;
+}
+
+static bool check_one(const sl_output *output, const sl_load_config *config,
+                      const sl_source_set *set, const char *dump, sl_error *error) {
+    const struct {
+        const char *path, *what;
+    } inputs[] = {{dump, "the dump"},
+                  {config->format_options.schema_name, "the file of --schema"},
+                  {config->embed_path, "the source of --embed"},
+                  {config->embed_schema_name, "the file of --embed-schema"},
+                  {config->sink_path, "the file of --sink"}};
+    char work[PATH_MAX];
+    if (is_source(output, set))
+        return refuse(output, "a source", "", error);
+    for (size_t i = 0; i < config->path_count; i++) {
+        if (is_file(output, config->paths[i]))
+            return refuse(output, "a source", "", error);
+    }
+    for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++) {
+        if (is_file(output, inputs[i].path))
+            return refuse(output, inputs[i].what, "", error);
+    }
+    bool own = sl_source_is_own_file(output->name) &&
+               (output->no_record || strcmp(output->name, "run.json") != 0);
+    if (own && config->work_directory && realpath(config->work_directory, work) &&
+        strcmp(work, output->folder) == 0)
+        return refuse(output, "a file of the work directory", "", error);
+    return check_folders(output, config, dump, error);
+}
+
+bool sl_outputs_check(const sl_load_config *config, const sl_source_set *set, const char *dump,
+                      sl_error *error) {
+    sl_output outputs[] = {
+        {.option = "--report", .path = config->report},
+        {.option = "--html", .path = config->html, .no_record = true},
+        {.option = "--metrics-file", .path = config->metrics, .no_record = true}};
+    enum { COUNT = sizeof outputs / sizeof outputs[0] };
+    for (size_t i = 0; i < COUNT; i++) {
+        if (!outputs[i].path || strcmp(outputs[i].path, "-") == 0 || !resolve(&outputs[i])) {
+            outputs[i].path = NULL;
+            continue;
+        }
+        if (!check_one(&outputs[i], config, set, dump, error))
+            return false;
+        for (size_t k = 0; k < i; k++) {
+            if (outputs[k].path && strcmp(outputs[k].folder, outputs[i].folder) == 0 &&
+                strcmp(outputs[k].name, outputs[i].name) == 0)
+                return refuse(&outputs[i], "the file of ", outputs[k].option, error);
+        }
+    }
+    return true;
+}

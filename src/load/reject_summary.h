@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rejects of a load by reason and column: at the end of the summary, and in run.json. */
+#ifndef SHARDLOAD_REJECT_SUMMARY_H
+#define SHARDLOAD_REJECT_SUMMARY_H
+
+#include <bson/bson.h>
+
+#include "ledger/reject_kinds.h"
+
+/* `all`: the number of rejects in the totals. Those that are in no kind belong to blocks that were
+ * not completed before an early end. */
+void sl_reject_summary_log(const sl_reject_kinds *kinds, uint64_t all);
+void sl_reject_summary_record(const sl_reject_kinds *kinds, uint64_t all, bson_t *record);
+
+#endif

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The texts of a status. The figures of a restore are the sums of those of its namespaces. */
+#include "status_text.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "metrics.h"
+#include "progress_json.h"
+#include "report/json.h"
+#include "util/clock.h"
+
+static const char *state_of(const sl_status *status) {
+    return !status->ended                                                  ? "running"
+           : status->code == SL_EXIT_OK || status->code == SL_EXIT_REJECTS ? "finished"
+           : status->code == SL_EXIT_INTERRUPTED                           ? "interrupted"
+                                                                           : "failed";
+}
+
+bool sl_status_is_restore(const sl_status *status) {
+    return status->setup.at_once > 0;
+}
+
+static double share_of(const sl_status_part *p) {
+    return p->viewed && p->view.stored_total > 0 ? p->view.figures.share : 0;
+}
+
+/* The share of all namespaces of a restore. */
+static double share_of_all(const sl_status *status) {
+    double bytes = (double)status->ended_bytes;
+    for (size_t i = 0; i < status->part_count; i++) {
+        if (status->parts[i].taken)
+            bytes += share_of(&status->parts[i]) * (double)status->parts[i].bytes;
+    }
+    return status->bytes > 0 ? bytes / (double)status->bytes : 0;
+}
+
+/* Seconds left of a restore, by its rate so far; below 0 when that is not known. */
+static double left_of_all(const sl_status *status) {
+    double share = share_of_all(status), seconds = sl_seconds_since(status->started_ns);
+    return share > 0 && seconds > 1 ? seconds * (1 - share) / share : -1;
+}
+
+/* The sum of all namespaces of a restore. False before the first figures. */
+static bool view_all(const sl_status *status, sl_view *all) {
+    bool any = status->ended_view.seconds > 0 || status->ended_view.records > 0;
+    unsigned running = 0;
+    *all = status->ended_view;
+    for (size_t i = 0; i < status->part_count; i++) {
+        const sl_status_part *p = &status->parts[i];
+        if (!p->viewed)
+            continue;
+        any = true;
+        running += p->run != NULL;
+        sl_view_add(all, &p->view, p->run != NULL);
+    }
+    double seconds = sl_seconds_since(status->started_ns);
+    const sl_run_totals *sum = &all->sum;
+    all->seconds = seconds;
+    all->figures.rate_all =
+        seconds > 0 ? (double)(sum->inserted + sum->already_stored + sum->changed) / seconds : 0;
+    for (unsigned k = 0; k < STAGES && running > 0; k++)
+        all->figures.stage_share[k] /= running;
+    return any;
+}
+
+static void append_namespaces(const sl_status *status, const sl_view *all, bson_t *json) {
+    bson_t inner, list;
+    uint32_t count = 0;
+    BSON_APPEND_DOCUMENT_BEGIN(json, "namespaces", &inner);
+    BSON_APPEND_INT64(&inner, "count", (int64_t)status->namespaces);
+    BSON_APPEND_INT64(&inner, "completed", (int64_t)status->ended_count);
+    BSON_APPEND_ARRAY_BEGIN(&inner, "running", &list);
+    for (size_t i = 0; i < status->part_count; i++) {
+        const sl_status_part *p = &status->parts[i];
+        const char *key;
+        char room[16];
+        bson_t item;
+        if (!p->taken)
+            continue;
+        bson_uint32_to_string(count++, &key, room, sizeof room);
+        bson_append_document_begin(&list, key, -1, &item);
+        BSON_APPEND_UTF8(&item, "name", p->name);
+        BSON_APPEND_UTF8(&item, "workDirectory", p->folder);
+        BSON_APPEND_DOUBLE(&item, "share", share_of(p));
+        bson_append_document_end(&list, &item);
+    }
+    bson_append_array_end(&inner, &list);
+    bson_append_document_end(json, &inner);
+    double share = share_of_all(status);
+    BSON_APPEND_INT64(json, "sourceBytesTotal", (int64_t)status->bytes);
+    BSON_APPEND_INT64(json, "sourceBytes", (int64_t)(share * (double)status->bytes));
+    BSON_APPEND_DOUBLE(json, "share", share);
+    if (left_of_all(status) >= 0)
+        BSON_APPEND_DOUBLE(json, "secondsLeft", left_of_all(status));
+    BSON_APPEND_INT64(json, "records", (int64_t)all->records);
+    BSON_APPEND_INT64(json, "documents", (int64_t)all->documents);
+    BSON_APPEND_INT64(json, "rejects", (int64_t)all->rejects);
+}
+
+char *sl_status_text(const sl_status *status) {
+    bson_t json = BSON_INITIALIZER, inner;
+    sl_error error;
+    BSON_APPEND_INT32(&json, "statusVersion", SL_STATUS_VERSION);
+    BSON_APPEND_UTF8(&json, "version", status->setup.config->program_version);
+    BSON_APPEND_UTF8(&json, "command", status->command);
+    BSON_APPEND_UTF8(&json, "target", status->target);
+    BSON_APPEND_UTF8(&json, "state", state_of(status));
+    if (status->ended) {
+        BSON_APPEND_INT32(&json, "exitCode", (int32_t)status->code);
+        BSON_APPEND_UTF8(&json, "message", status->message);
+    }
+    BSON_APPEND_UTF8(&json, "phase", status->phase);
+    BSON_APPEND_DOUBLE(&json, "phaseSeconds", sl_seconds_since(status->phase_since));
+    BSON_APPEND_DOUBLE(&json, "elapsedSeconds", sl_seconds_since(status->started_ns));
+    BSON_APPEND_INT64(&json, "startedMilliseconds", status->started_ms);
+    BSON_APPEND_INT64(&json, "heartbeatMilliseconds", sl_wall_clock_ms());
+    BSON_APPEND_DOCUMENT_BEGIN(&json, "process", &inner);
+    BSON_APPEND_INT64(&inner, "pid", getpid());
+    BSON_APPEND_INT64(&inner, "started", sl_process_start(getpid()));
+    BSON_APPEND_UTF8(&inner, "host", status->host_name);
+    BSON_APPEND_UTF8(&inner, "hostIdentity", status->host);
+    bson_append_document_end(&json, &inner);
+    BSON_APPEND_UTF8(&json, "workDirectory", status->directory);
+    BSON_APPEND_BOOL(&json, "resumable", status->resume_command[0] != '\0');
+    if (status->resume_command[0]) {
+        BSON_APPEND_UTF8(&json, "resumeCommand", status->resume_command);
+        BSON_APPEND_UTF8(&json, "resumeWorkDirectory", status->resume_directory);
+    }
+    uint64_t rate = atomic_load(&status->setup.limit->rate);
+    BSON_APPEND_DOCUMENT_BEGIN(&json, "limit", &inner);
+    if (rate > 0)
+        BSON_APPEND_INT64(&inner, "documentsPerSecond", (int64_t)rate);
+    else
+        BSON_APPEND_NULL(&inner, "documentsPerSecond");
+    BSON_APPEND_UTF8(&inner, "request", status->request);
+    bson_append_document_end(&json, &inner);
+    const sl_status_part *own = &status->parts[0];
+    sl_view view = own->view;
+    bool restore = sl_status_is_restore(status),
+         viewed = restore ? view_all(status, &view) : own->viewed;
+    if (restore)
+        append_namespaces(status, &view, &json);
+    if (viewed) {
+        static const sl_destination none;
+        bool shards = !restore && own->run;
+        BSON_APPEND_DOCUMENT_BEGIN(&json, "load", &inner);
+        sl_view_append(&view, shards ? own->run : NULL, shards ? own->destination : &none, &inner);
+        bson_append_document_end(&json, &inner);
+    }
+    char *text = sl_json_text(&json, &error);
+    bson_destroy(&json);
+    return text;
+}
+
+char *sl_status_metrics(const sl_status *status, size_t *length) {
+    const sl_status_part *own = &status->parts[0];
+    sl_view view = own->view;
+    bool restore = sl_status_is_restore(status),
+         viewed = restore ? view_all(status, &view) : own->viewed;
+    bool sized = viewed && !restore && view.stored_total > 0, runs = own->run != NULL;
+    const sl_metrics_facts facts = {
+        .command = status->command,
+        .version = status->setup.config->program_version,
+        .target = status->target,
+        .phase = status->ended ? "ended" : status->phase,
+        .started = (double)status->started_ms / 1e3,
+        .now = (double)sl_wall_clock_ms() / 1e3,
+        .elapsed = sl_seconds_since(status->started_ns),
+        .ended = status->ended,
+        .exit_code = status->code,
+        .share = restore ? share_of_all(status)
+                 : sized ? view.figures.share
+                         : -1,
+        .left = status->ended   ? -1
+                : restore       ? left_of_all(status)
+                : sized && runs ? view.figures.left
+                                : -1,
+        .rate_limit = atomic_load(&status->setup.limit->rate),
+    };
+    return sl_metrics_text(&facts, viewed ? &view : NULL, restore ? NULL : own->run,
+                           own->destination, length);
+}

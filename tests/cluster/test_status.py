@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`shardload status` of loads into a cluster, and of a restore: a load that died is completed by the
+advice it shows; a changed limit applies to the whole restore; documents on one shard are a warning."""
+import json
+import re
+import shlex
+import signal
+
+import dump_making as making
+import support
+
+
+class Status(support.ClusterCase):
+    def status(self, work, *words, code=support.EXIT_OK):
+        return self.shardload("status", *words, work, code=code)
+
+    def json(self, work):
+        return json.loads(self.status(work, "--json", code=None).out)
+
+    def test_a_killed_load_is_completed_by_the_advice(self):
+        source = self.file("year.txt", support.wide_text(6))
+        work = self.scratch / "work"
+        words = ["load", *self.target(), "--progress", "none", "-j", 2, "--rate-limit", 50, source]
+        running = self.start("shardload", *words, "--work-dir", work)
+        self.wait_for(lambda: self.database.t.estimated_document_count() > 50, "documents")
+        shown = self.status(work).out
+        self.assertIn(f"load into {self.database_name}.t: running", shown)
+        self.assertIn("waits for   the rate limit", shown)
+        running.signal(signal.SIGKILL)
+        running.wait()
+        shown = self.status(work, code=support.EXIT_INTERRUPTED).out
+        self.assertIn(": dead", shown)
+        found = re.search("to complete it, give the same command with (.*)", shown, re.DOTALL)
+        resume = shlex.split(found[1])
+        self.assertEqual(resume, ["--resume", "--work-dir", str(work.resolve())])
+        before = self.database.t.count_documents({})
+        running = self.start("shardload", *words, *resume)
+        self.wait_for(lambda: not running.running()
+                      or self.json(work).get("load", {}).get("documents", 0) > before,
+                      "documents of the second run")
+        self.status(work, "--rate-limit", "unlimited")
+        outcome = running.wait()
+        self.clear_balancer()
+        self.assertEqual(outcome.code, support.EXIT_OK, outcome.text)
+        self.assertEqual(self.database.t.count_documents({}), 600)
+        one = self.json(work)
+        self.assertEqual((one["state"], one["resumable"]), ("finished", False))
+        figures = support.run_record(work)["accounting"]
+        self.assertEqual(one["load"]["documents"], figures["inserted"] + figures["alreadyThere"])
+        self.assertEqual(one["load"]["records"], figures["records"])
+
+    def test_a_failed_load_shows_its_message(self):
+        source = self.file("year.txt", support.mot_text(range(1, 20)) + "bad\n" * 9)
+        work = self.scratch / "work"
+        self.shardload("load", *self.target(), "--work-dir", work, "--max-rejects", 3, source,
+                       code=support.EXIT_SOURCE)
+        shown = self.status(work).out
+        self.assertIn(": failed", shown)
+        self.assertIn("exit code   3", shown)
+        self.assertIn("more than --max-rejects 3 allows", shown)
+        self.assertIn("--resume --work-dir", shown)
+
+    def test_a_restore(self):
+        made = {name: [{"_id": n, "s": "x" * 100} for n in range(4000)] for name in ("a", "b")}
+        making.folder(self.scratch / "dump", [making.Namespace(self.database_name, name, documents)
+                                              for name, documents in made.items()])
+        work = self.scratch / "work"
+        words = ["restore", "--uri", self.uri, "--progress", "none", "--rate-limit", 500, "-j", 2,
+                 "--metrics-file", self.scratch / "m.prom", self.scratch / "dump"]
+        running = self.start("shardload", *words, "--work-dir", work)
+        self.wait_for(lambda: self.database.a.estimated_document_count() > 100, "documents")
+        shown = self.status(work).out
+        self.assertRegex(shown, r"restore of .*: running")
+        self.assertIn("0 of 2 completed", shown)
+        self.assertIn(f"{self.database_name}.a, ", shown)
+        one = self.json(work)
+        self.assertLess(one["share"], 0.5)
+        (part,) = [row["workDirectory"] for row in one["namespaces"]["running"]
+                   if row["name"] == f"{self.database_name}.a"]
+        self.assertIn(f"load into {self.database_name}.a: running", self.status(part).out)
+        self.assertLess(one["share"], self.json(part)["load"]["share"])
+        self.assertIn("rate limit  400 documents/s", self.status(part, "--rate-limit", 400).out)
+        self.wait_for(lambda: self.json(work)["limit"]["documentsPerSecond"] == 400, "the limit")
+        running.signal(signal.SIGKILL)
+        running.wait()
+        for folder in (work, part):
+            shown = self.status(folder, code=support.EXIT_INTERRUPTED).out
+            self.assertIn(f"--resume --work-dir\n{work.resolve()}", shown)
+        running = self.start("shardload", *words, "--work-dir", work, "--resume")
+        self.wait_for(lambda: self.json(work)["state"] == "running", "the second run")
+        self.status(work, "--rate-limit", "unlimited")
+        outcome = running.wait()
+        self.clear_balancer()
+        self.assertEqual(outcome.code, support.EXIT_OK, outcome.text)
+        self.assertIn("restore of", self.status(work).out)
+        one = self.json(work)
+        self.assertEqual((one["state"], one["share"], one["documents"]), ("finished", 1, 8000))
+        metrics = (self.scratch / "m.prom").read_text("utf-8")
+        self.assertIn('shardload_info{command="restore"', metrics)
+        self.assertIn("shardload_documents_total 8000\n", metrics)
+
+    def test_all_documents_on_one_shard_are_a_warning(self):
+        if not self.is_sharded() or self.client.config.shards.count_documents({}) < 2:
+            self.skipTest("needs several shards")
+        source = self.file("year.txt", support.mot_text(range(1, 200)))
+        outcome, _ = self.load("--shard-key", '{"p": 1}', source)
+        self.assertIn("all documents are on shard", outcome.err)
+        self.assertIn("hashed", outcome.err)
+        outcome, _ = self.load("--shard-key", '{"_id": "hashed"}', source, collection="u")
+        self.assertNotIn("all documents are on shard", outcome.err)
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()
