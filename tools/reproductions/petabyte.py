@@ -107,7 +107,7 @@ def query(programs, outcome, uri):
     integers(outcome, {each["_id"]: each["count"] for each in found["integers"]["results"]})
     programs.say("findOne by 8 clients")
     [one] = programs.query(uri, "kv", "--query", "find-one", "--clients", 8, "--duration",
-                           f"{max(round(4 * min(programs.scale, 1)), 1)}s", suite)
+                           f"{max(round(4 * min(programs.scale, 1)), 2)}s", suite)
     outcome.measure("find-one", one["operationsPerSecond"], "8 clients, closed loop; an index on n0")
 
 
