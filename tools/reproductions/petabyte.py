@@ -7,7 +7,7 @@ from .zipf import chi_squared, shares
 PUBLISHED_DOCUMENTS = 7_170_648_489
 DOCUMENT_BYTES = 147_439
 INDEX_BYTES = 0.65e12
-RECORDS = 4_000
+RECORDS = 3_000
 SHARDS = 4
 FOUND, RARE = 30_747, 17_000  # documents with fieldInt0 = 17000
 INTEGERS = [f"n{i}" for i in range(8)]
