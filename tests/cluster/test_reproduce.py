@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 import unittest
 
 import support
@@ -163,7 +164,12 @@ class Runs(support.Case):
             env=self.environment(), cwd=self.scratch, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             text=True)
         self.addCleanup(running.stdout.close)
-        self.wait_for(lambda: running.poll() is not None or servers_in(self.temporary), "servers")
+        self.addCleanup(running.terminate)
+        until = time.monotonic() + support.LIMIT
+        while not any(b"--dbpath" in words for words in servers_in(self.temporary)):
+            self.assertIsNone(running.poll(), "it has ended before servers were started")
+            self.assertLess(time.monotonic(), until, "no servers were started")
+            time.sleep(0.05)
         running.send_signal(signal.SIGTERM)
         text, _ = running.communicate(timeout=support.LIMIT)
         self.assertEqual(running.returncode, 130, text)

@@ -28,7 +28,7 @@ def figures():
     for count, row in RATES.items():
         for method, (mean, deviation) in zip(METHODS, row):
             if method in HERE:
-                yield Figure(f"{method}-{count}", f"{method}, {count:,} documents, documents/ms", mean,
+                yield Figure(f"{method}-{count}", f"{method}, n = {count:,}, documents/ms", mean,
                              f"{mean} \u00b1 {deviation}")
     yield Figure("client-threads", "client with several threads, most documents, documents/ms", 122)
     yield Figure("pipeline", "relational database; here an aggregation, documents/ms", 1050)
