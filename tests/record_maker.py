@@ -186,24 +186,21 @@ def model():
         return {"value": value, "low": value * 0.8, "high": value * 1.5}
     return {**head("shardload", "plan"), "capacity": {
         "model": "mine", "title": "a model of mine", "about": "It has two machines.",
-        "inputs": {"documents": {**span(1e9), "unit": "documents", "from": "fitted",
-                                 "note": "as many as it should be"},
-                   "replicas": {**span(1.0), "unit": "members", "from": "default"},
-                   "hosts": {**span(4.0), "unit": "machines", "from": "given"}},
-        "resources": [{"name": name, "unit": unit, "demand": 1e9, "capacityPerSecond": 1e5,
-                       "hours": span(hours), "utilisation": hours / 3}
-                      for name, unit, hours in (("routers, processors", "documents", 3.0),
-                                                ("hosts, disks", "bytes", 1.2))],
-        "bottleneck": "routers, processors", "loadHours": span(3.0), "indexHours": span(0.0),
-        "hours": span(3.0), "documentsPerSecond": 92_592.6, "storedBytes": 2e11,
-        "notInModel": ["loaders, network", "router-price"], "busyHosts": 3.0, "hostShare": 1.25,
-        "cost": span(40.0), "publishedHours": 3.5, "publishedLow": 3.0, "publishedHigh": 4.0,
-        "publishedNote": "by somebody else",
-        "sweep": {"input": "replicas", "rows": [
-            {"value": value, "bottleneck": bottleneck, "hours": span(3.0 * value),
-             "documentsPerSecond": 92_592.6 / value, "busyHosts": 3.0, "hostShare": share,
-             "cost": span(12.5 * value)}
-            for value, bottleneck, share in ((1.0, "hosts, disks", 0.5), (2.5, "indexes", 1.25))]}},
+        "answer": "load",
+        "inputs": [{"name": "documents", **span(1e9), "unit": "documents", "from": "fitted",
+                    "note": "as many as it should be"},
+                   {"name": "disk", "value": 2.0, "low": 2.0, "high": 2.0, "unit": "bytes/s",
+                    "from": "given", "note": ""}],
+        "results": [{"name": "routers-time", "formula": "documents / 5", "unit": "s", **span(3600.0),
+                     "how": "computed", "note": "idle"},
+                    {"name": "load", "formula": "max(routers-time, 7200)", "unit": "s",
+                     **span(7200.0), "decidedBy": "routers-time", "published": 9000.0,
+                     "quotient": 0.8, "how": "fitted", "note": ""}],
+        "points": [{"result": "load", "unit": "s", "name": "two shards", **span(60.0),
+                    "published": 50.0, "quotient": 1.2, "how": "predicted"}],
+        "sweep": {"input": "replicas", "result": "load", "unit": "s", "rows": [
+            {"input": value, "decidedBy": decided, **span(3600.0 * value)}
+            for value, decided in ((1.0, "routers-time"), (2.5, "disk"))]}},
         **tail()}
 
 

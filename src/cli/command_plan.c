@@ -59,22 +59,14 @@ static void refuse_beside_model(void *context, const char *name, const char *val
 static void read_sweep(const char *text, sl_model_config *config, double *values, sl_error *error) {
     const char *equals = strchr(text, '=');
     size_t length = equals ? (size_t)(equals - text) : strlen(text);
-    config->sweep = sl_capacity_find(text, length);
+    config->sweep = sl_capacity_find(config->model, text, length);
     config->sweep_values = values;
-    bool good = equals && config->sweep != SL_CAPACITY_INPUTS;
+    bool good = equals && config->sweep < config->model->input_count;
     for (const char *at = equals; good && *at;) {
         size_t digits = strcspn(++at, ",");
         good = config->sweep_count < SWEEP_MOST &&
                sl_capacity_number(at, digits, &values[config->sweep_count]);
-        if (good) {
-            const sl_capacity_input_row *row = &sl_capacity_inputs[config->sweep];
-            double value = values[config->sweep_count++];
-            if (value < row->minimum || value > row->maximum) {
-                sl_option_problem(error, "--sweep %s: %g is not within %g to %g", row->name, value,
-                                  row->minimum, row->maximum);
-                return;
-            }
-        }
+        config->sweep_count += good;
         at += digits;
     }
     if (!good)
@@ -101,7 +93,7 @@ static int run_model(const sl_options *options, sl_setup *setup, sl_error *error
         if (!sl_capacity_set(&model, sl_option_list_item(options, "set", i), &why))
             sl_option_failed(error, "--set: ", &why);
     }
-    if (sweep)
+    if (opened && sweep)
         read_sweep(sweep, &config, values, error);
     if (sources && !sl_set_up_source(setup, options, error))
         return error->code;

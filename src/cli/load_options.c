@@ -319,12 +319,12 @@ const sl_option_row sl_load_rows[] = {
     {.name = "rate", SL_ROW_COUNT("N", 1, 0), SL_ROW_OF(PLAN, "Plan"),
      .help = "Predict the time from this number of documents per second."},
     {.name = "model", SL_ROW_TEXT("NAME|FILE"), SL_ROW_OF(PLAN, "Capacity model"),
-     .help = "Compute this model: isd-one-server, isd-hundred-shards, isd-hundred-shards-direct, "
-             "petabyte, mot-micro-shards, mot-replica-sets, or a YAML file. If sources are given, "
-             "the number and size of their documents replace those of the model."},
+     .help = "Compute this model: isd-one-server, isd-hundred-shards, petabyte, mot-micro-shards, "
+             "cluster, or a YAML file. If sources are given, the number and size of their documents "
+             "replace those of the model."},
     {.name = "set", SL_ROW_LIST("NAME=VALUE"), SL_ROW_OF(PLAN, "Capacity model"),
      .help = "Change an input of the model: shards=100, or low..likely..high such as "
-             "router-rate=120k..270k..540k. May be given several times."},
+             "shard-rate=70k..100k..150k. May be given several times."},
     {.name = "sweep", SL_ROW_TEXT("NAME=V,V,..."), SL_ROW_OF(PLAN, "Capacity model"),
      .help = "Compute the model for each of these values of an input, and print a table: "
              "shards=1,2,4,8,16."},

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads capacity models from YAML files, built in or the user's, and assignments of --set.
- *
- *   title: Weather records on one server
- *   about: Description and source of the publication.
- *   published: {hours: 10.3, low: 10, high: 11, note: index builds included}
- *   values:
- *     documents: 2.5G
- *     shard-rate: {value: 85k, low: 68k, high: 85k, from: published, note: eight threads} */
+/* Reads capacity models from YAML files, built in or the user's (capacity.h shows one). */
 #include "capacity.h"
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,109 +16,10 @@
 
 #define MODEL_BYTES_MAX ((size_t)1 << 20)
 
-/* ---- numbers and names ---- */
-
-bool sl_capacity_number(const char *text, size_t length, double *number) {
-    static const char suffixes[] = "kMGTP";
-    char copy[40], *end;
-    if (length == 0 || length >= sizeof copy)
-        return false;
-    memcpy(copy, text, length);
-    copy[length] = '\0';
-    if (strspn(copy, "0123456789.eE+-kMGTP") != length)
-        return false;
-    *number = strtod(copy, &end);
-    const char *suffix = *end ? strchr(suffixes, *end) : NULL;
-    for (int i = 0; suffix && i <= suffix - suffixes; i++)
-        *number *= 1000;
-    end += suffix != NULL;
-    return end != copy && !*end && isfinite(*number);
-}
-
-sl_capacity_input sl_capacity_find(const char *name, size_t length) {
-    size_t i = 0;
-    while (i < SL_CAPACITY_INPUTS && (strlen(sl_capacity_inputs[i].name) != length ||
-                                      memcmp(sl_capacity_inputs[i].name, name, length) != 0))
-        i++;
-    return (sl_capacity_input)i;
-}
-
-static bool no_such_input(const char *name, size_t length, sl_error *error) {
-    char shown[64], known[900] = "";
-    size_t used = 0;
-    sl_text_printable((sl_text){name, length}, shown, sizeof shown);
-    for (size_t i = 0; i < SL_CAPACITY_INPUTS; i++)
-        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "",
-                                 sl_capacity_inputs[i].name);
-    return sl_error_set(error, SL_EXIT_USAGE, "a model has no input \"%s\"; its inputs are %s",
-                        shown, known);
-}
-
-/* Checks that the value is within its range, and the range within the limits of the input. */
-static bool check_value(sl_capacity_input input, const sl_capacity_value *value, sl_error *error) {
-    const sl_capacity_input_row *row = &sl_capacity_inputs[input];
-    if (!(value->low <= value->value && value->value <= value->high))
-        return sl_error_set(error, SL_EXIT_USAGE, "%s: %g is not within %g to %g", row->name,
-                            value->value, value->low, value->high);
-    if (value->low < row->minimum || value->high > row->maximum)
-        return sl_error_set(error, SL_EXIT_USAGE, "%s must be %g to %g%s%s, not %g", row->name,
-                            row->minimum, row->maximum, *row->unit ? " " : "", row->unit,
-                            value->low < row->minimum ? value->low : value->high);
-    return true;
-}
-
-void sl_capacity_give(sl_capacity_model *model, sl_capacity_input input,
-                      const sl_capacity_value *value) {
-    static const sl_capacity_input both[] = {SL_CAPACITY_HOSTS, SL_CAPACITY_SHARDS_PER_HOST};
-    model->values[input] = *value;
-    model->values[input].origin = SL_ORIGIN_GIVEN;
-    for (size_t i = 0; i < 2; i++) {
-        sl_capacity_value *other = &model->values[both[1 - i]];
-        double usual = sl_capacity_inputs[both[1 - i]].fallback;
-        if (input == both[i] && other->origin != SL_ORIGIN_GIVEN)
-            *other = (sl_capacity_value){.value = usual, .low = usual, .high = usual};
-    }
-}
-
-bool sl_capacity_set(sl_capacity_model *model, const char *assignment, sl_error *error) {
-    const char *equals = strchr(assignment, '=');
-    if (!equals)
-        return sl_error_set(error, SL_EXIT_USAGE,
-                            "\"%.100s\" is not NAME=VALUE or NAME=LOW..VALUE..HIGH", assignment);
-    sl_capacity_input input = sl_capacity_find(assignment, (size_t)(equals - assignment));
-    if (input == SL_CAPACITY_INPUTS)
-        return no_such_input(assignment, (size_t)(equals - assignment), error);
-    double numbers[3];
-    size_t count = 0;
-    const char *at = equals + 1;
-    for (bool more = true; more && count < 3; count++) {
-        const char *dots = strstr(at, "..");
-        size_t length = dots ? (size_t)(dots - at) : strlen(at);
-        if (!sl_capacity_number(at, length, &numbers[count]))
-            break;
-        at += length + (dots ? 2 : 0);
-        more = dots != NULL;
-    }
-    if (*at || (count != 1 && count != 3))
-        return sl_error_set(error, SL_EXIT_USAGE,
-                            "%.*s: \"%.60s\" is not a number, like 85k, nor "
-                            "LOW..VALUE..HIGH",
-                            (int)(equals - assignment), assignment, equals + 1);
-    sl_capacity_value value = {
-        .value = numbers[count / 2], .low = numbers[0], .high = numbers[count - 1]};
-    if (!check_value(input, &value, error))
-        return false;
-    sl_capacity_give(model, input, &value);
-    if (input == SL_CAPACITY_DOCUMENTS || input == SL_CAPACITY_DOCUMENT_BYTES)
-        model->other_data = true;
-    return true;
-}
-
-/* ---- YAML ---- */
-
 typedef struct reader {
     yaml_document_t document;
     const char *name;
+    sl_capacity_model *model;
     sl_error *error;
 } reader;
 
@@ -140,30 +35,44 @@ static bool scalar(const yaml_node_t *node, sl_text *text) {
     return true;
 }
 
-/* A key of a mapping, and the field for its value. */
+/* ---- mappings by tables of keys ---- */
+
+/* A key of a mapping: a field for its value, or a function that reads it. */
 typedef struct key_row {
     const char *name;
-    enum { TEXT, NUMBER, ORIGIN } kind;
+    enum { TEXT, NUMBER, ORIGIN, NESTED } kind;
     size_t offset;
     size_t room; /* of a TEXT */
+    bool (*nested)(reader *r, const yaml_node_t *node, void *into);
 } key_row;
 
-static bool take(const reader *r, const yaml_node_t *node, const key_row *row, void *into) {
+#define FIELD(type, name, kind, field)                                                             \
+    { name, kind, offsetof(type, field), sizeof(((type *)0)->field), NULL }
+
+static bool take_text(const reader *r, const yaml_node_t *node, sl_text text, char *field,
+                      size_t room) {
+    if (text.length >= room)
+        return complain(r, node, "this text is too long");
+    if (text.length > 0)
+        memcpy(field, text.bytes, text.length);
+    field[text.length] = '\0';
+    return true;
+}
+
+static bool take(reader *r, const yaml_node_t *node, const key_row *row, void *into) {
     sl_text text;
     char *field = (char *)into + row->offset;
+    if (row->kind == NESTED)
+        return row->nested(r, node, into);
     if (!scalar(node, &text))
         return complain(r, node, "expected a plain value");
     switch (row->kind) {
     case TEXT:
-        if (text.length >= row->room)
-            return complain(r, node, "this text is too long");
-        memcpy(field, text.bytes, text.length);
-        field[text.length] = '\0';
-        return true;
+        return take_text(r, node, text, field, row->room);
     case NUMBER:
         return sl_capacity_number(text.bytes, text.length, (double *)(void *)field) ||
                complain(r, node, "expected a number, like 85000, 85k or 2.5G");
-    case ORIGIN:
+    default:
         for (sl_capacity_origin i = SL_ORIGIN_PUBLISHED; i <= SL_ORIGIN_ASSUMED; i++) {
             if (sl_text_equal(text, sl_text_of(sl_capacity_origin_names[i]))) {
                 *(sl_capacity_origin *)(void *)field = i;
@@ -172,14 +81,12 @@ static bool take(const reader *r, const yaml_node_t *node, const key_row *row, v
         }
         return complain(r, node, "expected published, measured, fitted or assumed");
     }
-    return false;
 }
 
-/* Reads a mapping by a table of keys; passes other keys to `other`, which may be NULL. */
-static bool read_mapping(reader *r, const yaml_node_t *node, const key_row *rows, size_t count,
-                         void *into,
-                         bool (*other)(reader *r, const yaml_node_t *key, sl_text name,
-                                       const yaml_node_t *value, void *into)) {
+/* Calls `one` for each pair of a mapping. */
+static bool each(reader *r, const yaml_node_t *node, void *into,
+                 bool (*one)(reader *r, const yaml_node_t *key, sl_text name,
+                             const yaml_node_t *value, void *into)) {
     if (node->type != YAML_MAPPING_NODE)
         return complain(r, node, "expected keys and their values");
     for (const yaml_node_pair_t *pair = node->data.mapping.pairs.start;
@@ -189,82 +96,239 @@ static bool read_mapping(reader *r, const yaml_node_t *node, const key_row *rows
         sl_text name;
         if (!scalar(key, &name))
             return complain(r, key, "expected a key");
-        size_t i = 0;
-        while (i < count && !sl_text_equal(name, sl_text_of(rows[i].name)))
-            i++;
-        if (i < count
-                ? !take(r, value, &rows[i], into)
-                : !(other ? other(r, key, name, value, into) : complain(r, key, "unknown key")))
+        if (!one(r, key, name, value, into))
             return false;
     }
     return true;
 }
 
+/* A mapping that is read by its rows (which end with a NULL name) into a struct. */
+typedef struct target {
+    const key_row *rows;
+    void *into;
+} target;
+
+static bool by_row(reader *r, const yaml_node_t *key, sl_text name, const yaml_node_t *value,
+                   void *into) {
+    const target *to = into;
+    const key_row *row = to->rows;
+    while (row->name && !sl_text_equal(name, sl_text_of(row->name)))
+        row++;
+    return row->name ? take(r, value, row, to->into) : complain(r, key, "unknown key");
+}
+
+static bool read_rows(reader *r, const yaml_node_t *node, const key_row *rows, void *into) {
+    return each(r, node, &(target){rows, into}, by_row);
+}
+
+/* ---- inputs and results ---- */
+
+/* The index of a result; result_count if there is none of this name. */
+static size_t find_result(const sl_capacity_model *model, sl_text name) {
+    size_t i = 0;
+    while (i < model->result_count && !sl_text_equal(name, sl_text_of(model->results[i].name)))
+        i++;
+    return i;
+}
+
+static bool take_name(reader *r, const yaml_node_t *key, sl_text name, char *field) {
+    for (size_t i = 0; i < name.length; i++) {
+        char c = name.bytes[i];
+        if (!(c >= 'a' && c <= 'z') && (i == 0 || (c != '-' && !(c >= '0' && c <= '9'))))
+            return complain(r, key, "a name consists of small letters, digits and hyphens");
+    }
+    if (name.length == 0 || find_result(r->model, name) < r->model->result_count ||
+        sl_capacity_find(r->model, name.bytes, name.length) < r->model->input_count)
+        return complain(r, key, "this name is empty or exists already");
+    return take_text(r, key, name, field, SL_CAPACITY_NAME_ROOM);
+}
+
 static bool read_input(reader *r, const yaml_node_t *key, sl_text name, const yaml_node_t *node,
                        void *into) {
     static const key_row rows[] = {
-        {"value", NUMBER, offsetof(sl_capacity_value, value), 0},
-        {"low", NUMBER, offsetof(sl_capacity_value, low), 0},
-        {"high", NUMBER, offsetof(sl_capacity_value, high), 0},
-        {"from", ORIGIN, offsetof(sl_capacity_value, origin), 0},
-        {"note", TEXT, offsetof(sl_capacity_value, note), sizeof(((sl_capacity_value *)0)->note)},
+        FIELD(sl_capacity_input, "value", NUMBER, value),
+        FIELD(sl_capacity_input, "low", NUMBER, low),
+        FIELD(sl_capacity_input, "high", NUMBER, high),
+        FIELD(sl_capacity_input, "unit", TEXT, unit),
+        FIELD(sl_capacity_input, "from", ORIGIN, origin),
+        FIELD(sl_capacity_input, "note", TEXT, note),
+        {NULL, NESTED, 0, 0, NULL},
     };
-    sl_capacity_model *model = into;
-    sl_error why = {0};
-    sl_capacity_input input = sl_capacity_find(name.bytes, name.length);
-    if (input == SL_CAPACITY_INPUTS) {
-        no_such_input(name.bytes, name.length, &why);
-        return complain(r, key, why.message);
-    }
-    sl_capacity_value value = {.value = NAN, .low = NAN, .high = NAN, .origin = SL_ORIGIN_ASSUMED};
-    if (node->type == YAML_SCALAR_NODE
-            ? !take(r, node, &rows[0], &value)
-            : !read_mapping(r, node, rows, sizeof rows / sizeof rows[0], &value, NULL))
+    sl_capacity_model *model = r->model;
+    sl_capacity_input *input = &model->inputs[model->input_count];
+    (void)into;
+    if (model->input_count == SL_CAPACITY_INPUTS_MAX)
+        return complain(r, key, "too many inputs");
+    *input = (sl_capacity_input){.value = NAN, .low = NAN, .high = NAN};
+    if (!take_name(r, key, name, input->name) || !read_rows(r, node, rows, input))
         return false;
-    if (isnan(value.value))
+    input->low = isnan(input->low) ? input->value : input->low;
+    input->high = isnan(input->high) ? input->value : input->high;
+    if (isnan(input->value))
         return complain(r, node, "its value is missing");
-    value.low = isnan(value.low) ? value.value : value.low;
-    value.high = isnan(value.high) ? value.value : value.high;
-    if (!check_value(input, &value, &why))
-        return complain(r, node, why.message);
-    model->values[input] = value;
+    if (!(input->low <= input->value && input->value <= input->high))
+        return complain(r, node, "its value is not within low and high");
+    if (input->origin == SL_ORIGIN_NONE)
+        return complain(r, node, "from is missing: published, measured, fitted or assumed");
+    model->input_count++;
     return true;
 }
 
-static bool read_section(reader *r, const yaml_node_t *key, sl_text name, const yaml_node_t *node,
-                         void *into) {
+static bool read_result(reader *r, const yaml_node_t *key, sl_text name, const yaml_node_t *node,
+                        void *into) {
     static const key_row rows[] = {
-        {"hours", NUMBER, offsetof(sl_capacity_model, published_hours), 0},
-        {"low", NUMBER, offsetof(sl_capacity_model, published_low), 0},
-        {"high", NUMBER, offsetof(sl_capacity_model, published_high), 0},
-        {"note", TEXT, offsetof(sl_capacity_model, published_note),
-         sizeof(((sl_capacity_model *)0)->published_note)},
+        FIELD(sl_capacity_result, "is", TEXT, formula),
+        FIELD(sl_capacity_result, "unit", TEXT, unit),
+        FIELD(sl_capacity_result, "published", NUMBER, figure.published),
+        FIELD(sl_capacity_result, "fitted", NUMBER, figure.fitted),
+        FIELD(sl_capacity_result, "note", TEXT, note),
+        {NULL, NESTED, 0, 0, NULL},
     };
-    if (sl_text_equal(name, sl_text_of("published")))
-        return read_mapping(r, node, rows, sizeof rows / sizeof rows[0], into, NULL);
-    if (sl_text_equal(name, sl_text_of("values")))
-        return read_mapping(r, node, NULL, 0, into, read_input);
-    return complain(r, key, "expected one of title, about, published, values");
+    sl_capacity_model *model = r->model;
+    sl_capacity_result *result = &model->results[model->result_count];
+    (void)into;
+    if (model->result_count == SL_CAPACITY_RESULTS_MAX)
+        return complain(r, key, "too many results");
+    *result = (sl_capacity_result){.figure = {NAN, NAN}};
+    if (!take_name(r, key, name, result->name) || !read_rows(r, node, rows, result))
+        return false;
+    if (!result->formula[0])
+        return complain(r, node, "its formula is missing: is");
+    model->result_count++;
+    return true;
+}
+
+static bool read_inputs(reader *r, const yaml_node_t *node, void *into) {
+    return each(r, node, into, read_input);
+}
+
+static bool read_results(reader *r, const yaml_node_t *node, void *into) {
+    return each(r, node, into, read_result);
+}
+
+/* ---- points ---- */
+
+static bool read_number(reader *r, const yaml_node_t *node, double *number) {
+    return take(r, node, &(key_row){"", NUMBER, 0, 0, NULL}, number);
+}
+
+static bool set_one(reader *r, const yaml_node_t *key, sl_text name, const yaml_node_t *node,
+                    void *into) {
+    size_t input = sl_capacity_find(r->model, name.bytes, name.length);
+    sl_capacity_point *point = into;
+    if (input == r->model->input_count)
+        return complain(r, key, "no input above has this name");
+    return read_number(r, node, &point->set[input]);
+}
+
+static sl_capacity_figure *figure_of(reader *r, const yaml_node_t *key, sl_text name, void *into) {
+    size_t result = find_result(r->model, name);
+    if (result == r->model->result_count)
+        complain(r, key, "no result above has this name");
+    return result == r->model->result_count ? NULL : &((sl_capacity_point *)into)->figures[result];
+}
+
+static bool publish_one(reader *r, const yaml_node_t *key, sl_text name, const yaml_node_t *node,
+                        void *into) {
+    sl_capacity_figure *figure = figure_of(r, key, name, into);
+    return figure && read_number(r, node, &figure->published);
+}
+
+static bool fit_one(reader *r, const yaml_node_t *key, sl_text name, const yaml_node_t *node,
+                    void *into) {
+    sl_capacity_figure *figure = figure_of(r, key, name, into);
+    return figure && read_number(r, node, &figure->fitted);
+}
+
+static bool read_set(reader *r, const yaml_node_t *node, void *into) {
+    return each(r, node, into, set_one);
+}
+
+static bool read_published(reader *r, const yaml_node_t *node, void *into) {
+    return each(r, node, into, publish_one);
+}
+
+static bool read_fitted(reader *r, const yaml_node_t *node, void *into) {
+    return each(r, node, into, fit_one);
+}
+
+static bool read_points(reader *r, const yaml_node_t *node, void *into) {
+    static const key_row rows[] = {
+        FIELD(sl_capacity_point, "name", TEXT, name),
+        {"set", NESTED, 0, 0, read_set},
+        {"published", NESTED, 0, 0, read_published},
+        {"fitted", NESTED, 0, 0, read_fitted},
+        {NULL, NESTED, 0, 0, NULL},
+    };
+    sl_capacity_model *model = r->model;
+    (void)into;
+    if (node->type != YAML_SEQUENCE_NODE)
+        return complain(r, node, "expected a list");
+    for (const yaml_node_item_t *at = node->data.sequence.items.start;
+         at < node->data.sequence.items.top; at++) {
+        const yaml_node_t *item = yaml_document_get_node(&r->document, *at);
+        sl_capacity_point *point = &model->points[model->point_count];
+        if (model->point_count == SL_CAPACITY_POINTS_MAX)
+            return complain(r, item, "too many points");
+        *point = (sl_capacity_point){.name = ""};
+        for (size_t i = 0; i < SL_CAPACITY_INPUTS_MAX; i++)
+            point->set[i] = NAN;
+        for (size_t i = 0; i < SL_CAPACITY_RESULTS_MAX; i++)
+            point->figures[i] = (sl_capacity_figure){NAN, NAN};
+        if (!read_rows(r, item, rows, point))
+            return false;
+        model->point_count++;
+    }
+    return true;
+}
+
+/* ---- the model ---- */
+
+/* Computes the model and its points once. A figure that is called published, but was computed from
+ * a fitted input, would look like a prediction: only points may have such figures, because an input
+ * that was fitted to one point predicts the others. */
+static bool check(const reader *r) {
+    sl_capacity_value values[SL_CAPACITY_RESULTS_MAX];
+    sl_capacity_model *model = r->model;
+    model->answer = find_result(model, sl_text_of(model->answer_name));
+    if (model->answer == model->result_count)
+        return sl_error_set(r->error, SL_EXIT_USAGE, "%s: \"answer\" must name one of the results",
+                            r->name);
+    for (size_t i = 0; i < model->point_count; i++) {
+        if (!sl_capacity_compute(model, model->points[i].set, values, r->error))
+            return sl_error_prefix(r->error, "%s", r->name);
+    }
+    if (!sl_capacity_compute(model, NULL, values, r->error))
+        return sl_error_prefix(r->error, "%s", r->name);
+    for (size_t i = 0; i < model->result_count; i++) {
+        if (values[i].fitted && !isnan(model->results[i].figure.published))
+            return sl_error_set(r->error, SL_EXIT_USAGE,
+                                "%s: %s depends on a fitted input, so it is no prediction: give "
+                                "its figure as \"fitted\" instead of \"published\"",
+                                r->name, model->results[i].name);
+    }
+    return true;
 }
 
 bool sl_capacity_parse(const char *text, size_t length, const char *name, sl_capacity_model *model,
                        sl_error *error) {
     static const key_row rows[] = {
-        {"title", TEXT, offsetof(sl_capacity_model, title), sizeof model->title},
-        {"about", TEXT, offsetof(sl_capacity_model, about), sizeof model->about},
+        FIELD(sl_capacity_model, "title", TEXT, title),
+        FIELD(sl_capacity_model, "about", TEXT, about),
+        FIELD(sl_capacity_model, "answer", TEXT, answer_name),
+        {"inputs", NESTED, 0, 0, read_inputs},
+        {"results", NESTED, 0, 0, read_results},
+        {"points", NESTED, 0, 0, read_points},
+        {NULL, NESTED, 0, 0, NULL},
     };
-    reader r = {.name = name, .error = error};
-    sl_capacity_init(model);
+    reader r = {.name = name, .model = model, .error = error};
+    *model = (sl_capacity_model){.name = ""};
     sl_text_printable((sl_text){name, strcspn(name, ".")}, model->name, sizeof model->name);
     if (!sl_yaml_read_document((sl_text){text, length}, name, &r.document, error))
         return false;
     const yaml_node_t *root = yaml_document_get_root_node(&r.document);
-    bool ok = root ? read_mapping(&r, root, rows, sizeof rows / sizeof rows[0], model, read_section)
+    bool ok = root ? read_rows(&r, root, rows, model) && check(&r)
                    : sl_error_set(error, SL_EXIT_USAGE, "%s: the file is empty", name);
-    if (isnan(model->published_low))
-        model->published_low = model->published_hours;
-    if (isnan(model->published_high))
-        model->published_high = model->published_hours;
     yaml_document_delete(&r.document);
     return ok;
 }

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 
 #include "report/json.h"
+#include "report/report.h"
 #include "report/run_record.h"
 #include "util/clock.h"
 #include "util/context.h"
 #include "util/log.h"
-#include "util/print.h"
 
 #include "plan_print.h"
 #include "plan_record.h"
@@ -30,24 +30,23 @@ static bool write_report(const sl_load_config *load, bson_t *record, sl_error *e
 }
 
 /* Replaces the model's number and size of documents by those of the sources. */
-static void use_preview(const sl_preview *preview, sl_capacity_model *model) {
+static bool use_preview(const sl_preview *preview, sl_capacity_model *model, sl_error *error) {
     const sl_measure *all = &preview->all;
-    if (all->documents.value < 1)
-        return;
-    sl_capacity_value *documents = &model->values[SL_CAPACITY_DOCUMENTS];
-    sl_capacity_value *bytes = &model->values[SL_CAPACITY_DOCUMENT_BYTES];
-    double each = all->bson_bytes.value / all->documents.value;
+    static const char note[] = "a sample of the sources";
+    size_t count = sl_capacity_find(model, "documents", 9);
+    size_t size = sl_capacity_find(model, "document-bytes", 14);
+    double documents = all->documents.value, each = all->bson_bytes.value / documents;
+    if (count == model->input_count || size == model->input_count)
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "sources replace the inputs documents and document-bytes, and this "
+                            "model does not have both");
+    if (documents < 1)
+        return true;
+    sl_capacity_replace(model, count, all->documents.low, documents, all->documents.high,
+                        SL_ORIGIN_MEASURED, note);
+    sl_capacity_replace(model, size, each, each, each, SL_ORIGIN_MEASURED, note);
     model->other_data = true;
-    *documents = (sl_capacity_value){.value = all->documents.value,
-                                     .low = all->documents.low,
-                                     .high = all->documents.high,
-                                     .origin = SL_ORIGIN_MEASURED,
-                                     .note = "a sample of the sources"};
-    *bytes = (sl_capacity_value){.value = each,
-                                 .low = each,
-                                 .high = each,
-                                 .origin = SL_ORIGIN_MEASURED,
-                                 .note = "a sample of the sources"};
+    return true;
 }
 
 sl_exit sl_plan_run(const sl_plan_config *config) {
@@ -94,43 +93,31 @@ sl_exit sl_plan_run_model(const sl_model_config *config) {
     const sl_load_config *load = config->load;
     sl_error error = {0};
     sl_capacity_model model = *config->model;
-    sl_capacity_result result;
     sl_preview *preview = NULL;
-    sl_capacity_sweep sweep = {
-        .input = config->sweep, .values = config->sweep_values, .count = config->sweep_count};
-    bson_t record = BSON_INITIALIZER;
+    bson_t record = BSON_INITIALIZER, section;
+    const bson_t *const records[] = {&record};
+    const char *const names[] = {model.name};
+    const sl_report report = {.records = records, .names = names, .count = 1};
     sl_record_head(&record, "plan", load->program_version, sl_wall_clock_ms(), load->options);
     bool ok = !load->report || sl_json_may_write_file(load->report, &error);
-    if (ok && sweep.count > 0 && !(sweep.results = calloc(sweep.count, sizeof *sweep.results)))
-        ok = sl_error_memory(&error, "computing a sweep");
-    if (ok && (load->path_count > 0 || load->format_options.ycsb.records > 0)) {
-        ok = sl_preview_create(load, 1, config->blocks, &preview, &error);
-        if (ok)
-            use_preview(preview, &model);
-    }
-    ok = ok && sl_capacity_compute(&model, &result, &error) &&
-         sl_capacity_compute_sweep(&model, &sweep, &error) &&
-         (sl_capacity_print(&model, &result, sl_output()) || sl_error_memory(&error, "printing"));
-    if (ok && sweep.count > 0) {
-        sl_print("\n");
-        ok = sl_capacity_print_sweep(&sweep, sl_output()) || sl_error_memory(&error, "printing");
-    }
-    if (ok) {
-        bson_t section;
-        BSON_APPEND_DOCUMENT_BEGIN(&record, "capacity", &section);
-        sl_capacity_append(&section, &model, &result, &sweep);
-        bson_append_document_end(&record, &section);
-        sl_record_tail(&record, SL_EXIT_OK);
-        if (load->run_record)
-            bson_concat(load->run_record, &record);
-        ok = write_report(load, &record, &error);
-    }
+    if (ok && (load->path_count > 0 || load->format_options.ycsb.records > 0))
+        ok = sl_preview_create(load, 1, config->blocks, &preview, &error) &&
+             use_preview(preview, &model, &error);
+    BSON_APPEND_DOCUMENT_BEGIN(&record, "capacity", &section);
+    ok = ok && sl_capacity_append(&section, &model, config->sweep, config->sweep_values,
+                                  config->sweep_count, &error);
+    bson_append_document_end(&record, &section);
+    sl_record_tail(&record, SL_EXIT_OK);
+    ok = ok && sl_report_text(&report, &(sl_report_terminal){.columns = 160, .ascii = true},
+                              sl_output(), &error);
+    if (ok && load->run_record)
+        bson_concat(load->run_record, &record);
+    ok = ok && write_report(load, &record, &error);
     if (!ok) {
         sl_error_missing(&error, "the plan");
         sl_log_error(SL_LINES, error.message);
     }
     sl_preview_destroy(preview);
-    free(sweep.results);
     bson_destroy(&record);
     return ok ? SL_EXIT_OK : error.code;
 }

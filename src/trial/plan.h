@@ -32,8 +32,8 @@ typedef struct sl_model_config {
     const sl_load_config *load; /* its sources, if any, replace the number and size of documents in
                                    the model */
     const sl_capacity_model *model;
-    uint64_t blocks;         /* as in sl_plan_config */
-    sl_capacity_input sweep; /* the input that takes each of `sweep_values` */
+    uint64_t blocks; /* as in sl_plan_config */
+    size_t sweep;    /* the input that takes each of `sweep_values` */
     const double *sweep_values;
     size_t sweep_count; /* 0: no sweep */
 } sl_model_config;

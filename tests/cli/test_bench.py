@@ -117,6 +117,14 @@ class Relay(support.Case):
     fail."""
 
     def test_data_arrives_complete_in_order_and_delayed(self):
+        self.assertGreaterEqual(self.echo_seconds(5_000_000, "20"), 0.04)
+
+    def test_the_rate_is_limited(self):
+        """400 KB at 200 KB/s in each direction: not before two seconds, whatever else the machine does."""
+        self.assertGreaterEqual(self.echo_seconds(400_000, "0", "200000"), 1.9)
+
+    def echo_seconds(self, size, *words):
+        """Seconds until `size` bytes through the relay have come back; checks them."""
         server = socket.create_server((support.HOST, 0))
         self.addCleanup(server.close)
 
@@ -127,12 +135,12 @@ class Relay(support.Case):
                     connection.sendall(data)
 
         threading.Thread(target=echo, daemon=True).start()
-        relay = subprocess.Popen([sys.executable, RELAY, "%s:%d" % server.getsockname(), "20"],
+        relay = subprocess.Popen([sys.executable, RELAY, "%s:%d" % server.getsockname(), *words],
                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.addCleanup(relay.stdout.close)
         self.addCleanup(relay.wait)
         self.addCleanup(relay.stdin.close)
-        sent = os.urandom(5_000_000)
+        sent = os.urandom(size)
         start = time.monotonic()
         with socket.create_connection((support.HOST, int(relay.stdout.readline()))) as client:
             threading.Thread(target=client.sendall, args=(sent,), daemon=True).start()
@@ -142,8 +150,8 @@ class Relay(support.Case):
                 data = client.recv(1 << 20)
                 self.assertTrue(data, "the relay closed the connection")
                 received += data
-        self.assertGreaterEqual(time.monotonic() - start, 0.04)
         self.assertEqual(bytes(received), sent)
+        return time.monotonic() - start
 
 
 class Bench(support.Case):

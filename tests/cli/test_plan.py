@@ -269,7 +269,7 @@ class Plan(support.Case):
             self.assertIn(problem, outcome.err)
         outcome = self.shardload("plan", "--model", "nothing-like-it", "--shards", 3, "--sweep", "a=1",
                                  code=support.EXIT_USAGE)
-        for problem in ("not a built-in model (isd-", "--shards has no effect", "--sweep a=1"):
+        for problem in ("not a built-in model (cluster, isd-", "--shards has no effect"):
             self.assertIn(problem, outcome.err)
         outcome = self.shardload("plan", "--model", "petabyte", "--db", "d", "--drop", "--no-verify",
                                  "--index", '{"v": 1}', "--compressor", "zstd", "--username", "me",
@@ -306,113 +306,85 @@ class Plan(support.Case):
 
     # Capacity models
 
-    MODEL = ("title: mine\nvalues:\n  documents: 36M\n  document-bytes: 100\n"
-             "  shard-rate: {value: 1k, low: 500, from: measured, note: at home}\n")
+    MODEL = ("title: mine\nanswer: load\ninputs:\n"
+             "  documents: {value: 36M, from: published}\n"
+             "  document-bytes: {value: 100, from: published}\n"
+             "  shards: {value: 1, from: assumed}\n"
+             "  shard-rate: {value: 1k, low: 500, from: measured, note: at home}\n"
+             "  router-rate: {value: 9k, from: assumed}\n"
+             "results:\n"
+             "  bytes: {is: documents * document-bytes, unit: bytes}\n"
+             "  load: {is: 'max(documents / (shards * shard-rate), documents / router-rate)', "
+             "unit: s, published: 40k}\n")
+
+    def result(self, plan, name="load"):
+        return next(one for one in plan["capacity"]["results"] if one["name"] == name)
 
     def test_a_model_from_a_file_with_set_and_sweep(self):
         path = self.file("mine.yaml", self.MODEL)
         plan, text = self.plan("--model", path)
-        self.assertEqual(plan["capacity"]["bottleneck"], "shards, documents")
-        self.assertAlmostEqual(plan["capacity"]["hours"]["value"], 10)
-        self.assertAlmostEqual(plan["capacity"]["hours"]["high"], 20)
-        self.assertIn("<- bottleneck", text)
-        plan, text = self.plan("--model", path, "--set", "shards=10", "--set", "router-rate=2k",
-                               "--sweep", "routers=1,2,5,100")
-        self.assertEqual(plan["capacity"]["bottleneck"], "routers, processors")
-        self.assertAlmostEqual(plan["capacity"]["hours"]["value"], 5)
-        rows = [line.split() for line in text.splitlines()[-4:]]
-        self.assertEqual([row[:2] for row in rows],
-                         [["1", "2,000"], ["2", "4,000"], ["5", "10,000"], ["100", "10,000"]])
-
-    def test_machines_without_a_shard(self):
-        path = self.file("mine.yaml", self.MODEL + "  hosts: 100\n  host-disk: 1M\n"
-                         "  host-storage: 1G\n")
-        plan, text = self.plan("--model", path, "--sweep", "shards=1,2,200")
-        self.assertIn("idle         99 of 100 machines", text)
-        self.assertIn("3.6 GB on 1 machine, 360 % of its room: IT DOES NOT FIT", text)
-        self.assertEqual(plan["capacity"]["busyHosts"], 1)
-        self.assertAlmostEqual(plan["capacity"]["hostShare"], 3.6)
+        load = self.result(plan)
+        self.assertEqual((load["value"], load["high"]), (36000, 72000))
+        self.assertEqual(load["decidedBy"], "documents / (shards * shard-rate)")
+        self.assertEqual((load["published"], load["quotient"], load["how"]), (40000, 0.9, "predicted"))
+        self.assertEqual(self.result(plan, "bytes")["value"], 3.6e9)
+        self.assertIn("load is 10 h 00 min (10 h 00 min to 20 h 00 min)", text)
+        self.assertRegex(text, r"shard-rate +1,000 .*measured +at home")
+        plan, text = self.plan("--model", path, "--set", "shards=3", "--set", "router-rate=2k",
+                               "--sweep", "shards=1,2,5,100")
+        self.assertEqual(self.result(plan)["decidedBy"], "documents / router-rate")
         rows = plan["capacity"]["sweep"]["rows"]
-        self.assertEqual([row["busyHosts"] for row in rows], [1, 2, 100])
-        self.assertEqual([row["hostShare"] > 1 for row in rows], [True, True, False])
-        self.assertEqual([line.endswith("IT DOES NOT FIT") for line in text.splitlines()[-3:]],
-                         [True, True, False])
-        _, text = self.plan("--model", path, "--set", "shards=100")
-        self.assertNotIn("idle", text)
+        self.assertEqual([(row["input"], row["value"]) for row in rows],
+                         [(1, 36000), (2, 18000), (5, 18000), (100, 18000)])
+        self.assertEqual([line.split()[0] for line in text.splitlines()[-4:]], ["1", "2", "5", "100"])
 
-    def test_shards_of_each_machine(self):
-        path = self.file("mine.yaml", self.MODEL + "  hosts: 100\n  host-disk: 1M\n")
-        plan, text = self.plan("--model", path, "--set", "shards=30", "--set", "shards-per-host=4")
-        self.assertEqual(plan["capacity"]["inputs"]["hosts"]["value"], 8)
-        self.assertEqual(plan["capacity"]["inputs"]["hosts"]["from"], "computed")
-        self.assertRegex(text, r"hosts +8 +computed +shards x replicas / shards-per-host")
-        plan, _ = self.plan("--model", path, "--set", "shards=30", "--sweep", "shards-per-host=1,30")
-        self.assertEqual([row["busyHosts"] for row in plan["capacity"]["sweep"]["rows"]], [30, 1])
-        for more in (["--set", "shards-per-host=4"], ["--sweep", "shards-per-host=1,2"]):
-            outcome = self.shardload("plan", "--model", path, "--set", "hosts=3", *more,
-                                     code=support.EXIT_USAGE)
-            self.assertIn('"hosts" (3) and "shards-per-host"', outcome.err)
-            self.assertEqual(outcome.out, "")
-
-    def test_the_record_of_a_model_contains_its_caveats(self):
-        path = self.file("mine.yaml", "about: of mine\npublished: {hours: 9, high: 11, note: n}\n" +
-                         self.MODEL + "  indexes: 1\n")
-        plan, text = self.plan("--model", path, "--set", "host-price=2")
-        capacity = plan["capacity"]
-        self.assertEqual(capacity["inputs"]["shard-rate"]["note"], "at home")
-        self.assertEqual((capacity["about"], capacity["publishedNote"]), ("of mine", "n"))
-        self.assertEqual((capacity["publishedLow"], capacity["publishedHigh"]), (9, 11))
-        self.assertNotIn("hostShare", capacity)
-        missing = capacity["notInModel"]
-        for name in ("hosts, disks", "indexes", "router-price", "loader-price"):
-            self.assertIn(name, missing)
-        self.assertNotIn("host-price", missing)
-        self.assertIn("not in the model: " + "; ".join(missing), text)
-
-    def test_index_builds_may_be_the_bottleneck(self):
-        path = self.file("mine.yaml", self.MODEL + "  indexes: 1\n  index-rate: 500\n")
-        plan, text = self.plan("--model", path, "--sweep", "indexes=1,0")
-        self.assertEqual(plan["capacity"]["bottleneck"], "indexes")
-        self.assertEqual(plan["capacity"]["loadBottleneck"], "shards, documents")
-        self.assertRegex(text, r"indexes +20 h 00 min .*<- bottleneck")
-        self.assertEqual([row["bottleneck"] for row in plan["capacity"]["sweep"]["rows"]],
-                         ["indexes", "shards, documents"])
+    def test_points_of_a_model(self):
+        path = self.file("mine.yaml", self.MODEL + "points:\n  - {name: nine shards, set: {shards: 9}, "
+                         "published: {load: 5k}}\n  - {name: two, set: {shards: 2}, fitted: {load: 9k}}\n")
+        plan, text = self.plan("--model", path)
+        nine, two = plan["capacity"]["points"]
+        self.assertEqual((nine["value"], nine["quotient"], nine["how"]), (4000, 0.8, "predicted"))
+        self.assertEqual((two["value"], two["how"]), (18000, "fitted"))
+        self.assertRegex(text, r"nine shards .* 0\.80 +predicted")
 
     def test_a_model_cannot_write_to_the_terminal(self):
         nasty = r'"a\e[31mb\e]0;c\ad"'
-        path = self.file("mine.yaml", f"about: {nasty}\npublished: {{hours: 2, note: {nasty}}}\n" +
+        path = self.file("mine.yaml", f"about: {nasty}\n" +
                          self.MODEL.replace("mine", nasty).replace("at home", nasty))
         _, text = self.plan("--model", path)
         self.assertNotIn("\x1b", text)
         self.assertNotIn("\a", text)
-        self.assertEqual(text.count("a\\x1b[31mb\\x1b]0;c\\x07d"), 4)
+        self.assertEqual(text.count("a\\x1b[31mb"), 3)
 
     def test_a_model_with_sources(self):
         (path,), _ = self.generate("B", 50000)
-        plan, _ = self.plan("--model", "mot-micro-shards", path)
-        self.assertEqual(plan["capacity"]["inputs"]["documents"]["value"], 50000)
-        self.assertEqual(plan["capacity"]["inputs"]["documents"]["from"], "measured")
+        plan, _ = self.plan("--model", self.file("mine.yaml", self.MODEL), path)
+        inputs = {one["name"]: one for one in plan["capacity"]["inputs"]}
+        self.assertEqual(inputs["documents"]["value"], 50000)
+        self.assertEqual(inputs["documents"]["from"], "measured")
+        self.assertNotIn("published", self.result(plan), "a figure for other data")
+        outcome = self.shardload("plan", "--model", "isd-hundred-shards", path,
+                                 code=support.EXIT_USAGE)
+        self.assertIn("this model does not have both", outcome.err)
 
     def test_a_published_figure_is_compared_with_its_own_data_only(self):
-        words = ("title: t\npublished: {hours: %s, low: 5, high: 15}\nvalues:\n  documents: 36M\n"
-                 "  document-bytes: 100\n  shard-rate: {value: 1k, low: 900}\n")
-        path = self.file("mine.yaml", words % 10.5)
-        plan, text = self.plan("--model", path)
-        self.assertIn("its range contains it", text)
-        self.assertEqual(plan["capacity"]["publishedHours"], 10.5)
-        # The two ranges overlap, although the published figure is not one of the model.
-        path = self.file("mine.yaml", words % 13)
-        self.assertIn("its range does not contain it", self.plan("--model", path)[1])
-        (source,), _ = self.generate("B", 2000)
-        for more in (["--set", "documents=3M"], ["--set", "document-bytes=90"], [source]):
-            plan, text = self.plan("--model", path, *more)
-            self.assertNotIn("published", text.split("documents/s,")[0].split("resource")[1])
-            self.assertNotIn("publishedHours", plan["capacity"])
+        path = self.file("mine.yaml", self.MODEL)
+        self.assertIn("published", self.result(self.plan("--model", path, "--set", "shards=3")[0]))
+        for change in ("documents=3M", "document-bytes=90"):
+            plan, _ = self.plan("--model", path, "--set", change)
+            self.assertNotIn("published", self.result(plan))
+            self.assertEqual(self.result(plan)["how"], "computed")
 
     def test_a_wrong_model_is_reported_with_its_line(self):
-        path = self.file("wrong.yaml", "values:\n  documents: lots\n")
+        path = self.file("wrong.yaml", "inputs:\n  documents: {value: lots}\n")
         outcome = self.shardload("plan", "--model", path, code=support.EXIT_USAGE)
-        self.assertIn("wrong.yaml:2:14: expected a number", outcome.err)
+        self.assertIn("wrong.yaml:2:22: expected a number", outcome.err)
+        outcome = self.shardload("plan", "--model", self.file("mine.yaml", self.MODEL), "--set",
+                                 "sahrds=3", "--sweep", "shards=0", code=support.EXIT_USAGE)
+        self.assertIn('no input "sahrds"; its inputs are documents, document-bytes', outcome.err)
+        outcome = self.shardload("plan", "--model", "mine.yaml", "--sweep", "shards=1,0",
+                                 code=support.EXIT_USAGE)
+        self.assertIn("contains 0", outcome.err)
 
 
 if __name__ == "__main__":

@@ -87,12 +87,13 @@ class Shown(ShownCase, support.Case):
         self.load(good, environment=support.clean_environment(SHARDLOAD_THREADS=HOSTILE))
 
     def test_capacity_models(self):
-        for text in (f"{QUOTED}: 1\n", f"title: {QUOTED}\nabout: {QUOTED}\nvalues: {{{QUOTED}: 1}}\n",
-                     f"values: {{documents: {QUOTED}}}\n"):
-            self.show("plan", "--model", self.file("m.yaml", text), expect=text[0] == "t")
+        base = (TREE / "models/isd-one-server.yaml").read_text()
+        for text in (f"title: {QUOTED}\nanswer: a\nresults: {{a: {{is: {QUOTED}}}}}\n",
+                     base.replace('note: "10 Gb/s"', f"note: {QUOTED}"),
+                     base.replace("unit: dollars}", f"unit: dollars, note: {QUOTED}}}")):
+            self.show("plan", "--model", self.file("m.yaml", text))
         self.show("plan", "--model", self.scratch / HOSTILE)
         self.show("plan", "--model", HOSTILE)
-        base = (TREE / "models/isd-one-server.yaml").read_text()
         title = [line for line in base.splitlines() if line.startswith("title:")][0]
         self.show("plan", "--model", self.file("t.yaml", base.replace(title, f"title: {QUOTED}")))
 

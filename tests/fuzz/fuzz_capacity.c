@@ -19,28 +19,24 @@ static void check_estimate(const sl_estimate *estimate) {
 }
 
 static void compute(const sl_capacity_model *model) {
-    sl_capacity_result result;
+    sl_capacity_value results[SL_CAPACITY_RESULTS_MAX];
     sl_error error = {0};
     bson_t record = BSON_INITIALIZER;
     static const double values[] = {1, 2, 1000};
-    sl_capacity_result results[3];
-    const sl_capacity_sweep sweep = {SL_CAPACITY_SHARDS, values, 3, results};
-    if (!sl_capacity_compute(model, &result, &error)) {
+    if (!sl_capacity_compute(model, NULL, results, &error)) {
         check_error(&error);
     } else {
-        check_estimate(&result.hours);
-        sl_capacity_print(model, &result, null_stream());
-        bool swept = sl_capacity_compute_sweep(model, &sweep, &error);
-        if (swept)
-            sl_capacity_print_sweep(&sweep, null_stream());
-        sl_capacity_append(&record, model, &result, swept ? &sweep : NULL);
+        for (size_t i = 0; i < model->result_count; i++)
+            check_estimate(&results[i].number);
+        if (!sl_capacity_append(&record, model, 0, values, model->input_count > 0 ? 3 : 0, &error))
+            check_error(&error);
         free(sl_json_text(&record, &error));
     }
     bson_destroy(&record);
 }
 
 static void fuzz_model(const char *text, size_t length) {
-    sl_capacity_model model;
+    static sl_capacity_model model;
     sl_error error = {0};
     if (sl_capacity_parse(text, length, "fuzz.yaml", &model, &error))
         compute(&model);
@@ -49,7 +45,7 @@ static void fuzz_model(const char *text, size_t length) {
 }
 
 static void fuzz_assignment(const char *text, size_t length) {
-    sl_capacity_model model;
+    static sl_capacity_model model;
     sl_error error = {0};
     char *assignment = strndup(text, length);
     sl_capacity_open("petabyte", &model, &error);

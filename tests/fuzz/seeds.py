@@ -98,13 +98,12 @@ queries:
 """
 MODEL = b"""title: t
 about: a
-published: {hours: 2, low: 1, high: 3, note: n}
-values: {documents: 1G, document-bytes: {value: 100, low: 90, high: 110, from: measured, note: x},
-  shard-rate: 85k, hosts: 3, host-disk: 100M, host-price: 2, indexes: 1, index-rate: 1k}
-"""
-MODEL_OF_REPLICAS = b"""values: {documents: 1G, document-bytes: 100, replicas: {value: 3, low: 1, high: 5},
-  replica-cost: 0.3, shards: {value: 7, low: 2, high: 9}, shards-per-host: {value: 4, low: 3, high: 5},
-  host-rate: 9k, host-network: 1M, host-storage: 1G, routed: {value: 0, low: 0, high: 1}}
+answer: load
+inputs: {documents: {value: 1G, from: published}, rate: {value: 85k, low: 1, high: 90k, from: fitted,
+  note: x, unit: documents/s}, shards: {value: 3, from: assumed}}
+results: {a: {is: documents / 2, unit: documents}, load: {is: "max(a / (rate * usl(shards, 0.1, 0.01)), 3 - -2)",
+  unit: s, fitted: 7, note: n}}
+points: [{name: p, set: {shards: 4}, published: {load: 9}, fitted: {a: 3}}]
 """
 RUN_RECORD = b"""{"command": "load", "exitCode": 0, "options": {"sink": "cluster", "index": ["{}"],
  "no-verify": "false"}, "accounting": {"inserted": 100, "bsonBytes": 9000},
@@ -222,8 +221,7 @@ SEEDS = {
     ],
     "fuzz_schema": [SCHEMA.encode(), SCHEMA_WITHOUT_HEADER.encode(), b"name: &a [*a]\n"],
     "fuzz_suite": [SUITE.encode()],
-    "fuzz_capacity": [b"\x00" + MODEL, b"\x00" + MODEL_OF_REPLICAS, b"\x01shards=1..2k..3M",
-                      b"\x01shards-per-host=2..3..9", b"\x02" + RUN_RECORD],
+    "fuzz_capacity": [b"\x00" + MODEL, b"\x01machines=1..2k..3M", b"\x02" + RUN_RECORD],
     "fuzz_json": [b'{"st": 1, "ts": -1}',
                   b'[{"$date": "2020-01-01T00:00:00Z"}, 0.1, 1e308, "\\u00e9"]',
                   b'{"a": {"$numberLong": "5"}, "b": {"$oid": "0123456789abcdef01234567"}}'],

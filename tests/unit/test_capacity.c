@@ -1,323 +1,172 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The capacity model: results computed by hand, and rules that hold for any input. */
-#include "capacity_computing.h"
+/* Formulas of capacity models: values, ranges, errors; and models as a whole. */
+#include <math.h>
 
-/* 3,600,000 documents of 1,000 bytes; every input has a value, and each resource takes another
- * time. */
-static sl_capacity_model full(void) {
-    sl_capacity_model model;
-    sl_capacity_init(&model);
-    static const char *const all[] = {
-        "documents=3.6M",   "document-bytes=1000", "index-bytes=100",
-        "stored-share=0.5", "write-factor=3",      "replicas=3",
-        "replica-cost=0.5", "imbalance=2",         "loaders=2",
-        "loader-rate=1000", "loader-network=1M",   "routed=0.5",
-        "routers=5",        "router-rate=200",     "router-network=100k",
-        "shards=10",        "shard-rate=100",      "shard-byte-rate=50k",
-        "hosts=4",          "host-rate=300",       "host-network=2M",
-        "host-disk=900k",   "host-storage=2G",     "indexes=2",
-        "index-rate=1000",  "host-price=2",        "router-price=1",
-        "loader-price=3",
-    };
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-        set(&model, all[i]);
-    return model;
+#include "trial/capacity.h"
+#include "unit.h"
+
+static void assert_near(double actual, double expected) {
+    if (!(fabs(actual - expected) <= 1e-9 * fabs(expected)))
+        fail_msg("%.12g, expected %.12g", actual, expected);
 }
 
-/* The same with more hosts than shard members, so that some hosts are idle. */
-static sl_capacity_model spread(void) {
-    sl_capacity_model model = full();
-    set(&model, "hosts=100");
-    return model;
-}
-
-/* The same with the number of hosts computed from shards-per-host. */
-static sl_capacity_model packed(void) {
-    sl_capacity_model model = full(), usual;
-    sl_capacity_init(&usual);
-    model.values[SL_CAPACITY_HOSTS] = usual.values[SL_CAPACITY_HOSTS];
-    set(&model, "shards-per-host=4");
-    return model;
-}
-
-TEST(by_hand) {
-    sl_capacity_model model = full();
-    sl_capacity_result result = compute(&model);
-    static const double hours[SL_CAPACITY_RESOURCES] = {
-        1000.0 / 2000, /* loaders: hours at 2,000 documents/s; 1,000/s takes one hour */
-        1e6 / 2e6,     /* loaders' network */
-        500.0 / 1000,  /* half of the documents through five routers */
-        0.5e6 / 0.5e6, /* routers' network */
-        2000.0 / 1000, /* the busiest shard gets twice the average */
-        2e6 / 0.5e6,   /* bytes of the busiest shard */
-        2000.0 / 1200, /* hosts: a primary, two secondaries at half its cost */
-        3e6 / 8e6,     /* hosts' network: three copies, four hosts */
-        1000 * (500 + 100) * 3 * 3 / 3.6e6, /* disks: three copies, write factor three */
-    };
-    for (size_t i = 0; i < SL_CAPACITY_RESOURCES; i++) {
-        assert_true(result.rows[i].known);
-        assert_near(result.rows[i].hours.value, hours[i]);
-        assert_near(result.rows[i].utilisation, hours[i] / 4);
-    }
-    assert_int_equal(result.bottleneck, SL_RESOURCE_SHARD_BYTES);
-    assert_near(result.load_hours.value, 4);
-    assert_near(result.rate, 250);
-    assert_near(result.index_hours.value, 1000.0 * 2 * 3 / 4000);
-    assert_near(result.hours.value, 5.5);
-    assert_near(result.stored_bytes, 3.6e6 * 600 * 3);
-    assert_near(result.host_share, 3.6e6 * 600 * 3 / 8e9);
-    assert_near(result.cost_per_hour, 4 * 2 + 5 + 2 * 3);
-    assert_near(result.cost.value, 19 * 5.5);
-}
-
-/* Each resource in turn is made so slow that it determines the time of the load. */
-TEST(each_resource_can_be_the_bottleneck) {
-    static const char *const small[SL_CAPACITY_RESOURCES] = {
-        "loader-rate=1",     "loader-network=1k", "router-rate=1",
-        "router-network=1k", "shard-rate=1",      "shard-byte-rate=100",
-        "host-rate=1",       "host-network=1k",   "host-disk=1k"};
-    for (size_t i = 0; i < SL_CAPACITY_RESOURCES; i++) {
-        sl_capacity_model model = full();
-        set(&model, small[i]);
-        sl_capacity_result result = compute(&model);
-        assert_int_equal(result.bottleneck, i);
-        assert_near(result.load_hours.value, result.rows[i].hours.value);
-        assert_near(result.rows[i].utilisation, 1);
-    }
-}
-
-/* A larger value of an input has no other effect than its row declares. Returns whether any time
- * changed. */
-static bool has_effect(const sl_capacity_model *model, size_t input) {
-    const sl_capacity_input_row *row = &sl_capacity_inputs[input];
-    double before = NAN, time_before[SL_CAPACITY_RESOURCES + 1];
-    bool changed = false;
-    for (double factor = 0.5; factor < 20; factor *= 1.7) {
-        sl_capacity_model one = *model;
-        double value = model->values[input].value * factor;
-        value = fmin(fmax(value, row->minimum), row->maximum);
-        one.values[input].value = one.values[input].low = one.values[input].high = value;
-        sl_capacity_result result = compute(&one);
-        double times[SL_CAPACITY_RESOURCES + 1];
-        for (size_t k = 0; k < SL_CAPACITY_RESOURCES; k++)
-            times[k] = result.rows[k].hours.value;
-        times[SL_CAPACITY_RESOURCES] = result.hours.value;
-        for (size_t k = 0; k <= SL_CAPACITY_RESOURCES && !isnan(before); k++) {
-            double more = times[k] - time_before[k], noise = 1e-12 * times[k];
-            changed = changed || fabs(more) > noise;
-            if (row->effect == SL_EFFECT_FASTER)
-                assert_true(more <= noise);
-            else if (row->effect == SL_EFFECT_SLOWER)
-                assert_true(more >= -noise);
-            else
-                assert_true(fabs(more) <= noise);
-        }
-        memcpy(time_before, times, sizeof times);
-        before = value;
-    }
-    return changed;
-}
-
-TEST(every_input_has_the_effect_of_its_row) {
-    const sl_capacity_model models[] = {full(), spread(), packed()};
-    for (size_t i = 0; i < SL_CAPACITY_INPUTS; i++) {
-        bool effect = false;
-        for (size_t k = 0; k < 3; k++) {
-            /* In packed() more members per shard also mean more hosts. */
-            if (!isnan(models[k].values[i].value) && !(k == 2 && i == SL_CAPACITY_REPLICAS))
-                effect = has_effect(&models[k], i) || effect;
-        }
-        if (effect != (sl_capacity_inputs[i].effect != SL_EFFECT_NONE))
-            fail_msg("%s: whether it has an effect on a time differs from its row",
-                     sl_capacity_inputs[i].name);
-    }
-}
-
-/* With a tolerance for rounding errors. */
-static void assert_within(const sl_estimate *range, double value) {
-    if (!(range->low <= value * (1 + 1e-12) && value <= range->high * (1 + 1e-12)))
-        fail_msg("%.17g is not within %.17g to %.17g", value, range->low, range->high);
-}
-
-/* For random inputs within their ranges, each result is within its range. */
-static void check_ranges(sl_capacity_model model) {
-    uint64_t seed = 88172645463325252u;
-    for (size_t i = 0; i < SL_CAPACITY_INPUTS; i++) {
-        sl_capacity_value *value = &model.values[i];
-        if (isnan(value->value))
-            continue;
-        value->low = fmax(value->value * 0.6, sl_capacity_inputs[i].minimum);
-        value->high = fmin(value->value * 1.7, sl_capacity_inputs[i].maximum);
-    }
-    sl_capacity_result whole = compute(&model);
-    assert_true(whole.hours.low < whole.hours.value && whole.hours.value < whole.hours.high);
-    for (int round = 0; round < 2000; round++) {
-        sl_capacity_model one = model;
-        for (size_t i = 0; i < SL_CAPACITY_INPUTS; i++) {
-            seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
-            const sl_capacity_value *value = &model.values[i];
-            if (isnan(value->value))
-                continue;
-            double at = value->low + (value->high - value->low) * (double)(seed >> 11) * 0x1p-53;
-            one.values[i].value = one.values[i].low = one.values[i].high = at;
-        }
-        sl_capacity_result result = compute(&one);
-        assert_within(&whole.hours, result.hours.value);
-        assert_within(&whole.cost, result.cost.value);
-        for (size_t i = 0; i < SL_CAPACITY_RESOURCES; i++)
-            assert_within(&whole.rows[i].hours, result.rows[i].hours.value);
-    }
-}
-
-TEST(ranges_hold) {
-    check_ranges(full());
-    check_ranges(spread());
-    check_ranges(packed());
-}
-
-static sl_capacity_model with(const char *const *assignments) {
-    sl_capacity_model model;
-    sl_capacity_init(&model);
-    for (; *assignments; assignments++)
-        set(&model, *assignments);
-    return model;
-}
-
-/* Of a hundred hosts, three have a member of the only shard. */
-TEST(hosts_without_a_shard_do_nothing) {
-    sl_capacity_model model = with((const char *const[]){
-        "documents=3.6M", "document-bytes=1000", "shards=1", "replicas=3", "replica-cost=0.5",
-        "hosts=100", "host-rate=1000", "host-network=2M", "host-disk=1M", "host-storage=1.8G",
-        "host-price=1", "indexes=2", "index-rate=1000", NULL});
-    sl_capacity_result result = compute(&model);
-    assert_near(result.rows[SL_RESOURCE_HOST].hours.value, 1); /* of the primary's host */
-    assert_near(result.rows[SL_RESOURCE_HOST_NETWORK].hours.value, 0.5);
-    assert_near(result.rows[SL_RESOURCE_HOST_DISK].hours.value, 2); /* default write factor: 2 */
-    assert_near(result.index_hours.value, 2);
-    assert_near(result.busy_hosts, 3);
-    assert_near(result.host_share, 2);
-    assert_near(result.cost_per_hour, 100); /* idle hosts cost as much as busy ones */
-    set(&model, "hosts=2");                 /* three members on two hosts */
-    result = compute(&model);
-    assert_near(result.rows[SL_RESOURCE_HOST].hours.value, 1);
-    assert_near(result.rows[SL_RESOURCE_HOST_NETWORK].hours.value, 0.75);
-    assert_near(result.busy_hosts, 2);
-}
-
-TEST(shards_per_host_makes_the_number_of_hosts) {
-    sl_capacity_model model = packed();
-    sl_capacity_result result = compute(&model);
-    assert_near(result.hosts.value, 8); /* thirty members, four per host */
-    assert_int_equal(result.hosts.origin, SL_ORIGIN_COMPUTED);
-    assert_near(result.rows[SL_RESOURCE_HOST_NETWORK].hours.value, 3e6 / 16e6);
-    assert_near(result.cost_per_hour, 8 * 2 + 5 + 2 * 3);
-    set(&model, "shards=8..10..12");
-    set(&model, "shards-per-host=2..4..5");
-    result = compute(&model);
-    assert_near(result.hosts.low, 5);
-    assert_near(result.hosts.high, 18);
-}
-
-TEST(indexes_can_determine_the_time) {
-    sl_capacity_model model = full(); /* 4 hours, then 1.5 hours for the indexes */
-    sl_capacity_result result = compute(&model);
-    assert_string_equal(sl_capacity_bottleneck_name(&result), "shards, bytes");
-    set(&model, "index-rate=300");
-    result = compute(&model);
-    assert_string_equal(sl_capacity_bottleneck_name(&result), "indexes");
-    assert_int_equal(result.bottleneck, SL_RESOURCE_SHARD_BYTES);
-}
-
-static bool is_missing(const sl_capacity_model *model, const char *name) {
-    const char *names[SL_CAPACITY_MISSING_MAX];
-    sl_capacity_result result = compute(model);
-    size_t count = sl_capacity_missing(model, &result, names);
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(names[i], name) == 0)
+/* x is 4, within 2 to 5, and fitted; a-b is 10; y is -1 to 1. */
+static bool names(void *context, const char *name, size_t length, sl_capacity_value *value) {
+    static const struct {
+        const char *name;
+        sl_capacity_value value;
+    } all[] = {{"x", {.number = {4, 2, 5}, .fitted = true}},
+               {"a-b", {.number = {10, 10, 10}}},
+               {"y", {.number = {0.5, -1, 1}}}};
+    (void)context;
+    for (size_t i = 0; i < 3; i++) {
+        if (strlen(all[i].name) == length && memcmp(all[i].name, name, length) == 0) {
+            *value = all[i].value;
             return true;
+        }
     }
     return false;
 }
 
-TEST(missing_inputs_are_named) {
-    static const char *const prices[] = {"host-price", "router-price", "loader-price"};
-    sl_capacity_model bare = with((const char *const[]){"documents=3.6M", "document-bytes=1000",
-                                                        "shard-rate=1k", "indexes=1", NULL});
-    sl_capacity_model all = full();
-    for (size_t i = 0; i < 3; i++) {
-        assert_true(is_missing(&bare, prices[i]));
-        assert_false(is_missing(&all, prices[i]));
+TEST(formulas) {
+    static const struct {
+        const char *text;
+        double value, low, high;
+        const char *decided;
+        bool fitted;
+    } cases[] = {
+        {"2 + 3 * 4", 14, 14, 14, "", false},
+        {"(2 + 3) * 4", 20, 20, 20, "", false},
+        {"24 / 4 / 2", 3, 3, 3, "", false},
+        {"2 - 3 - 4", -5, -5, -5, "", false},
+        {"-x", -4, -5, -2, "", true},
+        {"a-b - x", 6, 5, 8, "", true},
+        {"a-b * x", 40, 20, 50, "", true},
+        {"a-b / x", 2.5, 2, 5, "", true},
+        {"y * x", 2, -5, 5, "", true},
+        {"2.5k + 1M", 1002500, 1002500, 1002500, "", false},
+        {"max(a-b, x * 2)", 10, 10, 10, "a-b", true},
+        {"max(x * 2, 3,1)", 8, 4, 10, "x * 2", true},
+        {"min(a-b, x)", 4, 2, 5, "x", true},
+        {"max(3, 2) + 0", 3, 3, 3, "", false},
+        {"usl(1, 0.5, 0.5)", 1, 1, 1, "", false},
+        {"usl(4, 0, 0)", 4, 4, 4, "", false},
+        {"usl(4, 0.1, 0.01)", 4 / 1.42, 4 / 1.42, 4 / 1.42, "", false},
+        {"usl(x, 0.1, 0)", 4 / 1.3, 2 / 1.1, 5 / 1.4, "", true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        sl_capacity_value found;
+        sl_error error = {0};
+        if (!sl_capacity_formula(cases[i].text, names, NULL, &found, &error))
+            fail_msg("%s: %s", cases[i].text, error.message);
+        assert_near(found.number.value, cases[i].value);
+        assert_near(found.number.low, cases[i].low);
+        assert_near(found.number.high, cases[i].high);
+        assert_string_equal(found.decided, cases[i].decided);
+        assert_int_equal(found.fitted, cases[i].fitted);
     }
-    assert_true(is_missing(&bare, "indexes"));
-    assert_false(is_missing(&all, "indexes"));
-    assert_true(is_missing(&bare, "routers, network"));
-    set(&bare, "routed=0");
-    assert_false(is_missing(&bare, "routers, network"));
-    assert_false(is_missing(&bare, "router-price"));
 }
 
-TEST(a_sweep_changes_one_input) {
-    static const double values[] = {1, 10, 60};
-    sl_capacity_result results[3];
+/* With a coherency, more units are slower in the end: the best number lies within the range. */
+TEST(the_range_of_a_scaling_law_contains_its_maximum) {
+    sl_capacity_value found;
     sl_error error = {0};
-    sl_capacity_model model = spread();
-    sl_capacity_sweep sweep = {SL_CAPACITY_SHARDS, values, 3, results};
-    assert_true(sl_capacity_compute_sweep(&model, &sweep, &error));
-    assert_near(results[0].busy_hosts, 3);
-    assert_near(results[1].busy_hosts, 30);
-    assert_near(results[2].busy_hosts, 100);
-    sweep.input = SL_CAPACITY_SHARDS_PER_HOST; /* refused, because hosts has a value */
-    assert_false(sl_capacity_compute_sweep(&model, &sweep, &error));
+    assert_true(sl_capacity_formula("usl(x, 0, 0.1)", names, NULL, &found, &error));
+    double best = sqrt(10);
+    assert_near(found.number.high, best / (1 + 0.1 * best * (best - 1)));
 }
 
-TEST(direct_needs_no_router) {
-    sl_capacity_model model = full();
-    set(&model, "routed=0");
-    sl_capacity_result result = compute(&model);
-    assert_false(result.rows[SL_RESOURCE_ROUTER].known);
-    assert_false(result.rows[SL_RESOURCE_ROUTER_NETWORK].known);
-    assert_near(result.cost_per_hour, 4 * 2 + 2 * 3);
+TEST(wrong_formulas) {
+    static const struct {
+        const char *text, *message;
+    } cases[] = {
+        {"", "expected a number"},
+        {"2 +", "expected a number, a name or ( at: the end"},
+        {"(2", "expected )"},
+        {"2 3", "expected + - * / or the end at: 3"},
+        {"z", "no input, and no result before this one, has the name at: z"},
+        {"a-c", "has the name at: a-c"},
+        {"1 / 0", "contains 0"},
+        {"1 / y", "contains 0"},
+        {"usl(1, 2)", "the functions are min, max and usl"},
+        {"log(3)", "the functions are"},
+        {"usl(0, 0, 0)", "needs n >= 1"},
+        {"usl(2, 1.5, 0)", "parameters of 0 to 1"},
+        {"max(1, 2", "expected , or )"},
+        {"1000P * 1000P * 1000P * 1000P * 1000P * 1000P * 1000P * 1000P * 1000P * 1000P * 1000P "
+         "* 1000P * 1000P * 1000P * 1000P * 1000P * 1000P * 1000P",
+         "too large"},
+        {"((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((1", "too deeply nested"},
+        {"max(1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1)", "too many arguments"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        sl_capacity_value found;
+        sl_error error = {0};
+        assert_false(sl_capacity_formula(cases[i].text, names, NULL, &found, &error));
+        assert_int_equal(error.code, SL_EXIT_USAGE);
+        if (!strstr(error.message, cases[i].message))
+            fail_msg("%s: %s", cases[i].text, error.message);
+    }
 }
 
-/* Nothing is routed, but the upper limit is everything: only the upper time is the routers'. */
-TEST(a_range_of_routed_affects_only_the_upper_time) {
-    sl_capacity_model model = full();
-    set(&model, "routed=0");
-    sl_capacity_result straight = compute(&model);
-    set(&model, "routed=0..0..1");
-    set(&model, "router-rate=1");
-    sl_capacity_result result = compute(&model);
-    assert_true(result.rows[SL_RESOURCE_ROUTER].known);
-    assert_near(result.rows[SL_RESOURCE_ROUTER].hours.value, 0);
-    assert_near(result.load_hours.value, straight.load_hours.value);
-    assert_int_equal(result.bottleneck, straight.bottleneck);
-    assert_near(result.load_hours.high, 3.6e6 / 5 / 3600); /* five routers, one document/s each */
-    /* Four hosts at 2, two loaders at 3; five routers at 1 only in the upper cost. */
-    assert_near(result.cost.value, 14 * result.hours.value);
-    assert_near(result.cost.high, 19 * result.hours.high);
+TEST(numbers) {
+    static const char *const wrong[] = {"", "x", "1kk", "nan", "inf", "1e400", "2 ", "0x3", "k"};
+    double number;
+    assert_true(sl_capacity_number("2.5Gx", 4, &number));
+    assert_near(number, 2.5e9);
+    assert_true(sl_capacity_number("-1e3", 4, &number));
+    assert_near(number, -1000);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        assert_false(sl_capacity_number(wrong[i], strlen(wrong[i]), &number));
 }
 
-TEST(results_without_inputs_are_unknown) {
-    sl_capacity_model model;
-    sl_capacity_result result;
+static size_t result_named(const sl_capacity_model *model, const char *name) {
+    for (size_t i = 0; i < model->result_count; i++) {
+        if (strcmp(model->results[i].name, name) == 0)
+            return i;
+    }
+    fail_msg("no result %s", name);
+    return 0;
+}
+
+/* The computed value of a built-in model, over the published one. */
+static double quotient(const char *name, const char *result, size_t point) {
+    static sl_capacity_model model;
+    sl_capacity_value values[SL_CAPACITY_RESULTS_MAX];
     sl_error error = {0};
-    sl_capacity_init(&model);
-    assert_false(sl_capacity_compute(&model, &result, &error));
-    assert_int_equal(error.code, SL_EXIT_USAGE);
-    assert_non_null(strstr(error.message, "\"documents\""));
-    set(&model, "documents=7200");
-    set(&model, "document-bytes=100");
-    assert_false(sl_capacity_compute(&model, &result, &error));
-    assert_non_null(strstr(error.message, "shard-rate"));
-    set(&model, "shard-rate=2");
-    result = compute(&model);
-    assert_near(result.hours.value, 1);
-    for (size_t i = 0; i < SL_CAPACITY_RESOURCES; i++)
-        assert_int_equal(result.rows[i].known, i == SL_RESOURCE_SHARD);
-    assert_true(isnan(result.cost.value));
-    assert_true(isnan(result.host_share));
-    set(&model, "indexes=1"); /* without index-rate */
-    result = compute(&model);
-    assert_true(isnan(result.index_hours.value));
-    assert_near(result.hours.value, 1);
+    if (!sl_capacity_open(name, &model, &error))
+        fail_msg("%s", error.message);
+    bool of_model = point == SIZE_MAX;
+    size_t found = result_named(&model, result);
+    assert_true(
+        sl_capacity_compute(&model, of_model ? NULL : model.points[point].set, values, &error));
+    const sl_capacity_figure *figure =
+        of_model ? &model.results[found].figure : &model.points[point].figures[found];
+    return values[found].number.value /
+           (isnan(figure->published) ? figure->fitted : figure->published);
+}
+
+/* The predictions that docs/scale.md shows, good and bad. */
+TEST(published_experiments) {
+    static const struct {
+        const char *model, *result;
+        size_t point;
+        double quotient;
+    } cases[] = {
+        {"isd-hundred-shards", "index", SIZE_MAX, 0.92}, /* from one server: within 8 % */
+        {"isd-hundred-shards", "load-predicted", SIZE_MAX, 0.40},
+        {"isd-one-server", "load-at-the-peak", SIZE_MAX, 0.79},
+        {"petabyte", "load", 0, 0.33}, /* 54, 30 and 22 machines */
+        {"petabyte", "load", 1, 0.59},
+        {"petabyte", "load", 2, 0.81},
+        {"mot-micro-shards", "query", 0, 0.96}, /* the disk */
+        {"mot-micro-shards", "query", 2, 1.37},
+        {"mot-micro-shards", "query", 7, 1.10}, /* 8 and 16 shards, from 2 and 4 */
+        {"mot-micro-shards", "query", 8, 0.92},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        double found = quotient(cases[i].model, cases[i].result, cases[i].point);
+        if (fabs(found - cases[i].quotient) > 0.006)
+            fail_msg("%s of %s: %.3f", cases[i].result, cases[i].model, found);
+    }
 }

@@ -1,140 +1,135 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Capacity models from files and the command line: values reach the inputs, errors name their
- * position, and the built-in models are valid. */
-#include "capacity_computing.h"
+ * position, a fitted figure cannot be called a prediction, and the built-in models are valid. */
+#include <math.h>
 
+#include "trial/capacity.h"
+#include "unit.h"
 #include "util/embedded.h"
 
-static bool parse(const char *text, sl_capacity_model *model, sl_error *error) {
-    return sl_capacity_parse(text, strlen(text), "m.yaml", model, error);
+static sl_capacity_model model;
+
+static bool parse(const char *text, sl_error *error) {
+    return sl_capacity_parse(text, strlen(text), "m.yaml", &model, error);
 }
 
+#define SMALL                                                                                      \
+    "answer: time\n"                                                                               \
+    "inputs:\n"                                                                                    \
+    "  size: {value: 1k, from: published, unit: bytes}\n"                                          \
+    "  rate: {value: 10, low: 5, high: 20, from: assumed, note: a guess}\n"                        \
+    "results:\n"                                                                                   \
+    "  time: {is: size / rate, unit: s, published: 80, note: n}\n"
+
+#define POINTS                                                                                     \
+    "points:\n"                                                                                    \
+    "  - {name: twice, set: {size: 2k}, published: {time: 250}}\n"
+
 TEST(yaml) {
-    sl_capacity_model model;
     sl_error error = {0};
-    assert_true(parse("title: T\n"
-                      "about: A B\n"
-                      "published: {hours: 4, high: 5, note: n}\n"
-                      "values:\n"
-                      "  documents: 2.5G\n"
-                      "  shard-rate: {value: 85k, low: 60k, from: published, note: why}\n",
-                      &model, &error));
+    sl_capacity_value values[SL_CAPACITY_RESULTS_MAX];
+    if (!parse("title: T\nabout: A\n" SMALL POINTS, &error))
+        fail_msg("%s", error.message);
     assert_string_equal(model.name, "m");
     assert_string_equal(model.title, "T");
-    assert_string_equal(model.about, "A B");
-    assert_near(model.published_hours, 4);
-    assert_near(model.published_low, 4);
-    assert_near(model.published_high, 5);
-    assert_near(model.values[SL_CAPACITY_DOCUMENTS].value, 2.5e9);
-    assert_int_equal(model.values[SL_CAPACITY_DOCUMENTS].origin, SL_ORIGIN_ASSUMED);
-    const sl_capacity_value *rate = &model.values[SL_CAPACITY_SHARD_RATE];
-    assert_near(rate->low, 60e3);
-    assert_near(rate->high, 85e3);
-    assert_int_equal(rate->origin, SL_ORIGIN_PUBLISHED);
-    assert_string_equal(rate->note, "why");
-    assert_int_equal(model.values[SL_CAPACITY_SHARDS].origin, SL_ORIGIN_DEFAULT);
+    assert_string_equal(model.about, "A");
+    assert_int_equal(model.input_count, 2);
+    assert_int_equal(model.inputs[0].origin, SL_ORIGIN_PUBLISHED);
+    assert_string_equal(model.inputs[0].unit, "bytes");
+    assert_string_equal(model.inputs[1].note, "a guess");
+    assert_true(sl_capacity_compute(&model, NULL, values, &error));
+    assert_true(values[0].number.value > 99.9 && values[0].number.value < 100.1);
+    assert_true(values[0].number.low < 50.1 && values[0].number.high > 199.9);
+    assert_true(fabs(model.results[0].figure.published - 80) < 1e-9);
+    assert_true(sl_capacity_compute(&model, model.points[0].set, values, &error));
+    assert_true(values[0].number.value > 199.9 && values[0].number.value < 200.1);
+    assert_true(fabs(model.points[0].figures[0].published - 250) < 1e-9);
 }
 
 TEST(errors_name_their_position) {
     static const struct {
         const char *text, *message;
     } cases[] = {
-        {"values: {sahrds: 3}", "m.yaml:1:10: a model has no input \"sahrds\""},
-        {"values:\n  shards: many\n", "m.yaml:2:11: expected a number"},
-        {"values:\n  shards: {low: 1}\n", "m.yaml:2:11: its value is missing"},
-        {"values:\n  shards: {value: 2, low: 3}\n", "m.yaml:2:11: shards: 2 is not within 3 to 2"},
-        {"values:\n  shards: 0\n", "m.yaml:2:11: shards must be 1 to"},
-        {"values:\n  routed: 1.5\n", "routed must be 0 to 1"},
-        {"values:\n  shards: {value: 2, from: hearsay}\n",
-         "expected published, measured, fitted or assumed"},
-        {"values:\n  shards: {value: 2, why: x}\n", "unknown key"},
-        {"values: 3\n", "expected keys and their values"},
-        {"hosts: 3\n", "m.yaml:1:1: expected one of title, about, published, values"},
+        {"inputs:\n  size: {value: many}\n", "m.yaml:2:17: expected a number"},
+        {"inputs:\n  size: 3\n", "m.yaml:2:9: expected keys and their values"},
+        {"inputs:\n  size: {low: 1, from: assumed}\n", "m.yaml:2:9: its value is missing"},
+        {"inputs:\n  size: {value: 1}\n",
+         "from is missing: published, measured, fitted or assumed"},
+        {"inputs:\n  size: {value: 2, low: 3, from: assumed}\n", "not within low and high"},
+        {"inputs:\n  size: {value: 2, from: hearsay}\n", "expected published, measured, fitted or"},
+        {"inputs:\n  size: {value: 2, why: x}\n", "unknown key"},
+        {"inputs:\n  Size: {value: 2, from: assumed}\n", "m.yaml:2:3: a name consists of"},
+        {"results:\n  time: {unit: s}\n", "its formula is missing"},
+        {"answer: x\nresults:\n  time: {is: 3}\n", "\"answer\" must name one of the results"},
+        {"answer: t\nresults:\n  t: {is: 3 / sixe}\n",
+         "m.yaml: the formula of t: no input, and no result before this one, has the name at: "
+         "sixe"},
+        {SMALL "  time: {is: 3}\n", "exists already"},
+        {SMALL "points:\n  - {set: {sizo: 3}}\n", "no input above has this name"},
+        {SMALL "points:\n  - {published: {tome: 3}}\n", "no result above has this name"},
+        {SMALL "points:\n  - {set: {rate: 0}}\n", "contains 0"},
+        {SMALL "points: 3\n", "expected a list"},
         {"title: [a]\n", "expected a plain value"},
+        {"hosts: 3\n", "m.yaml:1:1: unknown key"},
         {"[", "not YAML"},
         {"", "the file is empty"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        sl_capacity_model model;
         sl_error error = {0};
-        assert_false(parse(cases[i].text, &model, &error));
+        assert_false(parse(cases[i].text, &error));
         assert_int_equal(error.code, SL_EXIT_USAGE);
         if (!strstr(error.message, cases[i].message))
             fail_msg("%s: %s", cases[i].text, error.message);
     }
 }
 
-TEST(assignments) {
-    sl_capacity_model model;
+TEST(a_fitted_figure_is_no_prediction) {
+    static const char fitted[] = "answer: t\ninputs:\n  r: {value: 3, from: fitted}\nresults:\n"
+                                 "  u: {is: r * 2}\n  t: {is: u + 1, published: 7}\n";
     sl_error error = {0};
-    sl_capacity_init(&model);
-    set(&model, "shard-rate=60k..85k..90k");
-    assert_near(model.values[SL_CAPACITY_SHARD_RATE].low, 60e3);
-    assert_near(model.values[SL_CAPACITY_SHARD_RATE].value, 85e3);
-    assert_near(model.values[SL_CAPACITY_SHARD_RATE].high, 90e3);
-    static const char *const wrong[] = {"shards",     "shards=",     "shards=x",
-                                        "=3",         "shards=1..2", "shards=3..2..4",
-                                        "shards=0",   "shards=1e30", "shards=1..2..3..4",
-                                        "shards=nan", "shards=1kk",  "shards=2 "};
+    assert_false(parse(fitted, &error));
+    assert_non_null(strstr(error.message, "t depends on a fitted input, so it is no prediction"));
+}
+
+TEST(assignments) {
+    static const char *const wrong[] = {
+        "rate",    "rate=",      "rate=x",          "=3",       "rate=1..2", "rate=3..2..4",
+        "speed=1", "rate=1e999", "rate=1..2..3..4", "rate=nan", "rate=1kk",  "rate=2 "};
+    sl_error error = {0};
+    assert_true(parse(SMALL POINTS, &error));
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         if (sl_capacity_set(&model, wrong[i], &error))
             fail_msg("%s was accepted", wrong[i]);
         assert_int_equal(error.code, SL_EXIT_USAGE);
     }
-}
-
-#define TEN_SHARDS "values: {documents: 1G, document-bytes: 100, shards: 10, host-disk: 1M, "
-
-/* Only one of the two may be given; a value of the command line replaces the file's. */
-TEST(hosts_or_shards_per_host) {
-    sl_capacity_model model, both;
-    sl_capacity_result result;
-    sl_error error = {0};
-    assert_true(parse(TEN_SHARDS "hosts: 7}", &model, &error));
-    both = model;
-    set(&model, "shards-per-host=2");
-    assert_near(compute(&model).hosts.value, 5);
-    set(&both, "hosts=3");
-    set(&both, "shards-per-host=2");
-    assert_false(sl_capacity_compute(&both, &result, &error));
-    assert_int_equal(error.code, SL_EXIT_USAGE);
-    assert_non_null(strstr(error.message, "give one of them"));
-    assert_true(parse(TEN_SHARDS "shards-per-host: 5}", &model, &error));
-    assert_near(compute(&model).hosts.value, 2);
-    set(&model, "hosts=3");
-    assert_near(compute(&model).hosts.value, 3);
-    assert_true(parse(TEN_SHARDS "hosts: 7, shards-per-host: 5}", &model, &error));
-    assert_false(sl_capacity_compute(&model, &result, &error));
-    set(&model, "hosts=3");
-    assert_near(compute(&model).hosts.value, 3);
+    assert_non_null(strstr(error.message, "rate"));
+    assert_true(sl_capacity_set(&model, "rate=6..8.5..9k", &error));
+    assert_true(model.inputs[1].low < 6.1 && model.inputs[1].high > 8999);
+    assert_int_equal(model.inputs[1].origin, SL_ORIGIN_GIVEN);
+    assert_false(model.other_data); /* an assumed input: the published figure still applies */
+    assert_true(sl_capacity_set(&model, "size=6", &error));
+    assert_true(model.other_data);
 }
 
 /* Each built-in model can be read and computed, and has a title and a description. */
 TEST(built_in_models) {
     size_t count = 0;
     for (const sl_embedded *one = sl_embedded_models; one->name; one++, count++) {
-        sl_capacity_model model;
         sl_error error = {0};
+        sl_capacity_value values[SL_CAPACITY_RESULTS_MAX];
         char name[64];
         snprintf(name, sizeof name, "%.*s", (int)strcspn(one->name, "."), one->name);
         if (!sl_capacity_open(name, &model, &error))
             fail_msg("%s", error.message);
         assert_string_equal(model.name, name);
         assert_true(model.title[0] && model.about[0]);
-        sl_capacity_result result = compute(&model);
-        assert_true(result.hours.low <= result.hours.value &&
-                    result.hours.value <= result.hours.high);
-        /* A model with a cost has the prices of everything that it uses. */
-        const char *missing[SL_CAPACITY_MISSING_MAX];
-        size_t count_missing = sl_capacity_missing(&model, &result, missing);
-        for (size_t i = 0; i < count_missing && !isnan(result.cost.value); i++) {
-            if (strstr(missing[i], "-price"))
-                fail_msg("%s has no %s, but a cost", name, missing[i]);
-        }
+        assert_true(sl_capacity_compute(&model, NULL, values, &error));
+        for (size_t i = 0; i < model.result_count; i++)
+            assert_true(values[i].number.low <= values[i].number.value &&
+                        values[i].number.value <= values[i].number.high);
     }
     assert_true(count >= 5);
     sl_error error = {0};
-    sl_capacity_model model;
     assert_false(sl_capacity_open("no-such-model", &model, &error));
     assert_non_null(strstr(error.message, "petabyte"));
 }

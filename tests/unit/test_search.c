@@ -111,6 +111,80 @@ TEST(test_on_a_busy_machine_it_is_better_than_random) {
     assert_true(found > random);
 }
 
+/* ---- baselines ---- */
+
+/* Four threads (two per core) and 20,000 documents: what a load begins with. */
+static void choose_default(grid *g, size_t found[2]) {
+    (void)g;
+    found[0] = 3;
+    found[1] = 5;
+}
+
+/* Nine trials, of every second value of both settings, and the highest point of the quadratic
+ * surface through the logarithms of their rates by least squares. */
+static void choose_by_quadratic(grid *g, size_t found[2]) {
+    double all = 0, x = 0, z = 0, xx = 0, zz = 0, xz = 0, most = -HUGE_VAL;
+    for (int i = -1; i <= 1; i++) {
+        for (int k = -1; k <= 1; k++) {
+            double rate = 0;
+            measure(g, (const size_t[]){(size_t)(3 + 2 * i), (size_t)(3 + 2 * k)}, &rate);
+            double y = log(rate);
+            all += y;
+            x += i * y;
+            z += k * y;
+            xx += i * i * y;
+            zz += k * k * y;
+            xz += i * k * y;
+        }
+    }
+    for (size_t t = 0; t < g->threads; t++) {
+        for (size_t b = 0; b < g->batches; b++) {
+            double i = ((double)t - 3) / 2, k = ((double)b - 3) / 2;
+            double height = (5 * all - 3 * xx - 3 * zz) / 9 + i * x / 6 + k * z / 6 +
+                            i * i * (xx / 2 - all / 3) + k * k * (zz / 2 - all / 3) +
+                            i * k * xz / 4;
+            if (height > most) {
+                most = height;
+                found[0] = t;
+                found[1] = b;
+            }
+        }
+    }
+}
+
+/* The rate of the chosen settings, as a share of the grid search's, over SEEDS splits. */
+static double rate_of_choice(grid *g, void (*choose)(grid *g, size_t found[2])) {
+    double sum = 0, of_grids_best = 0;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        size_t found[2] = {0, 0};
+        split(g, seed);
+        choose(g, found);
+        sum += g->truth[found[0]][found[1]];
+        of_grids_best += rate_of_grids_best(g);
+    }
+    return sum / of_grids_best;
+}
+
+/* The search beside no search at all, and beside the simplest one. docs/internals/tune.md has these
+ * figures. It must be better than nine trials on each grid, and than the default on average. */
+TEST(test_the_search_against_simple_ones) {
+    static const char *const names[] = {"mongod", "two-shards", "busy"};
+    double gain = 0;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        static grid g;
+        assert_true(read_grid(names[i], &g));
+        double searched = replay(&g, names[i]).against_grid;
+        double by_default = rate_of_choice(&g, choose_default);
+        double quadratic = rate_of_choice(&g, choose_by_quadratic);
+        print_message("%s: search %.1f %%, the default %.1f %%, nine trials and a quadratic %.1f "
+                      "%%\n",
+                      names[i], 100 * searched, 100 * by_default, 100 * quadratic);
+        assert_true(searched > quadratic);
+        gain += log(searched / by_default);
+    }
+    assert_true(gain > 0);
+}
+
 /* ---- generated grids ---- */
 
 /* A hill whose top is at (top, side). */

@@ -15,10 +15,11 @@
     rows_tune.py       `shardload tune` against its grid search
     rows_auto.py       automatic threads and batch sizes against fixed ones
     rows_reload.py     predictions of `shardload reload` against full reloads
+    rows_model.py      predictions of the capacity model `cluster` against larger loads
     report.py          tables and JSON
     shards.py          `bench shards`: the same data on 1, 2, 4, ... shards of one machine
     shards_options.py  its options
     shards_report.py   its tables, bars and JSON
-    relay.py           a program: TCP with a delay
+    relay.py           a program: TCP with a delay and a limited rate
     python_load.py     a program: a load through the Python driver
 """

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program: relays TCP connections to a server and delays every byte in both directions.
+"""A program: relays TCP connections to a server, delays every byte in both directions, and limits
+the rate of each direction, that of all connections together.
 
-    python3 relay.py HOST:PORT MILLISECONDS
+    python3 relay.py HOST:PORT MILLISECONDS [BYTES_PER_SECOND]
 
 Listens on a free loopback port, prints it, and runs until its standard input ends, so that it ends
 with the program that started it. One thread: bytes that were read are queued with the time at which
@@ -18,11 +19,24 @@ CHUNK = 1 << 18
 HELD = 64 << 20  # bytes that a direction may hold
 
 
+class Link:
+    """One direction of all connections. `rate` in bytes per second; 0: unlimited."""
+
+    def __init__(self, delay, rate):
+        self.delay, self.rate = delay, rate
+        self.free = 0.0       # when it has passed on all bytes that were read
+
+    def arrival(self, size):
+        """When bytes that are read now may be written."""
+        self.free = max(self.free, time.monotonic()) + (size / self.rate if self.rate else 0)
+        return self.free + self.delay
+
+
 class Direction:
     """Bytes on their way from one socket to another."""
 
-    def __init__(self, source, target, delay):
-        self.source, self.target, self.delay = source, target, delay
+    def __init__(self, source, target, link):
+        self.source, self.target, self.link = source, target, link
         self.queue = deque()  # (when, bytes)
         self.held = 0
         self.ended = False
@@ -42,7 +56,7 @@ class Direction:
             data = b""
         self.ended = not data
         self.held += len(data)
-        self.queue.append((time.monotonic() + self.delay, memoryview(data)))
+        self.queue.append((self.link.arrival(len(data)), memoryview(data)))
 
     def write(self, now):
         """Writes bytes that are due. False at the end of the source, or if the target is closed."""
@@ -65,8 +79,9 @@ class Direction:
 
 
 class Relay:
-    def __init__(self, address, delay):
-        self.address, self.delay = address, delay
+    def __init__(self, address, delay, rate):
+        self.address = address
+        self.there, self.back = Link(delay, rate), Link(delay, rate)
         self.selector = selectors.DefaultSelector()
         self.directions = []
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=128)
@@ -84,7 +99,7 @@ class Relay:
         for one in (near, far):
             one.setblocking(False)
             one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.directions += [Direction(near, far, self.delay), Direction(far, near, self.delay)]
+        self.directions += [Direction(near, far, self.there), Direction(far, near, self.back)]
 
     def hang_up(self, direction):
         """Closes both directions of a connection."""
@@ -140,7 +155,8 @@ class Relay:
 
 def main():
     host, _, port = sys.argv[1].rpartition(":")
-    relay = Relay((host, int(port)), float(sys.argv[2]) / 1000)
+    rate = float(sys.argv[3]) if len(sys.argv) > 3 else 0
+    relay = Relay((host, int(port)), float(sys.argv[2]) / 1000, rate)
     print(relay.listener.getsockname()[1], flush=True)
     relay.run()
 

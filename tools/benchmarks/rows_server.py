@@ -79,10 +79,11 @@ def scaling(bench, result):
 
 
 @contextmanager
-def relayed(uri, milliseconds):
-    """Starts a relay to the server that delays every byte in both directions; yields its URI."""
+def relayed(uri, milliseconds, rate=0):
+    """Starts a relay to the server that delays every byte in both directions, and passes on `rate`
+    bytes per second at most (0: no limit); yields its URI."""
     host, port = re.match(r"mongodb://([^:/]+):(\d+)", uri).groups()
-    process = start([sys.executable, RELAY, f"{host}:{port}", milliseconds],
+    process = start([sys.executable, RELAY, f"{host}:{port}", milliseconds, rate],
                     stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
         yield f"mongodb://127.0.0.1:{int(process.stdout.readline())}/"

@@ -18,8 +18,11 @@ PATIENCE = 60        # seconds
 KINDS = {
     "mongod": ["--standalone"],
     "replica": ["--shards", "0", "--replicas", "3"],
+    "replica1": ["--shards", "0", "--replicas", "1"],
+    "replica2": ["--shards", "0", "--replicas", "2"],
     "cluster1": ["--shards", "1"],
     "cluster": ["--shards", "2"],
+    "cluster3": ["--shards", "3"],
     "cluster4": ["--shards", "4"],
 }
 NAMES = {"mongod": "mongod", "replica": "replica set of three", "cluster1": "one shard",

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The row of the capacity model: what `shardload plan --model cluster` predicts from small set-ups,
+against measured loads of larger ones. Every prediction is shown, good or bad."""
+import json
+import shutil
+from statistics import median
+
+from .bench import BATCH_DOCUMENTS, EXIT_OK, EXIT_REJECTS
+from .figures import at_most
+from .process import run, run_together
+from .rows_server import relayed
+from .servers import COLLECTION, DATABASE
+
+FEW = 3                       # rounds
+NETWORKS = (10e6, 40e6)       # bytes/s
+# What a case does not limit. Loads of the bench build no index and are timed without preparation.
+FREE = {"fixed": 0, "shards": 1, "loaders": 1, "members": 1, "indexes": 0, "loader-rate": "1P",
+        "shard-rate": "1P", "network": "1P", "loader-contention": 0, "shard-contention": 0,
+        "loader-coherency": 0, "shard-coherency": 0}
+
+
+def predicted(bench, **inputs):
+    """The seconds of the load by the model, with these inputs (`_` in a name for `-`)."""
+    given = {**FREE, **{name.replace("_", "-"): value for name, value in inputs.items()}}
+    words = [word for name, value in given.items() for word in ("--set", f"{name}={value}")]
+    file = bench.folder / "model.json"
+    run([bench.bin / "shardload", "plan", "--model", "cluster", "--report", file, *words])
+    results = json.loads(file.read_text("utf-8"))["capacity"]["results"]
+    return next(one["value"] for one in results if one["name"] == "load")
+
+
+def scaling_law(one, two):
+    """(contention, coherency) from the times of the same work on one and two units. Two units that
+    are slower than one have a coherency; none are more than twice as fast."""
+    contention = min(max(2 * two / one - 1, 0), 1)
+    return contention, max(two / one - 1, 0)
+
+
+def timed(bench, deployment, data, what, load=None):
+    """The seconds of several loads, after one that does not count."""
+    load = load or (lambda: bench.load(deployment, data).seconds)
+    load()
+    return [load() for _ in bench.rounds(FEW, what=what)]
+
+
+class Cases:
+    def __init__(self, result):
+        self.result = result
+        self.quotients = []
+
+    def add(self, name, seconds, measured):
+        pair = self.result.compare(f"{name}: predicted, s", f"{name}: measured, s",
+                                   f"{name}: predicted against measured")
+        for one in measured:
+            pair.add(seconds, one)
+        error = self.result.line(f"{name}: error, %", at_most(20))
+        error.add(abs(pair.ratio.median - 1) * 100)
+        self.quotients.append(pair.ratio.median)
+
+
+def by_shards(bench, cases, data):
+    times = {}
+    for count, kind in ((1, "cluster1"), (2, "cluster"), (3, "cluster3"), (4, "cluster4")):
+        deployment = bench.servers.start(kind)
+        times[count] = timed(bench, deployment, data, f"{count} shards")
+    one, two = median(times[1]), median(times[2])
+    contention, coherency = scaling_law(one, two)
+    for count in (3, 4):
+        cases.add(f"{count} shards, from 1 and 2", predicted(
+            bench, documents=data.records, shards=count, shard_rate=data.records / one,
+            shard_contention=contention, shard_coherency=coherency), times[count])
+
+
+def by_members(bench, cases, data):
+    times = {}
+    for count, kind in ((1, "replica1"), (2, "replica2"), (3, "replica")):
+        deployment = bench.servers.start(kind)
+        times[count] = timed(bench, deployment, data, f"{count} members")
+    one, two = median(times[1]), median(times[2])
+    cases.add("3 members, from 1 and 2", predicted(
+        bench, documents=data.records, shard_rate=data.records / one, members=3,
+        member_cost=max(two / one - 1, 0)), times[3])
+
+
+def load_by_parts(bench, deployment, data, count):
+    """Loads by several loaders at once. Returns the seconds of the slowest."""
+    deployment.empty()
+    works = [bench.folder / f"work-{part}" for part in range(count)]
+    for work in works:
+        shutil.rmtree(work, ignore_errors=True)
+    run_together([[bench.bin / "shardload", "load", "--progress", "none", "--work-dir", work,
+                   "--uri", deployment.uri, "--db", DATABASE, "--collection", COLLECTION,
+                   "--threads", 2, "--batch-size", BATCH_DOCUMENTS, "--part", f"{part + 1}/{count}",
+                   data.path] for part, work in enumerate(works)], (EXIT_OK, EXIT_REJECTS))
+    seconds = 0
+    for work in works:
+        phases = json.loads((work / "run.json").read_text("utf-8"))["phases"]
+        seconds = max(seconds, sum(one["seconds"] for one in phases if one["name"] == "load"))
+        shutil.rmtree(work)
+    return seconds
+
+
+def by_loaders(bench, cases, deployment, data):
+    times = {count: timed(bench, deployment, data, f"{count} loaders",
+                          lambda count=count: load_by_parts(bench, deployment, data, count))
+             for count in (1, 2, 3, 4)}
+    one, two = median(times[1]), median(times[2])
+    contention, coherency = scaling_law(one, two)
+    for count in (3, 4):
+        cases.add(f"{count} loaders, from 1 and 2", predicted(
+            bench, documents=data.records, loaders=count, loader_rate=data.records / one,
+            loader_contention=contention, loader_coherency=coherency), times[count])
+
+
+def by_data_and_network(bench, cases, deployment):
+    """From a twentieth and a tenth of the data: all of them, and others through a limited network."""
+    data, more, little = (bench.data.mot(bench.scaled(count))
+                          for count in (4_000_000, 400_000, 200_000))
+    short = median(timed(bench, deployment, little, "a twentieth of the data"))
+    tenth = bench.load(deployment, more)
+    long = median(timed(bench, deployment, more, "a tenth of the data"))
+    documents = more.records - little.records
+    rate = documents / max(long - short, 1e-3)
+    fixed = max(long - more.records / rate, 0)
+    found = {"documents": data.records, "shard_rate": rate, "fixed": fixed}
+    cases.add("ten times the data, from a tenth and a twentieth", predicted(bench, **found),
+              timed(bench, deployment, data, "all data"))
+    data = bench.data.mot(bench.scaled(800_000))
+    found["documents"] = data.records
+    for limit in NETWORKS:
+        with relayed(deployment.plain_uri, 0, limit) as uri:
+            cases.add(f"network of {limit / 1e6:.0f} MB/s, from loads without a limit", predicted(
+                bench, network=limit, document_bytes=tenth.bson_bytes / tenth.documents, **found),
+                timed(bench, deployment, data, f"{limit / 1e6:.0f} MB/s",
+                      lambda uri=uri: bench.load(deployment, data, uri=uri).seconds))
+
+
+def model(bench, result):
+    cases = Cases(result)
+    deployment = bench.servers.start("mongod")
+    by_data_and_network(bench, cases, deployment)
+    data = bench.data.mot(bench.scaled(1_500_000))
+    by_loaders(bench, cases, deployment, data)
+    by_shards(bench, cases, data)
+    by_members(bench, cases, bench.data.mot(bench.scaled(300_000)))
+    good = sum(abs(quotient - 1) <= 0.2 for quotient in cases.quotients)
+    result.line(f"predictions within 20 %, of {len(cases.quotients)}").add(good)
+    result.note("predictions are those of `shardload plan --model cluster`; loaders, shards and members "
+                "share this machine's cores; the limited network is a relay")
+
+
+ROWS = [
+    ("model", "the capacity model's predictions from small set-ups against larger loads", model),
+]
