@@ -441,7 +441,7 @@ sl_bson_verdict sl_bson_check_next(sl_bson_headers *headers, const uint8_t *docu
 
 sl_bson_verdict sl_bson_check(const uint8_t *document, size_t available, sl_bson_facts *facts) {
     sl_bson_headers headers; /* most of it is not used */
-    sl_bson_headers_init(&headers, 0);
+    sl_bson_headers_init(&headers, 0, 0);
     return sl_bson_check_next(&headers, document, available, facts);
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The headers (type, key and NUL) of the elements that have been checked. A caller of
- * sl_bson_check_next has a table of its own; all else is private to src/bson.
+/* The headers of elements that have been read: in BSON type, key and NUL; in Extended JSON the key in
+ * quotes. A caller of sl_bson_check_next has a table of its own; all else is private to src/bson.
  *
  * The documents of a collection have mostly the same keys in the same order. So an element is first
  * compared with the header that has followed the element before it last time. If they are the same,
- * the length of the header and the size of the value are known at once: the processor need not wait
- * for the bytes of an element to find the next one, and works on several at a time. The table holds
- * only valid headers, so its content affects the speed and never the result. */
+ * the length of the header is known at once: the processor need not wait for the bytes of an element
+ * to find the next one, and works on several at a time. The table holds only valid headers, so its
+ * content affects the speed and never the result. */
 #ifndef SHARDLOAD_BSON_HEADERS_H
 #define SHARDLOAD_BSON_HEADERS_H
 
@@ -30,6 +30,7 @@ typedef struct sl_bson_header {
     const struct sl_bson_header *parent; /* of the document that has the element */
     struct sl_bson_header *next;         /* of the element that has followed last */
     struct sl_bson_header *first; /* of the first element in the value, which is a document */
+    uint32_t serial;              /* of Extended JSON: the last document that has the key */
 } sl_bson_header;
 
 /* For one thread. */
@@ -38,11 +39,12 @@ typedef struct sl_bson_headers {
     sl_bson_header none;
     sl_bson_header other; /* the last one that was not kept; matches no element */
     uint32_t places;      /* 0: no header is kept */
+    uint8_t terminator;   /* the last byte of each header */
     sl_bson_header kept[SL_BSON_HEADERS];
 } sl_bson_headers;
 
 /* Begins a table: no header is known. `places`: SL_BSON_HEADERS, or 0, and `kept` is not used. */
-void sl_bson_headers_init(sl_bson_headers *headers, uint32_t places);
+void sl_bson_headers_init(sl_bson_headers *headers, uint32_t places, uint8_t terminator);
 
 /* The header of the element whose bytes are at `from`, in a document of `parent`; NULL if it is not
  * in the table. Reads SL_BSON_HEADER_MAX bytes. */
@@ -69,8 +71,9 @@ static inline bool sl_bson_same_16(const uint8_t *bytes, const uint8_t *from, co
 #endif
 }
 
-/* Does the element at `from` have this header? Reads SL_BSON_HEADER_MAX bytes. */
-static inline bool sl_bson_header_is_at(const sl_bson_header *header, const uint8_t *from) {
+/* Does the element at `at` have this header? Reads SL_BSON_HEADER_MAX bytes. */
+static inline bool sl_bson_header_is_at(const sl_bson_header *header, const void *at) {
+    const uint8_t *from = at;
     static const uint8_t ones[2 * SL_BSON_HEADER_MAX] = {[0 ... SL_BSON_HEADER_MAX - 1] = 0xFF};
     const uint8_t *mask = ones + SL_BSON_HEADER_MAX - header->compared;
     return sl_bson_same_16(header->bytes, from, mask) &&

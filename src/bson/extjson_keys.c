@@ -2,6 +2,13 @@
 /* The keys of a document that is being read: a table with open addressing for all documents within
  * it, which detects a duplicate key in constant time, also in a document with millions of keys.
  *
+ * The keys of most documents are not there, but in x->headers, a table of all short keys so far. Each
+ * entry belongs to a path (the key of the embedded document, and the key in it), so the documents that
+ * are open at a time have different entries, and an entry shows a duplicate key by the serial of the
+ * last document with it. Nothing is removed from the table, so a key is either in this table or in the
+ * other one for as long as a document is read. Keys that JSON can only write with an escape are not in
+ * the table: it is compared with the text.
+ *
  * A slot belongs to the current text if its serial is not below first_serial, so the table is not
  * cleared for each document. The hash has a random seed: texts with many colliding keys cannot be
  * prepared. */
@@ -20,6 +27,7 @@ static uint32_t limit_of(uint32_t slots) {
 bool sl_extjson_keys_init(sl_extjson *x) {
     if (getrandom(&x->seed, sizeof x->seed, 0) != sizeof x->seed)
         x->seed = (uint64_t)(uintptr_t)x;
+    sl_bson_headers_init(&x->headers, SL_BSON_HEADERS, '"');
     x->slots = calloc(SLOTS_FIRST, sizeof *x->slots);
     x->slot_mask = SLOTS_FIRST - 1;
     x->keys_limit = limit_of(SLOTS_FIRST);
@@ -29,6 +37,7 @@ bool sl_extjson_keys_init(sl_extjson *x) {
 void sl_extjson_keys_begin(sl_extjson *x) {
     if (x->serial > UINT32_MAX / 2) { /* a text has far fewer documents than the other half */
         memset(x->slots, 0, ((size_t)x->slot_mask + 1) * sizeof *x->slots);
+        sl_bson_headers_init(&x->headers, SL_BSON_HEADERS, '"');
         x->serial = 0;
     }
     x->first_serial = x->serial + 1;
@@ -59,4 +68,20 @@ bool sl_extjson_keys_grow(sl_extjson *x) {
     x->slot_mask = count - 1;
     x->keys_limit = limit_of(count);
     return true;
+}
+
+sl_bson_header *sl_extjson_find_key(sl_extjson *x, uint8_t *key, size_t length, bool escaped,
+                                    const sl_bson_header *parent) {
+    for (size_t i = 0; escaped && i < length; i++) {
+        if (key[i] < 0x20 || key[i] == '"' || key[i] == '\\')
+            return NULL;
+    }
+    if (length + 2 > SL_BSON_HEADER_MAX)
+        return NULL;
+    key[-1] = key[length] = '"'; /* as in the text */
+    sl_bson_header *header = sl_bson_headers_find(&x->headers, key - 1, parent);
+    if (!header)
+        header = sl_bson_headers_add(&x->headers, key - 1, length + 2, 0, parent);
+    key[length] = 0;
+    return header == &x->headers.other ? NULL : header;
 }

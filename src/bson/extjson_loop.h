@@ -139,6 +139,9 @@ static const char *document(sl_extjson *x, const char *p, uint8_t **at, uint32_t
     bool array = false, wrapper;
     const char *from;
     size_t length;
+    sl_bson_header *header = &x->headers.none;                /* of the current key; NULL: none */
+    sl_bson_header *parent = depth == 0 ? header : NULL;      /* of the current document */
+    sl_bson_header *unknown = header, **predicted = &unknown; /* the next key */
 
     p = extjson_skip(p);
 begin_document: /* p is behind the { and blanks */
@@ -147,6 +150,7 @@ begin_document: /* p is behind the { and blanks */
     start = to;
     to = depth == 0 && x->id ? sl_bson_begin_with_id(to, *x->id) : sl_bson_begin(to);
     serial = ++x->serial;
+    predicted = parent ? &parent->first : &unknown;
     array = false;
     if (unlikely(*p == '}'))
         goto end_document;
@@ -157,11 +161,28 @@ next_key:
         return extjson_no_room(x);
     from = p;
     type = to;
-    key = ++to;
-    if (unlikely(!(p = take_string(x, p + 1, &to, true))))
-        return NULL;
-    length = (size_t)(to - key);
-    *to++ = 0;
+    key = type + 1;
+    header = *predicted;
+    if (likely(sl_bson_header_is_at(header, p) && header->compared <= x->end - p)) {
+        memcpy(type, p, SL_BSON_HEADER_MAX);
+        length = header->compared - 2u;
+        p += header->compared;
+        to += header->compared;
+        to[-1] = 0;
+    } else {
+        to = key;
+        if (unlikely(!(p = take_string(x, p + 1, &to, true))))
+            return NULL;
+        length = (size_t)(to - key);
+        *to++ = 0;
+        bool escaped = (size_t)(p - from) != length + 2;
+        header = parent ? sl_extjson_find_key(x, key, length, escaped, parent) : NULL;
+        if (header && predicted != &unknown) {
+            if (header->next == &x->headers.none && header != *predicted)
+                header->next = *predicted;
+            *predicted = header;
+        }
+    }
     if (depth == 0) {
         if (unlikely(x->own_id > 0) && x->own_id_end == 0)
             x->own_id_end = (uint32_t)(type - x->base);
@@ -176,12 +197,20 @@ next_key:
                 x->own_id = (uint32_t)(type - x->base);
         }
     }
-    /* The hash is of the text if that has no escapes: loading bytes that were just stored, by several
-     * stores, would wait for these. */
-    if (unlikely(!extjson_add_key(
-            x, key, (size_t)(p - from) == length + 2 ? (const uint8_t *)from + 1 : key, length,
-            serial)))
-        return duplicate_fault(x, from, key, length);
+    if (likely(header != NULL)) {
+        if (unlikely(header->serial == serial))
+            return duplicate_fault(x, from, key, length);
+        header->serial = serial;
+        predicted = &header->next;
+    } else {
+        /* The hash is of the text if that has no escapes: loading bytes that were just stored, by
+         * several stores, would wait for these. */
+        bool same = (size_t)(p - from) == length + 2;
+        if (unlikely(
+                !extjson_add_key(x, key, same ? (const uint8_t *)from + 1 : key, length, serial)))
+            return duplicate_fault(x, from, key, length);
+        predicted = &unknown;
+    }
     p = extjson_skip(p);
     if (unlikely(*p != ':'))
         return sl_extjson_expected(x, p, "a colon is expected after a key");
@@ -208,11 +237,14 @@ value:
             }
         }
         *type = SL_BSON_DOCUMENT;
-        x->levels[depth++] = (extjson_level){(uint32_t)(start - x->base), index, serial, array};
+        x->levels[depth++] =
+            (extjson_level){(uint32_t)(start - x->base), index, serial, array, parent};
+        parent = header;
         goto begin_document;
     case '[':
         *type = SL_BSON_ARRAY;
-        x->levels[depth++] = (extjson_level){(uint32_t)(start - x->base), index, serial, array};
+        x->levels[depth++] =
+            (extjson_level){(uint32_t)(start - x->base), index, serial, array, parent};
         if (unlikely(depth >= SL_EXTJSON_DEPTH_MAX))
             return extjson_fail(x, p, "nested deeper than 100 levels");
         p = extjson_skip(p + 1);
@@ -267,6 +299,7 @@ after_value:
             return sl_extjson_expected(x, p, "a comma or } is expected");
     end_document:
         p++;
+        header = parent;
     }
     to = sl_bson_end(start, to);
     if (depth == outermost) {
@@ -280,6 +313,8 @@ after_value:
     index = x->levels[depth].index;
     serial = x->levels[depth].serial;
     array = x->levels[depth].array;
+    parent = x->levels[depth].parent;
+    predicted = header ? &header->next : &unknown;
     goto after_value;
 }
 

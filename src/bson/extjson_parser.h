@@ -14,6 +14,7 @@
 
 #include <string.h>
 
+#include "bson_headers.h"
 #include "bson_writer.h"
 #include "extjson.h"
 #include "util/hash.h"
@@ -29,6 +30,8 @@ typedef struct extjson_level {
     uint32_t index;  /* of an array: the next element's */
     uint32_t serial; /* of a document: unique */
     bool array;
+    sl_bson_header
+        *parent; /* of a document: the key that has it as value; NULL: not in the table */
 } extjson_level;
 
 typedef struct extjson_kernel {
@@ -63,6 +66,7 @@ struct sl_extjson {
     uint32_t first_serial, serial; /* of the outermost document; of the one begun last */
 
     extjson_level levels[SL_EXTJSON_DEPTH_MAX + 1];
+    sl_bson_headers headers; /* keys of earlier documents, in quotes; extjson_keys.c */
 };
 
 extern const extjson_kernel sl_extjson_portable, sl_extjson_sse2, sl_extjson_avx2,
@@ -107,6 +111,11 @@ bool sl_extjson_keys_init(sl_extjson *x);
 void sl_extjson_keys_begin(sl_extjson *x);
 /* Doubles the table. False without memory. */
 bool sl_extjson_keys_grow(sl_extjson *x);
+
+/* The entry of a key, written without escapes at `key`, in the table x->headers. `escaped`: the text
+ * has escapes. NULL: it is not in the table, and cannot be added. */
+sl_bson_header *sl_extjson_find_key(sl_extjson *x, uint8_t *key, size_t length, bool escaped,
+                                    const sl_bson_header *parent);
 
 static inline uint64_t extjson_word(const uint8_t *bytes) {
     uint64_t word;

@@ -299,6 +299,17 @@ const char *sl_delimited_key_of(const sl_dialect *dialect, const char *column) {
     return found ? found->key : NULL;
 }
 
+static bool array_error(const sl_column *column, const char *option, sl_error *error) {
+    char name[64], key[64];
+    sl_text_printable(sl_text_of(column->published), name, sizeof name);
+    sl_text_printable(sl_text_of(column->key), key, sizeof key);
+    return sl_error_set(error, SL_EXIT_USAGE,
+                        "--%s: the column %s is stored in an array, as %s (a coordinate, for "
+                        "example), and a value in an array identifies no document: name another "
+                        "column",
+                        option, name, key);
+}
+
 /* Compiles the fields that identify a document, under their keys. */
 static bool bind_key_fields(sl_dialect *d, const sl_format_options *options, sl_error *error) {
     if (!sl_key_fields_create(options, &d->keys, error))
@@ -307,6 +318,9 @@ static bool bind_key_fields(sl_dialect *d, const sl_format_options *options, sl_
     for (size_t k = 0; d->keys && k < 2; k++) {
         for (size_t i = 0; i < lists[k]->count; i++) {
             const sl_column *column = column_named(d, lists[k]->names[i]);
+            if (column && d->nesting &&
+                sl_nesting_in_array(d->nesting, (size_t)(column - d->columns)))
+                return array_error(column, k == 0 ? "id-field" : "match-fields", error);
             if (column && !sl_key_names_rename(lists[k], i, column->key))
                 return sl_error_memory(error, "binding columns");
         }

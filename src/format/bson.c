@@ -326,7 +326,7 @@ static bool parse(const sl_plan *plan, const sl_dialect *dialect, const sl_block
     const uint8_t *bytes = (const uint8_t *)block->text.bytes;
     sl_bson_headers headers;
     size_t at = 0;
-    sl_bson_headers_init(&headers, SL_BSON_HEADERS);
+    sl_bson_headers_init(&headers, SL_BSON_HEADERS, 0);
     if (block->split_state != IN_DOCUMENTS) {
         at = find_documents(&p, 0, block->text.length, block->split_state);
         if (at > 0)

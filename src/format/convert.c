@@ -68,7 +68,8 @@ bool sl_convert_integer(const char *field, size_t length, int64_t *value) {
     return true;
 }
 
-bool sl_convert_double(const char *field, size_t length, double *value) {
+/* The nearest double, which may be infinite, or 0 for a tiny number. */
+static bool read_double(const char *field, size_t length, double *value) {
     char copy[61];
     if (length == 0 || length >= sizeof copy)
         return false;
@@ -80,7 +81,20 @@ bool sl_convert_double(const char *field, size_t length, double *value) {
     copy[length] = '\0';
     char *end;
     *value = strtod(copy, &end);
-    return end == copy + length && isfinite(*value);
+    return end == copy + length;
+}
+
+/* Has the number a digit other than 0 before its exponent? */
+static bool is_above_0(const char *field, size_t length) {
+    size_t i = 0;
+    while (i < length && (!is_digit(field[i]) || field[i] == '0') && (field[i] | 0x20) != 'e')
+        i++;
+    return i < length && is_digit(field[i]);
+}
+
+bool sl_convert_double(const char *field, size_t length, double *value) {
+    return read_double(field, length, value) && isfinite(*value) &&
+           (*value != 0 || !is_above_0(field, length));
 }
 
 bool sl_text_is_plain(const char *text, size_t length) {
@@ -183,7 +197,13 @@ void sl_explain_integer(sl_text field, int64_t minimum, int64_t maximum, char *o
 
 void sl_explain_double(sl_text field, char *out, size_t room) {
     char quoted[SL_QUOTED_ROOM];
-    snprintf(out, room, "%s is not a number", sl_quoted(field, quoted));
+    double value;
+    sl_quoted(field, quoted);
+    if (!read_double(field.bytes, field.length, &value))
+        snprintf(out, room, "%s is not a number", quoted);
+    else
+        snprintf(out, room, "%s is too %s for a double: use the type decimal128", quoted,
+                 value == 0 ? "close to 0" : "large");
 }
 
 void sl_explain_text(sl_text field, char *out, size_t room) {

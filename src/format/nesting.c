@@ -218,6 +218,21 @@ void sl_nesting_destroy(sl_nesting *nesting) {
     free(nesting);
 }
 
+bool sl_nesting_in_array(const sl_nesting *nesting, size_t column) {
+    bool open[DEPTH_MAX + 1]; /* is each of the open ones an array? */
+    size_t depth = 0, arrays = 0;
+    for (size_t i = 0; i < nesting->count; i++) {
+        const sl_nest_step *step = &nesting->steps[i];
+        if (step->kind == SL_NEST_OPEN)
+            arrays += open[depth++] = step->array;
+        else if (step->kind == SL_NEST_CLOSE)
+            arrays -= open[--depth];
+        else if (step->column == column)
+            return arrays > 0;
+    }
+    return false;
+}
+
 /* ---- documents ---- */
 
 /* A document or array that is being written. */

@@ -30,6 +30,9 @@ typedef struct sl_nesting {
 bool sl_nesting_create(const sl_dialect *dialect, sl_nesting **nesting, sl_error *error);
 void sl_nesting_destroy(sl_nesting *nesting); /* NULL is fine */
 
+/* Is the column stored in an array, or in a document of an array? */
+bool sl_nesting_in_array(const sl_nesting *nesting, size_t column);
+
 /* Writes the document of a record that has been split into fields. Empty documents and arrays are
  * left out; so are missing elements at the end of an array, while those before others become null,
  * so that each element keeps its index. NULL: a field is refused, record->failed is its column. */

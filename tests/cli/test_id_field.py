@@ -78,6 +78,21 @@ class IdField(support.Case):
                                     "--format", "delimited", "--id-field", name)
             self.assertEqual(found, [{"_id": 5, "text": "x"}])
 
+    def test_a_coordinate_identifies_no_document(self):
+        schema = self.scratch / "s.yaml"
+        schema.write_text("name: s\nkind: places\ncolumns:\n"
+                          "  - {name: lon, short: \"at[0]\", type: double}\n"
+                          "  - {name: lat, short: \"at[1]\", type: double}\n  - {name: id}\n")
+        for fields in ("lat", "id,lon", "at[0]"):
+            _, _, outcome = self.load("a.csv", "lat,lon,id\n52.5,13.4,x\n", "--schema", schema,
+                                      "--format", "delimited", "--id-field", fields,
+                                      code=support.EXIT_USAGE)
+            self.assertRegex(outcome.err, "--id-field: the column (lat|lon) is stored in an array, "
+                             r"as at\[[01]\]")
+        found, _, _ = self.load("a.csv", "lat,lon,id\n52.5,13.4,x\n", "--schema", schema,
+                                "--format", "delimited", "--id-field", "id")
+        self.assertEqual(found, [{"_id": "x", "at": [13.4, 52.5]}])
+
     def test_a_column_that_does_not_exist(self):
         _, _, outcome = self.load("a.csv", "id,t\n1,x\n", "--id-field", "key",
                                   code=support.EXIT_USAGE)

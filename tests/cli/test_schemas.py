@@ -168,6 +168,38 @@ class Schemas(support.Case):
         self.check("datetime", {"0": at(0), "1453456251084": at(1453456251084), "-7": at(-7)},
                    ["1.5", "99999999999999999999", "x"], ", format: epoch-ms")
 
+    def test_a_date_with_a_format_has_no_time(self):
+        import datetime
+        day = datetime.datetime(2016, 1, 22)
+        self.check("date", {"0": datetime.datetime(1970, 1, 1), "1453420800": day,
+                            "1453420800.000": day, "-86400": datetime.datetime(1969, 12, 31)},
+                   ["1453456251", "1453420800.5", "-1", "86399"], ", format: epoch")
+        self.check("date", {"1453420800000": day}, ["1453420800001", "1453456251084"],
+                   ", format: epoch-ms")
+        self.check("date", {"22/01/2016 00:00": day}, ["22/01/2016 13:30"],
+                   ', format: "%d/%m/%Y %H:%M"')
+
+    def test_a_tiny_number_does_not_become_0(self):
+        tiny = ["1e-400", "-0.5e-999", "0." + "0" * 40 + "1e-300"]
+        found, work = self.documents("a,b\n" + "".join(f"{one},x\n" for one in [*tiny, "1e400"]) +
+                                     "0e-999,x\n0.0,x\n4e-320,x\n", "{name: a, type: double}",
+                                     code=support.EXIT_REJECTS)
+        self.assertEqual([one["a"] for one in found], [0.0, 0.0, 4e-320])
+        reasons = [row["reason"] for row in support.reject_rows(work)]
+        self.assertEqual(len(reasons), 4)
+        for reason in reasons[:3]:
+            self.assertIn("too close to 0 for a double", reason)
+        self.assertIn("too large for a double", reasons[3])
+        found, _ = self.documents("a,b\n" + "".join(f"{one},x\n" for one in tiny),
+                                  "{name: a, type: double, invalid: text}")
+        self.assertEqual([one["a"] for one in found], tiny)
+
+    def test_a_column_with_a_tiny_number_stays_text(self):
+        support.need_driver()
+        rows = "".join(f"{one},x\n" for one in ("0.5", "1e-400", "2.5"))
+        raw, _ = self.dump("--format", "delimited", self.file("t.csv", "a,b\n" + rows))
+        self.assertEqual([support.bson.decode(one)["a"] for one in raw], ["0.5", "1e-400", "2.5"])
+
     def test_iso_dates_by_offset_and_digits(self):
         import datetime
         noon = datetime.datetime(2016, 1, 15, 12, 30, 5)

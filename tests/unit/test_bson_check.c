@@ -87,7 +87,7 @@ static sl_bson_verdict check(const uint8_t *bytes, size_t available, uint8_t aft
 /* Runs a test with headers of earlier documents; each result must be that without them. */
 static void with_predictions(void (*test)(void **state), void **state) {
     predicting = malloc(sizeof *predicting);
-    sl_bson_headers_init(predicting, SL_BSON_HEADERS);
+    sl_bson_headers_init(predicting, SL_BSON_HEADERS, 0);
     test(state);
     free(predicting);
     predicting = NULL;
@@ -218,7 +218,7 @@ static void many_keys_are_checked(void **state) {
     (void)state;
     sl_bson_facts facts;
     predicting = malloc(sizeof *predicting);
-    sl_bson_headers_init(predicting, SL_BSON_HEADERS);
+    sl_bson_headers_init(predicting, SL_BSON_HEADERS, 0);
     for (unsigned round = 0; round < 9; round++) {
         bson_t *d = bson_new();
         for (unsigned i = 0; i < 3 * SL_BSON_HEADERS; i++) {

@@ -474,12 +474,92 @@ static void many_keys(void **state) {
     free(text);
 }
 
+/* A parser compares keys with those of earlier documents: of any two documents, the second gives the
+ * same result as with a new parser. */
+static void earlier_documents_change_nothing(void **state) {
+    (void)state;
+    static const char *const texts[] = {
+        "{\"a\":1,\"b\":{\"a\":2,\"c\":[{\"a\":1},{\"a\":2,\"b\":3}]},\"c\":3}",
+        "{\"a\":1,\"b\":{\"a\":1},\"a\":2}",
+        "{\"b\":{\"a\":1,\"c\":[{\"a\":1,\"b\":2,\"a\":3}]}}",
+        "{\"b\":{\"b\":{\"b\":1},\"a\":2},\"b\":2}",
+        "{\"c\":[{\"a\":1},[{\"a\":1,\"a\":2}]]}",
+        "{\"c\":[[],{},{\"a\":1},7],\"a\":{},\"b\":[]}",
+        "{\"\\u0061\":1,\"b\":2}",
+        "{\"\\u0061\":1,\"a\":2}",
+        "{\"a\":1,\"\\u0061\":2}",
+        "{\"a\\\"b\":1,\"a\":2,\"a\\\\\":3}",
+        "{\"a\\\\b\":1,\"a\\b\":2}",
+        "{\"a\\b\":1,\"c\":2,\"a\\b\":3}",
+        "{\"a\\nb\":1}",
+        "{\"a\nb\":1}",
+        "{\"\":1,\"a\":2,\"\":3}",
+        "{ \"a\" : 1 , \"b\" :{ \"a\" : 2 } }",
+        "{\"a}b\":1}",
+        "{\"a}",
+        "{\"a9}\":2,\"a\":1}",
+        "{\"a9}",
+        "{\"K\xC3\xB6ln\":1,\"a\":2}",
+        "{\"K\xC3ln\":1}",
+        "{\"a_key_of_thirty_bytes_________\":1,\"b\":1,\"a_key_of_thirty_bytes_________\":1}",
+        "{\"a_key_of_thirty-one_bytes______\":1,\"b\":1,\"a_key_of_thirty-one_bytes______\":1}",
+        "{\"a_key_of_thirty-one_bytes______\":{\"b\":{\"a\":1,\"b\":2,\"a\":3}}}",
+        "{\"a_key_of_thirty-one_bytes______\":{\"b\":1},\"b\":2}",
+        "{\"_id\":1,\"a\":1}",
+        "{\"a\":1,\"_id\":{\"a\":1},\"b\":1}",
+        "{\"a\":1,\"_id\":2,\"b\":1,\"_id\":3}",
+        "{\"a\":{\"$oid\":\"0123456789abcdef01234567\"},\"b\":{\"$numberLong\":\"5\"}}",
+        "{\"a\":{\"$code\":\"f\",\"$scope\":{\"a\":1,\"b\":{\"a\":2}}},\"b\":1}",
+        "{\"a\":{\"$code\":\"f\",\"$scope\":{\"b\":1,\"b\":2}}}",
+        "{\"a\":1,\"b\"}",
+        "{\"a\":1,\"b\":{\"a\":2,\"c\":[{\"a\":1},{\"a\":}]}}",
+    };
+    const size_t count = sizeof texts / sizeof texts[0];
+    const int64_t id = 7;
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 0; k < count; k++) {
+            converted both[2];
+            destroy_parsers();
+            converted before = convert(texts[i], strlen(texts[i]), &id);
+            both[0] = convert(texts[k], strlen(texts[k]), &id);
+            destroy_parsers();
+            both[1] = convert(texts[k], strlen(texts[k]), &id);
+            assert_string_equal(both[0].reason, both[1].reason);
+            assert_int_equal(both[0].where, both[1].where);
+            assert_int_equal(both[0].length, both[1].length);
+            assert_int_equal(both[0].used, both[1].used);
+            if (both[0].bytes)
+                assert_memory_equal(both[0].bytes, both[1].bytes, both[0].length);
+            free_converted(&before);
+            free_converted(&both[0]);
+            free_converted(&both[1]);
+        }
+    }
+}
+
 static void a_text_after_the_document_is_not_read(void **state) {
     (void)state;
     static const char text[] = "{\"a\":{\"b\":[1]}} {\"a\":2}";
     converted c = convert_text(text);
     assert_int_equal(c.used, 15);
     free_converted(&c);
+}
+
+/* Of {"a}":1} in two parts: the key was seen before, and the second part must not complete it. */
+static void a_known_key_ends_within_the_text(void **state) {
+    (void)state;
+    static const char text[100] = "{\"a}\":1}";
+    for (sl_extjson **parser = all_parsers(); *parser; parser++) {
+        static const size_t lengths[] = {sizeof "{\"a}\":1}" - 1, sizeof "{\"a}" - 1};
+        for (size_t i = 0; i < 2; i++) {
+            uint8_t to[1000], *written;
+            const char *after;
+            bool own;
+            sl_extjson_status status = sl_extjson_document(*parser, text, text + lengths[i], NULL,
+                                                           to, to + 900, &after, &written, &own);
+            assert_int_equal(status, i == 0 ? SL_EXTJSON_OK : SL_EXTJSON_INVALID);
+        }
+    }
 }
 
 static int end_tests(void **state) {
@@ -499,6 +579,8 @@ int main(void) {
         cmocka_unit_test(a_hundred_levels),
         cmocka_unit_test(sixteen_mebibytes),
         cmocka_unit_test(many_keys),
+        cmocka_unit_test(earlier_documents_change_nothing),
+        cmocka_unit_test(a_known_key_ends_within_the_text),
         cmocka_unit_test(a_text_after_the_document_is_not_read),
     };
     return cmocka_run_group_tests(tests, NULL, end_tests);
