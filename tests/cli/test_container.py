@@ -20,8 +20,9 @@ class Dockerfile(unittest.TestCase):
         copied = re.findall(r"^COPY (?!--from)(.+) \S+$", DOCKERFILE, re.M)
         names = {name for line in copied for name in line.split()}
         self.assertEqual({name for name in names if not (support.TREE / name).exists()}, set())
-        needed = {path.name for path in support.TREE.iterdir() if path.is_dir()
-                  and not path.name.startswith("build") and path.name in (support.TREE / "CMakeLists.txt").read_text("utf-8")}
+        build = (support.TREE / "CMakeLists.txt").read_text("utf-8")
+        needed = {path.name for path in support.TREE.iterdir()
+                  if path.is_dir() and not path.name.startswith("build") and path.name in build}
         self.assertEqual(needed - names - {"tests"}, set())
 
     def test_it_installs_the_packages_of_the_build(self):

@@ -133,6 +133,36 @@ class Packages(support.Case):
         self.assertEqual(found.strip(), str(self.roots["shardload"] / "usr/libexec/shardload"))
 
 
+class Configuring(support.Case):
+    def configure(self, *options):
+        """Configures the tree on a machine without cmocka: with a copy of the pkg-config files."""
+        modules = self.scratch / "pkgconfig"
+        modules.mkdir(exist_ok=True)
+        for folder in output("pkg-config", "--variable", "pc_path", "pkg-config").strip().split(":"):
+            for path in pathlib.Path(folder).glob("*.pc"):
+                if path.name != "cmocka.pc" and not (modules / path.name).exists():
+                    (modules / path.name).symlink_to(path)
+        environment = {**os.environ, "PKG_CONFIG_LIBDIR": str(modules)}
+        environment.pop("PKG_CONFIG_PATH", None)
+        build = self.scratch / "build"
+        done = subprocess.run(["cmake", "-S", support.TREE, "-B", build, *options], check=False,
+                              capture_output=True, text=True, timeout=5 * support.LIMIT,
+                              env=environment)
+        return done, (build / "CMakeCache.txt").read_text("utf-8")
+
+    def test_without_cmocka_the_tests_are_off_unless_they_are_asked_for(self):
+        for tool in ("cmake", "pkg-config"):
+            if not shutil.which(tool):
+                self.skipTest(f"{tool} is not installed")
+        done, cache = self.configure()
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("the tests are not built", done.stdout)
+        self.assertRegex(cache, r"SHARDLOAD_TESTS:BOOL=(OFF|0|)\n")
+        done, _ = self.configure("-DSHARDLOAD_TESTS=ON")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("apt-get install libcmocka-dev", done.stderr)
+
+
 if __name__ == "__main__":
     import tap
     tap.main()
