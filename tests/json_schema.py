@@ -5,7 +5,7 @@ import re
 
 TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "number": (int, float),
          "integer": int}
-WITHOUT_EFFECT = {"$schema", "$defs", "title", "description", "then"}
+WITHOUT_EFFECT = {"$schema", "$defs", "title", "description", "then", "else"}
 
 
 def is_of(value, kind):
@@ -42,7 +42,8 @@ def validator(root):
         "not": lambda value, schema, _: not valid(value, schema),
         "anyOf": lambda value, schemas, _: any(valid(value, schema) for schema in schemas),
         "allOf": lambda value, schemas, _: all(valid(value, schema) for schema in schemas),
-        "if": lambda value, schema, whole: not valid(value, schema) or valid(value, whole["then"]),
+        "if": lambda value, schema, whole: valid(
+            value, whole.get("then" if valid(value, schema) else "else", True)),
     }
 
     def valid(value, schema):

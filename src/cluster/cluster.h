@@ -141,15 +141,6 @@ bool sl_target_uuid(sl_connection *connection, const sl_target *target, char uui
 bool sl_target_exists(sl_connection *connection, const sl_target *target, bool *exists,
                       sl_error *error);
 
-/* ---- quantiles.c ---- */
-
-/* Splits an empty collection sharded by {_id: 1} at quantiles of `count` consecutive documents {_id:
- * ...}, one chunk per shard, and moves the chunks. `*chunks`: their number; 1 if there is no sample,
- * or a type's order is not known here. */
-bool sl_place_quantiles(sl_connection *connection, const sl_target *target,
-                        const sl_topology *topology, const uint8_t *documents, size_t count,
-                        size_t *chunks, sl_error *error);
-
 /* ---- match.c ---- */
 
 /* Checks that a load may match stored documents by these fields: they contain the shard key, and

@@ -9,7 +9,6 @@
 
 #define SAMPLE_MOST 4000u
 #define KEY_BYTES_MOST 1024u /* larger keys are left out */
-#define CHUNKS_PER_SHARD 4u  /* a dump in the order of the key keeps several shards busy */
 
 struct sl_key_sample {
     bson_t key;
@@ -35,6 +34,18 @@ void sl_key_sample_destroy(sl_key_sample *sample) {
         bson_destroy(sample->values[i]);
     bson_destroy(&sample->key);
     free(sample);
+}
+
+bool sl_shard_key_is_hashed(const bson_t *key) {
+    bson_iter_t iter;
+    bool hashed = false;
+    for (bool more = bson_iter_init(&iter, key); more && bson_iter_next(&iter);)
+        hashed = hashed || BSON_ITER_HOLDS_UTF8(&iter);
+    return hashed;
+}
+
+size_t sl_key_sample_count(const sl_key_sample *sample) {
+    return sample->count;
 }
 
 static uint64_t draw(sl_key_sample *sample) {
@@ -152,9 +163,9 @@ static size_t pick(const sl_key_sample *sample, size_t pieces, const bson_t **bo
 }
 
 bool sl_presplit(sl_connection *connection, const sl_target *target, const sl_topology *topology,
-                 sl_key_sample *sample, size_t *chunks, sl_error *error) {
+                 sl_key_sample *sample, size_t per_shard, size_t *chunks, sl_error *error) {
     splitting s = {.connection = connection, .target = target, .topology = topology};
-    size_t pieces = topology->count * CHUNKS_PER_SHARD;
+    size_t pieces = topology->count * per_shard;
     uint32_t home;
     bool known;
     *chunks = 1;

@@ -18,9 +18,16 @@ void sl_key_sample_destroy(sl_key_sample *sample); /* NULL is fine */
  * without memory. */
 bool sl_key_sample_offer(sl_key_sample *sample, const uint8_t *document);
 
+/* Is the first field of the key hashed? Then the server distributes the chunks. */
+bool sl_shard_key_is_hashed(const bson_t *key);
+
+/* The number of keys in the sample. */
+size_t sl_key_sample_count(const sl_key_sample *sample);
+
 /* Splits and distributes the chunks of the collection, which is new: it is sharded by the key, and
- * has one chunk on the primary shard of its database. `*chunks`: their number at the end. */
+ * has one chunk on the primary shard of its database. There are up to `per_shard` chunks for each
+ * shard: fewer if the sample has few different keys. `*chunks`: their number at the end. */
 bool sl_presplit(sl_connection *connection, const sl_target *target, const sl_topology *topology,
-                 sl_key_sample *sample, size_t *chunks, sl_error *error);
+                 sl_key_sample *sample, size_t per_shard, size_t *chunks, sl_error *error);
 
 #endif

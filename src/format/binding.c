@@ -118,7 +118,7 @@ static int compare_keys(const void *a, const void *b) {
 }
 
 static const char *key_of(const sl_column *column, bool long_names) {
-    return long_names ? column->schema.name : column->schema.short_name;
+    return long_names && !column->schema.point ? column->schema.name : column->schema.short_name;
 }
 
 /* Is the column called _id made the _id? */
@@ -159,6 +159,8 @@ static sl_bson_type bson_type(sl_type type) {
     case SL_TYPE_CODE:
         return SL_BSON_INT32;
     case SL_TYPE_DOUBLE:
+    case SL_TYPE_LONGITUDE:
+    case SL_TYPE_LATITUDE:
         return SL_BSON_DOUBLE;
     case SL_TYPE_DATE:
     case SL_TYPE_DATETIME:
@@ -206,7 +208,7 @@ static bool accepts_missing(const sl_schema_column *schema) {
 
 /* The fast conversion of a column's fields. */
 static sl_step step_of(const sl_schema_column *schema) {
-    bool words = schema->missing.count > 0;
+    bool words = schema->missing.count > 0 || schema->invalid == SL_INVALID_MISSING;
     if (schema->type != SL_TYPE_TEXT && schema->type != SL_TYPE_CODE && accepts_missing(schema))
         return SL_STEP_UNUSUAL;
     switch (schema->type) {
@@ -228,6 +230,8 @@ static sl_step step_of(const sl_schema_column *schema) {
     case SL_TYPE_DECIMAL:
     case SL_TYPE_OBJECT_ID:
     case SL_TYPE_UUID:
+    case SL_TYPE_LONGITUDE:
+    case SL_TYPE_LATITUDE:
         break;
     }
     return SL_STEP_UNUSUAL;
@@ -264,7 +268,9 @@ bool sl_dialect_compile(sl_dialect *d, bool long_names, sl_error *error) {
             converter->int64_limit > INT32_MAX ? (uint64_t)INT32_MAX + 1 : converter->int64_limit;
         d->fixed_bytes +=
             length + (schema->type > SL_TYPE_FLAG ? SL_BSON_VALUE_MAX : sizeof(int64_t));
-        all_text &= schema->type == SL_TYPE_TEXT || schema->type == SL_TYPE_CODE;
+        /* Then a repeated header would be a record. */
+        all_text &= schema->type == SL_TYPE_TEXT || schema->type == SL_TYPE_CODE ||
+                    schema->invalid != SL_INVALID_REJECT;
     }
     if (!d->nesting && !sl_nesting_create(d, &d->nesting, error))
         return false;
@@ -321,6 +327,10 @@ static bool bind_key_fields(sl_dialect *d, const sl_format_options *options, sl_
             if (column && d->nesting &&
                 sl_nesting_in_array(d->nesting, (size_t)(column - d->columns)))
                 return array_error(column, k == 0 ? "id-field" : "match-fields", error);
+            if (column && column->schema.point)
+                return sl_error_set(error, SL_EXIT_USAGE,
+                                    "%s is a coordinate of the point %s: it identifies no document",
+                                    column->schema.name, column->schema.point);
             if (column && !sl_key_names_rename(lists[k], i, column->key))
                 return sl_error_memory(error, "binding columns");
         }

@@ -38,6 +38,8 @@ static bool take_nested(sl_parser *parser, sl_record *record) {
     }
     if (parser->dialect->keys && !sl_record_apply_keys(parser, record, &end))
         return true;
+    if (parser->left_count > 0 && !sl_record_count_left(parser, record))
+        return true;
     sink->cursor = end;
     sink->documents++;
     parser->counts.documents++;
@@ -183,6 +185,7 @@ bool sl_delimited_parse(const sl_plan *plan, const sl_dialect *dialect, const sl
     parser.block = block;
     parser.sink = sink;
     parser.counts = (sl_parse_counts){0};
+    parser.left_count = 0;
     bool go_on = parse_text(&parser, &marks);
     parser.counts.records = parser.counts.documents + parser.counts.rejects;
     sl_parse_counts_add(counts, &parser.counts);

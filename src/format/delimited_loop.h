@@ -76,8 +76,9 @@ static ALWAYS_INLINE const char *field_begin(const char *text, uint32_t before) 
 }
 
 /* Writes the record's document. NULL when a field is refused: record->failed is its column. */
-static ALWAYS_INLINE uint8_t *put_document(const sl_dialect *d, const char *text, sl_record *record,
+static ALWAYS_INLINE uint8_t *put_document(sl_parser *parser, const char *text, sl_record *record,
                                            int64_t id, uint8_t *start, read_mode mode) {
+    const sl_dialect *d = parser->dialect;
     const uint32_t *before = record->before, *after = record->after;
     const sl_converter *converter = d->converters;
     const char *next = field_begin(text, *before);
@@ -166,7 +167,7 @@ static ALWAYS_INLINE uint8_t *put_document(const sl_dialect *d, const char *text
         if (length <= 1 &&
             (length == 0 ? converter->skips_empty : *begin == '-' && converter->skips_dash))
             continue;
-        out = sl_put_unusual(d, (size_t)(converter - d->converters), (sl_text){begin, length},
+        out = sl_put_unusual(parser, (size_t)(converter - d->converters), (sl_text){begin, length},
                              mode.quotes && is_quoted(d, text, *before), out, &record->transcoded);
         if (unlikely(!out))
             goto refused;
@@ -188,12 +189,14 @@ static ALWAYS_INLINE bool take(sl_parser *parser, sl_record *record, size_t need
             return false;
     }
     int64_t id = block->id_base + (int64_t)((block->offset + record->start) & (SL_BLOCK_BYTES - 1));
-    uint8_t *end = put_document(parser->dialect, block->text.bytes, record, id, sink->cursor, mode);
+    uint8_t *end = put_document(parser, block->text.bytes, record, id, sink->cursor, mode);
     if (unlikely(!end)) {
         sl_record_refuse(parser, record);
         return true;
     }
     if (unlikely(parser->dialect->keys != NULL) && !sl_record_apply_keys(parser, record, &end))
+        return true;
+    if (unlikely(parser->left_count > 0) && !sl_record_count_left(parser, record))
         return true;
     sink->cursor = end;
     sink->documents++;

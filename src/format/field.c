@@ -8,6 +8,7 @@
 #include "date_format.h"
 #include "decimal.h"
 
+#include <math.h>
 #include <stdio.h>
 
 bool sl_field_is_missing(const sl_schema_column *schema, sl_text field) {
@@ -97,16 +98,25 @@ uint8_t *sl_put_careful_text(const sl_dialect *dialect, sl_text field, bool quot
     return to;
 }
 
-uint8_t *sl_put_unusual(const sl_dialect *dialect, size_t column, sl_text field, bool quoted,
-                        uint8_t *out, bool *transcoded) {
+bool sl_leave_out(sl_parser *parser, size_t column) {
+    if (parser->dialect->columns[column].schema.invalid != SL_INVALID_MISSING)
+        return false;
+    parser->left[parser->left_count++] = (uint16_t)column;
+    return true;
+}
+
+uint8_t *sl_put_unusual(sl_parser *parser, size_t column, sl_text field, bool quoted, uint8_t *out,
+                        bool *transcoded) {
+    const sl_dialect *dialect = parser->dialect;
     const sl_schema_column *schema = &dialect->columns[column].schema;
     const sl_converter *converter = &dialect->converters[column];
     if (sl_field_is_missing(schema, field))
         return schema->required ? NULL : out;
     *out = (uint8_t)dialect->columns[column].type;
     memcpy(out + 1, dialect->columns[column].key, converter->prefix_length - 1);
-    return sl_put_value(dialect, column, field, quoted, out, out + converter->prefix_length,
-                        transcoded);
+    uint8_t *end = sl_put_value(dialect, column, field, quoted, out, out + converter->prefix_length,
+                                transcoded);
+    return end || !sl_leave_out(parser, column) ? end : out;
 }
 
 /* As sl_put_value, for a value that fits the column's type. */
@@ -150,6 +160,12 @@ static uint8_t *put_typed(const sl_dialect *dialect, size_t column, sl_text fiel
         return sl_bson_put_object_id(to, field.bytes, field.length);
     case SL_TYPE_UUID:
         return sl_bson_put_uuid(to, field.bytes, field.length);
+    case SL_TYPE_LONGITUDE:
+    case SL_TYPE_LATITUDE:
+        return convert_double(schema, field, &value) &&
+                       fabs(value) <= (schema->type == SL_TYPE_LONGITUDE ? 180 : 90)
+                   ? sl_bson_put_double(to, value)
+                   : NULL;
     }
     return NULL;
 }
@@ -157,7 +173,7 @@ static uint8_t *put_typed(const sl_dialect *dialect, size_t column, sl_text fiel
 uint8_t *sl_put_value(const sl_dialect *dialect, size_t column, sl_text field, bool quoted,
                       uint8_t *out, uint8_t *to, bool *transcoded) {
     uint8_t *end = put_typed(dialect, column, field, quoted, out, to, transcoded);
-    if (end || !dialect->columns[column].schema.invalid_text)
+    if (end || dialect->columns[column].schema.invalid != SL_INVALID_TEXT)
         return end;
     *out = SL_BSON_TEXT;
     return sl_put_careful_text(dialect, field, quoted, to, transcoded);

@@ -115,6 +115,9 @@ struct sl_sink {
      * document. False: the load is ending, stop parsing this block. */
     bool (*full)(sl_sink *sink, size_t need);
     void (*reject)(sl_sink *sink, const sl_reject *reject);
+    /* A value of this column did not fit its type and was left out of a document (invalid: missing;
+     * it is in malformed_fields). NULL: not needed. */
+    void (*left_out)(sl_sink *sink, const char *column);
     void *context;
 };
 
@@ -129,7 +132,8 @@ typedef struct sl_parse_counts {
     uint64_t repaired;    /* records whose extra delimiters were kept in the spill column */
     uint64_t transcoded;  /* records with text that was read as windows-1252, or (ISD) Latin-1 */
     uint64_t length_mismatches; /* ISD records whose length differs from the declared one */
-    uint64_t malformed_fields;  /* ISD number fields that are not numbers, left out */
+    uint64_t malformed_fields;  /* values that do not fit, left out: ISD number fields that are not
+                                   numbers, and columns with invalid: missing */
     uint64_t unknown_groups;    /* ISD records with sections that were kept as text */
 } sl_parse_counts;              /* of uint64_t only */
 

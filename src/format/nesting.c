@@ -8,12 +8,14 @@
 
 #define DEPTH_MAX 20u
 #define NONE SIZE_MAX
+#define POINT_BYTES 32u /* at least the bytes of type: "Point" */
 
 typedef struct node {
     sl_text name;    /* of a member of a document */
     size_t index;    /* of an element of an array */
     size_t column;   /* NONE: a document or array */
     bool array;      /* holds elements */
+    bool point;      /* holds the coordinates of a point, and nothing else */
     size_t children; /* first one, or NONE */
     size_t next;     /* sibling, or NONE */
 } node;
@@ -119,8 +121,11 @@ static bool grow_tree(tree *t, const sl_dialect *dialect) {
             parts[0] = (part){.name = sl_text_of(key)};
             count = 1;
         }
-        for (size_t k = 0; k < count && !t->no_memory; k++)
+        for (size_t k = 0; k < count && !t->no_memory; k++) {
             at = child_of(t, at, &parts[k]);
+            if (dialect->columns[i].schema.point && k + 3 == count)
+                t->nodes[at].point = true;
+        }
         if (t->no_memory)
             return false;
         if (t->nodes[at].column != NONE || t->nodes[at].children != NONE)
@@ -134,12 +139,44 @@ static bool grow_tree(tree *t, const sl_dialect *dialect) {
     return nested && !t->contradiction;
 }
 
+/* Has the node one child that is neither a column nor without children, and this both coordinates? */
+static bool is_point(const tree *t, const node *one) {
+    const node *pair = one->children == NONE ? NULL : &t->nodes[one->children];
+    if (!pair || pair->next != NONE || pair->column != NONE || pair->children == NONE)
+        return false;
+    const node *first = &t->nodes[pair->children];
+    return first->next != NONE && t->nodes[first->next].next == NONE;
+}
+
+/* Checks the points. Of other columns, contradictions are no error: they are not nested. */
+static bool check_points(const sl_dialect *dialect, const tree *t, bool nested, sl_error *error) {
+    const char *point = NULL;
+    for (size_t i = 0; i < dialect->column_count; i++)
+        point = dialect->columns[i].schema.point ? dialect->columns[i].schema.point : point;
+    if (point && !nested)
+        return sl_error_set(
+            error, SL_EXIT_SOURCE,
+            "the point %s cannot be made, because the keys of the columns contradict "
+            "each other: a key is a field and a document, or the point's own key is "
+            "not such as at or place.at",
+            point);
+    for (size_t i = 0; nested && i < t->count; i++) {
+        if (t->nodes[i].point && !is_point(t, &t->nodes[i]))
+            return sl_error_set(error, SL_EXIT_SOURCE,
+                                "the point %.*s needs one column of type longitude and one of type "
+                                "latitude, and can have no other fields",
+                                (int)t->nodes[i].name.length, t->nodes[i].name.bytes);
+    }
+    return true;
+}
+
 /* ---- steps ---- */
 
 static bool add_step(sl_nesting *nesting, sl_nest_step step, sl_text key) {
     step.key = strndup(key.length > 0 ? key.bytes : "", key.length);
     nesting->steps[nesting->count++] = step;
     nesting->bytes += step.kind == SL_NEST_OPEN ? key.length + 16 : 8;
+    nesting->bytes += step.point ? POINT_BYTES : 0;
     return step.key != NULL;
 }
 
@@ -164,10 +201,14 @@ static bool flatten(tree *t, size_t parent, sl_nesting *nesting) {
                           (sl_nest_step){.kind = SL_NEST_COLUMN, .column = (uint32_t)one->column},
                           key))
                 return false;
-        } else if (!add_step(nesting, (sl_nest_step){.kind = SL_NEST_OPEN, .array = one->array},
+        } else if (!add_step(nesting,
+                             (sl_nest_step){
+                                 .kind = SL_NEST_OPEN, .array = one->array, .point = one->point},
                              key) ||
                    !flatten(t, i, nesting) ||
-                   !add_step(nesting, (sl_nest_step){.kind = SL_NEST_CLOSE}, (sl_text){NULL, 0})) {
+                   !add_step(nesting,
+                             (sl_nest_step){.kind = SL_NEST_CLOSE, .pair = t->nodes[parent].point},
+                             (sl_text){NULL, 0})) {
             return false;
         }
         index++;
@@ -188,11 +229,15 @@ bool sl_nesting_create(const sl_dialect *dialect, sl_nesting **result, sl_error 
     bool any = false;
     *result = NULL;
     for (size_t i = 0; i < dialect->column_count && !any; i++)
-        any = split(dialect->columns[i].key, parts) > 0;
+        any = dialect->columns[i].schema.point || split(dialect->columns[i].key, parts) > 0;
     if (!any)
         return true;
     tree t = {0};
     bool nested = grow_tree(&t, dialect), ok = !t.no_memory;
+    if (ok && !check_points(dialect, &t, nested, error)) {
+        free(t.nodes);
+        return false;
+    }
     sl_nesting *nesting = NULL;
     if (nested) {
         nesting = calloc(1, sizeof *nesting);
@@ -242,6 +287,7 @@ typedef struct frame {
     bool array;
     unsigned written; /* elements, with the nulls between them */
     unsigned missing; /* elements since then */
+    unsigned nulls;   /* of `written` */
 } frame;
 
 static uint8_t *put_index(uint8_t *out, sl_bson_type type, unsigned index) {
@@ -262,10 +308,11 @@ static uint8_t *put_key(frame *in, uint8_t *out, sl_bson_type kind, const char *
 
 static void count_written(frame *in) {
     in->written += in->missing + 1;
+    in->nulls += in->missing;
     in->missing = 0;
 }
 
-static uint8_t *put_column(const sl_parser *parser, sl_record *record, const sl_nest_step *step,
+static uint8_t *put_column(sl_parser *parser, sl_record *record, const sl_nest_step *step,
                            frame *in, uint8_t *out) {
     const sl_dialect *d = parser->dialect;
     const char *text = parser->block->text.bytes;
@@ -279,12 +326,20 @@ static uint8_t *put_column(const sl_parser *parser, sl_record *record, const sl_
         in->missing++;
         return column->schema.required ? NULL : out;
     }
-    out = put_key(in, out, column->type, step->key, &type);
+    const frame as_before = *in;
+    uint8_t *to = put_key(in, out, column->type, step->key, &type);
     count_written(in);
-    return sl_put_value(d, step->column, field, quoted, type, out, &record->transcoded);
+    to = sl_put_value(d, step->column, field, quoted, type, to, &record->transcoded);
+    if (to || !sl_leave_out(parser, step->column))
+        return to;
+    *in = as_before;
+    in->missing++;
+    return out;
 }
 
-uint8_t *sl_put_nested(const sl_parser *parser, sl_record *record, int64_t id, uint8_t *start) {
+static const char point_word[SL_SLACK + 8] = "Point"; /* sl_bson_put_text reads beyond the text */
+
+uint8_t *sl_put_nested(sl_parser *parser, sl_record *record, int64_t id, uint8_t *start) {
     const sl_nesting *nesting = parser->dialect->nesting;
     frame frames[DEPTH_MAX + 2] = {{.start = start}}, *top = frames;
     uint8_t *out = sl_bson_begin_with_id(start, id), *type;
@@ -297,11 +352,15 @@ uint8_t *sl_put_nested(const sl_parser *parser, sl_record *record, int64_t id, u
                 put_key(top, out, step->array ? SL_BSON_ARRAY : SL_BSON_DOCUMENT, step->key, &type);
             *++top = (frame){.before = before, .start = out, .array = step->array};
             out = sl_bson_begin(out);
+            if (step->point) {
+                out = sl_bson_put_key(out, SL_BSON_TEXT, "type");
+                out = sl_bson_put_text(out, point_word, 5);
+            }
             break;
         }
         case SL_NEST_CLOSE: {
             frame done = *top--;
-            if (done.written == 0) {
+            if (done.written == 0 || (step->pair && done.nulls + done.missing > 0)) {
                 out = done.before;
                 top->missing++;
                 break;

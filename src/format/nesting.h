@@ -15,6 +15,8 @@ typedef enum sl_nest_kind { SL_NEST_OPEN, SL_NEST_COLUMN, SL_NEST_CLOSE } sl_nes
 typedef struct sl_nest_step {
     sl_nest_kind kind;
     bool array;      /* SL_NEST_OPEN: an array */
+    bool point;      /* SL_NEST_OPEN: a GeoJSON point, whose coordinates follow */
+    bool pair;       /* SL_NEST_CLOSE: of coordinates: both, or none is written */
     uint32_t column; /* SL_NEST_COLUMN */
     char *key;       /* "" in an array; owned */
 } sl_nest_step;
@@ -26,7 +28,8 @@ typedef struct sl_nesting {
     size_t bytes; /* upper bound of what the embedding adds to a document */
 } sl_nesting;
 
-/* Compiles the keys of a dialect. *nesting is NULL if none is nested. */
+/* Compiles the keys of a dialect. *nesting is NULL if none is nested. SL_EXIT_SOURCE if a point lacks
+ * a coordinate, has other fields, or cannot be embedded because the names contradict each other. */
 bool sl_nesting_create(const sl_dialect *dialect, sl_nesting **nesting, sl_error *error);
 void sl_nesting_destroy(sl_nesting *nesting); /* NULL is fine */
 
@@ -35,7 +38,7 @@ bool sl_nesting_in_array(const sl_nesting *nesting, size_t column);
 
 /* Writes the document of a record that has been split into fields. Empty documents and arrays are
  * left out; so are missing elements at the end of an array, while those before others become null,
- * so that each element keeps its index. NULL: a field is refused, record->failed is its column. */
-uint8_t *sl_put_nested(const sl_parser *parser, sl_record *record, int64_t id, uint8_t *start);
+ * so that each element keeps its index. A point of which a coordinate is missing is left out. NULL: a field is refused, record->failed is its column. */
+uint8_t *sl_put_nested(sl_parser *parser, sl_record *record, int64_t id, uint8_t *start);
 
 #endif

@@ -279,7 +279,7 @@ void sl_record_explain(const sl_parser *parser, const sl_record *record, sl_reje
                  sl_quoted(field, quoted));
         return;
     }
-    if (column->schema.invalid_text) { /* only a value that cannot be text either */
+    if (column->schema.invalid == SL_INVALID_TEXT) { /* only a value that cannot be text either */
         sl_explain_text(field, out, room);
         return;
     }
@@ -313,7 +313,22 @@ void sl_record_explain(const sl_parser *parser, const sl_record *record, sl_reje
     }
 }
 
+bool sl_record_count_left(sl_parser *parser, const sl_record *record) {
+    const uint32_t count = parser->left_count;
+    sl_sink *sink = parser->sink;
+    parser->left_count = 0;
+    if (sl_record_is_header(parser, record)) {
+        parser->counts.headers++;
+        return false;
+    }
+    parser->counts.malformed_fields += count;
+    for (uint32_t i = 0; i < count && sink->left_out; i++)
+        sink->left_out(sink, parser->dialect->columns[parser->left[i]].published);
+    return true;
+}
+
 void sl_record_reject(sl_parser *parser, const sl_record *record, sl_reject *reject) {
+    parser->left_count = 0;
     reject->offset = parser->block->offset + record->start;
     reject->line = record->line;
     reject->record =
@@ -324,6 +339,7 @@ void sl_record_reject(sl_parser *parser, const sl_record *record, sl_reject *rej
 
 void sl_record_refuse(sl_parser *parser, const sl_record *record) {
     sl_reject reject = {0};
+    parser->left_count = 0;
     if (sl_record_is_header(parser, record)) {
         parser->counts.headers++;
         return;

@@ -39,6 +39,8 @@ typedef struct sl_parser {
     sl_parse_counts counts;
     uint32_t before[SL_COLUMNS_MAX];
     uint32_t after[SL_COLUMNS_MAX];
+    uint32_t left_count; /* values of this record that are left out: their columns */
+    uint16_t left[SL_COLUMNS_MAX];
 } sl_parser;
 
 /* The kind of a line that is not on the fast path. */
@@ -52,9 +54,16 @@ sl_line sl_record_split(sl_parser *parser, sl_record *record, sl_reject *reject)
 bool sl_record_is_header(const sl_parser *parser, const sl_record *record);
 
 /* Writes the element of a field that a fast converter refused, or nothing if the value is missing
- * and not required. Returns the end; NULL when the field is refused. */
-uint8_t *sl_put_unusual(const sl_dialect *dialect, size_t column, sl_text field, bool quoted,
-                        uint8_t *out, bool *transcoded);
+ * and not required, or is left out. Returns the end; NULL when the field is refused. */
+uint8_t *sl_put_unusual(sl_parser *parser, size_t column, sl_text field, bool quoted, uint8_t *out,
+                        bool *transcoded);
+
+/* The field does not fit. True: the column demands that its value is left out, which is noted. */
+bool sl_leave_out(sl_parser *parser, size_t column);
+
+/* Counts the values that have been left out of a document. False: the record is a repeated header,
+ * none of whose words fits; it is counted as such. */
+bool sl_record_count_left(sl_parser *parser, const sl_record *record);
 
 /* Is the field empty, or a word for a missing value? */
 bool sl_field_is_missing(const sl_schema_column *schema, sl_text field);

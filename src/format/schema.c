@@ -21,7 +21,7 @@ typedef enum key_kind {
     KEY_CHOICE,    /* sl_choice */
     KEY_INT64,     /* int64_t */
     KEY_TYPE,      /* sl_type */
-    KEY_INVALID,   /* bool */
+    KEY_INVALID,   /* sl_invalid */
     KEY_DELIMITER, /* char */
     KEY_COUNTS,    /* field_counts */
     KEY_COLUMNS,
@@ -64,13 +64,15 @@ static const key_row column_keys[] = {
     {"format", KEY_TEXT, offsetof(sl_schema_column, format)},
     {"offset", KEY_CHOICE, offsetof(sl_schema_column, zone)},
     {"lossless", KEY_BOOL, offsetof(sl_schema_column, lossless)},
-    {"invalid", KEY_INVALID, offsetof(sl_schema_column, invalid_text)},
+    {"invalid", KEY_INVALID, offsetof(sl_schema_column, invalid)},
+    {"point", KEY_TEXT, offsetof(sl_schema_column, point)},
     {"spill", KEY_BOOL, offsetof(sl_schema_column, spill)},
     {NULL, KEY_TEXT, 0},
 };
 
-static const char *const type_names[] = {"text", "int",  "double",     "date",     "datetime",
-                                         "code", "flag", "decimal128", "objectid", "uuid"};
+static const char *const type_names[] = {"text",     "int",  "double",    "date",
+                                         "datetime", "code", "flag",      "decimal128",
+                                         "objectid", "uuid", "longitude", "latitude"};
 
 const char *sl_type_name(sl_type type) {
     return type_names[type];
@@ -129,14 +131,20 @@ static bool read_type(const reader *r, const yaml_node_t *node, sl_type *type) {
         }
     }
     return report(r, node,
-                  "a type: text, int, double, date, datetime, code, flag, decimal128, objectid or "
-                  "uuid");
+                  "a type: text, int, double, date, datetime, code, flag, decimal128, objectid, "
+                  "uuid, longitude or latitude");
 }
 
-static bool read_invalid(const reader *r, const yaml_node_t *node, bool *text) {
+static bool read_invalid(const reader *r, const yaml_node_t *node, sl_invalid *invalid) {
+    static const char *const words[] = {"reject", "text", "missing"};
     const char *word = scalar(node);
-    *text = word && strcmp(word, "text") == 0;
-    return *text || (word && strcmp(word, "reject") == 0) || report(r, node, "reject or text");
+    for (size_t i = 0; word && i < sizeof words / sizeof words[0]; i++) {
+        if (strcmp(word, words[i]) == 0) {
+            *invalid = (sl_invalid)i;
+            return true;
+        }
+    }
+    return report(r, node, "reject, text or missing");
 }
 
 static bool read_delimiter(const reader *r, const yaml_node_t *node, char *delimiter) {
@@ -205,6 +213,27 @@ static bool read_counts(const reader *r, const yaml_node_t *node, uint32_t *coun
 static bool read_mapping(const reader *r, const yaml_node_t *node, const key_row *keys,
                          const char *what, void *target);
 
+bool sl_schema_is_coordinate(const sl_schema_column *column) {
+    return column->type == SL_TYPE_LONGITUDE || column->type == SL_TYPE_LATITUDE;
+}
+
+/* Gives a coordinate its key: the longitude is the first of the point's coordinates. */
+static bool check_point(const reader *r, const yaml_node_t *node, sl_schema_column *column) {
+    bool coordinate = sl_schema_is_coordinate(column);
+    if (!coordinate)
+        return !column->point || report(r, node, "a point with the type longitude or latitude");
+    if (!column->point || column->short_name || column->invalid == SL_INVALID_TEXT)
+        return report(r, node,
+                      "a coordinate with the key of its point, and without short or invalid: text: "
+                      "{name: lon, type: longitude, point: at}");
+    if (asprintf(&column->point_key, "%s.coordinates[%d]", column->point,
+                 column->type == SL_TYPE_LATITUDE) < 0) {
+        column->point_key = NULL;
+        return sl_error_memory(r->error, "reading a schema");
+    }
+    return true;
+}
+
 static bool check_column(const reader *r, const yaml_node_t *node, sl_schema_column *column) {
     if (!column->name) {
         report(r, node, "a column with a name: {name: ..., type: ...}");
@@ -219,8 +248,12 @@ static bool check_column(const reader *r, const yaml_node_t *node, sl_schema_col
                       "%I %p, %z, %a where needed; or epoch, or epoch-ms");
     if (column->minimum > column->maximum)
         return report(r, node, "a minimum that is not above the maximum");
+    if (column->invalid == SL_INVALID_MISSING && column->required)
+        return report(r, node, "a required column without invalid: missing");
+    if (!check_point(r, node, column))
+        return false;
     if (!column->short_name)
-        column->short_name = column->name;
+        column->short_name = column->point_key ? column->point_key : column->name;
     return true;
 }
 
@@ -375,6 +408,7 @@ void sl_schema_destroy(sl_schema *schema) {
         return;
     for (size_t i = 0; i < schema->column_count; i++) {
         free(schema->columns[i].aliases.words);
+        free(schema->columns[i].point_key);
         if (schema->columns[i].missing.words != schema->missing.words)
             free(schema->columns[i].missing.words);
     }

@@ -20,7 +20,8 @@
  *       short: w               # the short key; default: the name
  *       aliases: [weight]      # other names in headers
  *       type: int              # text, int, double, date, datetime, code, flag, decimal128,
- *                              #   objectid, uuid; default: text
+ *                              #   objectid, uuid, longitude, latitude; default: text
+ *       point: at              # for longitude and latitude: the key of the GeoJSON point they form
  *       required: true         # a header must have it, and no field of it may be missing
  *       missing: [NULL, n/a]   # words for a missing value, besides the empty field
  *       minimum: 0             # for int
@@ -30,7 +31,8 @@
  *       format: "%d/%m/%Y"     # for date and datetime: date_format.h; default: ISO 8601
  *       offset: true           # for datetime: each value has an offset (true), none has (false)
  *       lossless: false        # true: refuse what the type would change: 007, 1E5, nanoseconds
- *       invalid: reject        # text: store a value that does not fit the type as text
+ *       invalid: reject        # text: store a value that does not fit the type as text;
+ *                              #   missing: leave it out, and count it
  *       spill: false           # true: keeps the extra delimiters of a line with too many fields
  *
  * A `code` is an int when all its bytes are digits and the first one is not a leading zero, otherwise
@@ -56,7 +58,13 @@ typedef enum sl_type {
     SL_TYPE_DECIMAL,
     SL_TYPE_OBJECT_ID,
     SL_TYPE_UUID,
+    SL_TYPE_LONGITUDE,
+    SL_TYPE_LATITUDE,
 } sl_type;
+
+/* What becomes of a value that does not fit its type: its record is rejected, the value is stored as
+ * text, or the value is left out of the document. */
+typedef enum sl_invalid { SL_INVALID_REJECT, SL_INVALID_TEXT, SL_INVALID_MISSING } sl_invalid;
 
 typedef enum sl_choice { SL_CHOICE_UNSET, SL_CHOICE_NO, SL_CHOICE_YES } sl_choice;
 
@@ -77,11 +85,13 @@ typedef struct sl_schema_column {
     int64_t maximum;
     const char *yes; /* NULL when not given, like `no` */
     const char *no;
+    const char *point;  /* of a coordinate: the key of its point */
+    char *point_key;    /* of a coordinate: its own key, such as at.coordinates[0]; owned */
     const char *format; /* of dates (date_format.h); NULL: ISO 8601 */
     sl_choice zone;     /* of ISO dates with time: YES: each has one; NO: none has */
-    bool invalid_text;  /* values that do not fit the type are stored as text, not rejected */
-    bool lossless;      /* values that the type would change are refused */
-    bool inferred;      /* the type was inferred: messages say so */
+    sl_invalid invalid;
+    bool lossless; /* values that the type would change are refused */
+    bool inferred; /* the type was inferred: messages say so */
 } sl_schema_column;
 
 typedef struct sl_schema {
@@ -113,6 +123,9 @@ void sl_schema_destroy(sl_schema *schema); /* NULL is fine */
 
 /* Is `name` the column's name or one of its aliases, ignoring case? */
 bool sl_schema_column_is_named(const sl_schema_column *column, sl_text name);
+
+/* Is it a longitude or a latitude? */
+bool sl_schema_is_coordinate(const sl_schema_column *column);
 
 /* The type's name in schemas, such as "int". */
 const char *sl_type_name(sl_type type);

@@ -197,6 +197,12 @@ static void on_reject(sl_sink *sink, const sl_reject *reject) {
     completion->to->reject(completion->to, reject);
 }
 
+static void on_left_out(sl_sink *sink, const char *column) {
+    sl_completion *completion = sink->context;
+    if (completion->to->left_out)
+        completion->to->left_out(completion->to, column);
+}
+
 bool sl_embed_parse(sl_embed *embed, const sl_format *format, const sl_plan *plan,
                     const sl_dialect *dialect, const sl_block *block, sl_sink *sink,
                     sl_parse_counts *counts) {
@@ -215,6 +221,7 @@ bool sl_embed_parse(sl_embed *embed, const sl_format *format, const sl_plan *pla
                                  .offsets = sink->offsets ? completion->offsets : NULL,
                                  .full = on_full,
                                  .reject = on_reject,
+                                 .left_out = on_left_out,
                                  .context = completion};
     sl_embed_keys(format, dialect, embed->join.documents, embed->join.count, completion->keys);
     bool ok = format->parse(plan, dialect, block, &completion->sink, counts);

@@ -53,6 +53,7 @@ bool sl_store_read_facts(const char *folder, bool *there, sl_store_facts *facts,
     bool known = number_of(document, "format") == FORMAT;
     *facts = (sl_store_facts){.records = number_of(document, "records"),
                               .rejects = number_of(document, "rejects"),
+                              .left_out = number_of(document, "leftOut"),
                               .without_key = number_of(document, "withoutKey"),
                               .too_many = number_of(document, "tooMany"),
                               .keys = number_of(document, "keys"),

@@ -43,6 +43,7 @@ typedef struct sl_store_facts {
     char letters[SL_JOIN_FIELDS_MAX + 1]; /* sl_join_key_letters of one of the keys; "": no key */
     uint64_t records;                     /* of the sources, without rejects */
     uint64_t rejects;                     /* of the sources */
+    uint64_t left_out;                    /* values of the records (invalid: missing) */
     uint64_t without_key;                 /* of the records */
     uint64_t too_many; /* of the records: with a key that has too many for one document */
     uint64_t keys;

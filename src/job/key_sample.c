@@ -1,257 +1,71 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fields of the shard key in sampled documents, and the names that come nearest to one that no
- * document has. Blocks that cannot be read or parsed are left out: the load reports them. */
 #include "key_sample.h"
-#include "sources.h"
-
-#include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "document_sample.h"
 
 #include "bson/bson_writer.h"
+#include "util/interrupt.h"
 
-#define SOURCES 64u      /* sampled at most */
-#define BLOCKS 64u       /* over all sources */
-#define FIELDS_MOST 32u  /* of a key; the server allows no more */
-#define NAMES_MOST 2000u /* of fields in documents */
-#define NAME_ROOM 128
-#define NESTED_MOST 3
-#define NEAREST 3u
+#define BLOCKS UINT64_C(64)
+#define KEYS_PER_BLOCK 100u
 
-typedef struct sampling {
-    const char *fields[FIELDS_MOST];
-    size_t count, missing;
-    bool found[FIELDS_MOST];
-    uint64_t documents;
-    char (*names)[NAME_ROOM]; /* seen in documents, without repetition */
-    size_t name_count;
-    uint8_t *bytes; /* of the documents of a block: room + SL_SLACK */
-    size_t room;
-    bool failed; /* without memory */
-} sampling;
-
-/* ---- documents ---- */
-
-static void add_name(sampling *s, const char *path) {
-    for (size_t i = 0; i < s->name_count; i++) {
-        if (strcmp(s->names[i], path) == 0)
-            return;
-    }
-    if (s->name_count < NAMES_MOST)
-        snprintf(s->names[s->name_count++], NAME_ROOM, "%s", path);
+/* Offers some of the documents, evenly spread. */
+static bool offer(void *context, const uint8_t *documents, const uint8_t *end, uint32_t count) {
+    uint32_t step = count / KEYS_PER_BLOCK + 1, i = 0;
+    bool ok = true;
+    for (const uint8_t *at = documents; ok && at < end; at += sl_bson_length(at))
+        ok = i++ % step != 0 || sl_key_sample_offer(context, at);
+    return ok;
 }
 
-static void add_names(sampling *s, bson_iter_t *fields, const char *before, int depth) {
-    char path[NAME_ROOM];
-    bson_iter_t inner;
-    while (bson_iter_next(fields)) {
-        int length = snprintf(path, sizeof path, "%s%s%s", before, *before ? "." : "",
-                              bson_iter_key(fields));
-        if (length >= NAME_ROOM)
-            continue;
-        add_name(s, path);
-        if (depth < NESTED_MOST && BSON_ITER_HOLDS_DOCUMENT(fields) &&
-            bson_iter_recurse(fields, &inner))
-            add_names(s, &inner, path, depth + 1);
-    }
+/* The blocks of a source, roughly for one that is compressed. */
+static uint64_t blocks_of(const sl_job *job, size_t index) {
+    const sl_source *facts = sl_source_set_at(job->set, index);
+    return job->sources[index].skipped || facts->kind == SL_SOURCE_PIPE
+               ? 0
+               : (facts->stored_bytes + SL_BLOCK_BYTES - 1) >> SL_BLOCK_BITS;
 }
 
-static void look_at(sampling *s, const uint8_t *bytes) {
-    bson_t document;
-    bson_iter_t iter, field;
-    if (!bson_init_static(&document, bytes, sl_bson_length(bytes)))
-        return;
-    s->documents++;
-    for (size_t i = 0; i < s->count; i++) {
-        if (s->found[i] || !bson_iter_init(&iter, &document) ||
-            !bson_iter_find_descendant(&iter, s->fields[i], &field))
-            continue;
-        s->found[i] = true;
-        s->missing--;
-    }
-    /* The names of the first documents, and of some later ones: they are needed only for a
-     * message. */
-    bool some = s->documents <= 100 || s->documents % 1000 == 0;
-    if (s->missing > 0 && some && bson_iter_init(&iter, &document))
-        add_names(s, &iter, "", 0);
-}
-
-static bool on_full(sl_sink *sink, size_t need) {
-    sampling *s = sink->context;
-    for (const uint8_t *at = s->bytes; s->missing > 0 && at < sink->cursor;
-         at += sl_bson_length(at))
-        look_at(s, at);
-    if (need > s->room) {
-        uint8_t *bytes = realloc(s->bytes, need + SL_SLACK);
-        if (!bytes) {
-            s->failed = true;
+/* Reads `count` of the blocks of a source. Each source ends with its first error. */
+static bool read_source(sl_document_sample *sample, const sl_job *job, size_t index,
+                        uint64_t blocks, uint64_t count, sl_error *error) {
+    bool splittable = sl_source_is_splittable(sl_source_set_at(job->set, index));
+    sl_sampled_block block = {.last = false};
+    for (uint64_t i = 0; i < count && !block.last && !sl_interrupt_requested(); i++) {
+        uint64_t sequence = splittable ? (2 * i + 1) * blocks / (2 * count) : i;
+        sl_error why = {0};
+        sl_read_result result = sl_document_sample_read(sample, index, sequence, &block, &why);
+        block.last = block.last && !splittable;
+        if (result == SL_READ_FAILED && why.code == SL_EXIT_RESOURCES) {
+            *error = why;
             return false;
         }
-        s->bytes = bytes;
-        s->room = need;
+        if (result != SL_READ_BLOCK)
+            break;
     }
-    sink->cursor = s->bytes;
-    sink->limit = s->bytes + s->room;
-    sink->documents = 0;
-    return s->missing > 0;
-}
-
-static void on_reject(sl_sink *sink, const sl_reject *reject) {
-    (void)sink, (void)reject;
-}
-
-/* ---- blocks ---- */
-
-/* Returns whether there was a block. */
-static bool add_block(const sl_job *job, sl_reader *reader, size_t index, uint64_t sequence,
-                      sampling *s) {
-    const sl_job_source *source = &job->sources[index];
-    sl_source_block block;
-    sl_parse_counts counts = {0};
-    sl_error ignored;
-    if (sl_reader_next_of(reader, index, sequence, &block, &ignored) != SL_READ_BLOCK ||
-        block.text.length == 0)
-        return false;
-    sl_sink sink = {.cursor = s->bytes,
-                    .limit = s->bytes + s->room,
-                    .documents_limit = UINT32_MAX,
-                    .full = on_full,
-                    .reject = on_reject,
-                    .context = s};
-    if (sl_sources_parse(job, &block, source->dialect, &sink, &counts))
-        on_full(&sink, 0);
     return true;
 }
 
-/* The first block of each of up to SOURCES sources; then, where blocks can be read in any order,
- * further ones. */
-static void sample(const sl_job *job, sl_reader *reader, sampling *s) {
-    size_t all = sl_source_set_count(job->set), chosen = all < SOURCES ? all : SOURCES;
-    size_t rounds = BLOCKS / (chosen > 0 ? chosen : 1);
-    for (size_t round = 0; round < rounds && s->missing > 0; round++) {
-        for (size_t i = 0; i < chosen && s->missing > 0 && !s->failed; i++) {
-            size_t index = (2 * i + 1) * all / (2 * chosen);
-            const sl_source *facts = sl_source_set_at(job->set, index);
-            if (job->sources[index].skipped || facts->kind == SL_SOURCE_PIPE)
-                continue;
-            bool any = sl_source_is_splittable(facts);
-            uint64_t blocks = (facts->stored_bytes + SL_BLOCK_BYTES - 1) >> SL_BLOCK_BITS;
-            if (round == 0 || (any && round < blocks))
-                add_block(job, reader, index,
-                          any && blocks > rounds ? round * (blocks / rounds) : round, s);
-        }
+bool sl_key_sample_take(sl_job *job, sl_key_sample *keys, sl_error *error) {
+    sl_document_sample *sample = NULL;
+    uint64_t all = 0, before = 0;
+    size_t count = sl_source_set_count(job->set);
+    bool ok = sl_document_sample_create(job, offer, keys, &sample, error);
+    for (size_t i = 0; i < count; i++)
+        all += blocks_of(job, i);
+    uint64_t wanted = all < BLOCKS ? all : BLOCKS;
+    for (size_t i = 0; ok && all > 0 && i < count; i++) {
+        uint64_t blocks = blocks_of(job, i);
+        /* Of the numbers (2 k + 1) * all / (2 * wanted), k < wanted, those in its stretch. */
+        uint64_t from = (before * 2 * wanted / all + 1) / 2;
+        uint64_t to = ((before + blocks) * 2 * wanted / all + 1) / 2;
+        bool splittable = sl_source_is_splittable(sl_source_set_at(job->set, i));
+        uint64_t own = to - from;
+        if (!splittable && own < BLOCKS / count) /* it has more text than stored bytes */
+            own = BLOCKS / count;
+        ok = blocks == 0 || read_source(sample, job, i, blocks, own, error);
+        before += blocks;
     }
-}
-
-/* ---- the message ---- */
-
-/* The number of single-character changes between two names, of upper and lower case too. */
-static unsigned distance(const char *a, const char *b) {
-    unsigned row[NAME_ROOM + 1];
-    size_t width = strlen(b);
-    for (size_t i = 0; i <= width; i++)
-        row[i] = (unsigned)i;
-    for (size_t i = 1; *a; a++, i++) {
-        unsigned corner = row[0];
-        row[0] = (unsigned)i;
-        for (size_t k = 1; k <= width; k++) {
-            unsigned change = corner + (*a != b[k - 1]);
-            corner = row[k];
-            unsigned least = row[k] < row[k - 1] ? row[k] + 1 : row[k - 1] + 1;
-            row[k] = change < least ? change : least;
-        }
-    }
-    return row[width];
-}
-
-/* Lower is nearer: the letters' case counts little, and so does the path before the last dot. */
-static unsigned strangeness(const char *field, const char *name) {
-    char low[NAME_ROOM], lower[NAME_ROOM];
-    const char *last = strrchr(name, '.');
-    size_t i = 0;
-    for (; field[i] && i < NAME_ROOM - 1; i++)
-        low[i] = (char)tolower((unsigned char)field[i]);
-    low[i] = '\0';
-    for (i = 0; name[i]; i++)
-        lower[i] = (char)tolower((unsigned char)name[i]);
-    lower[i] = '\0';
-    unsigned all = 4 * distance(low, lower) + (distance(field, name) > 0);
-    unsigned end = last ? 4 * distance(low, lower + (last + 1 - name)) + 2 : all;
-    return all < end ? all : end;
-}
-
-/* Appends the nearest names, or, if none is near, the first ones. */
-static void name_nearest(const sampling *s, const char *field, char *out, size_t room) {
-    size_t best[NEAREST], count = 0, used = 0;
-    unsigned limit = 4 * (unsigned)(strlen(field) / 2 > 2 ? strlen(field) / 2 : 2) + 3;
-    for (size_t i = 0; i < s->name_count; i++) {
-        unsigned own = strangeness(field, s->names[i]);
-        if (own > limit)
-            continue;
-        size_t at = count < NEAREST ? count++ : NEAREST;
-        for (; at > 0 && strangeness(field, s->names[best[at - 1]]) > own; at--) {
-            if (at < NEAREST)
-                best[at] = best[at - 1];
-        }
-        if (at < NEAREST)
-            best[at] = i;
-    }
-    if (count > 0)
-        used = sl_print_text(out, room, "; the names that come nearest: ");
-    else
-        used = sl_print_text(out, room, "; they have ");
-    for (size_t i = 0; i < (count > 0 ? count : s->name_count) && i < 2 * NEAREST; i++)
-        used += sl_print_text(out + used, room - used, "%s%s", i > 0 ? ", " : "",
-                              s->names[count > 0 ? best[i] : i]);
-    if (count == 0 && s->name_count > 2 * NEAREST)
-        sl_print_text(out + used, room - used, ", ...");
-}
-
-static void set_problem(const sampling *s, sl_error *problem) {
-    for (size_t i = 0; i < s->count; i++) {
-        if (s->found[i])
-            continue;
-        char nearest[500] = "", human[SL_HUMAN_ROOM];
-        name_nearest(s, s->fields[i], nearest, sizeof nearest);
-        sl_error_set(problem, SL_EXIT_USAGE,
-                     "--shard-key: none of the %s documents sampled has a field \"%s\"%s. If it is "
-                     "right (a field that is rare), create and shard the collection beforehand",
-                     sl_human_count(s->documents, human), s->fields[i], nearest);
-        return;
-    }
-}
-
-bool sl_key_sample_take(sl_job *job, sl_error *error) {
-    const sl_load_config *config = job->config;
-    sampling s = {.room = SL_BLOCK_BYTES};
-    sl_reader *reader = NULL;
-    bson_iter_t key;
-    size_t embedded = config->embed_field ? strlen(config->embed_field) : 0;
-    if (!config->shard_key_given || !config->shard_key || !bson_iter_init(&key, config->shard_key))
-        return true;
-    while (bson_iter_next(&key) && s.count < FIELDS_MOST) {
-        const char *field = bson_iter_key(&key);
-        bool added = embedded > 0 && strncmp(field, config->embed_field, embedded) == 0 &&
-                     (field[embedded] == '\0' || field[embedded] == '.');
-        if (strcmp(field, "_id") != 0 && !added && strlen(field) < NAME_ROOM)
-            s.fields[s.count++] = field;
-    }
-    s.missing = s.count;
-    if (s.count == 0)
-        return true;
-    s.bytes = malloc(s.room + SL_SLACK);
-    s.names = malloc(NAMES_MOST * sizeof *s.names);
-    bool ok = (s.bytes && s.names) || sl_error_memory(error, "sampling the sources");
-    ok = ok && sl_reader_create(job->set, &reader, error);
-    if (ok)
-        sample(job, reader, &s);
-    sl_reader_destroy(reader);
+    sl_document_sample_destroy(sample);
     sl_source_set_reset_consumed(job->set);
-    ok = ok && (!s.failed || sl_error_memory(error, "sampling the sources"));
-    if (ok && s.missing > 0 && s.documents > 0)
-        set_problem(&s, &job->key_problem);
-    free(s.names);
-    free(s.bytes);
     return ok;
 }

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Do the documents have the fields of --shard-key? A mistyped field would send all documents to one
- * chunk, where the server cannot split them. */
+/* A sample of the shard key of a job's documents, by which a new collection is split (presplit.h). Main
+ * thread, before workers start. */
 #ifndef SHARDLOAD_KEY_SAMPLE_H
 #define SHARDLOAD_KEY_SAMPLE_H
 
+#include "cluster/presplit.h"
+
 #include "job.h"
 
-/* Parses blocks of the sources, spread over them, until a document with each field of the key was
- * found. Sets job->key_problem when no sampled document has one of them: the collection must then
- * not be sharded by this key. Pipes are not sampled. False without memory only. */
-bool sl_key_sample_take(sl_job *job, sl_error *error);
+/* Offers documents of about 64 blocks, spread evenly over the sources. Of a source that can only be
+ * read sequentially (compressed, JSON, BSON) these are its first blocks, which may not be
+ * representative; pipes are not read. Blocks that cannot be read or parsed are left out: the load
+ * reports them. */
+bool sl_key_sample_take(sl_job *job, sl_key_sample *sample, sl_error *error);
 
 #endif

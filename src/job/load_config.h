@@ -53,6 +53,8 @@ typedef struct sl_load_config {
     /* Of a load that is one of several of a command; NULL: the load has its own. Borrowed. The load
      * sets the retry check of the connection, and no other thread uses it meanwhile. */
     struct sl_connection *connection;
+    bool equal_is_stored; /* a document that is stored already, with the same bytes, is no reject,
+                             whoever has stored it */
     const char *database;
     const char *collection;
     bool unregistered; /* verify: the sources need not be in the registry; for _ids of their own */

@@ -15,9 +15,7 @@
  * estimated from these by stored bytes, and the range follows from the differences between the
  * sources that were read. */
 #include "measure.h"
-#include "archive_entries.h"
-#include "line_ends.h"
-#include "sources.h"
+#include "document_sample.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -43,85 +41,43 @@ typedef struct sample {
 typedef struct measuring {
     sl_job *job;
     const sl_shard_map *map;
-    sl_reader *reader;
+    sl_document_sample *sample;
     double *owners; /* documents per shard, or NULL */
     sl_owner_cache cache;
-    uint8_t *bytes; /* room + SL_SLACK */
-    size_t room;
-    uint64_t bson_bytes;          /* of the current block */
-    const sl_source_block *block; /* the current one */
-    sl_error misread;
     sample *samples; /* of the current source; BLOCKS_MOST */
 } measuring;
 
 /* ---- one block ---- */
 
-static void count_owners(measuring *m, const uint8_t *end) {
+static bool count_owners(void *context, const uint8_t *documents, const uint8_t *end,
+                         uint32_t count) {
+    measuring *m = context;
     const sl_shard_map *map = m->map;
+    (void)count;
     if (!m->owners || !map || sl_shard_map_route(map) != SL_ROUTE_BY_KEY)
-        return;
-    for (const uint8_t *at = m->bytes; at < end;) {
+        return true;
+    for (const uint8_t *at = documents; at < end;) {
         uint32_t shard;
         if (sl_shard_map_owner_of(map, at, &m->cache, &shard))
             m->owners[shard]++;
         at += sl_bson_length(at);
     }
-}
-
-static bool on_full(sl_sink *sink, size_t need) {
-    measuring *m = sink->context;
-    m->bson_bytes += (uint64_t)(sink->cursor - m->bytes);
-    count_owners(m, sink->cursor);
-    if (need > m->room) {
-        uint8_t *bytes = realloc(m->bytes, need + SL_SLACK);
-        if (!bytes)
-            return false;
-        m->bytes = bytes;
-        m->room = need;
-    }
-    sink->cursor = m->bytes;
-    sink->limit = m->bytes + m->room;
-    sink->documents = 0;
     return true;
 }
 
-static void on_reject(sl_sink *sink, const sl_reject *reject) {
-    measuring *m = sink->context;
-    if (reject->misread)
-        sl_line_ends_error(m->job, m->block, reject, &m->misread);
-}
-
-static bool measure_block(measuring *m, const sl_source_block *block, sample *into,
-                          sl_error *error) {
-    sl_job *job = m->job;
-    const sl_dialect *dialect;
-    sl_parse_counts counts = {0};
-    *into = (sample){.text = (double)block->text.length};
-    if (!sl_sources_dialect(job, block, &dialect, error))
-        return false;
-    if (!dialect || block->text.length == 0) {
-        sl_sources_done_with(job, block);
-        return true;
-    }
-    m->bson_bytes = 0;
-    m->block = block;
-    sl_sink sink = {.cursor = m->bytes,
-                    .limit = m->bytes + m->room,
-                    .documents_limit = UINT32_MAX,
-                    .full = on_full,
-                    .reject = on_reject,
-                    .context = m};
-    if (!sl_sources_parse(job, block, dialect, &sink, &counts) || !on_full(&sink, 0)) {
-        if (!m->misread.code)
-            return sl_error_memory(error, "looking at the sources");
-        *error = m->misread;
-        return false;
-    }
-    sl_sources_done_with(job, block);
-    into->figures[RECORDS] = (double)counts.records;
-    into->figures[DOCUMENTS] = (double)counts.documents;
-    into->figures[BSON] = (double)m->bson_bytes;
-    return true;
+/* Reads a block of a source into m->samples[at]. */
+static sl_read_result measure_block(measuring *m, size_t index, uint64_t sequence, size_t at,
+                                    bool *last, sl_error *error) {
+    sl_sampled_block block;
+    sl_read_result result = sl_document_sample_read(m->sample, index, sequence, &block, error);
+    if (result != SL_READ_BLOCK)
+        return result;
+    *last = block.last;
+    m->samples[at] = (sample){.text = (double)block.text_bytes,
+                              .figures = {[RECORDS] = (double)block.counts.records,
+                                          [DOCUMENTS] = (double)block.counts.documents,
+                                          [BSON] = (double)block.bson_bytes}};
+    return result;
 }
 
 /* ---- from samples to an estimate ---- */
@@ -218,13 +174,12 @@ static uint64_t block_to_read(uint64_t i, uint64_t sample_size, uint64_t blocks)
 static bool measure_splittable(measuring *m, size_t index, uint64_t sample_size,
                                sl_preview_source *source, sl_error *error) {
     uint64_t blocks = (source->stored_bytes + SL_BLOCK_BYTES - 1) >> SL_BLOCK_BITS;
-    sl_source_block block;
+    bool last;
     if (sample_size > blocks)
         sample_size = blocks;
     for (uint64_t i = 0; i < sample_size; i++) {
-        if (sl_reader_next_of(m->reader, index, block_to_read(i, sample_size, blocks), &block,
-                              error) != SL_READ_BLOCK ||
-            !measure_block(m, &block, &m->samples[i], error))
+        if (measure_block(m, index, block_to_read(i, sample_size, blocks), i, &last, error) !=
+            SL_READ_BLOCK)
             return false;
     }
     set_measure(m->samples, (size_t)sample_size, (double)source->stored_bytes, 0,
@@ -236,21 +191,19 @@ static bool measure_stream(measuring *m, size_t index, uint64_t sample_size,
                            sl_preview_source *source, sl_error *error) {
     uint64_t before = sl_source_set_consumed_bytes(m->job->set), seen = 0;
     sl_read_result result = SL_READ_BLOCK;
-    sl_source_block block = {.last = false};
+    bool last = false;
     double text = 0;
-    while (seen < sample_size && !block.last) {
-        result = sl_reader_next_of(m->reader, index, seen, &block, error);
+    while (seen < sample_size && !last) {
+        result = measure_block(m, index, seen, seen, &last, error);
         if (result != SL_READ_BLOCK)
             break;
-        if (!measure_block(m, &block, &m->samples[seen], error))
-            return false;
         text += m->samples[seen++].text;
     }
     if (result == SL_READ_FAILED)
         return false;
     double used = (double)(sl_source_set_consumed_bytes(m->job->set) - before);
     double stored = (double)source->stored_bytes;
-    bool whole = block.last || result == SL_READ_END;
+    bool whole = last || result == SL_READ_END;
     double share = whole || stored <= 0 ? 1 : fmin(used / stored, 1);
     double drift = whole ? 0 : BEGINNING * (1 - share) + READ_AHEAD / fmax(used, READ_AHEAD);
     bool plain = sl_source_set_at(m->job->set, index)->kind == SL_SOURCE_PLAIN;
@@ -367,12 +320,11 @@ static void add_up(const sl_preview_source *sources, size_t count, sl_measure *a
 bool sl_measure_sources(sl_job *job, const sl_shard_map *map, uint64_t blocks,
                         sl_preview_source *sources, size_t count, sl_measure *all, double *owners,
                         sl_error *error) {
-    measuring m = {.job = job, .map = map, .owners = owners, .room = SL_BLOCK_BYTES};
+    measuring m = {.job = job, .map = map, .owners = owners};
     turn *turns = calloc(count + 1, sizeof *turns);
-    m.bytes = malloc(m.room + SL_SLACK);
     m.samples = malloc(BLOCKS_MOST * sizeof *m.samples);
-    bool ok = (turns && m.bytes && m.samples) || sl_error_memory(error, "looking at the sources");
-    ok = ok && sl_reader_create(job->set, &m.reader, error);
+    bool ok = (turns && m.samples) || sl_error_memory(error, "looking at the sources");
+    ok = ok && sl_document_sample_create(job, count_owners, &m, &m.sample, error);
     for (size_t i = 0, next = 0; ok && i < sl_source_set_count(job->set); i++) {
         if (job->sources[i].skipped)
             continue;
@@ -387,9 +339,8 @@ bool sl_measure_sources(sl_job *job, const sl_shard_map *map, uint64_t blocks,
         extrapolate(turns, count, figure);
     if (ok)
         add_up(sources, count, all);
-    sl_reader_destroy(m.reader);
+    sl_document_sample_destroy(m.sample);
     free(m.samples);
-    free(m.bytes);
     free(turns);
     return ok;
 }

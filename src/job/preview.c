@@ -76,10 +76,12 @@ static bool read_map(const sl_job *job, sl_destination *destination, sl_preview 
         bson_iter_t first;
         bool hashed = key && bson_iter_init(&first, key) && bson_iter_next(&first) &&
                       BSON_ITER_HOLDS_UTF8(&first);
-        preview->layout = !key                ? SL_LAYOUT_UNSHARDED
-                          : sl_key_is_id(key) ? (job->own_ids ? SL_LAYOUT_ONE : SL_LAYOUT_RANGES)
-                          : hashed            ? SL_LAYOUT_HASHED
-                                              : SL_LAYOUT_ONE;
+        bool split = (!preview->exists || job->config->drop) && !job->has_pipe;
+        preview->layout = !key                                 ? SL_LAYOUT_UNSHARDED
+                          : sl_key_is_id(key) && !job->own_ids ? SL_LAYOUT_RANGES
+                          : hashed                             ? SL_LAYOUT_HASHED
+                          : split                              ? SL_LAYOUT_QUANTILES
+                                                               : SL_LAYOUT_ONE;
         sl_shard_map_destroy(destination->map);
         destination->map = NULL;
         if (preview->layout == SL_LAYOUT_RANGES &&
@@ -155,7 +157,7 @@ static void finish_shares(sl_preview *preview, const double *owners) {
     for (uint32_t i = 0; i < preview->shards; i++) {
         if (preview->layout == SL_LAYOUT_KEY)
             preview->shard_share[i] = owners[i];
-        if (preview->layout == SL_LAYOUT_HASHED)
+        if (preview->layout == SL_LAYOUT_HASHED || preview->layout == SL_LAYOUT_QUANTILES)
             preview->shard_share[i] = 1;
         all += preview->shard_share[i];
     }

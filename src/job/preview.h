@@ -46,10 +46,11 @@ typedef struct sl_preview_range {
 /* How documents are distributed over shards. */
 typedef enum sl_preview_layout {
     SL_LAYOUT_UNSHARDED,
-    SL_LAYOUT_RANGES, /* by {_id: 1}, in ranges split and placed beforehand */
-    SL_LAYOUT_HASHED, /* by a hashed key, which the server spreads over all shards */
-    SL_LAYOUT_KEY,    /* by another key, as the existing chunks determine */
-    SL_LAYOUT_ONE,    /* by another key with one chunk: all to one shard */
+    SL_LAYOUT_RANGES,    /* by {_id: 1}, in ranges split and placed beforehand */
+    SL_LAYOUT_HASHED,    /* by a hashed key, which the server spreads over all shards */
+    SL_LAYOUT_KEY,       /* by another key, as the existing chunks determine */
+    SL_LAYOUT_ONE,       /* by another key with one chunk: all to one shard */
+    SL_LAYOUT_QUANTILES, /* by ranges of another key, split beforehand at quantiles of a sample */
 } sl_preview_layout;
 
 typedef struct sl_preview {

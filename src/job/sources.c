@@ -3,7 +3,7 @@
 #include "sources.h"
 #include "archive_entries.h"
 #include "embed.h"
-#include "key_sample.h"
+#include "shard_key_check.h"
 #include "likely_format.h"
 #include "line_ends.h"
 #include "outputs.h"
@@ -414,7 +414,7 @@ bool sl_sources_open(sl_job *job, sl_error *error) {
     if (!check_kinds(job, error) || !check_key_fields(job, error))
         return false;
     sl_source_set_report_skipped(job->set, NULL, NULL); /* a load reads these entries again */
-    ok = sl_types_infer(job, error) && sl_key_sample_take(job, error);
+    ok = sl_types_infer(job, error) && sl_shard_key_check(job, error);
     sl_source_set_report_skipped(job->set, on_passed_over, job);
     return ok;
 }

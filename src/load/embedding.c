@@ -281,6 +281,7 @@ static bool read_records(sl_preparation *preparation, sl_store_facts *facts) {
                           config->embed_path);
     facts->rejects = (uint64_t)number_in(&record, "accounting.rejectedByParser");
     facts->records = (uint64_t)number_in(&record, "accounting.inserted");
+    facts->left_out = (uint64_t)number_in(&record, "accounting.malformedFields");
     facts->without_key = atomic_load(&preparation->divided.without_key);
     bson_destroy(&record);
     return ok;
@@ -408,6 +409,7 @@ void sl_embedding_record(const sl_job *job, bson_t *record) {
     } rows[] = {
         {"records", embed->facts.records + embed->facts.rejects},
         {"rejected", embed->facts.rejects},
+        {"valuesLeftOut", embed->facts.left_out},
         {"withoutKey", embed->facts.without_key},
         {"tooManyOfOneKey", embed->facts.too_many},
         {"keys", embed->facts.keys},

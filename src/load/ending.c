@@ -4,6 +4,7 @@
 #include "ending.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 #include "util/interrupt.h"
 #include "util/log.h"
@@ -66,12 +67,26 @@ void sl_load_log_how_to_complete(const sl_load *load, const sl_error *why) {
                        changed ? "; to load it as it is now, begin anew with --drop" : "");
 }
 
+/* The records of --embed are divided, but no document is loaded yet. */
+static void log_embedded_records(const sl_load *load) {
+    char path[600];
+    if (!load->job.config->embed_field || !load->ledger.work_directory[0])
+        return;
+    snprintf(path, sizeof path, "%.500s/embed/records", load->ledger.work_directory);
+    if (access(path, F_OK) == 0)
+        sl_log_warning(
+            "%s holds the records of --embed that have been read: the same command reads "
+            "them again and replaces them; without it, remove %.500s",
+            path, load->ledger.work_directory);
+}
+
 bool sl_load_on_first_request(void *context) {
     sl_load *load = context;
     if (load->job.config->part_of_trial && !atomic_load(&load->run.begun))
         return false;                     /* the load checks for it before it begins */
     if (!atomic_load(&load->run.begun)) { /* a program need not wait for a server or a pipe */
         sl_log_warning("interrupted before anything was loaded");
+        log_embedded_records(load);
         sl_work_directory_abandon(load->ledger.work_directory, load->ledger.before);
         return true;
     }

@@ -16,6 +16,7 @@
 #include "util/private_file.h"
 #include "util/text.h"
 
+#include "cluster/collection.h"
 #include "embedding.h"
 #include "ending.h"
 #include "job/outputs.h"
@@ -187,7 +188,35 @@ static bool verify_total(sl_load *load, sl_error *error) {
                            sl_run_record_document(load->record), error);
 }
 
-static bool verify(sl_load *load, sl_error *error) {
+/* Of a capped collection, adds to the error of a count that the server has removed documents. */
+static bool name_capped(const sl_load *load, sl_error *error) {
+    const sl_target *target = &load->destination.target;
+    sl_collection_facts facts;
+    sl_error ignored;
+    bson_iter_t iter;
+    if (error->code != SL_EXIT_VERIFICATION)
+        return false;
+    bool read = sl_collection_read(load->destination.connection, target, &facts, &ignored);
+    if (read && bson_iter_init_find(&iter, &facts.options, "capped") && bson_iter_as_bool(&iter)) {
+        char size[SL_HUMAN_ROOM], count[SL_HUMAN_ROOM], most[SL_HUMAN_ROOM + 20] = "";
+        double bytes =
+            bson_iter_init_find(&iter, &facts.options, "size") ? bson_iter_as_double(&iter) : 0;
+        if (bson_iter_init_find(&iter, &facts.options, "max"))
+            snprintf(most, sizeof most, " and %s documents",
+                     sl_human_count((uint64_t)bson_iter_as_int64(&iter), count));
+        sl_error_set(
+            error, SL_EXIT_VERIFICATION,
+            "verification failed: %s.%s is a capped collection of at most %s%s: when it is "
+            "full, the server removes the oldest documents, so it does not hold all "
+            "documents of this load. Load them into a larger or a normal collection, or "
+            "give --no-verify if only the last ones are wanted",
+            target->database, target->collection, sl_human_bytes(bytes, size), most);
+    }
+    sl_collection_facts_clear(&facts);
+    return false;
+}
+
+static bool count_and_register(sl_load *load, sl_error *error) {
     if (!sl_target_is_ours(&load->destination, load->run.shard_documents, error))
         return false;
     if (load->job.own_ids && load->job.config->verify && !verify_total(load, error))
@@ -203,6 +232,10 @@ static bool verify(sl_load *load, sl_error *error) {
     bool ok = sl_register_loaded(&load->job, &load->destination, &load->ledger, error);
     sl_interrupt_end_change();
     return ok;
+}
+
+static bool verify(sl_load *load, sl_error *error) {
+    return count_and_register(load, error) || name_capped(load, error);
 }
 
 static bool prepare_embedding(sl_load *load, sl_error *error) {

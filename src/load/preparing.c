@@ -2,13 +2,14 @@
 /* Prepares a load: connection, collection, registry, ranges. */
 #include "preparing.h"
 
+#include "cluster/presplit.h"
 #include "format/key_fields.h"
 #include "util/clock.h"
 #include "util/interrupt.h"
 #include "util/log.h"
 
 #include "ending.h"
-#include "job/id_sample.h"
+#include "job/key_sample.h"
 #include "job/numbers.h"
 #include "job/parts.h"
 #include "job/ranges.h"
@@ -92,38 +93,45 @@ static bool may_match(const sl_load *load, sl_error *error) {
                           (const char *const *)keys->match.names, keys->match.count, error);
 }
 
-/* Splits a new collection sharded by a range of _ids that are no positions. A failure costs balance
- * only, and is no error. */
-static bool place_own_ids(sl_load *load, sl_error *error) {
+/* Is the collection new, and sharded by ranges that sl_prepare_ranges does not place? */
+static bool needs_quantiles(const sl_load *load) {
+    const sl_target *target = &load->destination.target;
+    return load->destination.created && load->job.shards > 1 && target->shard_key &&
+           !sl_shard_key_is_hashed(target->shard_key) &&
+           (load->job.own_ids || !sl_key_is_id(target->shard_key)) &&
+           sl_connection_server(load->destination.connection)->deployment == SL_SHARDED;
+}
+
+/* Splits such a collection at quantiles of a sample of its shard key. The map that is read afterwards
+ * determines the routes, so a failure, or a sample that is not representative, costs balance only. */
+static bool place_quantiles(sl_load *load, sl_error *error) {
     const sl_destination *destination = &load->destination;
     const sl_target *target = &destination->target;
-    sl_id_sample sample;
-    size_t chunks;
-    if (!load->job.own_ids || !destination->created || load->job.shards < 2 || !target->shard_key ||
-        !sl_key_is_id(target->shard_key))
+    size_t chunks = 1;
+    sl_error why = {0};
+    if (!needs_quantiles(load))
         return true;
     if (load->job.parts > 0 && load->job.config->direct) { /* others may have read the chunk map */
-        sl_log_info("%s.%s is one range of _id on one shard: with --part and --route direct it is "
-                    "not split before the load",
+        sl_log_info("%s.%s is one range on one shard: with --part and --route direct it is not "
+                    "split before the load",
                     target->database, target->collection);
         return true;
     }
-    bool ok = sl_id_sample_take(&load->job, &sample, error);
-    if (ok && !sl_place_quantiles(destination->connection, target, destination->topology,
-                                  sample.bytes, sample.count, &chunks, error)) {
+    sl_key_sample *sample = sl_key_sample_create(target->shard_key);
+    bool ok = (sample || sl_error_memory(error, "sampling the sources")) &&
+              sl_key_sample_take(&load->job, sample, error) && not_interrupted(error);
+    if (ok && !sl_presplit(destination->connection, target, destination->topology, sample, 1,
+                           &chunks, &why))
         sl_log_warning("%s.%s could not be split before the load: " SL_LINES, target->database,
-                       target->collection, error->message);
-        *error = (sl_error){0};
-    } else if (ok && chunks > 1) {
-        sl_log_info("%s.%s: split into %zu ranges at quantiles of a sample of %zu _ids",
-                    target->database, target->collection, chunks, sample.count);
-    } else if (ok) {
-        sl_log_info(
-            "%s.%s is one range of _id on one shard: the sources give no sample to split it "
-            "by; --shard-key '{\"_id\": \"hashed\"}' uses all shards",
-            target->database, target->collection);
-    }
-    sl_id_sample_clear(&sample);
+                       target->collection, why.message);
+    else if (ok && chunks > 1)
+        sl_log_info("%s.%s: split into %zu ranges at quantiles of a sample of %zu shard keys",
+                    target->database, target->collection, chunks, sl_key_sample_count(sample));
+    else if (ok)
+        sl_log_info("%s.%s is one range on one shard: the sources give no sample of its shard key "
+                    "to split it by; --shard-key with a hashed field uses all shards",
+                    target->database, target->collection);
+    sl_key_sample_destroy(sample);
     return ok && not_interrupted(error);
 }
 
@@ -173,7 +181,7 @@ bool sl_load_prepare(sl_load *load, sl_error *error) {
             return false;
         load->placing_seconds = sl_seconds_since(start);
     }
-    if (!place_own_ids(load, error) || !sl_route_read_map(&load->destination, error))
+    if (!place_quantiles(load, error) || !sl_route_read_map(&load->destination, error))
         return false;
     sl_parts_choose_blocks(&load->job, &load->destination);
     if (sharded)

@@ -127,6 +127,14 @@ static sl_parse_counts sum_parsed(const sl_load *load) {
     return sum;
 }
 
+/* The values left out in this run, by column. False without memory. */
+static bool sum_left_out(const sl_load *load, sl_left_out *sum) {
+    bool ok = true;
+    for (unsigned i = 0; ok && load->run.left_out && i < load->run.threads; i++)
+        ok = sl_left_out_merge(sum, &load->run.left_out[i]);
+    return ok;
+}
+
 /* The part of the sources that was not read before the load ended. */
 typedef struct sl_not_reached {
     uint64_t stored_bytes;
@@ -149,7 +157,8 @@ static sl_not_reached not_reached(const sl_load *load, uint64_t records) {
 /* Records the totals, and checks: records = inserted + already stored + changed + rejected by the
  * parser + rejected by the server, and, after an early end, + undelivered. */
 static bool record_accounting(sl_load *load, const sl_parse_counts *parsed,
-                              const sl_run_totals *totals, const sl_not_reached *left) {
+                              const sl_run_totals *totals, const sl_not_reached *left,
+                              const sl_left_out *left_out) {
     uint64_t fates = totals->inserted + totals->already_stored + totals->changed + parsed->rejects +
                      totals->server_rejects + load->run.undelivered;
     const sl_mode mode = load->job.config->format_options.mode;
@@ -177,6 +186,7 @@ static bool record_accounting(sl_load *load, const sl_parse_counts *parsed,
     INT64(&section, "transcoded", parsed->transcoded);
     INT64(&section, "lengthMismatches", parsed->length_mismatches);
     INT64(&section, "malformedFields", parsed->malformed_fields);
+    sl_left_out_append(left_out, &section);
     INT64(&section, "unknownGroups", parsed->unknown_groups);
     INT64(&section, "textBytes", totals->text_bytes);
     INT64(&section, "bsonBytes", totals->bson_bytes);
@@ -253,7 +263,8 @@ static const outcome_labels outcomes_of[] = {
 
 /* The labels of the totals are also in src/report/common_sections.c. */
 static void print_summary(const sl_load *load, const sl_parse_counts *parsed,
-                          const sl_run_totals *totals, const sl_not_reached *left) {
+                          const sl_run_totals *totals, const sl_not_reached *left,
+                          const sl_left_out *left_out) {
     double seconds = load->run.seconds;
     const outcome_labels *labels = &outcomes_of[load->job.config->format_options.mode];
     const sl_recovered *earlier = &load->ledger.recovered;
@@ -290,6 +301,7 @@ static void print_summary(const sl_load *load, const sl_parse_counts *parsed,
         {"records embedded in them", embed ? atomic_load(&embed->embedded) : 0, false},
         {"records in no document", embed ? embed->orphans : 0, false},
         {"records to embed, rejected", embed ? embed->facts.rejects : 0, false},
+        {"values left out of records to embed", embed ? embed->facts.left_out : 0, false},
         {"sources left out", sl_source_set_count(load->job.set) - load->job.active, false},
         {"files and entries not loaded", load->job.not_loaded.count, false},
     };
@@ -299,6 +311,7 @@ static void print_summary(const sl_load *load, const sl_parse_counts *parsed,
         if (rows[i].always || rows[i].number > 0)
             sl_log_info("  %-38s %12s", rows[i].label, sl_human_count(rows[i].number, human));
     }
+    sl_left_out_log(left_out, parsed->malformed_fields);
     if (left->stored_bytes > 0 && !generated)
         sl_log_info("  %-38s %12s", "stored bytes not read",
                     sl_human_bytes((double)left->stored_bytes, human));
@@ -386,18 +399,22 @@ sl_exit sl_record_end(sl_load *load, sl_exit code) {
     uint64_t rejects = parsed.rejects + totals.server_rejects;
     sl_reject_summary_record(&load->ledger.reject_kinds, rejects,
                              sl_run_record_document(load->record));
-    bool holds = record_accounting(load, &parsed, &totals, &left);
+    sl_left_out left_out = {0};
+    if (!sum_left_out(load, &left_out))
+        sl_log_warning("values left out are not listed by column: out of memory");
+    bool holds = record_accounting(load, &parsed, &totals, &left, &left_out);
     record_times(load, &totals);
     sl_pace_record(&load->run.pace, sl_run_record_document(load->record));
     if (began) {
         sl_log_info("%s", "");
-        print_summary(load, &parsed, &totals, &left);
+        print_summary(load, &parsed, &totals, &left, &left_out);
         sl_reject_summary_log(&load->ledger.reject_kinds, rejects);
         sl_log_info("%s", "");
         if (code != SL_EXIT_CLUSTER) /* a cluster that failed is not queried again */
             sl_shard_table(load, code == SL_EXIT_OK || code == SL_EXIT_REJECTS);
         sl_run_record_log_phases(load->record);
     }
+    sl_left_out_clear(&left_out);
     if (began && code == SL_EXIT_OK && parsed.records == 0 && !sl_load_is_shared(load->job.config))
         sl_log_warning("no records: the sources hold only headers and blank lines");
     if (began && !holds) {

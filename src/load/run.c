@@ -31,6 +31,9 @@ void sl_run_clear(sl_run *run) {
     free(run->counters);
     free(run->latencies);
     free(run->parsed);
+    for (unsigned i = 0; run->left_out && i < run->threads; i++)
+        sl_left_out_clear(&run->left_out[i]);
+    free(run->left_out);
     free(run->shard_documents);
     pthread_cond_destroy(&run->all_ended);
     pthread_mutex_destroy(&run->working_lock);
@@ -47,9 +50,10 @@ bool sl_run_create_counters(sl_run *run) {
     for (unsigned i = 0; run->counters && i < run->threads; i++)
         atomic_store(&run->counters[i].stage, STAGES);
     run->parsed = calloc(run->threads, sizeof *run->parsed);
+    run->left_out = calloc(run->threads, sizeof *run->left_out);
     run->shard_documents = calloc(run->job->shards, sizeof *run->shard_documents);
     run->latencies = calloc(run->threads, sizeof *run->latencies);
-    return run->counters && run->parsed && run->shard_documents && run->latencies;
+    return run->counters && run->parsed && run->left_out && run->shard_documents && run->latencies;
 }
 
 /* Once the run stops, the rate limit no longer applies. */

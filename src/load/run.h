@@ -17,6 +17,7 @@
 #include "util/histogram.h"
 
 #include "job/job.h"
+#include "left_out.h"
 #include "pace.h"
 #include "send/rate_limit.h"
 
@@ -87,6 +88,7 @@ typedef struct sl_run {
     sl_worker_counters *counters; /* one per worker */
     sl_histogram *latencies;      /* one per worker: nanoseconds per batch; read after the end */
     sl_parse_counts *parsed;      /* one per worker; read after the end */
+    sl_left_out *left_out;        /* one per worker; read after the end */
     _Atomic uint64_t *shard_documents; /* per shard: documents sent to it, as far as known */
     uint64_t undelivered; /* records that were parsed and not acknowledged when the workers ended */
     double seconds;       /* how long the workers ran, in wall-clock time */

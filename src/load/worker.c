@@ -79,6 +79,12 @@ static void on_reject(sl_sink *sink, const sl_reject *reject) {
         sl_error_memory(&worker->error, "keeping rejects");
 }
 
+static void on_left_out(sl_sink *sink, const char *column) {
+    sl_worker *worker = sink->context;
+    if (!sl_left_out_add(&worker->run->left_out[worker->index], column, 1))
+        sl_error_memory(&worker->error, "counting values that are left out");
+}
+
 /* Rejects so far, of the parser and of the server. */
 static uint64_t rejects_of(const sl_worker_counters *counters) {
     return atomic_load_explicit(&counters->parser_rejects, memory_order_relaxed) +
@@ -211,7 +217,8 @@ static bool worker_init(sl_worker *worker, const sl_sending *sending, unsigned i
                         sl_error *error) {
     worker->index = index;
     worker->counters = &worker->run->counters[index];
-    worker->sink = (sl_sink){.full = on_full, .reject = on_reject, .context = worker};
+    worker->sink =
+        (sl_sink){.full = on_full, .reject = on_reject, .left_out = on_left_out, .context = worker};
     return sl_delivery_init(worker, error) &&
            sl_reader_create(worker->job->set, &worker->reader, error) &&
            worker->sink_type->outlet_create(sending, shared, &worker->outlet, error);

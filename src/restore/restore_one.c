@@ -5,6 +5,7 @@
  * Each namespace has a folder in the work directory, with
  *
  *   created         this restore creates the collection; written before the collection is created
+ *   registry        the name of the collection that is the registry of its load
  *   journal ...     the files of its load
  *   restored.json   the outcome; written at the end
  *
@@ -14,6 +15,7 @@
 #include "restoring.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,6 +70,40 @@ uint64_t sl_namespace_folder(const char *directory, const sl_namespace *item, ch
     return hash;
 }
 
+static char *file_of(const step *s, const char *name, char path[600]) {
+    snprintf(path, 600, "%s/%s", s->folder, name);
+    return path;
+}
+
+static bool has_file(const step *s, const char *name) {
+    char path[600];
+    return access(file_of(s, name, path), F_OK) == 0;
+}
+
+/* Reads the name of the registry of the namespace's load, or gives it one of its own: another restore
+ * into the same collection, at the same time or before, has another. */
+static bool name_registry(step *s, sl_error *error) {
+    char path[600], text[sizeof s->registry] = "";
+    uint8_t drawn[8];
+    uint64_t number;
+    FILE *file = fopen(file_of(s, "registry", path), "r");
+    bool read = file && fgets(text, sizeof text, file) && text[0];
+    if (file)
+        fclose(file);
+    if (read ||
+        has_file(s, "journal")) { /* a journal of an earlier version: begin() has the name */
+        if (read)
+            memcpy(s->registry, text, sizeof s->registry);
+        return true;
+    }
+    if (getentropy(drawn, sizeof drawn) != 0)
+        return sl_error_set(error, SL_EXIT_RESOURCES, "no random number: %s", strerror(errno));
+    memcpy(&number, drawn, sizeof number);
+    snprintf(s->registry, sizeof s->registry, "shardload-restore-%016llx",
+             (unsigned long long)number);
+    return sl_private_file_replace(path, s->registry, strlen(s->registry), error);
+}
+
 static void begin(step *s, sl_restore *restore, sl_connection *connection, size_t index) {
     const sl_namespace *item = &restore->dump.items[index];
     *s = (step){.restore = restore,
@@ -85,16 +121,6 @@ static void begin(step *s, sl_restore *restore, sl_connection *connection, size_
 }
 
 /* ---- files of the namespace ---- */
-
-static char *file_of(const step *s, const char *name, char path[600]) {
-    snprintf(path, 600, "%s/%s", s->folder, name);
-    return path;
-}
-
-static bool has_file(const step *s, const char *name) {
-    char path[600];
-    return access(file_of(s, name, path), F_OK) == 0;
-}
 
 static uint64_t number_at(const bson_t *document, const char *path) {
     bson_iter_t iter, found;
@@ -238,9 +264,6 @@ static bool prepare(step *s, sl_error *error) {
     bool own = has_file(s, "created");
     sl_interrupt_begin_change();
     bool ok = create(s, own, error);
-    /* A registry that a restore of another work directory has left. */
-    if (ok && !has_file(s, "journal"))
-        ok = sl_collection_drop(s->connection, s->target.database, s->registry, error);
     sl_interrupt_end_change();
     return ok;
 }
@@ -276,6 +299,7 @@ static sl_exit load(step *s) {
     config.resume = has_file(s, "journal");
     config.report = config.html = NULL;
     config.connection = s->connection;
+    config.equal_is_stored = true; /* by another restore of the same dump */
     config.part_of_trial = true;
     config.metrics = NULL;
     config.shared_limit = &s->restore->limit;
@@ -390,7 +414,7 @@ static bool server_answers(const step *s) {
 }
 
 static bool run(step *s, sl_error *error) {
-    if (!sl_private_folder_make(s->folder, error) || !prepare(s, error))
+    if (!sl_private_folder_make(s->folder, error) || !name_registry(s, error) || !prepare(s, error))
         return false;
     if (s->item->kind == SL_NAMESPACE_VIEW || load_documents(s, error))
         return finish(s, error) && write_outcome(s, error);

@@ -2,6 +2,8 @@
 /* Reads --shard-keys. */
 #include "shard_keys.h"
 
+#include "cluster/presplit.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -146,14 +148,6 @@ void sl_shard_keys_clear(sl_shard_keys *keys) {
     *keys = (sl_shard_keys){0};
 }
 
-bool sl_shard_key_is_hashed(const bson_t *key) {
-    bson_iter_t iter;
-    bool hashed = false;
-    for (bool more = bson_iter_init(&iter, key); more && bson_iter_next(&iter);)
-        hashed = hashed || BSON_ITER_HOLDS_UTF8(&iter);
-    return hashed;
-}
-
 bool sl_shard_keys_apply(const sl_shard_keys *keys, sl_dump *dump, sl_error *error) {
     for (size_t k = 0; k < keys->count; k++) {
         const sl_shard_entry *entry = &keys->items[k];
@@ -171,13 +165,10 @@ bool sl_shard_keys_apply(const sl_shard_keys *keys, sl_dump *dump, sl_error *err
                                 "--shard-keys: %s is not restored; give the names that the "
                                 "collections have on the server",
                                 entry->name);
-        if (found->kind != SL_NAMESPACE_COLLECTION || found->capped)
+        if (found->kind == SL_NAMESPACE_VIEW || found->capped)
             return sl_error_set(error, SL_EXIT_USAGE,
-                                "--shard-keys: %s is a %s, which cannot be sharded here",
-                                entry->name,
-                                found->capped                      ? "capped collection"
-                                : found->kind == SL_NAMESPACE_VIEW ? "view"
-                                                                   : "time-series collection");
+                                "--shard-keys: %s is a %s, which cannot be sharded", entry->name,
+                                found->capped ? "capped collection" : "view");
         found->shard_key = entry->key;
         found->shard_unique = entry->unique;
     }

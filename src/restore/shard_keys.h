@@ -37,7 +37,4 @@ void sl_shard_keys_clear(sl_shard_keys *keys);
  * sharded. `keys` must outlive the dump. */
 bool sl_shard_keys_apply(const sl_shard_keys *keys, sl_dump *dump, sl_error *error);
 
-/* Is the first field of the key hashed? Then the server distributes the chunks. */
-bool sl_shard_key_is_hashed(const bson_t *key);
-
 #endif

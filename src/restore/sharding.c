@@ -16,6 +16,8 @@
 #include "util/interrupt.h"
 #include "util/log.h"
 
+#define CHUNKS_PER_SHARD 4u /* a dump in the order of the key keeps several shards busy */
+
 /* ---- the sample ---- */
 
 static size_t find_end(sl_split *split, sl_text text, size_t least, bool ended) {
@@ -89,7 +91,7 @@ static bool presplit(sl_connection *connection, const sl_namespace *item, const 
     bool ok = sample || sl_error_memory(error, "sampling a shard key");
     ok = ok && read_sample(item->data, sample, error) &&
          sl_topology_read(connection, &topology, error) &&
-         sl_presplit(connection, target, topology, sample, &chunks, error);
+         sl_presplit(connection, target, topology, sample, CHUNKS_PER_SHARD, &chunks, error);
     if (ok)
         sl_log_info("%s.%s: %zu chunks on %zu shards", target->database, target->collection, chunks,
                     topology->count);
@@ -172,7 +174,7 @@ bool sl_restore_shard(sl_restore *restore, sl_connection *connection, const sl_n
                     target->collection);
         return true;
     }
-    if (before->exists && !before->sharded &&
+    if (before->exists && !before->sharded && item->kind != SL_NAMESPACE_TIME_SERIES &&
         (!sl_collection_is_empty(connection, target, &empty, error) || !empty))
         return error->code == SL_EXIT_OK &&
                sl_error_set(error, SL_EXIT_CLUSTER,
@@ -183,6 +185,8 @@ bool sl_restore_shard(sl_restore *restore, sl_connection *connection, const sl_n
         !sl_collection_shard(connection, target, item->shard_key, item->shard_unique,
                              item->collated, error))
         return false;
-    return before->sharded || !item->data || sl_shard_key_is_hashed(item->shard_key) ||
+    /* The key of a time-series collection is not that of its buckets. */
+    return before->sharded || !item->data || item->kind == SL_NAMESPACE_TIME_SERIES ||
+           sl_shard_key_is_hashed(item->shard_key) ||
            distribute(restore, connection, item, target, error);
 }

@@ -261,7 +261,8 @@ static sl_scan_result take_write_errors(sl_outlet *outlet, const bson_t *reply,
         uint32_t place = place_in_piece(parcel, &one);
         if (one.duplicate_id)
             report_duplicate(listener, piece->first + place, &duplicates, place,
-                             own_ids && !piece->search_first);
+                             own_ids && !piece->search_first &&
+                                 !outlet->sending->config->equal_is_stored);
         else
             report(listener, piece->first + place, FATE_REFUSED, one.code, one.message);
     }

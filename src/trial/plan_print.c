@@ -98,11 +98,15 @@ bool sl_plan_print_sources(const sl_preview *preview, FILE *out) {
 
 static const char *layout_text(sl_preview_layout layout) {
     static const char *const texts[] = {
-        "not sharded", "sharded by _id: ranges are split and placed before the load",
+        "not sharded",
+        "sharded by _id: ranges are split and placed before the load",
         "sharded by a hashed key: the server distributes it, evenly if the key has many values",
         "sharded by another key: shares as the sampled documents fall into the existing chunks",
         "sharded by another key, with a single chunk: ALL DOCUMENTS GO TO ONE SHARD until the "
-        "balancer moves them; split the chunk before the load, or shard by _id or a hashed key"};
+        "balancer moves them; split the chunk before the load, or shard by _id or a hashed key",
+        "sharded by ranges of another key: the collection is split before the load at quantiles of "
+        "a "
+        "sample of the key"};
     return texts[layout];
 }
 

@@ -88,7 +88,7 @@ static void append_shard(bson_t *item, const sl_preview *preview, uint32_t shard
 }
 
 static void record_layout(const sl_preview *preview, bson_t *record) {
-    static const char *const names[] = {"unsharded", "ranges", "hashed", "key", "one"};
+    static const char *const names[] = {"unsharded", "ranges", "hashed", "key", "one", "quantiles"};
     static const char *const changes[] = {[SL_SHARDING_NONE] = "as it is",
                                           [SL_SHARDING_NEW] = "new",
                                           [SL_SHARDING_EXISTING] = "existing",

@@ -40,7 +40,7 @@ INTERFACES = {
     "report": "json lookup report run_record",
     "cluster": "cluster collection connection presplit",
     "query": "query query_load",
-    "job": "archive_entries destination embed embed_partitions embed_store id_sample inspect job "
+    "job": "archive_entries destination embed embed_partitions embed_store inspect key_sample job "
            "line_ends load_config measure not_loaded "
            "numbers outputs parts preview ranges sources target types",
     "send": "batch compare duplicates rate_limit reply route sink",

@@ -139,12 +139,13 @@ class Plan(support.Case):
                 self.assertEqual(len(bar), 64)
                 self.assertEqual(set(bar), set("0123456"[:shards]))
 
-    def test_a_shard_key_with_one_chunk_causes_a_warning(self):
+    def test_layouts_of_other_shard_keys(self):
         (path,), _ = self.generate("B", 1000)
         plan, text = self.plan("--shards", 3, "--shard-key", '{"v": 1}', path)
-        self.assertEqual(plan["layout"]["kind"], "one")
-        self.assertEqual([shard["share"] for shard in plan["shards"]], [1, 0, 0])
-        self.assertIn("ALL DOCUMENTS GO TO ONE SHARD", text)
+        self.assertEqual(plan["layout"]["kind"], "quantiles")
+        for shard in plan["shards"]:
+            self.assertAlmostEqual(shard["share"], 1 / 3)
+        self.assertIn("at quantiles of a sample of the key", text)
         plan, _ = self.plan("--shards", 3, "--shard-key", '{"v": "hashed"}', path)
         self.assertEqual(plan["layout"]["kind"], "hashed")
         plan, _ = self.plan("--shards", 3, "--shard-key", "none", path)

@@ -132,7 +132,6 @@ class Folders(RestoreCase):
                 ("- a", "expected a mapping"), ("", "expected a mapping"), ("a: [", "keys.yaml:"),
                 ("a.z: {key: {n: 1}}", "a.z is not restored"),
                 ("a.v: {key: {n: 1}}", "a.v is a view"),
-                ("a.t: {key: {n: 1}}", "a.t is a time-series collection"),
                 ("a.cap: {key: {n: 1}}", "a.cap is a capped collection")):
             with self.subTest(text):
                 self.assertRegex(plan(text).err, message)

@@ -14,7 +14,10 @@ PAGE = (support.TREE / "docs/schemas.md").read_text("utf-8")
 
 # Columns with one mistake each.
 BROKEN = ("{}", "{name: a, type: float}", "{name: a, type: flag}", "{name: a, format: '%Y-%m-%d'}",
-          "{name: a, type: date, format: '%d/%m'}", "{name: a, invalid: missing}",
+          "{name: a, type: date, format: '%d/%m'}", "{name: a, invalid: never}",
+          "{name: a, invalid: missing, required: true}", "{name: a, point: at}",
+          "{name: a, type: longitude}", "{name: a, type: latitude, point: at, short: b}",
+          "{name: a, type: latitude, point: at, invalid: text}",
           "{name: a, missing: x}", "{name: a, lossless: maybe}", "{name: a, minimum: x}",
           "{name: a, key: b}", "{name: a, aliases: [[]]}", "{name: ''}", "[a]", "a")
 
@@ -51,7 +54,7 @@ class Schemas(support.Case):
     def test_examples_of_the_page(self):
         support.need_driver()
         texts, schemas, expected = fences("csv"), fences("yaml"), fences("json")
-        self.assertEqual((len(texts), len(schemas), len(expected)), (3, 3, 3))
+        self.assertEqual((len(texts), len(schemas), len(expected)), (5, 5, 5))
         for text, schema, lines in zip(texts, schemas, expected):
             with self.subTest(schema.splitlines()[0]):
                 self.assertTrue(self.accepts(schema))
@@ -227,6 +230,95 @@ class Schemas(support.Case):
                                  code=support.EXIT_REJECTS)
         (row,) = support.reject_rows(work)
         self.assertIn("0xff", row["reason"])
+
+    # Values that are left out
+
+    def test_values_that_do_not_fit_are_left_out_and_counted_by_column(self):
+        rows = ["1,2024-01-01,t", "x,2024-01-02,t", "3,never,t", "y,z,t", ",,t", "a,b,c", "-,5,t"]
+        columns = ("{name: a, type: int, invalid: missing, missing: ['-']}",
+                   "{name: b, type: date, invalid: missing}", "{name: c, short: n.c}")
+        for nested in (False, True):
+            used = (*columns[:2], "{name: c, short: n.c}" if nested else "{name: c}")
+            text = "a,b,c\n" + "\n".join(rows) + "\n"
+            found, work = self.documents(text, *used)
+            self.assertEqual([(one.get("a"), "b" in one) for one in found],
+                             [(1, True), (None, True), (3, False), (None, False), (None, False),
+                              (None, False)])
+            accounting = support.run_record(work)["accounting"]
+            self.assertEqual((accounting["records"], accounting["rejectedByParser"]), (6, 0))
+            self.assertEqual(accounting["repeatedHeaders"], 1)
+            self.assertEqual(accounting["malformedFields"], 5)
+            self.assertEqual({one["column"]: one["values"] for one in accounting["leftOutByColumn"]},
+                             {"a": 2, "b": 3})
+            self.assertRegex((work / "shardload.log").read_text(), r"left out in column b +3\n")
+
+    def test_values_of_rejected_records_are_not_counted(self):
+        found, work = self.documents(
+            "a,b\nx,1\ny,z\n", "{name: a, type: int, invalid: missing}", "{name: b, type: int}",
+            code=support.EXIT_REJECTS)
+        self.assertEqual(found, [{"b": 1}])
+        accounting = support.run_record(work)["accounting"]
+        self.assertEqual((accounting["malformedFields"], accounting["rejectedByParser"]), (1, 1))
+        self.assertEqual(accounting["leftOutByColumn"], [{"column": "a", "values": 1}])
+
+    def test_text_that_is_not_utf8_is_left_out(self):
+        found, work = self.documents(b"a,b\n\xff,1\n\xc3\xa9,2\nok,3\n",
+                                     "{name: a, invalid: missing}", "{name: b, type: int}")
+        self.assertEqual(found, [{"b": 1}, {"a": "é", "b": 2}, {"a": "ok", "b": 3}])
+        self.assertEqual(support.run_record(work)["accounting"]["malformedFields"], 1)
+
+    # Points
+
+    LON, LAT = "{name: lon, type: longitude, point: at", "{name: lat, type: latitude, point: at"
+
+    def test_points(self):
+        text = "lon,x,lat\n180,1,-90\n-180,2,90\n0.5,3,\n,4,7\n1e1,5,2\n181,6,0\n0,7,90.5\nNaN,8,1\n"
+        found, work = self.documents(text, self.LAT + "}", self.LON + "}", "{name: x, type: int}",
+                                     code=support.EXIT_REJECTS)
+
+        def point(*pair):
+            return {"type": "Point", "coordinates": list(pair)}
+        self.assertEqual(found, [{"at": point(180.0, -90.0), "x": 1}, {"at": point(-180.0, 90.0), "x": 2},
+                                 {"x": 3}, {"x": 4}, {"at": point(10.0, 2.0), "x": 5}])
+        self.assertEqual([row["column"] for row in support.reject_rows(work)], ["lon", "lat", "lon"])
+        found, work = self.documents(text, self.LAT + ", invalid: missing}",
+                                     self.LON + ", invalid: missing}", "{name: x, type: int}")
+        self.assertEqual([one["x"] for one in found if "at" in one], [1, 2, 5])
+        self.assertEqual({one["column"]: one["values"] for one in
+                          support.run_record(work)["accounting"]["leftOutByColumn"]},
+                         {"lon": 2, "lat": 1})
+        nested = [one.replace("point: at", "point: place.at") for one in (self.LAT, self.LON)]
+        found, _ = self.documents("lat,lon,name\n1,2,x\n", *(one + "}" for one in nested),
+                                  "{name: name, short: place.name}")
+        self.assertEqual(found, [{"place": {"at": point(2.0, 1.0), "name": "x"}}])
+
+    def test_points_that_cannot_be_made(self):
+        for header, *columns in (
+                ("lon,b", self.LON + "}"),
+                ("lon,lat,c", self.LON + "}", self.LAT + "}", "{name: c, short: at.type}"),
+                ("lon,lat,c", self.LON + "}", self.LAT + "}", "{name: c, short: at}"),
+                ("lon,lat,at.type", self.LON + "}", self.LAT + "}"),
+                ("lon,lat,at", self.LON + "}", self.LAT + "}"),
+                ("lon,lat,c", self.LON + "}", self.LAT + "}", "{name: c, short: 'at.coordinates[2]'}"),
+                ("lon,lat", self.LON.replace("point: at", "point: a b") + "}",
+                 self.LAT.replace("point: at", "point: a b") + "}"),
+                ("lon,lat", self.LON.replace("point: at", "point: _id") + "}",
+                 self.LAT.replace("point: at", "point: _id") + "}"),
+                ("lon,lat,x,x.y", self.LON + "}", self.LAT + "}", "{name: x}", "{name: x.y}")):
+            with self.subTest(header=header, columns=columns):
+                path = self.file("t.csv", f"{header}\n1,2,3,4\n")
+                outcome = self.shardload("inspect", "--schema", self.schema(*columns), path,
+                                         code=support.EXIT_SOURCE)
+                self.assertIn("the point ", outcome.err)
+        path = self.file("t.csv", "lon,lon2,lat\n1,2,3\n")
+        outcome = self.shardload("inspect", "--schema", self.schema(
+            self.LON + "}", self.LON.replace("lon,", "lon2,") + "}", self.LAT + "}"), path,
+            code=support.EXIT_USAGE)
+        self.assertIn("no other column has", outcome.err)
+        outcome = self.shardload("inspect", "--id-field", "lon", "--schema", self.schema(
+            self.LON + "}", self.LAT + "}"), self.file("t.csv", "lon,lat\n1,2\n"),
+            code=support.EXIT_USAGE)
+        self.assertIn("identifies no document", outcome.err)
 
 
 if __name__ == "__main__":

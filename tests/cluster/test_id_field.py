@@ -133,10 +133,31 @@ class Sharded(IdField, support.ClusterCase):
             self.assertEqual(len(self.chunks()), len(counts))
             self.assertGreater(min(counts.values()), COUNT / len(counts) * 0.8, counts)
             self.assertIn("at quantiles of a sample", outcome.text)
-        # Nothing is split where the sample would not be representative, or the collection exists.
-        path = self.file("a.csv.gz", gzip.compress(text_of(rows())))
-        outcome, _ = self.load("--id-field", "id", "--drop", "--shard-key", '{"_id": 1}', path)
-        self.assertIn("is one range of _id on one shard", outcome.text)
+
+    def test_every_ranged_key_is_split_and_a_pipe_is_not(self):
+        lines = [f"{number},{number % 97},{'x' * 200}" for number in range(COUNT)]
+        text = text_of(lines)
+        dump = b"".join(support.bson.encode({"_id": n, "k": n % 97, "t": "x"}) for n in range(COUNT))
+        for words, key, path in (
+                (["--id-field", "id"], {"_id": 1}, self.file("a.csv.gz", gzip.compress(text))),
+                ([], {"k": 1}, self.file("b.csv", text)),
+                (["--id-field", "id"], {"k": 1, "_id": 1}, self.file("c.csv", text)),
+                ([], {"k": 1, "t": 1, "id": 1}, self.file("d.csv.gz", gzip.compress(text))),
+                ([], {"_id": 1}, self.file("e.bson", dump)),
+                ([], {"k": 1}, self.file("f.bson.gz", gzip.compress(dump)))):
+            for route in ("mongos", "direct"):
+                with self.subTest(path=path.name, route=route):
+                    outcome, work = self.load(*words, "--drop", "--shard-key",
+                                              support.json.dumps(key), "--route", route, path)
+                    self.assert_accounting(work, records=COUNT, inserted=COUNT)
+                    self.assertEqual(self.shard_key(), key)
+                    counts = self.counts_by_shard()
+                    self.assertEqual(len(self.chunks()), len(counts))
+                    self.assertGreater(min(counts.values()), COUNT / len(counts) * 0.7, counts)
+                    self.assertIn("at quantiles of a sample", outcome.text)
+        outcome, _ = self.load("--id-field", "id", "--drop", "--shard-key", '{"_id": 1}', "-",
+                               stdin=text)
+        self.assertIn("is one range on one shard", outcome.text)
         self.assertEqual(len(self.chunks()), 1)
 
     def test_plan(self):

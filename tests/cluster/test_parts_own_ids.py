@@ -146,7 +146,7 @@ class Sharded(Divided, support.ClusterCase):
 
     def test_into_a_collection_by_ranges_of_id(self):
         rows = lines()
-        for route in ("router", "direct"):
+        for route in ("mongos", "direct"):
             self.database.drop_collection("t")
             self.database.drop_collection("t.sources")
             sums = self.load_parts("--shard-key", '{"_id": 1}', "--route", route, *BY_ID,

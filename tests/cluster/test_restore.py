@@ -479,6 +479,24 @@ class Sharded(Both, Restoring):
                                   code=support.EXIT_CLUSTER)
         self.assertIn("exists with documents and is not sharded", outcome.err)
 
+    def test_a_sharded_time_series_collection(self):
+        made = self.buckets()
+        options = {"timeseries": {"timeField": "t", "metaField": "m", "granularity": "seconds",
+                                  "bucketMaxSpanSeconds": 3600}}
+        dump = self.dump_folder(self.namespace("t", made, options=options))
+        keys = self.keys("DB.t: {key: {m: 1}}")
+        outcome, rows = self.restore(dump, *keys)
+        self.assertEqual(self.facts("t")[:2], ("timeseries", options), outcome.text)
+        self.assertEqual(self.shard_key("system.buckets.t"), {"meta": 1})
+        self.assertEqual(rows["t"]["inserted"], len(made))
+        self.check("system.buckets.t", made)
+        self.assertEqual(self.database.t.count_documents({}), 200)
+        self.assertEqual(sum(one["v"] for one in self.database.t.find()), 199 * 100)
+        self.restore(dump, "--drop", *keys)
+        self.check("system.buckets.t", made)
+        outcome, rows = self.restore(dump, *keys)
+        self.assertEqual(rows["t"]["alreadyThere"], len(made))
+
     def test_a_unique_index_without_the_shard_key_is_named(self):
         made = documents(100)
         dump = self.dump_folder(self.namespace("t", made, indexes=[

@@ -127,6 +127,26 @@ class Both:
         # 6,000 documents at 3,000 per second, less the last batches
         self.assertGreater(max(row["seconds"] for row in record["namespaces"]), 1.8)
 
+    def test_two_restores_of_one_dump_at_the_same_time(self):
+        made = {name: documents(3000, 10 ** 5 * number) for number, name in enumerate(NAMES[:2])}
+        dump = self.dump_of(made, indexes=INDEXES[:1])
+        works = [self.scratch / f"two-{number}" for number in range(2)]
+        running = [self.begin(dump, works[0], "--progress", "none")]
+        self.wait_for(lambda: self.count("c00") > 50, "documents")
+        running.append(self.begin(dump, works[1], "--progress", "none"))
+        for one in running:
+            outcome = one.wait()
+            self.assertEqual(outcome.code, 0, outcome.text)
+        for name, some in made.items():
+            self.check(name, some)
+            rows = [row for work in works for row in
+                    json.loads((work / "restore.json").read_text())["namespaces"]
+                    if row["namespace"].endswith(name)]
+            self.assertEqual([(row["records"], row["rejected"]) for row in rows], [(3000, 0)] * 2)
+            self.assertEqual(sum(row["inserted"] for row in rows), 3000)
+        self.assertEqual(set(self.database.list_collection_names()) - {"system.views"},
+                         {*made, "z"})
+
 
 class Standalone(Both, Restoring):
     variable = "SHARDLOAD_TEST_STANDALONE_URI"

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "left_out.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/run_record.h"
+#include "util/log.h"
+#include "util/print.h"
+#include "util/text.h"
+
+bool sl_left_out_add(sl_left_out *list, const char *column, uint64_t values) {
+    size_t i = 0;
+    while (i < list->count && strcmp(list->columns[i].name, column) != 0)
+        i++;
+    if (i == list->count) {
+        void *grown = realloc(list->columns, (i + 1) * sizeof *list->columns);
+        char *name = strdup(column);
+        list->columns = grown ? grown : list->columns;
+        if (!grown || !name) {
+            free(name);
+            return false;
+        }
+        list->columns[list->count++] = (struct sl_left_out_column){.name = name};
+    }
+    list->columns[i].values += values;
+    return true;
+}
+
+bool sl_left_out_merge(sl_left_out *list, const sl_left_out *more) {
+    bool ok = true;
+    for (size_t i = 0; ok && i < more->count; i++)
+        ok = sl_left_out_add(list, more->columns[i].name, more->columns[i].values);
+    return ok;
+}
+
+void sl_left_out_clear(sl_left_out *list) {
+    for (size_t i = 0; i < list->count; i++)
+        free(list->columns[i].name);
+    free(list->columns);
+    *list = (sl_left_out){0};
+}
+
+void sl_left_out_append(const sl_left_out *list, bson_t *record) {
+    bson_t array, item;
+    if (list->count == 0)
+        return;
+    BSON_APPEND_ARRAY_BEGIN(record, "leftOutByColumn", &array);
+    for (size_t i = 0; i < list->count; i++) {
+        sl_record_begin_item(&array, i, &item);
+        BSON_APPEND_UTF8(&item, "column", list->columns[i].name);
+        BSON_APPEND_INT64(&item, "values", (int64_t)list->columns[i].values);
+        bson_append_document_end(&array, &item);
+    }
+    bson_append_array_end(record, &array);
+}
+
+void sl_left_out_log(const sl_left_out *list, uint64_t total) {
+    char label[40], human[SL_HUMAN_ROOM];
+    uint64_t here = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        sl_print_text(label, sizeof label, "left out in column %s", list->columns[i].name);
+        sl_log_info("  %-38s %12s", label, sl_human_count(list->columns[i].values, human));
+        here += list->columns[i].values;
+    }
+    if (list->count > 0 && here < total)
+        sl_log_info("  %-38s %12s", "left out in earlier runs",
+                    sl_human_count(total - here, human));
+}
