@@ -15,6 +15,7 @@ enum {
     SL_COMMAND_RELOAD = 32,
     SL_COMMAND_REPORT = 64,
     SL_COMMAND_RESTORE = 128,
+    SL_COMMAND_DOCTOR = 256,
 };
 
 extern const sl_option_row sl_load_rows[];
