@@ -12,6 +12,7 @@ int sl_command_load(const sl_options *options, bson_t *record);
 int sl_command_verify(const sl_options *options, bson_t *record);
 int sl_command_inspect(const sl_options *options);
 int sl_command_plan(const sl_options *options, bson_t *record);
+int sl_command_doctor(const sl_options *options);
 int sl_command_report(const sl_options *options);
 int sl_command_reload(const sl_options *options);
 int sl_command_tune(const sl_options *options);

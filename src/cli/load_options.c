@@ -20,11 +20,12 @@ enum {
     RELOAD = SL_COMMAND_RELOAD,
     REPORT = SL_COMMAND_REPORT,
     RESTORE = SL_COMMAND_RESTORE,
+    DOCTOR = SL_COMMAND_DOCTOR,
     LOADING = LOAD | TUNE | RELOAD,
     RUNNING = LOADING | VERIFY,
     TARGETED = RUNNING | PLAN, /* one collection */
     CONNECTED = TARGETED | RESTORE,
-    READING = TARGETED | INSPECT,
+    READING = TARGETED | INSPECT | DOCTOR,
     SENDING = LOADING | RESTORE,
     STATUS = SL_COMMAND_STATUS,
 };
@@ -36,12 +37,13 @@ enum {
 /* clang-format off */
 const sl_option_row sl_load_rows[] = {
     {.name = "uri", SL_ROW_TEXT("URI"), .fallback = "mongodb://127.0.0.1:27017",
-     SL_ROW_OF(CONNECTED, "Target"), .secret = SL_CREDENTIALS,
+     SL_ROW_OF(CONNECTED | DOCTOR, "Target"), .secret = SL_CREDENTIALS,
      .help = "Connection string. For a sharded cluster name all its routers. A replica set or a "
              "standalone mongod works too."},
-    {.name = "db", .letter = 'd', SL_ROW_TEXT("NAME"), SL_ROW_OF(TARGETED, "Target"),
+    {.name = "db", .letter = 'd', SL_ROW_TEXT("NAME"), SL_ROW_OF(TARGETED | DOCTOR, "Target"),
      .help = "Database.", .check = sl_check_database},
-    {.name = "collection", .letter = 'c', SL_ROW_TEXT("NAME"), SL_ROW_OF(TARGETED, "Target"),
+    {.name = "collection", .letter = 'c', SL_ROW_TEXT("NAME"),
+     SL_ROW_OF(TARGETED | DOCTOR, "Target"),
      .help = "Collection.", .check = sl_check_collection},
     {.name = "drop", SL_ROW_FLAG, SL_ROW_OF(LOAD | RELOAD | PLAN | RESTORE, "Target"),
      .help = "Drop the collection first; of a restore, each collection and view that is restored."},
@@ -69,7 +71,7 @@ const sl_option_row sl_load_rows[] = {
              "client); bson:FILE (a BSON dump; bson:- for standard output).",
      .check = sl_check_sink},
 
-    SL_CONNECTION_ROWS(CONNECTED),
+    SL_CONNECTION_ROWS(CONNECTED | DOCTOR),
 
     {.name = "format", SL_ROW_CHOICE("NAME", "auto" SL_FORMATS(FORMAT_CHOICE)),
      .fallback = "auto", SL_ROW_OF(READING, "Source"),
@@ -260,11 +262,11 @@ const sl_option_row sl_load_rows[] = {
              "--work-dir that contains its journal. Batches that the journal lists as stored are "
              "not sent again, and --drop does not drop again."},
     {.name = "timeout", SL_ROW_COUNT("SECONDS", 1, 86400), .fallback = "120",
-     SL_ROW_OF(CONNECTED, "Delivery"),
+     SL_ROW_OF(CONNECTED | DOCTOR, "Delivery"),
      .help = "How long a batch or a command may wait for the server's answer. Then the connection "
              "is closed, and the batch or command is sent again on another one. A command that may "
              "take long (index builds, chunk moves, counts) is given up only when the server is "
-             "silent for this time on other connections too."},
+             "silent for this time on other connections too. doctor: 10 unless it is given."},
     {.name = "retry-timeout", SL_ROW_COUNT("SECONDS", 1, 86400), .fallback = "300",
      SL_ROW_OF(SENDING, "Delivery"),
      .help = "How long to retry a batch that cannot be delivered (election, server restart) before "
@@ -310,7 +312,8 @@ const sl_option_row sl_load_rows[] = {
 
     {.name = "shards", SL_ROW_COUNT("N", 1, 4096), .fallback = "1", SL_ROW_OF(PLAN, "Plan"),
      .help = "Without --uri: plan for this number of empty shards."},
-    {.name = "blocks", SL_ROW_COUNT("N", 1, 1000000), .fallback = "256", SL_ROW_OF(PLAN, "Plan"),
+    {.name = "blocks", SL_ROW_COUNT("N", 1, 1000000), .fallback = "256",
+     SL_ROW_OF(PLAN | DOCTOR, "Plan"),
      .help = "Size of the sample: about this many MiB of the sources' text, evenly spread. A "
              "larger sample narrows the predicted ranges."},
     {.name = "from", SL_ROW_TEXT("RECORD.json"), SL_ROW_OF(PLAN, "Plan"),
@@ -384,6 +387,11 @@ const sl_option_row sl_load_rows[] = {
      .help = "Write an HTML page with charts: one file, readable offline. With the command report, "
              "- writes it to standard output, and without this option the report is text for a "
              "terminal."},
+    {.name = "write", SL_ROW_FLAG, SL_ROW_OF(DOCTOR, "Target"),
+     .help = "Also time an insert of 200 documents with write concern majority, into a collection "
+             "shardload.doctor.ID of --db that is dropped again."},
+    {.name = "json", SL_ROW_FLAG, SL_ROW_OF(DOCTOR, "Output"),
+     .help = "Print the findings as JSON instead of text."},
     {.name = "title", SL_ROW_TEXT("TEXT"), SL_ROW_OF(REPORT, "Output"),
      .help = "Title of the report."},
     {.name = "ascii", SL_ROW_FLAG, SL_ROW_OF(REPORT, "Output"),

@@ -16,6 +16,7 @@ enum {
     SL_COMMAND_REPORT = 64,
     SL_COMMAND_RESTORE = 128,
     SL_COMMAND_STATUS = 256,
+    SL_COMMAND_DOCTOR = 512,
 };
 
 extern const sl_option_row sl_load_rows[];

@@ -234,6 +234,12 @@ void sl_set_up_target(sl_setup *setup, const sl_options *options, sl_error *erro
     set_up_connection(setup, options, error);
 }
 
+void sl_set_up_examined(sl_setup *setup, const sl_options *options, sl_error *error) {
+    setup->config.database = sl_option_string(options, "db");
+    setup->config.collection = sl_option_string(options, "collection");
+    set_up_connection(setup, options, error);
+}
+
 static void set_up_sink(sl_setup *setup, const sl_options *options, sl_error *error) {
     sl_load_config *config = &setup->config;
     const char *sink = sl_option_string(options, "sink");

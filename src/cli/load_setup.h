@@ -34,6 +34,8 @@ bool sl_set_up_source(sl_setup *setup, const sl_options *options, sl_error *erro
 /* Sets the connection, database and collection. Asks the user for a password only if all options
  * so far are correct. */
 void sl_set_up_target(sl_setup *setup, const sl_options *options, sl_error *error);
+/* Sets the connection of `doctor`, and database and collection as far as given. */
+void sl_set_up_examined(sl_setup *setup, const sl_options *options, sl_error *error);
 /* --embed; after sl_set_up_run. */
 void sl_set_up_embed(sl_setup *setup, const sl_options *options, sl_error *error);
 /* Sets the properties of the collection: shard key, indexes, compressor, clustered. */

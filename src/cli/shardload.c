@@ -109,6 +109,14 @@ static const sl_command commands[] = {
      "  shardload plan --uri mongodb://router1/ -d mot -c tests --from old/run.json mot/\n"
      "  shardload plan --model isd-hundred-shards --set routers=10 --sweep shards=25,50,100,200",
      true, run_plan},
+    {"doctor", SL_COMMAND_DOCTOR, "[options] [SOURCE...]", "Examine a target before a large load.",
+     "One page: servers, replication, disks, caches, other clients' operations, the balancer, the\n"
+     "user's privileges, the network; each with what it means for the load. Only reads, unless\n"
+     "--write is given. With sources, the room on the disks is compared with their size. What the\n"
+     "user may not read is \"unknown\". Exit code 5 when there is a problem.\n\n"
+     "  shardload doctor --uri mongodb://router1,router2/ -d mot -c tests mot/\n"
+     "  shardload doctor --uri mongodb://router1/ --json > doctor.json",
+     true, sl_command_doctor},
     {"report", SL_COMMAND_REPORT, "[options] RECORD.json...",
      "Show records of runs as tables and charts.",
      "A RECORD is the run.json of a load, a tune.json, reload.json or plan.json, a report of\n"
@@ -140,10 +148,11 @@ static const sl_program program = {
     .environment_prefix = "SHARDLOAD",
     .commands = commands,
     .rows = sl_load_rows,
-    .epilogue = "Exit codes: 0 success; 1 loaded, but some records were rejected; 2 wrong\n"
-                "options; 3 a source cannot be read; 4 the cluster cannot be reached or\n"
-                "refuses; 5 verification failed; 6 no memory, disk space, threads or open\n"
-                "files left; 130 interrupted.",
+    .epilogue =
+        "Exit codes: 0 success; 1 loaded, but some records were rejected; 2 wrong\n"
+        "options; 3 a source cannot be read; 4 the cluster cannot be reached or\n"
+        "refuses; 5 verification failed, or a problem that doctor found; 6 no memory, disk\n"
+        "space, threads or open files left; 130 interrupted.",
 };
 
 int main(int count, char **words) {

@@ -29,7 +29,17 @@ static const struct {
     {"balancerStatus", "find", "to read the balancer's mode"},
     {"balancerStop", "update", "to stop the balancer"},
     {"balancerStart", "update", "to restore the balancer"},
+    {"serverStatus", "serverStatus", "to examine the servers (role clusterMonitor)"},
+    {"replSetGetStatus", "replSetGetStatus", "to examine the members (role clusterMonitor)"},
+    {"currentOp", "inprog", "to list operations (role clusterMonitor)"},
+    {"dbStats", "dbStats", "to read the room on the disks (role clusterMonitor)"},
 };
+
+/* Is the resource of its privilege the cluster? */
+static bool is_of_cluster(const char *command) {
+    return strcmp(command, "serverStatus") == 0 || strcmp(command, "replSetGetStatus") == 0 ||
+           strcmp(command, "currentOp") == 0;
+}
 
 /* Copies the word at `from`, up to one of `ends`, into `out`; returns its end. */
 static const char *word_after(const char *from, const char *ends, char *out, size_t room) {
@@ -69,7 +79,9 @@ bool sl_privilege_in_words(const char *message, char *out, size_t room) {
     }
     if (strcmp(database, "shardload") == 0)
         purpose = "to store the balancer's mode";
-    if (strncmp(command, "balancer", 8) == 0)
+    if (is_of_cluster(command))
+        snprintf(resource, sizeof resource, "the cluster");
+    else if (strncmp(command, "balancer", 8) == 0)
         snprintf(resource, sizeof resource, "config.settings");
     else if (strcmp(command, "listCollections") == 0)
         snprintf(resource, sizeof resource, "database %s", database);

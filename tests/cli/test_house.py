@@ -20,14 +20,15 @@ BELOW = {
     "cluster": {"util", "bson"},
     "query": {"util", "bson", "report", "cluster"},
     "job": JOB,
+    "doctor": JOB | {"job"},
     "send": JOB | {"job"},
     "ledger": JOB | {"job", "send"},
     "load": JOB | {"job", "send", "ledger"},
     "verify": JOB | {"job", "send", "ledger", "load"},
     "restore": JOB | {"job", "send", "ledger", "load", "verify"},
     "trial": JOB | {"job", "load", "query"},
-    "cli": JOB | {"job", "load", "verify", "restore", "query", "trial"},
-    "library": JOB | {"job", "load", "verify", "restore", "query", "trial", "cli"},
+    "cli": JOB | {"job", "doctor", "load", "verify", "restore", "query", "trial"},
+    "library": JOB | {"job", "doctor", "load", "verify", "restore", "query", "trial", "cli"},
 }
 
 # The headers of each layer that other layers may include, as "layer/name.h".
@@ -38,11 +39,12 @@ INTERFACES = {
     "source": "source",
     "format": "column_types convert delimited format head isd key_fields schema simd typing ycsb",
     "report": "json lookup report run_record",
-    "cluster": "cluster collection connection presplit",
+    "cluster": "cluster collection connection member presplit",
     "query": "query query_load",
     "job": "archive_entries destination embed embed_partitions embed_store inspect key_sample job "
            "line_ends load_config measure not_loaded "
            "numbers outputs parts preview ranges sources target types",
+    "doctor": "doctor",
     "send": "batch compare duplicates rate_limit reply route sink",
     "ledger": "gaps journal ledger reject_kinds rejects resume same_content unregistered "
               "work_directory",

@@ -142,6 +142,9 @@ class FailedStarts(StartCase):
         self.failing("--work-dir", "w")
         self.assertEqual(kept.read_text(), "mine")
         self.assertEqual(record.read_text(), '{"exitCode": 0}', "the record of an earlier load")
+        log = self.file("u/shardload.log", "an earlier load\n")
+        self.failing("--work-dir", "u")
+        self.assertTrue(log.read_text().startswith("an earlier load\n"))
 
     def test_a_report_is_written_all_the_same(self):
         self.failing("--report", "r.json")

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One server of a deployment, on a connection of its own, whatever its role: a router, a primary, a
+ * secondary. Every command ends after a limit, whether or not the server answers. */
+#ifndef SHARDLOAD_MEMBER_H
+#define SHARDLOAD_MEMBER_H
+
+#include "connection.h"
+
+/* "host:port" */
+#define SL_MEMBER_NAME_ROOM 280
+
+typedef struct sl_member sl_member;
+
+/* Makes a client of the server, with the user, TLS options and compressors of the connection; does
+ * not connect yet. One thread at a time uses it. NULL when the name is no host and port, or without
+ * memory. */
+sl_member *sl_member_open(const sl_connection *connection, const char *host_and_port,
+                          unsigned limit_ms);
+void sl_member_close(sl_member *member); /* NULL is fine */
+
+/* Runs a command. `reply` is always initialised. `*code`: the server's error code,
+ * SL_MEMBER_DENIED, or 0 when the server did not answer. */
+#define SL_MEMBER_DENIED 13       /* the user lacks the privilege */
+#define SL_MEMBER_UNKNOWN_USER 18 /* the user does not exist on this server */
+bool sl_member_command(sl_member *member, const char *database, const bson_t *command,
+                       bson_t *reply, int32_t *code, sl_error *error);
+
+/* Calls `found` with the name of each server that the connection knows: routers, members of the
+ * replica set, or the lone server. */
+void sl_connection_each_host(sl_connection *connection,
+                             void (*found)(void *context, const char *host_and_port),
+                             void *context);
+
+#endif

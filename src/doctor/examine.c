@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finds the servers of a target, and asks all of them at the same time: servers that do not answer
+ * cost the time of one. */
+#include "examine.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/lookup.h"
+#include "util/clock.h"
+#include "util/context.h"
+#include "util/grow.h"
+#include "util/log.h"
+
+#define THREADS 16
+#define LONG_SECONDS 60 /* operations that run for longer are of interest */
+
+/* ---- one server ---- */
+
+void sl_ask(const sl_examined_server *server, const char *database, const bson_t *command,
+            sl_answer *answer) {
+    sl_error error = {0};
+    int32_t code;
+    *answer = (sl_answer){0};
+    if (!server->member) {
+        bson_init(&answer->reply);
+        snprintf(answer->why, sizeof answer->why, "no connection to %s", server->name);
+        return;
+    }
+    answer->ok =
+        sl_member_command(server->member, database, command, &answer->reply, &code, &error);
+    if (answer->ok)
+        return;
+    if (code == SL_MEMBER_UNKNOWN_USER)
+        sl_print_text(answer->why, sizeof answer->why,
+                      "the user does not exist on %s: create it there too, as for --route direct",
+                      server->name);
+    else
+        sl_print_text(answer->why, sizeof answer->why, SL_LINES, error.message);
+}
+
+static bson_t *question(sl_question which) {
+    switch (which) {
+    case SL_ASK_HELLO:
+        return BCON_NEW("hello", BCON_INT32(1), "compression", "[", "zstd", "zlib", "snappy", "]");
+    case SL_ASK_STATUS:
+        return BCON_NEW("serverStatus", BCON_INT32(1), "metrics", BCON_INT32(0), "locks",
+                        BCON_INT32(0));
+    case SL_ASK_REPLICAS:
+        return BCON_NEW("replSetGetStatus", BCON_INT32(1));
+    case SL_ASK_STORAGE: /* of a database that does not exist it would not show the disk */
+        return BCON_NEW("dbStats", BCON_INT32(1));
+    default:
+        return BCON_NEW("currentOp", BCON_INT32(1), "active", BCON_BOOL(true), "secs_running", "{",
+                        "$gte", BCON_INT32(LONG_SECONDS), "}");
+    }
+}
+
+/* Does the question make sense for a server of this role? */
+static bool concerns(const sl_examined_server *server, sl_question which) {
+    bool stores = server->role == SL_ROLE_PRIMARY || server->role == SL_ROLE_SECONDARY;
+    switch (which) {
+    case SL_ASK_HELLO:
+        return true;
+    case SL_ASK_STATUS:
+        return server->role != SL_ROLE_NONE && server->role != SL_ROLE_ARBITER;
+    case SL_ASK_REPLICAS:
+        return stores && sl_look_text(&server->answers[SL_ASK_HELLO].reply, "setName");
+    case SL_ASK_OPERATIONS:
+        return server->role == SL_ROLE_PRIMARY;
+    default:
+        return stores;
+    }
+}
+
+static sl_server_role role_of(const bson_t *hello) {
+    const char *message = sl_look_text(hello, "msg");
+    if (message && strcmp(message, "isdbgrid") == 0)
+        return SL_ROLE_ROUTER;
+    if (sl_look_truth(hello, "arbiterOnly") == 1)
+        return SL_ROLE_ARBITER;
+    if (sl_look_truth(hello, "isWritablePrimary") == 1)
+        return SL_ROLE_PRIMARY;
+    return sl_look_truth(hello, "secondary") == 1 ? SL_ROLE_SECONDARY : SL_ROLE_NONE;
+}
+
+/* The server's clock is compared at the middle of the exchange. */
+static void compare_clocks(sl_examined_server *server, int64_t before, int64_t after) {
+    bson_iter_t iter;
+    server->clock_ms = NAN;
+    if (server->answers[SL_ASK_HELLO].ok &&
+        bson_iter_init_find(&iter, &server->answers[SL_ASK_HELLO].reply, "localTime") &&
+        BSON_ITER_HOLDS_DATE_TIME(&iter)) {
+        server->clock_ms =
+            (double)bson_iter_date_time(&iter) - ((double)before + (double)after) / 2;
+        server->error_ms = (double)(after - before) / 2;
+    }
+}
+
+static void ask_server(const sl_examined *examined, sl_examined_server *server) {
+    server->member =
+        sl_member_open(examined->connection, server->name, examined->config->limit_seconds * 1000);
+    for (int which = 0; which < SL_QUESTIONS; which++) {
+        sl_answer *answer = &server->answers[which];
+        if (!concerns(server, which))
+            continue;
+        bson_t *command = question(which);
+        int64_t before = sl_wall_clock_ms();
+        sl_ask(server, "admin", command, answer);
+        if (which == SL_ASK_HELLO && answer->ok) { /* the first command also connects */
+            bson_destroy(&answer->reply);
+            before = sl_wall_clock_ms();
+            sl_ask(server, "admin", command, answer);
+        }
+        int64_t after = sl_wall_clock_ms();
+        bson_destroy(command);
+        if (which == SL_ASK_HELLO) {
+            compare_clocks(server, before, after);
+            server->role = answer->ok ? role_of(&answer->reply) : SL_ROLE_NONE;
+        }
+    }
+    const char *version = sl_look_text(&server->answers[SL_ASK_STATUS].reply, "version");
+    if (!version && server->answers[SL_ASK_HELLO].ok) {
+        bson_t *command = BCON_NEW("buildInfo", BCON_INT32(1));
+        sl_answer build;
+        sl_ask(server, "admin", command, &build);
+        const char *found = sl_look_text(&build.reply, "version");
+        snprintf(server->version, sizeof server->version, "%s", found ? found : "");
+        bson_destroy(&build.reply);
+        bson_destroy(command);
+    } else {
+        snprintf(server->version, sizeof server->version, "%s", version ? version : "");
+    }
+}
+
+typedef struct asking {
+    sl_examined *examined;
+    _Atomic size_t next;
+} asking;
+
+static void *ask_servers(void *context) {
+    asking *a = context;
+    for (size_t i; (i = atomic_fetch_add(&a->next, 1)) < a->examined->count;)
+        ask_server(a->examined, &a->examined->servers[i]);
+    return NULL;
+}
+
+static void ask_all(sl_examined *examined) {
+    asking a = {.examined = examined};
+    pthread_t threads[THREADS];
+    size_t started = 0;
+    while (started < THREADS && started + 1 < examined->count &&
+           sl_thread_start(&threads[started], ask_servers, &a) == 0)
+        started++;
+    ask_servers(&a);
+    for (size_t i = 0; i < started; i++)
+        pthread_join(threads[i], NULL);
+}
+
+/* ---- finding the servers ---- */
+
+typedef struct adding {
+    sl_examined *examined;
+    const char *shard;
+    bool failed;
+} adding;
+
+static void add_server(void *context, const char *name) {
+    adding *a = context;
+    sl_examined *examined = a->examined;
+    for (size_t i = 0; i < examined->count; i++) {
+        if (strcmp(examined->servers[i].name, name) == 0)
+            return;
+    }
+    sl_examined_server *servers =
+        sl_grow(examined->servers, examined->count, &examined->room, sizeof *servers);
+    if (!servers) {
+        a->failed = true;
+        return;
+    }
+    examined->servers = servers;
+    sl_examined_server *server = &servers[examined->count++];
+    *server = (sl_examined_server){.clock_ms = NAN};
+    for (size_t i = 0; i < SL_QUESTIONS; i++)
+        bson_init(&server->answers[i].reply);
+    snprintf(server->name, sizeof server->name, "%s", name);
+    snprintf(server->shard, sizeof server->shard, "%s", a->shard);
+}
+
+/* The members of a shard, from "s0/host:port,host:port". */
+static void add_members(adding *a, const sl_shard *shard) {
+    const char *at = strchr(shard->host, '/');
+    char name[SL_MEMBER_NAME_ROOM];
+    a->shard = shard->name;
+    for (at = at ? at + 1 : shard->host; *at; at += *at == ',') {
+        size_t length = strcspn(at, ",");
+        snprintf(name, sizeof name, "%.*s", (int)length, at);
+        add_server(a, name);
+        at += length;
+    }
+}
+
+static bool find_servers(sl_examined *examined, sl_error *error) {
+    adding a = {.examined = examined, .shard = ""};
+    bool sharded = examined->server->deployment == SL_SHARDED;
+    if (!sharded)
+        a.shard = examined->server->set_name[0] ? examined->server->set_name : "standalone";
+    sl_connection_each_host(examined->connection, add_server, &a);
+    if (sharded &&
+        !sl_topology_read(examined->connection, &examined->topology, &examined->topology_why))
+        examined->topology = NULL;
+    for (size_t i = 0; examined->topology && i < examined->topology->count; i++)
+        add_members(&a, &examined->topology->shards[i]);
+    return !a.failed || sl_error_memory(error, "examining the servers");
+}
+
+bool sl_examine(const sl_doctor_config *config, sl_examined *examined, sl_error *error) {
+    const sl_load_config *load = config->load;
+    *examined = (sl_examined){.config = config, .started = sl_wall_clock_ms()};
+    if (load->path_count > 0 || load->format_options.ycsb.records > 0) {
+        sl_load_config offline = *load;
+        offline.uri = NULL;
+        if (!sl_preview_create(&offline, 1, config->blocks, &examined->preview, error))
+            return false;
+    }
+    if (!sl_load_open_connection(load, "shardload doctor", 2, &examined->connection, error))
+        return false;
+    examined->server = sl_connection_server(examined->connection);
+    if (!find_servers(examined, error))
+        return false;
+    ask_all(examined);
+    return true;
+}
+
+void sl_examined_clear(sl_examined *examined) {
+    for (size_t i = 0; i < examined->count; i++) {
+        sl_examined_server *server = &examined->servers[i];
+        for (size_t k = 0; k < SL_QUESTIONS; k++)
+            bson_destroy(&server->answers[k].reply);
+        sl_member_close(server->member);
+    }
+    free(examined->servers);
+    sl_topology_destroy(examined->topology);
+    sl_preview_destroy(examined->preview);
+    sl_connection_close(examined->connection);
+}
+
+sl_examined_server *sl_examined_front(const sl_examined *examined) {
+    bool sharded = examined->server->deployment == SL_SHARDED;
+    for (size_t i = 0; i < examined->count; i++) {
+        if (examined->servers[i].role == (sharded ? SL_ROLE_ROUTER : SL_ROLE_PRIMARY))
+            return &examined->servers[i];
+    }
+    return NULL;
+}

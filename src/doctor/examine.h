@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `shardload doctor` has read from a target, for the checks; and what a check finds.
+ *
+ * Everything that several checks need is read once, from all servers at the same time; the checks
+ * then run one after the other, and few of them send commands of their own. */
+#ifndef SHARDLOAD_EXAMINE_H
+#define SHARDLOAD_EXAMINE_H
+
+#include "cluster/cluster.h"
+#include "cluster/member.h"
+#include "doctor.h"
+#include "job/preview.h"
+
+typedef enum sl_server_role {
+    SL_ROLE_NONE, /* it does not answer, or is not ready */
+    SL_ROLE_ROUTER,
+    SL_ROLE_PRIMARY, /* also a standalone mongod: it accepts writes */
+    SL_ROLE_SECONDARY,
+    SL_ROLE_ARBITER,
+    SL_ROLES,
+} sl_server_role;
+
+/* A reply that a check needs. */
+typedef struct sl_answer {
+    bson_t reply;
+    bool ok;
+    char why[400]; /* if not ok: "needs the privilege serverStatus ..." or the error */
+} sl_answer;
+
+/* What is asked of each server. */
+typedef enum sl_question {
+    SL_ASK_HELLO,
+    SL_ASK_STATUS,     /* serverStatus */
+    SL_ASK_REPLICAS,   /* replSetGetStatus; of members of a replica set */
+    SL_ASK_STORAGE,    /* dbStats with the disk's size; not of routers and arbiters */
+    SL_ASK_OPERATIONS, /* currentOp: long operations, and whether writes are locked */
+    SL_QUESTIONS,
+} sl_question;
+
+typedef struct sl_examined_server {
+    char name[SL_MEMBER_NAME_ROOM];
+    char shard[64]; /* "" of a router; "standalone", or the name of the set, without shards */
+    sl_server_role role;
+    sl_member *member;
+    sl_answer answers[SL_QUESTIONS];
+    char version[32];
+    double clock_ms; /* the server's clock minus that of this machine; NAN if unknown */
+    double error_ms; /* of the above: half the time of the exchange */
+} sl_examined_server;
+
+typedef struct sl_examined {
+    const sl_doctor_config *config;
+    int64_t started; /* milliseconds since 1970 */
+    sl_connection *connection;
+    const sl_server *server;
+    sl_topology *topology; /* NULL: could not be read */
+    sl_error topology_why;
+    sl_examined_server *servers; /* routers first, then by shard */
+    size_t count, room;
+    sl_preview *preview; /* of the sources; NULL without sources */
+} sl_examined;
+
+/* Connects, finds the servers and asks them. */
+bool sl_examine(const sl_doctor_config *config, sl_examined *examined, sl_error *error);
+void sl_examined_clear(sl_examined *examined);
+
+/* The server that commands about the cluster as a whole are sent to: a router, or the primary; NULL
+ * if none answers. */
+sl_examined_server *sl_examined_front(const sl_examined *examined);
+
+/* Runs a command of a check on a server. `answer` is initialised; clear it with bson_destroy of its
+ * reply. */
+void sl_ask(const sl_examined_server *server, const char *database, const bson_t *command,
+            sl_answer *answer);
+
+/* ---- findings ---- */
+
+typedef enum sl_verdict {
+    SL_VERDICT_OK,
+    SL_VERDICT_WARNING,
+    SL_VERDICT_PROBLEM,
+    SL_VERDICT_UNKNOWN,
+    SL_VERDICTS,
+} sl_verdict;
+
+typedef struct sl_finding {
+    const char *check; /* the name of its row */
+    sl_verdict verdict;
+    char figure[400];
+    char meaning[400]; /* for the load */
+    bson_t *values;    /* the figures as numbers, for --json. Owned */
+} sl_finding;
+
+typedef struct sl_findings {
+    sl_finding *items;
+    size_t count, room;
+    const char *check; /* the row that runs */
+    bool failed;       /* without memory: findings are missing */
+    sl_finding spare;  /* instead of a finding that is not kept */
+} sl_findings;
+
+/* Adds a finding of the row that runs, with the text of `figure` and a meaning. Returns it, so that
+ * the caller can append values; without memory it returns a finding that is not kept. */
+sl_finding *sl_find(sl_findings *findings, sl_verdict verdict, const char *meaning,
+                    const char *figure, ...) __attribute__((format(printf, 4, 5)));
+/* Adds the finding that something is not known, because of `why`. */
+void sl_find_unknown(sl_findings *findings, const char *why, const char *meaning);
+
+/* The rows of the table of checks; the functions are in the file named. */
+#define SL_DOCTOR_CHECKS(row)                                                                      \
+    row(versions, "versions") row(members, "members") row(lag, "replication lag")                  \
+        row(disk, "disk room") row(cache, "cache") row(flow, "flow control")                       \
+            row(operations, "operations") row(connections, "connections")                          \
+                row(balancer, "balancer") row(shards, "shards") row(privileges, "privileges")      \
+                    row(latency, "latency") row(bandwidth, "bandwidth")                            \
+                        row(compression, "compression") row(clock, "clock")                        \
+                            row(inserts, "inserts")
+
+#define SL_DOCTOR_DECLARED(id, name)                                                               \
+    void sl_check_##id(sl_examined *examined, sl_findings *findings);
+SL_DOCTOR_CHECKS(SL_DOCTOR_DECLARED)
+#undef SL_DOCTOR_DECLARED
+
+/* page.c: prints the findings as text or JSON. False without memory, or when the text cannot be
+ * written. */
+bool sl_doctor_print(const sl_examined *examined, const sl_findings *findings, sl_exit code,
+                     sl_error *error);
+
+#endif
