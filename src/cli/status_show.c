@@ -37,6 +37,11 @@ static double amount(const bson_t *status, const char *path, double otherwise) {
                : otherwise;
 }
 
+/* The file may have been damaged: a number that is no count is 0. */
+static uint64_t whole(double value) {
+    return value > 0 && value < 1e18 ? (uint64_t)value : 0;
+}
+
 double sl_status_age(const bson_t *status) {
     double age =
         (double)(sl_wall_clock_ms() - sl_status_number(status, "heartbeatMilliseconds", 0)) / 1e3;
@@ -173,8 +178,8 @@ static void print_figures(const bson_t *status, bool running) {
     if (running) {
         bool bson = amount(status, "load.bsonBytesPerSecond", -1) >= 0;
         row("rate", "%s/s now, %s/s overall, %s/s of %s",
-            sl_human_count((uint64_t)amount(status, "load.documentsPerSecond", 0), a),
-            sl_human_count((uint64_t)amount(status, "load.documentsPerSecondOverall", 0), b),
+            sl_human_count(whole(amount(status, "load.documentsPerSecond", 0)), a),
+            sl_human_count(whole(amount(status, "load.documentsPerSecondOverall", 0)), b),
             sl_human_bytes(
                 amount(status, bson ? "load.bsonBytesPerSecond" : "load.textBytesPerSecond", 0), c),
             bson ? "BSON" : "text");

@@ -34,10 +34,12 @@
 
 /* A file that cannot be written is reported once; the load goes on. */
 static void publish(sl_status *status, const char *path, const char *text, size_t length,
-                    bool readable) {
+                    bool readable, bool last) {
     sl_error error = {0};
-    if (!text || sl_file_publish(path, text, length, readable, &error)) {
-        status->failed = status->failed && !text;
+    bool ok = last && !readable ? sl_private_file_replace(path, text, length, &error)
+                                : sl_file_publish(path, text, length, readable, &error);
+    if (ok) {
+        status->failed = false;
         return;
     }
     if (!status->failed)
@@ -60,6 +62,7 @@ static void write_files(sl_status *status) {
     for (size_t i = 0; i < status->part_count; i++)
         take_view(&status->parts[i]);
     status->urgent = false;
+    bool last = status->ended; /* the last status is synced: it must survive a power failure */
     if (status->directory[0])
         text = sl_status_text(status);
     if (status->metrics[0])
@@ -67,9 +70,9 @@ static void write_files(sl_status *status) {
     pthread_mutex_unlock(&status->lock);
     snprintf(path, sizeof path, "%s/" SL_STATUS_FILE, status->directory);
     if (text)
-        publish(status, path, text, strlen(text), false);
+        publish(status, path, text, strlen(text), false, last);
     if (metrics)
-        publish(status, status->metrics, metrics, length, true);
+        publish(status, status->metrics, metrics, length, true, last);
     free(text);
     free(metrics);
 }

@@ -78,7 +78,6 @@ class Status(support.ClusterCase):
         (part,) = [row["workDirectory"] for row in one["namespaces"]["running"]
                    if row["name"] == f"{self.database_name}.a"]
         self.assertIn(f"load into {self.database_name}.a: running", self.status(part).out)
-        self.assertLess(one["share"], self.json(part)["load"]["share"])
         self.assertIn("rate limit  400 documents/s", self.status(part, "--rate-limit", 400).out)
         self.wait_for(lambda: self.json(work)["limit"]["documentsPerSecond"] == 400, "the limit")
         running.signal(signal.SIGKILL)

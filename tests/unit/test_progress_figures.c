@@ -2,6 +2,7 @@
 /* The figures of the progress line, compared with figures computed by hand. The rate is different
  * in any two time spans, so that a wrong span gives a wrong rate. */
 #include <math.h>
+#include <unistd.h>
 
 #include "load/progress_figures.h"
 #include "unit.h"
@@ -91,4 +92,22 @@ TEST(shares_of_the_workers_time) {
     assert_near(shown.stage_share[STAGE_PARSING], 4.0 / 16);
     assert_near(shown.stage_share[STAGE_SENDING], 12.0 / 16);
     assert_true(shown.stage_share[STAGE_READING] == 0);
+}
+
+/* A server that stands still shows while it does, not only after its answer. */
+TEST(a_stage_in_progress_counts) {
+    _Alignas(64) static sl_worker_counters counters;
+    sl_run run = {.counters = &counters, .threads = 1};
+    atomic_store(&counters.stage, STAGES);
+    assert_true(sl_run_sum(&run).stage_seconds[STAGE_SENDING] <= 0);
+    sl_stage_enter(&counters, STAGE_SENDING);
+    usleep(20000);
+    double waited = sl_run_sum(&run).stage_seconds[STAGE_SENDING];
+    assert_true(waited >= 0.02);
+    sl_stage_enter(&counters, STAGES);
+    double ended = sl_run_sum(&run).stage_seconds[STAGE_SENDING];
+    assert_true(ended >= waited);
+    usleep(1000);
+    assert_true(sl_run_sum(&run).stage_seconds[STAGE_SENDING] <= ended);
+    assert_true(sl_run_sum(&run).stage_seconds[STAGE_PARSING] <= 0);
 }

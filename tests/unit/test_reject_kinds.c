@@ -84,7 +84,7 @@ TEST(long_and_hostile_texts) {
     memset(text, '7', sizeof text - 1);
     add(text, "", "a");
     add("\x1b[31m \xff \"unclosed", "", "a");
-    assert_string_equal(kinds.items[2].reason, "\\x1B[31m \\xFF \"unclosed");
+    assert_string_equal(kinds.items[2].reason, "\\x1b[31m \\xff \"unclosed");
     assert_int_equal(sl_reject_kinds_sum(&kinds), 3);
     sl_reject_kinds_clear(&kinds);
 }
