@@ -41,6 +41,8 @@ typedef struct sl_bson_headers {
     uint32_t places;      /* 0: no header is kept */
     uint32_t count;       /* of the headers that are kept */
     uint8_t terminator;   /* the last byte of each header */
+    uint32_t unpredicted; /* of BSON: elements that were not predicted, */
+    uint64_t bytes;       /* ... and bytes of the documents */
     sl_bson_header kept[SL_BSON_HEADERS];
 } sl_bson_headers;
 
