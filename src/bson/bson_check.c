@@ -325,11 +325,38 @@ static uint64_t skip_header(const walk *w, uint64_t at, sl_bson_verdict *verdict
 
 #define MISSING_MAX 3u /* elements in a row */
 
+/* If more elements are not predicted, plus one of every 64 bytes, the documents have little in common,
+ * and are checked without predictions from then on. */
+#define UNPREDICTED_MAX 128u
+
+static inline bool predictions_help(const sl_bson_headers *headers) {
+    return headers->places > 0 && headers->unpredicted < UNPREDICTED_MAX + headers->bytes / 64;
+}
+
+/* The header of the element at `at`, without the table. Most keys have fewer than 8 bytes: one load
+ * finds the NUL and bytes that are not ASCII. NULL: it is not valid, as `*verdict` shows. */
+static sl_bson_header *read_header(const walk *w, uint64_t at, sl_bson_verdict *verdict) {
+    sl_bson_header *header = &w->headers->other;
+    const uint8_t *from = w->document + at;
+    uint64_t key = load_64(from + 1), nul = (key - ONES) & ~key & HIGHS;
+    header->size = size_of[*from];
+    header->is_id = (uint32_t)key == ID_KEY;
+    if (nul == 0 || (key & (nul ^ (nul - 1)) & HIGHS) != 0 || header->size == NO_TYPE) {
+        header->length = (uint32_t)(skip_header(w, at, verdict) - at);
+        return *verdict == SL_BSON_VALID ? header : NULL;
+    }
+    header->length = 2 + (uint32_t)__builtin_ctzll(nul) / 8;
+    return header;
+}
+
 /* The header of the element at `at`, in a document of `parent`, which is not *predicted. NULL: it is
  * not valid, as `*verdict` shows. Some elements may be missing in this document, so the headers that
  * have followed the predicted one are tried first. */
 static sl_bson_header *find_header(const walk *w, uint64_t at, const sl_bson_header *parent,
                                    sl_bson_header **predicted, sl_bson_verdict *verdict) {
+    if (!predictions_help(w->headers))
+        return read_header(w, at, verdict);
+    w->headers->unpredicted++;
     const uint8_t *from = w->document + at;
     sl_bson_header *header = (*predicted)->next;
     for (unsigned i = 0; i < MISSING_MAX; i++, header = header->next) {
@@ -435,6 +462,8 @@ sl_bson_verdict sl_bson_check_next(sl_bson_headers *headers, const uint8_t *docu
                          : "this is not the length of a document");
     if (available >= facts->length && document[facts->length - 1] != 0)
         return wrong(&w, facts->length - 1, "the document has no NUL at its end");
+    if (predictions_help(headers))
+        headers->bytes += facts->length;
     begin(&w, facts->length);
     return check_elements(&w);
 }

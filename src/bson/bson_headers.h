@@ -19,7 +19,7 @@
 #endif
 
 #define SL_BSON_HEADER_MAX 32u /* bytes of a header that is kept */
-#define SL_BSON_HEADERS 512u
+#define SL_BSON_HEADERS 1024u  /* places of a table; half of them are used */
 
 typedef struct sl_bson_header {
     uint8_t bytes[SL_BSON_HEADER_MAX]; /* padded with 0 */
@@ -39,7 +39,10 @@ typedef struct sl_bson_headers {
     sl_bson_header none;
     sl_bson_header other; /* the last one that was not kept; matches no element */
     uint32_t places;      /* 0: no header is kept */
+    uint32_t count;       /* of the headers that are kept */
     uint8_t terminator;   /* the last byte of each header */
+    uint32_t unpredicted; /* of BSON: elements that were not predicted, */
+    uint64_t bytes;       /* ... and bytes of the documents */
     sl_bson_header kept[SL_BSON_HEADERS];
 } sl_bson_headers;
 

@@ -6,7 +6,7 @@
  * entry belongs to a path (the key of the embedded document, and the key in it), so the documents that
  * are open at a time have different entries, and an entry shows a duplicate key by the serial of the
  * last document with it. Nothing is removed from the table, so a key is either in this table or in the
- * other one for as long as a document is read. Keys that JSON can only write with an escape are not in
+ * other one as long as a document is read. Keys that JSON can only write with an escape are not in
  * the table: it is compared with the text.
  *
  * A slot belongs to the current text if its serial is not below first_serial, so the table is not
@@ -18,6 +18,9 @@
 #include <sys/random.h>
 
 #define SLOTS_FIRST 256u
+/* If more keys are not predicted, plus so many for every 16 documents, the documents have little in
+ * common, and keys are not predicted any more. */
+#define UNPREDICTED_MAX 128u
 
 /* At this many keys the table is doubled. */
 static uint32_t limit_of(uint32_t slots) {
@@ -40,6 +43,9 @@ void sl_extjson_keys_begin(sl_extjson *x) {
         sl_bson_headers_init(&x->headers, SL_BSON_HEADERS, '"');
         x->serial = 0;
     }
+    bool helps = x->unpredicted < UNPREDICTED_MAX * (1 + x->documents / 16);
+    x->top = helps ? &x->headers.none : NULL;
+    x->documents += helps;
     x->first_serial = x->serial + 1;
     x->keys = 0;
     x->keys_limit = limit_of(x->slot_mask + 1);
@@ -72,6 +78,7 @@ bool sl_extjson_keys_grow(sl_extjson *x) {
 
 sl_bson_header *sl_extjson_find_key(sl_extjson *x, uint8_t *key, size_t length, bool escaped,
                                     const sl_bson_header *parent) {
+    x->unpredicted++;
     for (size_t i = 0; escaped && i < length; i++) {
         if (key[i] < 0x20 || key[i] == '"' || key[i] == '\\')
             return NULL;

@@ -139,9 +139,9 @@ static const char *document(sl_extjson *x, const char *p, uint8_t **at, uint32_t
     bool array = false, wrapper;
     const char *from;
     size_t length;
-    sl_bson_header *header = &x->headers.none;                /* of the current key; NULL: none */
-    sl_bson_header *parent = depth == 0 ? header : NULL;      /* of the current document */
-    sl_bson_header *unknown = header, **predicted = &unknown; /* the next key */
+    sl_bson_header *unknown = &x->headers.none, **predicted = &unknown; /* the next key */
+    sl_bson_header *parent = depth == 0 ? x->top : NULL; /* of the current document */
+    sl_bson_header *header = parent;                     /* of the current key; NULL: none */
 
     p = extjson_skip(p);
 begin_document: /* p is behind the { and blanks */

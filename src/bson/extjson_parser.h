@@ -67,6 +67,8 @@ struct sl_extjson {
 
     extjson_level levels[SL_EXTJSON_DEPTH_MAX + 1];
     sl_bson_headers headers; /* keys of earlier documents, in quotes; extjson_keys.c */
+    sl_bson_header *top; /* the parent of the document's own keys; NULL: `headers` is not used */
+    uint32_t documents, unpredicted; /* documents that used `headers`; keys not predicted */
 };
 
 extern const extjson_kernel sl_extjson_portable, sl_extjson_sse2, sl_extjson_avx2,
