@@ -107,8 +107,12 @@ bool sl_sources_look_for_target(sl_job *job, sl_destination *destination, sl_err
     if (!sl_registry_left_behind(destination->connection, target, &left, error))
         return false;
     destination->target_gone = left > 0;
-    if (job->config->format_options.mode == SL_MODE_DELETE && left == 0)
-        return true; /* it does not use the registry */
+    char uuid[SL_UUID_ROOM]; /* "" of a view, which later checks refuse */
+    if (left == 0 && !sl_target_uuid(destination->connection, target, uuid, error))
+        return false;
+    /* Deleting does not use the registry. */
+    if (left == 0 && (!uuid[0] || job->config->format_options.mode == SL_MODE_DELETE))
+        return true;
     sl_registry_entry *entries = sl_sources_entries(job, &count, error);
     bool ok =
         entries && sl_parts_each(job, destination, may_be_loaded, NULL, entries, count, error);

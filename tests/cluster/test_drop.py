@@ -115,7 +115,7 @@ class Sharded(DropCase, support.ClusterCase):
             with self.subTest(key), self.assertRaises(pymongo.errors.OperationFailure):
                 self.client.admin.command("shardCollection", f"{self.database_name}.bad{number}",
                                           key=support.json.loads(key))
-        path = self.source()
+        path = self.file("t.json", "".join(f'{{"k": {{"x": {n}}}, "v": {n}}}\n' for n in range(300)))
         for key in GOOD_KEYS:
             with self.subTest(key):
                 self.load("--drop", "--shard-key", key, path)
