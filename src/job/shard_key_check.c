@@ -2,7 +2,6 @@
 /* The fields of the shard key in sampled documents, and the names that come nearest to one that no
  * document has. Blocks that cannot be read or parsed are left out: the load reports them. */
 #include "shard_key_check.h"
-#include "sources.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -10,6 +9,8 @@
 #include <string.h>
 
 #include "bson/bson_writer.h"
+
+#include "document_sample.h"
 
 #define SOURCES 64u      /* sampled at most */
 #define BLOCKS 64u       /* over all sources */
@@ -26,9 +27,6 @@ typedef struct sampling {
     uint64_t documents;
     char (*names)[NAME_ROOM]; /* seen in documents, without repetition */
     size_t name_count;
-    uint8_t *bytes; /* of the documents of a block: room + SL_SLACK */
-    size_t room;
-    bool failed; /* without memory */
 } sampling;
 
 /* ---- documents ---- */
@@ -77,71 +75,44 @@ static void look_at(sampling *s, const uint8_t *bytes) {
         add_names(s, &iter, "", 0);
 }
 
-static bool on_full(sl_sink *sink, size_t need) {
-    sampling *s = sink->context;
-    for (const uint8_t *at = s->bytes; s->missing > 0 && at < sink->cursor;
-         at += sl_bson_length(at))
+static bool look_at_all(void *context, const uint8_t *documents, const uint8_t *end,
+                        uint32_t count) {
+    sampling *s = context;
+    (void)count;
+    for (const uint8_t *at = documents; s->missing > 0 && at < end; at += sl_bson_length(at))
         look_at(s, at);
-    if (need > s->room) {
-        uint8_t *bytes = realloc(s->bytes, need + SL_SLACK);
-        if (!bytes) {
-            s->failed = true;
-            return false;
-        }
-        s->bytes = bytes;
-        s->room = need;
-    }
-    sink->cursor = s->bytes;
-    sink->limit = s->bytes + s->room;
-    sink->documents = 0;
-    return s->missing > 0;
-}
-
-static void on_reject(sl_sink *sink, const sl_reject *reject) {
-    (void)sink, (void)reject;
+    return true;
 }
 
 /* ---- blocks ---- */
 
-/* Returns whether there was a block. */
-static bool add_block(const sl_job *job, sl_reader *reader, size_t index, uint64_t sequence,
-                      sampling *s) {
-    const sl_job_source *source = &job->sources[index];
-    sl_source_block block;
-    sl_parse_counts counts = {0};
-    sl_error ignored;
-    if (sl_reader_next_of(reader, index, sequence, &block, &ignored) != SL_READ_BLOCK ||
-        block.text.length == 0)
-        return false;
-    sl_sink sink = {.cursor = s->bytes,
-                    .limit = s->bytes + s->room,
-                    .documents_limit = UINT32_MAX,
-                    .full = on_full,
-                    .reject = on_reject,
-                    .context = s};
-    if (sl_sources_parse(job, &block, source->dialect, &sink, &counts))
-        on_full(&sink, 0);
-    return true;
-}
-
 /* The first block of each of up to SOURCES sources; then, where blocks can be read in any order,
- * further ones. */
-static void sample(const sl_job *job, sl_reader *reader, sampling *s) {
+ * further ones. False without memory. */
+static bool sample_blocks(const sl_job *job, sl_document_sample *sample, sampling *s,
+                          sl_error *error) {
     size_t all = sl_source_set_count(job->set), chosen = all < SOURCES ? all : SOURCES;
     size_t rounds = BLOCKS / (chosen > 0 ? chosen : 1);
     for (size_t round = 0; round < rounds && s->missing > 0; round++) {
-        for (size_t i = 0; i < chosen && s->missing > 0 && !s->failed; i++) {
+        for (size_t i = 0; i < chosen && s->missing > 0; i++) {
             size_t index = (2 * i + 1) * all / (2 * chosen);
             const sl_source *facts = sl_source_set_at(job->set, index);
-            if (job->sources[index].skipped || facts->kind == SL_SOURCE_PIPE)
-                continue;
             bool any = sl_source_is_splittable(facts);
             uint64_t blocks = (facts->stored_bytes + SL_BLOCK_BYTES - 1) >> SL_BLOCK_BITS;
-            if (round == 0 || (any && round < blocks))
-                add_block(job, reader, index,
-                          any && blocks > rounds ? round * (blocks / rounds) : round, s);
+            sl_sampled_block block;
+            sl_error why = {0};
+            if (job->sources[index].skipped || facts->kind == SL_SOURCE_PIPE ||
+                (round > 0 && (!any || round >= blocks)))
+                continue;
+            sl_document_sample_read(sample, index,
+                                    any && blocks > rounds ? round * (blocks / rounds) : round,
+                                    &block, &why);
+            if (why.code == SL_EXIT_RESOURCES) {
+                *error = why;
+                return false;
+            }
         }
     }
+    return true;
 }
 
 /* ---- the message ---- */
@@ -224,8 +195,7 @@ static void set_problem(const sampling *s, sl_error *problem) {
 
 bool sl_shard_key_check(sl_job *job, sl_error *error) {
     const sl_load_config *config = job->config;
-    sampling s = {.room = SL_BLOCK_BYTES};
-    sl_reader *reader = NULL;
+    sampling s = {0};
     bson_iter_t key;
     size_t embedded = config->embed_field ? strlen(config->embed_field) : 0;
     if (!config->shard_key_given || !config->shard_key || !bson_iter_init(&key, config->shard_key))
@@ -240,18 +210,15 @@ bool sl_shard_key_check(sl_job *job, sl_error *error) {
     s.missing = s.count;
     if (s.count == 0)
         return true;
-    s.bytes = malloc(s.room + SL_SLACK);
     s.names = malloc(NAMES_MOST * sizeof *s.names);
-    bool ok = (s.bytes && s.names) || sl_error_memory(error, "sampling the sources");
-    ok = ok && sl_reader_create(job->set, &reader, error);
-    if (ok)
-        sample(job, reader, &s);
-    sl_reader_destroy(reader);
+    sl_document_sample *documents = NULL;
+    bool ok = (s.names || sl_error_memory(error, "sampling the sources")) &&
+              sl_document_sample_create(job, look_at_all, &s, &documents, error) &&
+              sample_blocks(job, documents, &s, error);
+    sl_document_sample_destroy(documents);
     sl_source_set_reset_consumed(job->set);
-    ok = ok && (!s.failed || sl_error_memory(error, "sampling the sources"));
     if (ok && s.missing > 0 && s.documents > 0)
         set_problem(&s, &job->key_problem);
     free(s.names);
-    free(s.bytes);
     return ok;
 }

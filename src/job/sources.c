@@ -3,10 +3,10 @@
 #include "sources.h"
 #include "archive_entries.h"
 #include "embed.h"
-#include "shard_key_check.h"
 #include "likely_format.h"
 #include "line_ends.h"
 #include "outputs.h"
+#include "shard_key_check.h"
 #include "types.h"
 
 #include <stdio.h>
