@@ -379,8 +379,6 @@ const sl_option_row sl_load_rows[] = {
     {.name = "metrics-file", SL_ROW_TEXT("FILE"), SL_ROW_OF(LOAD | RESTORE, "Output"),
      .help = "Write the figures of the load to this file every second and at its end, in the text "
              "format of Prometheus, for a collector of text files (its names end in .prom)."},
-    {.name = "json", SL_ROW_FLAG, SL_ROW_OF(STATUS, "Output"),
-     .help = "Print the status as JSON."},
     {.name = "report", SL_ROW_TEXT("FILE"), SL_ROW_OF(CONNECTED, "Output"),
      .help = "Write the JSON record of the run to this file too."},
     {.name = "html", SL_ROW_TEXT("FILE"), SL_ROW_OF(LOADING | REPORT, "Output"),
@@ -390,8 +388,8 @@ const sl_option_row sl_load_rows[] = {
     {.name = "write", SL_ROW_FLAG, SL_ROW_OF(DOCTOR, "Target"),
      .help = "Also time an insert of 200 documents with write concern majority, into a collection "
              "shardload.doctor.ID of --db that is dropped again."},
-    {.name = "json", SL_ROW_FLAG, SL_ROW_OF(DOCTOR, "Output"),
-     .help = "Print the findings as JSON instead of text."},
+    {.name = "json", SL_ROW_FLAG, SL_ROW_OF(STATUS | DOCTOR, "Output"),
+     .help = "Print the status, or the findings, as JSON instead of text."},
     {.name = "title", SL_ROW_TEXT("TEXT"), SL_ROW_OF(REPORT, "Output"),
      .help = "Title of the report."},
     {.name = "ascii", SL_ROW_FLAG, SL_ROW_OF(REPORT, "Output"),

@@ -23,6 +23,8 @@ class Status(support.ClusterCase):
         words = ["load", *self.target(), "--progress", "none", "-j", 2, "--rate-limit", 50, source]
         running = self.start("shardload", *words, "--work-dir", work)
         self.wait_for(lambda: self.database.t.estimated_document_count() > 50, "documents")
+        self.wait_for(lambda: self.json(work).get("load", {}).get("waitsMostFor") == "rateLimit",
+                      "figures in the status")
         shown = self.status(work).out
         self.assertIn(f"load into {self.database_name}.t: running", shown)
         self.assertIn("waits for   the rate limit", shown)
@@ -69,6 +71,7 @@ class Status(support.ClusterCase):
                  "--metrics-file", self.scratch / "m.prom", self.scratch / "dump"]
         running = self.start("shardload", *words, "--work-dir", work)
         self.wait_for(lambda: self.database.a.estimated_document_count() > 100, "documents")
+        self.wait_for(lambda: self.json(work).get("records", 0) > 0, "figures in the status")
         shown = self.status(work).out
         self.assertRegex(shown, r"restore of .*: running")
         self.assertIn("0 of 2 completed", shown)
@@ -102,7 +105,7 @@ class Status(support.ClusterCase):
         if not self.is_sharded() or self.client.config.shards.count_documents({}) < 2:
             self.skipTest("needs several shards")
         source = self.file("year.txt", support.mot_text(range(1, 200)))
-        outcome, _ = self.load("--shard-key", '{"p": 1}', source)
+        outcome, _ = self.load("--shard-key", '{"d": 1}', source)
         self.assertIn("all documents are on shard", outcome.err)
         self.assertIn("hashed", outcome.err)
         outcome, _ = self.load("--shard-key", '{"_id": "hashed"}', source, collection="u")
