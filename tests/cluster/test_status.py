@@ -71,7 +71,8 @@ class Status(support.ClusterCase):
                  "--metrics-file", self.scratch / "m.prom", self.scratch / "dump"]
         running = self.start("shardload", *words, "--work-dir", work)
         self.wait_for(lambda: self.database.a.estimated_document_count() > 100, "documents")
-        self.wait_for(lambda: self.json(work).get("records", 0) > 0, "figures in the status")
+        self.wait_for(lambda: len(self.json(work).get("namespaces", {"running": ""})["running"]) == 2,
+                      "both namespaces in the status")
         shown = self.status(work).out
         self.assertRegex(shown, r"restore of .*: running")
         self.assertIn("0 of 2 completed", shown)
