@@ -393,7 +393,7 @@ class PlantedFiles(FileCase):
             cwd=self.scratch, check=False, capture_output=True, env=support.clean_environment(),
             timeout=support.LIMIT)
         files = [path for path in self.work.rglob("*") if path.is_file()]
-        self.assertEqual(len(files), 4)
+        self.assertEqual(len(files), 5)
         for path in files + [self.scratch / "r.json", self.scratch / "out.bson"]:
             self.assertEqual(path.stat().st_mode & 0o777, 0o600, path)
         self.assertEqual((self.work / "rejected").stat().st_mode & 0o777, 0o700)
