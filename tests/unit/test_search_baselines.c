@@ -6,6 +6,7 @@
 
 #define DEFAULT_THREADS 4 /* two for each of the two processors on which the grids were recorded */
 #define TERMS 6           /* of a quadratic of two variables */
+#define SPLITS 50         /* of each grid */
 
 typedef enum method { DEFAULT, QUADRATIC, SEARCH, METHODS } method;
 
@@ -82,12 +83,12 @@ static void choose_by_quadratic(grid *g, size_t at[2]) {
     }
 }
 
-/* The mean true rate of the settings that each method chooses in SEEDS splits of the grid, as a share
+/* The mean true rate of the settings that each method chooses in SPLITS splits of the grid, as a share
  * of the grid search's. */
 static void rate_methods(grid *g, double shares[METHODS], double trials[METHODS]) {
     double sums[METHODS] = {0}, of_grid = 0;
     memset(trials, 0, METHODS * sizeof *trials);
-    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+    for (uint64_t seed = 0; seed < SPLITS; seed++) {
         size_t at[2];
         sl_search result;
         split(g, seed);
@@ -98,7 +99,7 @@ static void rate_methods(grid *g, double shares[METHODS], double trials[METHODS]
         sums[QUADRATIC] += g->truth[at[0]][at[1]];
         search(g, SL_SEARCH_ADAPTIVE, seed, &result);
         sums[SEARCH] += truth_of(g, &result, result.recommended);
-        trials[SEARCH] += (double)result.trials / SEEDS;
+        trials[SEARCH] += (double)result.trials / SPLITS;
         sl_search_clear(&result);
     }
     trials[QUADRATIC] = 9;
