@@ -385,11 +385,11 @@ class Sharded(AnyServer, support.ClusterCase):
 
     def test_the_balancer_is_restored_after_a_load(self):
         self.addCleanup(self.client.admin.command, "balancerStart")
-        for before, command in (("full", "balancerStart"), ("off", "balancerStop")):
+        for number, before, command in ((1, "full", "balancerStart"), (2, "off", "balancerStop")):
             with self.subTest(before):
                 self.client.admin.command(command)
                 self.assertEqual(self.balancer_mode(), before)
-                _, work = self.load(self.file(f"{before}.txt", self.rows(1, 2)))
+                _, work = self.load(self.file(f"{before}.txt", self.rows(number, number + 1)))
                 self.assertEqual(self.balancer_mode(), before)
                 self.assertEqual(support.run_record(work)["balancer"]["after"],
                                  support.run_record(work)["balancer"]["before"])
