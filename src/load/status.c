@@ -256,20 +256,20 @@ void sl_status_namespace(sl_status *status, size_t item, const char *name, const
     pthread_mutex_unlock(&status->lock);
 }
 
-void sl_status_namespace_end(sl_status *status, size_t item, const sl_status_totals *earlier) {
+void sl_status_namespace_end(sl_status *status, size_t item, const sl_status_outcome *outcome) {
     if (!status)
         return;
     pthread_mutex_lock(&status->lock);
     sl_status_part *p = part_of(status, item);
     if (p) {
         sl_view view = p->view;
-        if (earlier)
-            view = (sl_view){.records = earlier->records,
-                             .documents = earlier->documents,
-                             .rejects = earlier->rejects};
+        if (!p->viewed) /* an earlier run has loaded it */
+            view = (sl_view){.records = outcome->records,
+                             .documents = outcome->documents,
+                             .rejects = outcome->rejects};
         sl_view_add(&status->ended_view, &view, false);
-        status->ended_count++;
-        status->ended_bytes += p->bytes;
+        status->ended_count += outcome->completed;
+        status->ended_bytes += outcome->completed ? (double)p->bytes : sl_status_done(p);
         *p = (sl_status_part){0};
     }
     write_soon(status);
@@ -288,7 +288,7 @@ void sl_status_end(sl_status *status, sl_exit code, const char *message, bool re
     if (complete || !resumable)
         status->resume_command[0] = '\0';
     if (complete && sl_status_is_restore(status)) /* also those without documents */
-        status->ended_bytes = status->bytes;
+        status->ended_bytes = (double)status->bytes;
     pthread_cond_signal(&status->changed);
     pthread_mutex_unlock(&status->lock);
     pthread_join(status->thread, NULL);

@@ -25,12 +25,16 @@ static double share_of(const sl_status_part *p) {
     return p->viewed && p->view.stored_total > 0 ? p->view.figures.share : 0;
 }
 
+double sl_status_done(const sl_status_part *p) {
+    return share_of(p) * (double)p->bytes;
+}
+
 /* The share of all namespaces of a restore. */
 static double share_of_all(const sl_status *status) {
-    double bytes = (double)status->ended_bytes;
+    double bytes = status->ended_bytes;
     for (size_t i = 0; i < status->part_count; i++) {
         if (status->parts[i].taken)
-            bytes += share_of(&status->parts[i]) * (double)status->parts[i].bytes;
+            bytes += sl_status_done(&status->parts[i]);
     }
     return status->bytes > 0 ? bytes / (double)status->bytes : 0;
 }

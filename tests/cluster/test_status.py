@@ -102,6 +102,39 @@ class Status(support.ClusterCase):
         self.assertIn('shardload_info{command="restore"', metrics)
         self.assertIn("shardload_documents_total 8000\n", metrics)
 
+    def folder_of_two(self, documents, **more):
+        return making.folder(self.scratch / "dump", [
+            making.Namespace(self.database_name, "a", documents, **more),
+            making.Namespace(self.database_name, "b", documents)])
+
+    def test_an_interrupted_restore_has_completed_nothing(self):
+        dump = self.folder_of_two([{"_id": n, "s": "x" * 1000} for n in range(8000)])
+        work = self.scratch / "work"
+        running = self.start("shardload", "restore", "--uri", self.uri, "--work-dir", work, "-j", 1,
+                             "--progress", "none", "--rate-limit", 500, dump)
+        self.wait_for(lambda: all(self.database[name].estimated_document_count() > 50
+                                  for name in "ab"), "documents")
+        running.signal(signal.SIGINT)
+        outcome = running.wait()
+        self.clear_balancer()
+        self.assertEqual(outcome.code, support.EXIT_INTERRUPTED, outcome.text)
+        self.assertIn("0 of 2 completed", self.status(work).out)
+        one = self.json(work)
+        self.assertEqual(one["state"], "interrupted")
+        self.assertLess(one["share"], 0.9)
+        self.assertLess(one["sourceBytes"], one["sourceBytesTotal"])
+
+    def test_documents_of_a_restore_that_lacks_only_an_index(self):
+        dump = self.folder_of_two([{"_id": n, "n": 1} for n in range(300)],
+                                  indexes=[{"v": 2, "key": {"n": 1}, "name": "n", "unique": True}])
+        work = self.scratch / "work"
+        words = ["restore", "--uri", self.uri, "--work-dir", work, "--progress", "none", dump]
+        for more in ([], ["--resume"]):
+            self.shardload(*words, *more, code=support.EXIT_CLUSTER)
+            self.assertIn("1 of 2 completed", self.status(work).out)
+            one = self.json(work)
+            self.assertEqual((one["state"], one["documents"], one["records"]), ("failed", 600, 600))
+
     def test_all_documents_on_one_shard_are_a_warning(self):
         if not self.is_sharded() or self.client.config.shards.count_documents({}) < 2:
             self.skipTest("needs several shards")
