@@ -269,6 +269,7 @@ void sl_status_namespace_end(sl_status *status, size_t item, const sl_status_out
                              .rejects = outcome->rejects};
         sl_view_add(&status->ended_view, &view, false);
         status->ended_count += outcome->completed;
+        status->earlier_bytes += p->viewed ? sl_status_earlier(p) : (double)p->bytes;
         status->ended_bytes += outcome->completed ? (double)p->bytes : sl_status_done(p);
         *p = (sl_status_part){0};
     }

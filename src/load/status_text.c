@@ -29,20 +29,37 @@ double sl_status_done(const sl_status_part *p) {
     return share_of(p) * (double)p->bytes;
 }
 
-/* The share of all namespaces of a restore. */
-static double share_of_all(const sl_status *status) {
-    double bytes = status->ended_bytes;
+double sl_status_earlier(const sl_status_part *p) {
+    double earlier = (double)p->view.text_bytes - (double)p->view.sum.text_bytes;
+    double text = earlier + (double)p->view.sum.text_completed;
+    return text > 0 ? sl_status_done(p) * earlier / text : 0;
+}
+
+/* The sum over all namespaces of a restore; `ended`: of those that have ended. */
+static double sum_of(const sl_status *status, double ended, double of(const sl_status_part *p)) {
     for (size_t i = 0; i < status->part_count; i++) {
         if (status->parts[i].taken)
-            bytes += sl_status_done(&status->parts[i]);
+            ended += of(&status->parts[i]);
     }
+    return ended;
+}
+
+static double done_of_all(const sl_status *status) {
+    return sum_of(status, status->ended_bytes, sl_status_done);
+}
+
+/* The share of all namespaces of a restore. */
+static double share_of_all(const sl_status *status) {
+    double bytes = done_of_all(status);
     return status->bytes > 0 ? bytes / (double)status->bytes : 0;
 }
 
-/* Seconds left of a restore, by its rate so far; below 0 when that is not known. */
+/* Seconds left of a restore, by the rate of this run; below 0 when that is not known. */
 static double left_of_all(const sl_status *status) {
-    double share = share_of_all(status), seconds = sl_seconds_since(status->started_ns);
-    return share > 0 && seconds > 1 ? seconds * (1 - share) / share : -1;
+    double done = done_of_all(status);
+    double now = done - sum_of(status, status->earlier_bytes, sl_status_earlier);
+    double seconds = sl_seconds_since(status->started_ns);
+    return now > 1 && seconds > 1 ? seconds * ((double)status->bytes - done) / now : -1;
 }
 
 /* The sum of all namespaces of a restore. False before the first figures. */

@@ -124,6 +124,28 @@ class Status(support.ClusterCase):
         self.assertLess(one["share"], 0.9)
         self.assertLess(one["sourceBytes"], one["sourceBytesTotal"])
 
+    def test_a_resumed_restore_expects_its_own_rate(self):
+        dump = self.folder_of_two([{"_id": n, "s": "x" * 1000} for n in range(3000)])
+        work = self.scratch / "work"
+        words = ["restore", "--uri", self.uri, "--work-dir", work, "--progress", "none", "-j", 1,
+                 "--collections-at-once", 1]
+        running = self.start("shardload", *words, "--rate-limit", 1000, dump)
+        self.wait_for(lambda: self.database.b.estimated_document_count() > 50, "documents")
+        running.signal(signal.SIGKILL)
+        running.wait()
+        self.clear_balancer()
+        running = self.start("shardload", *words, "--rate-limit", 5, "--resume", dump)
+        self.wait_for(lambda: self.json(work)["elapsedSeconds"] > 2
+                      and self.json(work).get("documents", 0) > 3000, "the second run")
+        one = self.json(work)
+        self.assertGreaterEqual(one["share"], 0.5)
+        # It has completed no block of b yet; that a was there is no sign of its speed.
+        self.assertGreater(one.get("secondsLeft", 600), 60)
+        self.assertIn("1 of 2 completed", self.status(work).out)
+        running.signal(signal.SIGKILL)
+        running.wait()
+        self.clear_balancer()
+
     def test_documents_of_a_restore_that_lacks_only_an_index(self):
         dump = self.folder_of_two([{"_id": n, "n": 1} for n in range(300)],
                                   indexes=[{"v": 2, "key": {"n": 1}, "name": "n", "unique": True}])
