@@ -125,18 +125,19 @@ class Status(support.ClusterCase):
         self.assertLess(one["sourceBytes"], one["sourceBytesTotal"])
 
     def test_a_resumed_restore_expects_its_own_rate(self):
-        dump = self.folder_of_two([{"_id": n, "s": "x" * 1000} for n in range(3000)])
+        dump = self.folder_of_two([{"_id": n, "s": "x" * 3000} for n in range(1000)])
         work = self.scratch / "work"
         words = ["restore", "--uri", self.uri, "--work-dir", work, "--progress", "none", "-j", 1,
                  "--collections-at-once", 1]
-        running = self.start("shardload", *words, "--rate-limit", 1000, dump)
+        running = self.start("shardload", *words, "--rate-limit", 150, dump)
         self.wait_for(lambda: self.database.b.estimated_document_count() > 50, "documents")
         running.signal(signal.SIGKILL)
         running.wait()
         self.clear_balancer()
-        running = self.start("shardload", *words, "--rate-limit", 5, "--resume", dump)
-        self.wait_for(lambda: self.json(work)["elapsedSeconds"] > 2
-                      and self.json(work).get("documents", 0) > 3000, "the second run")
+        running = self.start("shardload", *words, "--rate-limit", 2, "--resume", dump)
+        self.wait_for(lambda: self.json(work)["process"]["pid"] == running.process.pid
+                      and self.json(work)["elapsedSeconds"] > 2
+                      and self.json(work).get("documents", 0) > 1000, "the second run")
         one = self.json(work)
         self.assertGreaterEqual(one["share"], 0.5)
         # It has completed no block of b yet; that a was there is no sign of its speed.
