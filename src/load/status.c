@@ -249,7 +249,10 @@ void sl_status_namespace(sl_status *status, size_t item, const char *name, const
             continue;
         *p = (sl_status_part){.taken = true, .item = item, .bytes = bytes};
         copy(p->name, sizeof p->name, name);
-        absolute(p->folder, folder);
+        /* It may not exist yet, so realpath would not find it. */
+        copy(p->folder, sizeof p->folder, status->directory);
+        size_t used = strlen(p->folder);
+        copy(p->folder + used, sizeof p->folder - used, strrchr(folder, '/'));
         break;
     }
     write_soon(status);

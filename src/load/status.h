@@ -52,7 +52,7 @@ void sl_status_run(sl_status *status, const sl_run *run, const sl_destination *d
 void sl_status_restore(sl_status *status, size_t namespaces, uint64_t bytes);
 
 /* A restore begins the namespace `item` (any number that no other one has), which it loads in
- * `folder`. Any thread; at most `at_once` at a time. */
+ * `folder`, in the work directory. Any thread; at most `at_once` at a time. */
 void sl_status_namespace(sl_status *status, size_t item, const char *name, const char *folder,
                          uint64_t bytes);
 
