@@ -9,12 +9,25 @@
 #include "progress_json.h"
 #include "report/json.h"
 #include "util/clock.h"
+#include "util/print.h"
+#include "util/text.h"
 
 static const char *state_of(const sl_status *status) {
     return !status->ended                                                  ? "running"
            : status->code == SL_EXIT_OK || status->code == SL_EXIT_REJECTS ? "finished"
            : status->code == SL_EXIT_INTERRUPTED                           ? "interrupted"
                                                                            : "failed";
+}
+
+/* Appends a text that may be a path, or cut, and so need not be UTF-8. */
+static void append_text(bson_t *json, const char *key, const char *text) {
+    char printable[PATH_MAX];
+    size_t where;
+    if (!sl_utf8_valid(text, strlen(text), &where)) {
+        sl_print_text(printable, sizeof printable, "%s", text);
+        text = printable;
+    }
+    BSON_APPEND_UTF8(json, key, text);
 }
 
 bool sl_status_is_restore(const sl_status *status) {
@@ -101,8 +114,8 @@ static void append_namespaces(const sl_status *status, const sl_view *all, bson_
             continue;
         bson_uint32_to_string(count++, &key, room, sizeof room);
         bson_append_document_begin(&list, key, -1, &item);
-        BSON_APPEND_UTF8(&item, "name", p->name);
-        BSON_APPEND_UTF8(&item, "workDirectory", p->folder);
+        append_text(&item, "name", p->name);
+        append_text(&item, "workDirectory", p->folder);
         BSON_APPEND_DOUBLE(&item, "share", share_of(p));
         bson_append_document_end(&list, &item);
     }
@@ -125,11 +138,11 @@ char *sl_status_text(const sl_status *status) {
     BSON_APPEND_INT32(&json, "statusVersion", SL_STATUS_VERSION);
     BSON_APPEND_UTF8(&json, "version", status->setup.config->program_version);
     BSON_APPEND_UTF8(&json, "command", status->command);
-    BSON_APPEND_UTF8(&json, "target", status->target);
+    append_text(&json, "target", status->target);
     BSON_APPEND_UTF8(&json, "state", state_of(status));
     if (status->ended) {
         BSON_APPEND_INT32(&json, "exitCode", (int32_t)status->code);
-        BSON_APPEND_UTF8(&json, "message", status->message);
+        append_text(&json, "message", status->message);
     }
     BSON_APPEND_UTF8(&json, "phase", status->phase);
     BSON_APPEND_DOUBLE(&json, "phaseSeconds", sl_seconds_since(status->phase_since));
@@ -142,11 +155,11 @@ char *sl_status_text(const sl_status *status) {
     BSON_APPEND_UTF8(&inner, "host", status->host_name);
     BSON_APPEND_UTF8(&inner, "hostIdentity", status->host);
     bson_append_document_end(&json, &inner);
-    BSON_APPEND_UTF8(&json, "workDirectory", status->directory);
+    append_text(&json, "workDirectory", status->directory);
     BSON_APPEND_BOOL(&json, "resumable", status->resume_command[0] != '\0');
     if (status->resume_command[0]) {
         BSON_APPEND_UTF8(&json, "resumeCommand", status->resume_command);
-        BSON_APPEND_UTF8(&json, "resumeWorkDirectory", status->resume_directory);
+        append_text(&json, "resumeWorkDirectory", status->resume_directory);
     }
     uint64_t rate = atomic_load(&status->setup.limit->rate);
     BSON_APPEND_DOCUMENT_BEGIN(&json, "limit", &inner);
