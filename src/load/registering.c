@@ -65,7 +65,9 @@ static void log_what_is_loaded(const sl_job *job, const sl_destination *destinat
                                uint64_t documents) {
     char shown[SL_HUMAN_ROOM], names[SL_SHARD_NAMES_ROOM];
     size_t rest = job->active - whole;
-    if (rest == 0)
+    if (rest == 0 && job->config->format_options.mode != SL_MODE_INSERT) /* changed ones, too */
+        sl_log_info("all %u parts are loaded", job->parts);
+    else if (rest == 0)
         sl_log_info("all %u %s are loaded: %s documents in total", job->parts,
                     job->own_shards ? "shards" : "parts", sl_human_count(documents, shown));
     else if (job->own_shards)

@@ -249,27 +249,31 @@ void sl_status_namespace(sl_status *status, size_t item, const char *name, const
             continue;
         *p = (sl_status_part){.taken = true, .item = item, .bytes = bytes};
         copy(p->name, sizeof p->name, name);
-        absolute(p->folder, folder);
+        /* It may not exist yet, so realpath would not find it. */
+        copy(p->folder, sizeof p->folder, status->directory);
+        size_t used = strlen(p->folder);
+        copy(p->folder + used, sizeof p->folder - used, strrchr(folder, '/'));
         break;
     }
     write_soon(status);
     pthread_mutex_unlock(&status->lock);
 }
 
-void sl_status_namespace_end(sl_status *status, size_t item, const sl_status_totals *earlier) {
+void sl_status_namespace_end(sl_status *status, size_t item, const sl_status_outcome *outcome) {
     if (!status)
         return;
     pthread_mutex_lock(&status->lock);
     sl_status_part *p = part_of(status, item);
     if (p) {
         sl_view view = p->view;
-        if (earlier)
-            view = (sl_view){.records = earlier->records,
-                             .documents = earlier->documents,
-                             .rejects = earlier->rejects};
+        if (!p->viewed) /* an earlier run has loaded it */
+            view = (sl_view){.records = outcome->records,
+                             .documents = outcome->documents,
+                             .rejects = outcome->rejects};
         sl_view_add(&status->ended_view, &view, false);
-        status->ended_count++;
-        status->ended_bytes += p->bytes;
+        status->ended_count += outcome->completed;
+        status->earlier_bytes += p->viewed ? sl_status_earlier(p) : (double)p->bytes;
+        status->ended_bytes += outcome->completed ? (double)p->bytes : sl_status_done(p);
         *p = (sl_status_part){0};
     }
     write_soon(status);
@@ -288,7 +292,7 @@ void sl_status_end(sl_status *status, sl_exit code, const char *message, bool re
     if (complete || !resumable)
         status->resume_command[0] = '\0';
     if (complete && sl_status_is_restore(status)) /* also those without documents */
-        status->ended_bytes = status->bytes;
+        status->ended_bytes = (double)status->bytes;
     pthread_cond_signal(&status->changed);
     pthread_mutex_unlock(&status->lock);
     pthread_join(status->thread, NULL);

@@ -52,17 +52,18 @@ void sl_status_run(sl_status *status, const sl_run *run, const sl_destination *d
 void sl_status_restore(sl_status *status, size_t namespaces, uint64_t bytes);
 
 /* A restore begins the namespace `item` (any number that no other one has), which it loads in
- * `folder`. Any thread; at most `at_once` at a time. */
+ * `folder`, in the work directory. Any thread; at most `at_once` at a time. */
 void sl_status_namespace(sl_status *status, size_t item, const char *name, const char *folder,
                          uint64_t bytes);
 
-/* The documents of a namespace that an earlier run has restored. */
-typedef struct sl_status_totals {
-    uint64_t records, documents, rejects;
-} sl_status_totals;
+/* The outcome of a namespace. */
+typedef struct sl_status_outcome {
+    uint64_t records, documents, rejects; /* in earlier runs too */
+    bool completed;                       /* it did not fail, and was not interrupted */
+} sl_status_outcome;
 
-/* The namespace has ended. `earlier`: an earlier run has restored it; else NULL. */
-void sl_status_namespace_end(sl_status *status, size_t item, const sl_status_totals *earlier);
+/* The namespace has ended. */
+void sl_status_namespace_end(sl_status *status, size_t item, const sl_status_outcome *outcome);
 
 /* Writes the files for the last time, and ends the thread. `message`: why it failed, or "".
  * `resumable`: it can be completed, unless it has succeeded. */

@@ -9,12 +9,25 @@
 #include "progress_json.h"
 #include "report/json.h"
 #include "util/clock.h"
+#include "util/print.h"
+#include "util/text.h"
 
 static const char *state_of(const sl_status *status) {
     return !status->ended                                                  ? "running"
            : status->code == SL_EXIT_OK || status->code == SL_EXIT_REJECTS ? "finished"
            : status->code == SL_EXIT_INTERRUPTED                           ? "interrupted"
                                                                            : "failed";
+}
+
+/* Appends a text that may be a path, or cut, and so need not be UTF-8. */
+static void append_text(bson_t *json, const char *key, const char *text) {
+    char printable[PATH_MAX];
+    size_t where;
+    if (!sl_utf8_valid(text, strlen(text), &where)) {
+        sl_print_text(printable, sizeof printable, "%s", text);
+        text = printable;
+    }
+    BSON_APPEND_UTF8(json, key, text);
 }
 
 bool sl_status_is_restore(const sl_status *status) {
@@ -25,20 +38,41 @@ static double share_of(const sl_status_part *p) {
     return p->viewed && p->view.stored_total > 0 ? p->view.figures.share : 0;
 }
 
-/* The share of all namespaces of a restore. */
-static double share_of_all(const sl_status *status) {
-    double bytes = (double)status->ended_bytes;
+double sl_status_done(const sl_status_part *p) {
+    return share_of(p) * (double)p->bytes;
+}
+
+double sl_status_earlier(const sl_status_part *p) {
+    double earlier = (double)p->view.text_bytes - (double)p->view.sum.text_bytes;
+    double text = earlier + (double)p->view.sum.text_completed;
+    return text > 0 ? sl_status_done(p) * earlier / text : 0;
+}
+
+/* The sum over all namespaces of a restore; `ended`: of those that have ended. */
+static double sum_of(const sl_status *status, double ended, double of(const sl_status_part *p)) {
     for (size_t i = 0; i < status->part_count; i++) {
         if (status->parts[i].taken)
-            bytes += share_of(&status->parts[i]) * (double)status->parts[i].bytes;
+            ended += of(&status->parts[i]);
     }
+    return ended;
+}
+
+static double done_of_all(const sl_status *status) {
+    return sum_of(status, status->ended_bytes, sl_status_done);
+}
+
+/* The share of all namespaces of a restore. */
+static double share_of_all(const sl_status *status) {
+    double bytes = done_of_all(status);
     return status->bytes > 0 ? bytes / (double)status->bytes : 0;
 }
 
-/* Seconds left of a restore, by its rate so far; below 0 when that is not known. */
+/* Seconds left of a restore, by the rate of this run; below 0 when that is not known. */
 static double left_of_all(const sl_status *status) {
-    double share = share_of_all(status), seconds = sl_seconds_since(status->started_ns);
-    return share > 0 && seconds > 1 ? seconds * (1 - share) / share : -1;
+    double done = done_of_all(status);
+    double now = done - sum_of(status, status->earlier_bytes, sl_status_earlier);
+    double seconds = sl_seconds_since(status->started_ns);
+    return now > 1 && seconds > 1 ? seconds * ((double)status->bytes - done) / now : -1;
 }
 
 /* The sum of all namespaces of a restore. False before the first figures. */
@@ -80,8 +114,8 @@ static void append_namespaces(const sl_status *status, const sl_view *all, bson_
             continue;
         bson_uint32_to_string(count++, &key, room, sizeof room);
         bson_append_document_begin(&list, key, -1, &item);
-        BSON_APPEND_UTF8(&item, "name", p->name);
-        BSON_APPEND_UTF8(&item, "workDirectory", p->folder);
+        append_text(&item, "name", p->name);
+        append_text(&item, "workDirectory", p->folder);
         BSON_APPEND_DOUBLE(&item, "share", share_of(p));
         bson_append_document_end(&list, &item);
     }
@@ -104,11 +138,11 @@ char *sl_status_text(const sl_status *status) {
     BSON_APPEND_INT32(&json, "statusVersion", SL_STATUS_VERSION);
     BSON_APPEND_UTF8(&json, "version", status->setup.config->program_version);
     BSON_APPEND_UTF8(&json, "command", status->command);
-    BSON_APPEND_UTF8(&json, "target", status->target);
+    append_text(&json, "target", status->target);
     BSON_APPEND_UTF8(&json, "state", state_of(status));
     if (status->ended) {
         BSON_APPEND_INT32(&json, "exitCode", (int32_t)status->code);
-        BSON_APPEND_UTF8(&json, "message", status->message);
+        append_text(&json, "message", status->message);
     }
     BSON_APPEND_UTF8(&json, "phase", status->phase);
     BSON_APPEND_DOUBLE(&json, "phaseSeconds", sl_seconds_since(status->phase_since));
@@ -121,11 +155,11 @@ char *sl_status_text(const sl_status *status) {
     BSON_APPEND_UTF8(&inner, "host", status->host_name);
     BSON_APPEND_UTF8(&inner, "hostIdentity", status->host);
     bson_append_document_end(&json, &inner);
-    BSON_APPEND_UTF8(&json, "workDirectory", status->directory);
+    append_text(&json, "workDirectory", status->directory);
     BSON_APPEND_BOOL(&json, "resumable", status->resume_command[0] != '\0');
     if (status->resume_command[0]) {
         BSON_APPEND_UTF8(&json, "resumeCommand", status->resume_command);
-        BSON_APPEND_UTF8(&json, "resumeWorkDirectory", status->resume_directory);
+        append_text(&json, "resumeWorkDirectory", status->resume_directory);
     }
     uint64_t rate = atomic_load(&status->setup.limit->rate);
     BSON_APPEND_DOCUMENT_BEGIN(&json, "limit", &inner);

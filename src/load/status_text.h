@@ -40,8 +40,9 @@ struct sl_status {
     size_t namespaces;    /* of a restore */
     uint64_t bytes;       /* of all of them */
     sl_view ended_view;   /* sum of the namespaces that have ended */
-    size_t ended_count;   /* of namespaces */
-    uint64_t ended_bytes; /* likewise */
+    size_t ended_count;   /* of namespaces that have been completed */
+    double ended_bytes;   /* completed ones of the namespaces that have ended */
+    double earlier_bytes; /* completed ones of earlier runs */
     char request[40];     /* the last one that was carried out */
     bool ended;
     sl_exit code;
@@ -54,6 +55,10 @@ struct sl_status {
 };
 
 bool sl_status_is_restore(const sl_status *status);
+
+/* The completed bytes of a namespace, and those of them by earlier runs. */
+double sl_status_done(const sl_status_part *p);
+double sl_status_earlier(const sl_status_part *p);
 
 /* status.json. Under the lock. Free it; NULL without memory. */
 char *sl_status_text(const sl_status *status);

@@ -128,10 +128,12 @@ static void begin_status(sl_restore *restore, size_t index) {
 
 static void end_status(sl_restore *restore, size_t index) {
     const sl_restored *outcome = &restore->outcomes[index];
-    const sl_status_totals earlier = {.records = outcome->records,
-                                      .documents = outcome->inserted + outcome->already_stored,
-                                      .rejects = outcome->rejected};
-    sl_status_namespace_end(restore->status, index, outcome->earlier ? &earlier : NULL);
+    const sl_status_outcome ended = {.records = outcome->records,
+                                     .documents = outcome->inserted + outcome->already_stored,
+                                     .rejects = outcome->rejected,
+                                     .completed = outcome->code == SL_EXIT_OK ||
+                                                  outcome->code == SL_EXIT_REJECTS};
+    sl_status_namespace_end(restore->status, index, &ended);
 }
 
 /* ---- the team ---- */

@@ -18,6 +18,7 @@
 #include "report/run_record.h"
 #include "restoring.h"
 #include "util/clock.h"
+#include "util/context.h"
 #include "util/interrupt.h"
 #include "util/log.h"
 #include "util/private_file.h"
@@ -364,7 +365,10 @@ sl_exit sl_restore_run(const sl_restore_config *config) {
         sl_log_error(SL_LINES, error.message);
         code = error.code;
     }
-    sl_status_end(restore.status, code, "", true);
+    char message[600] = "";
+    if (code != SL_EXIT_OK && code != SL_EXIT_REJECTS && sl_context_current())
+        sl_context_first_error(sl_context_current(), message, sizeof message);
+    sl_status_end(restore.status, code, message, true);
     sl_restore_clear(&restore);
     sl_rate_limit_clear(&restore.limit);
     sl_log_close_file();

@@ -44,6 +44,7 @@ class Divided:
         for work, running in begun:
             outcome = running.wait()
             self.assertEqual(outcome.code, code, outcome.text)
+            self.assertNotIn(" 0 documents in total", outcome.err)  # they were changed
             accounting = support.run_record(work)["accounting"]
             self.assertTrue(accounting["holds"])
             self.assertGreater(accounting["records"], 0)

@@ -2,6 +2,8 @@
 """`shardload status` of loads into a cluster, and of a restore: a load that died is completed by the
 advice it shows; a changed limit applies to the whole restore; documents on one shard are a warning."""
 import json
+import os
+import pathlib
 import re
 import shlex
 import signal
@@ -62,6 +64,14 @@ class Status(support.ClusterCase):
         self.assertIn("more than --max-rejects 3 allows", shown)
         self.assertIn("--resume --work-dir", shown)
 
+    def test_a_folder_whose_name_is_not_utf_8(self):
+        work = self.scratch / os.fsdecode(b"work-\xe9")
+        self.shardload("load", *self.target(), "--work-dir", work, "--progress", "none",
+                       self.file("year.txt", support.mot_text(range(1, 20))))
+        self.clear_balancer()
+        self.assertIn(": finished", self.status(work).out)
+        self.assertEqual(self.json(work)["state"], "finished")
+
     def test_a_restore(self):
         made = {name: [{"_id": n, "s": "x" * 100} for n in range(4000)] for name in ("a", "b")}
         making.folder(self.scratch / "dump", [making.Namespace(self.database_name, name, documents)
@@ -101,6 +111,66 @@ class Status(support.ClusterCase):
         metrics = (self.scratch / "m.prom").read_text("utf-8")
         self.assertIn('shardload_info{command="restore"', metrics)
         self.assertIn("shardload_documents_total 8000\n", metrics)
+
+    def folder_of_two(self, documents, **more):
+        return making.folder(self.scratch / "dump", [
+            making.Namespace(self.database_name, "a", documents, **more),
+            making.Namespace(self.database_name, "b", documents)])
+
+    def test_an_interrupted_restore_has_completed_nothing(self):
+        dump = self.folder_of_two([{"_id": n, "s": "x" * 1000} for n in range(8000)])
+        work = self.scratch / "work"
+        running = self.start("shardload", "restore", "--uri", self.uri, "--work-dir", work.name,
+                             "-j", 1, "--progress", "none", "--rate-limit", 500, dump)
+        self.wait_for(lambda: all(self.database[name].estimated_document_count() > 50
+                                  for name in "ab"), "documents")
+        self.wait_for(lambda: self.json(work)["namespaces"]["running"], "the namespaces")
+        for row in self.json(work)["namespaces"]["running"]:
+            self.assertEqual(pathlib.Path(row["workDirectory"]).parent, work.resolve())
+        running.signal(signal.SIGINT)
+        outcome = running.wait()
+        self.clear_balancer()
+        self.assertEqual(outcome.code, support.EXIT_INTERRUPTED, outcome.text)
+        self.assertIn("0 of 2 completed", self.status(work).out)
+        one = self.json(work)
+        self.assertEqual(one["state"], "interrupted")
+        self.assertLess(one["share"], 0.9)
+        self.assertLess(one["sourceBytes"], one["sourceBytesTotal"])
+
+    def test_a_resumed_restore_expects_its_own_rate(self):
+        dump = self.folder_of_two([{"_id": n, "s": "x" * 3000} for n in range(1000)])
+        work = self.scratch / "work"
+        words = ["restore", "--uri", self.uri, "--work-dir", work, "--progress", "none", "-j", 1,
+                 "--collections-at-once", 1]
+        running = self.start("shardload", *words, "--rate-limit", 150, dump)
+        self.wait_for(lambda: self.database.b.estimated_document_count() > 50, "documents")
+        running.signal(signal.SIGKILL)
+        running.wait()
+        self.clear_balancer()
+        running = self.start("shardload", *words, "--rate-limit", 2, "--resume", dump)
+        self.wait_for(lambda: self.json(work)["process"]["pid"] == running.process.pid
+                      and self.json(work)["elapsedSeconds"] > 2
+                      and self.json(work).get("documents", 0) > 1000, "the second run")
+        one = self.json(work)
+        self.assertGreaterEqual(one["share"], 0.5)
+        # It has completed no block of b yet; that a was there is no sign of its speed.
+        self.assertGreater(one.get("secondsLeft", 600), 60)
+        self.assertIn("1 of 2 completed", self.status(work).out)
+        running.signal(signal.SIGKILL)
+        running.wait()
+        self.clear_balancer()
+
+    def test_documents_of_a_restore_that_lacks_only_an_index(self):
+        dump = self.folder_of_two([{"_id": n, "n": 1} for n in range(300)],
+                                  indexes=[{"v": 2, "key": {"n": 1}, "name": "n", "unique": True}])
+        work = self.scratch / "work"
+        words = ["restore", "--uri", self.uri, "--work-dir", work, "--progress", "none", dump]
+        for more in ([], ["--resume"]):
+            self.shardload(*words, *more, code=support.EXIT_CLUSTER)
+            self.assertIn("1 of 2 completed", self.status(work).out)
+            one = self.json(work)
+            self.assertEqual((one["state"], one["documents"], one["records"]), ("failed", 600, 600))
+            self.assertIn("indexes could not be built", one["message"])
 
     def test_all_documents_on_one_shard_are_a_warning(self):
         if not self.is_sharded() or self.client.config.shards.count_documents({}) < 2:
