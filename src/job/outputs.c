@@ -112,8 +112,41 @@ static bool check_one(const sl_output *output, const sl_load_config *config,
     return check_folders(output, config, dump, error);
 }
 
+/* Is a source one of the files that the load replaces in its work directory? */
+static bool check_work_directory(const char *directory, const sl_source_set *set, sl_error *error) {
+    static const char *const names[] = {"shardload.log", "journal",     "run.json",
+                                        "rejects.tsv",   "status.json", "control.json"};
+    char path[PATH_MAX];
+    for (size_t i = 0; directory && i < sizeof names / sizeof names[0]; i++) {
+        const sl_output output = {.option = "--work-dir:", .path = path};
+        if ((size_t)snprintf(path, sizeof path, "%s/%s", directory, names[i]) < sizeof path &&
+            is_source(&output, set))
+            return sl_error_set(error, SL_EXIT_USAGE,
+                                "--work-dir: %s is a source, which the load's own file of that "
+                                "name would replace: name another folder",
+                                path);
+    }
+    return true;
+}
+
+/* Is the output a file of a work directory that does not exist yet? */
+static bool is_in_new_directory(const sl_output *output, const char *directory) {
+    const char *slash = strrchr(output->path, '/');
+    if (!directory || !slash || !sl_source_is_own_file(slash + 1) ||
+        (!output->no_record && strcmp(slash + 1, "run.json") == 0))
+        return false;
+    size_t folder = (size_t)(slash - output->path), length = strlen(directory);
+    while (folder > 1 && output->path[folder - 1] == '/')
+        folder--;
+    while (length > 1 && directory[length - 1] == '/')
+        length--;
+    return folder == length && memcmp(output->path, directory, length) == 0;
+}
+
 bool sl_outputs_check(const sl_load_config *config, const sl_source_set *set, const char *dump,
                       sl_error *error) {
+    if (!check_work_directory(config->work_directory, set, error))
+        return false;
     sl_output outputs[] = {
         {.option = "--report", .path = config->report},
         {.option = "--html", .path = config->html, .no_record = true},
@@ -121,6 +154,8 @@ bool sl_outputs_check(const sl_load_config *config, const sl_source_set *set, co
     enum { COUNT = sizeof outputs / sizeof outputs[0] };
     for (size_t i = 0; i < COUNT; i++) {
         if (!outputs[i].path || strcmp(outputs[i].path, "-") == 0 || !resolve(&outputs[i])) {
+            if (outputs[i].path && is_in_new_directory(&outputs[i], config->work_directory))
+                return refuse(&outputs[i], "a file of the work directory", "", error);
             outputs[i].path = NULL;
             continue;
         }

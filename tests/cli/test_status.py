@@ -310,6 +310,25 @@ class Status(support.Case):
             self.refused("--metrics-file", f"w/{name}", path, contains="a file of the work directory",
                          keep=[self.scratch / "w/run.json"])
 
+    def test_a_source_in_the_work_directory_is_kept(self):
+        text = support.mot_text(range(1, 20))
+        for name in ("status.json", "control.json", "shardload.log", "journal", "run.json"):
+            with self.subTest(name):
+                path = self.file(f"used/{name}", text)
+                outcome = self.shardload("load", "--sink", "null", "--work-dir", "used", path,
+                                         code=support.EXIT_USAGE)
+                self.assertIn("is a source", outcome.err)
+                self.assertEqual(path.read_text("utf-8"), text)
+                self.shardload("load", "--sink", "null", "--work-dir", f"w-{name}", path)
+
+    def test_outputs_do_not_replace_files_of_a_work_directory_that_is_new(self):
+        path = self.file("year.txt", support.mot_text(range(1, 20)))
+        for option, name in (("--report", "journal"), ("--metrics-file", "status.json")):
+            outcome = self.shardload("load", "--sink", "null", option, f"new/{name}", "--work-dir",
+                                     "new/", path, code=support.EXIT_USAGE)
+            self.assertIn("a file of the work directory", outcome.err)
+            self.assertFalse((self.scratch / "new").exists())
+
     def test_a_file_in_the_source_folder_that_is_not_included_may_be_written(self):
         self.file("data/year.txt", support.mot_text(range(1, 20)))
         self.shardload("load", "--sink", "null", "--work-dir", "w", "--include", "*.txt", "--report",
