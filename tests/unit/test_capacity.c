@@ -78,7 +78,7 @@ TEST(the_range_of_a_scaling_law_contains_its_maximum) {
 
 /* 1e306; a thousand times as much is no number. */
 #define HUGE_NUMBER                                                                                \
-    "1000P * 1000P * 1000P * 1000P * 1000P * 1000P * 1000P * 1000P * 1000P * 1000P * 1000P "        \
+    "1000P * 1000P * 1000P * 1000P * 1000P * 1000P * 1000P * 1000P * 1000P * 1000P * 1000P "       \
     "* 1000P * 1000P * 1000P * 1000P * 1000P * 1000P"
 
 TEST(wrong_formulas) {

@@ -96,8 +96,8 @@ TEST(a_fitted_figure_is_no_prediction) {
 
 TEST(assignments) {
     static const char *const wrong[] = {
-        "rate",    "rate=",      "rate=x",          "=3",       "rate=1..2", "rate=3..2..4",
-        "speed=1", "rate=1e999", "rate=1..2..3..4", "rate=nan", "rate=1kk",  "rate=2 ",
+        "rate",     "rate=",          "rate=x",          "=3",       "rate=1..2", "rate=3..2..4",
+        "speed=1",  "rate=1e999",     "rate=1..2..3..4", "rate=nan", "rate=1kk",  "rate=2 ",
         "rate=1..", "rate=1..2..3..", "rate=1..2.."};
     sl_error error = {0};
     assert_true(parse(SMALL POINTS, &error));
