@@ -46,6 +46,10 @@ static void add_verdict(sl_page *page, const bson_t *record) {
             tone = endings[i].tone;
         }
     }
+    const char *share = sl_look_text(record, "options.part");
+    share = share ? share : sl_look_text(record, "options.only-shards");
+    if (code == 0 && share) /* the other loaders' shares have records of their own */
+        words = sl_page_text(page, "This loader's share (%s) was loaded", share);
     const char *speed = rate >= 0 ? sl_page_text(page, " at %s per second",
                                                  sl_value_text(rate, SL_UNIT_COUNT, human))
                                   : "";

@@ -54,12 +54,23 @@ static bool same_sources(const bson_t *a, const bson_t *b) {
     return !sl_walk_next(&right);
 }
 
-/* The N of "K/N", or 0. */
-static unsigned parts_of(const bson_t *record) {
-    unsigned part = 0, parts = 0;
+/* The N of "K/N", or 0; sets `part` to K. */
+static unsigned read_part(const bson_t *record, unsigned *part) {
+    unsigned parts = 0;
     const char *text = sl_look_text(record, "options.part");
-    bool read = text && sscanf(text, "%4u/%4u", &part, &parts) == 2;
+    bool read = text && sscanf(text, "%8u/%8u", part, &parts) == 2;
     return read && parts <= PARTS_OF_LOAD_MAX ? parts : 0;
+}
+
+static unsigned parts_of(const bson_t *record) {
+    unsigned part = 0;
+    return read_part(record, &part);
+}
+
+/* Part numbers are compared as numbers: --part also takes 01/4. */
+static bool is_part(const bson_t *record, unsigned wanted) {
+    unsigned part = 0;
+    return read_part(record, &part) > 0 && part == wanted;
 }
 
 bool sl_sections_are_shared(const sl_records *records) {
@@ -88,12 +99,12 @@ static bool lists(const char *list, const char *name) {
     return false;
 }
 
-/* The number of records with this part, or whose list contains this shard. */
-static size_t holders(const sl_records *records, const char *share, bool part) {
+/* The number of records with this part or, if `part` is 0, whose list contains this shard. */
+static size_t holders(const sl_records *records, const char *shard, unsigned part) {
     size_t found = 0;
     for (size_t i = 0; i < records->count; i++) {
-        const char *own = share_of(records->items[i]);
-        found += part ? strcmp(own, share) == 0 : lists(own, share);
+        const bson_t *one = records->items[i];
+        found += part > 0 ? is_part(one, part) : lists(share_of(one), shard);
     }
     return found;
 }
@@ -109,7 +120,7 @@ static const char *shares(sl_page *page, const sl_records *records, bool several
     for (unsigned k = 1; parts ? k <= parts : sl_walk_next(&walk); k++) {
         const char *share = parts ? part : sl_look_text(&walk.item, "shard");
         snprintf(part, sizeof part, "%u/%u", k, parts);
-        size_t count = share ? holders(records, share, parts > 0) : 1;
+        size_t count = share ? holders(records, share, parts > 0 ? k : 0) : 1;
         if ((several ? count <= 1 : count > 0) || listed > LISTED_MAX)
             continue;
         all = sl_page_text(page, "%.1900s%s%.90s", all, *all ? ", " : "",

@@ -94,7 +94,8 @@ bool sl_capacity_set(sl_capacity_model *model, const char *assignment, sl_error 
     double numbers[3];
     size_t count = 0;
     const char *at = equals + 1;
-    for (bool more = true; more && count < 3; count++) {
+    bool more = true; /* a number is expected at `at` */
+    for (; more && count < 3; count++) {
         const char *dots = strstr(at, "..");
         size_t length = dots ? (size_t)(dots - at) : strlen(at);
         if (!sl_capacity_number(at, length, &numbers[count]))
@@ -102,7 +103,7 @@ bool sl_capacity_set(sl_capacity_model *model, const char *assignment, sl_error 
         at += length + (dots ? 2 : 0);
         more = dots != NULL;
     }
-    if (*at || (count != 1 && count != 3))
+    if (more || *at || (count != 1 && count != 3))
         return sl_error_set(error, SL_EXIT_USAGE,
                             "%s: \"%.60s\" is not a number, like 85k, nor LOW..VALUE..HIGH",
                             model->inputs[input].name, equals + 1);

@@ -83,6 +83,12 @@ static sl_estimate product(sl_estimate a, sl_estimate b) {
     return made;
 }
 
+/* Checked after each operation, because min and max would drop a value that is not a number. */
+static bool is_finite(parser *p, const sl_estimate *a) {
+    return (isfinite(a->low) && isfinite(a->value) && isfinite(a->high)) ||
+           complain(p, "a value is too large");
+}
+
 static double usl(double n, double contention, double coherency) {
     return n / (1 + contention * (n - 1) + coherency * n * (n - 1));
 }
@@ -217,6 +223,8 @@ static bool term(parser *p, sl_capacity_value *value) {
             by = (sl_estimate){1 / by.value, 1 / by.high, 1 / by.low};
         }
         value->number = product(value->number, by);
+        if (!is_finite(p, &by) || !is_finite(p, &value->number))
+            return false;
         value->fitted = value->fitted || right.fitted;
         value->decided[0] = '\0';
     }
@@ -233,6 +241,8 @@ static bool sum(parser *p, sl_capacity_value *value) {
         if (!term(p, &right))
             return false;
         value->number = add(value->number, op == '+' ? right.number : negative(right.number));
+        if (!is_finite(p, &value->number))
+            return false;
         value->fitted = value->fitted || right.fitted;
         value->decided[0] = '\0';
     }
@@ -246,10 +256,7 @@ bool sl_capacity_formula(const char *text, sl_capacity_lookup *lookup, void *con
         return false;
     if (next(&p))
         return complain(&p, "expected + - * / or the end");
-    const sl_estimate *made = &value->number;
-    if (!isfinite(made->low) || !isfinite(made->value) || !isfinite(made->high))
-        return sl_error_set(error, SL_EXIT_USAGE, "its value is too large");
     /* Rounding may put a bound on the other side of the value, in the last digit. */
-    include(&value->number, made->value);
+    include(&value->number, value->number.value);
     return true;
 }

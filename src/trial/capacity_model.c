@@ -53,6 +53,8 @@ static bool take_text(const reader *r, const yaml_node_t *node, sl_text text, ch
                       size_t room) {
     if (text.length >= room)
         return complain(r, node, "this text is too long");
+    if (text.length > 0 && memchr(text.bytes, 0, text.length)) /* the text would end there */
+        return complain(r, node, "this text contains a null character");
     if (text.length > 0)
         memcpy(field, text.bytes, text.length);
     field[text.length] = '\0';
@@ -83,6 +85,18 @@ static bool take(reader *r, const yaml_node_t *node, const key_row *row, void *i
     }
 }
 
+/* Does an earlier pair of the mapping have this key? */
+static bool repeated(reader *r, const yaml_node_t *node, const yaml_node_pair_t *pair,
+                     sl_text name) {
+    for (const yaml_node_pair_t *at = node->data.mapping.pairs.start; at < pair; at++) {
+        sl_text other;
+        if (scalar(yaml_document_get_node(&r->document, at->key), &other) &&
+            sl_text_equal(name, other))
+            return true;
+    }
+    return false;
+}
+
 /* Calls `one` for each pair of a mapping. */
 static bool each(reader *r, const yaml_node_t *node, void *into,
                  bool (*one)(reader *r, const yaml_node_t *key, sl_text name,
@@ -96,6 +110,8 @@ static bool each(reader *r, const yaml_node_t *node, void *into,
         sl_text name;
         if (!scalar(key, &name))
             return complain(r, key, "expected a key");
+        if (repeated(r, node, pair, name))
+            return complain(r, key, "this key exists already in the mapping");
         if (!one(r, key, name, value, into))
             return false;
     }

@@ -2,6 +2,7 @@
 """The generated data sets of tools/reproduce: e-mails, flights, orders and line items, tweets, a sensor
 log. Each loads without rejects, is the same on every run, and repeats itself as real data does."""
 import csv
+import datetime
 import gzip
 import io
 import json
@@ -73,6 +74,14 @@ class Rows(support.Case):
                        "--progress", "none", "--embed", f"items={items}", "--on",
                        "o_orderkey=l_orderkey", orders)
         self.assertEqual(support.run_record(work)["accounting"]["inserted"], 400)
+
+    def test_the_delay_of_a_flight_is_the_time_between_its_scheduled_and_actual_departure(self):
+        flown = [row for row in self.table("flights", 2000) if row["cancelled"] == "false"]
+        for row in flown:
+            scheduled, actual = (datetime.datetime.fromisoformat(row[f"departure.{kind}"].rstrip("Z"))
+                                 for kind in ("scheduled", "actual"))
+            self.assertEqual((actual - scheduled).total_seconds() / 60, int(row["delay.departure"]), row)
+        self.assertTrue(any(int(row["delay.departure"]) < 0 for row in flown))
 
     def test_the_log_has_the_columns_of_its_schema(self):
         rows = self.table("sensors", 100)

@@ -45,6 +45,21 @@ class Shared(ReportCase):
             self.assertIn("Not all loaders are here", shown)
             self.assertIn("No record for part 2/4, 4/4.", shown)
 
+    def test_one_loader_of_several_is_not_everything(self):
+        for option, share in (("part", "2/4"), ("only-shards", "s0,s1")):
+            page, text = self.pages({option: record_maker.load(60, **{option: share})})
+            for shown in (page.text, text):
+                self.assertIn(f"This loader's share ({share}) was loaded: ", shown)
+                self.assertNotIn("Everything was loaded", shown)
+
+    def test_parts_are_compared_as_numbers(self):
+        records = {name: record_maker.load(60, part=name.replace("-", "/")) for name in ("01-2", "2-2")}
+        page, _ = self.pages(records)
+        self.assertIn("Everything was loaded: 2 loaders stored", page.text)
+        self.assertNotIn("No record for", page.text)
+        page, _ = self.pages({**records, "again": record_maker.load(60, part="1/2")})
+        self.assertIn("Several records are of 1/2, so the sums below", page.text)
+
     def test_a_part_that_is_given_twice_is_reported(self):
         records = parts(1, 2, of=2)
         records["copy"] = records["part-2"]

@@ -76,6 +76,11 @@ TEST(the_range_of_a_scaling_law_contains_its_maximum) {
     assert_near(found.number.high, best / (1 + 0.1 * best * (best - 1)));
 }
 
+/* 1e306; a thousand times as much is no number. */
+#define HUGE_NUMBER                                                                                \
+    "1000P * 1000P * 1000P * 1000P * 1000P * 1000P * 1000P * 1000P * 1000P * 1000P * 1000P "       \
+    "* 1000P * 1000P * 1000P * 1000P * 1000P * 1000P"
+
 TEST(wrong_formulas) {
     static const struct {
         const char *text, *message;
@@ -93,9 +98,8 @@ TEST(wrong_formulas) {
         {"usl(0, 0, 0)", "needs n >= 1"},
         {"usl(2, 1.5, 0)", "parameters of 0 to 1"},
         {"max(1, 2", "expected , or )"},
-        {"1000P * 1000P * 1000P * 1000P * 1000P * 1000P * 1000P * 1000P * 1000P * 1000P * 1000P "
-         "* 1000P * 1000P * 1000P * 1000P * 1000P * 1000P * 1000P",
-         "too large"},
+        {HUGE_NUMBER " * 1000P", "too large"},
+        {"min(5, " HUGE_NUMBER " * 1000P - " HUGE_NUMBER " * 1000P)", "too large"},
         {"((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((1", "too deeply nested"},
         {"max(1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1)", "too many arguments"},
     };

@@ -71,6 +71,9 @@ TEST(errors_name_their_position) {
         {SMALL "points: 3\n", "expected a list"},
         {"title: [a]\n", "expected a plain value"},
         {"hosts: 3\n", "m.yaml:1:1: unknown key"},
+        {"inputs:\n  size: {value: 2, from: assumed, value: 3}\n",
+         "m.yaml:2:35: this key exists already"},
+        {"title: \"a\\0b\"\n", "contains a null character"},
         {"[", "not YAML"},
         {"", "the file is empty"},
     };
@@ -93,8 +96,9 @@ TEST(a_fitted_figure_is_no_prediction) {
 
 TEST(assignments) {
     static const char *const wrong[] = {
-        "rate",    "rate=",      "rate=x",          "=3",       "rate=1..2", "rate=3..2..4",
-        "speed=1", "rate=1e999", "rate=1..2..3..4", "rate=nan", "rate=1kk",  "rate=2 "};
+        "rate",     "rate=",          "rate=x",          "=3",       "rate=1..2", "rate=3..2..4",
+        "speed=1",  "rate=1e999",     "rate=1..2..3..4", "rate=nan", "rate=1kk",  "rate=2 ",
+        "rate=1..", "rate=1..2..3..", "rate=1..2.."};
     sl_error error = {0};
     assert_true(parse(SMALL POINTS, &error));
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {

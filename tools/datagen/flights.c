@@ -78,7 +78,7 @@ static char *put_flight(struct drawer *drawer, uint64_t number, char *p) {
     p = put_airport(put_text(p, ","), &airports[from]);
     p = put_airport(p, &airports[to]);
     p = put_time(p, day, departure);
-    p = cancelled ? put_text(p, ",") : put_time(p, day, departure + (uint32_t)(late + 8));
+    p = cancelled ? put_text(p, ",") : put_time(p, day, (uint32_t)((int32_t)departure + late));
     p = put_time(p, day, departure + minutes);
     p = cancelled ? put_text(p, ",") : put_signed(p, late);
     p = cancelled ? put_text(p, ",") : put_signed(p, arrival);

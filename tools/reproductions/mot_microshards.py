@@ -111,9 +111,9 @@ EXPERIMENT = Experiment(
     published="""
 In July 2015 (server 3.0.4), 290 million MOT test results were loaded twice (580,650,946 documents, 56 GB of text)
 into one machine with 16 virtual processors and 30 GB of memory, with both storage engines and with 1 to 16 shards,
-each a mongod. One aggregation over all documents, the question of the cars' "green-ness", has 14 groups: seven bands
-of the engine's size, multiplied by 1.5 for diesel. With 16 shards on 16 processors it was 6.5 times as fast as with
-one.
+each a mongod. One aggregation over all documents, the question of the cars' "green-ness", groups them by seven bands
+of the engine's size, the band's number multiplied by 1.5 for diesel. With 16 shards on 16 processors it was 6.5 times
+as fast as with one.
 """,
     full="""
 One machine of 16 processors and 32 GB (then: 30), with the twelve files `test_result_2005.txt` to
