@@ -11,6 +11,7 @@
 #include "bson/bson_writer.h"
 
 #include "document_sample.h"
+#include "util/log.h"
 
 #define SOURCES 64u      /* sampled at most */
 #define BLOCKS 64u       /* over all sources */
@@ -25,6 +26,7 @@ typedef struct sampling {
     size_t count, missing;
     bool found[FIELDS_MOST];
     uint64_t documents;
+    bool cut;                 /* the end of a compressed file or an archive was not read */
     char (*names)[NAME_ROOM]; /* seen in documents, without repetition */
     size_t name_count;
 } sampling;
@@ -86,31 +88,38 @@ static bool look_at_all(void *context, const uint8_t *documents, const uint8_t *
 
 /* ---- blocks ---- */
 
-/* The first block of each of up to SOURCES sources; then, where blocks can be read in any order,
- * further ones. False without memory. */
+/* Reads a block. False without memory. */
+static bool look_at_block(sl_document_sample *sample, size_t index, uint64_t sequence, bool *last,
+                          sl_error *error) {
+    sl_sampled_block block = {.last = true};
+    sl_error why = {0};
+    sl_read_result result = sl_document_sample_read(sample, index, sequence, &block, &why);
+    *last = result != SL_READ_BLOCK || block.last;
+    if (why.code == SL_EXIT_RESOURCES)
+        *error = why;
+    return why.code != SL_EXIT_RESOURCES;
+}
+
+/* Up to SOURCES sources are sampled. Where blocks can be read in any order, they are spread over the
+ * source; compressed files and archives are read from their beginning. False without memory. */
 static bool sample_blocks(const sl_job *job, sl_document_sample *sample, sampling *s,
                           sl_error *error) {
     size_t all = sl_source_set_count(job->set), chosen = all < SOURCES ? all : SOURCES;
-    size_t rounds = BLOCKS / (chosen > 0 ? chosen : 1);
-    for (size_t round = 0; round < rounds && s->missing > 0; round++) {
-        for (size_t i = 0; i < chosen && s->missing > 0; i++) {
-            size_t index = (2 * i + 1) * all / (2 * chosen);
-            const sl_source *facts = sl_source_set_at(job->set, index);
-            bool any = sl_source_is_splittable(facts);
-            uint64_t blocks = (facts->stored_bytes + SL_BLOCK_BYTES - 1) >> SL_BLOCK_BITS;
-            sl_sampled_block block;
-            sl_error why = {0};
-            if (job->sources[index].skipped || facts->kind == SL_SOURCE_PIPE ||
-                (round > 0 && (!any || round >= blocks)))
-                continue;
-            sl_document_sample_read(sample, index,
-                                    any && blocks > rounds ? round * (blocks / rounds) : round,
-                                    &block, &why);
-            if (why.code == SL_EXIT_RESOURCES) {
-                *error = why;
+    uint64_t most = BLOCKS / (chosen > 0 ? chosen : 1);
+    for (size_t i = 0; i < chosen && s->missing > 0; i++) {
+        size_t index = (2 * i + 1) * all / (2 * chosen);
+        const sl_source *facts = sl_source_set_at(job->set, index);
+        bool spread = sl_source_is_splittable(facts), last = false;
+        uint64_t blocks = (facts->stored_bytes + SL_BLOCK_BYTES - 1) >> SL_BLOCK_BITS;
+        uint64_t count = spread && blocks < most ? blocks : most;
+        if (job->sources[index].skipped || facts->kind == SL_SOURCE_PIPE)
+            continue;
+        for (uint64_t k = 0; k < count && s->missing > 0 && (spread || !last); k++) {
+            uint64_t sequence = spread && blocks > most ? k * (blocks / most) : k;
+            if (!look_at_block(sample, index, sequence, &last, error))
                 return false;
-            }
         }
+        s->cut = s->cut || (!spread && !last);
     }
     return true;
 }
@@ -185,10 +194,16 @@ static void set_problem(const sampling *s, sl_error *problem) {
             continue;
         char nearest[500] = "", human[SL_HUMAN_ROOM];
         name_nearest(s, s->fields[i], nearest, sizeof nearest);
-        sl_error_set(problem, SL_EXIT_USAGE,
-                     "--shard-key: none of the %s documents sampled has a field \"%s\"%s. If it is "
-                     "right (a field that is rare), create and shard the collection beforehand",
-                     sl_human_count(s->documents, human), s->fields[i], nearest);
+        sl_human_count(s->documents, human);
+        if (s->cut)
+            sl_log_warning("--shard-key: none of the first %s documents has a field \"%s\"%s",
+                           human, s->fields[i], nearest);
+        else
+            sl_error_set(
+                problem, SL_EXIT_USAGE,
+                "--shard-key: none of the %s documents sampled has a field \"%s\"%s. If it is "
+                "right (a field that is rare), create and shard the collection beforehand",
+                human, s->fields[i], nearest);
         return;
     }
 }

@@ -162,13 +162,14 @@ bool sl_same_content_check(const sl_job *job, const sl_destination *destination,
                  job->config->format_options.mode == SL_MODE_INSERT;
     const char *more = s.found > SHOWN ? "\n  ..." : "";
     if (ok && s.found > 0 && twice)
-        ok = sl_error_set(error, SL_EXIT_SOURCE,
-                          "%zu of the sources %s the size, beginning and end of a file that was "
-                          "loaded into %s.%s before, under another name:" SL_LINES SL_LINES "\n"
-                          "If it is the same file, its documents would be stored twice. --again loads "
-                          "it all the same, --drop starts anew",
-                          s.found, s.found == 1 ? "has" : "have", target->database,
-                          target->collection, s.list, more);
+        ok = sl_error_set(
+            error, SL_EXIT_SOURCE,
+            "%zu of the sources %s the size, beginning and end of a file that was "
+            "loaded into %s.%s before, under another name:" SL_LINES SL_LINES "\n"
+            "If it is the same file, its documents would be stored twice. --again loads "
+            "it all the same, --drop starts anew",
+            s.found, s.found == 1 ? "has" : "have", target->database, target->collection, s.list,
+            more);
     else if (ok && s.found > 0)
         sl_log_info(
             "%zu of the sources %s been loaded before, under another name:" SL_LINES SL_LINES,

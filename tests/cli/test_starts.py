@@ -7,6 +7,7 @@ import signal
 import socket
 import threading
 import time
+import zipfile
 
 import support
 from support import EXIT_CLUSTER, EXIT_INTERRUPTED, EXIT_SOURCE, EXIT_USAGE
@@ -200,6 +201,20 @@ class ShardKeys(StartCase):
         packed = self.zipped("t2.json.gz", '{"b": 1}\n' * 5)
         self.plan('{"b": 1}', packed, code=0)
         self.plan('{"c": 1}', packed, code=EXIT_USAGE)
+
+    def test_a_field_that_comes_late_in_an_archive_or_a_compressed_file_is_found(self):
+        path = self.scratch / "two.zip"
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("a.json", '{"a": 1}\n' * 5)
+            archive.writestr("b.json", '{"k": 1}\n' * 5)
+        self.plan('{"k": 1}', path, code=0)
+        late = '{"a": "' + "x" * 1000 + '"}\n'
+        self.plan('{"k": 1}', self.zipped("late.json.gz", late * 3000 + '{"k": 1}\n'), code=0)
+
+    def test_a_field_that_is_not_in_the_beginning_of_a_large_compressed_file_is_a_warning(self):
+        wide = '{"a": "' + "x" * 100000 + '"}\n'
+        outcome = self.plan('{"k": 1}', self.zipped("t.json.gz", wide * 700), code=0)
+        self.assertRegex(outcome.err, 'none of the first [0-9]+ documents has a field "k"')
 
     def test_generated_records(self):
         words = ["--format", "ycsb", "--records", "1000"]
