@@ -121,3 +121,14 @@ def first_user(uri, **tls):
 
 def as_root(uri, **tls):
     return support.pymongo.MongoClient(uri, username="root", password=ROOT_PASSWORD, **tls)
+
+
+def start_for_class(cls):
+    """Starts a server with users for a test class: cls.server, and cls.root, a client as its first
+    user."""
+    folder = folder_of_tests(cls)
+    cls.server = Server(folder / "server", ["--standalone", "--cache", "0.25"], ["--auth"])
+    cls.addClassCleanup(cls.server.down)
+    first_user(cls.server.uri)
+    cls.root = as_root(cls.server.uri)
+    cls.addClassCleanup(cls.root.close)

@@ -115,8 +115,8 @@ struct sl_sink {
      * document. False: the load is ending, stop parsing this block. */
     bool (*full)(sl_sink *sink, size_t need);
     void (*reject)(sl_sink *sink, const sl_reject *reject);
-    /* A value of this column did not fit its type and was left out of a document (invalid: missing;
-     * it is in malformed_fields). NULL: not needed. */
+    /* Called for each value that is left out of its document because it does not fit the type of
+     * its column (`invalid: missing`). malformed_fields counts it too. NULL: no call. */
     void (*left_out)(sl_sink *sink, const char *column);
     void *context;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Searches the records of earlier loads for the sources of this load. */
+/* Looks in run.json of earlier loads for sources with the content of one of this load's. */
 #include "same_content.h"
 
 #include <dirent.h>

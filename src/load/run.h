@@ -50,8 +50,9 @@ typedef struct sl_worker_counters {
     _Atomic uint64_t retries;
     _Atomic int64_t answered_ns;      /* when the last batch was acknowledged, by sl_clock_ns */
     _Atomic int64_t stage_ns[STAGES]; /* of stages that have ended */
-    /* The stage in progress and when it began, by sl_clock_ns; STAGES: none. `changes` is odd while
-     * the worker writes these and stage_ns (sl_stage_enter). */
+    /* `stage` is what the worker does now, since `stage_since` (by sl_clock_ns); STAGES: nothing. The
+     * worker increments `changes` before and after it writes these and stage_ns (sl_stage_enter):
+     * while the number is odd, a reader must read again. */
     _Atomic uint32_t changes;
     _Atomic sl_stage stage;
     _Atomic int64_t stage_since;

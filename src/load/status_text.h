@@ -24,7 +24,7 @@ typedef struct sl_status_part {
 } sl_status_part;
 
 struct sl_status {
-    /* Set at the start. */
+    /* Constant once the thread runs. */
     sl_status_setup setup;
     char command[16], target[300], directory[PATH_MAX], metrics[PATH_MAX];
     char resume_command[200], resume_directory[PATH_MAX];

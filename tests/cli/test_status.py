@@ -337,10 +337,10 @@ class Status(support.Case):
 
     def test_a_work_directory_in_a_source_folder_adds_no_source(self):
         self.file("data/year.txt", support.mot_text(range(1, 20)))
-        self.shardload("load", "--sink", "null", "--work-dir", "data/work", "data")
+        self.shardload("load", "--sink", "null", "--work-dir", "data/run", "data")
         for name in ("status.json.a1B2c3", "control.json", "run.json.Zz9Yx8"):
-            self.file(f"data/work/{name}", "{}\n")
-        self.assertTrue((self.scratch / "data/work/status.json").exists())
+            self.file(f"data/run/{name}", "{}\n")
+        self.assertTrue((self.scratch / "data/run/status.json").exists())
         self.shardload("load", "--sink", "null", "--work-dir", "w", "data")
         record = support.run_record(self.scratch / "w")
         self.assertEqual([source["path"] for source in record["sources"]], ["data/year.txt"])

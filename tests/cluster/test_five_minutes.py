@@ -36,9 +36,9 @@ class FiveMinutes(support.ClusterCase):
         for name in ("shardload", "shardquery"):
             (programs / name).symlink_to(support.program(name))
         # The cluster of the tests, instead of another one.
-        stub = programs / "shardload-localcluster"
-        stub.write_text('#!/bin/sh\n[ "$1" = up ] && echo "$CLUSTER"\nexit 0\n', "utf-8")
-        stub.chmod(0o755)
+        starter = programs / "shardload-localcluster"
+        starter.write_text('#!/bin/sh\n[ "$1" = up ] && echo "$CLUSTER"\nexit 0\n', "utf-8")
+        starter.chmod(0o755)
         script = "\n".join(text for command, text in blocks() if command)
         self.assertGreater(script.count("shardload load"), 2)
         # Another database, because tests share the cluster.

@@ -24,13 +24,7 @@ class Privileges(support.Case):
     def setUpClass(cls):
         support.need_driver()
         support.program("shardload")
-        folder = secure_servers.folder_of_tests(cls)
-        cls.server = secure_servers.Server(folder / "server", ["--standalone", "--cache", "0.25"],
-                                           ["--auth"])
-        cls.addClassCleanup(cls.server.down)
-        secure_servers.first_user(cls.server.uri)
-        cls.root = secure_servers.as_root(cls.server.uri)
-        cls.addClassCleanup(cls.root.close)
+        secure_servers.start_for_class(cls)
 
     def setUp(self):
         super().setUp()
