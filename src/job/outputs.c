@@ -3,6 +3,8 @@
  * other spellings of a path are found; by folder and name where the output does not exist yet. */
 #include "outputs.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <fnmatch.h>
 #include <libgen.h>
 #include <limits.h>
@@ -10,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 typedef struct sl_output {
     const char *option, *path;
@@ -168,4 +171,39 @@ bool sl_outputs_check(const sl_load_config *config, const sl_source_set *set, co
         }
     }
     return true;
+}
+
+/* ---- the work directory ---- */
+
+/* Every work directory has a log. Without it (it may have been deleted), a journal shows what the
+ * folder is; its first record contains these bytes. */
+static bool is_journal(int folder) {
+    static const char mark[] = "shardloadjournal";
+    char head[64];
+    int file = openat(folder, "journal", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    ssize_t length = file >= 0 ? read(file, head, sizeof head) : 0;
+    if (file >= 0)
+        close(file);
+    return length > 0 && memmem(head, (size_t)length, mark, sizeof mark - 1);
+}
+
+bool sl_outputs_check_folder(const char *directory, sl_error *error) {
+    struct stat facts;
+    char found[NAME_MAX + 1] = "";
+    DIR *folder = opendir(directory);
+    if (!folder)
+        return true;
+    for (const struct dirent *entry; !found[0] && (entry = readdir(folder)) != NULL;) {
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            snprintf(found, sizeof found, "%s", entry->d_name);
+    }
+    bool ours = !found[0] ||
+                fstatat(dirfd(folder), SL_WORK_LOG, &facts, AT_SYMLINK_NOFOLLOW) == 0 ||
+                is_journal(dirfd(folder));
+    closedir(folder);
+    return ours || sl_error_set(error, SL_EXIT_USAGE,
+                                "--work-dir: %s holds files, such as %s, but no %s: it is no work "
+                                "directory of this program, whose files might replace them. "
+                                "Nothing has been changed; name a new or an empty folder",
+                                directory, found, SL_WORK_LOG);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks that the files a command writes are none of those that it reads. */
+/* Checks that the files a command writes are none of those that it reads, or of a user. */
 #ifndef SHARDLOAD_OUTPUTS_H
 #define SHARDLOAD_OUTPUTS_H
 
@@ -13,5 +13,10 @@
  * `dump` (may be NULL): the dump of a restore. Nothing is written. */
 bool sl_outputs_check(const sl_load_config *config, const sl_source_set *set, const char *dump,
                       sl_error *error);
+
+/* Refuses (SL_EXIT_USAGE) a --work-dir that holds files and is no work directory of this program: a
+ * command would replace those with the names of its own. A folder that does not exist, or is empty,
+ * is fine, and so is one that cannot be read: creating files there fails. Nothing is written. */
+bool sl_outputs_check_folder(const char *directory, sl_error *error);
 
 #endif

@@ -25,6 +25,7 @@ void sl_ledger_add(sl_ledger *ledger, const sl_job *job, size_t source, int64_t 
 void sl_ledger_clear(sl_ledger *ledger) {
     sl_rejects_close(ledger->rejects, NULL, NULL);
     sl_resume_close(ledger);
+    sl_work_directory_release(&ledger->lock);
     sl_reject_kinds_clear(&ledger->reject_kinds);
     free(ledger->sources);
     free(ledger->accepted);

@@ -32,7 +32,7 @@ typedef struct sl_recovered {
 
 typedef struct sl_ledger {
     char work_directory[SL_WORK_DIRECTORY_ROOM]; /* "" when there is none */
-    sl_work_directory_before before;             /* the load */
+    sl_work_directory_lock lock;                 /* on the work directory */
     sl_journal *journal;                         /* NULL unless into a cluster */
     sl_reject_files *rejects;
     sl_reject_kinds reject_kinds;   /* complete once the reject files are closed */

@@ -197,6 +197,7 @@ bool sl_resume_open(sl_job *job, sl_ledger *ledger, bool *finished, sl_error *er
     bool empty;
     if (!sl_journal_open(ledger->work_directory, &handlers, &ledger->journal, &empty, error) ||
         !judge(job, ledger, empty, finished, error)) {
+        sl_work_directory_abandon(ledger->work_directory, &ledger->lock);
         ledger->work_directory[0] = '\0'; /* keeps the run.json of the load that it belongs to */
         return false;
     }

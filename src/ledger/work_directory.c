@@ -5,12 +5,15 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "job/outputs.h"
 #include "report/json.h"
 #include "util/log.h"
 #include "util/private_file.h"
@@ -37,80 +40,151 @@ static bool make_named_directory(const sl_load_config *config,
 }
 
 /* The files that a load creates before it changes anything. */
-static const char *const files_of_a_start[] = {"shardload.log", "journal", "status.json",
-                                               "control.json"};
+static const char *const files_of_a_start[] = {SL_WORK_LOG, "journal", "status.json",
+                                               "control.json", "rejects.tsv"};
 enum { FILES_OF_A_START = sizeof files_of_a_start / sizeof files_of_a_start[0] };
 
-static bool is_of_a_start(const char *name) {
-    for (size_t i = 0; i < FILES_OF_A_START; i++) {
+/* Is the name one of the first `count` files of a start? */
+static bool is_of_a_start(const char *name, size_t count) {
+    for (size_t i = 0; i < count; i++) {
         if (strcmp(name, files_of_a_start[i]) == 0)
             return true;
     }
     return false;
 }
 
-/* Is there a file in the folder, besides those of a start unless `all`? */
-static bool holds_files(const char *path, bool all) {
+/* Is there a file in the folder, besides the first `count` files of a start? */
+static bool holds_files(const char *path, size_t count) {
     DIR *folder = opendir(path);
     bool found = !folder;
     for (const struct dirent *entry; !found && (entry = readdir(folder)) != NULL;)
         found = strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
-                (all || !is_of_a_start(entry->d_name));
+                !is_of_a_start(entry->d_name, count);
     if (folder)
         closedir(folder);
     return found;
 }
 
-void sl_work_directory_abandon(const char *directory, sl_work_directory_before before) {
+void sl_work_directory_abandon(const char *directory, const sl_work_directory_lock *lock) {
     char path[SL_WORK_DIRECTORY_ROOM + 16];
-    if (!directory[0] || before == SL_WORK_DIRECTORY_USED || holds_files(directory, false))
+    if (!directory[0] || !lock->held || lock->before == SL_WORK_DIRECTORY_USED ||
+        holds_files(directory, FILES_OF_A_START))
         return;
     sl_log_close_file();
-    for (size_t i = 0; i < FILES_OF_A_START; i++) {
+    for (size_t i = FILES_OF_A_START; i-- > 0;) { /* the log, which is the lock, last of all */
         snprintf(path, sizeof path, "%s/%s", directory, files_of_a_start[i]);
         unlink(path);
     }
-    if (before == SL_WORK_DIRECTORY_ABSENT)
+    if (lock->before == SL_WORK_DIRECTORY_ABSENT)
         rmdir(directory);
 }
 
-bool sl_work_directory_make(const sl_load_config *config, char directory[SL_WORK_DIRECTORY_ROOM],
-                            sl_work_directory_before *before, sl_error *error) {
-    bool made;
-    *before = SL_WORK_DIRECTORY_USED;
-    if (config->work_directory) {
-        if (strlen(config->work_directory) >= SL_WORK_DIRECTORY_ROOM)
-            return sl_error_set(error, SL_EXIT_USAGE, "--work-dir: longer than %zu bytes",
-                                (size_t)SL_WORK_DIRECTORY_ROOM - 1);
+void sl_work_directory_release(sl_work_directory_lock *lock) {
+    if (lock->held)
+        close(lock->file);
+    *lock = (sl_work_directory_lock){.held = false};
+}
+
+/* ---- making it ---- */
+
+/* Creates the folder, or uses an existing one. */
+static bool make_directory(const sl_load_config *config, char directory[SL_WORK_DIRECTORY_ROOM],
+                           bool *created, sl_error *error) {
+    *created = false;
+    errno = 0;
+    if (config->work_directory)
         strcpy(directory, config->work_directory);
-        /* A load can be resumed only from an existing folder. */
-        if (config->resume)
-            made = access(directory, W_OK) == 0;
-        else if ((made = mkdir(directory, 0700) == 0))
-            *before = SL_WORK_DIRECTORY_ABSENT;
-        else if ((made = errno == EEXIST) && !holds_files(directory, true))
-            *before = SL_WORK_DIRECTORY_EMPTY;
-    } else if (config->sink == SL_SINK_NULL) {
-        return true; /* only a measurement: without a work directory */
-    } else {
-        made = make_named_directory(config, directory);
-        *before = SL_WORK_DIRECTORY_ABSENT;
+    /* A load can be resumed only from an existing folder. */
+    if (config->resume && config->work_directory) {
+        if (access(directory, W_OK) == 0)
+            return true;
+    } else if (config->work_directory ? mkdir(directory, 0700) == 0
+                                      : make_named_directory(config, directory)) {
+        *created = true;
+        return true;
+    } else if (errno == EEXIST) {
+        return true;
     }
-    if (!made) {
-        sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE),
-                     "cannot %s the work directory %s: %s; name another "
-                     "one with --work-dir",
-                     config->resume ? "use" : "create", directory, strerror(errno));
+    return sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE),
+                        "cannot %s the work directory %s: %s; name another "
+                        "one with --work-dir",
+                        config->resume ? "use" : "create", directory, strerror(errno));
+}
+
+/* Locks the log of the folder, which it creates. `gone`: another load has removed it, or the folder,
+ * in between, because its start failed. */
+static bool lock_log(const char *directory, sl_work_directory_lock *lock, bool *gone,
+                     sl_error *error) {
+    char path[SL_WORK_DIRECTORY_ROOM + 32];
+    struct stat locked, named;
+    snprintf(path, sizeof path, "%s/" SL_WORK_LOG, directory);
+    *gone = false;
+    int file = sl_private_file_open(path, O_WRONLY | O_APPEND, error);
+    if (file < 0) {
+        *gone = access(directory, F_OK) != 0 && errno == ENOENT;
+        return false;
+    }
+    if (flock(file, LOCK_EX | LOCK_NB) != 0) {
+        if (errno == EWOULDBLOCK)
+            sl_error_set(error, SL_EXIT_USAGE,
+                         "%s: another loader is at work in this folder; name another one with "
+                         "--work-dir, or wait for it",
+                         directory);
+        else
+            sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE), "%s: cannot be locked: %s",
+                         path, strerror(errno));
+        close(file);
+        return false;
+    }
+    if (fstat(file, &locked) != 0 || stat(path, &named) != 0 || locked.st_ino != named.st_ino ||
+        locked.st_dev != named.st_dev) {
+        *gone = true;
+        close(file);
+        return false;
+    }
+    *lock = (sl_work_directory_lock){.held = true, .file = file};
+    /* What other loads left before the lock was free counts, too. */
+    if (locked.st_size == 0 && !holds_files(directory, 1))
+        lock->before = SL_WORK_DIRECTORY_EMPTY;
+    return true;
+}
+
+static bool make_and_lock(const sl_load_config *config, char directory[SL_WORK_DIRECTORY_ROOM],
+                          sl_work_directory_lock *lock, sl_error *error) {
+    bool created, gone = true, made = false;
+    for (unsigned attempt = 0; gone && attempt < 100; attempt++) {
+        if (!make_directory(config, directory, &created, error))
+            return false;
+        /* A load within a restore or a trial has a folder that this program has made. */
+        if (!config->part_of_trial && !created && !sl_outputs_check_folder(directory, error))
+            return false;
+        made = lock_log(directory, lock, &gone, error);
+    }
+    if (created && lock->before == SL_WORK_DIRECTORY_EMPTY)
+        lock->before = SL_WORK_DIRECTORY_ABSENT;
+    else if (created && !made)
+        rmdir(directory);
+    return made;
+}
+
+bool sl_work_directory_make(const sl_load_config *config, char directory[SL_WORK_DIRECTORY_ROOM],
+                            sl_work_directory_lock *lock, sl_error *error) {
+    if (!config->work_directory && config->sink == SL_SINK_NULL)
+        return true; /* only a measurement: without a work directory */
+    if (config->work_directory && strlen(config->work_directory) >= SL_WORK_DIRECTORY_ROOM)
+        return sl_error_set(error, SL_EXIT_USAGE, "--work-dir: longer than %zu bytes",
+                            (size_t)SL_WORK_DIRECTORY_ROOM - 1);
+    if (!make_and_lock(config, directory, lock, error)) {
         directory[0] = '\0';
         return false;
     }
     sl_private_parent_sync(directory); /* else a power failure may take it away */
-    char path[600];
+    char path[SL_WORK_DIRECTORY_ROOM + 32];
     snprintf(path, sizeof path, "%s/run.json", directory);
     bool ok = sl_json_may_write_file(path, error);
-    snprintf(path, sizeof path, "%s/shardload.log", directory);
+    snprintf(path, sizeof path, "%s/" SL_WORK_LOG, directory);
     if (!ok || !sl_log_open_file(path, error)) {
-        sl_work_directory_abandon(directory, *before);
+        sl_work_directory_abandon(directory, lock);
         directory[0] = '\0';
         return false;
     }

@@ -15,15 +15,27 @@ typedef enum sl_work_directory_before {
     SL_WORK_DIRECTORY_ABSENT, /* the load has created it */
 } sl_work_directory_before;
 
-/* Creates the work directory, if the load has one, and opens the log file in it. `directory`
- * receives its path, or "". */
+/* The lock on a work directory: only one load at a time uses it, and only its holder removes files.
+ * All zero: not held. */
+typedef struct sl_work_directory_lock {
+    bool held;
+    int file; /* the log, locked; the operating system unlocks it when the process ends */
+    sl_work_directory_before before;
+} sl_work_directory_lock;
+
+/* Creates the work directory, if the load has one, locks it, and opens the log file in it.
+ * `directory` receives its path, or "". A folder with files that is no work directory of this program
+ * is refused, and one that another load uses; then nothing has been changed. */
 bool sl_work_directory_make(const sl_load_config *config, char directory[SL_WORK_DIRECTORY_ROOM],
-                            sl_work_directory_before *before, sl_error *error);
+                            sl_work_directory_lock *lock, sl_error *error);
 
 /* Makes the work directory of a load that has changed nothing as it was before: closes the log and
  * removes it, the journal, and the folder if the load has created it. A folder with other files (the
- * records of --embed) stays as it is. */
-void sl_work_directory_abandon(const char *directory, sl_work_directory_before before);
+ * records of --embed) stays as it is, and so does one without a lock. */
+void sl_work_directory_abandon(const char *directory, const sl_work_directory_lock *lock);
+
+/* Releases the lock, if it is held. */
+void sl_work_directory_release(sl_work_directory_lock *lock);
 
 /* Checks that the file at `*path` can be written; NULL is fine. Otherwise sets `*path` to NULL, so
  * that the error is reported once. */

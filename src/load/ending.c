@@ -41,18 +41,18 @@ bool sl_load_restore_balancer(sl_load *load, sl_error *error) {
  * used. */
 bool sl_load_is_unused(const sl_load *load) {
     const sl_destination *destination = &load->destination;
-    if (load->job.config->part_of_trial)
+    if (load->job.config->part_of_trial || atomic_load(&load->run.opened))
         return false;
-    return !atomic_load(&load->run.begun) ||
-           (load->job.config->sink == SL_SINK_CLUSTER && !load->job.resumed &&
-            !load->job.config->drop && !destination->created && !destination->numbered);
+    return !atomic_load(&load->run.begun) || load->job.config->sink != SL_SINK_CLUSTER ||
+           (!load->job.resumed && !load->job.config->drop && !destination->created &&
+            !destination->numbered);
 }
 
 void sl_load_log_how_to_complete(const sl_load *load, const sl_error *why) {
     if (why->no_resume || load->job.config->part_of_trial)
         return;
     bool changed = load->job.set && sl_source_set_has_changed(load->job.set);
-    if (load->job.config->sink == SL_SINK_BSON)
+    if (load->job.config->sink == SL_SINK_BSON && atomic_load(&load->run.opened))
         sl_log_warning("the BSON dump is incomplete");
     else if (load->ledger.journal && !sl_load_is_unused(load) && atomic_load(&load->run.begun) &&
              atomic_load(&load->run.ended_by) != SL_ENDED_ALL_REJECTED)
@@ -87,7 +87,7 @@ bool sl_load_on_first_request(void *context) {
     if (!atomic_load(&load->run.begun)) { /* a program need not wait for a server or a pipe */
         sl_log_warning("interrupted before anything was loaded");
         log_embedded_records(load);
-        sl_work_directory_abandon(load->ledger.work_directory, load->ledger.before);
+        sl_work_directory_abandon(load->ledger.work_directory, &load->ledger.lock);
         return true;
     }
     if (!load->job.config->part_of_trial)

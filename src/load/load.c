@@ -301,7 +301,6 @@ static uint64_t rejects_of(const sl_load *load) {
            (embed ? embed->facts.rejects + embed->orphans : 0);
 }
 
-/* From here on the work directory belongs to this load: its journal is locked. */
 static void start_status(sl_load *load) {
     const sl_load_config *config = load->job.config;
     char target[300] = "";
@@ -357,7 +356,7 @@ sl_exit sl_load_run(const sl_load_config *config) {
     if (!ok && !sl_outputs_check(config, load.job.set, NULL, &(sl_error){0}))
         load.report = load.html = NULL; /* files that must not be written */
     ok = ok &&
-         sl_work_directory_make(config, load.ledger.work_directory, &load.ledger.before, &error) &&
+         sl_work_directory_make(config, load.ledger.work_directory, &load.ledger.lock, &error) &&
          sl_report_check(&load.report, &error) && sl_report_check(&load.html, &error) &&
          (!config->metrics || sl_private_file_may_replace(config->metrics, &error)) &&
          sl_resume_open(&load.job, &load.ledger, &finished, &error);
@@ -386,7 +385,7 @@ sl_exit sl_load_run(const sl_load_config *config) {
     if (unused[0]) {
         sl_status_end(load.status, code, error.message, false);
         load.status = NULL;
-        sl_work_directory_abandon(unused, load.ledger.before);
+        sl_work_directory_abandon(unused, &load.ledger.lock);
     }
     /* Last of all: once a load is marked as finished, --resume does not write run.json again. */
     if (!finished && (code == SL_EXIT_OK || code == SL_EXIT_REJECTS) &&

@@ -95,8 +95,9 @@ typedef struct sl_run {
     double seconds;       /* how long the workers ran, in wall-clock time */
     sl_earlier_totals earlier;
 
-    _Atomic bool begun; /* something may have been created or changed on the cluster */
-    _Atomic bool stop;  /* workers end after their current block and batches */
+    _Atomic bool begun;  /* something may have been created or changed on the cluster */
+    _Atomic bool opened; /* the sink is open: its file is created or truncated */
+    _Atomic bool stop;   /* workers end after their current block and batches */
     _Atomic sl_ending ended_by;
     pthread_mutex_t working_lock;
     pthread_cond_t all_ended; /* by the monotonic clock */

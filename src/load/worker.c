@@ -241,6 +241,7 @@ bool sl_workers_run(sl_run *run, sl_destination *destination, sl_ledger *ledger,
     sl_worker *workers = calloc(threads, sizeof *workers);
     bool ok = workers ? sink_type->open(&sending, &shared, error)
                       : sl_error_memory(error, "starting workers");
+    atomic_store(&run->opened, ok);
     unsigned made = 0;
     for (; ok && made < threads; made++) {
         workers[made] = (sl_worker){.job = job,

@@ -60,7 +60,12 @@ static bool make_directory(sl_restore *restore, sl_error *error) {
     if (given && strlen(given) >= sizeof restore->directory)
         return sl_error_set(error, SL_EXIT_USAGE, "--work-dir: longer than %zu bytes",
                             sizeof restore->directory - 1);
-    if (given) {
+    if (given && !sl_outputs_check_folder(given, error))
+        return false;
+    if (given && restore->config->load->resume) { /* only from an existing folder */
+        strcpy(restore->directory, given);
+        made = access(given, W_OK) == 0;
+    } else if (given) {
         strcpy(restore->directory, given);
         made = mkdir(given, 0700) == 0 || errno == EEXIST;
     }
@@ -78,8 +83,9 @@ static bool make_directory(sl_restore *restore, sl_error *error) {
     if (made)
         return true;
     sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE),
-                 "cannot create the work directory %s: %s; name another one with --work-dir",
-                 restore->directory, strerror(errno));
+                 "cannot %s the work directory %s: %s; name another one with --work-dir",
+                 restore->config->load->resume ? "use" : "create", restore->directory,
+                 strerror(errno));
     restore->directory[0] = '\0';
     return false;
 }

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "job/outputs.h"
 #include "restoring.h"
 #include "util/interrupt.h"
 #include "util/log.h"
@@ -215,6 +216,8 @@ static bool prepare(sl_restore *restore, sl_error *error) {
                                 "--work-dir %s: this is the work directory of a restore, which may "
                                 "have to be resumed: name another one",
                                 given);
+        if (!sl_outputs_check_folder(given, error))
+            return false;
         strcpy(restore->directory, given);
         if (mkdir(given, 0700) != 0 && errno != EEXIST)
             return sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE),

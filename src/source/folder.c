@@ -18,6 +18,7 @@
 #include "util/log.h"
 
 #include "names.h"
+#include "source.h"
 
 typedef struct folder_walk {
     const char *root, *include;
@@ -143,10 +144,9 @@ static bool enter_folder(folder_walk *walk, int folder, const char *name, size_t
  * source folder, since the default one is created in the current directory. If its rejects were
  * read, they would be loaded as data, and a resumed load would find other sources than the first
  * run. */
-#define WORK_LOG "shardload.log" /* every work directory has one */
 bool sl_source_is_own_file(const char *name) {
     static const char *const names[] = {
-        WORK_LOG,       "journal",       "run.json",  "rejects.tsv", "rejected",     "verify.json",
+        SL_WORK_LOG,    "journal",       "run.json",  "rejects.tsv", "rejected",     "verify.json",
         "problems.tsv", "reload.json",   "tune.json", "status.json", "control.json", "restore",
         "restore.json", "restored.json", "created",   "unpacked",    "embed"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -160,7 +160,7 @@ bool sl_source_is_own_file(const char *name) {
 
 static bool is_work_directory(const folder_walk *walk, int folder) {
     char shown[SL_SHOWN_ROOM];
-    if (faccessat(folder, WORK_LOG, F_OK, 0) != 0)
+    if (faccessat(folder, SL_WORK_LOG, F_OK, 0) != 0)
         return false;
     sl_log_info("%s: the work directory of a load; its journal, log, records and rejects are "
                 "skipped",

@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "job/outputs.h"
 #include "report/json.h"
 #include "report/report.h"
 #include "util/clock.h"
@@ -64,6 +65,8 @@ static bool make_work_directory(sl_drill *drill, sl_error *error) {
         if (strlen(load->work_directory) >= room - 20)
             return sl_error_set(error, SL_EXIT_USAGE, "--work-dir: longer than %zu bytes",
                                 room - 21);
+        if (!sl_outputs_check_folder(load->work_directory, error))
+            return false;
         strcpy(drill->work_directory, load->work_directory);
         made = mkdir(drill->work_directory, 0700) == 0 || errno == EEXIST;
     }

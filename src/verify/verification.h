@@ -61,6 +61,7 @@ typedef struct sl_verification {
     sl_run run;
     sl_run_record *record;
     char work_directory[SL_WORK_DIRECTORY_ROOM]; /* "" when there is none */
+    sl_work_directory_lock directory_lock;
     const char *report;      /* path from the config; NULL if it cannot be written */
     bool content;            /* compare documents, instead of counting them */
     sl_range_totals *ranges; /* one per range of the load, and one for all ids outside of these */

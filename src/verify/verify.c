@@ -180,6 +180,7 @@ static void clear(sl_verification *verification) {
     free(verification->ranges);
     free(verification->registered);
     free(verification->covered);
+    sl_work_directory_release(&verification->directory_lock);
     pthread_mutex_destroy(&verification->lock);
 }
 
@@ -187,8 +188,8 @@ static void clear(sl_verification *verification) {
 static bool open_outputs(sl_verification *verification, uint64_t problems_shown, sl_error *error) {
     const sl_load_config *config = verification->job.config;
     char *directory = verification->work_directory;
-    sl_work_directory_before before;
-    return (!config->work_directory || sl_work_directory_make(config, directory, &before, error)) &&
+    return (!config->work_directory ||
+            sl_work_directory_make(config, directory, &verification->directory_lock, error)) &&
            sl_report_check(&verification->report, error) &&
            sl_problems_open(directory[0] ? directory : NULL, verification->job.set, problems_shown,
                             &verification->problems, error);

@@ -346,6 +346,8 @@ class PlantedFiles(FileCase):
         self.work.mkdir()
 
     def load_there(self, code, *words):
+        if not os.path.lexists(self.work / "shardload.log"):
+            self.file("w/shardload.log", "an earlier load\n") # otherwise it is no work directory
         return self.shardload("load", "--sink", "null", "--work-dir", "w", *words, self.bad,
                               code=code, limit=30)
 

@@ -5,9 +5,11 @@ import gzip
 import re
 import signal
 import socket
+import struct
 import threading
 import time
 import zipfile
+import zlib
 
 import support
 from support import EXIT_CLUSTER, EXIT_INTERRUPTED, EXIT_SOURCE, EXIT_USAGE
@@ -137,15 +139,92 @@ class FailedStarts(StartCase):
         self.failing("--work-dir", "w")
         self.assertEqual(list((self.scratch / "w").iterdir()), [])
 
-    def test_a_folder_with_files_keeps_them(self):
-        kept = self.file("w/notes.txt", "mine")
-        record = self.file("w/run.json", '{"exitCode": 0}')
-        self.failing("--work-dir", "w")
+    def test_a_work_directory_keeps_its_files(self):
+        log = self.file("u/shardload.log", "an earlier load\n")
+        kept = self.file("u/notes.txt", "mine")
+        record = self.file("u/run.json", '{"exitCode": 0}')
+        self.failing("--work-dir", "u")
         self.assertEqual(kept.read_text(), "mine")
         self.assertEqual(record.read_text(), '{"exitCode": 0}', "the record of an earlier load")
-        log = self.file("u/shardload.log", "an earlier load\n")
         self.failing("--work-dir", "u")
         self.assertTrue(log.read_text().startswith("an earlier load\n"))
+
+    def content(self, name):
+        """Names, modes and bytes of the files of a folder."""
+        return {path.name: (path.stat().st_mode, path.read_bytes())
+                for path in (self.scratch / name).iterdir()}
+
+    def test_a_folder_with_files_of_a_user_is_refused_unchanged(self):
+        for name in ("status.json", "journal", "run.json", "notes.txt"):
+            self.file("mine/" + name, f"my {name}").chmod(0o644)
+        before = self.content("mine")
+        uri = f"mongodb://127.0.0.1:{support.free_port()}/"
+        for words in ([], ["--sink", "null"], ["--sink", f"bson:{self.scratch}/x"], ["--resume"]):
+            with self.subTest(words):
+                to = [] if "--sink" in words else ["--uri", uri, "-d", "x", "-c", "y"]
+                outcome = self.shardload("load", *to, *words, "--work-dir", "mine", self.good,
+                                         code=EXIT_USAGE)
+                self.assertIn("--work-dir: mine holds files, such as ", outcome.err)
+                self.assertIn("Nothing has been changed; name a new or an empty folder", outcome.err)
+                self.assertEqual(self.content("mine"), before)
+        self.assertEqual(self.folders(), ["mine"])
+
+    def test_a_work_directory_without_its_log_is_one(self):
+        """A log may be deleted: the journal shows what the folder is."""
+        first = struct.pack("<II", 20, 3)
+        payload = b"shardloadjournal" + struct.pack("<I", 2)
+        self.file("w/journal", first + struct.pack("<I", zlib.crc32(payload, zlib.crc32(first))) +
+                  payload)
+        self.assertIn("no server listens", self.failing("--work-dir", "w").err)
+
+    def test_a_sink_that_cannot_be_opened_leaves_no_folder(self):
+        for words in ([], ["--work-dir", "w"]):
+            outcome = self.shardload("load", "--sink", "bson:nowhere/x.bson", *words, self.good,
+                                     code=EXIT_USAGE)
+            self.assertIn("cannot write nowhere/x.bson", outcome.err)
+            self.assertNotIn("incomplete", outcome.err)
+            self.assertEqual(self.folders(), [])
+
+    def test_only_the_load_that_holds_the_lock_removes_files(self):
+        """The second load of a work directory fails; the first one's files stay, and it goes on."""
+        uri = f"mongodb://127.0.0.1:{self.mute()}/"
+        for sink in (["--uri", uri, "--wait", "1h", "-d", "x", "-c", "y"],
+                     ["--sink", "null", "--rate-limit", "1"]):
+            with self.subTest(sink):
+                running = self.start("shardload", "load", *sink, "--work-dir", "w", self.good)
+                self.await_text(running, "connecting:" if "--uri" in sink else "types inferred")
+                while not (self.scratch / "w/status.json").exists():
+                    self.assertTrue(running.running(), running.text())
+                files = sorted(self.content("w"))
+                log = (self.scratch / "w/shardload.log").read_bytes()
+                for more in (["--sink", "null"], sink, ["--sink", "bson:nowhere/x"]):
+                    outcome = self.shardload("load", *more, "--work-dir", "w", self.good,
+                                             code=EXIT_USAGE)
+                    self.assertIn("another loader is at work in this folder", outcome.err)
+                    self.assertLessEqual(set(files), set(self.content("w")))
+                self.assertTrue(running.running(), running.text())
+                self.assertTrue((self.scratch / "w/shardload.log").read_bytes().startswith(log))
+                self.assertNotIn(b"another loader", (self.scratch / "w/shardload.log").read_bytes())
+                running.stop()
+                for path in (self.scratch / "w").iterdir():
+                    path.unlink()
+                (self.scratch / "w").rmdir()
+
+    def test_loads_that_start_at_once_in_a_new_folder(self):
+        """Each fails to connect, and removes only what is its own: no file is left, and no other
+        error occurs than the two that may. The folder is left, empty, if the load that has created
+        it was not the first to lock it."""
+        uri = f"mongodb://127.0.0.1:{support.free_port()}/"
+        for _ in range(10):
+            loads = [self.start("shardload", "load", "--uri", uri, "-d", "x", "-c", "y", "--work-dir",
+                                "w", self.good) for _ in range(6)]
+            for one in loads:
+                outcome = one.wait()
+                text = {EXIT_CLUSTER: "no server listens", EXIT_USAGE: "another loader is at work"}
+                self.assertIn(text.get(outcome.code, "?"), outcome.err, outcome.text)
+            self.assertEqual(list((self.scratch / "w").glob("*")), [])
+            if self.folders():
+                (self.scratch / "w").rmdir()
 
     def test_a_report_is_written_all_the_same(self):
         self.failing("--report", "r.json")
