@@ -187,6 +187,11 @@ static bool is_journal(int folder) {
     return length > 0 && memmem(head, (size_t)length, mark, sizeof mark - 1);
 }
 
+/* Is it the name of a user's file? A file system of its own has a folder lost+found. */
+static bool is_users(const char *name) {
+    return strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && strcmp(name, "lost+found") != 0;
+}
+
 bool sl_outputs_check_folder(const char *directory, sl_error *error) {
     struct stat facts;
     char found[NAME_MAX + 1] = "";
@@ -194,7 +199,7 @@ bool sl_outputs_check_folder(const char *directory, sl_error *error) {
     if (!folder)
         return true;
     for (const struct dirent *entry; !found[0] && (entry = readdir(folder)) != NULL;) {
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+        if (is_users(entry->d_name))
             snprintf(found, sizeof found, "%s", entry->d_name);
     }
     bool ours = !found[0] ||

@@ -222,6 +222,9 @@ static bool prepare(sl_restore *restore, sl_error *error) {
         if (mkdir(given, 0700) != 0 && errno != EEXIST)
             return sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE),
                                 "cannot create the work directory %s: %s", given, strerror(errno));
+        snprintf(path, sizeof path, "%s/" SL_WORK_LOG, given); /* shows whose folder it is */
+        if (!sl_log_open_file(path, error))
+            return false;
     }
     return sl_restore_open_dump(restore, error) &&
            sl_load_open_connection(config->load, "shardload", 3, &restore->connection, error);

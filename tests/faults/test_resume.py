@@ -288,12 +288,13 @@ class DiskFull(ResumeCase):
     SCRIPT = r"""
         set -e
         mount -t tmpfs -o size=96k none "$1"
-        head -c "$2" /dev/zero >"$1/filler"
+        mkdir "$1/lost+found"
+        head -c "$2" /dev/zero >"$1/lost+found/filler"
         shift 2
         status=0
         "$@" 2>first.err || status=$?
         echo $status >first.code
-        rm "$WORK/filler"
+        rm -r "$WORK/lost+found"
         mount -o remount,size=64m "$WORK"
         if [ $status -gt 1 ]; then
             status=0
