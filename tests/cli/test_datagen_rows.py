@@ -101,10 +101,18 @@ class Rows(support.Case):
 
     def test_options_that_do_not_apply_are_refused(self):
         for words in (["--bad", 3], ["--dialect", "B"], ["--year", 2014], ["--stations", 4],
-                      ["--answers", self.scratch / "a.json"]):
-            done = self.run_program("shardload-datagen", "--format", "tweets", *words, self.scratch / "t")
-            self.assertEqual(done.code, 2, done.text)
-            self.assertIn(str(words[0]), done.err)
+                      ["--answers", self.scratch / "a.json"], ["--dirt", "heavy"],
+                      ["--dirt", "published"]):
+            for name in FORMATS:
+                done = self.run_program("shardload-datagen", "--format", name, *words,
+                                        self.scratch / "t")
+                self.assertEqual(done.code, 2, done.text)
+                self.assertIn(str(words[0]), done.err)
+                self.assertFalse((self.scratch / "t").exists())
+
+    def test_no_irregularities_may_be_asked_for(self):
+        plain = self.data("tweets", 50).read_bytes()
+        self.assertEqual(self.data("tweets", 50, "--dirt", "none").read_bytes(), plain)
 
 
 if __name__ == "__main__":

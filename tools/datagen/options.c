@@ -130,6 +130,7 @@ static void set_dirt(struct options *options, const char *value, unsigned *probl
     for (int i = DIRT_NONE; i <= DIRT_HEAVY; i++) {
         if (strcmp(dirt_names[i], value) == 0) {
             options->dirt = (enum dirt_level)i;
+            options->dirt_given = true;
             return;
         }
     }

@@ -24,6 +24,7 @@ struct options {
     bool ships;
     int gzip_level; // 0 means plain text
     enum dirt_level dirt;
+    bool dirt_given;     // on the command line; otherwise `dirt` is the default
     uint64_t bad;        // records that a loader must reject
     const char *answers; // path of the answers file, or NULL
     const char *output;  // path, or "-"

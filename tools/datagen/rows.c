@@ -28,6 +28,12 @@ void rows_check(struct options *options, unsigned *problems) {
     if (options->bad > 0) {
         usage_problem(problems, "--bad: format %s has no bad records", name);
     }
+    if (options->dirt_given && options->dirt != DIRT_NONE) {
+        usage_problem(problems,
+                      "--dirt %s: format %s has no irregularities; leave the option out, or choose "
+                      "the format mot or isd",
+                      dirt_level_name(options->dirt), name);
+    }
     if (options->answers != NULL) {
         usage_problem(problems, "--answers: format %s has no queries with answers", name);
     }
