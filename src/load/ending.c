@@ -48,6 +48,16 @@ bool sl_load_is_unused(const sl_load *load) {
             !destination->numbered);
 }
 
+bool sl_load_may_be_resumed(const sl_load *load, const sl_error *why) {
+    return !why->no_resume && atomic_load(&load->run.ended_by) != SL_ENDED_ALL_REJECTED;
+}
+
+/* The last status of a load that a user ends at once. */
+static void stop_status(const sl_load *load) {
+    sl_status_stop(load->status, SL_EXIT_INTERRUPTED, "interrupted by the user",
+                   sl_load_may_be_resumed(load, &(sl_error){0}));
+}
+
 void sl_load_log_how_to_complete(const sl_load *load, const sl_error *why) {
     if (why->no_resume || load->job.config->part_of_trial)
         return;
@@ -87,6 +97,7 @@ bool sl_load_on_first_request(void *context) {
     if (!atomic_load(&load->run.begun)) { /* a program need not wait for a server or a pipe */
         sl_log_warning("interrupted before anything was loaded");
         log_embedded_records(load);
+        stop_status(load);
         sl_work_directory_abandon(load->ledger.work_directory, &load->ledger.lock);
         return true;
     }
@@ -104,4 +115,5 @@ void sl_load_on_second_request(void *context) {
     if (!load->job.config->part_of_trial)
         sl_log_warning("stopped at once");
     sl_load_log_how_to_complete(load, &error);
+    stop_status(load);
 }

@@ -13,6 +13,8 @@ bool sl_load_restore_balancer(sl_load *load, sl_error *error);
 /* Has the load that failed changed nothing, in the cluster or in its output? Then its work directory
  * is of no use. */
 bool sl_load_is_unused(const sl_load *load);
+/* May the load, which ended for this reason, be completed with --resume? */
+bool sl_load_may_be_resumed(const sl_load *load, const sl_error *why);
 /* Logs the command that completes a load which ended early. */
 void sl_load_log_how_to_complete(const sl_load *load, const sl_error *why);
 

@@ -323,10 +323,6 @@ static void start_status(sl_load *load) {
     });
 }
 
-static bool may_be_resumed(const sl_load *load, const sl_error *why) {
-    return !why->no_resume && atomic_load(&load->run.ended_by) != SL_ENDED_ALL_REJECTED;
-}
-
 static void load_clear(sl_load *load) {
     sl_ledger_clear(&load->ledger);
     sl_run_clear(&load->run);
@@ -383,8 +379,7 @@ sl_exit sl_load_run(const sl_load_config *config) {
     if (load.record && !finished)
         code = sl_record_end(&load, ok ? SL_EXIT_OK : error.code);
     if (unused[0]) {
-        sl_status_end(load.status, code, error.message, false);
-        load.status = NULL;
+        sl_status_stop(load.status, code, error.message, false);
         sl_work_directory_abandon(unused, &load.ledger.lock);
     }
     /* Last of all: once a load is marked as finished, --resume does not write run.json again. */
@@ -393,9 +388,10 @@ sl_exit sl_load_run(const sl_load_config *config) {
         sl_log_error(SL_LINES, error.message);
         code = error.code;
     }
-    sl_status_end(load.status, code, error.message, may_be_resumed(&load, &error));
+    sl_status_stop(load.status, code, error.message, sl_load_may_be_resumed(&load, &error));
     if (listening) /* otherwise this would end the listener of the command that runs the load */
         sl_interrupt_stop_listening();
+    sl_status_end(load.status, code, error.message, false); /* which a handler has used until now */
     load_clear(&load);
     sl_log_close_file();
     if (config->part_of_trial)

@@ -18,7 +18,7 @@ typedef struct sl_load {
     sl_ledger ledger;
     sl_run run;
 
-    sl_status *status; /* NULL: none is written */
+    sl_status *_Atomic status; /* NULL: none is written. Read by the thread of signals */
     sl_run_record *record;
     const char *report;       /* path from the config; NULL if it cannot be written */
     const char *html;         /* likewise */

@@ -9,6 +9,9 @@
  *       last view, clears `run`, unlock             something has changed
  *     frees the run                             unlock; writes the files; looks for a request
  *
+ * A second request to stop may stop the status while the main thread does: the one that comes first
+ * ends the thread, the other one waits for it.
+ *
  * A run is freed only after sl_status_run(NULL), which waits for the lock, so the thread never reads
  * a run that is gone. Requests change only the rate limit, which has a lock of its own. */
 #include "status.h"
@@ -280,10 +283,21 @@ void sl_status_namespace_end(sl_status *status, size_t item, const sl_status_out
     pthread_mutex_unlock(&status->lock);
 }
 
-void sl_status_end(sl_status *status, sl_exit code, const char *message, bool resumable) {
+/* Waits until another thread has stopped the status. Under the lock. */
+static void await_stop(sl_status *status) {
+    while (!status->stopped)
+        pthread_cond_wait(&status->changed, &status->lock);
+}
+
+void sl_status_stop(sl_status *status, sl_exit code, const char *message, bool resumable) {
     if (!status)
         return;
     pthread_mutex_lock(&status->lock);
+    if (status->ended) {
+        await_stop(status);
+        pthread_mutex_unlock(&status->lock);
+        return;
+    }
     status->ended = true;
     status->code = code;
     copy(status->message, sizeof status->message, message);
@@ -296,6 +310,16 @@ void sl_status_end(sl_status *status, sl_exit code, const char *message, bool re
     pthread_cond_signal(&status->changed);
     pthread_mutex_unlock(&status->lock);
     pthread_join(status->thread, NULL);
+    pthread_mutex_lock(&status->lock);
+    status->stopped = true;
+    pthread_cond_broadcast(&status->changed);
+    pthread_mutex_unlock(&status->lock);
+}
+
+void sl_status_end(sl_status *status, sl_exit code, const char *message, bool resumable) {
+    if (!status)
+        return;
+    sl_status_stop(status, code, message, resumable);
     pthread_cond_destroy(&status->changed);
     pthread_mutex_destroy(&status->lock);
     free(status);

@@ -66,7 +66,10 @@ typedef struct sl_status_outcome {
 void sl_status_namespace_end(sl_status *status, size_t item, const sl_status_outcome *outcome);
 
 /* Writes the files for the last time, and ends the thread. `message`: why it failed, or "".
- * `resumable`: it can be completed, unless it has succeeded. */
+ * `resumable`: it can be completed, unless it has succeeded. Any thread, for handlers of interrupts
+ * too; after the first call, others wait until it has written. */
+void sl_status_stop(sl_status *status, sl_exit code, const char *message, bool resumable);
+/* Stops the status, if that has not been done, and frees it. No other thread may use it any more. */
 void sl_status_end(sl_status *status, sl_exit code, const char *message, bool resumable);
 
 /* ---- control.c: requests by `shardload status` ---- */

@@ -35,6 +35,7 @@ struct sl_status {
     pthread_mutex_t lock; /* guards the fields below */
     pthread_cond_t changed;
     bool over, urgent; /* urgent: write the files at once */
+    bool stopped;      /* the thread has ended */
     char phase[32];
     int64_t phase_since;
     size_t namespaces;    /* of a restore */

@@ -25,10 +25,17 @@
 
 /* ---- interrupts ---- */
 
+/* The last status of a restore that a user ends at once. */
+static void stop_status(const sl_restore *restore) {
+    sl_status_stop(restore->status, SL_EXIT_INTERRUPTED, "interrupted by the user", true);
+}
+
 static bool on_first_signal(void *context) {
     const sl_restore *restore = context;
-    if (!restore->connection || restore->unpacking) /* it may wait for a server or a pipe */
+    if (!restore->connection || restore->unpacking) { /* it may wait for a server or a pipe */
+        stop_status(restore);
         return true;
+    }
     sl_log_warning("stopping after the batches in flight; press Ctrl-C again to stop at once");
     sl_restore_interrupt(context, false);
     return false;
@@ -44,6 +51,7 @@ static void log_how_to_complete(const sl_restore *restore) {
 static void on_second_signal(void *context) {
     sl_restore_interrupt(context, true);
     log_how_to_complete(context);
+    stop_status(context);
 }
 
 /* ---- the work directory ---- */

@@ -41,7 +41,7 @@ typedef struct sl_restore {
     pthread_mutex_t sharding; /* held while chunks are distributed: a shard moves one at a time */
     /* The threads that restore namespaces; NULL: none yet. Read by the thread of signals. */
     struct sl_restore_team *_Atomic team;
-    struct sl_status *status; /* NULL: none is written */
+    struct sl_status *_Atomic status; /* NULL: none is written. Read by the thread of signals */
 } sl_restore;
 
 /* Restores one namespace (restore_one.c), unless an earlier run has completed it. Logs errors. False:

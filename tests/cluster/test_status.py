@@ -53,6 +53,68 @@ class Status(support.ClusterCase):
         self.assertEqual(one["load"]["documents"], figures["inserted"] + figures["alreadyThere"])
         self.assertEqual(one["load"]["records"], figures["records"])
 
+    def stop_twice(self, running):
+        """Two signals; the second one must find the load still at work."""
+        running.signal(signal.SIGINT)
+        self.wait_for(lambda: "press Ctrl-C again" in running.text(), "the first request")
+        running.signal(signal.SIGINT)
+        outcome = running.wait()
+        self.assertEqual(outcome.code, support.EXIT_INTERRUPTED, outcome.text)
+        self.assertIn("to complete this", outcome.err)
+
+    def assert_interrupted(self, work):
+        shown = self.status(work).out
+        self.assertIn(": interrupted", shown)
+        self.assertIn("interrupted by the user", shown)
+        self.assertIn("to complete it, give the same command with --resume --work-dir", shown)
+        one = self.json(work)
+        self.assertEqual((one["state"], one["exitCode"], one["resumable"]),
+                         ("interrupted", support.EXIT_INTERRUPTED, True))
+
+    def test_a_load_that_is_stopped_at_once_was_interrupted_and_can_be_resumed(self):
+        source = self.file("year.txt", support.wide_text(6))
+        work = self.scratch / "work"
+        words = ["load", *self.target(), "--progress", "none", "--work-dir", work, source]
+        running = self.start("shardload", *words, "-j", 1, "--batch-size", 100, "--rate-limit", 1)
+        self.wait_for(lambda: self.database.t.estimated_document_count() > 0, "documents")
+        self.stop_twice(running)
+        self.assert_interrupted(work)
+        self.shardload(*words, "--resume")
+        self.clear_balancer()
+        self.assertEqual(self.database.t.count_documents({}), 600)
+
+    def test_a_resumed_load_that_is_interrupted_while_it_connects(self):
+        source = self.file("year.txt", support.wide_text(6))
+        work = self.scratch / "work"
+        words = ["load", *self.target(), "--progress", "none", "--work-dir", work, source]
+        running = self.start("shardload", *words, "-j", 1, "--batch-size", 100, "--rate-limit", 1)
+        self.wait_for(lambda: self.database.t.estimated_document_count() > 0, "documents")
+        self.stop_twice(running)
+        before = self.json(work)["startedMilliseconds"]
+        nowhere = ["--uri", f"mongodb://127.0.0.1:{support.free_port()}/", "--wait", "1h"]
+        running = self.start("shardload", *words, *nowhere, "--resume")
+        self.wait_for(lambda: self.json(work)["startedMilliseconds"] > before, "the second run")
+        self.wait_for(lambda: "connecting:" in running.text(), "the attempt to connect")
+        running.signal(signal.SIGINT)
+        self.assertEqual(running.wait().code, support.EXIT_INTERRUPTED)
+        self.assert_interrupted(work)
+        self.shardload(*words, "--resume")
+        self.clear_balancer()
+        self.assertEqual(self.database.t.count_documents({}), 600)
+
+    def test_a_restore_that_is_stopped_at_once(self):
+        documents = [{"_id": n, "s": "x" * 100} for n in range(3000)]
+        making.folder(self.scratch / "dump", [making.Namespace(self.database_name, "a", documents)])
+        work = self.scratch / "work"
+        words = ["restore", "--uri", self.uri, "--progress", "none", "--work-dir", work,
+                 self.scratch / "dump"]
+        running = self.start("shardload", *words, "-j", 1, "--batch-size", 100, "--rate-limit", 1)
+        self.wait_for(lambda: self.database.a.estimated_document_count() > 0, "documents")
+        self.stop_twice(running)
+        self.assert_interrupted(work)
+        self.shardload(*words, "--resume")
+        self.assertEqual(self.database.a.count_documents({}), 3000)
+
     def test_a_failed_load_shows_its_message(self):
         source = self.file("year.txt", support.mot_text(range(1, 20)) + "bad\n" * 9)
         work = self.scratch / "work"
