@@ -186,7 +186,8 @@ static void print_figures(const bson_t *status, bool running) {
     }
     int64_t rejects = sl_status_number(status, restore ? "rejects" : "load.rejects", 0);
     if (rejects > 0)
-        row("rejects", "%s; see rejects.tsv", sl_human_count((uint64_t)rejects, a));
+        row("rejects", "%s; see %s%s/rejects.tsv", sl_human_count((uint64_t)rejects, a),
+            sl_status_string(status, "workDirectory"), restore ? "/*" : "");
     int64_t retries = sl_status_number(status, "load.retries", 0);
     if (retries > 0)
         row("retries", "%s batches sent again", sl_human_count((uint64_t)retries, a));

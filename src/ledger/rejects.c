@@ -216,8 +216,9 @@ static void put_row(sl_reject_files *rejects, size_t source, const char *entry, 
         sl_log_warning("%s%s%s, %s%s%s: %s; rejected", from->shown, entry ? ": " : "",
                        entry ? entry : "", place, *column ? ", " : "", column, why);
         if (++rejects->shown == SHOWN_MAX)
-            sl_log_warning("further rejects are %s",
-                           rejects->table ? "in rejects.tsv only" : "counted only");
+            sl_log_warning("further rejects are %s%s%s", rejects->table ? "in " : "counted only",
+                           rejects->table ? rejects->directory : "",
+                           rejects->table ? "/rejects.tsv only" : "");
     }
 }
 

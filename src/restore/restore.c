@@ -346,6 +346,7 @@ static sl_exit run(sl_restore *restore) {
     }
     sl_exit code = restore_all(restore);
     sl_restore_print_outcomes(restore);
+    sl_restore_log_rejects(restore);
     bool complete = code == SL_EXIT_OK || code == SL_EXIT_REJECTS;
     if (!complete)
         log_how_to_complete(restore);

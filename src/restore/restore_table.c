@@ -116,6 +116,20 @@ void sl_restore_print_outcomes(const sl_restore *restore) {
              sum.indexes, sl_human_seconds(restore->seconds, time));
 }
 
+void sl_restore_log_rejects(const sl_restore *restore) {
+    char name[2 * SL_NAME_ROOM], folder[SL_RESTORE_DIRECTORY_ROOM + 80], count[SL_HUMAN_ROOM];
+    for (size_t i = 0; i < restore->dump.count; i++) {
+        const sl_namespace *item = &restore->dump.items[i];
+        const sl_restored *o = &restore->outcomes[i];
+        if (item->left_out || o->rejected == 0)
+            continue;
+        sl_namespace_folder(restore->directory, item, folder, sizeof folder);
+        sl_log_warning("%s: %s document%s rejected, with the reasons in %s/rejects.tsv",
+                       sl_namespace_target(item, name), sl_human_count(o->rejected, count),
+                       o->rejected == 1 ? "" : "s", folder);
+    }
+}
+
 void sl_restore_log_notes(const sl_restore *restore) {
     for (size_t i = 0; i < restore->dump.note_count; i++) {
         const sl_dump_note *note = &restore->dump.notes[i];

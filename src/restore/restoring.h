@@ -80,6 +80,8 @@ bool sl_restore_shard(sl_restore *restore, sl_connection *connection, const sl_n
 /* Prints the dump (--dry-run), or the outcomes (restore_table.c). */
 void sl_restore_print_plan(const sl_restore *restore);
 void sl_restore_print_outcomes(const sl_restore *restore);
+/* Logs which namespaces have rejects, and where these are. */
+void sl_restore_log_rejects(const sl_restore *restore);
 /* Appends the outcomes and notes to a record. */
 bool sl_restore_append(const sl_restore *restore, bson_t *record);
 /* Logs the notes. */
