@@ -11,6 +11,8 @@
 #include "job/embed_partitions.h"
 #include "job/sources.h"
 #include "load.h"
+#include "reject_summary.h"
+#include "report/json.h"
 #include "util/hash.h"
 #include "util/log.h"
 #include "util/memory_stream.h"
@@ -396,6 +398,21 @@ bool sl_embedding_finish(sl_job *job, const char *work_directory, sl_error *erro
                        sl_human_count(embed->facts.rejects, count), job->config->embed_path,
                        folder);
     return true;
+}
+
+void sl_embedding_log_rejects(const sl_job *job, const char *work_directory) {
+    char path[SL_PARTITION_PATH], of[600];
+    bson_t *record;
+    sl_error error;
+    if (!job->embed || job->embed->facts.rejects == 0)
+        return;
+    snprintf(path, sizeof path, "%s/embed/load/run.json", work_directory);
+    if (!sl_json_read_file(path, &record, &error)) /* the reasons are in rejects.tsv, too */
+        return;
+    snprintf(of, sizeof of, "%.500s (--embed %.60s)", job->config->embed_path,
+             job->config->embed_field);
+    sl_reject_summary_log(record, of);
+    bson_destroy(record);
 }
 
 void sl_embedding_record(const sl_job *job, bson_t *record) {

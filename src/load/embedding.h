@@ -24,6 +24,10 @@ bool sl_embedding_open(sl_job *job, const char *work_directory, sl_store_keys ke
 /* After the load: writes and logs the records that are in no document. */
 bool sl_embedding_finish(sl_job *job, const char *work_directory, sl_error *error);
 
+/* Logs the rejects of the records to embed by reason. Without --embed, or without rejects, does
+ * nothing. */
+void sl_embedding_log_rejects(const sl_job *job, const char *work_directory);
+
 /* Appends the figures to the run record. Without --embed does nothing. */
 void sl_embedding_record(const sl_job *job, bson_t *record);
 

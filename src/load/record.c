@@ -376,6 +376,12 @@ static sl_exit write_record(sl_load *load, sl_exit code) {
     return code;
 }
 
+/* The name of the sources whose documents receive the records of --embed. */
+static const char *embedding_sources(const sl_load *load) {
+    const sl_load_config *config = load->job.config;
+    return config->path_count == 1 ? config->paths[0] : "the sources of the documents";
+}
+
 sl_exit sl_record_end(sl_load *load, sl_exit code) {
     sl_run_totals totals = sl_run_sum(&load->run);
     totals.inserted += load->ledger.recovered.inserted;
@@ -408,7 +414,9 @@ sl_exit sl_record_end(sl_load *load, sl_exit code) {
     if (began) {
         sl_log_info("%s", "");
         print_summary(load, &parsed, &totals, &left, &left_out);
-        sl_reject_summary_log(&load->ledger.reject_kinds, rejects);
+        sl_reject_summary_log(sl_run_record_document(load->record),
+                              load->job.embed ? embedding_sources(load) : NULL);
+        sl_embedding_log_rejects(&load->job, load->ledger.work_directory);
         sl_log_info("%s", "");
         if (code != SL_EXIT_CLUSTER) /* a cluster that failed is not queried again */
             sl_shard_table(load, code == SL_EXIT_OK || code == SL_EXIT_REJECTS);

@@ -2,6 +2,7 @@
 /* Sums of rejects as text, and for the record from which the HTML page is made: both show the same. */
 #include "reject_summary.h"
 
+#include "report/lookup.h"
 #include "report/run_record.h"
 #include "util/log.h"
 
@@ -18,27 +19,38 @@ static void log_count(uint64_t count, const char *what) {
         sl_log_info("  %12s  %s", sl_human_count(count, human), what);
 }
 
-void sl_reject_summary_log(const sl_reject_kinds *kinds, uint64_t all) {
-    size_t order[SL_REJECT_KINDS_MAX];
+static uint64_t count_at(const bson_t *document, const char *path) {
+    return (uint64_t)sl_look_amount(document, path, 0);
+}
+
+static const char *text_at(const bson_t *document, const char *path) {
+    const char *text = sl_look_text(document, path);
+    return text ? text : "";
+}
+
+void sl_reject_summary_log(const bson_t *record, const char *of) {
     char human[SL_HUMAN_ROOM];
-    uint64_t others = kinds->others;
-    if (all == 0)
+    uint64_t others = count_at(record, "rejects.others"),
+             lost = count_at(record, "rejects.notCompleted");
+    uint32_t shown = 0;
+    if (others + lost == 0 && sl_walk_count(record, "rejects.kinds") == 0)
         return;
-    sl_log_info("  rejects by reason, with the first one of each");
-    sl_reject_kinds_order(kinds, order);
-    for (size_t i = 0; i < kinds->count; i++) {
-        const sl_reject_kind *kind = &kinds->items[order[i]];
-        if (i >= SHOWN) {
-            others += kind->count;
+    sl_log_info("  rejects%s%s by reason, with the first one of each", of ? " of " : "",
+                of ? of : "");
+    for (sl_walk walk = sl_walk_start(record, "rejects.kinds"); sl_walk_next(&walk);) {
+        const char *column = text_at(&walk.item, "column");
+        uint64_t count = count_at(&walk.item, "count");
+        if (shown++ >= SHOWN) {
+            others += count;
             continue;
         }
-        sl_log_info("  %12s  %s%s%s", sl_human_count(kind->count, human), kind->column,
-                    kind->column[0] ? ": " : "", kind->reason);
-        sl_log_info("                %s%s%s", kind->first_place, kind->count > 1 ? ": " : "",
-                    kind->count > 1 ? kind->first_reason : "");
+        sl_log_info("  %12s  %s%s%s", sl_human_count(count, human), column, column[0] ? ": " : "",
+                    text_at(&walk.item, "reason"));
+        sl_log_info("                %s%s%s", text_at(&walk.item, "firstPlace"),
+                    count > 1 ? ": " : "", count > 1 ? text_at(&walk.item, "firstReason") : "");
     }
     log_count(others, "for other reasons");
-    log_count(not_written(kinds, all), "in blocks that were not completed");
+    log_count(lost, "in blocks that were not completed");
 }
 
 void sl_reject_summary_record(const sl_reject_kinds *kinds, uint64_t all, bson_t *record) {

@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import random
+import re
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
@@ -84,6 +85,19 @@ class Tables(support.Case):
         self.assertEqual(support.run_record(work)["embed"]["rejected"], 1)
         (row,) = support.reject_rows(work / "embed/load")
         self.assertEqual(row["line"], str(sum(map(len, items.values())) + 2))
+
+    def test_the_summary_names_the_table_of_each_reason(self):
+        orders = self.file("orders.csv", "key,n\n1,2\n2,3,4\n3,1\n")
+        lines = "key,part\n1,a\n1\n3\n" + "2,x,y\n"
+        items = self.file("items.csv", lines)
+        _, work = self.dump("--embed", f"items={items}", "--on", "key", orders,
+                            code=support.EXIT_REJECTS)
+        log = (work / "shardload.log").read_text("utf-8")
+        first, second = (re.search(rf"rejects of {re.escape(str(path))}{more} by reason.*\n.*\n.*", log)
+                         for path, more in ((orders, ""), (items, r" \(--embed items\)")))
+        self.assertIn("orders.csv, line 3", first[0])
+        self.assertIn("items.csv, line 3", second[0])
+        self.assertLess(first.start(), second.start())
 
     def test_a_document_that_becomes_too_large_is_rejected(self):
         big = "x" * (1 << 20)
