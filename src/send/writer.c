@@ -221,9 +221,11 @@ static void report_duplicate(const sl_listener *listener, uint32_t index,
     if (difference)
         snprintf(reason, sizeof reason, "another document has this _id: %s", difference);
     else if (repeated)
-        snprintf(reason, sizeof reason,
-                 "an identical document is stored: the sources hold it more than once, or it was "
-                 "stored before this load");
+        snprintf(
+            reason, sizeof reason,
+            "an identical document is stored: the sources hold it more than once, it was stored "
+            "before this load, or another loader stores the same sources now. It is not "
+            "missing; load sources once, or divide them among loaders with --part");
     report(listener, index,
            difference ? FATE_ID_TAKEN
            : repeated ? FATE_REPEATED

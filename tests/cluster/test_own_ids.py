@@ -52,6 +52,7 @@ class Documents:
                          [len(making.dump([*made, *more])) for more in ([], [twin], [twin, other])])
         reasons = " ".join(row["reason"] for row in rows)
         self.assertIn("an identical document is stored", reasons)
+        self.assertIn("or another loader stores the same sources now", reasons)
         self.assertIn("another document has this _id", reasons)
         self.assertEqual(self.database.t.count_documents({}), 3000)
 

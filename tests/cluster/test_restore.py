@@ -66,6 +66,17 @@ class Both:
         self.assertEqual([one["n"] for one in self.database.t.find().sort("$natural", 1)],
                          list(range(2003)))
 
+    def test_a_full_capped_collection_is_the_cause_of_missing_documents(self):
+        self.database.create_collection("t", capped=True, size=1 << 20, max=700)
+        dump = self.dump_folder(self.namespace(
+            "t", documents(2000), options={"capped": True, "size": 1 << 20, "max": 5000}))
+        outcome, _ = self.restore(dump, code=support.EXIT_VERIFICATION)
+        self.assertIn("is a capped collection of at most 1.0 MB and 700 documents", outcome.err)
+        self.assertIn("the server removes the oldest documents", outcome.err)
+        self.assertNotIn("Another program has written", outcome.err)
+        self.restore(dump, "--drop")
+        self.check("t", documents(2000))
+
     def test_clustered_collections(self):
         clustered = {"v": 2, "key": {"_id": 1}, "name": "_id_", "unique": True}
         dump = self.dump_folder(self.namespace(
