@@ -25,6 +25,8 @@ int sl_command_doctor(const sl_options *options) {
     if (config.write && !sl_option_given(options, "db"))
         sl_option_problem(&error, "--write needs --db: the database of the temporary collection");
     sl_set_up_examined(&setup, options, &error);
+    if (!sl_option_is_word(options, "rate-limit", "unlimited"))
+        setup.config.rate_limit = sl_option_number(options, "rate-limit");
     setup.config.timeout_seconds = config.limit_seconds;
     int code = error.code ? (int)error.code : (int)sl_doctor_run(&config);
     if (error.code)

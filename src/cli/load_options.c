@@ -246,10 +246,10 @@ const sl_option_row sl_load_rows[] = {
      .help = "Number of replica set members that must acknowledge a batch, or majority. On a "
              "standalone mongod majority means written to the journal."},
     {.name = "rate-limit", SL_ROW_COUNT("N", 1, 1000000000000), .choices = "unlimited",
-     .fallback = "unlimited", SL_ROW_OF(LOAD | RELOAD | RESTORE | STATUS, "Delivery"),
+     .fallback = "unlimited", SL_ROW_OF(LOAD | RELOAD | RESTORE | STATUS | DOCTOR, "Delivery"),
      .help = "Documents per second at most, over all threads, to leave capacity for other clients "
              "of the cluster. With the command status: the new limit of the running load; "
-             "unlimited removes it."},
+             "unlimited removes it. With the command doctor: the planned rate."},
     {.name = "max-rejects", SL_ROW_COUNT("N|P%", 0, 0), .choices = "unlimited|P%",
      .fallback = "unlimited", SL_ROW_OF(SENDING, "Delivery"),
      .help = "Stop when more than this number or percentage of the records are rejected."},

@@ -48,7 +48,7 @@ static bson_t *question(sl_question which) {
         return BCON_NEW("hello", BCON_INT32(1), "compression", "[", "zstd", "zlib", "snappy", "]");
     case SL_ASK_STATUS:
         return BCON_NEW("serverStatus", BCON_INT32(1), "metrics", BCON_INT32(0), "locks",
-                        BCON_INT32(0));
+                        BCON_INT32(0), "oplog", BCON_INT32(1));
     case SL_ASK_REPLICAS:
         return BCON_NEW("replSetGetStatus", BCON_INT32(1));
     case SL_ASK_STORAGE: /* of a database that does not exist it would not show the disk */

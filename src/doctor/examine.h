@@ -108,10 +108,10 @@ void sl_find_unknown(sl_findings *findings, const char *why, const char *meaning
 
 /* The rows of the table of checks; the functions are in the file named. */
 #define SL_DOCTOR_CHECKS(row)                                                                      \
-    row(versions, "versions") row(members, "members") row(lag, "replication lag")                  \
-        row(disk, "disk room") row(cache, "cache") row(flow, "flow control")                       \
+    row(versions, "versions") row(compatibility, "compatibility") row(members, "members")          \
+        row(lag, "replication lag") row(oplog, "oplog") row(disk, "disk room") row(cache, "cache") row(flow, "flow control")                       \
             row(operations, "operations") row(connections, "connections")                          \
-                row(balancer, "balancer") row(shards, "shards") row(privileges, "privileges")      \
+                row(balancer, "balancer") row(shards, "shards") row(leftovers, "leftovers") row(privileges, "privileges")      \
                     row(latency, "latency") row(bandwidth, "bandwidth")                            \
                         row(compression, "compression") row(clock, "clock")                        \
                             row(inserts, "inserts")

@@ -12,9 +12,9 @@ import support
 from support import EXIT_CLUSTER, EXIT_OK, EXIT_USAGE, EXIT_VERIFICATION, TREE
 from test_privileges import documented_roles
 
-ALWAYS = {"versions", "members", "disk room", "cache", "operations", "connections", "privileges",
-          "latency", "bandwidth", "compression", "clock"}
-REPLICATED = {"replication lag", "flow control"}
+ALWAYS = {"versions", "compatibility", "members", "disk room", "cache", "operations", "connections",
+          "leftovers", "privileges", "latency", "bandwidth", "compression", "clock"}
+REPLICATED = {"replication lag", "oplog", "flow control"}
 SHARDED = {"balancer", "shards"}
 
 
@@ -92,6 +92,37 @@ class Standalone(DoctorCase, support.ClusterCase):
         self.assertIn("--db", self.shardload("doctor", "--uri", self.uri, "--write",
                                              code=EXIT_USAGE).err)
 
+    def test_what_ended_commands_have_left_is_listed(self):
+        database = self.client[self.database_name]
+        words = ["-d", self.database_name]
+        self.assertEqual(self.verdict(self.doctor(*words), "leftovers"), "ok")
+        left = ["shardload-restore-0123456789abcdef", "t.drill.host-1.12.345.1",
+                "t.tune.host-1.12.345.1", "t.sources", "shardload.doctor.7"]
+        for name in [*left, "shardload-restore-notes", "u.sources", "v", "v.sources", "drill.1"]:
+            database[name].insert_one({"_id": "counter" if name in ("t.sources", "v.sources")
+                                       else 1, "last": 3})
+        finding = self.doctor(*words)["leftovers"][0]
+        self.assertEqual(finding["verdict"], "warning")
+        self.assertEqual(sorted(finding["values"]["collections"]),
+                         sorted(f"{self.database_name}.{name}" for name in left))
+        everywhere = self.doctor()["leftovers"][0]["values"]["collections"]
+        self.assertLessEqual(set(finding["values"]["collections"]), set(everywhere))
+
+    def test_an_upgrade_that_is_not_complete_is_a_warning(self):
+        def change(version):
+            more = {} if self.client.server_info()["versionArray"][0] < 7 else {"confirm": True}
+            self.client.admin.command("setFeatureCompatibilityVersion", version, **more)
+        now = self.client.admin.command(
+            "getParameter", featureCompatibilityVersion=1)["featureCompatibilityVersion"]["version"]
+        (finding,) = self.doctor()["compatibility"]
+        self.assertEqual((finding["verdict"], finding["values"]["version"]), ("ok", now))
+        self.addCleanup(change, now)
+        before = f"{int(now.partition('.')[0]) - 1}.0"
+        change(before)
+        (finding,) = self.doctor()["compatibility"]
+        self.assertEqual((finding["verdict"], finding["values"]["version"]), ("warning", before))
+        self.assertIn("setFeatureCompatibilityVersion", finding["meaning"])
+
     def test_a_server_that_cannot_be_reached_is_an_error(self):
         uri = f"mongodb://{support.HOST}:{support.free_port()}/"
         outcome = self.shardload("doctor", "--uri", uri, code=EXIT_CLUSTER)
@@ -111,6 +142,30 @@ class ReplicaSet(DoctorCase, support.ClusterCase):
         self.assertGreaterEqual(found["replication lag"][0]["values"]["lagSeconds"], 0)
 
 
+    def test_the_window_of_the_oplog_is_compared_with_the_load(self):
+        """Exact figures: the size of the oplog, and what the planned load writes into it."""
+        (plain,) = self.doctor()["oplog"]
+        size = self.client.local.command("collStats", "oplog.rs")["maxSize"]
+        self.assertEqual(plain["values"]["sizeBytes"], size)
+        oplog = self.client.local["oplog.rs"]
+        first, last = (next(oplog.find().sort("$natural", order).limit(1))["ts"].time
+                       for order in (1, -1))
+        self.assertAlmostEqual(plain["values"]["windowSeconds"], last - first, delta=60)
+        large = ["--format", "ycsb", "--records", "100G", "--document-size", "2KB", "--blocks", 4]
+        (over,) = self.doctor(*large)["oplog"]
+        self.assertEqual(over["verdict"], "warning")
+        self.assertIn("% of the load", over["meaning"])
+        self.assertGreater(over["values"]["addedBytes"], size)
+        (slow,) = self.doctor(*large, "--rate-limit", 1)["oplog"]
+        self.assertEqual(slow["verdict"], "ok")
+        (fast,) = self.doctor(*large, "--rate-limit", "100k")["oplog"]
+        self.assertEqual(fast["verdict"], "warning")
+        self.assertIn("at the planned rate it holds the last", fast["meaning"])
+        self.assertAlmostEqual(slow["values"]["windowInLoadSeconds"],
+                               1e5 * fast["values"]["windowInLoadSeconds"], delta=1)
+        self.assertAlmostEqual(slow["values"]["windowInLoadSeconds"], size / 2000, delta=size / 20000)
+
+
 class Cluster(DoctorCase, support.ClusterCase):
     def test_routers_and_shards_are_examined(self):
         self.clear_balancer()
@@ -118,7 +173,8 @@ class Cluster(DoctorCase, support.ClusterCase):
         self.assertLessEqual(ALWAYS | SHARDED, set(found))
         self.assertEqual({finding["values"]["shard"] for finding in found["members"]
                           if "values" in finding}, {"s0", "s1"})
-        self.assertEqual({finding["values"]["shard"] for finding in found["cache"]}, {"s0", "s1"})
+        for check in ("cache", "oplog", "compatibility"):
+            self.assertEqual({finding["values"]["shard"] for finding in found[check]}, {"s0", "s1"})
         self.assertEqual(found["shards"][0]["values"], {"count": 2, "draining": ""})
         self.assertEqual(found["balancer"][0]["values"]["mode"], "full")
 
@@ -152,6 +208,8 @@ class RestrictedUser(DoctorCase, support.Case):
         found = self.doctor(*self.user())
         for check, privilege in (("cache", "serverStatus on the cluster"),
                                  ("operations", "inprog on the cluster"),
+                                 ("compatibility", "getParameter on the cluster"),
+                                 ("leftovers", "listCollections on mot"),
                                  ("disk room", "dbStats on admin")):
             with self.subTest(check):
                 self.assertEqual(self.verdict(found, check), "unknown")
@@ -178,7 +236,7 @@ class RestrictedUser(DoctorCase, support.Case):
         self.assertEqual((load["verdict"], prepare["verdict"]), ("ok", "ok"))
 
     def test_the_role_cluster_monitor_shows_everything(self):
-        found = self.doctor(*self.user("clusterMonitor"))
+        found = self.doctor(*self.user("clusterMonitor", {"role": "read", "db": "mot"}))
         self.assertEqual([check for check, findings in found.items()
                           if findings[0]["verdict"] == "unknown"], [])
 
