@@ -269,6 +269,7 @@ class Status(support.Case):
             self.assertEqual(samples[f"shardload_{metric}"], count)
             self.assertEqual(status[key], count)
         self.assertEqual(samples["shardload_exit_code"], support.EXIT_REJECTS)
+        self.assertIn(f"see {(self.scratch / 'w').resolve()}/rejects.tsv", self.status(work="w").out)
 
     # Files that are read are not written
 

@@ -2,6 +2,7 @@
 """Restores of dumps into a mongod and a sharded cluster: options, indexes, views, capped, clustered
 and time-series collections, renaming, --drop, kills, damage and duplicates."""
 import pathlib
+import re
 import signal
 import sys
 
@@ -174,6 +175,10 @@ class Both:
         self.assertEqual(self.database.damaged.count_documents({}), 999)
         rejects = {folder.name.partition(".")[2].rpartition("-")[0]: support.reject_rows(folder)
                    for folder in work.iterdir() if folder.is_dir()}
+        named = re.findall(r"\.(\w+): 1 document rejected, with the reasons in (\S+)/rejects.tsv",
+                           outcome.err)
+        self.assertEqual({name: support.reject_rows(pathlib.Path(folder)) for name, folder in named},
+                         rejects)
         self.assertEqual([(int(row["offset"])) for row in rejects["damaged"]], [one])
         self.assertEqual([(int(row["offset"])) for row in rejects["twice"]], [len(data)])
 
