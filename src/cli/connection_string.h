@@ -14,21 +14,21 @@
     {.name = "username", .letter = 'u', SL_ROW_TEXT("NAME"), SL_ROW_OF(mask, "Connection"),        \
      .help = "User name. This option and those below override the settings in --uri."},            \
     {.name = "password", .letter = 'p', SL_ROW_TEXT("PASSWORD"), SL_ROW_OF(mask, "Connection"),    \
-     .help = "Password. Without this option it is asked for on the terminal, which is safer: "     \
-             "other users may see a password on the command line before the program overwrites "   \
-             "it.",                                                                                \
+     .help = "Password. Without this option the program prompts for it on the terminal, which is " \
+             "safer: other users may see a password on the command line before the program "       \
+             "overwrites it.",                                                                     \
      .secret = SL_SECRET},                                                                         \
     {.name = "password-file", SL_ROW_TEXT("FILE"), SL_ROW_OF(mask, "Connection"),                  \
      .help = "Read the password from the first line of this file."},                               \
     {.name = "authenticationDatabase", SL_ROW_TEXT("NAME"), SL_ROW_OF(mask, "Connection"),         \
-     .help = "Database in which the user was created. Without it the database of --uri, or "       \
-             "admin."},                                                                            \
+     .help = "Database in which the user was created. Without this option, the database of "       \
+             "--uri, or admin."},                                                                  \
     {.name = "authenticationMechanism",                                                            \
      SL_ROW_CHOICE("NAME", "SCRAM-SHA-1|SCRAM-SHA-256|MONGODB-X509"),                              \
      SL_ROW_OF(mask, "Connection"),                                                                \
      .help = "How the user is authenticated: by password (SCRAM-SHA-1, SCRAM-SHA-256) or by "      \
-             "client certificate (MONGODB-X509). Without it, the SCRAM mechanism that the server " \
-             "prefers."},                                                                          \
+             "client certificate (MONGODB-X509). Without this option, the SCRAM mechanism that "   \
+             "the server prefers."},                                                               \
     {.name = "tls", SL_ROW_FLAG, SL_ROW_OF(mask, "Connection"),                                    \
      .help = "Encrypt all connections. The tls... options below imply it."},                       \
     {.name = "tlsCAFile", SL_ROW_TEXT("FILE"), SL_ROW_OF(mask, "Connection"),                      \
@@ -38,7 +38,8 @@
      .help = "PEM file with the client's certificate and its key."},                               \
     {.name = "tlsCertificateKeyFilePassword", SL_ROW_TEXT("PASSWORD"),                             \
      SL_ROW_OF(mask, "Connection"),                                                                \
-     .help = "Password of the key in --tlsCertificateKeyFile; asked for when empty.",              \
+     .help = "Password of the key in --tlsCertificateKeyFile. If it is empty, the program "        \
+             "prompts for it.",                                                                    \
      .secret = SL_SECRET},                                                                         \
     {.name = "tlsAllowInvalidHostnames", SL_ROW_FLAG, SL_ROW_OF(mask, "Connection"),               \
      .help = "Accept a server certificate issued for another host name, as through a tunnel. "     \
@@ -47,13 +48,14 @@
      .help = "Allow authMechanism=PLAIN in --uri without TLS, which sends the password over the "  \
              "network unencrypted."},                                                              \
     {.name = "wait", SL_ROW_TIME, .fallback = "0s", SL_ROW_OF(mask, "Connection"),                 \
-     .help = "How long to try again while no server can be reached, such as 90s or 10m, for "      \
-             "servers that are still starting. Without it a wrong or absent host is an error at "  \
-             "once, and a server that does not answer after a few seconds."},                      \
+     .help = "How long to try again if no server can be reached, such as 90s or 10m, for servers " \
+             "that are still starting. Without this option, a host that does not exist or does "   \
+             "not listen is an error at once, and a server that does not answer is an error "      \
+             "after a few seconds."},                                                              \
     {.name = "wire-compression", SL_ROW_CHOICE("NAME", "none|snappy|zlib|zstd"),                   \
      SL_ROW_OF(mask, "Connection"),                                                                \
      .help = "Compress network traffic, if the server allows it; worthwhile on a slow network. "   \
-             "Without it compressors= in --uri decides; the two exclude each other."}
+             "Without this option, compressors= in --uri applies. Give only one of the two."}
 /* clang-format on */
 
 /* Builds the connection string for the driver, with user and password; asks for a password that is

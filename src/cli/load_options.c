@@ -46,11 +46,12 @@ const sl_option_row sl_load_rows[] = {
      SL_ROW_OF(TARGETED | DOCTOR, "Target"),
      .help = "Collection.", .check = sl_check_collection},
     {.name = "drop", SL_ROW_FLAG, SL_ROW_OF(LOAD | RELOAD | PLAN | RESTORE, "Target"),
-     .help = "Drop the collection first; of a restore, each collection and view that is restored."},
+     .help = "Drop the collection first. restore: drop each collection and view that is restored."},
     {.name = "again", SL_ROW_FLAG, SL_ROW_OF(LOAD | PLAN, "Target"),
-     .help = "Load sources that have been loaded before. Each document has the same _id as then: "
-             "stored documents stay, missing documents are inserted. (Under another file name it "
-             "has another _id, and is stored a second time.)"},
+     .help = "Load sources that have been loaded before. Each document gets the same _id as in "
+             "the earlier load: stored documents are kept, and missing documents are inserted. "
+             "(If the file now has another name, its documents get other _ids, and are stored a "
+             "second time.)"},
     {.name = "another-pipe", SL_ROW_FLAG, SL_ROW_OF(LOAD | RELOAD, "Target"),
      .help = "Load a pipe although an earlier load of a pipe into this collection was not "
              "completed. Without this option the load is refused, because both pipes may contain "
@@ -58,13 +59,14 @@ const sl_option_row sl_load_rows[] = {
     {.name = "mode", SL_ROW_CHOICE("MODE", "insert|upsert|merge|replace|delete"),
      .fallback = "insert", SL_ROW_OF(LOAD, "Target"),
      .help = "insert: insert each document. The other modes match stored documents by "
-             "--match-fields. upsert: replace the document that matches, or insert. merge: set the "
-             "record's fields in the document that matches, or insert. replace: replace the "
-             "document that matches; a record without one is rejected. delete: delete the document "
-             "that matches."},
+             "--match-fields. upsert: replace the document that matches, or insert. merge: set "
+             "the record's fields in the document that matches, or insert. replace: replace the "
+             "document that matches; if none matches, the record is rejected. delete: delete the "
+             "document that matches."},
     {.name = "match-fields", SL_ROW_TEXT("NAME,..."), SL_ROW_OF(LOAD, "Target"),
-     .help = "Fields by which --mode upsert, merge, replace and delete match; without it _id. They "
-             "must contain the shard key, and _id or the fields of a unique index.",
+     .help = "Fields that --mode upsert, merge, replace and delete compare; without this option, "
+             "_id. They must contain the shard key, and either _id or all fields of a unique "
+             "index.",
      .check = sl_check_key_names},
     {.name = "sink", SL_ROW_TEXT("WHERE"), .fallback = "cluster", SL_ROW_OF(LOAD, "Target"),
      .help = "Where the documents go: cluster; null (parse and encode only, to measure the "
@@ -81,21 +83,23 @@ const sl_option_row sl_load_rows[] = {
              "key names for isd."},
     {.name = "types", SL_ROW_CHOICE("KIND", "auto|text"), .fallback = "auto",
      SL_ROW_OF(READING, "Source"),
-     .help = "For --format delimited without --schema. auto: the columns' types are inferred from a "
-             "sample of all sources, where no value loses anything. text: all columns are text."},
+     .help = "For --format delimited without --schema. auto: infer the type of each column from a "
+             "sample of all sources; a type is used only if it changes none of the sampled "
+             "values. text: load all columns as text."},
     {.name = "header", SL_ROW_CHOICE("KIND", "auto|yes|no"), .fallback = "auto",
      SL_ROW_OF(READING, "Source"),
-     .help = "For --format delimited without --schema: does the first line name the columns? auto: "
-             "decided by comparing it with the lines below it. no: the columns are column1, "
-             "column2 and so on, or as in --columns."},
+     .help = "For --format delimited without --schema: whether the first line names the columns. "
+             "auto: compare the first line with the lines below it. no: the columns are column1, "
+             "column2 and so on, or those of --columns."},
     {.name = "columns", SL_ROW_TEXT("NAME,..."), SL_ROW_OF(READING, "Source"),
-     .help = "Names of the columns of a text without header; with --header yes they replace its "
-             "names."},
+     .help = "Names of the columns of a text without header; with --header yes they replace the "
+             "names in the header."},
     {.name = "skip-lines", SL_ROW_COUNT("N", 0, 1000), .fallback = "0",
-     SL_ROW_OF(READING, "Source"), .help = "Lines before the table. Without it they are detected."},
+     SL_ROW_OF(READING, "Source"), .help = "Number of lines before the table. Without this option they are detected."},
     {.name = "ragged", SL_ROW_CHOICE("KIND", "reject|pad"), .fallback = "reject",
      SL_ROW_OF(READING, "Source"),
-     .help = "Lines with too few fields: reject them, or let the last fields be missing."},
+     .help = "Lines with too few fields. reject: reject them. pad: load them without the last "
+             "fields."},
     {.name = "write-schema", SL_ROW_TEXT("FILE"), SL_ROW_OF(INSPECT, "Source"),
      .help = "Write the inferred types to a YAML file, to edit and to load with --schema."},
     {.name = "names", SL_ROW_CHOICE("KIND", "short|long"), .fallback = "short",
@@ -120,26 +124,27 @@ const sl_option_row sl_load_rows[] = {
      .help = "isd: omit missing values, or store the published numbers that mark them as missing "
              "(999.9)."},
     {.name = "include", SL_ROW_TEXT("GLOB"), SL_ROW_OF(READING, "Source"),
-     .help = "Of the files in a folder, and of the entries in an archive named as SOURCE, load "
-             "only those whose name matches."},
+     .help = "If SOURCE is a folder or an archive, load only the files or entries whose names "
+             "match."},
     {.name = "skip-other", SL_ROW_FLAG, SL_ROW_OF(LOAD | RELOAD | PLAN | VERIFY | RESTORE, "Source"),
-     .help = "Skip and list files in folders and entries of archives that are not recognised or "
-             "contain other records than the first one. Without this option they end the load "
-             "with exit code 3."},
+     .help = "Skip and list files in folders and entries of archives that are not recognised, or "
+             "that contain another kind of records than the first one. Without this option they "
+             "end the load with exit code 3."},
     {.name = "id-field", SL_ROW_TEXT("NAME,..."), SL_ROW_OF(READING, "Source"),
-     .help = "Make this column or field the _id of the documents; several become an embedded "
-             "document in this order. Records without it are rejected. Without this option "
-             "documents keep their own _id (json, bson), or get one from their position.",
+     .help = "Use this column or field as the _id of the documents; several become an embedded "
+             "document in the given order. Records without it are rejected. Without this option "
+             "documents keep their own _id (json, bson), or get one that is computed from their "
+             "position.",
      .check = sl_check_key_names},
     {.name = "embed", SL_ROW_TEXT("FIELD=FILE"), SL_ROW_OF(LOAD | VERIFY, "Source"),
-     .help = "Embed the records of a second source as an array in the documents: those whose fields "
-             "of --on are equal. The second source is stored by key in the work directory first; "
-             "neither has to be sorted. Records that are in no document are counted, and written "
-             "to embed/orphans.json in the work directory.",
+     .help = "Embed the records of a second source as an array in the documents that have the "
+             "same values of the fields of --on. The second source is first stored by key in the "
+             "work directory; neither source has to be sorted. Records that belong to no "
+             "document are counted, and written to embed/orphans.json in the work directory.",
      .check = sl_check_embed},
     {.name = "on", SL_ROW_TEXT("NAME,..."), SL_ROW_OF(LOAD | VERIFY, "Source"),
-     .help = "The fields by which --embed joins, such as test_id; with different names in both "
-             "sources: o_orderkey=l_orderkey, first the name in SOURCE."},
+     .help = "The fields by which --embed joins, such as test_id. If the names differ between the "
+             "sources, give the name in SOURCE first: o_orderkey=l_orderkey."},
     {.name = "embed-schema", SL_ROW_TEXT("FILE"), SL_ROW_OF(LOAD | VERIFY, "Source"),
      .help = "As --schema, for the source of --embed."},
     {.name = "documents", SL_ROW_COUNT("N", 0, 1000000), .fallback = "3",
@@ -155,9 +160,9 @@ const sl_option_row sl_load_rows[] = {
     {.name = "ns-exclude", SL_ROW_LIST("PATTERN"), SL_ROW_OF(RESTORE | VERIFY, "Source"),
      .help = "Do not restore namespaces that match. May be given several times."},
     {.name = "ns-from", SL_ROW_LIST("PATTERN"), SL_ROW_OF(RESTORE | VERIFY, "Source"),
-     .help = "Rename namespaces that match: 'shop.*' with --ns-to 'test.*', or with names as in "
-             "'shop.$month$_orders' and 'orders.$month$'. May be given several times; the first "
-             "pattern that matches counts."},
+     .help = "Rename namespaces that match: 'shop.*' with --ns-to 'test.*', or with variables as "
+             "in 'shop.$month$_orders' and 'orders.$month$'. May be given several times; the "
+             "first pattern that matches is used."},
     {.name = "ns-to", SL_ROW_LIST("PATTERN"), SL_ROW_OF(RESTORE | VERIFY, "Source"),
      .help = "The new name of the namespaces that match --ns-from."},
     {.name = "dry-run", SL_ROW_FLAG, SL_ROW_OF(RESTORE, "Source"),
@@ -171,8 +176,9 @@ const sl_option_row sl_load_rows[] = {
     {.name = "field-length", SL_ROW_BYTES(0, SL_BSON_DOCUMENT_MAX), .fallback = "100",
      SL_ROW_OF(READING, GENERATED), .help = "Size of each field of random bytes."},
     {.name = "document-size", SL_ROW_BYTES(1, SL_BSON_DOCUMENT_MAX), SL_ROW_OF(READING, GENERATED),
-     .help = "Size of each document as BSON, such as 147KB, up to 16MiB, instead of --field-length: "
-             "the fields of random bytes share what the _id, the integers and the names leave."},
+     .help = "Size of each document as BSON, such as 147KB, up to 16MiB, instead of "
+             "--field-length: the fields of random bytes fill the bytes that the _id, the "
+             "integers and the names do not need."},
     {.name = "integer-count", SL_ROW_COUNT("N", 0, SL_YCSB_FIELDS_MAX), .fallback = "8",
      SL_ROW_OF(READING, GENERATED),
      .help = "Number of fields with an integer from 0 to 65535: n0, n1, ..."},
@@ -185,13 +191,13 @@ const sl_option_row sl_load_rows[] = {
 
     {.name = "threads", .letter = 'j', SL_ROW_COUNT("N", 1, SL_THREADS_MAX), .choices = "auto",
      .fallback = "auto", SL_ROW_OF(RUNNING | RESTORE, "Speed"),
-     .help = "Worker threads, each with its own connection. auto: two per core; a load then "
-             "changes the number while it runs, if that is faster. With a number in the "
-             "configuration file auto begins with that one (-j auto --config fast.yaml)."},
+     .help = "Worker threads, each with its own connection. auto: two per core, or the number in "
+             "the configuration file (-j auto --config fast.yaml); a load then changes the "
+             "number while it runs, if that is faster."},
     {.name = "collections-at-once", SL_ROW_COUNT("N", 1, 64), .fallback = "4",
      SL_ROW_OF(RESTORE, "Speed"),
-     .help = "How many collections are restored at the same time, each by -j threads. With 1, one "
-             "after the other, in the order of their names; views always come last."},
+     .help = "How many collections are restored at the same time, each by -j threads. 1 restores "
+             "one after the other, in the order of their names. Views are always restored last."},
     {.name = "batch-size", SL_ROW_COUNT("N", 1, SL_BATCH_SIZE_MAX), .choices = "auto",
      .fallback = "auto", SL_ROW_OF(SENDING, "Speed"),
      .help = "Largest number of documents per insert. auto: 20,000, or the number in the "
@@ -203,23 +209,23 @@ const sl_option_row sl_load_rows[] = {
 
     {.name = "shard-key", SL_ROW_TEXT("JSON"), .fallback = "{\"_id\": 1}",
      SL_ROW_OF(LOADING | PLAN, "Layout"),
-     .help = "Shard key on a sharded cluster: fields with 1, one of them may be \"hashed\". "
-             "{\"_id\": 1} is pre-split, so that all shards receive documents from the start. none "
-             "leaves the collection unsharded.",
+     .help = "Shard key on a sharded cluster: fields with 1; one of them may be \"hashed\" "
+             "instead. {\"_id\": 1} is pre-split, so that all shards receive documents from the "
+             "start. none leaves the collection unsharded.",
      .check = sl_check_shard_key},
     {.name = "shard-existing", SL_ROW_FLAG, SL_ROW_OF(LOADING | PLAN, "Layout"),
-     .help = "Shard by --shard-key a collection that exists and is not sharded. Without this "
-             "option it stays unsharded, and a load with --shard-key is refused."},
+     .help = "Shard an existing, unsharded collection by --shard-key. Without this option it "
+             "stays unsharded, and a load with --shard-key is refused."},
     {.name = "index", SL_ROW_LIST("JSON"), SL_ROW_OF(LOADING | PLAN, "Layout"),
      .help = "Build this index after the load, such as {\"v\": 1}. May be given several times.",
      .check = sl_check_key},
     {.name = "shard-keys", SL_ROW_TEXT("FILE"), SL_ROW_OF(RESTORE, "Layout"),
      .help = "YAML file with the shard keys of collections: 'shop.orders: {key: {customer: 1}}', "
-             "also {_id: hashed}, and unique: true beside key. Collections that it does not name "
-             "are not sharded."},
+             "also {_id: hashed}, and unique: true beside key. Collections that are not in the "
+             "file are not sharded."},
     {.name = "compressor", SL_ROW_CHOICE("NAME", "none|snappy|zlib|zstd"),
      SL_ROW_OF(LOADING | PLAN, "Layout"),
-     .help = "Block compressor of the collection. Without it the server's default."},
+     .help = "Block compressor of the collection. Without this option, the server's default."},
     {.name = "clustered", SL_ROW_FLAG, SL_ROW_OF(LOADING | PLAN, "Layout"),
      .help = "Create a clustered collection (server 5.3 and later): documents are stored in the "
              "order of _id, without a separate index of _id, and load faster."},
@@ -236,10 +242,10 @@ const sl_option_row sl_load_rows[] = {
              "directory.",
      .check = sl_check_part},
     {.name = "only-shards", SL_ROW_TEXT("NAME,..."), SL_ROW_OF(LOAD, "Delivery"),
-     .help = "Share one load among loaders that run beside their shards: this one loads the blocks "
-             "whose documents belong to the named shards. Give all loaders the same sources, each "
-             "its own work directory, and name each shard to exactly one loader. For collections "
-             "sharded by {\"_id\": 1}.",
+     .help = "Share one load among loaders that run beside their shards: this one loads the "
+             "blocks whose documents belong to the named shards. Give all loaders the same "
+             "sources, and each its own work directory. Each shard must be named by exactly one "
+             "loader. For collections sharded by {\"_id\": 1}.",
      .check = sl_check_shard_names},
     {.name = "write-concern", SL_ROW_COUNT("W", 1, 50), .choices = "majority",
      .fallback = "majority", SL_ROW_OF(SENDING, "Delivery"),
@@ -247,50 +253,52 @@ const sl_option_row sl_load_rows[] = {
              "standalone mongod majority means written to the journal."},
     {.name = "rate-limit", SL_ROW_COUNT("N", 1, 1000000000000), .choices = "unlimited",
      .fallback = "unlimited", SL_ROW_OF(LOAD | RELOAD | RESTORE | STATUS | DOCTOR, "Delivery"),
-     .help = "Documents per second at most, over all threads, to leave capacity for other clients "
-             "of the cluster. With the command status: the new limit of the running load; "
-             "unlimited removes it. With the command doctor: the planned rate."},
+     .help = "Largest number of documents per second, over all threads, to leave capacity for "
+             "other clients of the cluster. status: the new limit of the running load; unlimited "
+             "removes the limit. doctor: the planned rate."},
     {.name = "max-rejects", SL_ROW_COUNT("N|P%", 0, 0), .choices = "unlimited|P%",
      .fallback = "unlimited", SL_ROW_OF(SENDING, "Delivery"),
      .help = "Stop when more than this number or percentage of the records are rejected."},
     {.name = "work-dir", SL_ROW_TEXT("DIR"), SL_ROW_OF(RUNNING | RESTORE, "Delivery"),
-     .help = "Folder for rejects.tsv, the rejected records as they were, run.json and the log. "
-             "Without it a folder named after target and time is created in the current one. "
-             "verify writes problems.tsv and verify.json, only if this option is given."},
+     .help = "Work directory: the folder for rejects.tsv, the unchanged rejected records, "
+             "run.json and the log. Without this option, a folder named after the target and the "
+             "time is created in the current folder. verify: the folder for problems.tsv and "
+             "verify.json, which are not written without this option."},
     {.name = "resume", SL_ROW_FLAG, SL_ROW_OF(LOAD | RESTORE, "Delivery"),
      .help = "Complete an interrupted load: give the same command again, with --resume and the "
              "--work-dir that contains its journal. Batches that the journal lists as stored are "
              "not sent again, and --drop does not drop again."},
     {.name = "timeout", SL_ROW_COUNT("SECONDS", 1, 86400), .fallback = "120",
      SL_ROW_OF(CONNECTED | DOCTOR, "Delivery"),
-     .help = "How long a batch or a command may wait for the server's answer. Then the connection "
-             "is closed, and the batch or command is sent again on another one. A command that may "
-             "take long (index builds, chunk moves, counts) is given up only when the server is "
-             "silent for this time on other connections too. doctor: 10 unless it is given."},
+     .help = "How long a batch or a command may wait for the server's reply. After this time the "
+             "connection is closed, and the batch or command is sent again on another one. A "
+             "command that may take long (index builds, chunk moves, counts) fails only when the "
+             "server does not reply on another connection either for this time. doctor: 10 if "
+             "not given."},
     {.name = "retry-timeout", SL_ROW_COUNT("SECONDS", 1, 86400), .fallback = "300",
      SL_ROW_OF(SENDING, "Delivery"),
      .help = "How long to retry a batch that cannot be delivered (election, server restart) before "
              "the load stops. --resume completes it later."},
     {.name = "suite", SL_ROW_LIST("NAME|FILE"), SL_ROW_OF(TUNE | RELOAD, "Queries"),
      .help = "Query suite: a YAML file, or the name of a built-in suite (`shardquery list`). "
-             "reload: the queries that must be answered. tune, with --try-compressors: the queries "
-             "to time with each compressor; may be given several times."},
+             "reload: the queries that must be answered. tune with --try-compressors: the "
+             "queries to time with each compressor; may be given several times."},
     {.name = "answers", SL_ROW_TEXT("FILE"), SL_ROW_OF(RELOAD, "Drill"),
      .help = "JSON file with an object \"answers\" that maps names of queries to their expected "
              "documents. Overrides the answers in the suite."},
     {.name = "repeat", SL_ROW_COUNT("N", 1, 1000000), .fallback = "1", SL_ROW_OF(RELOAD, "Drill"),
-     .help = "How often each query runs. The drill counts the time of the first run only, because "
-             "after a disaster caches are cold."},
+     .help = "How often each query runs. Only the first run counts for the time of the drill, "
+             "because caches are cold after a disaster."},
     {.name = "objective", SL_ROW_TIME, SL_ROW_OF(RELOAD, "Drill"),
      .help = "Longest allowed time from the start to the first correct answer, such as 90s, 15m "
-             "or 4h. Exit code 5 when the drill takes longer."},
+             "or 4h. If the drill takes longer, the exit code is 5."},
     {.name = "sample", SL_ROW_TEXT("P%"), SL_ROW_OF(RELOAD, "Drill"),
      .help = "Load only this share of the sources, such as 5%, into temporary collections beside "
              "the target, and predict the time of a full drill.",
      .check = sl_check_share},
     {.name = "sample-runs", SL_ROW_COUNT("N", 2, 9), .fallback = "3", SL_ROW_OF(RELOAD, "Drill"),
-     .help = "How often --sample loads the sample, and a quarter of it. Runs of the same size show "
-             "how much loads vary; more of them narrow the predicted range."},
+     .help = "How often --sample loads the sample, and a quarter of it. Runs of the same size "
+             "show how much the times of loads vary; more runs narrow the predicted range."},
     {.name = "compare", SL_ROW_TEXT("LAST.json"), SL_ROW_OF(RELOAD, "Drill"),
      .help = "Compare with an earlier drill: give its reload.json."},
     {.name = "content", SL_ROW_FLAG, SL_ROW_OF(VERIFY, "Verification"),
@@ -298,23 +306,24 @@ const sl_option_row sl_load_rows[] = {
     {.name = "dump", SL_ROW_TEXT("DUMP"), SL_ROW_OF(VERIFY, "Verification"),
      .help = "Compare a mongodump folder or archive with the cluster, instead of sources: kinds, "
              "options, indexes and documents of all namespaces, or of those that --ns-include "
-             "and --ns-exclude choose."},
+             "and --ns-exclude select."},
     {.name = "max-problems", SL_ROW_COUNT("N", 0, 1000000000), .fallback = "100",
      SL_ROW_OF(VERIFY, "Verification"),
-     .help = "Number of problems to show. With --work-dir problems.tsv lists all of them."},
+     .help = "Number of problems to print. With --work-dir, problems.tsv in that folder lists all "
+             "of them."},
     {.name = "no-verify", SL_ROW_FLAG, SL_ROW_OF(LOAD | RELOAD | PLAN | RESTORE, "Delivery"),
      .help = "Skip the counts after the load: documents per range of _id, and documents that "
              "belong to no source."},
     {.name = "allow-other-writers", SL_ROW_FLAG, SL_ROW_OF(LOAD | RELOAD | RESTORE, "Delivery"),
-     .help = "Another program writes to the collection during the load. Documents of no source "
-             "that appear or disappear are reported; without this option they end the load with "
-             "exit code 5."},
+     .help = "Accept that other programs write to the collection during the load: documents "
+             "outside of all sources that appear or disappear are only reported. Without this "
+             "option they end the load with exit code 5."},
 
     {.name = "shards", SL_ROW_COUNT("N", 1, 4096), .fallback = "1", SL_ROW_OF(PLAN, "Plan"),
      .help = "Without --uri: plan for this number of empty shards."},
     {.name = "blocks", SL_ROW_COUNT("N", 1, 1000000), .fallback = "256",
      SL_ROW_OF(PLAN | DOCTOR, "Plan"),
-     .help = "Size of the sample: about this many MiB of the sources' text, evenly spread. A "
+     .help = "Size of the sample: about this number of MiB of the sources' text, evenly spread. A "
              "larger sample narrows the predicted ranges."},
     {.name = "from", SL_ROW_TEXT("RECORD.json"), SL_ROW_OF(PLAN, "Plan"),
      .help = "Predict the time from an earlier run on the same or a similar cluster: its run.json, "
@@ -333,12 +342,12 @@ const sl_option_row sl_load_rows[] = {
              "shards=1,2,4,8,16."},
 
     {.name = "try-threads", SL_ROW_LIST("N,N,..."), SL_ROW_OF(TUNE, "Trials"),
-     .help = "Numbers of threads to try. Without it powers of two around the number of cores, or "
-             "only the number of --threads.",
+     .help = "Numbers of threads to try. Without this option: powers of two around the number of "
+             "cores, or only the number of --threads.",
      .check = sl_check_thread_counts},
     {.name = "try-batch-sizes", SL_ROW_LIST("N,N,..."), SL_ROW_OF(TUNE, "Trials"),
-     .help = "Numbers of documents per insert to try. Without it 100 to 30000, or only the number "
-             "of --batch-size.",
+     .help = "Numbers of documents per insert to try. Without this option: 100 to 30000, or only "
+             "the number of --batch-size.",
      .check = sl_check_batch_sizes},
     {.name = "try-compressors", SL_ROW_LIST("NAME,..."), SL_ROW_OF(TUNE, "Trials"),
      .help = "Block compressors to try: none, snappy, zlib, zstd. Their storage sizes are compared "
@@ -363,10 +372,10 @@ const sl_option_row sl_load_rows[] = {
     {.name = "max-trials", SL_ROW_COUNT("N", 1, 100000), SL_ROW_OF(TUNE, "Trials"),
      .help = "With --search adaptive: largest number of trials."},
     {.name = "max-time", SL_ROW_TIME, SL_ROW_OF(TUNE, "Trials"),
-     .help = "Stop after this time, such as 15m, and recommend from the trials until then."},
+     .help = "Stop after this time, such as 15m, and recommend a setting from the trials so far."},
     {.name = "trial-bytes", SL_ROW_BYTES(1 << 20, 0), SL_ROW_OF(TUNE, "Trials"),
-     .help = "Amount of source text that each trial loads. Without it as much as takes some "
-             "seconds."},
+     .help = "Amount of source text that each trial loads. Without this option, as much as takes "
+             "some seconds to load."},
     {.name = "save", SL_ROW_TEXT("FILE"), SL_ROW_OF(TUNE, "Output"),
      .help = "Write the recommended options to this YAML file, for --config, instead of printing "
              "them."},
@@ -378,22 +387,23 @@ const sl_option_row sl_load_rows[] = {
              "terminal, otherwise plain."},
     {.name = "metrics-file", SL_ROW_TEXT("FILE"), SL_ROW_OF(LOAD | RESTORE, "Output"),
      .help = "Write the figures of the load to this file every second and at its end, in the text "
-             "format of Prometheus, for a collector of text files (its names end in .prom)."},
+             "format of Prometheus, for the textfile collector of node_exporter (which reads "
+             "files named *.prom)."},
     {.name = "report", SL_ROW_TEXT("FILE"), SL_ROW_OF(CONNECTED, "Output"),
      .help = "Write the JSON record of the run to this file too."},
     {.name = "html", SL_ROW_TEXT("FILE"), SL_ROW_OF(LOADING | REPORT, "Output"),
-     .help = "Write an HTML page with charts: one file, readable offline. With the command report, "
-             "- writes it to standard output, and without this option the report is text for a "
-             "terminal."},
+     .help = "Write an HTML page with charts: one file, readable offline. report: - writes the "
+             "page to standard output; without this option the report is printed as text."},
     {.name = "write", SL_ROW_FLAG, SL_ROW_OF(DOCTOR, "Target"),
-     .help = "Also time an insert of 200 documents with write concern majority, into a collection "
-             "shardload.doctor.ID of --db that is dropped again."},
+     .help = "Also time an insert of 200 documents with write concern majority, into a temporary "
+             "collection shardload.doctor.ID of --db."},
     {.name = "json", SL_ROW_FLAG, SL_ROW_OF(STATUS | DOCTOR, "Output"),
      .help = "Print the status, or the findings, as JSON instead of text."},
     {.name = "title", SL_ROW_TEXT("TEXT"), SL_ROW_OF(REPORT, "Output"),
      .help = "Title of the report."},
     {.name = "ascii", SL_ROW_FLAG, SL_ROW_OF(REPORT, "Output"),
-     .help = "Draw with ASCII characters only. Without it the locale decides."},
+     .help = "Use ASCII characters only. Without this option they are used if the locale is not "
+             "UTF-8."},
     {0},
 };
 /* clang-format on */

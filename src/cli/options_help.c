@@ -63,8 +63,9 @@ void sl_print_command_help(const sl_program *program, const sl_command *command)
            "      --config FILE               Read options from a YAML file: long names as keys.\n"
            "  -h, --help                      Show this text.\n"
            "      --version                   Show the version.\n\n"
-           "An option can also be set by the environment variable %s_NAME. The command line\n"
-           "overrides the environment, and the environment overrides the file of --config.\n",
+           "An option can also be set by the environment variable %s_NAME: its long name in\n"
+           "capital letters, with _ instead of -. The command line overrides the environment, and\n"
+           "the environment overrides the file of --config.\n",
            program->environment_prefix);
     if (program->epilogue)
         printf("\n%s\n", program->epilogue);

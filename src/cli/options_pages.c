@@ -98,9 +98,11 @@ void sl_print_manual(const sl_program *program) {
           "Show the options of a command; show the version.\n"
           ".SH ENVIRONMENT\n",
           stdout);
-    printf("An option can also be set by the environment variable %s_NAME. The command line\n"
-           "overrides the environment, and the environment overrides the file of \\-\\-config.\n",
-           program->environment_prefix);
+    printf(
+        "An option can also be set by the environment variable %s_NAME: its long name in\n"
+        "capital letters, with _ instead of \\-. The command line overrides the environment, and\n"
+        "the environment overrides the file of \\-\\-config.\n",
+        program->environment_prefix);
     if (program->epilogue) {
         fputs(".SH NOTES\n", stdout);
         print_roff(program->epilogue);

@@ -29,18 +29,18 @@ const sl_option_row sl_query_rows[] = {
      SL_ROW_OF(SL_QUERY_RUN, "Collection"), .secret = SL_CREDENTIALS,
      .help = "Connection string of the server or the routers."},
     {.name = "db", .letter = 'd', SL_ROW_TEXT("NAME"), SL_ROW_OF(SL_QUERY_RUN, "Collection"),
-     .help = "Database; overrides the suite's."},
+     .help = "Database; overrides that of the suite."},
     {.name = "collection", .letter = 'c', SL_ROW_TEXT("NAME"), SL_ROW_OF(SL_QUERY_RUN, "Collection"),
-     .help = "Collection; overrides the suite's."},
+     .help = "Collection; overrides that of the suite."},
     {.name = "read-preference", SL_ROW_LIST("MODE"), SL_ROW_OF(SL_QUERY_RUN, "Collection"),
-     .help = "Which members to read from: primary, primaryPreferred, secondary, secondaryPreferred "
-             "or nearest. Overrides the query's and the URI's. Given several times, each is "
-             "measured.",
+     .help = "Which members to read from: primary, primaryPreferred, secondary, "
+             "secondaryPreferred or nearest. Overrides that of the query and of --uri. If the "
+             "option is given several times, each value is measured.",
      .check = check_preference},
     {.name = "timeout", SL_ROW_COUNT("SECONDS", 1, 86400), .fallback = "120",
      SL_ROW_OF(SL_QUERY_RUN, "Collection"),
-     .help = "Give up a query when the server is silent for this time on all connections. A query "
-             "may take longer, as long as the server answers on another connection."},
+     .help = "Fail a query if the server does not reply on any connection for this time. A query "
+             "may take longer, as long as the server replies on another connection."},
     SL_CONNECTION_ROWS(SL_QUERY_RUN),
 
     {.name = "query", SL_ROW_LIST("NAME"), SL_ROW_OF(SL_QUERY_RUN, "Queries"),
@@ -48,36 +48,35 @@ const sl_option_row sl_query_rows[] = {
     {.name = "pipeline", SL_ROW_TEXT("JSON"), SL_ROW_OF(SL_QUERY_RUN, "Queries"),
      .help = "Run this aggregation, instead of suites or in addition to them."},
     {.name = "limit", SL_ROW_TEXT("N,N,..."), SL_ROW_OF(SL_QUERY_RUN, "Queries"),
-     .help = "Value of the parameter `limit` of the queries; with several values, each is "
-             "measured.",
+     .help = "Value of the parameter `limit` of the queries. Each of several values is measured.",
      .check = sl_query_check_numbers},
     {.name = "seed", SL_ROW_COUNT("N", 0, 0), .fallback = "1", SL_ROW_OF(SL_QUERY_RUN | SL_QUERY_COMPARE, "Queries"),
      .help = "Seed of random values, and of the random permutations of `compare`."},
     {.name = "answers", .kind = SL_OPTION_STRING, .argument = "FILE", .commands = SL_QUERY_RUN,
      .group = "Queries",
-     .help = "JSON file whose object \"answers\" has the expected documents of each query by name; "
-             "overrides what the suite expects."},
+     .help = "JSON file whose object \"answers\" has the expected documents of each query by "
+             "name; overrides the expected answers of the suite."},
 
     {.name = "repeat", SL_ROW_COUNT("N", 1, SL_REPEAT_MAX), SL_ROW_OF(SL_QUERY_RUN, "Repeated runs"),
-     .help = "How often each query is timed. Without it the suite's number, or else 5."},
+     .help = "How often each query is timed. Without this option, the number in the suite, or 5."},
     {.name = "warm-up", SL_ROW_COUNT("N", 0, SL_REPEAT_MAX), SL_ROW_OF(SL_QUERY_RUN, "Repeated runs"),
-     .help = "How often each query runs before the timed runs. Without it the suite's number, or "
-             "else 1."},
+     .help = "How often each query runs before the timed runs. Without this option, the number in "
+             "the suite, or 1."},
     {.name = "cold", SL_ROW_TEXT("COMMAND"), SL_ROW_OF(SL_QUERY_RUN, "Repeated runs"),
      .help = "Run this shell command before each run, for example to empty caches. Its time is not "
              "counted."},
     {.name = "explain", SL_ROW_FLAG, SL_ROW_OF(SL_QUERY_RUN, "Repeated runs"),
-     .help = "Show the plan: which access path each shard takes, how many documents it examines, "
-             "and whether the pipeline is split over the shards."},
+     .help = "Show the plan: the access path of each shard, the number of documents that it "
+             "examines, and whether the pipeline is split over the shards."},
 
     {.name = "clients", .letter = 'j', SL_ROW_TEXT("N,N,..."), SL_ROW_OF(SL_QUERY_RUN, "Under load"),
-     .help = "Number of clients that work at the same time, each with its own connection; with "
-             "several numbers, each is measured. With --rate: the largest number of operations in "
+     .help = "Number of clients that work at the same time, each with its own connection. Each of "
+             "several numbers is measured. With --rate: the largest number of operations in "
              "progress at a time (64 without this option).",
      .check = sl_query_check_numbers},
     {.name = "rate", SL_ROW_COUNT("N", 0, 10000000), .fallback = "0", SL_ROW_OF(SL_QUERY_RUN, "Under load"),
-     .help = "Operations per second that become due, over all clients, whether or not the server "
-             "keeps up."},
+     .help = "Operations that are due per second, over all clients, even if the server does not "
+             "reply fast enough."},
     {.name = "duration", SL_ROW_TIME, .fallback = "10s", SL_ROW_OF(SL_QUERY_RUN, "Under load"),
      .help = "How long each measurement takes."},
     {.name = "operations", SL_ROW_COUNT("N", 0, 0), .fallback = "0", SL_ROW_OF(SL_QUERY_RUN, "Under load"),
@@ -85,8 +84,8 @@ const sl_option_row sl_query_rows[] = {
     {.name = "warm-up-time", SL_ROW_TIME, .fallback = "1s", SL_ROW_OF(SL_QUERY_RUN, "Under load"),
      .help = "How long the clients run before each measurement; not counted."},
     {.name = "max-lag", SL_ROW_TIME, .fallback = "10s", SL_ROW_OF(SL_QUERY_RUN, "Under load"),
-     .help = "With --rate: an operation that could not be sent this long after it was due is "
-             "skipped, and counted as skipped."},
+     .help = "With --rate: skip an operation that could not be sent within this time after it was "
+             "due, and count it as skipped."},
     {.name = "during", SL_ROW_TEXT("COMMAND"), SL_ROW_OF(SL_QUERY_RUN, "Under load"),
      .help = "Measure before, during and after this shell command."},
 

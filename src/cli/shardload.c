@@ -54,21 +54,21 @@ static const sl_command commands[] = {
      true, run_load},
     {"restore", SL_COMMAND_RESTORE, "[options] DUMP",
      "Restore the namespaces of a mongodump folder or archive.",
-     "Each collection is created with its options, loaded as `load` does, and gets its indexes\n"
-     "and its validator after the load; views come last. Users, roles, and the databases admin,\n"
-     "config and local are not restored. docs/restore.md compares with mongorestore.\n\n"
+     "Creates each collection with its options, loads it as `load` does, builds its indexes and\n"
+     "sets its validator. Creates views last. Users, roles, and the databases admin, config and\n"
+     "local are not restored. docs/restore.md compares the options with mongorestore.\n\n"
      "  shardload restore --dry-run dump/\n"
      "  shardload restore --uri mongodb://router1/ --drop dump/\n"
      "  shardload restore --uri mongodb://router1/ shop.archive.gz\n"
      "  shardload restore --ns-include 'shop.*' --ns-from 'shop.*' --ns-to 'test.*' dump/",
      true, run_restore},
     {"reload", SL_COMMAND_RELOAD, "[options] SOURCE...",
-     "Disaster-recovery drill: measures the time from an empty target to correct queries.",
-     "Loads as `load` does, into a collection that must not exist (or is dropped with --drop),\n"
+     "Measure the time of a disaster recovery: from an empty target to correct answers.",
+     "Loads as `load` does, into a collection that must not exist (--drop drops it first), and\n"
      "then runs the queries of --suite. Each phase is timed. With --sample the target is not\n"
-     "touched: a part of the sources is loaded into temporary collections beside it, and the\n"
-     "time of a full drill is predicted, with its error. Exit code 5 when an answer is wrong\n"
-     "or --objective is exceeded.\n\n"
+     "changed: a part of the sources is loaded into temporary collections beside it, and the\n"
+     "time of a full drill is predicted, with a range. The exit code is 5 if an answer is wrong\n"
+     "or the drill takes longer than --objective.\n\n"
      "  shardload reload -d mot -c tests --suite mot --answers answers.json --objective 4h mot/\n"
      "  shardload reload --sample 5% -d mot -c tests --suite mot --objective 4h mot/\n"
      "  shardload reload --sample 5% -d mot -c tests --suite mot --compare last/reload.json mot/",
@@ -84,9 +84,9 @@ static const sl_command commands[] = {
      true, sl_command_tune},
     {"verify", SL_COMMAND_VERIFY, "[options] SOURCE...",
      "Compare sources with the stored documents.",
-     "For sources that were loaded before. Give the options that determine the documents\n"
-     "(--names, --schema, ...) as for the load. Counts the documents of each range; with\n"
-     "--content it compares every document, and lists missing, different and extra documents\n"
+     "Checks sources that have been loaded. Give the same options that determine the documents\n"
+     "(--names, --schema, ...) as for the load. Counts the documents of each range. With\n"
+     "--content, compares every document, and lists missing, different and extra documents\n"
      "with their positions in the sources. Nothing is changed.\n\n"
      "  shardload verify --content -d mot -c tests test_result_2013.txt.gz\n"
      "  shardload verify --content --dump dump/\n"
@@ -110,10 +110,11 @@ static const sl_command commands[] = {
      "  shardload plan --model isd-hundred-shards --set routers=10 --sweep shards=25,50,100,200",
      true, run_plan},
     {"doctor", SL_COMMAND_DOCTOR, "[options] [SOURCE...]", "Examine a target before a large load.",
-     "One page: servers, replication, disks, caches, other clients' operations, the balancer, the\n"
-     "user's privileges, the network; each with what it means for the load. Only reads, unless\n"
-     "--write is given. With sources, the room on the disks is compared with their size. What the\n"
-     "user may not read is \"unknown\". Exit code 5 when there is a problem.\n\n"
+     "Prints one page of findings about the servers, replication, disks, caches, operations of\n"
+     "other clients, the balancer, the user's privileges and the network, each with its meaning\n"
+     "for the load. Only reads, unless --write is given. If sources are named, compares their\n"
+     "size with the free space of the disks. A figure that the user may not read is \"unknown\".\n"
+     "The exit code is 5 if there is a problem.\n\n"
      "  shardload doctor --uri mongodb://router1,router2/ -d mot -c tests mot/\n"
      "  shardload doctor --uri mongodb://router1/ --json > doctor.json",
      true, sl_command_doctor},
@@ -121,7 +122,7 @@ static const sl_command commands[] = {
      "Show records of runs as tables and charts.",
      "A RECORD is the run.json of a load, a tune.json, reload.json or plan.json, a report of\n"
      "`shardquery run`, or the output of tools/bench shards. Several records of one kind are\n"
-     "shown side by side; loaders that shared a load by --part or --only-shards as one load.\n"
+     "shown side by side. Loaders that share a load by --part or --only-shards are one load.\n"
      "docs/reports.md explains the charts.\n\n"
      "  shardload report shardload-mot.tests-20240131-101500/run.json\n"
      "  shardload report --html compare.html before/run.json after/run.json\n"
@@ -129,10 +130,11 @@ static const sl_command commands[] = {
      true, sl_command_report},
     {"status", SL_COMMAND_STATUS, "[options] WORKDIR",
      "Show a running load from another terminal, and change its rate limit.",
-     "WORKDIR is the work directory of a load or a restore. Shows its progress, what it waits\n"
-     "for, and whether its process is still alive; for a load that died, how to complete it.\n"
-     "With --rate-limit the limit of the running load changes at once. docs/status.md lists\n"
-     "the keys of --json. Exit code 0 when the load runs or has ended, 130 when it died.\n\n"
+     "WORKDIR is the work directory of a load or a restore. Shows its progress, what its threads\n"
+     "wait for, and whether its process is still alive. If the process has died, shows how to\n"
+     "complete the load. --rate-limit changes the limit of the running load at once.\n"
+     "docs/status.md lists the keys of --json. The exit code is 0 if the load runs or has ended,\n"
+     "and 130 if it died.\n\n"
      "  shardload status shardload-mot.tests-20240131-101500\n"
      "  shardload status --rate-limit 20k shardload-mot.tests-20240131-101500\n"
      "  shardload status --rate-limit unlimited shardload-mot.tests-20240131-101500\n"
@@ -148,11 +150,10 @@ static const sl_program program = {
     .environment_prefix = "SHARDLOAD",
     .commands = commands,
     .rows = sl_load_rows,
-    .epilogue =
-        "Exit codes: 0 success; 1 loaded, but some records were rejected; 2 wrong\n"
-        "options; 3 a source cannot be read; 4 the cluster cannot be reached or\n"
-        "refuses; 5 verification failed, or a problem that doctor found; 6 no memory, disk\n"
-        "space, threads or open files left; 130 interrupted.",
+    .epilogue = "Exit codes: 0 success; 1 loaded, but some records were rejected; 2 wrong\n"
+                "options; 3 a source cannot be read; 4 the cluster cannot be reached, or refuses\n"
+                "a command; 5 verification failed, or doctor found a problem; 6 no memory, disk\n"
+                "space, threads or open files left; 130 interrupted.",
 };
 
 int main(int count, char **words) {

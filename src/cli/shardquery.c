@@ -63,14 +63,15 @@ static int list(const sl_options *options) {
 }
 
 static const sl_command commands[] = {
-    {"run", SL_QUERY_RUN, "[options] SUITE...", "Runs the queries of suites and times them.",
+    {"run", SL_QUERY_RUN, "[options] SUITE...",
+     "Run the queries of suites and measure their times.",
      "A SUITE is a YAML file, the name of a built-in suite (see `shardquery list`), or - for\n"
      "standard input. Queries are measured in one of three modes:\n\n"
      "  repeated (default)   each query alone, a few times to warm up and then --repeat times\n"
      "  closed loop          --clients 8,16,32: clients at the same time, each sending its next\n"
-     "                       operation when the last one has been answered\n"
-     "  open loop            --rate 800: operations are due at fixed times, and latency counts\n"
-     "                       from then, so that it includes the time of a stalled server\n\n"
+     "                       operation when the previous one has been answered\n"
+     "  open loop            --rate 800: operations are due at fixed times; latency is measured\n"
+     "                       from these times, so that it includes the stalls of a server\n\n"
      "Examples:\n"
      "  shardquery run -d test -c mot mot\n"
      "      the built-in suite `mot` on a server of this machine\n"
@@ -86,7 +87,7 @@ static const sl_command commands[] = {
      "      --during 'shardload load ... year.txt' -d mot -c tests point-reads.yaml\n"
      "      before, during and after a load, with the replication lag\n"
      "  shardquery run --limit 1,10,100,1000 -d test -c obd statistics\n"
-     "      the same queries over more and more documents\n\n"
+     "      the same queries with different numbers of documents\n\n"
      "A suite looks like this (docs/suites.md describes every key):\n"
      "  name: mine\n"
      "  defaults: {repeat: 5, warm-up: 1, database: test, collection: mot}\n"
@@ -106,26 +107,26 @@ static const sl_command commands[] = {
      "  mix: {one-vehicle: 95, tests-by-year: 5}",
      true, run},
     {"compare", SL_QUERY_COMPARE, "OLD NEW | --ab [--a OPTIONS] [--b OPTIONS] SUITE...",
-     "Compares runs of queries, and decides whether a difference is more than noise.",
-     "Runs of the program are compared, because the repeats within a run are not independent.\n"
-     "OLD and NEW are each a report of `run`, several reports with commas between them, or a\n"
-     "folder of reports. A verdict needs at least 4 runs on each side.\n\n"
+     "Compare runs of queries, and decide whether they differ significantly.",
+     "OLD and NEW are each a report of `run`, several reports separated by commas, or a folder\n"
+     "of reports. A verdict needs at least 4 runs of the program on each side: repeats within a\n"
+     "run do not count as runs, because they are not independent.\n\n"
      "With --ab the program measures both sides itself, in pairs: each run is a process of its\n"
      "own, and the order within each pair is random, so that other load on the machine affects\n"
      "both sides equally. Use it to compare two servers, two options or two data models. A\n"
      "verdict needs at least 6 pairs.\n\n"
      "The table shows the geometric mean of each side, their ratio, its 95 % interval\n"
-     "(permutation test), and a verdict. The level of 5 % holds for all rows together: without\n"
-     "a difference, at most 5 % of tables report one.\n\n"
+     "(permutation test), and a verdict. The level of 5 % applies to all rows together: if\n"
+     "nothing differs, at most 5 % of tables report a difference.\n\n"
      "Examples:\n"
      "  shardquery compare before.json after.json\n"
      "  shardquery compare before/ after/\n"
      "  shardquery compare --ab --a '--uri mongodb://old -d t -c c' --b '--uri mongodb://new -d t "
      "-c c' mot\n"
      "  shardquery compare --ab --a '-d t -c snappy' --b '-d t -c zstd' --threshold 5% mot\n"
-     "      exit status 1 when B is slower by more than 5 %",
+     "      exit status 1 if B is slower by more than 5 %",
      true, sl_query_compare},
-    {"list", SL_QUERY_LIST, "", "Lists the built-in suites and their queries.",
+    {"list", SL_QUERY_LIST, "", "List the built-in suites and their queries.",
      "Give the name of a suite to `shardquery run`.", false, list},
     {0},
 };
