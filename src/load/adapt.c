@@ -15,6 +15,12 @@
  * measured on, and a new search begins after a time that doubles, or when the rate has changed for
  * two windows.
  *
+ * A search begins no trial after SEARCH_SECONDS: on a slow or noisy server the moves that are left
+ * are small differences, and looking for them for minutes costs more than they gain. The base then
+ * stays for RESUME_SECONDS, after which the search continues where it stopped, for as long again. A
+ * gain is a ratio of rates that were measured together, so the pairs of an undecided comparison
+ * still count after that time.
+ *
  * A rate is measured between two acknowledgements, not between two ticks: with few, large batches
  * most of a second can pass between them. A window holds several batches per thread, because the
  * batches of several threads may be answered together. It opens after each thread has had an answer
@@ -48,6 +54,8 @@
 #define LATENCY_MOST 2.0  /* a move without gain that multiplies the latency by more is refused */
 #define STEADY_SHARE 0.2  /* two rates of the base that differ more require another pair */
 #define PAUSE_SECONDS 5.0 /* after a disturbance */
+#define SEARCH_SECONDS 42.0 /* a search begins no trial after this time; */
+#define RESUME_SECONDS 30.0 /* it continues with the moves that are left after this one */
 #define PATIENCE_SECONDS 60.0
 #define PATIENCE_SECONDS_MOST 900.0
 #define ODD_SHARE 0.3 /* a rate that differs more from the known rate is odd */
@@ -191,17 +199,39 @@ static void measure(sl_adapt *adapt, sl_adapt_stage stage, const sl_adapt_figure
     request_window(adapt, figures);
 }
 
-static void settle(sl_adapt *adapt, double rate, const sl_adapt_figures *figures) {
+/* The base stays for some seconds, unless the rate changes. */
+static void stay(sl_adapt *adapt, double seconds, const sl_adapt_figures *figures) {
     if (adapt->settled_at < 0)
         adapt->settled_at = figures->seconds;
-    adapt->settled_rate = rate;
-    adapt->stretch = 0;
+    adapt->settled_rate = adapt->before;
     adapt->odd_windows = 0;
-    adapt->not_before = figures->seconds + adapt->patience;
+    adapt->not_before = figures->seconds + seconds;
+    measure(adapt, ADAPT_SETTLED, figures);
+}
+
+/* No move is left. */
+static void settle(sl_adapt *adapt, const sl_adapt_figures *figures) {
+    adapt->moves_left = false;
+    adapt->stretch = 0;
+    stay(adapt, adapt->patience, figures);
     adapt->patience *= 2;
     if (adapt->patience > PATIENCE_SECONDS_MOST)
         adapt->patience = PATIENCE_SECONDS_MOST;
-    measure(adapt, ADAPT_SETTLED, figures);
+}
+
+/* Begins the trial of `adapt->move`, or, at the end of the time for the search, postpones it. */
+static void try_or_postpone(sl_adapt *adapt, const sl_adapt_figures *figures) {
+    if (figures->seconds < adapt->search_ends) {
+        measure(adapt, ADAPT_TRIAL, figures);
+    } else {
+        adapt->moves_left = true;
+        stay(adapt, RESUME_SECONDS, figures);
+    }
+}
+
+static void forget_pairs(sl_adapt *adapt) {
+    adapt->pairs = 0;
+    adapt->gains = 0;
 }
 
 static bool is_odd(double rate, double known) {
@@ -214,8 +244,6 @@ static void search_anew(sl_adapt *adapt, double rate, const sl_adapt_figures *fi
 static void try_next(sl_adapt *adapt, const sl_adapt_figures *figures) {
     bool later = false, only_fewer = true; /* some moves need more time; only those to fewer */
     adapt->only_fewer_left = false;
-    adapt->pairs = 0;
-    adapt->gains = 0;
     /* The move that was a gain comes first: the same move may be a gain again. */
     for (unsigned i = 0; i < SL_ADAPT_MOVES; i++) {
         unsigned move = (adapt->move + i) % SL_ADAPT_MOVES;
@@ -226,8 +254,10 @@ static void try_next(sl_adapt *adapt, const sl_adapt_figures *figures) {
             only_fewer = only_fewer && moves[move].threads <= 0 && moves[move].batches <= 0;
             continue;
         }
+        if (move != adapt->move)
+            forget_pairs(adapt);
         adapt->move = move;
-        measure(adapt, ADAPT_TRIAL, figures);
+        try_or_postpone(adapt, figures);
         return;
     }
     adapt->only_fewer_left = later && only_fewer;
@@ -238,7 +268,7 @@ static void try_next(sl_adapt *adapt, const sl_adapt_figures *figures) {
         search_anew(adapt, adapt->before, figures);
     } else {
         adapt->repeated = false;
-        settle(adapt, adapt->before, figures);
+        settle(adapt, figures);
     }
 }
 
@@ -272,21 +302,24 @@ static void judge(sl_adapt *adapt, double rate, const sl_adapt_figures *figures)
         adapt->base = adapt->trial;
         adapt->before = adapt->search_rate = 0;
         adapt->settled_at = -1;
+        forget_pairs(adapt);
         memset(adapt->refused, 0, sizeof adapt->refused); /* also the move back is tried again */
         measure(adapt, ADAPT_BASE, figures);
     } else if (gain < refuse_limit(adapt->pairs) || adapt->pairs == PAIRS_MOST ||
                (gain < GAIN_LEAST && latency_ratio(adapt, gain) > LATENCY_MOST)) {
         adapt->refused[adapt->move] = true;
         adapt->move = 0;
+        forget_pairs(adapt);
         try_next(adapt, figures);
     } else {
-        measure(adapt, ADAPT_TRIAL, figures);
+        try_or_postpone(adapt, figures);
     }
 }
 
 static void search_anew(sl_adapt *adapt, double rate, const sl_adapt_figures *figures) {
     memset(adapt->refused, 0, sizeof adapt->refused);
     adapt->move = 0;
+    forget_pairs(adapt);
     adapt->before = adapt->search_rate = rate;
     try_next(adapt, figures);
 }
@@ -298,6 +331,8 @@ static void watch(sl_adapt *adapt, double rate, const sl_adapt_figures *figures)
             adapt->patience = PATIENCE_SECONDS;
             adapt->settled_rate = rate;
             adapt->odd_windows = 0;
+            adapt->repeated = false;
+            adapt->search_ends = figures->seconds + SEARCH_SECONDS;
             search_anew(adapt, rate, figures);
             return;
         }
@@ -305,10 +340,17 @@ static void watch(sl_adapt *adapt, double rate, const sl_adapt_figures *figures)
         adapt->odd_windows = 0;
         adapt->settled_rate += (rate - adapt->settled_rate) / 4;
     }
-    if (figures->seconds >= adapt->not_before && adapt->odd_windows == 0)
-        search_anew(adapt, rate, figures);
-    else
+    if (figures->seconds < adapt->not_before || adapt->odd_windows > 0) {
         measure(adapt, ADAPT_SETTLED, figures);
+        return;
+    }
+    adapt->search_ends = figures->seconds + SEARCH_SECONDS;
+    if (adapt->moves_left) {
+        adapt->before = rate;
+        try_next(adapt, figures);
+    } else {
+        search_anew(adapt, rate, figures);
+    }
 }
 
 static void on_window(sl_adapt *adapt, double rate, const sl_adapt_figures *figures) {
@@ -343,8 +385,8 @@ static void on_disturbance(sl_adapt *adapt, const sl_adapt_figures *figures) {
     adapt->disturbances++;
     if (adapt->stretch < STRETCH_MOST) /* a longer window averages over repeated disturbances */
         adapt->stretch++;
-    adapt->pairs = 0;
-    adapt->gains = adapt->tried = adapt->before = 0;
+    forget_pairs(adapt);
+    adapt->tried = adapt->before = 0;
     adapt->odd_windows = 0;
     measure(adapt, settled ? ADAPT_SETTLED : ADAPT_BASE, figures);
     adapt->window.requested = figures->seconds + PAUSE_SECONDS; /* it opens after the pause */
@@ -363,8 +405,10 @@ void sl_adapt_init(sl_adapt *adapt, const sl_adapt_limits *limits) {
 bool sl_adapt_tick(sl_adapt *adapt, const sl_adapt_figures *figures) {
     sl_adapt_settings before = adapt->now;
     if (adapt->stage == ADAPT_STARTING) {
-        if (figures->seconds >= START_SECONDS && figures->batches >= adapt->now.threads)
+        if (figures->seconds >= START_SECONDS && figures->batches >= adapt->now.threads) {
+            adapt->search_ends = figures->seconds + SEARCH_SECONDS;
             measure(adapt, ADAPT_BASE, figures);
+        }
         return false;
     }
     switch (look_at_window(adapt, figures)) {
