@@ -15,11 +15,10 @@
  * measured on, and a new search begins after a time that doubles, or when the rate has changed for
  * two windows.
  *
- * A search begins no trial after SEARCH_SECONDS: on a slow or noisy server the moves that are left
- * are small differences, and looking for them for minutes costs more than they gain. The base then
- * stays for RESUME_SECONDS, after which the search continues where it stopped, for as long again. A
- * gain is a ratio of rates that were measured together, so the pairs of an undecided comparison
- * still count after that time.
+ * A search begins no trial after SEARCH_SECONDS, and none that would end after SEARCH_SECONDS_MOST. The
+ * base then stays for RESUME_SECONDS, after which the search continues where it stopped, for as long
+ * again. A gain is a ratio of rates that were measured together, so the pairs of an undecided
+ * comparison still count after that time.
  *
  * A rate is measured between two acknowledgements, not between two ticks: with few, large batches
  * most of a second can pass between them. A window holds several batches per thread, because the
@@ -54,8 +53,9 @@
 #define LATENCY_MOST 2.0  /* a move without gain that multiplies the latency by more is refused */
 #define STEADY_SHARE 0.2  /* two rates of the base that differ more require another pair */
 #define PAUSE_SECONDS 5.0 /* after a disturbance */
-#define SEARCH_SECONDS 42.0 /* a search begins no trial after this time; */
-#define RESUME_SECONDS 30.0 /* it continues with the moves that are left after this one */
+#define SEARCH_SECONDS 42.0      /* a search begins no trial after this time */
+#define SEARCH_SECONDS_MOST 54.0 /* nor one that is expected to end after this time; */
+#define RESUME_SECONDS 30.0      /* it continues with the moves that are left after a pause */
 #define PATIENCE_SECONDS 60.0
 #define PATIENCE_SECONDS_MOST 900.0
 #define ODD_SHARE 0.3 /* a rate that differs more from the known rate is odd */
@@ -138,6 +138,24 @@ static double rate_of(const sl_adapt_window *window) {
     return seconds > 0 ? (double)(window->end_documents - window->start_documents) / seconds : 0;
 }
 
+/* Batches of a window with these settings, at least. */
+static uint64_t required_batches(sl_adapt_settings settings) {
+    uint64_t rounds = WINDOW_ROUNDS * (uint64_t)settings.threads;
+    return rounds > WINDOW_BATCHES ? rounds : WINDOW_BATCHES;
+}
+
+static double window_least(const sl_adapt *adapt, sl_adapt_stage stage) {
+    return stage == ADAPT_SETTLED ? WATCH_SECONDS : WINDOW_SECONDS * (double)(1u << adapt->stretch);
+}
+
+/* Expected time for a window with these settings and for the answers before it, at the base's rate. */
+static double expected_seconds(const sl_adapt *adapt, sl_adapt_settings settings) {
+    double batch = settings.batch_documents / adapt->before;
+    double window = fmax(window_least(adapt, ADAPT_TRIAL), batch * (double)required_batches(settings));
+    return fmin(SETTLE_SECONDS_MOST, fmax(SETTLE_SECONDS, batch * settings.threads)) +
+           fmin(WINDOW_SECONDS_MOST, window);
+}
+
 typedef enum window_state { WINDOW_GOES_ON, WINDOW_COMPLETE, WINDOW_DISTURBED } window_state;
 
 static window_state look_at_window(sl_adapt *adapt, const sl_adapt_figures *figures) {
@@ -170,16 +188,12 @@ static window_state look_at_window(sl_adapt *adapt, const sl_adapt_figures *figu
     }
     double length = window->end - window->start;
     uint64_t batches = window->end_batches - window->start_batches;
-    uint64_t required = WINDOW_BATCHES;
-    if (required < WINDOW_ROUNDS * (uint64_t)adapt->now.threads)
-        required = WINDOW_ROUNDS * (uint64_t)adapt->now.threads;
+    uint64_t required = required_batches(adapt->now);
     bool too_long = figures->seconds - window->start > WINDOW_SECONDS_MOST;
-    double least = adapt->stage == ADAPT_SETTLED ? WATCH_SECONDS
-                                                 : WINDOW_SECONDS * (double)(1u << adapt->stretch);
     bool still = window->longest_gap > length / 2;
     bool plainly_worse = adapt->stage == ADAPT_TRIAL && length >= EARLY_SECONDS && !still &&
                          batches >= required / 2 && rate_of(window) < EARLY_SHARE * adapt->before;
-    if (!plainly_worse && !too_long && (length < least || batches < required))
+    if (!plainly_worse && !too_long && (length < window_least(adapt, adapt->stage) || batches < required))
         return WINDOW_GOES_ON;
     return batches < 2 || still ? WINDOW_DISTURBED : WINDOW_COMPLETE;
 }
@@ -203,7 +217,7 @@ static void measure(sl_adapt *adapt, sl_adapt_stage stage, const sl_adapt_figure
 static void stay(sl_adapt *adapt, double seconds, const sl_adapt_figures *figures) {
     if (adapt->settled_at < 0)
         adapt->settled_at = figures->seconds;
-    adapt->settled_rate = adapt->before;
+    adapt->settled_rate = 0; /* `before` is of a short window */
     adapt->odd_windows = 0;
     adapt->not_before = figures->seconds + seconds;
     measure(adapt, ADAPT_SETTLED, figures);
@@ -219,9 +233,12 @@ static void settle(sl_adapt *adapt, const sl_adapt_figures *figures) {
         adapt->patience = PATIENCE_SECONDS_MOST;
 }
 
-/* Begins the trial of `adapt->move`, or, at the end of the time for the search, postpones it. */
+/* Begins the trial of `adapt->move`, or postpones it if the search has no time left for it. */
 static void try_or_postpone(sl_adapt *adapt, const sl_adapt_figures *figures) {
-    if (figures->seconds < adapt->search_ends) {
+    double searched = figures->seconds - adapt->search_began;
+    double ends = searched + expected_seconds(adapt, adapt->trial) +
+                  expected_seconds(adapt, adapt->base);
+    if (searched < SEARCH_SECONDS && ends <= SEARCH_SECONDS_MOST) {
         measure(adapt, ADAPT_TRIAL, figures);
     } else {
         adapt->moves_left = true;
@@ -332,19 +349,20 @@ static void watch(sl_adapt *adapt, double rate, const sl_adapt_figures *figures)
             adapt->settled_rate = rate;
             adapt->odd_windows = 0;
             adapt->repeated = false;
-            adapt->search_ends = figures->seconds + SEARCH_SECONDS;
+            adapt->search_began = figures->seconds;
             search_anew(adapt, rate, figures);
             return;
         }
     } else {
         adapt->odd_windows = 0;
-        adapt->settled_rate += (rate - adapt->settled_rate) / 4;
+        double known = adapt->settled_rate > 0 ? adapt->settled_rate : rate;
+        adapt->settled_rate = known + (rate - known) / 4;
     }
     if (figures->seconds < adapt->not_before || adapt->odd_windows > 0) {
         measure(adapt, ADAPT_SETTLED, figures);
         return;
     }
-    adapt->search_ends = figures->seconds + SEARCH_SECONDS;
+    adapt->search_began = figures->seconds;
     if (adapt->moves_left) {
         adapt->before = rate;
         try_next(adapt, figures);
@@ -406,7 +424,7 @@ bool sl_adapt_tick(sl_adapt *adapt, const sl_adapt_figures *figures) {
     sl_adapt_settings before = adapt->now;
     if (adapt->stage == ADAPT_STARTING) {
         if (figures->seconds >= START_SECONDS && figures->batches >= adapt->now.threads) {
-            adapt->search_ends = figures->seconds + SEARCH_SECONDS;
+            adapt->search_began = figures->seconds;
             measure(adapt, ADAPT_BASE, figures);
         }
         return false;

@@ -74,7 +74,7 @@ typedef struct sl_adapt {
     double settled_rate, settled_at; /* rate, and since when (s); settled_at < 0: not settled */
     double search_rate;    /* of `base` when the search from it began; 0: not yet measured */
     bool repeated;         /* the search was repeated because the rate changed meanwhile */
-    double search_ends;    /* no trial of the present search after this second */
+    double search_began;   /* or was continued, at this second */
     bool moves_left;       /* the last search ended for lack of time, and is to be continued */
     double not_before;     /* no trial before this second */
     double patience;       /* seconds between searches once settled */
