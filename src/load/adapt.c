@@ -15,10 +15,10 @@
  * measured on, and a new search begins after a time that doubles, or when the rate has changed for
  * two windows.
  *
- * A search begins no trial after SEARCH_SECONDS, and none that would end after SEARCH_SECONDS_MOST. The
- * base then stays for RESUME_SECONDS, after which the search continues where it stopped, for as long
- * again. A gain is a ratio of rates that were measured together, so the pairs of an undecided
- * comparison still count after that time.
+ * A search begins no trial that would end after SEARCH_SECONDS. The base then stays for
+ * RESUME_SECONDS, after which the search continues where it stopped, for as long again. A gain is a
+ * ratio of rates that were measured together, so the pairs of an undecided comparison still count
+ * after that time.
  *
  * A rate is measured between two acknowledgements, not between two ticks: with few, large batches
  * most of a second can pass between them. A window holds several batches per thread, because the
@@ -50,12 +50,11 @@
 #define EARLY_SHARE 0.75  /* this share of the base's rate */
 #define GAIN_LEAST 1.05
 #define PAIRS_MOST 4
-#define LATENCY_MOST 2.0  /* a move without gain that multiplies the latency by more is refused */
-#define STEADY_SHARE 0.2  /* two rates of the base that differ more require another pair */
-#define PAUSE_SECONDS 5.0 /* after a disturbance */
-#define SEARCH_SECONDS 42.0      /* a search begins no trial after this time */
-#define SEARCH_SECONDS_MOST 54.0 /* nor one that is expected to end after this time; */
-#define RESUME_SECONDS 30.0      /* it continues with the moves that are left after a pause */
+#define LATENCY_MOST 2.0    /* a move without gain that multiplies the latency by more is refused */
+#define STEADY_SHARE 0.2    /* two rates of the base that differ more require another pair */
+#define PAUSE_SECONDS 5.0   /* after a disturbance */
+#define SEARCH_SECONDS 52.0 /* a search begins no trial that is expected to end after this time; */
+#define RESUME_SECONDS 30.0 /* after this pause it continues with the moves that are left */
 #define PATIENCE_SECONDS 60.0
 #define PATIENCE_SECONDS_MOST 900.0
 #define ODD_SHARE 0.3 /* a rate that differs more from the known rate is odd */
@@ -151,7 +150,8 @@ static double window_least(const sl_adapt *adapt, sl_adapt_stage stage) {
 /* Expected time for a window with these settings and for the answers before it, at the base's rate. */
 static double expected_seconds(const sl_adapt *adapt, sl_adapt_settings settings) {
     double batch = settings.batch_documents / adapt->before;
-    double window = fmax(window_least(adapt, ADAPT_TRIAL), batch * (double)required_batches(settings));
+    double window =
+        fmax(window_least(adapt, ADAPT_TRIAL), batch * (double)required_batches(settings));
     return fmin(SETTLE_SECONDS_MOST, fmax(SETTLE_SECONDS, batch * settings.threads)) +
            fmin(WINDOW_SECONDS_MOST, window);
 }
@@ -193,7 +193,8 @@ static window_state look_at_window(sl_adapt *adapt, const sl_adapt_figures *figu
     bool still = window->longest_gap > length / 2;
     bool plainly_worse = adapt->stage == ADAPT_TRIAL && length >= EARLY_SECONDS && !still &&
                          batches >= required / 2 && rate_of(window) < EARLY_SHARE * adapt->before;
-    if (!plainly_worse && !too_long && (length < window_least(adapt, adapt->stage) || batches < required))
+    if (!plainly_worse && !too_long &&
+        (length < window_least(adapt, adapt->stage) || batches < required))
         return WINDOW_GOES_ON;
     return batches < 2 || still ? WINDOW_DISTURBED : WINDOW_COMPLETE;
 }
@@ -235,10 +236,9 @@ static void settle(sl_adapt *adapt, const sl_adapt_figures *figures) {
 
 /* Begins the trial of `adapt->move`, or postpones it if the search has no time left for it. */
 static void try_or_postpone(sl_adapt *adapt, const sl_adapt_figures *figures) {
-    double searched = figures->seconds - adapt->search_began;
-    double ends = searched + expected_seconds(adapt, adapt->trial) +
-                  expected_seconds(adapt, adapt->base);
-    if (searched < SEARCH_SECONDS && ends <= SEARCH_SECONDS_MOST) {
+    double seconds = figures->seconds - adapt->search_began +
+                     expected_seconds(adapt, adapt->trial) + expected_seconds(adapt, adapt->base);
+    if (seconds <= SEARCH_SECONDS) {
         measure(adapt, ADAPT_TRIAL, figures);
     } else {
         adapt->moves_left = true;

@@ -285,9 +285,10 @@ TEST(settles_within_a_minute) {
             good += rate_found(&w) >= 0.9 * best;
             share += (double)w.documents / (best * 60) / SEEDS;
         }
-        print_message("%s, noise %.0f %%: %u of %d searches settle within 60 s, after %.0f to %.0f s; "
-                      "%u near the best settings; %.3f of their documents\n",
-                      server->name, server->noise * 100, settled, SEEDS, first, latest, good, share);
+        print_message(
+            "%s, noise %.0f %%: %u of %d searches settle within 60 s, after %.0f to %.0f s; "
+            "%u near the best settings; %.3f of their documents\n",
+            server->name, server->noise * 100, settled, SEEDS, first, latest, good, share);
         assert_int_equal(settled, SEEDS);
         assert_true(latest <= 59);
         assert_true(good >= SEEDS - 6);
