@@ -234,6 +234,11 @@ static void settle(sl_adapt *adapt, const sl_adapt_figures *figures) {
         adapt->patience = PATIENCE_SECONDS_MOST;
 }
 
+static void forget_pairs(sl_adapt *adapt) {
+    adapt->pairs = 0;
+    adapt->gains = 0;
+}
+
 /* Begins the trial of `adapt->move`, or postpones it if the search has no time left for it. */
 static void try_or_postpone(sl_adapt *adapt, const sl_adapt_figures *figures) {
     double seconds = figures->seconds - adapt->search_began +
@@ -244,11 +249,6 @@ static void try_or_postpone(sl_adapt *adapt, const sl_adapt_figures *figures) {
         adapt->moves_left = true;
         stay(adapt, RESUME_SECONDS, figures);
     }
-}
-
-static void forget_pairs(sl_adapt *adapt) {
-    adapt->pairs = 0;
-    adapt->gains = 0;
 }
 
 static bool is_odd(double rate, double known) {
