@@ -62,7 +62,8 @@ class Rows(support.Case):
         lines = {line["title"]: line["values"] for line in row["lines"]}
         for name in ("4 loaders, --part", "2 loaders, --only-shards", "one loader, --route direct",
                      "2 loaders, --only-shards, direct"):
-            for ratio, unit in (("time", "s"), ("CPU time", "CPU s per million")):
+            for ratio, unit in (("time", "s"), ("time of loading", "s of loading"),
+                                ("CPU time", "CPU s per million")):
                 self.assertEqual(lines[f"{name}: {ratio}"],
                                  [a / b for a, b in zip(lines[f"{name}, {unit}"],
                                                         lines[f"one loader, {unit}"])])

@@ -20,34 +20,40 @@ def ways(shards):
             (f"{len(each)} loaders, --only-shards, direct", [[*words, *DIRECT] for words in each])]
 
 
+def timed(loaded):
+    """Seconds from the start of the first process to the end of the last one, of that the seconds from
+    the start of the first load phase to the end of the last one, and CPU seconds per million documents."""
+    begins, ends = zip(*(one.span for one in loaded))
+    return (max(one.process.wall for one in loaded), max(ends) - min(begins),
+            sum(one.process.cpu for one in loaded) / sum(one.documents for one in loaded) * 1e6)
+
+
 def many_loaders(bench, result):
     """All ways have the same number of threads in total. Each round begins with another way."""
     data = bench.data.mot(bench.scaled(1_000_000))
     deployment = bench.servers.start("cluster")
     compared = ways(sorted(shard["_id"] for shard in deployment.client.config.shards.find()))
-    lines = [(result.line(f"{name}, s"), result.line(f"{name}, CPU s per million"))
-             for name, _ in compared]
-    ratios = [(result.line(f"{name}: time"), result.line(f"{name}: CPU time"))
-              for name, _ in compared[1:]]
+    lines = {name: [result.line(f"{name}, {unit}") for unit in ("s", "s of loading",
+                                                                "CPU s per million")]
+             for name, _ in compared}
+    ratios = {name: [result.line(f"{name}: {what}") for what in ("time", "time of loading",
+                                                                 "CPU time")]
+              for name, _ in compared[1:]}
     bench.load(deployment, data)  # warm-up
     for number in bench.rounds():
-        found = [None] * len(compared)
-        for i in range(len(compared)):
-            way = (i + number - 1) % len(compared)
-            loaded = bench.load_together(deployment, data, compared[way][1])
-            cpu = sum(one.process.cpu for one in loaded)
-            found[way] = (max(one.process.wall for one in loaded),
-                          cpu / sum(one.documents for one in loaded) * 1e6)
-        for pair, figures in zip(lines, found):
-            for line, figure in zip(pair, figures):
+        first = (number - 1) % len(compared)
+        found = {name: timed(bench.load_together(deployment, data, loaders))
+                 for name, loaders in compared[first:] + compared[:first]}
+        for name, _ in compared:
+            for line, figure in zip(lines[name], found[name]):
                 line.add(figure)
-        for pair, figures in zip(ratios, found[1:]):
-            for line, figure, reference in zip(pair, figures, found[0]):
+        for name, _ in compared[1:]:
+            for line, figure, reference in zip(ratios[name], found[name], found[compared[0][0]]):
                 line.add(figure / reference)
     result.note(f"{data.records:,} MOT documents, clustered collection, {bench.threads} threads in all "
-                "loaders of a load together; seconds from the start of the first process to the end of "
-                "the last one, with preparation and verification; the ratios are to `one loader` in the "
-                "same round; all loaders and servers share this machine")
+                "loaders of a load together; seconds of all processes, with preparation and verification; "
+                "the ratios are to `one loader` in the same round; all loaders and servers share this "
+                "machine")
 
 
 ROWS = [
