@@ -15,6 +15,11 @@
  * measured on, and a new search begins after a time that doubles, or when the rate has changed for
  * two windows.
  *
+ * A search begins no trial that would end after SEARCH_SECONDS. The base then stays for
+ * RESUME_SECONDS, after which the search continues where it stopped, for as long again. A gain is a
+ * ratio of rates that were measured together, so the pairs of an undecided comparison still count
+ * after that time.
+ *
  * A rate is measured between two acknowledgements, not between two ticks: with few, large batches
  * most of a second can pass between them. A window holds several batches per thread, because the
  * batches of several threads may be answered together. It opens after each thread has had an answer
@@ -45,9 +50,11 @@
 #define EARLY_SHARE 0.75  /* this share of the base's rate */
 #define GAIN_LEAST 1.05
 #define PAIRS_MOST 4
-#define LATENCY_MOST 2.0  /* a move without gain that multiplies the latency by more is refused */
-#define STEADY_SHARE 0.2  /* two rates of the base that differ more require another pair */
-#define PAUSE_SECONDS 5.0 /* after a disturbance */
+#define LATENCY_MOST 2.0    /* a move without gain that multiplies the latency by more is refused */
+#define STEADY_SHARE 0.2    /* two rates of the base that differ more require another pair */
+#define PAUSE_SECONDS 5.0   /* after a disturbance */
+#define SEARCH_SECONDS 52.0 /* a search begins no trial that is expected to end after this time; */
+#define RESUME_SECONDS 30.0 /* after this pause it continues with the moves that are left */
 #define PATIENCE_SECONDS 60.0
 #define PATIENCE_SECONDS_MOST 900.0
 #define ODD_SHARE 0.3 /* a rate that differs more from the known rate is odd */
@@ -130,6 +137,25 @@ static double rate_of(const sl_adapt_window *window) {
     return seconds > 0 ? (double)(window->end_documents - window->start_documents) / seconds : 0;
 }
 
+/* Batches of a window with these settings, at least. */
+static uint64_t required_batches(sl_adapt_settings settings) {
+    uint64_t rounds = WINDOW_ROUNDS * (uint64_t)settings.threads;
+    return rounds > WINDOW_BATCHES ? rounds : WINDOW_BATCHES;
+}
+
+static double window_least(const sl_adapt *adapt, sl_adapt_stage stage) {
+    return stage == ADAPT_SETTLED ? WATCH_SECONDS : WINDOW_SECONDS * (double)(1u << adapt->stretch);
+}
+
+/* Expected time for a window with these settings and for the answers before it, at the base's rate. */
+static double expected_seconds(const sl_adapt *adapt, sl_adapt_settings settings) {
+    double batch = settings.batch_documents / adapt->before;
+    double window =
+        fmax(window_least(adapt, ADAPT_TRIAL), batch * (double)required_batches(settings));
+    return fmin(SETTLE_SECONDS_MOST, fmax(SETTLE_SECONDS, batch * settings.threads)) +
+           fmin(WINDOW_SECONDS_MOST, window);
+}
+
 typedef enum window_state { WINDOW_GOES_ON, WINDOW_COMPLETE, WINDOW_DISTURBED } window_state;
 
 static window_state look_at_window(sl_adapt *adapt, const sl_adapt_figures *figures) {
@@ -162,16 +188,13 @@ static window_state look_at_window(sl_adapt *adapt, const sl_adapt_figures *figu
     }
     double length = window->end - window->start;
     uint64_t batches = window->end_batches - window->start_batches;
-    uint64_t required = WINDOW_BATCHES;
-    if (required < WINDOW_ROUNDS * (uint64_t)adapt->now.threads)
-        required = WINDOW_ROUNDS * (uint64_t)adapt->now.threads;
+    uint64_t required = required_batches(adapt->now);
     bool too_long = figures->seconds - window->start > WINDOW_SECONDS_MOST;
-    double least = adapt->stage == ADAPT_SETTLED ? WATCH_SECONDS
-                                                 : WINDOW_SECONDS * (double)(1u << adapt->stretch);
     bool still = window->longest_gap > length / 2;
     bool plainly_worse = adapt->stage == ADAPT_TRIAL && length >= EARLY_SECONDS && !still &&
                          batches >= required / 2 && rate_of(window) < EARLY_SHARE * adapt->before;
-    if (!plainly_worse && !too_long && (length < least || batches < required))
+    if (!plainly_worse && !too_long &&
+        (length < window_least(adapt, adapt->stage) || batches < required))
         return WINDOW_GOES_ON;
     return batches < 2 || still ? WINDOW_DISTURBED : WINDOW_COMPLETE;
 }
@@ -191,17 +214,41 @@ static void measure(sl_adapt *adapt, sl_adapt_stage stage, const sl_adapt_figure
     request_window(adapt, figures);
 }
 
-static void settle(sl_adapt *adapt, double rate, const sl_adapt_figures *figures) {
+/* The base stays for some seconds, unless the rate changes. */
+static void stay(sl_adapt *adapt, double seconds, const sl_adapt_figures *figures) {
     if (adapt->settled_at < 0)
         adapt->settled_at = figures->seconds;
-    adapt->settled_rate = rate;
-    adapt->stretch = 0;
+    adapt->settled_rate = 0; /* `before` is of a short window */
     adapt->odd_windows = 0;
-    adapt->not_before = figures->seconds + adapt->patience;
+    adapt->not_before = figures->seconds + seconds;
+    measure(adapt, ADAPT_SETTLED, figures);
+}
+
+/* No move is left. */
+static void settle(sl_adapt *adapt, const sl_adapt_figures *figures) {
+    adapt->moves_left = false;
+    adapt->stretch = 0;
+    stay(adapt, adapt->patience, figures);
     adapt->patience *= 2;
     if (adapt->patience > PATIENCE_SECONDS_MOST)
         adapt->patience = PATIENCE_SECONDS_MOST;
-    measure(adapt, ADAPT_SETTLED, figures);
+}
+
+static void forget_pairs(sl_adapt *adapt) {
+    adapt->pairs = 0;
+    adapt->gains = 0;
+}
+
+/* Begins the trial of `adapt->move`, or postpones it if the search has no time left for it. */
+static void try_or_postpone(sl_adapt *adapt, const sl_adapt_figures *figures) {
+    double seconds = figures->seconds - adapt->search_began +
+                     expected_seconds(adapt, adapt->trial) + expected_seconds(adapt, adapt->base);
+    if (seconds <= SEARCH_SECONDS) {
+        measure(adapt, ADAPT_TRIAL, figures);
+    } else {
+        adapt->moves_left = true;
+        stay(adapt, RESUME_SECONDS, figures);
+    }
 }
 
 static bool is_odd(double rate, double known) {
@@ -214,8 +261,6 @@ static void search_anew(sl_adapt *adapt, double rate, const sl_adapt_figures *fi
 static void try_next(sl_adapt *adapt, const sl_adapt_figures *figures) {
     bool later = false, only_fewer = true; /* some moves need more time; only those to fewer */
     adapt->only_fewer_left = false;
-    adapt->pairs = 0;
-    adapt->gains = 0;
     /* The move that was a gain comes first: the same move may be a gain again. */
     for (unsigned i = 0; i < SL_ADAPT_MOVES; i++) {
         unsigned move = (adapt->move + i) % SL_ADAPT_MOVES;
@@ -226,8 +271,10 @@ static void try_next(sl_adapt *adapt, const sl_adapt_figures *figures) {
             only_fewer = only_fewer && moves[move].threads <= 0 && moves[move].batches <= 0;
             continue;
         }
+        if (move != adapt->move)
+            forget_pairs(adapt);
         adapt->move = move;
-        measure(adapt, ADAPT_TRIAL, figures);
+        try_or_postpone(adapt, figures);
         return;
     }
     adapt->only_fewer_left = later && only_fewer;
@@ -238,7 +285,7 @@ static void try_next(sl_adapt *adapt, const sl_adapt_figures *figures) {
         search_anew(adapt, adapt->before, figures);
     } else {
         adapt->repeated = false;
-        settle(adapt, adapt->before, figures);
+        settle(adapt, figures);
     }
 }
 
@@ -272,21 +319,24 @@ static void judge(sl_adapt *adapt, double rate, const sl_adapt_figures *figures)
         adapt->base = adapt->trial;
         adapt->before = adapt->search_rate = 0;
         adapt->settled_at = -1;
+        forget_pairs(adapt);
         memset(adapt->refused, 0, sizeof adapt->refused); /* also the move back is tried again */
         measure(adapt, ADAPT_BASE, figures);
     } else if (gain < refuse_limit(adapt->pairs) || adapt->pairs == PAIRS_MOST ||
                (gain < GAIN_LEAST && latency_ratio(adapt, gain) > LATENCY_MOST)) {
         adapt->refused[adapt->move] = true;
         adapt->move = 0;
+        forget_pairs(adapt);
         try_next(adapt, figures);
     } else {
-        measure(adapt, ADAPT_TRIAL, figures);
+        try_or_postpone(adapt, figures);
     }
 }
 
 static void search_anew(sl_adapt *adapt, double rate, const sl_adapt_figures *figures) {
     memset(adapt->refused, 0, sizeof adapt->refused);
     adapt->move = 0;
+    forget_pairs(adapt);
     adapt->before = adapt->search_rate = rate;
     try_next(adapt, figures);
 }
@@ -298,17 +348,27 @@ static void watch(sl_adapt *adapt, double rate, const sl_adapt_figures *figures)
             adapt->patience = PATIENCE_SECONDS;
             adapt->settled_rate = rate;
             adapt->odd_windows = 0;
+            adapt->repeated = false;
+            adapt->search_began = figures->seconds;
             search_anew(adapt, rate, figures);
             return;
         }
     } else {
         adapt->odd_windows = 0;
-        adapt->settled_rate += (rate - adapt->settled_rate) / 4;
+        double known = adapt->settled_rate > 0 ? adapt->settled_rate : rate;
+        adapt->settled_rate = known + (rate - known) / 4;
     }
-    if (figures->seconds >= adapt->not_before && adapt->odd_windows == 0)
-        search_anew(adapt, rate, figures);
-    else
+    if (figures->seconds < adapt->not_before || adapt->odd_windows > 0) {
         measure(adapt, ADAPT_SETTLED, figures);
+        return;
+    }
+    adapt->search_began = figures->seconds;
+    if (adapt->moves_left) {
+        adapt->before = rate;
+        try_next(adapt, figures);
+    } else {
+        search_anew(adapt, rate, figures);
+    }
 }
 
 static void on_window(sl_adapt *adapt, double rate, const sl_adapt_figures *figures) {
@@ -343,8 +403,8 @@ static void on_disturbance(sl_adapt *adapt, const sl_adapt_figures *figures) {
     adapt->disturbances++;
     if (adapt->stretch < STRETCH_MOST) /* a longer window averages over repeated disturbances */
         adapt->stretch++;
-    adapt->pairs = 0;
-    adapt->gains = adapt->tried = adapt->before = 0;
+    forget_pairs(adapt);
+    adapt->tried = adapt->before = 0;
     adapt->odd_windows = 0;
     measure(adapt, settled ? ADAPT_SETTLED : ADAPT_BASE, figures);
     adapt->window.requested = figures->seconds + PAUSE_SECONDS; /* it opens after the pause */
@@ -363,8 +423,10 @@ void sl_adapt_init(sl_adapt *adapt, const sl_adapt_limits *limits) {
 bool sl_adapt_tick(sl_adapt *adapt, const sl_adapt_figures *figures) {
     sl_adapt_settings before = adapt->now;
     if (adapt->stage == ADAPT_STARTING) {
-        if (figures->seconds >= START_SECONDS && figures->batches >= adapt->now.threads)
+        if (figures->seconds >= START_SECONDS && figures->batches >= adapt->now.threads) {
+            adapt->search_began = figures->seconds;
             measure(adapt, ADAPT_BASE, figures);
+        }
         return false;
     }
     switch (look_at_window(adapt, figures)) {

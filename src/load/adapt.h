@@ -46,7 +46,7 @@ typedef enum sl_adapt_stage {
     ADAPT_STARTING, /* the first batches: connections are made, caches are cold */
     ADAPT_BASE,     /* measures the present settings */
     ADAPT_TRIAL,    /* measures settings that may be faster */
-    ADAPT_SETTLED,  /* no neighbouring settings are faster; keeps measuring the present ones */
+    ADAPT_SETTLED,  /* keeps the present settings for a time, and measures them */
 } sl_adapt_stage;
 
 /* The time between two acknowledgements, over which a rate is measured. */
@@ -74,6 +74,8 @@ typedef struct sl_adapt {
     double settled_rate, settled_at; /* rate, and since when (s); settled_at < 0: not settled */
     double search_rate;    /* of `base` when the search from it began; 0: not yet measured */
     bool repeated;         /* the search was repeated because the rate changed meanwhile */
+    double search_began;   /* or was continued, at this second */
+    bool moves_left;       /* the last search ended for lack of time, and is to be continued */
     double not_before;     /* no trial before this second */
     double patience;       /* seconds between searches once settled */
     unsigned odd_windows;  /* consecutive windows whose rate is far from settled_rate */
@@ -99,8 +101,9 @@ sl_adapt_settings sl_adapt_best(const sl_adapt *adapt);
  * are faster? */
 bool sl_adapt_only_fewer_left(const sl_adapt *adapt);
 
-/* When the search ended because no neighbouring settings were faster, in seconds since the loading
- * began. Below 0 while the search continues. */
+/* Since when the best settings have been kept, because no neighbouring settings were faster or the
+ * time for a search had ended, in seconds since the loading began. Below 0 during the first search
+ * and after a change of the best settings, until that search has ended. */
 double sl_adapt_settled_at(const sl_adapt *adapt);
 
 #endif

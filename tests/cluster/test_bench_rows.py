@@ -57,6 +57,18 @@ class Rows(support.Case):
             self.assertEqual(ratio, [a / b for a, b in zip(straight, routed)])
             self.assertEqual(len(ratio), 2)
 
+    def test_several_loaders_are_compared_with_one_in_the_same_round(self):
+        row = self.measure("many-loaders")["many-loaders"]
+        lines = {line["title"]: line["values"] for line in row["lines"]}
+        for name in ("4 loaders, --part", "2 loaders, --only-shards", "one loader, --route direct",
+                     "2 loaders, --only-shards, direct"):
+            for ratio, unit in (("time", "s"), ("time of loading", "s of loading"),
+                                ("CPU time", "CPU s per million")):
+                self.assertEqual(lines[f"{name}: {ratio}"],
+                                 [a / b for a, b in zip(lines[f"{name}, {unit}"],
+                                                        lines[f"one loader, {unit}"])])
+                self.assertEqual(len(lines[f"{name}: {ratio}"]), 2)
+
     def test_auto_is_compared_with_the_best_that_stays(self):
         row = self.measure("auto-mongod")["auto-mongod"]
         lines = {line["title"]: line for line in row["lines"]}

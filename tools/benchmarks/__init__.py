@@ -15,6 +15,7 @@
     rows_tune.py       `shardload tune` against its grid search
     rows_auto.py       automatic threads and batch sizes against fixed ones
     rows_reload.py     predictions of `shardload reload` against full reloads
+    rows_loaders.py    several loaders at once against one
     rows_model.py      predictions of the capacity model `cluster` against larger loads
     report.py          tables and JSON
     shards.py          `bench shards`: the same data on 1, 2, 4, ... shards of one machine

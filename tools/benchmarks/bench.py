@@ -141,6 +141,21 @@ class Bench:
         deployment.expect(loaded.documents, database)
         return loaded
 
+    def load_together(self, deployment, data, loaders, threads=None, clustered=True):
+        """A load into the emptied database by several loaders at once, each with its own words of
+        `loaders` and with its share of `threads`. Returns a Loaded for each."""
+        deployment.empty()
+        works = [self.folder / f"work-{i}" for i in range(len(loaders))]
+        each = max((threads or self.threads) // len(loaders), 1)
+        more = ["--clustered"] if clustered else []
+        processes = run_together([self._load_words(
+            work, ["--uri", deployment.uri, "--db", DATABASE, "--collection", COLLECTION,
+                   "--threads", each, "--batch-size", BATCH_DOCUMENTS, *more, *words, data.path])
+            for work, words in zip(works, loaders)], (EXIT_OK, EXIT_REJECTS))
+        loaded = [self._loaded(work, process) for work, process in zip(works, processes)]
+        deployment.expect(sum(one.documents for one in loaded))
+        return loaded
+
     def query(self, deployment, *names, suite="mot", repeat=5):
         """Runs queries of a suite on the loaded documents. Returns the queries of the report."""
         file = self.folder / "queries.json"

@@ -2,14 +2,12 @@
 """The row of the capacity model: what `shardload plan --model cluster` predicts from small set-ups,
 against measured loads of larger ones. Every prediction is shown, good or bad."""
 import json
-import shutil
 from statistics import median
 
-from .bench import BATCH_DOCUMENTS, EXIT_OK, EXIT_REJECTS
 from .figures import at_most
-from .process import run, run_together
+from .process import run
+from .rows_loaders import parts
 from .rows_server import relayed
-from .servers import COLLECTION, DATABASE
 
 FEW = 3                       # rounds
 NETWORKS = (10e6, 40e6)       # bytes/s
@@ -83,21 +81,9 @@ def by_members(bench, cases, data):
 
 
 def load_by_parts(bench, deployment, data, count):
-    """Loads by several loaders at once. Returns the seconds of the slowest."""
-    deployment.empty()
-    works = [bench.folder / f"work-{part}" for part in range(count)]
-    for work in works:
-        shutil.rmtree(work, ignore_errors=True)
-    run_together([[bench.bin / "shardload", "load", "--progress", "none", "--work-dir", work,
-                   "--uri", deployment.uri, "--db", DATABASE, "--collection", COLLECTION,
-                   "--threads", 2, "--batch-size", BATCH_DOCUMENTS, "--part", f"{part + 1}/{count}",
-                   data.path] for part, work in enumerate(works)], (EXIT_OK, EXIT_REJECTS))
-    seconds = 0
-    for work in works:
-        phases = json.loads((work / "run.json").read_text("utf-8"))["phases"]
-        seconds = max(seconds, sum(one["seconds"] for one in phases if one["name"] == "load"))
-        shutil.rmtree(work)
-    return seconds
+    """The seconds of the slowest of several loaders with two threads each."""
+    return max(one.seconds for one in bench.load_together(
+        deployment, data, parts(count), threads=2 * count, clustered=False))
 
 
 def by_loaders(bench, cases, deployment, data):
