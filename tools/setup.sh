@@ -154,13 +154,13 @@ build_sanitized() {
 # Prints the path of a Python that has the MongoDB driver, the tests' independent client. Creates
 # that Python environment below $SHARDLOAD_CACHE if needed.
 python_with_driver() {
-    local home=$SHARDLOAD_CACHE/python pinned=$top/tools/python-driver.txt version
-    version=$(sed -nE 's/^pymongo==([0-9.]+).*/\1/p' "$pinned")
+    local home=$SHARDLOAD_CACHE/python pinned=$top/tools/python-driver.txt versions
+    mapfile -t versions < <(sed -nE 's/^pymongo==([0-9.]+).*/\1/p' "$pinned") # by version of Python
     local install=("$home/bin/python" -m pip install -q --disable-pip-version-check
         --only-binary :all: --require-hashes --requirement "$pinned")
-    if ! "$home/bin/python" -c 'import pymongo, sys; sys.exit(pymongo.version != sys.argv[1])' \
-        "$version" 2>/dev/null; then
-        say "fetching the Python driver (pymongo $version)"
+    if ! "$home/bin/python" -c 'import pymongo, sys; sys.exit(pymongo.version not in sys.argv)' \
+        "${versions[@]}" 2>/dev/null; then
+        say "fetching the Python driver (pymongo)"
         mkdir -p "$SHARDLOAD_CACHE"
         rm -rf "$home"
         if ! { python3 -m venv "$home" && "${install[@]}"; } >&2; then
