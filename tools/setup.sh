@@ -46,9 +46,9 @@ run_logged() {
 need_packages() {
     local missing=() package
     command -v dpkg-query >/dev/null || return 0 # not Debian: CMake reports missing libraries
-    for package in "$@"; do
-        dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed ||
-            missing+=("$package")
+    for package in "$@"; do # from Debian 13 on, some names of libraries end in t64
+        { dpkg-query -W -f '${db:Status-Status}\n' "$package" "${package}t64" 2>/dev/null || true; } |
+            grep -qx installed || missing+=("$package")
     done
     [ ${#missing[@]} -eq 0 ] && return 0
     local install=(apt-get install -y --no-install-recommends "${missing[@]}")

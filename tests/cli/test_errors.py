@@ -6,6 +6,7 @@ import os
 import re
 import socket
 import subprocess
+import sys
 import zipfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
