@@ -46,9 +46,9 @@ run_logged() {
 need_packages() {
     local missing=() package
     command -v dpkg-query >/dev/null || return 0 # not Debian: CMake reports missing libraries
-    for package in "$@"; do
-        dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed ||
-            missing+=("$package")
+    for package in "$@"; do # from Debian 13 on, some names of libraries end in t64
+        { dpkg-query -W -f '${db:Status-Status}\n' "$package" "${package}t64" 2>/dev/null || true; } |
+            grep -qx installed || missing+=("$package")
     done
     [ ${#missing[@]} -eq 0 ] && return 0
     local install=(apt-get install -y --no-install-recommends "${missing[@]}")
@@ -154,13 +154,13 @@ build_sanitized() {
 # Prints the path of a Python that has the MongoDB driver, the tests' independent client. Creates
 # that Python environment below $SHARDLOAD_CACHE if needed.
 python_with_driver() {
-    local home=$SHARDLOAD_CACHE/python pinned=$top/tools/python-driver.txt version
-    version=$(sed -nE 's/^pymongo==([0-9.]+).*/\1/p' "$pinned")
+    local home=$SHARDLOAD_CACHE/python pinned=$top/tools/python-driver.txt versions
+    mapfile -t versions < <(sed -nE 's/^pymongo==([0-9.]+).*/\1/p' "$pinned") # by version of Python
     local install=("$home/bin/python" -m pip install -q --disable-pip-version-check
         --only-binary :all: --require-hashes --requirement "$pinned")
-    if ! "$home/bin/python" -c 'import pymongo, sys; sys.exit(pymongo.version != sys.argv[1])' \
-        "$version" 2>/dev/null; then
-        say "fetching the Python driver (pymongo $version)"
+    if ! "$home/bin/python" -c 'import pymongo, sys; sys.exit(pymongo.version not in sys.argv)' \
+        "${versions[@]}" 2>/dev/null; then
+        say "fetching the Python driver (pymongo)"
         mkdir -p "$SHARDLOAD_CACHE"
         rm -rf "$home"
         if ! { python3 -m venv "$home" && "${install[@]}"; } >&2; then

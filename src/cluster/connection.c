@@ -17,8 +17,8 @@
 
 struct sl_connection {
     mongoc_uri_t *uri;
-    mongoc_client_pool_t *pool;    /* for short commands: with a socket timeout */
-    mongoc_client_pool_t *patient; /* for long commands: they wait while the server is alive */
+    mongoc_client_pool_t *pool; /* for short commands: with a socket timeout */
+    sl_patient_pool *patient;   /* for long commands: they wait while the server is alive */
     sl_patience patience;
     mongoc_client_pool_t *writers; /* with a timeout of their own; NULL until opened */
     unsigned writer_count;         /* maximum of writers */
@@ -277,18 +277,23 @@ static bool read_properties(sl_connection *connection, int32_t *code, sl_error *
     return ok;
 }
 
+/* Sets the error for a pool that cannot be created; returns false. */
+static bool pool_refused(const mongoc_uri_t *uri, const bson_error_t *driver_error,
+                         sl_error *error) {
+    const char *domain = mongoc_uri_get_srv_hostname(uri);
+    if (domain && driver_error->domain == MONGOC_ERROR_STREAM)
+        return sl_error_from_dns(error, domain, driver_error);
+    sl_error_from_driver(error, "connecting", driver_error);
+    error->code = SL_EXIT_USAGE;
+    return false;
+}
+
 static bool open_pool(const mongoc_uri_t *uri, const char *application, mongoc_client_pool_t **pool,
                       sl_error *error) {
     bson_error_t driver_error;
-    const char *domain = mongoc_uri_get_srv_hostname(uri);
     *pool = mongoc_client_pool_new_with_error(uri, &driver_error);
-    if (!*pool && domain && driver_error.domain == MONGOC_ERROR_STREAM)
-        return sl_error_from_dns(error, domain, &driver_error);
-    if (!*pool) {
-        sl_error_from_driver(error, "connecting", &driver_error);
-        error->code = SL_EXIT_USAGE;
-        return false;
-    }
+    if (!*pool)
+        return pool_refused(uri, &driver_error, error);
     mongoc_client_pool_set_error_api(*pool, MONGOC_ERROR_API_VERSION_2);
     mongoc_client_pool_set_appname(*pool, application);
     return true;
@@ -305,8 +310,11 @@ static bool open_pools(sl_connection *connection, const sl_connection_options *o
     bool ok = connection->pool || open_pool(uri, options->application, &connection->pool, error);
     if (!own)
         mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SOCKETTIMEOUTMS, INT32_MAX);
-    ok = ok &&
-         (connection->patient || open_pool(uri, options->application, &connection->patient, error));
+    bson_error_t driver_error;
+    if (ok && !connection->patient) {
+        connection->patient = sl_patient_pool_create(uri, options->application, &driver_error);
+        ok = connection->patient || pool_refused(uri, &driver_error, error);
+    }
     mongoc_uri_destroy(uri);
     connection->patience.uri = connection->uri;
     connection->patience.milliseconds = milliseconds;
@@ -412,11 +420,9 @@ bool sl_connection_open(const sl_connection_options *options, sl_connection **co
 void sl_connection_close(sl_connection *connection) {
     if (!connection)
         return;
-    mongoc_client_pool_t *pools[] = {connection->pool, connection->patient, connection->writers};
-    for (size_t i = 0; i < sizeof pools / sizeof pools[0]; i++) {
-        if (pools[i])
-            mongoc_client_pool_destroy(pools[i]);
-    }
+    mongoc_client_pool_destroy(connection->pool); /* NULL is fine */
+    mongoc_client_pool_destroy(connection->writers);
+    sl_patient_pool_destroy(connection->patient);
     sl_patience_clear(&connection->patience);
     mongoc_uri_destroy(connection->uri);
     free(connection->display_uri);
@@ -478,7 +484,7 @@ const char *sl_connection_display_uri(const sl_connection *connection) {
 }
 
 mongoc_client_t *sl_connection_borrow(sl_connection *connection) {
-    mongoc_client_t *client = mongoc_client_pool_pop(connection->patient);
+    mongoc_client_t *client = sl_patient_pool_borrow(connection->patient);
     sl_patience_attach(&connection->patience, client);
     return client;
 }
@@ -488,5 +494,5 @@ sl_streams *sl_connection_streams(sl_connection *connection, mongoc_client_t *cl
 }
 
 void sl_connection_return(sl_connection *connection, mongoc_client_t *client) {
-    mongoc_client_pool_push(connection->patient, client);
+    sl_patient_pool_return(connection->patient, client);
 }

@@ -91,8 +91,6 @@ static void append_preference(bson_t *fields, const mongoc_read_prefs_t *prefere
     if (mongoc_read_prefs_get_max_staleness_seconds(preference) > 0)
         BSON_APPEND_INT64(&document, "maxStalenessSeconds",
                           mongoc_read_prefs_get_max_staleness_seconds(preference));
-    if (!bson_empty0(mongoc_read_prefs_get_hedge(preference)))
-        BSON_APPEND_DOCUMENT(&document, "hedge", mongoc_read_prefs_get_hedge(preference));
     bson_append_document_end(fields, &document);
 }
 

@@ -99,6 +99,22 @@ mongoc_stream_t *sl_streams_find(const sl_streams *streams, const char *host_and
  * opens another one. */
 void sl_streams_shut_down(const sl_streams *streams, const char *host_and_port);
 
+/* ---- patient_pool.c ---- */
+
+/* Clients for one thread at a time, whose streams sl_patience_attach may replace. */
+typedef struct sl_patient_pool sl_patient_pool;
+
+/* At most maxPoolSize of the URI clients. `application` must outlive the pool. NULL with the error
+ * set. */
+sl_patient_pool *sl_patient_pool_create(const mongoc_uri_t *uri, const char *application,
+                                        bson_error_t *error);
+/* All clients must have been returned. NULL is fine. */
+void sl_patient_pool_destroy(sl_patient_pool *pool);
+
+/* Waits while all clients are borrowed. Any thread. */
+mongoc_client_t *sl_patient_pool_borrow(sl_patient_pool *pool);
+void sl_patient_pool_return(sl_patient_pool *pool, mongoc_client_t *client);
+
 /* ---- exchange.c ---- */
 
 /* Does the header (16 bytes) belong to the reply to this request, with a length of at most `most`

@@ -20,7 +20,7 @@ static inline bool convert_digits(const char *field, size_t length, uint64_t *va
     CONSTANT uint8_t shifts[32] = {0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
                                    0x80, 0x80, 0x80, 0x80, 0x80, 0,    1,    2,    3,    4,    5,
                                    6,    7,    8,    9,    10,   11,   12,   13,   14,   15};
-    CONSTANT char zeros[16] = "0000000000000000";
+    CONSTANT char zeros[] = "0000000000000000";
     CONSTANT uint8_t nines[16] = {9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9};
     CONSTANT uint8_t tens[16] = {10, 1, 10, 1, 10, 1, 10, 1, 10, 1, 10, 1, 10, 1, 10, 1};
     CONSTANT uint16_t hundreds[8] = {100, 1, 100, 1, 100, 1, 100, 1};
@@ -62,7 +62,7 @@ static inline bool convert_date(const char *field, size_t length, int64_t *milli
 
 /* As sl_convert_short_decimal: removes the point and moves the digits to the end in one shuffle. */
 static inline bool convert_decimal(const char *field, size_t length, double *value) {
-    CONSTANT char zeros[16] = "0000000000000000";
+    CONSTANT char zeros[] = "0000000000000000";
     CONSTANT uint8_t nines[16] = {9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9};
     CONSTANT int8_t indexes[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
     CONSTANT uint8_t tens[16] = {10, 1, 10, 1, 10, 1, 10, 1, 10, 1, 10, 1, 10, 1, 10, 1};

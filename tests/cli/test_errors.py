@@ -6,6 +6,7 @@ import os
 import re
 import socket
 import subprocess
+import sys
 import zipfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -402,13 +403,14 @@ class PinnedPackages(support.Case):
         """setup.sh installs only wheels with the listed hashes, and reports a different hash."""
         folder = os.path.join(self.scratch, "folder")
         os.mkdir(folder)
-        with zipfile.ZipFile(os.path.join(folder, "pymongo-4.10.1-py3-none-any.whl"), "w") as wheel:
-            wheel.writestr("pymongo/__init__.py", "version = '4.10.1'\n")
-            wheel.writestr("pymongo-4.10.1.dist-info/METADATA",
-                           "Metadata-Version: 2.1\nName: pymongo\nVersion: 4.10.1\n")
-            wheel.writestr("pymongo-4.10.1.dist-info/WHEEL",
+        version = "4.10.1" if sys.version_info < (3, 14) else "4.20.0"
+        with zipfile.ZipFile(os.path.join(folder, f"pymongo-{version}-py3-none-any.whl"), "w") as wheel:
+            wheel.writestr("pymongo/__init__.py", f"version = '{version}'\n")
+            wheel.writestr(f"pymongo-{version}.dist-info/METADATA",
+                           f"Metadata-Version: 2.1\nName: pymongo\nVersion: {version}\n")
+            wheel.writestr(f"pymongo-{version}.dist-info/WHEEL",
                            "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-            wheel.writestr("pymongo-4.10.1.dist-info/RECORD", "")
+            wheel.writestr(f"pymongo-{version}.dist-info/RECORD", "")
         environment = dict(os.environ, SHARDLOAD_CACHE=os.path.join(self.scratch, "cache"),
                            PIP_NO_INDEX="1", PIP_FIND_LINKS=folder)
         done = subprocess.run(

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "extjson_reading.h"
 
@@ -108,7 +108,7 @@ static const struct {
     const char *text;
     size_t where;
     const char *reason;
-    bool accepted; /* by libbson: a difference */
+    bool accepted; /* by some versions of libbson: a difference */
 } refused[] = {
     {"{\"a\":1.}", 7, "a digit is expected after the decimal point", false},
     {"{\"a\":01}", 5, "begins with 0", false},
@@ -270,8 +270,8 @@ static void refused_with_position_and_reason(void **state) {
         if (!strstr(c.reason, refused[i].reason) || c.where != refused[i].where)
             fail_msg("%s: byte %zu: %s", text, c.where, c.reason);
         converted theirs = convert_by_libbson(text, strlen(text));
-        if ((theirs.bytes != NULL) != refused[i].accepted)
-            fail_msg("libbson %s %s", refused[i].accepted ? "refuses" : "accepts", text);
+        if (theirs.bytes && !refused[i].accepted)
+            fail_msg("libbson accepts %s", text);
         free_converted(&theirs);
     }
 }
@@ -341,7 +341,7 @@ static void assert_becomes(const char *text, const int64_t *id, const char *cano
     assert_true(bson_init_static(&document, c.bytes, c.length));
     assert_true(bson_validate(&document, BSON_VALIDATE_UTF8, NULL));
     char *json = bson_as_relaxed_extended_json(&document, NULL);
-    assert_string_equal(json, canonical);
+    assert_same_json(json, canonical);
     assert_int_equal(c.own_id, own);
     bson_free(json);
     free_converted(&c);

@@ -15,6 +15,11 @@
 
 #include <cmocka.h>
 
+#ifdef assert_int_in_range /* cmocka 2, which calls the name of cmocka 1 deprecated */
+#undef assert_in_range
+#define assert_in_range assert_int_in_range
+#endif
+
 #define TEST(test)                                                                                 \
     static void test(void **state);                                                                \
     __attribute__((constructor)) static void add_##test(void) {                                    \
@@ -27,6 +32,18 @@
     __attribute__((constructor)) static void add_before_and_after(void) {                          \
         unit_surround(before, after);                                                              \
     }
+
+/* Fails unless the JSON texts are equal but for blanks, of which versions of libbson print different numbers
+ * in an empty document. */
+static inline void assert_same_json(const char *json, const char *expected) {
+    const char *a = json, *b = expected;
+    for (; *a && *a == *b; a++, b++) {
+        a += strspn(a + 1, " ");
+        b += strspn(b + 1, " ");
+    }
+    if (*a || *b)
+        fail_msg("%s\nexpected: %s", json, expected);
+}
 
 void unit_add(const char *name, CMUnitTestFunction function, int line);
 void unit_surround(CMFixtureFunction before, CMFixtureFunction after);
