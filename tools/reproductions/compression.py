@@ -104,14 +104,14 @@ EXPERIMENT = Experiment(
     title="Compressors on six kinds of data",
     published="""
 In 2015 (server 3.0), data and indexes were measured with the compressors none, snappy and zlib, for five data sets:
-half a million e-mails (a BSON dump), flights (CSV, loaded as nested documents), a cluster's `config` database (a
-dump), TPC-H (orders with their line items embedded: two tables joined), and 200,000 tweets (JSON, a document a
-line). The ratios were published in pictures only, so the table has none. Here are six data sets: MOT tests and
-weather records instead of `config`, and zstd, which came with server 4.2.
+half a million e-mails (a BSON dump), flights (CSV, loaded as nested documents), the `config` database of a cluster (a
+dump), TPC-H (two tables joined: orders with embedded line items), and 200,000 tweets (JSON lines). The ratios were
+published only as pictures, so the table has no published figures. This experiment uses six data sets: MOT tests and
+weather records replace `config`. It also measures zstd, which was added in server 4.2.
 """,
     full="""
-One server. `shardload tune` loads a source once with each compressor, makes the server write its files, and measures
-data, indexes, load rate and the queries of a suite:
+You need one server. `shardload tune` loads a source once with each compressor, makes the server write its files, and
+measures the size of data and indexes, the load rate, and the queries of a suite:
 
     shardload tune -d c -c emails --try-compressors none,snappy,zlib,zstd --max-trials 1 --trial-bytes 1T \\
         --index '{"mailbox": 1}' --suite emails.yaml enron/messages.bson
@@ -121,16 +121,17 @@ data, indexes, load rate and the queries of a suite:
     shardload tune ... orders.bson          orders with their line items
     shardload tune ... mot/ ; shardload tune ... isd/2014/
 
-or generated, in the published numbers of documents:
+Or use generated data, with the published numbers of documents:
 
     tools/reproduce compression --scale 40
 """,
     differs="""
-- The published files are not here. The generators of `tools/datagen` have their shape and repetition: words by
-  Zipf's law, quoted replies and signatures in e-mails, airports and carriers in flights, users that tweet often. The
-  ratio of other e-mails will differ; weather records are real if `SHARDLOAD_SAMPLES` is there.
-- The ratio is that of the files without compressor to the files with it, data and indexes together, as published.
-- Query time is that of one aggregation over all documents, in the cache, so it hardly depends on the compressor.
+- The published files are not available. `tools/datagen` generates data of the same structure and with similar
+  repetition: words by Zipf's law, quoted replies and signatures in e-mails, airports and carriers in flights, users that
+  tweet often. Real e-mails have other ratios. The weather records are real if `SHARDLOAD_SAMPLES` has them.
+- As in the publication, the ratio is the size of the files without a compressor divided by their size with it, data and
+  indexes together.
+- The query is one aggregation over all documents, which are in the cache. So its time hardly depends on the compressor.
 """,
     figures=tuple(Figure(f"{one.name}-{kind}", f"{one.title}: {kind} against none", None, "picture only")
                   for one in DATA for kind in KINDS[1:]),

@@ -110,33 +110,34 @@ EXPERIMENT = Experiment(
     title="Vehicle tests on micro-shards",
     published="""
 In July 2015 (server 3.0.4), 290 million MOT test results were loaded twice (580,650,946 documents, 56 GB of text)
-into one machine with 16 virtual processors and 30 GB of memory, with both storage engines and with 1 to 16 shards,
-each a mongod. One aggregation over all documents, the question of the cars' "green-ness", groups them by seven bands
-of the engine's size, the band's number multiplied by 1.5 for diesel. With 16 shards on 16 processors it was 6.5 times
-as fast as with one.
+into one machine with 16 virtual processors and 30 GB of memory. The load was repeated with both storage engines and with
+1 to 16 shards, each with one mongod. Then one aggregation over all documents computed the "green-ness" of the cars: it
+groups them by seven bands of engine size, and multiplies the number of the band by 1.5 for diesel. With 16 shards on 16
+processors, the aggregation was 6.5 times as fast as with one shard.
 """,
     full="""
-One machine of 16 processors and 32 GB (then: 30), with the twelve files `test_result_2005.txt` to
-`test_result_2016.txt` of the MOT history in `mot/`. Start 16 servers with zlib, load, and query:
+You need one machine with 16 processors and 32 GB of memory (30 GB in the publication), and the twelve files
+`test_result_2005.txt` to `test_result_2016.txt` of the MOT history in `mot/`. Start 16 servers with zlib, load, and
+query:
 
     tools/localcluster up --shards 16 --cache 0.25 --mongod-option=--wiredTigerCollectionBlockCompressor=zlib
     shardload load --uri "$URI" -d mot -c tests --work-dir run mot/
     shardquery run --uri "$URI" -d mot -c tests --query green-ness --repeat 3 mot
     shardload report --html load.html run/run.json
 
-or generated tests, on 1 to 16 shards with both compressors, with their pages:
+Or use generated tests, on 1 to 16 shards with both compressors:
 
     tools/reproduce mot-microshards --scale 1450
 """,
     differs="""
-- The storage engine mmap no longer exists. WiredTiger without a compressor stands for it; its bytes on disk are
-  therefore not comparable with files that were padded.
-- `tools/bench shards` measures each number of shards on servers of its own, with caches of the same size in total
-  (`micro-shards.md`). Published caches were set to 2 MB for 4 shards and more, which servers of today refuse.
-- One server of today uses more than one processor for a load, so a second shard gains little for the load. An
-  aggregation still uses one processor for each shard. Expect the speed-up of the query to end at the number of
-  processors: 16 on the published machine, those of your machine here.
-- All generated tests fit into memory. The published data did not, and its disk (60 MB/s) was a limit of mmap.
+- The storage engine mmap no longer exists. It is replaced by WiredTiger without a compressor, whose bytes on disk cannot
+  be compared with the padded files of mmap.
+- `tools/bench shards` measures each number of shards on new servers, with caches of the same size in total
+  (`micro-shards.md`). In the publication, the caches were set to 2 MB for 4 shards and more, which current servers refuse.
+- A current server uses more than one processor for a load, so a second shard makes the load only a little faster. An
+  aggregation still uses one processor for each shard. So the query becomes faster until the number of shards reaches the
+  number of processors, which was 16 on the published machine.
+- All generated tests fit into memory. The published data did not, and with mmap the disk (60 MB/s) was a limit.
 """,
     figures=tuple(figures()),
     run=run)

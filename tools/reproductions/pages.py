@@ -69,7 +69,8 @@ def text(outcome):
 INTRODUCTION = """\
 # Repeat published experiments: `tools/reproduce`
 
-The program was written because of six published experiments. Repeat one of them, or all, on your machine:
+`shardload` was written to make six published experiments repeatable. Repeat one of them, or all of them, on your
+machine:
 
     tools/reproduce petabyte                one experiment, in at most five minutes on two cores
     tools/reproduce all                     all six
@@ -77,17 +78,16 @@ The program was written because of six published experiments. Repeat one of them
     tools/reproduce weather --uri "$URI"    on your own cluster
     tools/reproduce all --markdown docs/reproduce.md    this page, with new figures
 
-Each experiment generates its data from a fixed seed, or takes the real samples in the folder `SHARDLOAD_SAMPLES`,
-starts servers on this machine (`localcluster.md`), and runs `shardload` and `shardquery`; every figure comes from
-the records that these programs write. A table shows what was published, what was measured here, and the ratio of the
-two. Pages for a browser are written to the folder of `--pages`. Servers and data are deleted at the end, unless
-`--keep` is given. With `--uri` the database `shardload_reproduce` is used, and **dropped before and after** each
-experiment.
+Each experiment generates its data from a fixed seed, or uses the real samples in the folder `SHARDLOAD_SAMPLES`. It
+starts servers on this machine (`localcluster.md`) and runs `shardload` and `shardquery`. Every figure is from the
+records that these programs write. A table shows the published figure, the measured figure, and their ratio. HTML pages
+are written to the folder of `--pages`. Servers and data are deleted at the end, unless `--keep` is given. With `--uri`,
+the database `shardload_reproduce` of that cluster is used; it is **dropped before and after** each experiment.
 
-The published machines had 8 to 32 processors, up to a hundred of them; here all servers and the loader share one
-small machine. So a ratio does not show which program is faster. It shows where this machine is, and which of the
-published effects (more shards, more routers, an index after the load) appear on it. `shardload plan --model`
-computes loads on machines that you do not have (`scale.md`).
+The published experiments used up to a hundred machines of 8 to 32 processors. Here, all servers and the loader share
+one small machine. So a ratio does not show which program is faster. It compares this machine with the published ones,
+and shows which of the published effects (of more shards, more routers, an index after the load) occur on it. `shardload
+plan --model` computes loads on machines that you do not have (`scale.md`).
 """
 
 

@@ -130,37 +130,38 @@ EXPERIMENT = Experiment(
     name="petabyte",
     title="A petabyte of key-value records",
     published="""
-In November 2014 (server 2.6), the load phase of a modified YCSB stored 7,170,648,489 documents of 147,439 bytes,
-1.057 PB, on 216 shards, four on each server, with a loader process beside each shard. `_id` was range-sharded, split
-beforehand, the balancer off. A server began with 844 MB/s; the loads took 17 to 22 hours, because some loader
-processes ended early and silently. Then came a `find` on an indexed Zipfian integer, an aggregation, and 800
-`findOne` a second with random values of that integer. The generator never gave the values 2 or 5.
+In November 2014 (server 2.6), the load phase of a modified YCSB stored 7,170,648,489 documents of 147,439 bytes, 1.057
+PB, on 216 shards, four on each server, with a loader process beside each shard. The collection was sharded by ranges of
+`_id` and split beforehand, and the balancer was off. At the beginning, a server stored 844 MB/s. The loads took 17 to
+22 hours, because some loader processes ended early without a message. Then a `find` on an indexed Zipfian integer, an
+aggregation, and 800 `findOne` per second with random values of that integer were measured. The generator never produced
+the values 2 and 5.
 """,
     full="""
-54 servers with 24 disks of 2 TB, four shards on each (another reading of the text: 30 at a time; `scale.md`), and
-config servers and a router on machines of their own. On each server one loader for each of its shards, at the same
-time, in a collection that the first of them creates, splits and places:
+You need 54 servers with 24 disks of 2 TB and four shards on each (the text also contains another number, 30 at a time;
+see `scale.md`), and config servers and a router on machines of their own. On each server, start one loader for each of
+its shards, all at the same time. The first loader creates the collection, splits it and distributes its chunks:
 
     shardload load --uri mongodb://router1/ -d kv -c records --format ycsb --records 7170648489 \\
         --document-size 147439 --index '{"n0": 1}' --only-shards shard-$K --route direct --work-dir shard-$K
 
-A loader that dies is continued with the same command and `--resume`; the loader that ends last counts the documents
-of all. Copy the records to one machine, draw them as one load, and query:
+If a loader dies, repeat its command with `--resume`. The loader that ends last counts the documents of all loaders. Copy
+the records to one machine, show them as one load, and query:
 
     shardload report --html petabyte.html shard-*/run.json
     shardquery run --uri mongodb://router1/ -d kv -c records --query indexed-find --query top-five ycsb
     shardquery run --uri mongodb://router1/ -d kv -c records --query point-read --rate 800 --duration 60s ycsb
 """,
     differs="""
-- Four shards on one machine of two processors, with memory instead of 24 disks behind them. The random bytes do not
-  compress, so the stored size is the sent size, as published.
-- Each shard has one member. The published rate of 844 MB/s held at the beginning only; the mean over 17 to 22 hours
-  on 54 servers is 279 MB/s. The table has both.
-- The published `find` was for the integer 17,000. In a few thousand documents there is rarely one with it, so the
-  find is for the integer 1; the table shows documents per second, and how many documents with 17,000 the generator
-  would give among the published number.
-- With a single member per shard and everything in memory, one loader that uses all processors can be as fast as
-  four. Four are for servers whose network a single loader's machine cannot fill.
+- All four shards are on one machine of two processors, and the data is in memory instead of on 24 disks. The random
+  bytes do not compress, so the stored size is the sent size, as in the publication.
+- Each shard has one member. The published rate of 844 MB/s was that of the beginning; the mean over 17 to 22 hours on 54
+  servers is 279 MB/s. The table has both rates.
+- The published `find` searched for the integer 17,000, which is rare in a few thousand documents. So this `find` searches
+  for the integer 1. The table shows documents per second, and the number of documents with the integer 17,000 that the
+  generator would produce among the published number of documents.
+- With a single member per shard and all data in memory, one loader that uses all processors can be as fast as four.
+  Several loaders are faster if the servers can receive more than the network of one loader machine can send.
 """,
     figures=(
         Figure("size", "bytes per document", DOCUMENT_BYTES),

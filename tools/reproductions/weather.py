@@ -115,16 +115,17 @@ EXPERIMENT = Experiment(
     name="weather",
     title="The weather of a century",
     published="""
-In March 2015 (server 2.6), 2.5 thousand million weather observations of about 1.6 KB were loaded into one large
-server and into a hundred shards. On the one server (32 processors, 251 GB of memory, 6 TB of SSD) a matrix of
-threads and batch sizes was tried: 8 threads with batches of 100 were best, 85,000 documents/s. The load took 10.33
-hours, then the index on time and station 7.66 hours. A hundred shards with the hashed station as shard key took
-220,000 documents/s through one router, and 228,000 through ten (3.15 hours), because the loader machine's network
-was full; the index took 5 minutes.
+In March 2015 (server 2.6), 2.5 thousand million weather observations of about 1.6 KB were loaded into one large server
+and into a hundred shards. On the one server (32 processors, 251 GB of memory, 6 TB of SSD), a matrix of threads and
+batch sizes was measured first: 8 threads with batches of 100 were best, with 85,000 documents/s. The load took 10.33
+hours, and the index on time and station another 7.66 hours. A hundred shards with the hashed station as shard key
+stored 220,000 documents/s through one router. Through ten routers they stored only 228,000 (3.15 hours), because the
+network of the loader machine was full. The index took 5 minutes.
 """,
     full="""
-The files of all years, in folders by year: `isd/1901/` to `isd/2014/`, `.gz` as published. One server (32
-processors, 251 GB of memory, 6 TB of SSD); first the matrix, then a prediction from a hundredth, then the load:
+You need the files of all years, in one folder for each year: `isd/1901/` to `isd/2014/`, compressed with gzip as NOAA
+publishes them. For one server (32 processors, 251 GB of memory, 6 TB of SSD), run the matrix, then a prediction from a
+hundredth of the data, then the load:
 
     shardload tune --uri "$URI" -d weather -c data --search grid --try-threads 1,2,4,8,16,32 \\
         --try-batch-sizes 10,100,200,1000,10000 --save fast.yaml --html matrix.html isd/
@@ -132,21 +133,20 @@ processors, 251 GB of memory, 6 TB of SSD); first the matrix, then a prediction 
         --suite isd --sample 1% isd/
     shardload load --config fast.yaml --uri "$URI" -d weather -c data --index '{"ts": 1, "st": 1}' isd/
 
-A hundred shards (8 processors, 61 GB of memory, an SSD each) and ten routers; a second loader with another `--part`
-on a second machine lifts the limit of the published run:
+For a hundred shards (each with 8 processors, 61 GB of memory and an SSD) and ten routers, run a second loader on a second
+machine with `--part 2/2`, because the network of one loader machine was the published limit:
 
     shardload load --uri mongodb://router1,router2,...,router10/ -d weather -c data \\
         --shard-key '{"st": "hashed"}' --index '{"ts": 1, "st": 1}' --part 1/2 --work-dir part-1 isd/
     shardquery run --uri mongodb://router1,router2,...,router10/ -d weather -c data isd
 """,
     differs="""
-- One server, and then two shards with up to three routers, share the loader's two processors. More routers help
-  where a router is the limit; here they take processors away from the shards.
-- Writes are acknowledged from the journal. The journal was off in the published load.
-- The published time of the index, 43 % of the total, includes reading 4 TB from disk. Here everything is in the
-  cache.
-- The generated records have the frequencies of the real ones; the size per document is that of real samples, if they
-  are in `SHARDLOAD_SAMPLES`.
+- The servers (one server, and then two shards with up to three routers) share two processors with the loader. More
+  routers are faster if a router is the limit; here they take processor time from the shards.
+- A write is acknowledged when it is in the journal. The journal was off in the published load.
+- The published time of the index, 43 % of the total, includes reading 4 TB from disk. Here all data is in the cache.
+- The generated records have the value frequencies of real records. The size per document is measured with real samples,
+  if `SHARDLOAD_SAMPLES` has them.
 """,
     figures=(
         Figure("size", "bytes per document", 1600, "about 1,600"),
