@@ -109,12 +109,13 @@ void sl_find_unknown(sl_findings *findings, const char *why, const char *meaning
 /* The rows of the table of checks; the functions are in the file named. */
 #define SL_DOCTOR_CHECKS(row)                                                                      \
     row(versions, "versions") row(compatibility, "compatibility") row(members, "members")          \
-        row(lag, "replication lag") row(oplog, "oplog") row(disk, "disk room") row(cache, "cache") row(flow, "flow control")                       \
-            row(operations, "operations") row(connections, "connections")                          \
-                row(balancer, "balancer") row(shards, "shards") row(leftovers, "leftovers") row(privileges, "privileges")      \
-                    row(latency, "latency") row(bandwidth, "bandwidth")                            \
-                        row(compression, "compression") row(clock, "clock")                        \
-                            row(inserts, "inserts")
+        row(lag, "replication lag") row(oplog, "oplog") row(disk, "disk room") row(cache, "cache") \
+            row(flow, "flow control") row(operations, "operations")                                \
+                row(connections, "connections") row(balancer, "balancer") row(shards, "shards")    \
+                    row(leftovers, "leftovers") row(privileges, "privileges")                      \
+                        row(latency, "latency") row(bandwidth, "bandwidth")                        \
+                            row(compression, "compression") row(clock, "clock")                    \
+                                row(inserts, "inserts")
 
 #define SL_DOCTOR_DECLARED(id, name)                                                               \
     void sl_check_##id(sl_examined *examined, sl_findings *findings);

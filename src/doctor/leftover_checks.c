@@ -29,8 +29,8 @@ void sl_check_compatibility(sl_examined *examined, sl_findings *findings) {
         if (server->role != SL_ROLE_PRIMARY)
             continue;
         any = true;
-        bson_t *command = BCON_NEW("getParameter", BCON_INT32(1), "featureCompatibilityVersion",
-                                   BCON_BOOL(true));
+        bson_t *command =
+            BCON_NEW("getParameter", BCON_INT32(1), "featureCompatibilityVersion", BCON_BOOL(true));
         sl_ask(server, "admin", command, &answer);
         bson_destroy(command);
         const char *version = sl_look_text(&answer.reply, "featureCompatibilityVersion.version");
@@ -98,8 +98,9 @@ static bool is_temporary(const char *name) {
         unsigned number;
         long long pid, start;
         int end = 0;
-        if (at && sscanf(at + strlen(kinds[i]), "%*32[^.].%lld.%lld.%u%n", &pid, &start, &number,
-                         &end) == 3 &&
+        if (at &&
+            sscanf(at + strlen(kinds[i]), "%*32[^.].%lld.%lld.%u%n", &pid, &start, &number, &end) ==
+                3 &&
             end > 0 && at[strlen(kinds[i]) + (size_t)end] == '\0')
             return true;
     }
@@ -120,9 +121,9 @@ static bool has_collection(const bson_t *reply, const char *name, size_t length)
 /* Is it a registry? A user may have a collection of this name, too. */
 static bool is_registry(sl_leftovers *left, const char *database, const char *name) {
     sl_answer answer;
-    bson_t *command = BCON_NEW("find", BCON_UTF8(name), "filter", "{", "_id", BCON_UTF8("counter"),
-                               "last", "{", "$type", BCON_UTF8("number"), "}", "}", "limit",
-                               BCON_INT32(1));
+    bson_t *command =
+        BCON_NEW("find", BCON_UTF8(name), "filter", "{", "_id", BCON_UTF8("counter"), "last", "{",
+                 "$type", BCON_UTF8("number"), "}", "}", "limit", BCON_INT32(1));
     sl_ask(left->front, database, command, &answer);
     bson_destroy(command);
     keep_reason(left, &answer);
@@ -214,6 +215,7 @@ void sl_check_leftovers(sl_examined *examined, sl_findings *findings) {
         BSON_APPEND_INT32(finding->values, "deadHolders", 0);
     }
     if (left.why[0])
-        sl_find_unknown(findings, left.why, "leftovers of commands that ended early may exist there");
+        sl_find_unknown(findings, left.why,
+                        "leftovers of commands that ended early may exist there");
     bson_destroy(&left.names);
 }

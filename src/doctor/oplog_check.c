@@ -134,9 +134,9 @@ static void find_oplog(const sl_examined *examined, const sl_examined_server *se
     }
     plan(examined, &oplog);
     sl_verdict verdict = judge(&oplog, meaning, sizeof meaning);
-    sl_finding *finding = sl_find(findings, verdict, meaning, "%s: %.1f hours, %s of %s used",
-                                  server->shard, oplog.seconds / 3600,
-                                  sl_human_bytes(oplog.used, used), sl_human_bytes(oplog.size, size));
+    sl_finding *finding = sl_find(
+        findings, verdict, meaning, "%s: %.1f hours, %s of %s used", server->shard,
+        oplog.seconds / 3600, sl_human_bytes(oplog.used, used), sl_human_bytes(oplog.size, size));
     BSON_APPEND_UTF8(finding->values, "shard", server->shard);
     append_number(finding->values, "windowSeconds", oplog.seconds);
     append_number(finding->values, "usedBytes", oplog.used);

@@ -87,16 +87,16 @@ class Tables(support.Case):
         self.assertEqual(row["line"], str(sum(map(len, items.values())) + 2))
 
     def test_the_summary_names_the_table_of_each_reason(self):
-        orders = self.file("orders.csv", "key,n\n1,2\n2,3,4\n3,1\n")
-        lines = "key,part\n1,a\n1\n3\n" + "2,x,y\n"
-        items = self.file("items.csv", lines)
+        orders = self.file("orders.csv", "key,n\n" + "".join(f"{n},2\n" for n in range(20)) + "7,8,9\n")
+        items = self.file("items.csv", "key,part\n" + "".join(f"{n},a\n" for n in range(20)) * 2 +
+                          "1,a,b\n")
         _, work = self.dump("--embed", f"items={items}", "--on", "key", orders,
                             code=support.EXIT_REJECTS)
         log = (work / "shardload.log").read_text("utf-8")
         first, second = (re.search(rf"rejects of {re.escape(str(path))}{more} by reason.*\n.*\n.*", log)
                          for path, more in ((orders, ""), (items, r" \(--embed items\)")))
-        self.assertIn("orders.csv, line 3", first[0])
-        self.assertIn("items.csv, line 3", second[0])
+        self.assertIn("orders.csv, line 22", first[0])
+        self.assertIn("items.csv, line 42", second[0])
         self.assertLess(first.start(), second.start())
 
     def test_a_document_that_becomes_too_large_is_rejected(self):

@@ -208,8 +208,8 @@ class RestrictedUser(DoctorCase, support.Case):
         found = self.doctor(*self.user())
         for check, privilege in (("cache", "serverStatus on the cluster"),
                                  ("operations", "inprog on the cluster"),
-                                 ("compatibility", "getParameter on the cluster"),
-                                 ("leftovers", "listCollections on mot"),
+                                 ("compatibility", "getParameter on admin"),
+                                 ("leftovers", "listCollections on database mot"),
                                  ("disk room", "dbStats on admin")):
             with self.subTest(check):
                 self.assertEqual(self.verdict(found, check), "unknown")
