@@ -20,7 +20,8 @@ typedef enum sl_deployment {
 
 typedef struct sl_server {
     sl_deployment deployment;
-    char version[32]; /* "6.0.5" */
+    char version[32];  /* "6.0.5" */
+    const char *hello; /* the command "hello", or "isMaster" of servers that are older than it */
     char set_name[64];
     int32_t max_batch_documents; /* in one insert command */
     int32_t max_message_bytes;   /* of one wire message */
