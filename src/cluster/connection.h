@@ -60,6 +60,9 @@ const char *sl_connection_display_uri(const sl_connection *connection);
 /* Appends the server's version, deployment and limits to a record, as "server". */
 void sl_connection_record(const sl_connection *connection, bson_t *record);
 
+/* Is the server of this version or a later one? Also true if its version is unknown. */
+bool sl_server_at_least(const sl_server *server, unsigned major, unsigned minor);
+
 /* "standalone", "replica set", "sharded cluster". */
 const char *sl_deployment_name(sl_deployment deployment);
 

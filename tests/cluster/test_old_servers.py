@@ -14,6 +14,7 @@ class OldServer(proxy.Proxy):
     def __init__(self, target):
         super().__init__(target)
         self.refused = 0                       # commands hello
+        self.version = None                    # what buildInfo reports; None: the server's version
         self.change_request = self.without_hello
         # The driver then says isMaster.
         self.change_reply = lambda message: message.replace(b"helloOk\0", b"unknown\0")
@@ -25,6 +26,8 @@ class OldServer(proxy.Proxy):
     def action_for(self, message):
         if proxy.command_of(message)[0] == "listIndexes":
             return proxy.change_reply(self.with_namespace)
+        if self.version and proxy.command_of(message)[0] == "buildInfo":
+            return proxy.change_reply(lambda reply: {**reply, "version": self.version})
         return super().action_for(message)
 
     @staticmethod
@@ -60,6 +63,23 @@ class Both:
             self.shardload(command, "--uri", self.through, "--work-dir", self.scratch / command,
                            *(["--progress", "none", dump] if command == "restore" else ["--dump", dump]))
             self.assertGreater(self.old.refused, before)
+
+
+    def test_what_the_server_is_too_old_for_changes_nothing(self):
+        self.old.version = "4.4.2"
+        self.database.t.insert_one({"_id": 1})
+        path = self.file("people.csv", "name,age\nAnn,31\n")
+        outcome = self.shardload("load", *self.words(), "--clustered", "--drop", "--progress", "none",
+                                 "--work-dir", self.scratch / "work", path, code=support.EXIT_CLUSTER)
+        self.assertIn("--clustered needs server 5.3 or later, and this is 4.4.2", outcome.err)
+        dump = self.dump_folder(self.namespace("t", documents(3)), self.namespace(
+            "series", self.buckets(), options={"timeseries": {"timeField": "t", "metaField": "m"}}))
+        outcome = self.shardload("restore", "--uri", self.through, "--drop", "--progress", "none",
+                                 "--work-dir", self.scratch / "restored", dump, code=support.EXIT_CLUSTER)
+        self.assertIn("series is a time-series collection, which needs server 5.0 or later, and this is 4.4.2",
+                      outcome.err)
+        self.assertEqual(self.database.list_collection_names(), ["t"])
+        self.assertEqual(list(self.database.t.find()), [{"_id": 1}])
 
 
 class Standalone(Both, Restoring):
