@@ -236,3 +236,9 @@ bool sl_find_and_modify(sl_connection *connection, const char *database, const c
     bson_destroy(&command);
     return ok;
 }
+
+bool sl_server_at_least(const sl_server *server, unsigned major, unsigned minor) {
+    unsigned its_major, its_minor;
+    return sscanf(server->version, "%u.%u", &its_major, &its_minor) != 2 || its_major > major ||
+           (its_major == major && its_minor >= minor);
+}

@@ -240,12 +240,23 @@ static void name_refused_user(const sl_connection *connection, sl_error *error) 
     }
 }
 
+static bool say_hello(sl_connection *connection, const char *name, bson_t *reply, int32_t *code,
+                      sl_error *error) {
+    bson_t *command = BCON_NEW(name, BCON_INT32(1));
+    connection->server.hello = name;
+    bool ok = run_command(connection, "connecting", "admin", command, reply, code, error);
+    bson_destroy(command);
+    return ok;
+}
+
 static bool read_properties(sl_connection *connection, int32_t *code, sl_error *error) {
     sl_server *server = &connection->server;
     bson_t reply;
-    bson_t *hello = BCON_NEW("hello", BCON_INT32(1));
-    bool ok = run_command(connection, "connecting", "admin", hello, &reply, code, error);
-    bson_destroy(hello);
+    bool ok = say_hello(connection, "hello", &reply, code, error);
+    if (*code == SL_CODE_COMMAND_NOT_FOUND) {
+        bson_destroy(&reply);
+        ok = say_hello(connection, "isMaster", &reply, code, error);
+    }
     if (*code == SL_CODE_AUTHENTICATION_FAILED)
         name_refused_user(connection, error);
     if (ok) {
@@ -277,23 +288,12 @@ static bool read_properties(sl_connection *connection, int32_t *code, sl_error *
     return ok;
 }
 
-/* Sets the error for a pool that cannot be created; returns false. */
-static bool pool_refused(const mongoc_uri_t *uri, const bson_error_t *driver_error,
-                         sl_error *error) {
-    const char *domain = mongoc_uri_get_srv_hostname(uri);
-    if (domain && driver_error->domain == MONGOC_ERROR_STREAM)
-        return sl_error_from_dns(error, domain, driver_error);
-    sl_error_from_driver(error, "connecting", driver_error);
-    error->code = SL_EXIT_USAGE;
-    return false;
-}
-
 static bool open_pool(const mongoc_uri_t *uri, const char *application, mongoc_client_pool_t **pool,
                       sl_error *error) {
     bson_error_t driver_error;
     *pool = mongoc_client_pool_new_with_error(uri, &driver_error);
     if (!*pool)
-        return pool_refused(uri, &driver_error, error);
+        return sl_error_from_pool(error, uri, &driver_error);
     mongoc_client_pool_set_error_api(*pool, MONGOC_ERROR_API_VERSION_2);
     mongoc_client_pool_set_appname(*pool, application);
     return true;
@@ -313,7 +313,7 @@ static bool open_pools(sl_connection *connection, const sl_connection_options *o
     bson_error_t driver_error;
     if (ok && !connection->patient) {
         connection->patient = sl_patient_pool_create(uri, options->application, &driver_error);
-        ok = connection->patient || pool_refused(uri, &driver_error, error);
+        ok = connection->patient || sl_error_from_pool(error, uri, &driver_error);
     }
     mongoc_uri_destroy(uri);
     connection->patience.uri = connection->uri;

@@ -20,7 +20,8 @@ typedef enum sl_deployment {
 
 typedef struct sl_server {
     sl_deployment deployment;
-    char version[32]; /* "6.0.5" */
+    char version[32];  /* "6.0.5" */
+    const char *hello; /* the command "hello", or "isMaster" of servers that are older than it */
     char set_name[64];
     int32_t max_batch_documents; /* in one insert command */
     int32_t max_message_bytes;   /* of one wire message */
@@ -58,6 +59,9 @@ const char *sl_connection_display_uri(const sl_connection *connection);
 
 /* Appends the server's version, deployment and limits to a record, as "server". */
 void sl_connection_record(const sl_connection *connection, bson_t *record);
+
+/* Is the server of this version or a later one? Also true if its version is unknown. */
+bool sl_server_at_least(const sl_server *server, unsigned major, unsigned minor);
 
 /* "standalone", "replica set", "sharded cluster". */
 const char *sl_deployment_name(sl_deployment deployment);

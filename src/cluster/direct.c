@@ -29,8 +29,6 @@
 
 #include "internal.h"
 
-#define OLDEST_SERVER 404 /* 4.4: the first with config.migrationCoordinators */
-
 /* Timeout of a check. It is short because the checking thread also writes the journal; a check that
  * fails is repeated. */
 #define CHECK_SECONDS 10
@@ -168,15 +166,13 @@ static bool open_routers(sl_direct *direct, unsigned timeout_seconds, sl_error *
 
 static bool check_server(const sl_connection *connection, sl_error *error) {
     const sl_server *server = sl_connection_server(connection);
-    unsigned major = 0, minor = 0;
     if (server->deployment != SL_SHARDED)
         return sl_error_set(error, SL_EXIT_USAGE,
                             "--route direct needs a sharded cluster, and %s is a %s, which has no "
                             "router: leave the option out",
                             sl_connection_display_uri(connection),
                             sl_deployment_name(server->deployment));
-    return sscanf(server->version, "%u.%u", &major, &minor) != 2 ||
-           major * 100 + minor >= OLDEST_SERVER ||
+    return sl_server_at_least(server, 4, 4) || /* the first with config.migrationCoordinators */
            sl_error_set(error, SL_EXIT_CLUSTER,
                         "--route direct needs server 4.4 or later, whose shards record their "
                         "migrations; this is %s",

@@ -76,3 +76,13 @@ bool sl_error_from_dns(sl_error *error, const char *domain, const bson_error_t *
         "this machine, or name the servers: mongodb://HOST:PORT,HOST:PORT/",
         domain, domain, *reason ? reason : "no answer");
 }
+
+bool sl_error_from_pool(sl_error *error, const mongoc_uri_t *uri,
+                        const bson_error_t *driver_error) {
+    const char *domain = mongoc_uri_get_srv_hostname(uri);
+    if (domain && driver_error->domain == MONGOC_ERROR_STREAM)
+        return sl_error_from_dns(error, domain, driver_error);
+    sl_error_from_driver(error, "connecting", driver_error);
+    error->code = SL_EXIT_USAGE;
+    return false;
+}

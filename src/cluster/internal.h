@@ -68,6 +68,9 @@ bool sl_is_refused_user(const bson_error_t *driver_error);
 /* Sets the error for a mongodb+srv URI whose domain is not in DNS; returns false. */
 bool sl_error_from_dns(sl_error *error, const char *domain, const bson_error_t *driver_error);
 
+/* Sets the error for a pool that cannot be created; returns false. */
+bool sl_error_from_pool(sl_error *error, const mongoc_uri_t *uri, const bson_error_t *driver_error);
+
 /* ---- patience.c ---- */
 
 /* The open streams of one client. */
@@ -175,6 +178,7 @@ enum {
     SL_CODE_AUTHENTICATION_FAILED = 18,
     SL_CODE_ALREADY_INITIALIZED = 23,
     SL_CODE_NAMESPACE_NOT_FOUND = 26,
+    SL_CODE_COMMAND_NOT_FOUND = 59,
     SL_CODE_NAMESPACE_EXISTS = 48,
     SL_CODE_INDEX_OPTIONS_CONFLICT = 85,
     SL_CODE_DUPLICATE_KEY = 11000,

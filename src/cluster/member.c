@@ -88,7 +88,7 @@ void sl_connection_each_host(sl_connection *connection,
                              void (*found)(void *context, const char *host_and_port),
                              void *context) {
     size_t count;
-    bson_t reply, *hello = BCON_NEW("hello", BCON_INT32(1));
+    bson_t reply, *hello = BCON_NEW(sl_connection_server(connection)->hello, BCON_INT32(1));
     const mongoc_host_list_t *host = mongoc_uri_get_hosts(sl_connection_uri(connection));
     mongoc_client_t *client = sl_connection_borrow(connection);
     mongoc_client_command_simple(client, "admin", hello, NULL, &reply, NULL);

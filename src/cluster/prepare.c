@@ -152,16 +152,13 @@ static bool check_existing(sl_connection *connection, const sl_target *target,
 /* ---- create ---- */
 
 static bool check_version(sl_connection *connection, const sl_target *target, sl_error *error) {
-    const char *version = sl_connection_server(connection)->version;
-    char *rest;
-    unsigned long major = strtoul(version, &rest, 10);
-    unsigned long minor = *rest == '.' ? strtoul(rest + 1, NULL, 10) : 0;
-    if (!target->clustered || major > 5 || (major == 5 && minor >= 3))
+    const sl_server *server = sl_connection_server(connection);
+    if (!target->clustered || sl_server_at_least(server, 5, 3))
         return true;
     return sl_error_set(error, SL_EXIT_CLUSTER,
                         "--clustered needs server 5.3 or later, and this is %s; leave the option "
                         "out",
-                        version);
+                        server->version);
 }
 
 /* Creates the database on a sharded cluster. Elsewhere it is created with the collection. */

@@ -42,10 +42,11 @@ void sl_ask(const sl_examined_server *server, const char *database, const bson_t
         sl_print_text(answer->why, sizeof answer->why, SL_LINES, error.message);
 }
 
-static bson_t *question(sl_question which) {
+static bson_t *question(const sl_examined *examined, sl_question which) {
     switch (which) {
     case SL_ASK_HELLO:
-        return BCON_NEW("hello", BCON_INT32(1), "compression", "[", "zstd", "zlib", "snappy", "]");
+        return BCON_NEW(sl_connection_server(examined->connection)->hello, BCON_INT32(1),
+                        "compression", "[", "zstd", "zlib", "snappy", "]");
     case SL_ASK_STATUS:
         return BCON_NEW("serverStatus", BCON_INT32(1), "metrics", BCON_INT32(0), "locks",
                         BCON_INT32(0), "oplog", BCON_INT32(1));
@@ -82,7 +83,7 @@ static sl_server_role role_of(const bson_t *hello) {
         return SL_ROLE_ROUTER;
     if (sl_look_truth(hello, "arbiterOnly") == 1)
         return SL_ROLE_ARBITER;
-    if (sl_look_truth(hello, "isWritablePrimary") == 1)
+    if (sl_look_truth(hello, "isWritablePrimary") == 1 || sl_look_truth(hello, "ismaster") == 1)
         return SL_ROLE_PRIMARY;
     return sl_look_truth(hello, "secondary") == 1 ? SL_ROLE_SECONDARY : SL_ROLE_NONE;
 }
@@ -107,7 +108,7 @@ static void ask_server(const sl_examined *examined, sl_examined_server *server) 
         sl_answer *answer = &server->answers[which];
         if (!concerns(server, which))
             continue;
-        bson_t *command = question(which);
+        bson_t *command = question(examined, which);
         int64_t before = sl_wall_clock_ms();
         sl_ask(server, "admin", command, answer);
         if (which == SL_ASK_HELLO && answer->ok) { /* the first command also connects */

@@ -175,26 +175,23 @@ bool sl_query_count_documents(sl_connection *connection, const char *database,
                               sl_error *error) {
     *count = 0;
     *exists = false;
-    bson_t *pipeline =
-        BCON_NEW("0", "{", "$collStats", "{", "count", "{", "}", "}", "}", "1", "{", "$group", "{",
-                 "_id", BCON_NULL, "n", "{", "$sum", "$count", "}", "}", "}");
-    mongoc_client_t *client = sl_connection_borrow(connection);
-    mongoc_collection_t *handle = mongoc_client_get_collection(client, database, collection);
-    mongoc_cursor_t *cursor =
-        mongoc_collection_aggregate(handle, MONGOC_QUERY_NONE, pipeline, NULL, NULL);
-    const bson_t *document;
-    bson_iter_t found;
-    if (mongoc_cursor_next(cursor, &document) && bson_iter_init_find(&found, document, "n")) {
+    bson_t *command =
+        BCON_NEW("aggregate", BCON_UTF8(collection), "pipeline", "[", "{", "$collStats", "{",
+                 "count", "{", "}", "}", "}", "{", "$group", "{", "_id", BCON_NULL, "n", "{",
+                 "$sum", "$count", "}", "}", "}", "]", "cursor", "{", "}");
+    bson_t reply;
+    bson_iter_t iter, found;
+    int32_t code;
+    sl_error failure = {0};
+    bool ok = sl_connection_command(connection, database, command, &reply, &code, &failure);
+    if (ok && bson_iter_init(&iter, &reply) &&
+        bson_iter_find_descendant(&iter, "cursor.firstBatch.0.n", &found)) {
         *exists = true;
         *count = (uint64_t)bson_iter_as_int64(&found);
     }
-    bson_error_t wrong;
-    bool ok = true;
-    if (mongoc_cursor_error(cursor, &wrong) && wrong.code != CODE_NAMESPACE_NOT_FOUND)
-        ok = sl_error_from_driver(error, "counting documents", &wrong);
-    mongoc_cursor_destroy(cursor);
-    mongoc_collection_destroy(handle);
-    sl_connection_return(connection, client);
-    bson_destroy(pipeline);
-    return ok;
+    bson_destroy(&reply);
+    bson_destroy(command);
+    if (!ok && code != CODE_NAMESPACE_NOT_FOUND)
+        return sl_error_set(error, failure.code, "counting documents: " SL_LINES, failure.message);
+    return true;
 }

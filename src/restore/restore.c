@@ -17,6 +17,7 @@
 #include "report/json.h"
 #include "report/run_record.h"
 #include "restoring.h"
+#include "server_needs.h"
 #include "util/clock.h"
 #include "util/context.h"
 #include "util/interrupt.h"
@@ -300,11 +301,15 @@ static sl_exit write_record(const sl_restore *restore, int64_t started, sl_exit 
     return code;
 }
 
+static bool check_server(const sl_restore *restore, sl_error *error) {
+    return sl_dump_fits_server(&restore->dump, sl_connection_server(restore->connection), error);
+}
+
 static bool prepare(sl_restore *restore, sl_error *error) {
     const sl_load_config *load = restore->config->load;
     return sl_outputs_check(load, NULL, restore->config->dump, error) &&
-           connect_to_server(restore, error) && make_directory(restore, error) &&
-           open_log(restore, error) &&
+           connect_to_server(restore, error) && check_server(restore, error) &&
+           make_directory(restore, error) && open_log(restore, error) &&
            (!load->report || sl_json_may_write_file(load->report, error)) &&
            (!load->metrics || sl_private_file_may_replace(load->metrics, error)) &&
            begin_or_resume(restore, error) && lock(restore, error);
@@ -340,7 +345,8 @@ static sl_exit run(sl_restore *restore) {
     ok = ok && prepare(restore, &error);
     if (ok)
         start_status(restore);
-    if (!ok || (!first && !sl_restore_open_dump(restore, &error))) {
+    ok = ok && (first || (sl_restore_open_dump(restore, &error) && check_server(restore, &error)));
+    if (!ok) {
         sl_log_error(SL_LINES, error.message);
         return error.code;
     }
