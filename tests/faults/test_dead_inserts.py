@@ -41,7 +41,7 @@ class AnyServer:
             with self.subTest(number):
                 self.first_work = self.scratch / f"first-{number}"
                 self.second_work = self.scratch / f"second-{number}"
-                running = self.first("--drop", threads=4, size=10000, source=large)
+                running = self.first("--drop", threads=4, size=3000, source=large)
                 self.wait_for(lambda: not running.running() or self.inserting(), "an insert")
                 self.assertTrue(running.running(), running.text())
                 running.signal(signal.SIGKILL)
