@@ -11,6 +11,7 @@ import itertools
 import json
 import os
 import pathlib
+import random
 import re
 import shutil
 import subprocess
@@ -111,11 +112,19 @@ def mot_text(ids):
 WIDE_ROWS = 100      # of wide_text() in a block
 
 
-def wide_text(blocks, first=1):
-    """An MOT file of so many blocks of 1 MiB with WIDE_ROWS rows each: for tests that need blocks, of
+def wide_text(blocks, first=1, rows=WIDE_ROWS):
+    """An MOT file of so many blocks of 1 MiB with that many rows each: for tests that need blocks, of
     which a server stores the few documents quickly."""
-    count = blocks * WIDE_ROWS
-    return mot_text(range(first, first + count)).replace("FIESTA", "F" * ((1 << 20) // WIDE_ROWS - 72))
+    count = blocks * rows
+    return mot_text(range(first, first + count)).replace("FIESTA", "F" * ((1 << 20) // rows - 72))
+
+
+def unlike_text(blocks, rows, seed):
+    """As wide_text(), with different models in all rows, which gzip makes about four times shorter."""
+    draw, quarter = random.Random(seed), ((1 << 20) // rows - 72) // 4
+    lines = (ROW.format(id=n).replace("FIESTA", 2 * draw.randbytes(quarter).hex())
+             for n in range(1, blocks * rows + 1))
+    return HEADER + "\n" + "".join(line + "\n" for line in lines)
 
 
 def reply_codes(verdict):

@@ -100,9 +100,8 @@ class OnlyShardsCase(support.ClusterCase):
 class Together(OnlyShardsCase):
     def large_files(self):
         """A plain and a gzip file. Returns (their paths, documents)."""
-        plain, _ = self.generate("B", 60000, "--seed", 9)
-        packed, _ = self.generate("B", 50000, "--seed", 5, "--gzip")
-        return [*plain, *packed], 110000
+        return [self.file("plain.txt", support.wide_text(6, rows=1000)),
+                self.zipped("packed.txt.gz", support.unlike_text(5, 1000, 5))], 11000
 
     def test_large_files_one_by_one(self):
         sources, documents = self.large_files()
@@ -132,10 +131,10 @@ class Together(OnlyShardsCase):
         packed = io.BytesIO()
         with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
             for number in range(12):
-                (path,), _ = self.generate("B", 5000 + 500 * number, "--seed", number)
-                archive.write(path, f"part-{number}.txt")
+                lines = support.unlike_text(2, 1000, number).splitlines(keepends=True)
+                archive.writestr(f"part-{number}.txt", "".join(lines[:501 + 50 * number]))
         source = self.file("years.zip", packed.getvalue())
-        self.assert_one_by_one(source, documents=sum(5000 + 500 * n for n in range(12)))
+        self.assert_one_by_one(source, documents=sum(500 + 50 * n for n in range(12)))
 
     def test_generated_records(self):
         self.assert_one_by_one("--format", "ycsb", "--records", 40000, "--field-count", 1,
@@ -145,7 +144,7 @@ class Together(OnlyShardsCase):
         sources, documents = self.large_files()
         outcome, work = self.only(f"{self.second},{self.first}", *sources)
         self.assertEqual(self.figures(work)["inserted"], documents)
-        self.assertIn("all 2 shards are loaded: 110,000 documents in total", outcome.err)
+        self.assertIn("all 2 shards are loaded: 11,000 documents in total", outcome.err)
         stored = self.counts_by_shard()
         self.assertGreater(min(stored.values()), 0)
         # The registry counts the documents of each shard separately.
@@ -164,12 +163,12 @@ class Together(OnlyShardsCase):
 class Agreement(OnlyShardsCase):
     def setUp(self):
         super().setUp()
-        (self.source,), _ = self.generate("B", 60000, "--seed", 9)
+        self.source = self.file("year.txt", support.wide_text(6, rows=1000))
 
     def test_a_shard_that_is_not_loaded_yet_is_reported(self):
         outcome, work = self.only(self.first, self.source)
         self.assertIn(f"shards {self.first} are loaded; 1 of 1 sources wait", outcome.err)
-        self.assertLess(self.figures(work)["records"], 60000)
+        self.assertLess(self.figures(work)["records"], 6000)
         outcome = self.shardload("verify", *self.target(), "--progress", "none", self.source,
                                  code=support.EXIT_VERIFICATION)
         self.assertIn("began and has not finished", outcome.err)
@@ -200,8 +199,8 @@ class Agreement(OnlyShardsCase):
         self.assertIn("are on other shards", outcome.err)
         self.assertEqual(self.figures(work)["alreadyThere"], loaded)
         _, work = self.only(self.second, self.source)
-        self.assertEqual(self.figures(work)["inserted"], 60000 - loaded)
-        self.assert_complete(self.source, documents=60000)
+        self.assertEqual(self.figures(work)["inserted"], 6000 - loaded)
+        self.assert_complete(self.source, documents=6000)
 
     def test_other_shards_than_those_of_the_first_loader_are_refused(self):
         self.only(self.first, self.source)
@@ -218,14 +217,14 @@ class Agreement(OnlyShardsCase):
         # The message advises a load without --only-shards.
         _, work = self.load(self.source)
         self.assertEqual(self.figures(work)["alreadyThere"], before)
-        self.assert_complete(self.source, documents=60000)
+        self.assert_complete(self.source, documents=6000)
 
     def test_parts_by_part_do_not_count_as_parts_by_only_shards(self):
         self.load("--part", "1/2", self.source)
         outcome, _ = self.only(self.second, self.source)
         self.assertIn("1 of 1 sources wait for other shards", outcome.err)
         self.load("--part", "2/2", self.source)
-        self.assert_complete(self.source, documents=60000)
+        self.assert_complete(self.source, documents=6000)
 
     def test_a_shard_is_loaded_once(self):
         _, first = self.only(self.first, self.source)
@@ -235,19 +234,19 @@ class Agreement(OnlyShardsCase):
             self.assertIn("this part of it", outcome.err)
         _, work = self.only(both, "--again", self.source)
         self.assertEqual(self.figures(work)["alreadyThere"], self.figures(first)["inserted"])
-        self.assert_complete(self.source, documents=60000)
+        self.assert_complete(self.source, documents=6000)
 
     def test_the_last_loader_notices_a_removed_document(self):
         self.only(self.first, self.source)
         self.database.t.delete_one({"_id": self.database.t.find_one({})["_id"]})
         outcome, _ = self.only(self.second, self.source, code=support.EXIT_VERIFICATION)
-        self.assertRegex(outcome.err, "2 parts have loaded 60000 documents, and 59999 are")
+        self.assertRegex(outcome.err, "2 parts have loaded 6000 documents, and 5999 are")
         self.assertEqual(self.states(), {"started"})
 
     def test_a_loader_that_was_killed_is_resumed_for_the_same_shards(self):
         self.only(self.first, self.source)
         before = self.database.t.count_documents({})
-        work, running = self.begin(self.second, "-j", 1, self.source)
+        work, running = self.begin(self.second, "-j", 1, "--rate-limit", 2000, self.source)
         self.wait_for(lambda: not running.running() or
                       self.database.t.estimated_document_count() > before + 500, "documents")
         running.signal(signal.SIGKILL)
@@ -259,7 +258,7 @@ class Agreement(OnlyShardsCase):
             outcome = self.shardload(*words, *other, code=support.EXIT_USAGE)
             self.assertIn(f"--only-shards was \"{self.second}\"", outcome.err)
         self.shardload(*words, "--only-shards", self.second)
-        self.assert_complete(self.source, documents=60000)
+        self.assert_complete(self.source, documents=6000)
 
 
 class Refusals(OnlyShardsCase):

@@ -15,18 +15,18 @@ class AnyServer(reload_case.ReloadCase):
     # All of the data
 
     def test_a_drill_with_all_of_the_data(self):
-        path, answers = self.data(30000, 61)
+        path, answers = self.data(5000, 61)
         report = self.scratch / "copy.json"
         outcome, record, work = self.reload(
             "--answers", answers, "--objective", "10h", "--index", '{"v": 1}', "--report", report,
             "--html", "drill.html", path)
         self.assert_page("drill.html", "good", "The objective of 10 h 00 min is met: the drill with "
                                                "all of the data took ")
-        self.assertEqual(self.database.t.count_documents({}), 30000)
+        self.assertEqual(self.database.t.count_documents({}), 5000)
         self.assertIs(record["ended"], True)
         self.assertEqual(record["objectiveMet"], "yes")
         self.assertEqual(record["objectiveSeconds"], 36000)
-        self.assertEqual(record["accounting"]["inserted"], 30000)
+        self.assertEqual(record["accounting"]["inserted"], 5000)
         self.assertIs(record["answersChecked"], True)
         self.assertEqual({query["answer"] for query in record["queries"]}, {"ok"})
         self.assertEqual(len(record["queries"]), 4)
@@ -119,9 +119,9 @@ class AnyServer(reload_case.ReloadCase):
         self.assertIn("not checked", outcome.err)
 
     def test_an_interrupted_drill_can_be_completed_with_load_resume(self):
-        path, _ = self.data(60000, 67)
+        path = self.file("year.txt", support.wide_text(15))
         running = self.start("shardload", "reload", *self.target(), "--suite", "mot", "--work-dir",
-                             "work", "--progress", "none", "--rate-limit", 10000, "--objective",
+                             "work", "--progress", "none", "--rate-limit", 250, "--objective",
                              "10h", "--html", "drill.html", path)
         self.wait_for(lambda: not running.running() or
                       self.database.t.estimated_document_count() > 20, "the first documents")
@@ -135,10 +135,10 @@ class AnyServer(reload_case.ReloadCase):
         self.assertNotIn("objectiveMet", record)
         self.assert_page("drill.html", "bad", "Interrupted: the drill with all of the data did not "
                                               "complete, so it does not show whether the objective of ")
-        self.assertLess(self.database.t.count_documents({}), 60000)
+        self.assertLess(self.database.t.count_documents({}), 1500)
         self.shardload("load", *self.target(), "--work-dir", "work", "--progress", "none",
                        "--resume", path)
-        self.assertEqual(self.database.t.count_documents({}), 60000)
+        self.assertEqual(self.database.t.count_documents({}), 1500)
 
     # A sample
 
@@ -157,7 +157,8 @@ class AnyServer(reload_case.ReloadCase):
         return predicted
 
     def test_a_sample(self):
-        path, answers = self.data(200000, 71)
+        path = self.file("year.txt", support.wide_text(20, rows=1000))
+        _, answers = self.data(100, 71)
         self.database.t.insert_one({"_id": "here before"})
         outcome, record, work = self.reload("--sample", "30%", "--sample-runs", 3, "--answers", answers, "--index",
                                             '{"v": 1}', "--objective", "1000h", path)
@@ -165,7 +166,7 @@ class AnyServer(reload_case.ReloadCase):
         self.assertEqual(self.database.t.count_documents({}), 1)
         self.assertEqual(record["sample"], 0.3)
         self.assertIs(record["load"]["sources"][0]["cut"], True)
-        self.assert_predicted(record, 200000)
+        self.assert_predicted(record, 20000)
         shares = [step["share"] for step in record["steps"]]
         self.assertEqual(shares, [0.3 / 16] + [0.3 / 4, 0.3] * 3)
         documents = [step["documents"] for step in record["steps"]]
@@ -173,7 +174,7 @@ class AnyServer(reload_case.ReloadCase):
         self.assertEqual(documents[:3], sorted(documents[:3]))
         self.assertGreater(record["predicted"]["runVariation"], 0)
         self.assertIn("(standard deviation of 6 runs)", outcome.err)
-        self.assertAlmostEqual(documents[-1] / 200000, 0.3, delta=0.1)
+        self.assertAlmostEqual(documents[-1] / 20000, 0.3, delta=0.1)
         self.assertEqual(record["objectiveMet"], "yes")
         self.assertNotIn("firstCorrectQuerySeconds", record)
         self.assertEqual({query["answer"] for query in record["queries"]}, {"not checked"})
@@ -195,7 +196,7 @@ class AnyServer(reload_case.ReloadCase):
         self.assertEqual(len(record["steps"]), 7, "to warm up, and the sample and a quarter of it three times")
 
     def test_a_sample_of_compressed_text(self):
-        (path,), _ = self.generate("B", 150000, "--gzip", "--seed", 72)
+        path = self.zipped("year.txt.gz", support.unlike_text(15, 1000, 72))
         _, record, _ = self.reload("--sample", "50%", path)
         self.assertTrue(any("compressed" in note for note in record["predicted"]["notes"]))
         load = next(p for p in record["predicted"]["phases"] if p["name"] == "load")
@@ -203,7 +204,7 @@ class AnyServer(reload_case.ReloadCase):
 
     def test_few_blocks_of_compressed_text(self):
         """With two or three blocks the share of the stored bytes is not used as the sample's share."""
-        (path,), _ = self.generate("B", 150000, "--gzip", "--seed", 82)
+        path = self.zipped("year.txt.gz", support.unlike_text(15, 1000, 82))
         _, record, _ = self.reload("--sample", "15%", path)
         self.assertEqual(len(record["steps"]), 5)
         source = record["load"]["sources"][0]
@@ -267,7 +268,7 @@ class AnyServer(reload_case.ReloadCase):
 
     def test_a_sample_is_loaded_without_adaptation(self):
         """The steps of a sample are compared, and so must have the same settings."""
-        path, _ = self.data(60000, 81)
+        path = self.file("year.txt", support.wide_text(6))
         _, record, _ = self.reload("--sample", "50%", path)
         self.assertNotIn("adaptation", record["load"])
         _, record, _ = self.reload(path)

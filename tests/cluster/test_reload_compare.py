@@ -8,11 +8,11 @@ import support
 
 class AnyServer(reload_case.ReloadCase):
     def test_times_and_differences_to_the_earlier_drill_are_shown(self):
-        path, answers = self.data(20000, 77)
+        path, answers = self.data(4000, 77)
         _, record, work = self.reload("--answers", answers, path)
         last = work / "reload.json"
         outcome, _, _ = self.reload("--drop", "--compare", last, path)
-        self.assertIn("compared with the earlier drill: 20,000 documents, now 20,000", outcome.err)
+        self.assertIn("compared with the earlier drill: 4,000 documents, now 4,000", outcome.err)
         self.assertNotIn("not comparable", outcome.err)
         self.assertNotIn("per document", outcome.err)
         self.assertRegex(outcome.err, r"\n  total +[0-9.]+ s +[0-9.]+ s +[0-9.]+ ")
@@ -23,13 +23,13 @@ class AnyServer(reload_case.ReloadCase):
             self.assertNotIn(f"--{name} differs", outcome.err)
         record["server"]["version"] = "4.4.1"
         record["load"]["topology"] *= 3
-        record["accounting"]["inserted"] = 10000
+        record["accounting"]["inserted"] = 2000
         for phase in record["phases"]:
             phase["seconds"] = 3600
         last.write_text(json.dumps(record))
         outcome, _, _ = self.reload("--drop", "--compare", last, path)
         for text in ("another server version: 4.4.1, now", "another number of shards: ",
-                     "faster, per document", "10,000 documents, now 20,000"):
+                     "faster, per document", "2,000 documents, now 4,000"):
             self.assertIn(text, outcome.err)
         self.assertNotIn("another sample", outcome.err)
         # Four of the ten phases of an hour grow with the documents: 14 hours are comparable.
@@ -57,7 +57,7 @@ class AnyServer(reload_case.ReloadCase):
         self.assertNotIn("compared with the earlier drill", outcome.err)
 
     def test_samples_are_compared_by_their_predictions(self):
-        path, _ = self.data(60000, 86)
+        path = self.file("year.txt", support.wide_text(6))
         _, record, work = self.reload("--sample", "50%", path)
         last = work / "reload.json"
         outcome, _, _ = self.reload("--sample", "50%", "--compare", last, path)

@@ -26,7 +26,7 @@ class Servers(servers.Servers):
     """A cluster for one test class."""
 
     def __init__(self, folder, *shape):
-        super().__init__(folder, *shape, "--cache", "0.25")
+        super().__init__(folder, *shape, "--cache", "0.25", *servers.SAVING)
 
     def address(self, name):
         return f"mongodb://{support.HOST}:{self.port(name)}/?directConnection=true"

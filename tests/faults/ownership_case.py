@@ -69,6 +69,7 @@ class OwnershipCase(fault_case.FaultCase):
     def setUp(self):
         super().setUp()
         self.first_work, self.second_work = self.scratch / "first", self.scratch / "second"
+        self.clients = None
         self.addCleanup(self.clear_balancer)
 
     def words(self, *more, **where):
@@ -94,8 +95,10 @@ class OwnershipCase(fault_case.FaultCase):
     # Held inserts
 
     def primary_clients(self):
-        """A client of each server that takes inserts."""
-        return [self.enterContext(self.servers.member(name)) for name in self.primaries()]
+        """A client of each server that takes inserts; the same ones throughout the test."""
+        if self.clients is None:
+            self.clients = [self.enterContext(self.servers.member(name)) for name in self.primaries()]
+        return self.clients
 
     def primaries(self):
         return self.members

@@ -4,8 +4,12 @@ a plain file, gzip file, folder or archive, and loads that are killed at a known
 
 A block is 1 MiB of text, and the journal has one entry per block. The rows are about 10 KB wide, so
 that a block holds only some 100 documents."""
+import contextlib
+import ctypes
 import gzip
 import io
+import os
+import select
 import signal
 import tarfile
 import time
@@ -19,6 +23,7 @@ from fault_case import Expected, expected_of
 BLOCKS = 12
 ROWS_PER_BLOCK = 100
 BATCH = 20
+IN_MODIFY, IN_CREATE = 2, 0x100       # of <sys/inotify.h>
 
 
 def wide_text(seed, blocks=BLOCKS):
@@ -81,14 +86,45 @@ def zipped(folder, texts):
     return path, [expected]
 
 
+@contextlib.contextmanager
+def changes_of(folder):
+    """Yields a function that waits until a file of the folder is written, or for so many seconds: as
+    prompt as polling without a pause, but without its processor time. While the folder does not
+    exist, it returns after some milliseconds."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    notices = libc.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK)
+    if notices < 0:
+        raise OSError(ctypes.get_errno(), "inotify_init1")
+
+    watched = False
+
+    def wait(seconds):
+        nonlocal watched
+        if watched:
+            if select.select([notices], [], [], max(seconds, 0))[0]:
+                os.read(notices, 1 << 16)
+        elif libc.inotify_add_watch(notices, os.fsencode(folder), IN_MODIFY | IN_CREATE) < 0:
+            time.sleep(min(max(seconds, 0), 0.005))
+        else:
+            watched = True    # the caller looks again: an earlier change was not noticed
+    try:
+        wait(0)
+        yield wait
+    finally:
+        os.close(notices)
+
+
 class ResumeCase(fault_case.ProxyCase):
+    """`blocks` and `batch_size` give the number of batches of a load, some 60."""
+
     wrapping = staticmethod(plain)
+    blocks, batch_size = BLOCKS, BATCH
 
     @classmethod
     def make_source(cls, folder):
-        texts = [wide_text(seed, BLOCKS // 3) for seed in "abc"]
+        texts = [wide_text(seed, cls.blocks // 3) for seed in "abc"]
         if cls.wrapping in (plain, gzipped):
-            texts = [wide_text("a")]
+            texts = [wide_text("a", cls.blocks)]
         return cls.wrapping(folder, texts)
 
     def setUp(self):
@@ -96,7 +132,7 @@ class ResumeCase(fault_case.ProxyCase):
         self.addCleanup(self.clear_balancer)
 
     def words(self, *more, **where):
-        return super().words(*more, **{"size": BATCH, **where})
+        return super().words(*more, **{"size": self.batch_size, **where})
 
     # Interrupted loads
 
@@ -109,9 +145,11 @@ class ResumeCase(fault_case.ProxyCase):
     def wait_for_journal(self, limit=10):
         """Waits until the journal grows, about a second after a block was completed. On a busy
         machine that entry may have been written before: then this returns after `limit` seconds."""
-        before, end = len(self.journal()), time.monotonic() + limit
-        while len(self.journal()) <= before and time.monotonic() < end:
-            time.sleep(0.0005)
+        end = time.monotonic() + limit
+        with changes_of(self.work) as wait_for_change:
+            before = len(self.journal())
+            while len(self.journal()) <= before and time.monotonic() < end:
+                wait_for_change(end - time.monotonic())
 
     def load_with_fault(self, *arguments, **where):
         outcome = super().load_with_fault(*arguments, **where)

@@ -41,7 +41,7 @@ class AnyServer:
             with self.subTest(number):
                 self.first_work = self.scratch / f"first-{number}"
                 self.second_work = self.scratch / f"second-{number}"
-                running = self.first("--drop", threads=4, size=10000, source=large)
+                running = self.first("--drop", threads=4, size=3000, source=large)
                 self.wait_for(lambda: not running.running() or self.inserting(), "an insert")
                 self.assertTrue(running.running(), running.text())
                 running.signal(signal.SIGKILL)
@@ -198,10 +198,10 @@ class Direct(AnyServer, OwnershipCase):
 
     def test_a_collection_replaced_on_one_shard_after_the_last_batch_is_reported(self):
         """With --no-verify no documents are counted; the loader reads the UUID from each shard."""
-        large = self.file("large.txt", self.source.read_bytes() * 15)   # for both shards
+        large = self.file("large.txt", support.wide_text(5))   # for both shards
         server, uri = self.start_proxy(proxy.Proxy)
         self.load("--route", "direct", self.other, code=support.EXIT_REJECTS)
-        complete = 15 * len(self.expected[0].documents) + len(self.other_expected[0].documents)
+        complete = 5 * support.WIDE_ROWS + len(self.other_expected[0].documents)
         shard = self.other_shard()
         replaced = []
 
@@ -213,7 +213,7 @@ class Direct(AnyServer, OwnershipCase):
                 replaced.append(True)
             return message
         server.change_request = replace
-        outcome = self.first("--no-verify", uri=uri, source=large, size=2000).wait()
+        outcome = self.first("--no-verify", uri=uri, source=large, size=20).wait()
         self.assertEqual(replaced, [True])
         self.assertEqual(outcome.code, support.EXIT_CLUSTER, outcome.text)
         self.assertIn("the collection was dropped there, or created", outcome.err)

@@ -13,13 +13,15 @@ import time
 import proxy
 import resume_case
 from fault_case import ROUNDS
-from resume_case import BATCH, ResumeCase
+from resume_case import ResumeCase
 
 KILLS = 20 * ROUNDS           # for each kind of source
 COMMANDS = 90                 # a complete load in small batches sends some 100
 
 
 class Killed:
+    blocks, batch_size = 6, 10
+
     def test_killed_at_random_times_and_resumed_it_stores_exactly_the_source(self):
         draw = random.Random(self.wrapping.__name__)
         kills = loads = 0
@@ -47,7 +49,7 @@ class Killed:
             kill, *more, command=draw.randint(1, COMMANDS),
             action=proxy.call_after if draw.random() < 0.5 else proxy.call,
             threads=draw.choice([1, 2, 3]),
-            size=draw.choice([7, BATCH, 60]))
+            size=draw.choice([4, self.batch_size, 30]))
 
 
 class Plain(Killed, ResumeCase):

@@ -13,8 +13,8 @@ import resume_case
 import support
 from support import bson
 
-COUNT = 5000
-PAD = "x" * 900     # five blocks
+COUNT = 500
+PAD = "x" * 9900    # five blocks
 
 
 def document(number, word):
@@ -44,7 +44,7 @@ class Modes(resume_case.ResumeCase):
         self.proxy.clear_faults()
 
     def words(self, *more, mode="upsert", **where):
-        return super().words("--mode", mode, "--id-field", "id", *more, **{"size": 100, **where})
+        return super().words("--mode", mode, "--id-field", "id", *more, **{"size": 10, **where})
 
     def result_of(self, mode):
         stored = {number: document(number, "old") for number in BEFORE}

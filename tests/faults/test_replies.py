@@ -9,10 +9,10 @@ import signal
 import fault_case
 import proxy
 import support
-from fault_case import BATCH
 from support import bson, pymongo
 
 SOME = None                   # the number of documents found already stored depends on timing
+BATCH = 20
 
 
 def with_n(n):
@@ -48,12 +48,21 @@ TEMPORARY = [0, 2, 7, 8, 9, 14, 20, 22, 24, 28, 39, 56, 57, 84, 91, 112, 146, 18
              10107, 11001, 11601, 12582, 13435, 14031, 17280, 17419, 5894900, 999999]
 
 
-class Replies:
+class SmallBatches:
+    """Loads of 80 batches."""
+
+    rows = 80 * BATCH
+
+    def words(self, *more, **where):
+        return super().words(*more, **{"size": BATCH, **where})
+
+
+class Replies(SmallBatches):
     def load_with(self, actions):
         """Loads; each action is applied to one batch, every second batch from the third on."""
         for number, action in enumerate(actions):
             self.proxy.on_batch(3 + 2 * number, action)
-        outcome = self.begin("--retry-timeout", 60, size=BATCH).wait()
+        outcome = self.begin("--retry-timeout", 60).wait()
         self.assertEqual(self.proxy.unused(), [], outcome.text)
         return outcome
 
@@ -219,7 +228,7 @@ class Router(Replies, fault_case.ProxyCase):
     concern = {"w": "majority"}
 
 
-class Crashes(fault_case.ProxyCase):
+class Crashes(SmallBatches, fault_case.ProxyCase):
     """Replies that crash the driver, and with it the loader (docs/security.md lists them). The load
     can be resumed after each of them."""
 
@@ -262,6 +271,8 @@ class Profiled(fault_case.FaultCase):
     """The loader connects to the members of a replica set without the proxy; their profiler records
     the inserts."""
 
+    rows = 4000
+
     def profile(self, servers, *words):
         """Loads. Returns the write concern of each insert that these servers received."""
         clients = [pymongo.MongoClient(uri, serverSelectionTimeoutMS=20000) for uri in servers]
@@ -269,7 +280,7 @@ class Profiled(fault_case.FaultCase):
         try:
             for client in clients:
                 client[self.database_name].command("profile", 2)
-            outcome = self.begin(*words, size=500).wait()
+            outcome = self.begin(*words, size=250).wait()
             self.assertEqual(outcome.code, support.EXIT_REJECTS, outcome.text)
             for client in clients:
                 database = client[self.database_name]
@@ -339,6 +350,7 @@ class BlockedCluster(fault_case.FaultCase):
     """The config servers block the writes of users on all shards."""
 
     shape = "--shards", 2
+    rows = 4000
 
     def block_writes(self, on):
         with self.servers.member("cfg-0") as client:

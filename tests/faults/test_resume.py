@@ -11,10 +11,13 @@ import fault_case
 import proxy
 import resume_case
 import support
-from resume_case import ResumeCase
 
 BATCHES = 70                  # a complete load has fewer
 WRONG = support.EXIT_USAGE, support.EXIT_SOURCE
+
+
+class ResumeCase(resume_case.ResumeCase):
+    blocks, batch_size = 6, 10
 
 
 class Stopped(ResumeCase):
@@ -57,7 +60,7 @@ class Stopped(ResumeCase):
         self.assert_resumes()
 
     def test_by_too_many_rejects(self):
-        outcome = self.begin("--max-rejects", 2).wait()
+        outcome = self.begin("--max-rejects", 1).wait()
         self.assertEqual(outcome.code, support.EXIT_SOURCE, outcome.text)
         self.assertIn("--max-rejects", outcome.err)
         self.assertIn("--resume", outcome.err)

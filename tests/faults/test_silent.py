@@ -191,12 +191,12 @@ class Sharded(SilentCase):
 
     def test_a_load_completes_after_the_router_has_hung_for_a_while(self):
         """The load's updates of its balancer entry fail meanwhile, and do not end the load."""
-        path, _ = self.generate("B", 40000, "--seed", 5)
+        path = self.file("wide.txt", support.wide_text(8))
         server = Freezing(self.port, "no such command")
         running = self.start("shardload", "load", *self.through(server), "--work-dir", "work",
-                             "--progress", "none", "-j", 2, "--batch-size", 100, *path)
+                             "--progress", "none", "-j", 2, "--batch-size", 5, path)
         self.wait_for(lambda: not running.running() or
-                      self.database.t.estimated_document_count() > 500, "documents")
+                      self.database.t.estimated_document_count() > 50, "documents")
         server.frozen.set()
         links = len(server.links)
         self.wait_for(lambda: len(server.links) > links or not running.running(),
@@ -205,7 +205,7 @@ class Sharded(SilentCase):
         server.thaw.set()
         outcome = running.wait(LIMIT)
         self.assertEqual(outcome.code, support.EXIT_OK, outcome.text)
-        self.assertEqual(self.database.t.count_documents({}), 40000)
+        self.assertEqual(self.database.t.count_documents({}), 8 * support.WIDE_ROWS)
         self.assertEqual(self.balancer_mode(), "full")
 
     def test_ctrl_c_twice_ends_a_load_while_the_server_hangs(self):

@@ -80,11 +80,11 @@ class Strays:
                     self.assertEqual(self.source_states(), ["started"])
 
     def test_with_long_names_in_parts_and_loaded_again(self):
-        large = self.file("large.txt", self.source.read_bytes() * 30)   # of several blocks
+        large = self.file("large.txt", support.wide_text(4))
         for more in (["--names", "long"], ["--part", "1/2"], ["--again"]):
             with self.subTest(more):
                 self.empty_database("".join(more).replace("/", " of "))
-                outcome = self.load_with_strays("stray", more=more, source=large, size=2000)
+                outcome = self.load_with_strays("stray", more=more, source=large, size=20)
                 self.assertEqual(outcome.code, support.EXIT_VERIFICATION, outcome.text)
                 self.assertIn("of no registered source", outcome.err)
 
