@@ -16,6 +16,7 @@
 _Static_assert(SL_BSON_SLACK <= SL_SLACK, "the encoder copies complete vectors");
 _Static_assert(SL_SCAN_BYTES <= SL_SLACK, "the scan may read behind the text");
 
+#define SECONDS_LENGTH (sizeof "2016-01-15T10:00:00" - 1)
 #define ISO_LENGTH_MAX (sizeof "2016-01-15T10:00:00.123" - 1) /* no digit is lost */
 
 /* ---- marks ---- */
@@ -58,6 +59,23 @@ static void find_marks(sl_marks *marks, const char *text, uint32_t start, uint32
 }
 
 /* ---- documents ---- */
+
+/* Converts a date with time that is not written as YYYY-MM-DDThh:mm:ss or with a Z behind it. */
+static bool convert_other_datetime(const sl_converter *converter, const char *field, size_t length,
+                                   int64_t *milliseconds) {
+    const bool zoned = length > 0 && field[length - 1] == 'Z';
+    return !converter->refuses[zoned] &&
+           (converter->step == SL_STEP_DATETIME || length - zoned <= ISO_LENGTH_MAX) &&
+           sl_convert_datetime(field, length, milliseconds);
+}
+
+static ALWAYS_INLINE bool convert_datetime(const sl_converter *converter, const char *field,
+                                           size_t length, int64_t *milliseconds) {
+    const size_t zoned = length - SECONDS_LENGTH;
+    if (likely(zoned <= 1 && (!zoned || field[SECONDS_LENGTH] == 'Z')))
+        return !converter->refuses[zoned] && convert_seconds(field, milliseconds);
+    return convert_other_datetime(converter, field, length, milliseconds);
+}
 
 /* How fields are read. The members are compile-time constants on the fast path. */
 typedef struct read_mode {
@@ -145,19 +163,11 @@ static ALWAYS_INLINE uint8_t *put_document(sl_parser *parser, const char *text, 
             out = sl_bson_put_int64(to, milliseconds);
             continue;
         case SL_STEP_DATETIME:
-            if (unlikely(!sl_convert_datetime(begin, length, &milliseconds)))
+        case SL_STEP_ISO:
+            if (unlikely(!convert_datetime(converter, begin, length, &milliseconds)))
                 break;
             out = sl_bson_put_int64(to, milliseconds);
             continue;
-        case SL_STEP_ISO: {
-            bool zoned = length > 0 && begin[length - 1] == 'Z';
-            if (unlikely(length - zoned > ISO_LENGTH_MAX ||
-                         (zoned ? converter->refuses_zone : converter->needs_zone) ||
-                         !sl_convert_datetime(begin, length, &milliseconds)))
-                break;
-            out = sl_bson_put_int64(to, milliseconds);
-            continue;
-        }
         case SL_STEP_UNUSUAL:
             break;
         case SL_STEP_END:
