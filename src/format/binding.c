@@ -255,8 +255,8 @@ bool sl_dialect_compile(sl_dialect *d, bool long_names, sl_error *error) {
         }
         converter->skips_empty = !schema->required;
         converter->skips_dash = false;
-        converter->needs_zone = schema->zone == SL_CHOICE_YES;
-        converter->refuses_zone = schema->zone == SL_CHOICE_NO;
+        converter->refuses[0] = schema->zone == SL_CHOICE_YES;
+        converter->refuses[1] = schema->zone == SL_CHOICE_NO;
         for (size_t k = 0; k < schema->missing.count && !schema->required; k++)
             converter->skips_dash =
                 converter->skips_dash || strcmp(schema->missing.words[k], "-") == 0;

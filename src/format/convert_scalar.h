@@ -8,6 +8,7 @@
 
 #define convert_digits sl_convert_digits
 #define convert_date sl_convert_date
+#define convert_seconds sl_convert_seconds
 #define convert_decimal sl_convert_short_decimal
 
 #endif

@@ -7,100 +7,106 @@
 #include <immintrin.h>
 
 #include "convert.h"
-#include "decimal.h"
+#include "vectors.h"
 
-/* Constants in memory: compilers would otherwise compute them again for each field. */
-#define CONSTANT static const __attribute__((aligned(16)))
-#define LOAD(constant) _mm_load_si128((const __m128i *)(const void *)(constant))
+#define ANY(bytes) _mm_loadu_si128((const __m128i *)(const void *)(bytes))
+#define CONSTANT(name) _mm_load_si128((const __m128i *)(const void *)sl_vectors.name)
+
+/* The bytes of a field, each XOR '0', as the last of sixteen; zeros before them. */
+static inline __m128i convert_align(const char *field, size_t length) {
+    return _mm_shuffle_epi8(_mm_xor_si128(ANY(field), CONSTANT(zeros)),
+                            ANY(sl_vectors.ends + length));
+}
+
+/* Is each byte at most the limit's? */
+static inline bool convert_within(__m128i bytes, __m128i limit) {
+    __m128i above = _mm_subs_epu8(bytes, limit);
+    return _mm_testz_si128(above, above) != 0;
+}
+
+/* The number with these sixteen digits. */
+static inline uint64_t convert_sum(__m128i digits) {
+    __m128i twos = _mm_maddubs_epi16(digits, CONSTANT(tens));
+    __m128i fours = _mm_madd_epi16(twos, CONSTANT(hundreds));
+    __m128i eights = _mm_madd_epi16(_mm_packus_epi32(fours, fours), CONSTANT(thousands));
+    uint64_t both = (uint64_t)_mm_cvtsi128_si64(eights);
+    return (both & UINT32_MAX) * 100000000 + (both >> 32);
+}
 
 /* As sl_convert_digits. */
 static inline bool convert_digits(const char *field, size_t length, uint64_t *value) {
-    /* The sixteen bytes from index `length` on are the shuffle that moves the digits to the end and
-     * pads with zeros. */
-    CONSTANT uint8_t shifts[32] = {0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
-                                   0x80, 0x80, 0x80, 0x80, 0x80, 0,    1,    2,    3,    4,    5,
-                                   6,    7,    8,    9,    10,   11,   12,   13,   14,   15};
-    CONSTANT char zeros[] = "0000000000000000";
-    CONSTANT uint8_t nines[16] = {9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9};
-    CONSTANT uint8_t tens[16] = {10, 1, 10, 1, 10, 1, 10, 1, 10, 1, 10, 1, 10, 1, 10, 1};
-    CONSTANT uint16_t hundreds[8] = {100, 1, 100, 1, 100, 1, 100, 1};
-    CONSTANT uint16_t thousands[8] = {10000, 1, 10000, 1, 10000, 1, 10000, 1};
     if (__builtin_expect(length - 1 >= 10, 0))
         return false;
-    __m128i digits = _mm_loadu_si128((const __m128i *)(const void *)field);
-    __m128i shift = _mm_loadu_si128((const __m128i *)(const void *)(shifts + length));
-    digits = _mm_shuffle_epi8(_mm_xor_si128(digits, LOAD(zeros)), shift);
-    __m128i above = _mm_subs_epu8(digits, LOAD(nines));
-    __m128i fours = _mm_madd_epi16(_mm_maddubs_epi16(digits, LOAD(tens)), LOAD(hundreds));
-    __m128i eights = _mm_madd_epi16(_mm_packus_epi32(fours, fours), LOAD(thousands));
-    uint64_t both = (uint64_t)_mm_cvtsi128_si64(eights);
-    *value = (both & UINT32_MAX) * 100000000 + (both >> 32);
-    return _mm_testz_si128(above, above) != 0;
+    __m128i digits = convert_align(field, length);
+    *value = convert_sum(digits);
+    return convert_within(digits, CONSTANT(nines));
+}
+
+/* The day number of a date whose digits are at the places of YYYY-MM-DD. */
+static inline bool convert_days(__m128i date, int64_t *days) {
+    __m128i parts =
+        _mm_madd_epi16(_mm_maddubs_epi16(date, CONSTANT(date_tens)), CONSTANT(date_hundreds));
+    uint64_t year_month = (uint64_t)_mm_cvtsi128_si64(parts);
+    return sl_civil_days((unsigned)year_month, (unsigned)(year_month >> 32),
+                         (unsigned)_mm_extract_epi32(parts, 2), days);
 }
 
 /* As sl_convert_date. */
 static inline bool convert_date(const char *field, size_t length, int64_t *milliseconds) {
-    CONSTANT char form[16] = "0000-00-00";
-    CONSTANT uint8_t greatest[16] = {9, 9, 9, 9, 0, 1, 9, 0, 3, 9, 255, 255, 255, 255, 255, 255};
-    CONSTANT uint8_t tens[16] = {10, 1, 10, 1, 0, 10, 1, 0, 10, 1};
-    CONSTANT uint16_t hundreds[8] = {100, 1, 1, 1, 1};
-    __m128i digits = _mm_loadu_si128((const __m128i *)(const void *)field);
-    digits = _mm_xor_si128(digits, LOAD(form));
-    __m128i above = _mm_subs_epu8(digits, LOAD(greatest));
-    if (__builtin_expect(length != 10 || !_mm_testz_si128(above, above), 0))
-        return false;
-    __m128i parts = _mm_madd_epi16(_mm_maddubs_epi16(digits, LOAD(tens)), LOAD(hundreds));
-    uint64_t year_month = (uint64_t)_mm_cvtsi128_si64(parts);
     int64_t days;
-    if (__builtin_expect(!sl_civil_days((unsigned)year_month, (unsigned)(year_month >> 32),
-                                        (unsigned)_mm_extract_epi32(parts, 2), &days),
+    __m128i date = _mm_xor_si128(ANY(field), CONSTANT(date_form));
+    if (__builtin_expect(length != 10 || !convert_within(date, CONSTANT(date_greatest)) ||
+                             !convert_days(date, &days),
                          0))
         return false;
     *milliseconds = days * SL_DAY_MS;
     return true;
 }
 
-/* As sl_convert_short_decimal: removes the point and moves the digits to the end in one shuffle. */
+/* As sl_convert_seconds. */
+static inline bool convert_seconds(const char *field, int64_t *milliseconds) {
+    int64_t days;
+    __m128i date = _mm_xor_si128(ANY(field), CONSTANT(date_form));
+    __m128i time = _mm_xor_si128(ANY(field + 11), CONSTANT(time_form));
+    __m128i above = _mm_or_si128(_mm_subs_epu8(date, CONSTANT(date_greatest)),
+                                 _mm_subs_epu8(time, CONSTANT(time_greatest)));
+    __m128i parts =
+        _mm_madd_epi16(_mm_maddubs_epi16(time, CONSTANT(time_tens)), CONSTANT(time_seconds));
+    uint64_t both = (uint64_t)_mm_cvtsi128_si64(parts);
+    uint64_t seconds = (both & UINT32_MAX) + (both >> 32);
+    if (__builtin_expect((field[10] != 'T' && field[10] != ' ') || !_mm_testz_si128(above, above) ||
+                             seconds >= 86400 || !convert_days(date, &days),
+                         0))
+        return false;
+    *milliseconds = (days * 86400 + (int64_t)seconds) * 1000;
+    return true;
+}
+
+/* As sl_convert_short_decimal. The index of the point among the sixteen bytes, 16 if there is none,
+ * selects the shuffle that removes the point, and the divisor. */
 static inline bool convert_decimal(const char *field, size_t length, double *value) {
-    CONSTANT char zeros[] = "0000000000000000";
-    CONSTANT uint8_t nines[16] = {9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9};
-    CONSTANT int8_t indexes[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-    CONSTANT uint8_t tens[16] = {10, 1, 10, 1, 10, 1, 10, 1, 10, 1, 10, 1, 10, 1, 10, 1};
-    CONSTANT uint16_t hundreds[8] = {100, 1, 100, 1, 100, 1, 100, 1};
-    CONSTANT uint16_t thousands[8] = {10000, 1, 10000, 1, 10000, 1, 10000, 1};
-    size_t sign = length > 1 && *field == '-';
+    const size_t sign = *field == '-'; /* no branch on it: signs are hard to predict */
     field += sign;
     length -= sign;
     if (__builtin_expect(length - 1 >= 16, 0))
         return false;
-    __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)field);
-    unsigned points = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('.')));
-    points &= (1u << length) - 1;
-    unsigned whole = points ? (unsigned)__builtin_ctz(points) : (unsigned)length;
-    unsigned digits = (unsigned)length - (points != 0), fraction = digits - whole;
-    if (__builtin_expect(digits == 0 || (points && fraction == 0) || (*field == '0' && whole > 1),
-                         0))
+    __m128i bytes = convert_align(field, length);
+    __m128i points = _mm_cmpeq_epi8(bytes, CONSTANT(points));
+    size_t point = (unsigned)__builtin_ctz((unsigned)_mm_movemask_epi8(points) | 1u << 16);
+    const sl_point *row = &sl_vectors.point[point];
+    __m128i digits = _mm_shuffle_epi8(bytes, ANY(row->moves));
+    uint64_t number = convert_sum(digits);
+    /* Refused: no digit after the point, sixteen digits, -0, and zeros before a digit (007). */
+    if (__builtin_expect(
+            point == 15 || point + length == 32 || (number == 0 && sign && point == 16) ||
+                (*field == '0' && point + length > 17) || !convert_within(digits, CONSTANT(nines)),
+            0))
         return false;
-    /* Byte k of the digits, counted from the first, comes from byte k, or k + 1 behind the point;
-     * bytes before the first digit become 0. */
-    __m128i from = _mm_sub_epi8(LOAD(indexes), _mm_set1_epi8((char)(16 - digits)));
-    from = _mm_sub_epi8(from, _mm_cmpgt_epi8(from, _mm_set1_epi8((char)((int)whole - 1))));
-    __m128i number = _mm_shuffle_epi8(_mm_xor_si128(bytes, LOAD(zeros)), from);
-    __m128i above = _mm_subs_epu8(number, LOAD(nines));
-    __m128i fours = _mm_madd_epi16(_mm_maddubs_epi16(number, LOAD(tens)), LOAD(hundreds));
-    __m128i eights = _mm_madd_epi16(_mm_packus_epi32(fours, fours), LOAD(thousands));
-    uint64_t both = (uint64_t)_mm_cvtsi128_si64(eights);
-    uint64_t all = (both & UINT32_MAX) * 100000000 + (both >> 32);
-    if (__builtin_expect(_mm_testz_si128(above, above) == 0 || all >= UINT64_C(1000000000000000) ||
-                             (all == 0 && sign && !points),
-                         0))
-        return false;
-    double magnitude = (double)all / sl_powers_of_ten[fraction];
-    *value = sign ? -magnitude : magnitude;
+    *value = (double)(int64_t)number / row->divisors[sign];
     return true;
 }
 
+#undef ANY
 #undef CONSTANT
-#undef LOAD
 
 #endif

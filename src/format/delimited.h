@@ -58,8 +58,7 @@ typedef struct sl_converter {
     uint8_t step;         /* sl_step */
     bool skips_empty;     /* an empty field is missing, and may be */
     bool skips_dash;      /* so is a field that consists of "-" */
-    bool needs_zone;      /* SL_STEP_ISO: a value without Z is unusual */
-    bool refuses_zone;    /* SL_STEP_ISO: a value with Z is unusual */
+    bool refuses[2];      /* SL_STEP_ISO: a value without Z is unusual; a value with Z */
     uint64_t int32_limit; /* integers below it are stored as int32 without further checks */
     uint64_t int64_limit; /* other integers below it are stored as int64 */
 } sl_converter;

@@ -16,6 +16,7 @@
 _Static_assert(SL_BSON_SLACK <= SL_SLACK, "the encoder copies complete vectors");
 _Static_assert(SL_SCAN_BYTES <= SL_SLACK, "the scan may read behind the text");
 
+#define SECONDS_LENGTH (sizeof "2016-01-15T10:00:00" - 1)
 #define ISO_LENGTH_MAX (sizeof "2016-01-15T10:00:00.123" - 1) /* no digit is lost */
 
 /* ---- marks ---- */
@@ -34,7 +35,7 @@ static ALWAYS_INLINE void find(sl_marks *m, const char *text, uint32_t start, ui
         }
         high |= scan.high;
         odd |= scan.odd;
-        quoted |= scan.quoted;
+        quoted |= scan.quotes != 0;
         marks = sl_scan_positions(marks, scan.marks, at);
         do {
             *lines = at + (uint32_t)__builtin_ctzll(scan.lines | last);
@@ -57,13 +58,75 @@ static void find_marks(sl_marks *marks, const char *text, uint32_t start, uint32
         find(marks, text, start, stop, delimiter, false);
 }
 
+/* As find_marks for a dialect with quotes and without escapes: finds the marks that end fields and
+ * records of a text that begins with a record. */
+static void find_records(sl_marks *m, const char *text, uint32_t start, uint32_t stop,
+                         char delimiter) {
+    uint32_t *marks = m->marks + 1, line_count = 0, line_feeds = 0;
+    uint64_t inside = 0, after_end = 1, after_quote = 0; /* of the byte before `at` */
+    uint64_t irregular = 0, quotes = 0;
+    bool high = false, odd = false;
+    for (uint32_t at = start; at < stop; at += SL_SCAN_BYTES) {
+        sl_scan scan = sl_scan_64(text + at, delimiter, true);
+        if (unlikely(stop - at < SL_SCAN_BYTES)) {
+            uint64_t within = (UINT64_C(1) << (stop - at)) - 1;
+            scan.marks &= within;
+            scan.lines &= within;
+            scan.quotes &= within;
+        }
+        const uint64_t within = sl_parity_before(scan.quotes) ^ inside;
+        const uint64_t ends = scan.marks ^ scan.quotes;
+        /* A quote that opens a field follows an end; no quote follows another one. */
+        irregular |= scan.quotes & within & ~(ends << 1 | after_end);
+        irregular |= scan.quotes & (scan.quotes << 1 | after_quote);
+        inside = 0 - (within >> 63);
+        after_end = ends >> 63;
+        after_quote = scan.quotes >> 63;
+        quotes |= scan.quotes;
+        high |= scan.high;
+        odd |= scan.odd;
+        marks = sl_scan_positions(marks, ends & ~within, at);
+        for (uint64_t left = scan.lines & ~within; left != 0; left &= left - 1) {
+            uint64_t up_to = left ^ (left - 1);
+            m->lines[line_count] = at + (uint32_t)__builtin_ctzll(left);
+            m->numbers[line_count++] = (uint16_t)(line_feeds + sl_scan_count(scan.lines & up_to));
+        }
+        line_feeds += sl_scan_count(scan.lines);
+    }
+    m->high = high;
+    m->odd = odd;
+    m->quoted = quotes != 0;
+    m->irregular = irregular != 0;
+    m->mark_count = (uint32_t)(marks - m->marks) - 1;
+    m->line_count = line_count;
+    m->line_feeds = (uint16_t)line_feeds;
+}
+
 /* ---- documents ---- */
+
+/* Converts a date with time that is not written as YYYY-MM-DDThh:mm:ss or with a Z behind it. */
+static bool convert_other_datetime(const sl_converter *converter, const char *field, size_t length,
+                                   int64_t *milliseconds) {
+    const bool zoned = length > 0 && field[length - 1] == 'Z';
+    return !converter->refuses[zoned] &&
+           (converter->step == SL_STEP_DATETIME || length - zoned <= ISO_LENGTH_MAX) &&
+           sl_convert_datetime(field, length, milliseconds);
+}
+
+static ALWAYS_INLINE bool convert_datetime(const sl_converter *converter, const char *field,
+                                           size_t length, int64_t *milliseconds) {
+    const size_t zoned = length - SECONDS_LENGTH;
+    if (likely(zoned <= 1 && (!zoned || field[SECONDS_LENGTH] == 'Z')))
+        return !converter->refuses[zoned] && convert_seconds(field, milliseconds);
+    return convert_other_datetime(converter, field, length, milliseconds);
+}
 
 /* How fields are read. The members are compile-time constants on the fast path. */
 typedef struct read_mode {
     bool careful; /* texts may contain NULs, escapes, or bytes above 0x7F that are not UTF-8 */
     bool quotes;  /* fields may be quoted, so a field may begin after its quote */
     bool trims;
+    bool regular; /* quoted fields have no quotes within; a record that is refused is split again */
 } read_mode;
 
 /* Is the field after the mark `before` quoted? */
@@ -88,6 +151,12 @@ static ALWAYS_INLINE uint8_t *put_document(sl_parser *parser, const char *text, 
         const char *end = text + *after;
         size_t length = (size_t)(end - begin);
         next = end + 1;
+        if (mode.regular && *begin == '"') {
+            if (unlikely(length < 2 || end[-1] != '"'))
+                goto refused;
+            begin++;
+            length -= 2;
+        }
         if (mode.trims) {
             sl_text field = sl_field_trim((sl_text){begin, length}, d->trim);
             begin = field.bytes;
@@ -145,19 +214,11 @@ static ALWAYS_INLINE uint8_t *put_document(sl_parser *parser, const char *text, 
             out = sl_bson_put_int64(to, milliseconds);
             continue;
         case SL_STEP_DATETIME:
-            if (unlikely(!sl_convert_datetime(begin, length, &milliseconds)))
+        case SL_STEP_ISO:
+            if (unlikely(!convert_datetime(converter, begin, length, &milliseconds)))
                 break;
             out = sl_bson_put_int64(to, milliseconds);
             continue;
-        case SL_STEP_ISO: {
-            bool zoned = length > 0 && begin[length - 1] == 'Z';
-            if (unlikely(length - zoned > ISO_LENGTH_MAX ||
-                         (zoned ? converter->refuses_zone : converter->needs_zone) ||
-                         !sl_convert_datetime(begin, length, &milliseconds)))
-                break;
-            out = sl_bson_put_int64(to, milliseconds);
-            continue;
-        }
         case SL_STEP_UNUSUAL:
             break;
         case SL_STEP_END:
@@ -190,6 +251,10 @@ static ALWAYS_INLINE bool take(sl_parser *parser, sl_record *record, size_t need
     }
     int64_t id = block->id_base + (int64_t)((block->offset + record->start) & (SL_BLOCK_BYTES - 1));
     uint8_t *end = put_document(parser, block->text.bytes, record, id, sink->cursor, mode);
+    if (unlikely(!end) && mode.regular) { /* messages quote fields without their quotes */
+        parser->left_count = 0;
+        return sl_delimited_take_line(parser, record);
+    }
     if (unlikely(!end)) {
         sl_record_refuse(parser, record);
         return true;
@@ -291,7 +356,8 @@ static ALWAYS_INLINE bool take_stretch(sl_parser *parser, sl_marks *m, uint32_t 
         sl_record record;
         record.start = *start;
         record.end = line_end;
-        record.line = lines_before + i++;
+        record.line = lines_before + (mode.regular && i > 0 ? m->numbers[i - 1] : i);
+        i++;
         *start = line_end + 1;
         if (likely(record.start != line_end))
             record.end -= text[line_end - 1] == '\r';
@@ -327,7 +393,7 @@ static ALWAYS_INLINE bool take_stretch(sl_parser *parser, sl_marks *m, uint32_t 
             next++;
         }
     }
-    parser->counts.lines += i;
+    parser->counts.lines += mode.regular ? m->numbers[i - 1] : i;
     return go_on;
 }
 
@@ -440,12 +506,17 @@ static bool take_quoted(sl_parser *parser, sl_marks *m, uint32_t *start) {
     return take_stretch(parser, m, start, (read_mode){.quotes = true, .trims = true});
 }
 
+static bool take_regular(sl_parser *parser, sl_marks *m, uint32_t *start) {
+    return take_stretch(parser, m, start, (read_mode){.trims = true, .regular = true});
+}
+
 static bool take_careful(sl_parser *parser, sl_marks *m, uint32_t *start) {
     return take_stretch(parser, m, start,
                         (read_mode){.careful = true, .quotes = m->quoted, .trims = true});
 }
 
 #define SL_KERNELS                                                                                 \
-    .find_marks = find_marks, .utf8_valid = utf8_valid, .take_plain = take_plain,                  \
-    .take_trimmed = take_trimmed, .take_quoted = take_quoted, .take_careful = take_careful,        \
-    .take_record = take_record, .take_divided = take_divided, .pass_quotes = pass_quotes
+    .find_marks = find_marks, .find_records = find_records, .utf8_valid = utf8_valid,              \
+    .take_plain = take_plain, .take_regular = take_regular, .take_trimmed = take_trimmed,          \
+    .take_quoted = take_quoted, .take_careful = take_careful, .take_record = take_record,          \
+    .take_divided = take_divided, .pass_quotes = pass_quotes
