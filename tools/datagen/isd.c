@@ -26,7 +26,8 @@ static bool is_folder(const char *path) {
 
 static void help(FILE *stream) {
     fputs(
-        "  The stations belong to several networks. --ships adds a file of ships' reports, which is\n"
+        "  The stations belong to several networks. --ships adds a file of ships' reports, which "
+        "is\n"
         "  much longer than the others. If OUTPUT is a folder, or ends in /, each station has a\n"
         "  file, named USAF-WBAN-YYYY (.gz with --gzip). Station 722540 and some more are within\n"
         "  100 km of 30.3 N, 97.7 W and have records in January. --dirt adds midnights written as\n"
