@@ -87,8 +87,9 @@ static char *put_flight(struct drawer *drawer, uint64_t number, char *p) {
 }
 
 static void help(FILE *stream) {
-    fputs("  20 airports and 8 carriers, some far busier than others; 500 flights a day of 2015.\n",
-          stream);
+    fputs(
+        "  20 airports and 8 carriers, some much busier than others; 500 flights a day of 2015.\n",
+        stream);
 }
 
 const struct row_format flights_format = {

@@ -26,11 +26,12 @@ static bool is_folder(const char *path) {
 
 static void help(FILE *stream) {
     fputs(
-        "  Stations of several networks, and with --ships the ships' file, far longer than the\n"
-        "  others. An OUTPUT that is a folder, or ends in /, gets a file for each station, named\n"
-        "  USAF-WBAN-YYYY (.gz with --gzip). Station 722540 and some more lie within 100 km of\n"
-        "  30.3 N, 97.7 W and have records in January. Midnights written as 2400, stations\n"
-        "  without a position, wrong lengths and unknown groups come with --dirt.\n"
+        "  The stations belong to several networks. --ships adds a file of ships' reports, which "
+        "is\n"
+        "  much longer than the others. If OUTPUT is a folder, or ends in /, each station has a\n"
+        "  file, named USAF-WBAN-YYYY (.gz with --gzip). Station 722540 and some more are within\n"
+        "  100 km of 30.3 N, 97.7 W and have records in January. --dirt adds midnights written as\n"
+        "  2400, stations without a position, wrong lengths and unknown groups.\n"
         "  The answers are those of the queries temperature-swing, snow-stations, sky-by-hour,\n"
         "  monthly-means, near-point and strongest-wind.\n",
         stream);

@@ -163,8 +163,8 @@ static const struct option_row {
     {"gzip", NULL, "compress with gzip", set_gzip},
     {"gzip-level", "1-9", "compress with gzip at this level (default 6)", set_gzip_level},
     {"dirt", "LEVEL",
-     "irregularities of real files, which must load: none, published\n"
-     "                       rates (default), or heavy, so that small files have all kinds",
+     "irregularities of real files, which a loader must accept: none,\n"
+     "                       published (default), or heavy, so that small files have all kinds",
      set_dirt},
     {"bad", "N", "add N records that a loader must reject (default 0)", set_bad},
     {"answers", "FILE", "write counts and the answers of the queries to FILE", set_answers},
@@ -188,7 +188,7 @@ static void print_help(void) {
         snprintf(left, sizeof left, "--%s %s", row->name, row->argument ? row->argument : "");
         printf("  %-20s %s\n", left, row->help);
     }
-    fputs("  --help               this text\n"
+    fputs("  --help               show this text\n"
           "\n"
           "Numbers may end in k, m or g for thousands, millions or thousand millions.\n",
           stdout);
@@ -207,7 +207,7 @@ static void print_help(void) {
           "d.csv\n"
           "  Weather of 200 stations and some ships, a compressed file for each station:\n"
           "    shardload-datagen --format isd --rows 1m --stations 200 --ships --gzip weather/\n"
-          "  Into another program:\n"
+          "  Pipe the records into another program:\n"
           "    shardload-datagen --rows 10m - | wc -l\n"
           "\n"
           "Exit status: 0 done, 1 could not write, 2 wrong options (all are reported at once).\n",

@@ -74,7 +74,7 @@ static char *put_items(struct drawer *drawer, uint64_t number, char *p) {
 }
 
 static void help_orders(FILE *stream) {
-    fputs("  Delimited by pipes, with a header, in the shape of TPC-H.\n", stream);
+    fputs("  Text delimited by pipes, with a header. The columns are those of TPC-H.\n", stream);
 }
 
 static void help_items(FILE *stream) {
@@ -84,7 +84,7 @@ static void help_items(FILE *stream) {
 
 const struct row_format orders_format = {
     .format = {.name = "orders",
-               .summary = "orders in the shape of TPC-H",
+               .summary = "orders with the columns of TPC-H",
                .help = help_orders,
                .check = rows_check,
                .write = rows_write},

@@ -60,8 +60,9 @@ static char *put_tweet(struct drawer *drawer, uint64_t number, char *p) {
 }
 
 static void help(FILE *stream) {
-    fputs("  About a kilobyte each; 20,000 users, some of whom tweet far more often than others.\n",
-          stream);
+    fputs(
+        "  About a kilobyte each; 20,000 users, some of whom tweet much more often than others.\n",
+        stream);
 }
 
 const struct row_format tweets_format = {

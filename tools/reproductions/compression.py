@@ -127,8 +127,8 @@ Or use generated data, with the published numbers of documents:
 """,
     differs="""
 - The published files are not available. `tools/datagen` generates data of the same structure and with similar
-  repetition: words by Zipf's law, quoted replies and signatures in e-mails, airports and carriers in flights, users that
-  tweet often. Real e-mails have other ratios. The weather records are real if `SHARDLOAD_SAMPLES` has them.
+  repetition: words by Zipf's law, quoted replies and signatures in e-mails, airports and carriers in flights, users
+  that tweet often. Real e-mails have other ratios. The weather records are real if `SHARDLOAD_SAMPLES` has them.
 - As in the publication, the ratio is the size of the files without a compressor divided by their size with it, data and
   indexes together.
 - The query is one aggregation over all documents, which are in the cache. So its time hardly depends on the compressor.

@@ -145,8 +145,8 @@ its shards, all at the same time. The first loader creates the collection, split
     shardload load --uri mongodb://router1/ -d kv -c records --format ycsb --records 7170648489 \\
         --document-size 147439 --index '{"n0": 1}' --only-shards shard-$K --route direct --work-dir shard-$K
 
-If a loader dies, repeat its command with `--resume`. The loader that ends last counts the documents of all loaders. Copy
-the records to one machine, show them as one load, and query:
+If a loader dies, repeat its command with `--resume`. The loader that ends last counts the documents of all loaders.
+Copy the records to one machine, show them as one load, and query:
 
     shardload report --html petabyte.html shard-*/run.json
     shardquery run --uri mongodb://router1/ -d kv -c records --query indexed-find --query top-five ycsb
@@ -155,11 +155,11 @@ the records to one machine, show them as one load, and query:
     differs="""
 - All four shards are on one machine of two processors, and the data is in memory instead of on 24 disks. The random
   bytes do not compress, so the stored size is the sent size, as in the publication.
-- Each shard has one member. The published rate of 844 MB/s was that of the beginning; the mean over 17 to 22 hours on 54
-  servers is 279 MB/s. The table has both rates.
-- The published `find` searched for the integer 17,000, which is rare in a few thousand documents. So this `find` searches
-  for the integer 1. The table shows documents per second, and the number of documents with the integer 17,000 that the
-  generator would produce among the published number of documents.
+- Each shard has one member. The published rate of 844 MB/s was that of the beginning; the mean over 17 to 22 hours on
+  54 servers is 279 MB/s. The table has both rates.
+- The published `find` searched for the integer 17,000, which is rare in a few thousand documents. So this `find`
+  searches for the integer 1. The table shows documents per second, and the number of documents with the integer 17,000
+  that the generator would produce among the published number of documents.
 - With a single member per shard and all data in memory, one loader that uses all processors can be as fast as four.
   Several loaders are faster if the servers can receive more than the network of one loader machine can send.
 """,

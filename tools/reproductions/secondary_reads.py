@@ -67,8 +67,8 @@ EXPERIMENT = Experiment(
     title="Reads on secondaries under write load",
     published="""
 In 2018 (servers 3.6 and 4.0), 8 to 64 threads read documents on secondaries while the primary received writes. Up to
-3.6, reads waited while a secondary applied a batch of the oplog. Since 4.0 they read from a snapshot. The 95th percentile
-of their latency was published in whole milliseconds.
+3.6, reads waited while a secondary applied a batch of the oplog. Since 4.0 they read from a snapshot. The 95th
+percentile of their latency was published in whole milliseconds.
 """,
     full="""
 You need a replica set of three members, each on a machine of its own, and a machine for the clients and the loader.

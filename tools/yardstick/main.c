@@ -28,7 +28,8 @@ enum { EXIT_USAGE = 2, THREADS_MOST = 1024, BATCH_MOST = 100000, BYTES_MOST = 47
 static const char usage[] =
     "usage: shardload-yardstick [options] DUMP.bson\n"
     "\n"
-    "Sends the documents of a BSON dump to a server as plain inserts, as fast as the server takes\n"
+    "Sends the documents of a BSON dump to a server as plain inserts, as fast as the server "
+    "accepts\n"
     "them, and prints the time. The collection should be empty; it is neither created nor "
     "dropped.\n"
     "\n"
