@@ -46,11 +46,11 @@ const sl_option_row sl_load_rows[] = {
      SL_ROW_OF(TARGETED | DOCTOR, "Target"),
      .help = "Collection.", .check = sl_check_collection},
     {.name = "drop", SL_ROW_FLAG, SL_ROW_OF(LOAD | RELOAD | PLAN | RESTORE, "Target"),
-     .help = "Drop the collection first; of a restore, each collection and view that is restored."},
+     .help = "Drop the collection first; with restore, each collection and view that is restored."},
     {.name = "again", SL_ROW_FLAG, SL_ROW_OF(LOAD | PLAN, "Target"),
-     .help = "Load sources that have been loaded before. Each document has the same _id as then: "
-             "stored documents stay, missing documents are inserted. (Under another file name it "
-             "has another _id, and is stored a second time.)"},
+     .help = "Load sources that have been loaded before. Each document gets the same _id again: "
+             "stored documents stay, missing documents are inserted. (Under another file name a "
+             "document gets another _id and is stored a second time.)"},
     {.name = "another-pipe", SL_ROW_FLAG, SL_ROW_OF(LOAD | RELOAD, "Target"),
      .help = "Load a pipe although an earlier load of a pipe into this collection was not "
              "completed. Without this option the load is refused, because both pipes may contain "
@@ -81,8 +81,9 @@ const sl_option_row sl_load_rows[] = {
              "key names for isd."},
     {.name = "types", SL_ROW_CHOICE("KIND", "auto|text"), .fallback = "auto",
      SL_ROW_OF(READING, "Source"),
-     .help = "For --format delimited without --schema. auto: the columns' types are inferred from a "
-             "sample of all sources, where no value loses anything. text: all columns are text."},
+     .help = "For --format delimited without --schema. auto: the columns' types are inferred from "
+             "a sample of all sources, such that no value loses information. text: all columns are "
+             "text."},
     {.name = "header", SL_ROW_CHOICE("KIND", "auto|yes|no"), .fallback = "auto",
      SL_ROW_OF(READING, "Source"),
      .help = "For --format delimited without --schema: does the first line name the columns? auto: "
@@ -132,10 +133,10 @@ const sl_option_row sl_load_rows[] = {
              "documents keep their own _id (json, bson), or get one from their position.",
      .check = sl_check_key_names},
     {.name = "embed", SL_ROW_TEXT("FIELD=FILE"), SL_ROW_OF(LOAD | VERIFY, "Source"),
-     .help = "Embed the records of a second source as an array in the documents: those whose fields "
-             "of --on are equal. The second source is stored by key in the work directory first; "
-             "neither has to be sorted. Records that are in no document are counted, and written "
-             "to embed/orphans.json in the work directory.",
+     .help = "Embed the records of a second source as an array in the documents whose fields of "
+             "--on are equal to theirs. The second source is stored by key in the work directory "
+             "first; neither has to be sorted. Records that are in no document are counted, and "
+             "written to embed/orphans.json in the work directory.",
      .check = sl_check_embed},
     {.name = "on", SL_ROW_TEXT("NAME,..."), SL_ROW_OF(LOAD | VERIFY, "Source"),
      .help = "The fields by which --embed joins, such as test_id; with different names in both "
@@ -186,8 +187,8 @@ const sl_option_row sl_load_rows[] = {
     {.name = "threads", .letter = 'j', SL_ROW_COUNT("N", 1, SL_THREADS_MAX), .choices = "auto",
      .fallback = "auto", SL_ROW_OF(RUNNING | RESTORE, "Speed"),
      .help = "Worker threads, each with its own connection. auto: two per core; a load then "
-             "changes the number while it runs, if that is faster. With a number in the "
-             "configuration file auto begins with that one (-j auto --config fast.yaml)."},
+             "changes the number while it runs, if that is faster. If the configuration file has a "
+             "number, auto begins with it (-j auto --config fast.yaml)."},
     {.name = "collections-at-once", SL_ROW_COUNT("N", 1, 64), .fallback = "4",
      SL_ROW_OF(RESTORE, "Speed"),
      .help = "How many collections are restored at the same time, each by -j threads. With 1, one "
@@ -214,9 +215,9 @@ const sl_option_row sl_load_rows[] = {
      .help = "Build this index after the load, such as {\"v\": 1}. May be given several times.",
      .check = sl_check_key},
     {.name = "shard-keys", SL_ROW_TEXT("FILE"), SL_ROW_OF(RESTORE, "Layout"),
-     .help = "YAML file with the shard keys of collections: 'shop.orders: {key: {customer: 1}}', "
-             "also {_id: hashed}, and unique: true beside key. Collections that it does not name "
-             "are not sharded."},
+     .help = "YAML file with the shard keys of collections: 'shop.orders: {key: {customer: 1}}'. A "
+             "key may be {_id: hashed}, and beside key may be unique: true. Collections that it "
+             "does not name are not sharded."},
     {.name = "compressor", SL_ROW_CHOICE("NAME", "none|snappy|zlib|zstd"),
      SL_ROW_OF(LOADING | PLAN, "Layout"),
      .help = "Block compressor of the collection. Without it the server's default."},
@@ -252,9 +253,9 @@ const sl_option_row sl_load_rows[] = {
              "unlimited removes it."},
     {.name = "max-rejects", SL_ROW_COUNT("N|P%", 0, 0), .choices = "unlimited|P%",
      .fallback = "unlimited", SL_ROW_OF(SENDING, "Delivery"),
-     .help = "Stop when more than this number or percentage of the records are rejected."},
+     .help = "Stop when more than this number or percentage of the records is rejected."},
     {.name = "work-dir", SL_ROW_TEXT("DIR"), SL_ROW_OF(RUNNING | RESTORE, "Delivery"),
-     .help = "Folder for rejects.tsv, the rejected records as they were, run.json and the log. "
+     .help = "Folder for rejects.tsv, the rejected records unchanged, run.json and the log. "
              "Without it a folder named after target and time is created in the current one. "
              "verify writes problems.tsv and verify.json, only if this option is given."},
     {.name = "resume", SL_ROW_FLAG, SL_ROW_OF(LOAD | RESTORE, "Delivery"),
@@ -266,7 +267,7 @@ const sl_option_row sl_load_rows[] = {
      .help = "How long a batch or a command may wait for the server's answer. Then the connection "
              "is closed, and the batch or command is sent again on another one. A command that may "
              "take long (index builds, chunk moves, counts) is given up only when the server is "
-             "silent for this time on other connections too. doctor: 10 unless it is given."},
+             "silent for this time on other connections too. The default of doctor is 10 s."},
     {.name = "retry-timeout", SL_ROW_COUNT("SECONDS", 1, 86400), .fallback = "300",
      SL_ROW_OF(SENDING, "Delivery"),
      .help = "How long to retry a batch that cannot be delivered (election, server restart) before "
@@ -289,10 +290,10 @@ const sl_option_row sl_load_rows[] = {
              "the target, and predict the time of a full drill.",
      .check = sl_check_share},
     {.name = "sample-runs", SL_ROW_COUNT("N", 2, 9), .fallback = "3", SL_ROW_OF(RELOAD, "Drill"),
-     .help = "How often --sample loads the sample, and a quarter of it. Runs of the same size show "
-             "how much loads vary; more of them narrow the predicted range."},
+     .help = "How often --sample loads the sample, and how often a quarter of it. Runs of one size "
+             "show how much loads vary; more runs narrow the predicted range."},
     {.name = "compare", SL_ROW_TEXT("LAST.json"), SL_ROW_OF(RELOAD, "Drill"),
-     .help = "Compare with an earlier drill: give its reload.json."},
+     .help = "Compare with an earlier drill, given as its reload.json."},
     {.name = "content", SL_ROW_FLAG, SL_ROW_OF(VERIFY, "Verification"),
      .help = "Compare every document byte by byte, instead of counting."},
     {.name = "dump", SL_ROW_TEXT("DUMP"), SL_ROW_OF(VERIFY, "Verification"),
@@ -323,8 +324,8 @@ const sl_option_row sl_load_rows[] = {
      .help = "Predict the time from this number of documents per second."},
     {.name = "model", SL_ROW_TEXT("NAME|FILE"), SL_ROW_OF(PLAN, "Capacity model"),
      .help = "Compute this model: isd-one-server, isd-hundred-shards, petabyte, mot-micro-shards, "
-             "cluster, or a YAML file. If sources are given, the number and size of their documents "
-             "replace those of the model."},
+             "cluster, or a YAML file. If sources are given, the number and size of their "
+             "documents replace the model's."},
     {.name = "set", SL_ROW_LIST("NAME=VALUE"), SL_ROW_OF(PLAN, "Capacity model"),
      .help = "Change an input of the model: shards=100, or low..likely..high such as "
              "shard-rate=70k..100k..150k. May be given several times."},
@@ -365,8 +366,8 @@ const sl_option_row sl_load_rows[] = {
     {.name = "max-time", SL_ROW_TIME, SL_ROW_OF(TUNE, "Trials"),
      .help = "Stop after this time, such as 15m, and recommend from the trials until then."},
     {.name = "trial-bytes", SL_ROW_BYTES(1 << 20, 0), SL_ROW_OF(TUNE, "Trials"),
-     .help = "Amount of source text that each trial loads. Without it as much as takes some "
-             "seconds."},
+     .help = "Amount of source text that each trial loads. Without it, the amount that loads in "
+             "some seconds."},
     {.name = "save", SL_ROW_TEXT("FILE"), SL_ROW_OF(TUNE, "Output"),
      .help = "Write the recommended options to this YAML file, for --config, instead of printing "
              "them."},
@@ -378,7 +379,8 @@ const sl_option_row sl_load_rows[] = {
              "terminal, otherwise plain."},
     {.name = "metrics-file", SL_ROW_TEXT("FILE"), SL_ROW_OF(LOAD | RESTORE, "Output"),
      .help = "Write the figures of the load to this file every second and at its end, in the text "
-             "format of Prometheus, for a collector of text files (its names end in .prom)."},
+             "format of Prometheus, for a collector that reads text files (their names end in "
+             ".prom)."},
     {.name = "report", SL_ROW_TEXT("FILE"), SL_ROW_OF(CONNECTED, "Output"),
      .help = "Write the JSON record of the run to this file too."},
     {.name = "html", SL_ROW_TEXT("FILE"), SL_ROW_OF(LOADING | REPORT, "Output"),
@@ -387,7 +389,7 @@ const sl_option_row sl_load_rows[] = {
              "terminal."},
     {.name = "write", SL_ROW_FLAG, SL_ROW_OF(DOCTOR, "Target"),
      .help = "Also time an insert of 200 documents with write concern majority, into a collection "
-             "shardload.doctor.ID of --db that is dropped again."},
+             "shardload.doctor.ID of --db, which is dropped afterwards."},
     {.name = "json", SL_ROW_FLAG, SL_ROW_OF(STATUS | DOCTOR, "Output"),
      .help = "Print the status, or the findings, as JSON instead of text."},
     {.name = "title", SL_ROW_TEXT("TEXT"), SL_ROW_OF(REPORT, "Output"),

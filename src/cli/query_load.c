@@ -32,7 +32,7 @@ typedef struct measuring {
     const sl_suite *suite;
     uint64_t documents;
     sl_share alone; /* the only query of the current step, without a mix */
-    step *steps;    /* room for all steps of the suite */
+    step *steps;    /* has room for all steps of the suite */
     size_t count;
     bool progress;
 } measuring;

@@ -56,7 +56,7 @@ const sl_option_row sl_query_rows[] = {
     {.name = "answers", .kind = SL_OPTION_STRING, .argument = "FILE", .commands = SL_QUERY_RUN,
      .group = "Queries",
      .help = "JSON file whose object \"answers\" has the expected documents of each query by name; "
-             "overrides what the suite expects."},
+             "overrides the suite's answers."},
 
     {.name = "repeat", SL_ROW_COUNT("N", 1, SL_REPEAT_MAX), SL_ROW_OF(SL_QUERY_RUN, "Repeated runs"),
      .help = "How often each query is timed. Without it the suite's number, or else 5."},

@@ -37,7 +37,7 @@ static double amount(const bson_t *status, const char *path, double otherwise) {
                : otherwise;
 }
 
-/* The file may have been damaged: a number that is no count is 0. */
+/* The file may be damaged: a number that is not a count becomes 0. */
 static uint64_t whole(double value) {
     return value > 0 && value < 1e18 ? (uint64_t)value : 0;
 }
@@ -219,8 +219,9 @@ static void print_advice(const bson_t *status, sl_liveness liveness) {
                  "hangs or is full\n",
                  age);
     if (liveness == SL_LIVENESS_UNKNOWN)
-        sl_print("no sign of life for %s: look on %s whether process %lld still runs\n", age, host,
-                 pid);
+        sl_print("the status was last written %s ago: check on %s whether process %lld still "
+                 "runs\n",
+                 age, host, pid);
     if (liveness == SL_LIVENESS_DEAD)
         sl_print("process %lld ended without finishing, %s ago\n", pid, age);
     bool complete = strcmp(sl_status_string(status, "state"), "finished") == 0;

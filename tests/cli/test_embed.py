@@ -196,9 +196,9 @@ class Refused(support.Case):
         for words, message in (
                 (["--embed", "i=items.csv"], "--embed needs --on"),
                 (["--on", "o"], "--on and --embed-schema are for --embed"),
-                (["--embed", "items.csv", "--on", "o"], "is no field and file"),
-                (["--embed", "$i=items.csv", "--on", "o"], "is no field and file"),
-                (["--embed", "a.b=items.csv", "--on", "o"], "is no field and file"),
+                (["--embed", "items.csv", "--on", "o"], "is not FIELD=FILE"),
+                (["--embed", "$i=items.csv", "--on", "o"], "is not FIELD=FILE"),
+                (["--embed", "a.b=items.csv", "--on", "o"], "is not FIELD=FILE"),
                 (["--embed", "i=items.csv", "--on", "o=l", "--part", "1/2"], "--embed with --part")):
             self.assertIn(message, self.refused(*words, orders.name))
         self.assertIn("no such file", self.refused("--embed", "i=none.csv", "--on", "o", orders.name,

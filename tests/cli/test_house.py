@@ -174,6 +174,26 @@ class House(unittest.TestCase):
                 for found in removed.finditer(p.read_text())]
         self.assertEqual(used, [])
 
+    def test_no_bson_t_is_copied_by_assignment(self):
+        """A bson_t may point into itself, so a copy dangles when the original goes out of scope. Use
+        bson_init_static, bson_copy_to or a pointer."""
+        wrong = []
+        for path in sources():
+            text = path.read_text()
+            declared = set(re.findall(r"\bbson_t (\**)(\w+)", text))
+            for stars, name in declared:
+                also_pointer = re.search(rf"\w \*{name}\b", text)
+                if stars == "" and not also_pointer:
+                    target = rf"(?:\bbson_t|[;{{}})]|\*/|\belse)\s+{name}"
+                elif stars == "*" and ("**", name) not in declared:
+                    target = rf"(?:[;{{}})]|\*/|\belse)\s+\*{name}"
+                else:
+                    continue
+                copies = re.finditer(target + r" = (?!NULL|BSON_INITIALIZER)[*A-Za-z_][\w.>\[\]-]*;",
+                                     text)
+                wrong += [f"{path.relative_to(TOP)}: {' '.join(c[0].split())}" for c in copies]
+        self.assertEqual(wrong, [])
+
     def test_text_is_printed_by_print_h(self):
         """print.h escapes inserted text. The files in `own` insert no foreign text or escape it."""
         own = {"print.c", "log.c", "json.c", "explain.c", "secrets.c", "options_help.c",

@@ -103,7 +103,7 @@ class Folders(RestoreCase):
                 outcome = self.plan(dump, *words, code=support.EXIT_USAGE if message else 0)
                 if message:
                     self.assertRegex(outcome.err, message)
-        self.assertIn("which dump?", self.shardload("restore", code=support.EXIT_USAGE).err)
+        self.assertIn("no dump is given", self.shardload("restore", code=support.EXIT_USAGE).err)
 
     def test_shard_keys(self):
         dump = self.folder(

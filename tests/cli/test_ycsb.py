@@ -161,7 +161,7 @@ class Generated(support.Case):
                 self.refused(*command, *FORMAT, contains="needs --records")
                 self.refused(*command, *FORMAT, "--records", 5, path, contains="leave out the sources")
                 self.refused(*command, "--records", 5, contains=["--records is for --format ycsb",
-                                                             "which sources?"])
+                                                             "no source is given"])
                 self.refused(*command, "--skew", 1, "--seed", 2, path,
                              contains=["--skew is for --format ycsb", "--seed is for --format ycsb"])
                 self.refused(*command, *FORMAT, "--records", 0, "--field-count", 1000, "--skew", 11,
