@@ -122,7 +122,7 @@ class Documents:
     def test_a_load_is_not_divided_by_shards(self):
         source = self.file("a.bson", making.dump(making.documents(5)))
         outcome, _ = self.load("--only-shards", "shard0", source, code=support.EXIT_USAGE)
-        self.assertIn("divide them with --part", outcome.err)
+        self.assertIn("divide these sources with --part", outcome.err)
 
     def test_verify_finds_differences(self):
         made = making.documents(2000)

@@ -166,7 +166,7 @@ class EachChange:
                     lambda _, change=change: change(self.path, self.other), batch=self.batch)
                 self.assertEqual(outcome.code, support.EXIT_SOURCE, outcome.text)
                 self.assertRegex(outcome.err, f"{self.name}: {message}.*while it was being read")
-                self.assertIn("put the source back as it was", outcome.err)
+                self.assertIn("restore the original source", outcome.err)
                 self.assert_only_original_documents()
                 self.assertEqual(set(self.source_states()), {"started"})
                 self.assertEqual(support.run_record(self.work)["exitCode"], support.EXIT_SOURCE)
