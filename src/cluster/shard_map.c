@@ -157,7 +157,7 @@ bool sl_shard_map_from_chunks(const bson_t *chunks, const sl_topology *topology,
             goto unreadable;
         if (from != end || first != end_id || to < from || (to == from && next < first)) {
             sl_error_set(error, SL_EXIT_CLUSTER,
-                         "the chunk map has a hole or an overlap: chunks are being split or moved");
+                         "the chunk map has a gap or an overlap: chunks are being split or moved");
             goto fail;
         }
         if (!sl_chunk_shard(&iter, topology, &chunk->shard, error))

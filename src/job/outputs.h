@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks that the files a command writes are none of those that it reads. */
+/* Checks that a command does not write to files that it reads. */
 #ifndef SHARDLOAD_OUTPUTS_H
 #define SHARDLOAD_OUTPUTS_H
 

@@ -15,8 +15,8 @@
 #include "util/log.h"
 #include "util/private_file.h"
 
-/* Creates a folder named after target and time; with a number behind it if another load of the same
- * second has taken that name. */
+/* Creates a folder named after target and time; with a number appended if another load of the same
+ * second has used that name. */
 static bool make_named_directory(const sl_load_config *config,
                                  char directory[SL_WORK_DIRECTORY_ROOM]) {
     bool cluster = config->sink == SL_SINK_CLUSTER;
@@ -49,7 +49,7 @@ static bool is_of_a_start(const char *name) {
     return false;
 }
 
-/* Is there a file in the folder, besides those of a start unless `all`? */
+/* Does the folder contain files? Unless `all`, the files of a start do not count. */
 static bool holds_files(const char *path, bool all) {
     DIR *folder = opendir(path);
     bool found = !folder;
@@ -91,7 +91,7 @@ bool sl_work_directory_make(const sl_load_config *config, char directory[SL_WORK
         else if ((made = errno == EEXIST) && !holds_files(directory, true))
             *before = SL_WORK_DIRECTORY_EMPTY;
     } else if (config->sink == SL_SINK_NULL) {
-        return true; /* only a measurement: without a work directory */
+        return true; /* a measurement has no work directory */
     } else {
         made = make_named_directory(config, directory);
         *before = SL_WORK_DIRECTORY_ABSENT;
@@ -104,7 +104,7 @@ bool sl_work_directory_make(const sl_load_config *config, char directory[SL_WORK
         directory[0] = '\0';
         return false;
     }
-    sl_private_parent_sync(directory); /* else a power failure may take it away */
+    sl_private_parent_sync(directory); /* otherwise a power failure may remove it */
     char path[600];
     snprintf(path, sizeof path, "%s/run.json", directory);
     bool ok = sl_json_may_write_file(path, error);

@@ -20,9 +20,9 @@ typedef enum sl_work_directory_before {
 bool sl_work_directory_make(const sl_load_config *config, char directory[SL_WORK_DIRECTORY_ROOM],
                             sl_work_directory_before *before, sl_error *error);
 
-/* Makes the work directory of a load that has changed nothing as it was before: closes the log and
- * removes it, the journal, and the folder if the load has created it. A folder with other files (the
- * records of --embed) stays as it is. */
+/* Restores the work directory of a load that has changed nothing: closes and removes the log,
+ * removes the journal, and removes the folder if the load has created it. A folder with other files
+ * (the records of --embed) is not changed. */
 void sl_work_directory_abandon(const char *directory, sl_work_directory_before before);
 
 /* Checks that the file at `*path` can be written; NULL is fine. Otherwise sets `*path` to NULL, so

@@ -160,7 +160,7 @@ class Folders(Case):
         self.assertIn(".hidden: hidden; skipped", (work / "shardload.log").read_text())
         self.load("--include", "*.csv", folder, code=support.EXIT_OK)
         outcome = self.shardload("inspect", folder)
-        self.assertRegex(outcome.out, rf"{folder}/readme.md\n  not loaded: in no known format")
+        self.assertRegex(outcome.out, rf"{folder}/readme.md\n  not loaded: its format is not recognised")
 
 
 class Memory(Case):

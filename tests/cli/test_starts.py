@@ -86,7 +86,7 @@ class WrongHosts(StartCase):
     def test_a_program_that_is_no_server_is_recognised(self):
         port = self.mute(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
         outcome = self.load(f"mongodb://127.0.0.1:{port}/")
-        self.assertIn("a program that is no MongoDB server answers there", outcome.err)
+        self.assertIn("the program that answers there is not a MongoDB server", outcome.err)
 
     def test_a_server_that_does_not_answer_is_reported_while_it_is_asked(self):
         port = self.mute()
@@ -157,7 +157,7 @@ class UnknownFormats(StartCase):
     def order(self, name, content):
         """The formats in the order of the message's reasons."""
         err = self.shardload("inspect", self.file(name, content), code=EXIT_SOURCE).err
-        self.assertIn("in no known format; tried, the most likely first:", err)
+        self.assertIn("its format is not recognised; tried, the most likely first:", err)
         return re.findall(r"^  ([a-z-]+): ", err, re.M)
 
     def test_the_likeliest_format_is_the_first(self):
@@ -183,11 +183,11 @@ class ShardKeys(StartCase):
     def plan(self, key, *sources, code):
         return self.shardload("plan", "--shards", 2, "--shard-key", key, *sources, code=code)
 
-    def test_a_mistyped_field_is_refused_with_the_nearest_names(self):
+    def test_a_mistyped_field_is_refused_with_similar_names(self):
         path = self.file("t.csv", "station,state,stamp\n" + "A,B,2020-01-01\n" * 20)
         err = self.plan('{"statoin": 1, "_id": 1}', path, code=EXIT_USAGE).err
-        self.assertRegex(err, 'none of the 20 documents sampled has a field "statoin"; the names that '
-                              'come nearest: station')
+        self.assertRegex(err, 'none of the 20 documents sampled has a field "statoin"; similar '
+                              'names: station')
 
     def test_names_differ_by_case_and_by_path(self):
         path = self.file("t.json", '{"place": {"Code": 1}, "a": 2}\n' * 5)

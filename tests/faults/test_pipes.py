@@ -156,7 +156,7 @@ class TwoLoaders(PipeCase):
         self.first_work, self.work = self.work, self.scratch / "other-work"
         outcome = self.begin().wait()
         self.assertEqual(outcome.code, support.EXIT_SOURCE, outcome.text)
-        self.assertIn("or that load still runs", outcome.err)
+        self.assertIn("or if that load is still running", outcome.err)
         self.work = self.scratch / "third-work"
         second = self.begin("--another-pipe").wait()
         self.assertEqual(second.code, support.EXIT_REJECTS, second.text)

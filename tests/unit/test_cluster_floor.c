@@ -248,7 +248,8 @@ static void test_sources_keep_their_layout(void **state) {
         same_layout(&two[0].layout, &first);
     }
     three.layout = first;
-    refused(f, sl_registry_agree_layout(registry, &three, 1, &f->error), "has lost a source");
+    refused(f, sl_registry_agree_layout(registry, &three, 1, &f->error),
+            "a source is no longer in the registry");
     sl_registry_close(registry);
 }
 
