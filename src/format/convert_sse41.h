@@ -81,7 +81,7 @@ static inline bool convert_decimal(const char *field, size_t length, double *val
     if (__builtin_expect(digits == 0 || (points && fraction == 0) || (*field == '0' && whole > 1),
                          0))
         return false;
-    /* Byte k of the digits, counted from the first, comes from byte k, or k + 1 behind the point;
+    /* Byte k of the digits, counted from the first, comes from byte k, or k + 1 after the point;
      * bytes before the first digit become 0. */
     __m128i from = _mm_sub_epi8(LOAD(indexes), _mm_set1_epi8((char)(16 - digits)));
     from = _mm_sub_epi8(from, _mm_cmpgt_epi8(from, _mm_set1_epi8((char)((int)whole - 1))));

@@ -141,8 +141,8 @@ static bool enter_folder(folder_walk *walk, int folder, const char *name, size_t
 
 /* Is it a file that this program writes into a work directory? A work directory may lie within a
  * source folder, since the default one is created in the current directory. If its rejects were
- * read, they would be loaded as data, and a resumed load would find other sources than the first
- * run. */
+ * read, they would be loaded as data, and a resumed load would find different sources from the
+ * first run. */
 #define WORK_LOG "shardload.log" /* every work directory has one */
 bool sl_source_is_own_file(const char *name) {
     static const char *const names[] = {

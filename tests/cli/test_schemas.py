@@ -318,7 +318,7 @@ class Schemas(support.Case):
         outcome = self.shardload("inspect", "--id-field", "lon", "--schema", self.schema(
             self.LON + "}", self.LAT + "}"), self.file("t.csv", "lon,lat\n1,2\n"),
             code=support.EXIT_USAGE)
-        self.assertIn("identifies no document", outcome.err)
+        self.assertIn("cannot identify a document", outcome.err)
 
 
 if __name__ == "__main__":
