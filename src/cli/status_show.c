@@ -80,7 +80,7 @@ static void row(const char *name, const char *format, ...) {
     va_start(arguments, format);
     sl_print_text_v(text, sizeof text, format, arguments);
     va_end(arguments);
-    sl_print("  %-11s %-s\n", name, text);
+    sl_print("  %-14s %-s\n", name, text);
 }
 
 static const char *stage_named(const char *key) {
@@ -244,7 +244,7 @@ void sl_status_print(const bson_t *status, sl_liveness liveness) {
              : strcmp(sl_status_string(status, "command"), "restore") == 0 ? " of "
                                                                            : " into ",
              target, state_of(status, liveness));
-    row("work folder", "%s", sl_status_string(status, "workDirectory"));
+    row("work directory", "%s", sl_status_string(status, "workDirectory"));
     row("process", "%lld on %s", (long long)sl_status_number(status, "process.pid", 0),
         sl_status_string(status, "process.host"));
     row("phase", "%s, for %s of %s", sl_status_string(status, "phase"),

@@ -109,7 +109,8 @@ static bool is_year(sl_text field, uint64_t *year) {
     return field.length == 4 && sl_text_to_u64(field, year) && *year >= 1900 && *year <= 2100;
 }
 
-/* Are at least two consecutive fields consecutive years, after fields that are words? */
+/* Do at least two fields hold years in sequence (2019, 2020), none of them the first field, and the
+ * other fields no typed values? */
 static bool names_years(const sl_text *fields, const compared *columns, size_t count) {
     uint64_t last = 0, year;
     size_t years = 0;

@@ -89,7 +89,7 @@ static bool disagrees(const zip_walk *walk, const char *detail) {
 static bool take(const zip_walk *walk, void *out, size_t length) {
     size_t got;
     return sl_input_take(walk->input, out, length, &got, walk->times, walk->error) &&
-           (got == length || damaged(walk, "it breaks off"));
+           (got == length || damaged(walk, "it ends early"));
 }
 
 static bool skip(const zip_walk *walk, uint64_t length) {

@@ -48,8 +48,8 @@ class Status(support.Case):
     def test_a_running_load_is_shown(self):
         running = self.begin()
         shown = self.status().out
-        for words in ("load: running", f"process     {running.process.pid} on ", "phase       load",
-                      "rate limit  2,000 documents/s", "waits for   the rate limit", "time left",
+        for words in ("load: running", f"process        {running.process.pid} on ", "phase          load",
+                      "rate limit     2,000 documents/s", "waits for      the rate limit", "time left",
                       "batches of 200 documents", "%"):
             self.assertIn(words, shown)
         self.assertLessEqual(max(map(len, shown.splitlines())), 100)

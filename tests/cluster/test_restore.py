@@ -104,7 +104,7 @@ class Both:
         outcome, rows = self.restore(dump)
         self.assertEqual((rows["t"]["inserted"], rows["t"]["alreadyThere"], rows["t"]["existed"]),
                          (300, 200, True))
-        self.assertIn("those of the dump are not set", outcome.err)
+        self.assertIn("the options of the dump are not set", outcome.err)
         self.assertEqual(self.facts("t")[1], {})
         self.database.t.update_one({"_id": made[3]["_id"]}, {"$set": {"s": "changed"}})
         outcome, rows = self.restore(dump, code=support.EXIT_REJECTS)
@@ -271,7 +271,7 @@ class Both:
                              "--progress", "none", "--rate-limit", 3000, "--batch-size", 50, dump)
         self.wait_for(lambda: self.database.a.estimated_document_count() > 100, "documents")
         outcome, _ = self.restore(dump, "--resume", work=work, code=support.EXIT_USAGE)
-        self.assertIn("another restore is using this folder", outcome.err)
+        self.assertIn("another restore is using this work directory", outcome.err)
         self.assertEqual(running.wait().code, 0)
         self.check("a", documents(4000))
 
@@ -329,10 +329,10 @@ class Both:
         broken = bytearray(data)
         broken[at:at + 4] = b"\xff\xff\xff\x7f"
         for damaged, counts, messages in (
-                (data[:len(data) * 2 // 3], None, ["has no end of this collection"]),
-                (bytes(flipped), (3000, 2000), ["do not have the CRC"]),
+                (data[:len(data) * 2 // 3], None, ["lacks the end of this collection"]),
+                (bytes(flipped), (3000, 2000), ["do not match the CRC"]),
                 (bytes(broken), (2900, 2000), [f"byte {at} of the uncompressed archive, "
-                                               f"{self.db}.a", "do not have the CRC"])):
+                                               f"{self.db}.a", "do not match the CRC"])):
             outcome, rows = self.restore(self.file("damaged", damaged), "--drop",
                                          code=support.EXIT_SOURCE)
             for message in messages:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A second Ctrl-C during a trial removes its throw-away collection for good. Batches sent before the
+"""A second Ctrl-C during a trial removes its temporary collection for good. Batches sent before the
 signal may still arrive, and an insert after the drop would create the collection again."""
 import signal
 import threading
