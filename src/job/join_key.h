@@ -8,7 +8,7 @@
  *   i  integer: 8 bytes        d  other double: 8      s  text: length in 4 bytes, bytes
  *   t  date: 8                 b  bool: 1              x  binary: length, subtype, bytes
  *   o  ObjectId: 12            n  decimal128: 16       p  timestamp: 8
- * */
+ */
 #ifndef SHARDLOAD_JOIN_KEY_H
 #define SHARDLOAD_JOIN_KEY_H
 

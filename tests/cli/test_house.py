@@ -158,7 +158,7 @@ class House(unittest.TestCase):
         self.assertEqual([p for p in users if not DRIVER.search(p)], [])
 
     def test_the_slack_behind_a_text_is_one_constant(self):
-        """src/source allocates the bytes behind a block that src/format reads."""
+        """src/source allocates the bytes after a block that src/format reads."""
         self.assertEqual([f"{p.relative_to(TOP)}: {line}" for p in (TOP / "src").rglob("*.[ch]")
                           for line in p.read_text().splitlines()
                           if re.match(r"#define (SL_)?SLACK\b", line)],

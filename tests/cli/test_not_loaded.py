@@ -232,7 +232,7 @@ class WorkDirectories(Case):
         own = {path.name for path in (folder / "run").iterdir()}
         self.assertEqual(own, {"rejected", "rejects.tsv", "run.json", "shardload.log",
                                "status.json"})
-        (folder / "run" / "b.csv").write_bytes(RESULTS)  # not written by the load, so a source
+        (folder / "run" / "b.csv").write_bytes(RESULTS)  # not written by the load: a source
         outcome, work = self.load(folder, code=support.EXIT_REJECTS)
         self.assertIn(f"{folder}/run: the work directory of a load; ", outcome.err)
         self.assertEqual([source["path"] for source in support.run_record(work)["sources"]],

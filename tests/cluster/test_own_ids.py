@@ -96,7 +96,7 @@ class Documents:
         self.check_stored(made)
 
     def test_ids_that_no_server_stores(self):
-        # Such an _id among others is no value in a filter, so it must not be searched for.
+        # Some of these _ids cannot be a value in a filter, so they must not be searched for.
         source = self.file("a.json", b"".join(b'{"_id":%s}\n' % one for one in (
             b'1', b'{"$a":1}', b'{"$ref":"c"}', b'{"$ref":"c","$id":1}', b'[1]', b'"text"',
             b'{"$undefined":true}', b'{"$regex":"t","$options":""}')))

@@ -32,7 +32,7 @@ class Both:
             self.assertEqual((rows["orders"]["inserted"], rows["orders"]["indexes"]),
                              (3000, len(INDEXES)))
             self.assertRegex(outcome.text, r"total +3,003 +3,003 +0 +0 +6 ")
-        # The registries of the loads are gone.
+        # The registries of the loads have been dropped.
         self.assertEqual(set(self.database.list_collection_names()),
                          {"orders", "empty", "odd/name %25"})
 
@@ -470,7 +470,7 @@ class Sharded(Both, Restoring):
             self.assertEqual(bound, 4000 * number // 8)
         counts = self.counts_by_shard()
         self.assertEqual(set(counts.values()), {2000})
-        # Into the sharded collection again, and anew.
+        # Into the sharded collection again, and into a new one.
         _, rows = self.restore(dump, *keys)
         self.assertEqual(rows["t"]["alreadyThere"], 4000)
         self.restore(dump, "--drop", *keys, "--route", "direct", "--ns-exclude", "*.u")

@@ -237,7 +237,7 @@ TEST(stops_changing_settings_once_settled) {
     assert_true(w.adapt.step_count <= SL_ADAPT_STEPS);
 }
 
-/* A search that takes minutes is of no use to a load of minutes. */
+/* A search that takes minutes does not help a load that takes minutes. */
 TEST(settles_within_a_minute) {
     static const struct server {
         const char *name;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Targets, the registry and statistics on real servers, on every kind of deployment. An error here
  * would load into a collection with other properties than the user requested, or give two sources
- * the same number, so that documents of one are taken for the other's. */
+ * the same number, so that documents of one source are mistaken for documents of the other. */
 #include "util/document_id.h"
 
 #include "cluster_fixture.h"
