@@ -337,7 +337,7 @@ static inline bool predictions_help(const sl_bson_headers *headers) {
 }
 
 /* The header of the element at `at`, without the table. Most keys have fewer than 8 bytes: one load
- * finds the NUL and bytes that are not ASCII. NULL: it is not valid, as `*verdict` shows. */
+ * finds the NUL and bytes that are not ASCII. NULL if it is not valid; `*verdict` is set. */
 static sl_bson_header *read_header(const walk *w, uint64_t at, sl_bson_verdict *verdict) {
     sl_bson_header *header = &w->headers->other;
     const uint8_t *from = w->document + at;

@@ -154,7 +154,8 @@ static bool each_number(measuring *m, const char *phase, sl_error *error) {
 
 /* ---- --during ---- */
 
-/* Starts the command of --during in a process group of its own, its output to standard error. */
+/* Starts the command of --during in a separate process group, with its output redirected to
+ * standard error. */
 static pid_t start_command(const char *command) {
     pid_t child = fork();
     if (child != 0)

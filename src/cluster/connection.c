@@ -20,7 +20,7 @@ struct sl_connection {
     mongoc_client_pool_t *pool;    /* for short commands: with a socket timeout */
     mongoc_client_pool_t *patient; /* for long commands: they wait while the server is alive */
     sl_patience patience;
-    mongoc_client_pool_t *writers; /* with a timeout of their own; NULL until opened */
+    mongoc_client_pool_t *writers; /* with a separate timeout; NULL until opened */
     unsigned writer_count;         /* maximum number of clients of `writers` */
     char *display_uri;
     sl_server server;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One server of a deployment, on a connection of its own, whatever its role: a router, a primary, a
+/* One server of a deployment, on a separate connection, whatever its role: a router, a primary, a
  * secondary. Every command ends after a limit, whether or not the server answers. */
 #ifndef SHARDLOAD_MEMBER_H
 #define SHARDLOAD_MEMBER_H

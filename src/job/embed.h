@@ -2,8 +2,8 @@
 /* --embed: the records of a second source as an array in the documents of the load.
  *
  * The second source is first stored by join key (embed_store.h). Each document then gets the array
- * of its key while its block is parsed, so that everything behind the parser (routing, batches,
- * resuming, verification) handles complete documents. */
+ * of its key while its block is parsed, so that all steps after the parser (routing, batches,
+ * resuming, verification) handle complete documents. */
 #ifndef SHARDLOAD_EMBED_H
 #define SHARDLOAD_EMBED_H
 

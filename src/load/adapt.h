@@ -65,7 +65,7 @@ typedef struct sl_adapt {
     sl_adapt_stage stage;
     sl_adapt_settings base, trial, now;
     sl_adapt_window window;
-    bool refused[SL_ADAPT_MOVES]; /* moves from `base` that were tried and are no gain */
+    bool refused[SL_ADAPT_MOVES]; /* moves from `base` that were tried and gained nothing */
     bool only_fewer_left; /* only moves to fewer threads or documents are left, for lack of time */
     unsigned move;        /* the move being tried */
     unsigned pairs;       /* comparisons of this move so far */

@@ -330,7 +330,7 @@ static bool open_store(sl_preparation *preparation, sl_store_keys used) {
     if (there && !same && used == SL_STORE_READ_ONLY)
         return sl_error_set(error, SL_EXIT_USAGE,
                             "%s has the records of another --embed or --on, or %s has changed; "
-                            "name another --work-dir, in which they are stored anew",
+                            "name another --work-dir, in which the records are stored again",
                             preparation->folder, preparation->job->config->embed_path);
     if (!same) {
         *facts = (sl_store_facts){.records = 0};

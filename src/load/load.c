@@ -55,7 +55,7 @@ static bool look_at_sources(sl_load *load, sl_error *error) {
     if (load->job.own_ids && load->job.config->only_shards)
         return sl_error_set(
             error, SL_EXIT_USAGE,
-            "--only-shards: the sources contain _ids of their own, so the shard of a document is "
+            "--only-shards: the documents have their own _ids, so the shard of a document is "
             "not known before it is read; divide these sources with --part");
     if (load->job.config->sample < 1)
         sl_source_set_sample(load->job.set, load->job.config->sample);

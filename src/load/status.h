@@ -2,7 +2,7 @@
 /* The status of a running command: a file in its work directory that other programs read, a file of
  * metrics, and requests to change the rate limit. docs/status.md describes the files.
  *
- * A thread of its own writes the files about once a second, also while the main thread waits for a
+ * A separate thread writes the files about once a second, also while the main thread waits for a
  * server, so an old file means that the process has ended or is stopped, or that its disk hangs.
  * The thread only reads the run's counters, and a failure to write never ends a load. */
 #ifndef SHARDLOAD_STATUS_H

@@ -42,7 +42,7 @@ typedef struct unpacking {
     bool ended;         /* nothing follows `bytes` */
     bool listed;        /* the collections are known */
     sl_error unread;    /* why the archive could not be read to its end; code 0: no failure */
-    bool searching;     /* for the next block, behind damage */
+    bool searching;     /* for the next block, after damage */
     const char *of;     /* the collection of the last document, as the archive's reader names it */
     sl_namespace *item; /* ... NULL: not restored */
     int out;            /* the file of that item, or -1 */

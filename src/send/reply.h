@@ -37,7 +37,7 @@ typedef struct sl_reply {
     const bson_error_t *why;        /* with `ok` false */
     const bson_t *const *documents; /* that were sent; NULL: messages are shorter */
     uint32_t count;                 /* of the documents sent */
-    bool own_ids;                   /* an _id may be of any type, and is no position */
+    bool own_ids;                   /* an _id may be of any type, and is not a position */
     sl_mode mode;                   /* not SL_MODE_INSERT: of sl_reply_judge_modify */
 } sl_reply;
 

@@ -368,7 +368,7 @@ bool sl_source_head(sl_source_set *set, size_t index, char *head, size_t room, s
     if (ok && name) {
         const char *entry = sl_stream_entry_name(stream);
         *name = entry ? sl_names_add(&set->entry_names, entry) : source->path;
-        ok = *name || sl_error_memory(error, "looking at the sources");
+        ok = *name || sl_error_memory(error, "examining the sources");
     }
     if (ok && pipe)
         return keep(set, index, stream, head, *length, error);

@@ -51,7 +51,8 @@ bool sl_throwaway_drop(sl_throwaway *current, sl_error *error);
 
 /* The same for the second signal, when inserts of a running load could create the collection again.
  * Call it from the signal handler (interrupt.h), which has stopped new requests: waits up to 5 s
- * for running requests, then drops the collection repeatedly, for up to 10 s, until it is gone. */
+ * for running requests, then drops the collection repeatedly, for up to 10 s, until it no longer
+ * exists. */
 bool sl_throwaway_drop_at_once(sl_throwaway *current, sl_error *error);
 
 /* ---- loads into a temporary collection ---- */
