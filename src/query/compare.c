@@ -231,7 +231,7 @@ static const char *verdict_of(const row *r) {
     case SL_TOO_FEW:
         break;
     }
-    return "too few runs for a verdict";
+    return "too few runs to tell";
 }
 
 /* ---- printing ---- */

@@ -281,7 +281,7 @@ class OnOneServer(AnyServer, QueryCase):
         self.assertIn("faster", self.query("compare", "new", "old").out)
         self.query("compare", "old", "new", "--threshold", "95%")
         single = self.query("compare", "old/0.json", "new/0.json")
-        self.assertIn("too few runs for a verdict", single.out)
+        self.assertIn("too few runs to tell", single.out)
 
     def test_every_field_of_the_reports_is_documented(self):
         """The fields within queries, options and answers are the user's own."""
