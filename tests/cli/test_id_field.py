@@ -108,7 +108,7 @@ class IdField(support.Case):
                                   "k": {}}])
         self.assertEqual([row["line"] for row in rows], ["3", "4", "5", "6", "7", "8"])
         for row, words in zip(rows, ("has no value", "is missing", "is empty", "an array",
-                                     "an _id of its own", "begins with $")):
+                                     "already has an _id", "begins with $")):
             self.assertIn(words, row["reason"])
 
     def test_json_documents_must_have_an_id(self):
