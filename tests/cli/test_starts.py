@@ -191,7 +191,7 @@ class ShardKeys(StartCase):
 
     def test_names_differ_by_case_and_by_path(self):
         path = self.file("t.json", '{"place": {"Code": 1}, "a": 2}\n' * 5)
-        self.assertIn("nearest: place.Code", self.plan('{"code": 1}', path, code=EXIT_USAGE).err)
+        self.assertIn("similar names: place.Code", self.plan('{"code": 1}', path, code=EXIT_USAGE).err)
         self.assertIn("they have _id, place", self.plan('{"zzzzzzz": 1}', path, code=EXIT_USAGE).err)
 
     def test_fields_that_exist_are_accepted(self):
@@ -219,7 +219,7 @@ class ShardKeys(StartCase):
     def test_generated_records(self):
         words = ["--format", "ycsb", "--records", "1000"]
         self.plan('{"n0": 1}', *words, code=0)
-        self.assertIn("nearest: n0", self.plan('{"N0x": 1}', *words, code=EXIT_USAGE).err)
+        self.assertIn("similar names: n0", self.plan('{"N0x": 1}', *words, code=EXIT_USAGE).err)
 
 
 if __name__ == "__main__":

@@ -167,7 +167,7 @@ class Generated(support.Case):
                 self.refused(*command, *FORMAT, "--records", 0, "--field-count", 1000, "--skew", 11,
                              contains=["--records: \"0\"", "--field-count: \"1000\"", "--skew: \"11\""])
                 self.refused(*command, *FORMAT, "--records", 5, "--field-length", "4MiB",
-                             contains="a server accepts 16777216")
+                             contains="a server accepts at most 16777216")
                 self.refused(*command, *FORMAT, "--records", 5, "--document-size", "153",
                              contains=["documents of 153 bytes are too small", "take 154"])
                 self.refused(*command, *FORMAT, "--records", 5, "--document-size", "1k",
