@@ -121,7 +121,7 @@ static void test_index_is_built_once(void **state) {
     /* An index with the same keys and another name counts as existing. */
     run(f, f->database,
         BCON_NEW("createIndexes", "things", "indexes", "[", "{", "key", "{", "m", BCON_INT32(1),
-                 "}", "name", "another program change it", "}", "]"));
+                 "}", "name", "by hand", "}", "]"));
     keys = BCON_NEW("m", BCON_INT32(1));
     ok(f, sl_create_index(f->connection, &f->target, keys, &f->error));
     bson_destroy(keys);
