@@ -179,7 +179,7 @@ class Generated(support.Case):
                 self.refused(*command, "--document-size", "2k", path,
                              contains="--document-size is for --format ycsb")
                 self.refused(*command, *FORMAT, "--records", "100T", "--document-size", "16MiB",
-                             contains="one load generates 68719476736 at most")
+                             contains="one load generates at most 68719476736")
         for skew in ("", ".", "x", "-1", "1e0", "0x1", "nan", "0.12345678", "1 "):
             with self.subTest(skew):
                 self.refused("inspect", *FORMAT, "--records", 5, "--skew", skew, contains="--skew")
