@@ -38,7 +38,7 @@ def encode(documents, entries):
 
 class Journal:
     """The documents by their first field, and the entries, up to the first invalid record. `end`: the
-    position behind the last valid record."""
+    position after the last valid record."""
 
     def __init__(self, data):
         self.documents, self.entries, self.end = {}, [], 0

@@ -2,10 +2,10 @@
 /* Contexts and options, which every command takes.
  *
  * A command runs in the thread that calls it, and returns when it has ended. It handles no signals,
- * never ends the process (libbson and libarchive do when they get no memory), keeps no state
- * outside of its context, and writes nothing but the files that its options name. A context has one
- * command at a time; commands with different contexts may run at the same time. Programs should
- * ignore SIGPIPE. */
+ * never ends the process (libbson and libarchive do when an allocation fails), keeps no state
+ * outside its context, and writes only the files that its options name. A context has one command
+ * at a time; commands with different contexts may run at the same time. Programs should ignore
+ * SIGPIPE. */
 #ifndef SHARDLOAD_PUBLIC_CONTEXT_H
 #define SHARDLOAD_PUBLIC_CONTEXT_H
 
@@ -23,7 +23,8 @@ typedef enum shardload_level {
     SHARDLOAD_LOG_INFO
 } shardload_level;
 
-/* What a context reports to. All members may be 0; streams and `data` must outlive the context. */
+/* Receivers of the output of a context's commands. All members may be 0; streams and `data` are
+ * borrowed and must outlive the context. */
 typedef struct shardload_receivers {
     /* Receives log lines, without a line end. Called by any thread, one call at a time. It must not
      * call functions of the library. */
@@ -35,18 +36,20 @@ typedef struct shardload_receivers {
     FILE *output; /* receives the tables that the programs print to standard output */
 } shardload_receivers;
 
-/* `receivers` is copied; NULL: none. NULL without memory. */
+/* Creates a context. `receivers` is copied; NULL: no receivers. Returns NULL without memory; free
+ * the result with shardload_context_destroy. */
 shardload_context *shardload_context_create(const shardload_receivers *receivers);
 void shardload_context_destroy(shardload_context *context); /* NULL is fine */
 
 /* Lets the command end early, like one Ctrl-C: a load completes its blocks and batches in flight,
  * restores the balancer, and returns SHARDLOAD_INTERRUPTED; a query run ends after the current
- * query. Later commands of the context end at once. Any thread, but no signal handler. */
+ * query. Later commands of the context end at once. Any thread may call it, but not a signal
+ * handler. */
 void shardload_stop(shardload_context *context);
 
 /* An option by the name that it has on the command line, without "--". The value of a flag is
- * "true". An option that may be repeated occurs several times. Environment variables are not read.
- * A list of options ends with an entry whose name is NULL. */
+ * "true". To repeat an option, give several entries. Texts are borrowed for the call. Environment
+ * variables are not read. A list of options ends with an entry whose name is NULL. */
 typedef struct shardload_option {
     const char *name;
     const char *value;

@@ -16,7 +16,8 @@ typedef enum shardload_code {
 
 typedef struct shardload_error {
     shardload_code code;
-    char message[1200]; /* one or a few lines: what failed, where, why, what to do; "" if nothing */
+    char message[1200]; /* one or a few lines: what failed, where, why, what to do; "" without an
+                           error. NUL-terminated */
 } shardload_error;
 
 #endif

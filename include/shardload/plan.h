@@ -11,7 +11,8 @@ extern "C" {
 #endif
 
 /* Plans a load of `sources` (ended by NULL) like `shardload plan`, with its options. `record`, if
- * it is not NULL, receives the content of plan.json; free it with shardload_free. */
+ * it is not NULL, receives the content of plan.json; free it with shardload_free. `error` may be
+ * NULL. If the load would refuse to start, returns the code of that refusal. */
 shardload_code shardload_plan(shardload_context *context, const shardload_option *options,
                               const char *const *sources, char **record, shardload_error *error);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The walk over a document. `stop` is the lowest position that no element may cross: the terminator
  * of the innermost document, or the end of the available bytes. So one comparison per element
- * checks both, and the slow path finds out which of them was crossed.
+ * checks both limits, and the slow path determines which of them was crossed.
  *
  * The type and key of an element are compared with the predicted ones: see bson_headers.h. */
 #include "bson_check.h"
@@ -28,7 +28,7 @@ enum {
     TIMESTAMP = 0x11,
 };
 
-/* What a type's value is: a number of bytes, or one of these. */
+/* The size of a type's value: a number of bytes, or one of these. */
 enum { NO_TYPE = 0xFF, VARIABLE = 0xFE };
 
 static const uint8_t size_of[256] = {
@@ -79,7 +79,7 @@ static inline uint64_t first_bytes(uint64_t word, size_t length) {
     return length >= 8 ? word : word & ((UINT64_C(1) << (8 * length)) - 1);
 }
 
-/* Is the text valid UTF-8? Reads up to 7 bytes behind it. */
+/* Is the text valid UTF-8? Reads up to 7 bytes after it. */
 static inline bool is_utf8(const uint8_t *text, size_t length) {
     size_t at = 0;
     if (length <= 8 && (first_bytes(load_64(text), length) & HIGHS) == 0)
@@ -101,7 +101,7 @@ static inline bool is_utf8(const uint8_t *text, size_t length) {
 typedef struct walk {
     const uint8_t *document;
     uint64_t available;
-    uint64_t end;  /* of the innermost document, behind its terminator */
+    uint64_t end;  /* of the innermost document, after its terminator */
     uint64_t stop; /* end - 1, or `available` if that is less */
     sl_bson_facts *facts;
     sl_bson_headers *headers;
@@ -126,8 +126,8 @@ static sl_bson_verdict crossed(const walk *w, uint64_t at, uint64_t next) {
     return SL_BSON_MORE;
 }
 
-/* The position behind the NUL of a text without length at `at`; `*verdict` is changed unless it is
- * valid. */
+/* The position after the NUL of a text without length at `at`; `*verdict` is changed unless the
+ * text is valid. */
 static uint64_t skip_text(const walk *w, uint64_t at, sl_bson_verdict *verdict) {
     const uint8_t *text = w->document + at;
     const uint8_t *nul = at < w->stop ? memchr(text, 0, w->stop - at) : NULL;
@@ -141,7 +141,7 @@ static uint64_t skip_text(const walk *w, uint64_t at, sl_bson_verdict *verdict) 
     return at + (uint64_t)(nul - text) + 1;
 }
 
-/* The position behind a string at `at`: its length, its bytes, a NUL. */
+/* The position after a string at `at`: its length, its bytes, a NUL. */
 static uint64_t skip_string(const walk *w, uint64_t at, sl_bson_verdict *verdict) {
     if (at + 4 > w->stop) {
         *verdict = crossed(w, at, at + 4);
@@ -176,7 +176,8 @@ static inline uint32_t high_bytes(const uint8_t *text) {
 #endif
 }
 
-/* As skip_string, for a valid string of less than SHORT_BYTES bytes of ASCII. False: any other. */
+/* As skip_string, for a valid string of less than SHORT_BYTES bytes of ASCII. False for any other
+ * string. */
 static inline bool skip_short_string(const uint8_t *document, uint64_t stop, uint64_t at,
                                      uint64_t *next) {
     if (__builtin_expect(at + 5 > stop, 0))
@@ -247,7 +248,8 @@ static inline void begin(walk *w, uint64_t end) {
     w->stop = end - 1 < w->available ? end - 1 : w->available;
 }
 
-/* The position behind the value of a type without fixed size. `*inner`: of a document to enter. */
+/* The position after the value of a type without fixed size. `*inner`: the position of a document
+ * to enter. */
 static uint64_t skip_value(const walk *w, uint8_t type, uint64_t at, uint64_t *inner,
                            sl_bson_verdict *verdict) {
     uint64_t next;
@@ -275,7 +277,8 @@ static uint64_t skip_value(const walk *w, uint8_t type, uint64_t at, uint64_t *i
     }
 }
 
-/* A timestamp at `at`, of the element `element` of the document itself or (0) of an embedded one. */
+/* Skips a timestamp at `at`, which belongs to the element `element` of the document itself, or (0)
+ * to an embedded document. */
 static uint64_t skip_timestamp(const walk *w, uint64_t element, uint64_t at,
                                sl_bson_verdict *verdict) {
     if (at + 8 > w->stop)
@@ -293,7 +296,7 @@ static void note_id(sl_bson_facts *facts, uint64_t at, uint64_t next) {
     facts->id_end = (uint32_t)next;
 }
 
-/* The verdict on an element at or behind `stop`, which is no terminator. */
+/* The verdict on an element at or after `stop` that is not a terminator. */
 static sl_bson_verdict no_element(const walk *w, uint64_t at) {
     return at >= w->available ? SL_BSON_MORE : wrong(w, at, "a document has no NUL at its end");
 }
@@ -305,7 +308,7 @@ static sl_bson_verdict value_crossed(const walk *w, uint64_t at, uint64_t value,
     return is_truncated(w) ? SL_BSON_MORE : wrong(w, at, "a key has no end");
 }
 
-/* The position behind the type and key of the element at `at`; `*verdict` is changed unless they are
+/* The position after the type and key of the element at `at`; `*verdict` is changed unless they are
  * valid. */
 static uint64_t skip_header(const walk *w, uint64_t at, sl_bson_verdict *verdict) {
     const uint8_t *key = w->document + at + 1;
@@ -334,7 +337,7 @@ static inline bool predictions_help(const sl_bson_headers *headers) {
 }
 
 /* The header of the element at `at`, without the table. Most keys have fewer than 8 bytes: one load
- * finds the NUL and bytes that are not ASCII. NULL: it is not valid, as `*verdict` shows. */
+ * finds the NUL and bytes that are not ASCII. NULL if it is not valid; `*verdict` is set. */
 static sl_bson_header *read_header(const walk *w, uint64_t at, sl_bson_verdict *verdict) {
     sl_bson_header *header = &w->headers->other;
     const uint8_t *from = w->document + at;
@@ -420,7 +423,7 @@ static sl_bson_verdict check_elements(walk *w) {
         bool is_id = header->is_id && depth == 0;
         uint8_t type = document[at];
         uint64_t inner = 0;
-        if (type == STRING) { /* frequent: not by the jump table of skip_value */
+        if (type == STRING) { /* frequent, so not through the jump table of skip_value */
             if (__builtin_expect(!skip_short_string(document, stop, value, &next), 0))
                 next = skip_string(w, value, &verdict);
         } else if (type == EMBEDDED || type == ARRAY) {

@@ -17,7 +17,7 @@
 typedef enum sl_bson_verdict {
     SL_BSON_VALID,
     SL_BSON_INVALID,
-    SL_BSON_MORE, /* valid as far as it goes; the document is longer than the available bytes */
+    SL_BSON_MORE, /* the available bytes are valid; the document is longer */
 } sl_bson_verdict;
 
 /* The facts of a document. Offsets are from its first byte; 0: there is no such element. */
@@ -33,12 +33,12 @@ typedef struct sl_bson_facts {
 /* Checks the document at `document`, of which `available` bytes are given, followed by
  * SL_BSON_SLACK readable ones: its size (up to SL_BSON_DOCUMENT_MAX), every length and terminator,
  * types, the values of booleans, UTF-8 of keys, strings, code and regular expressions, nesting. A
- * string may contain NUL bytes. The keys of an array may be any, and keys may repeat. Sets all
- * facts, which cover the elements of the document itself, not of embedded ones. */
+ * string may contain NUL bytes. The keys of an array may be any keys, and keys may repeat. Sets all
+ * facts, which cover the elements of the document itself, not of embedded documents. */
 sl_bson_verdict sl_bson_check(const uint8_t *document, size_t available, sl_bson_facts *facts);
 
-/* As sl_bson_check, with the same result, but faster if the document has the keys of those that were
- * checked before with the same `headers`. */
+/* As sl_bson_check, with the same result, but faster if the document has the same keys as documents
+ * that were checked before with the same `headers`. */
 sl_bson_verdict sl_bson_check_next(sl_bson_headers *headers, const uint8_t *document,
                                    size_t available, sl_bson_facts *facts);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of headers: open addressing. At most half of the places are used, so a search is short;
- * further headers are not kept. */
+ * further headers are not stored. */
 #include "bson_headers.h"
 
 #include "bson_writer.h"
 #include "util/hash.h"
 
-_Static_assert(SL_BSON_HEADER_MAX <= SL_BSON_SLACK, "headers may be read behind the document");
+_Static_assert(SL_BSON_HEADER_MAX <= SL_BSON_SLACK, "headers may be read after the document");
 
 void sl_bson_headers_init(sl_bson_headers *headers, uint32_t places, uint8_t terminator) {
     memset(headers, 0, offsetof(sl_bson_headers, kept) + places * sizeof *headers->kept);
@@ -21,7 +21,8 @@ void sl_bson_headers_init(sl_bson_headers *headers, uint32_t places, uint8_t ter
 static uint64_t until(uint64_t word, uint8_t terminator, bool *ended) {
     const uint64_t ones = 0x0101010101010101u, highs = 0x8080808080808080u;
     uint64_t other = word ^ ones * terminator;
-    uint64_t ends = (other - ones) & ~other & highs; /* its lowest bit is that of the first one */
+    uint64_t ends = (other - ones) & ~other & highs; /* its lowest bit belongs to the first
+                                                        terminator */
     *ended = ends != 0;
     return *ended ? word & (ends ^ (ends - 1)) : word;
 }

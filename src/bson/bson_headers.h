@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The headers of elements that have been read: in BSON type, key and NUL; in Extended JSON the key in
- * quotes. A caller of sl_bson_check_next has a table of its own; all else is private to src/bson.
+/* The headers of elements that have been read: in BSON type, key and NUL; in Extended JSON the key
+ * in quotes. Each caller of sl_bson_check_next has its own table; everything else is private to
+ * src/bson.
  *
  * The documents of a collection have mostly the same keys in the same order. So an element is first
  * compared with the header that has followed the element before it last time. If they are the same,
@@ -18,7 +19,7 @@
 #include <emmintrin.h>
 #endif
 
-#define SL_BSON_HEADER_MAX 32u /* bytes of a header that is kept */
+#define SL_BSON_HEADER_MAX 32u /* maximum bytes of a stored header */
 #define SL_BSON_HEADERS 1024u  /* places of a table; half of them are used */
 
 typedef struct sl_bson_header {
@@ -35,11 +36,12 @@ typedef struct sl_bson_header {
 
 /* For one thread. */
 typedef struct sl_bson_headers {
-    /* Matches no element. `first` is that of a document itself. Stands for an unknown header. */
+    /* Matches no element. Represents an unknown header; its `first` is the first header of a
+     * document. */
     sl_bson_header none;
-    sl_bson_header other; /* the last one that was not kept; matches no element */
-    uint32_t places;      /* 0: no header is kept */
-    uint32_t count;       /* of the headers that are kept */
+    sl_bson_header other; /* the last header that was not stored; matches no element */
+    uint32_t places;      /* 0: no header is stored */
+    uint32_t count;       /* of the stored headers */
     uint8_t terminator;   /* the last byte of each header */
     uint32_t unpredicted; /* of BSON: elements that were not predicted, */
     uint64_t bytes;       /* ... and bytes of the documents */

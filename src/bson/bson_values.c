@@ -53,8 +53,9 @@ uint8_t *sl_bson_put_uuid(uint8_t *to, const char *text, size_t length) {
     return to;
 }
 
-/* Is the text digits, perhaps with a sign, a point, and an exponent of up to six digits? libbson reads
- * an exponent with sscanf, which goes on behind the end of the text and has no range. */
+/* Is the text digits, perhaps with a sign, a point, and an exponent of up to six digits? libbson
+ * reads an exponent with sscanf, which reads beyond the end of the text and does not check the
+ * range. */
 static bool is_decimal(const char *text, size_t length) {
     const char *at = text, *end = text + length;
     size_t digits = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values of BSON from text: ObjectId, UUID, decimal128. Each function reads the complete text, writes
- * the value at `to`, and returns the position after it; NULL if the text is no such value. */
+/* Values of BSON from text: ObjectId, UUID, decimal128. Each function reads the complete text,
+ * writes the value at `to`, and returns the position after it; NULL if the text is not such a
+ * value. */
 #ifndef SHARDLOAD_BSON_VALUES_H
 #define SHARDLOAD_BSON_VALUES_H
 

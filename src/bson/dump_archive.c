@@ -116,7 +116,7 @@ static sl_dump_event begin_block(sl_dump_archive *archive, const bson_t *header,
         return event;
     sl_dump_namespace *of = &archive->namespaces[archive->current];
     if (of->complete)
-        return damaged(item, "a collection goes on behind its last block");
+        return damaged(item, "a collection continues after its last block");
     archive->at = AT_DOCUMENTS;
     if (!bson_iter_init_find(&iter, header, "EOF") || !bson_iter_as_bool(&iter))
         return SL_DUMP_SKIPPED;
@@ -161,7 +161,7 @@ static sl_dump_event take_document(sl_dump_archive *archive, sl_dump_item *item)
 static sl_dump_event take_terminator(sl_dump_archive *archive, sl_dump_item *item) {
     item->length = 4;
     if (archive->at == AT_PRELUDE || archive->at == AT_BLOCK)
-        return damaged(item, "a terminator stands where a document is expected");
+        return damaged(item, "a terminator is found instead of a document");
     archive->at = AT_BLOCK;
     return SL_DUMP_SKIPPED;
 }
@@ -191,7 +191,7 @@ static sl_dump_event next(sl_dump_archive *archive, const uint8_t *bytes, size_t
     memcpy(&word, bytes, sizeof word);
     if (archive->at == AT_MAGIC) {
         if (word != SL_DUMP_ARCHIVE_MAGIC)
-            return damaged(item, "this is no archive of mongodump");
+            return damaged(item, "this is not an archive of mongodump");
         archive->at = AT_PRELUDE;
         item->length = sizeof word;
         return SL_DUMP_SKIPPED;
@@ -223,7 +223,7 @@ const sl_dump_namespace *sl_dump_namespaces(const sl_dump_archive *archive, size
     return archive->namespaces;
 }
 
-/* ---- behind damage ---- */
+/* ---- after damage ---- */
 
 /* Is a valid header of a block at `bytes`? SL_BSON_MORE: that cannot be decided yet. */
 static sl_bson_verdict check_header(const uint8_t *bytes, size_t available, bool ended) {

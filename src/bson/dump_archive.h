@@ -33,7 +33,7 @@ typedef enum sl_dump_event {
     SL_DUMP_WRONG_CRC, /* as COMPLETE, but the CRC is wrong: documents were changed or are missing */
     SL_DUMP_END,       /* the end of the archive; all collections are complete */
     SL_DUMP_DAMAGED,   /* the archive is damaged at this byte; sl_dump_find_block finds the next
-                           block behind it */
+                          block after it */
     SL_DUMP_NO_MEMORY,
 } sl_dump_event;
 
@@ -45,10 +45,10 @@ typedef struct sl_dump_namespace {
     bool view; /* it need not be complete at the end */
 } sl_dump_namespace;
 
-/* What sl_dump_next has found. */
+/* The result of sl_dump_next. */
 typedef struct sl_dump_item {
     const uint8_t *document; /* of PRELUDE, COLLECTION and DOCUMENT: valid, in the given bytes */
-    size_t length;           /* of the item: the bytes that the caller passes over */
+    size_t length;           /* of the item: the bytes that the caller skips */
     const sl_dump_namespace *of; /* of COLLECTION, DOCUMENT, COMPLETE, WRONG_CRC, and of DAMAGED if
                                     it is known; valid until the next call */
     const char *why;             /* of DAMAGED; a string constant */
@@ -65,10 +65,10 @@ void sl_dump_archive_destroy(sl_dump_archive *archive); /* NULL is fine */
 sl_dump_event sl_dump_next(sl_dump_archive *archive, const uint8_t *bytes, size_t available,
                            bool ended, sl_dump_item *item);
 
-/* After DAMAGED: searches for the next block. `bytes` begins behind the first damaged byte, as for
- * sl_dump_next. True: the bytes before `*length` are damaged, and sl_dump_next goes on behind them.
- * False: none of the bytes before `*length` begins a block; call again with the bytes from there on,
- * and more of them. Nothing is found if the damage is before the first block. */
+/* After DAMAGED: searches for the next block. `bytes` begins after the first damaged byte, as for
+ * sl_dump_next. True: the bytes before `*length` are damaged, and sl_dump_next continues after
+ * them. False: none of the bytes before `*length` begins a block; call again with the bytes from
+ * there on, and more of them. Nothing is found if the damage is before the first block. */
 bool sl_dump_find_block(sl_dump_archive *archive, const uint8_t *bytes, size_t available,
                         bool ended, size_t *length);
 

@@ -26,7 +26,7 @@ bool sl_extjson_create(const char *name, sl_utf8_check *utf8_valid, sl_extjson *
     }
     x->utf8_valid = utf8_valid;
     for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++) {
-        x->kernel = kernels[i]; /* the last one is for any processor */
+        x->kernel = kernels[i]; /* the last kernel works on any processor */
         if (strcmp(kernels[i]->name, name) == 0)
             break;
     }
@@ -62,7 +62,7 @@ bool sl_extjson_exchange(sl_extjson *x, uint8_t *start, uint8_t *middle, uint8_t
     return true;
 }
 
-/* Moves the element `_id` to the front, in place of the one that was added. */
+/* Moves the element `_id` to the front, in place of the added _id. */
 static bool move_id(sl_extjson *x, uint8_t **written) {
     uint8_t *first = x->base + 4, *own = x->base + x->own_id;
     uint8_t *end = x->own_id_end > 0 ? x->base + x->own_id_end : *written - 1;

@@ -21,20 +21,20 @@
 /* Documents and arrays within each other, the outermost document included. */
 #define SL_EXTJSON_DEPTH_MAX 100u
 
-/* More than any BSON written after the last check for room. A document needs this many bytes more
- * than its length. */
+/* An upper bound of the BSON written after the last check for room. The buffer of a document must
+ * have this many bytes more than the document's length. */
 #define SL_EXTJSON_MARGIN 256u
 
 typedef enum sl_extjson_status {
     SL_EXTJSON_OK,
-    SL_EXTJSON_INVALID, /* the text is no valid document; see sl_extjson_fault */
+    SL_EXTJSON_INVALID, /* the text is not a valid document; see sl_extjson_fault */
     SL_EXTJSON_NO_ROOM, /* call again with more room */
 } sl_extjson_status;
 
 /* Why a text is invalid. */
 typedef struct sl_extjson_fault {
     const char *at;     /* the byte that is wrong, in the text or at its end */
-    const char *reason; /* a phrase, as "a comma or } is missing" */
+    const char *reason; /* a phrase, such as "a comma or } is missing" */
     sl_text shown;      /* what the reason is about, or length 0; valid until the next call */
 } sl_extjson_fault;
 

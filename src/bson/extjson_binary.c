@@ -136,7 +136,7 @@ const char *sl_extjson_take_binary(sl_extjson *x, const char *p, uint8_t *type, 
 }
 
 /* {"$type": "05", "$binary": "..."}: the old form with the keys in the other order. Other objects
- * that begin with $type are ordinary documents (the query operator), which is no fault. */
+ * that begin with $type are ordinary documents (the query operator), which is not a fault. */
 const char *sl_extjson_take_type(sl_extjson *x, const char *p, uint8_t *type, uint8_t **to,
                                  uint32_t depth) {
     binary b = {0};
@@ -162,7 +162,7 @@ const char *sl_extjson_take_uuid(sl_extjson *x, const char *p, uint8_t *type, ui
     binary b = {true, true, BSON_SUBTYPE_UUID, 16};
     const char *s = text.bytes;
     uint8_t *bytes =
-        *to + EXTJSON_SCRATCH; /* each byte is written behind the digits it is made of */
+        *to + EXTJSON_SCRATCH; /* each byte is written before the next digits are read */
     if (text.length != 36 || s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' ||
         !sl_extjson_hex_bytes(s, 4, bytes) || !sl_extjson_hex_bytes(s + 9, 2, bytes + 4) ||
         !sl_extjson_hex_bytes(s + 14, 2, bytes + 6) ||

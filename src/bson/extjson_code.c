@@ -7,7 +7,7 @@
 /* ---- regular expressions ---- */
 
 /* Sorts the options and removes repeated ones; the order is that of the BSON specification. Returns
- * their new end; NULL if one is no letter. */
+ * their new end; NULL if one is not a letter. */
 static uint8_t *sort_options(uint8_t *options, uint8_t *end) {
     bool present[256] = {false};
     for (const uint8_t *at = options; at < end; at++) {
@@ -30,7 +30,7 @@ static const char *take_cstring(sl_extjson *x, const char *p, uint8_t **to, cons
     if (!(p = sl_extjson_take_text(x, p, *to, &text, expected)))
         return NULL;
     if (memchr(text.bytes, 0, text.length))
-        return extjson_fail(x, at, "\\u0000 in a regular expression, which holds no NUL");
+        return extjson_fail(x, at, "\\u0000 in a regular expression, which cannot contain NUL");
     *to += text.length + 1;
     return p;
 }

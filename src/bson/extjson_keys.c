@@ -2,12 +2,12 @@
 /* The keys of a document that is being read: a table with open addressing for all documents within
  * it, which detects a duplicate key in constant time, also in a document with millions of keys.
  *
- * The keys of most documents are not there, but in x->headers, a table of all short keys so far. Each
- * entry belongs to a path (the key of the embedded document, and the key in it), so the documents that
- * are open at a time have different entries, and an entry shows a duplicate key by the serial of the
- * last document with it. Nothing is removed from the table, so a key is either in this table or in the
- * other one as long as a document is read. Keys that JSON can only write with an escape are not in
- * the table: it is compared with the text.
+ * The keys of most documents are not in this table but in x->headers, a table of all short keys so
+ * far. Each entry of x->headers belongs to a path (the key of the embedded document, and the key in
+ * it), so documents that are open at the same time have different entries, and the serial of the
+ * last document in an entry reveals a duplicate key. Nothing is removed from the table, so a key is
+ * either in this table or in the other one as long as a document is read. Keys that JSON can only
+ * write with an escape are not in the table: it is compared with the text.
  *
  * A slot belongs to the current text if its serial is not below first_serial, so the table is not
  * cleared for each document. The hash has a random seed: texts with many colliding keys cannot be
@@ -38,7 +38,8 @@ bool sl_extjson_keys_init(sl_extjson *x) {
 }
 
 void sl_extjson_keys_begin(sl_extjson *x) {
-    if (x->serial > UINT32_MAX / 2) { /* a text has far fewer documents than the other half */
+    if (x->serial > UINT32_MAX / 2) { /* one text has far fewer documents than the remaining
+                                         serials */
         memset(x->slots, 0, ((size_t)x->slot_mask + 1) * sizeof *x->slots);
         sl_bson_headers_init(&x->headers, SL_BSON_HEADERS, '"');
         x->serial = 0;

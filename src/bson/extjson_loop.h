@@ -50,7 +50,7 @@ static inline __attribute__((always_inline)) const char *take_string(sl_extjson 
             if (!(p = sl_extjson_escape(x, p, &to)))
                 return NULL;
             if (key && to[-1] == 0)
-                return extjson_fail(x, escape, "\\u0000 in a key; keys hold no NUL");
+                return extjson_fail(x, escape, "\\u0000 in a key; keys cannot contain NUL");
         } else {
             high |= above;
             p += EXTJSON_STEP;
@@ -144,7 +144,7 @@ static const char *document(sl_extjson *x, const char *p, uint8_t **at, uint32_t
     sl_bson_header *header = parent;                     /* of the current key; NULL: none */
 
     p = extjson_skip(p);
-begin_document: /* p is behind the { and blanks */
+begin_document: /* p is after the { and blanks */
     if (unlikely(depth >= SL_EXTJSON_DEPTH_MAX))
         return extjson_fail(x, p, "nested deeper than 100 levels");
     start = to;
@@ -187,7 +187,7 @@ next_key:
         if (unlikely(x->own_id > 0) && x->own_id_end == 0)
             x->own_id_end = (uint32_t)(type - x->base);
         if (unlikely(length == 3 && memcmp(key, "_id", 3) == 0)) {
-            if (x->id && type == start + SL_BSON_HEAD_BYTES) { /* replaces the added one */
+            if (x->id && type == start + SL_BSON_HEAD_BYTES) { /* replaces the added _id */
                 type = start + 4;
                 key = type + 1;
                 memcpy(key, "_id", 4);

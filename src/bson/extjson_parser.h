@@ -37,10 +37,10 @@ typedef struct extjson_level {
 typedef struct extjson_kernel {
     const char *name; /* as in format/simd.h */
     /* Converts the document whose { is before `p` into the one that begins at `to`; returns the
-     * address after its }, or NULL. Level `depth` is its own. */
+     * address after its }, or NULL. `depth` is the level of this document. */
     const char *(*document)(sl_extjson *parser, const char *p, uint8_t **to, uint32_t depth);
     /* Copies the string whose opening quote is before `p`, without escapes, to *to, and moves *to
-     * behind it. Returns the address after the closing quote, or NULL. */
+     * after it. Returns the address after the closing quote, or NULL. */
     const char *(*string)(sl_extjson *parser, const char *p, uint8_t **to);
 } extjson_kernel;
 
@@ -63,7 +63,7 @@ struct sl_extjson {
     extjson_slot *slots;
     uint32_t slot_mask;
     uint32_t keys, keys_limit;
-    uint32_t first_serial, serial; /* of the outermost document; of the one begun last */
+    uint32_t first_serial, serial; /* of the outermost document; of the document begun last */
 
     extjson_level levels[SL_EXTJSON_DEPTH_MAX + 1];
     sl_bson_headers headers; /* keys of earlier documents, in quotes; extjson_keys.c */

@@ -4,7 +4,7 @@
 
 #include <bson/bson.h>
 
-/* The integer at `p`, which is no text. `scratch`: room for 8 bytes. */
+/* The integer at `p`, which is not in quotes. `scratch`: room for 8 bytes. */
 static const char *take_integer(sl_extjson *x, const char *p, uint8_t *scratch, int64_t *value,
                                 const char *expected) {
     uint8_t type = 0, *end = scratch;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Values that Extended JSON writes as objects: {"$oid": "..."}, {"$date": ...} and so on.
  *
- * An object is such a value if its first key is one of the table at the end. Each row has a function
- * that reads the value of that key and the remainder of the object. Texts are first copied to where
- * the value will be written, or a few bytes behind it, and converted from there. */
+ * An object is such a value if its first key is one of the table at the end. Each row has a
+ * function that reads the value of that key and the remainder of the object. Texts are first copied
+ * to the position of the value, or a few bytes after it, and converted from there. */
 #include "extjson_types.h"
 
 #include <bson/bson.h>
@@ -36,8 +36,8 @@ const char *sl_extjson_take_end(sl_extjson *x, const char *p) {
     return p + 1 < x->end ? p + 1 : sl_extjson_expected(x, x->end, NULL);
 }
 
-/* Reads a key of an object and the colon: the first one (behind the {) or a further one, behind a
- * comma. Returns the address of its value. */
+/* Reads a key of an object and the colon: the first key (after the {) or a further key (after a
+ * comma). Returns the address of its value. */
 const char *sl_extjson_take_key(sl_extjson *x, const char *p, bool first, uint8_t *scratch,
                                 sl_text *key) {
     p = extjson_skip(p);

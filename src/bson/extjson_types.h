@@ -6,7 +6,7 @@
 #include "extjson_parser.h"
 
 /* Reads from `p`, the value of the object's first key, to the end of the object: writes the BSON
- * type to *type and the value to *to, and moves *to behind it. `depth`: the level of the document
+ * type to *type and the value to *to, and moves *to after it. `depth`: the level of the document
  * that has the value. Returns the address after the object, or NULL. */
 typedef const char *sl_extjson_take(sl_extjson *x, const char *p, uint8_t *type, uint8_t **to,
                                     uint32_t depth);
@@ -22,13 +22,13 @@ sl_extjson_take sl_extjson_take_oid, sl_extjson_take_int32, sl_extjson_take_int6
 
 /* ---- parts of objects; each returns the address after the part, or NULL ---- */
 
-/* Copies the string at `p` to `to`, ended by NUL. `expected`: the reason if it is no string. */
+/* Copies the string at `p` to `to`, ended by NUL. `expected`: the reason if it is not a string. */
 const char *sl_extjson_take_text(sl_extjson *x, const char *p, uint8_t *to, sl_text *text,
                                  const char *expected);
 /* The end of an object that is a value. The } of the document around it must follow. */
 const char *sl_extjson_take_end(sl_extjson *x, const char *p);
-/* The first key of an object (`p` is behind the {), or a further one (`p` is before the comma), and
- * the colon: returns the address of its value. */
+/* Reads the first key of an object (`p` is after the {), or a further key (`p` is before the
+ * comma), and the colon. Returns the address of the value. */
 const char *sl_extjson_take_key(sl_extjson *x, const char *p, bool first, uint8_t *scratch,
                                 sl_text *key);
 /* A further key, which must be `name`. */

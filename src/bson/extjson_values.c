@@ -237,7 +237,7 @@ const char *sl_extjson_escape(sl_extjson *x, const char *p, uint8_t **to) {
     }
     if (code > 0xDBFF || p[6] != '\\' || p[7] != 'u' || !read_hex4(p + 8, &second) ||
         second < 0xDC00 || second > 0xDFFF)
-        return extjson_fail_with(x, p, "half of a surrogate pair, which is no character", p, 6);
+        return extjson_fail_with(x, p, "half of a surrogate pair, which is not a character", p, 6);
     *to = put_utf8(*to, 0x10000 + ((code - 0xD800) << 10) + (second - 0xDC00));
     return p + 12;
 }

@@ -27,7 +27,7 @@ typedef struct model_options {
     bool sources; /* are sources given? Their options are then allowed */
 } model_options;
 
-/* Refuses all options on the command line except the few that a model uses. Options in the
+/* Refuses all options on the command line except those that a model uses. Options in the
  * environment or a configuration file are ignored, because they may be meant for other commands. */
 static void refuse_beside_model(void *context, const char *name, const char *value,
                                 const char *origin) {
@@ -50,12 +50,13 @@ static void refuse_beside_model(void *context, const char *name, const char *val
     if (of_source && at->sources)
         return;
     sl_option_problem(at->error,
-                      of_source ? "--%s is for sources: name one beside --model, or leave it out"
+                      of_source ? "--%s describes sources: name a source beside --model, or leave "
+                                  "the option out"
                                 : "--%s has no effect on a --model: change its inputs with --set",
                       name);
 }
 
-/* Parses --sweep, "shards=1,2,4". `values` has room for SWEEP_MOST. */
+/* Parses --sweep, "shards=1,2,4", into `values`, which has room for SWEEP_MOST. */
 static void read_sweep(const char *text, sl_model_config *config, double *values, sl_error *error) {
     const char *equals = strchr(text, '=');
     size_t length = equals ? (size_t)(equals - text) : strlen(text);

@@ -21,7 +21,7 @@ static void open_suite(const sl_options *options, sl_suite **suite, sl_error *er
     sl_error why = {0};
     if (count > 1)
         sl_option_problem(error, "--suite: a reload runs one suite; put the queries of several "
-                                 "suites into one YAML file, or drill once for each");
+                                 "suites into one YAML file, or run one drill for each suite");
     if (!name)
         sl_option_problem(error, "--suite is missing: name the queries that must be answered; "
                                  "`shardquery list` shows the built-in suites");
@@ -39,7 +39,8 @@ static void read_json(const sl_options *options, const char *option, bson_t **do
         sl_option_failed(error, prefix, &why);
 }
 
-/* Without answers to compare, a drill accepts any answer as correct: so none may be left over. */
+/* Refuses answers of queries that the suite does not contain: a drill accepts any answer of a query
+ * without an expected one, so a misspelt name would go unnoticed. */
 static void check_answers(const bson_t *answers, sl_suite *suite, sl_error *error) {
     sl_error why = {0};
     if (answers && !sl_answers_check(answers, &suite, suite ? 1 : 0, &why) &&

@@ -81,8 +81,8 @@ static void set_up_dump(const sl_options *options, sl_restore_config *config, sl
     else if (count == 1)
         config->dump = sl_options_argument(options, 0);
     else if (!config->dump)
-        sl_option_problem(error, "which dump? Name the folder or archive that mongodump wrote, or "
-                                 "- for an archive in standard input");
+        sl_option_problem(error, "no dump is given: name the folder or archive that mongodump "
+                                 "wrote, or - for an archive in standard input");
 }
 
 int sl_command_restore(const sl_options *options, bson_t *record) {
@@ -118,12 +118,12 @@ int sl_command_verify_dump(const sl_options *options) {
     sl_setup_init(&setup, options);
     sl_restore_config config = {.load = &setup.config, .dump = sl_option_string(options, "dump")};
     if (sl_options_argument_count(options) > 0)
-        sl_option_problem(&error, "--dump takes the place of the sources: leave them out");
+        sl_option_problem(&error, "--dump replaces the sources: leave the sources out");
     for (size_t i = 0; i < sizeof without / sizeof without[0]; i++) {
         if (sl_option_given(options, without[i]))
             sl_option_problem(&error,
-                              "--%s: a dump has its names; choose with --ns-include, and "
-                              "rename with --ns-from and --ns-to",
+                              "--%s does not apply to a dump, which contains the names: choose "
+                              "with --ns-include, and rename with --ns-from and --ns-to",
                               without[i]);
     }
     set_up_names(options, &names, &config.names, &error);

@@ -2,8 +2,8 @@
 /* `shardload status`: shows the status.json of a work directory, and sends the process that runs there
  * a new rate limit.
  *
- * Whether that process is alive is not asked of the file alone: its pid, with the time at which it
- * began, is looked up on this host; on another host only the age of the file counts. */
+ * The file alone does not show whether that process is alive. On this host its pid and start time
+ * are looked up; on another host only the age of the file counts. */
 #include "commands.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@
 #include "status_show.h"
 
 #define SILENT_SECONDS 15  /* a running load writes its status every second */
-#define CONFIRM_SECONDS 60 /* how long to wait for a load to take a request */
+#define CONFIRM_SECONDS 60 /* how long to wait for a load to carry out a request */
 
 static bool read_status(const char *directory, bson_t **status, sl_error *error) {
     char path[4200];
@@ -39,8 +39,8 @@ static bool read_status(const char *directory, bson_t **status, sl_error *error)
                             directory);
     if (stat(path, &facts) != 0 && errno == ENOENT)
         return sl_error_set(error, SL_EXIT_USAGE,
-                            "%s has no %s: it is no work directory, or its load was refused before "
-                            "it began; shardload.log there tells more",
+                            "%s has no %s: it is not a work directory, or its load was refused "
+                            "before it began; see shardload.log there",
                             directory, SL_STATUS_FILE);
     if (!sl_json_read_file(path, status, error))
         return false;
@@ -92,7 +92,8 @@ static bool change_rate(const char *directory, uint64_t rate, bson_t **status, s
                             directory,
                             liveness == SL_LIVENESS_ENDED  ? "the load has ended"
                             : liveness == SL_LIVENESS_DEAD ? "the load died"
-                                                           : "the load gives no sign of life");
+                                                           : "its process has not written its "
+                                                             "status");
     snprintf(request.id, sizeof request.id, "%ld-%lld", (long)getpid(),
              (long long)sl_wall_clock_ms());
     if (!sl_control_write(directory, &request, error))
@@ -117,7 +118,7 @@ static bool change_rate(const char *directory, uint64_t rate, bson_t **status, s
     sl_control_take(directory, &request);
     return sl_error_set(
         error, SL_EXIT_CLUSTER,
-        "%s: the load did not take the new rate limit within %d s; another `shardload "
+        "%s: the load did not apply the new rate limit within %d s; another `shardload "
         "status` may have replaced the request, or the process is stopped",
         directory, CONFIRM_SECONDS);
 }

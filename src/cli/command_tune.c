@@ -18,7 +18,8 @@ static const struct {
     sl_tune_dimension dimension;
     const char *option; /* the list of values to try */
     bool numbers;
-    const char *fallback; /* the values without that option; NULL: only the value of a load */
+    const char *fallback; /* the values without that option; NULL: only the value that `load` would
+                             use */
     const char *standard; /* the value that trials of other dimensions use, if it is in the list */
 } rows[] = {
     {SL_TUNE_THREADS, "try-threads", true, NULL, NULL},
@@ -77,7 +78,7 @@ static void usual_thread_counts(sl_tune_values *values) {
     }
 }
 
-/* Adds the only value of a dimension that is not varied: that of a load. */
+/* Adds the only value of a dimension that is not varied: the value that `load` would use. */
 static void add_fixed(const sl_load_config *load, const sl_options *options,
                       sl_tune_dimension dimension, sl_tune_values *values) {
     const char *wire = sl_option_string(options, "wire-compression");

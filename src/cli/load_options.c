@@ -258,7 +258,7 @@ const sl_option_row sl_load_rows[] = {
              "removes the limit. doctor: the planned rate."},
     {.name = "max-rejects", SL_ROW_COUNT("N|P%", 0, 0), .choices = "unlimited|P%",
      .fallback = "unlimited", SL_ROW_OF(SENDING, "Delivery"),
-     .help = "Stop when more than this number or percentage of the records are rejected."},
+     .help = "Stop when more than this number or percentage of the records is rejected."},
     {.name = "work-dir", SL_ROW_TEXT("DIR"), SL_ROW_OF(RUNNING | RESTORE, "Delivery"),
      .help = "Work directory: the folder for rejects.tsv, the unchanged rejected records, "
              "run.json and the log. Without this option, a folder named after the target and the "
@@ -300,7 +300,7 @@ const sl_option_row sl_load_rows[] = {
      .help = "How often --sample loads the sample, and a quarter of it. Runs of the same size "
              "show how much the times of loads vary; more runs narrow the predicted range."},
     {.name = "compare", SL_ROW_TEXT("LAST.json"), SL_ROW_OF(RELOAD, "Drill"),
-     .help = "Compare with an earlier drill: give its reload.json."},
+     .help = "Compare with an earlier drill, given as its reload.json."},
     {.name = "content", SL_ROW_FLAG, SL_ROW_OF(VERIFY, "Verification"),
      .help = "Compare every document byte by byte, instead of counting."},
     {.name = "dump", SL_ROW_TEXT("DUMP"), SL_ROW_OF(VERIFY, "Verification"),
@@ -332,8 +332,8 @@ const sl_option_row sl_load_rows[] = {
      .help = "Predict the time from this number of documents per second."},
     {.name = "model", SL_ROW_TEXT("NAME|FILE"), SL_ROW_OF(PLAN, "Capacity model"),
      .help = "Compute this model: isd-one-server, isd-hundred-shards, petabyte, mot-micro-shards, "
-             "cluster, or a YAML file. If sources are given, the number and size of their documents "
-             "replace those of the model."},
+             "cluster, or a YAML file. If sources are given, the number and size of their "
+             "documents replace the model's."},
     {.name = "set", SL_ROW_LIST("NAME=VALUE"), SL_ROW_OF(PLAN, "Capacity model"),
      .help = "Change an input of the model: shards=100, or low..likely..high such as "
              "shard-rate=70k..100k..150k. May be given several times."},

@@ -22,12 +22,12 @@
 #define BATCH_DOCUMENTS 20000 /* with --batch-size auto, at the start */
 
 /* With --threads auto a load may use up to four threads per core, or twice as many as at the start,
- * within these limits: a small client needs many batches in flight to a distant server, and a
- * cluster gains nothing from very many. */
+ * within these limits: a small client of a distant server needs many batches in flight, and very
+ * many threads gain nothing. */
 #define THREADS_FEW 16
 #define THREADS_MANY 64
 
-/* Adds an item to an option that is recorded already, which becomes an array. */
+/* Adds an item to an option that is already recorded; the option becomes an array. */
 static void record_item(bson_t *options, bson_iter_t *recorded, const char *name,
                         const char *value) {
     bson_t others = BSON_INITIALIZER, list = BSON_INITIALIZER;
@@ -91,7 +91,7 @@ static char *read_text(const char *path, sl_error *error) {
         sl_option_memory(error, "opening the file of --schema");
     else if (!file || ferror(file) || used > SCHEMA_BYTES_MAX)
         sl_option_problem(error, "--schema %.300s: %s", path,
-                          used > SCHEMA_BYTES_MAX ? "larger than 1 MiB: this is no schema"
+                          used > SCHEMA_BYTES_MAX ? "larger than 1 MiB: not a schema"
                                                   : "cannot be read");
     if (file)
         fclose(file);
@@ -108,7 +108,8 @@ static void set_up_generated(sl_load_config *config, const sl_options *options, 
             sl_option_problem(error, "--%s is for --format ycsb only", names[i]);
     }
     if (!generated && config->path_count == 0)
-        sl_option_problem(error, "which sources? Name files or folders, or - for standard input");
+        sl_option_problem(error, "no source is given: name files or folders, or - for standard "
+                                 "input");
     if (generated && config->path_count > 0)
         sl_option_problem(error, "--format ycsb generates its records: leave out the sources");
     if (generated && !sl_option_given(options, "records"))
@@ -186,8 +187,8 @@ void sl_set_up_embed(sl_setup *setup, const sl_options *options, sl_error *error
     config->embed_schema_name = sl_option_string(options, "embed-schema");
     if (!text) {
         if (config->embed_on || config->embed_schema_name)
-            sl_option_problem(error, "--on and --embed-schema are for --embed: name the field and "
-                                     "the file whose records it receives");
+            sl_option_problem(error, "--on and --embed-schema are for --embed: add --embed "
+                                     "FIELD=FILE, or leave them out");
         return;
     }
     size_t length = (size_t)(strchr(text, '=') - text); /* checked when it was read */
@@ -207,8 +208,8 @@ void sl_set_up_embed(sl_setup *setup, const sl_options *options, sl_error *error
         sl_option_problem(error, "--embed needs --work-dir: the records are stored there");
     if (config->parts > 0 || config->only_shards)
         sl_option_problem(error,
-                          "--embed with --%s: no loader would know which records are in no "
-                          "document; load with one loader",
+                          "--embed with --%s: a loader of a part cannot find the records that are "
+                          "in no document; use one loader",
                           config->parts > 0 ? "part" : "only-shards");
 }
 
@@ -243,7 +244,7 @@ void sl_set_up_examined(sl_setup *setup, const sl_options *options, sl_error *er
 static void set_up_sink(sl_setup *setup, const sl_options *options, sl_error *error) {
     sl_load_config *config = &setup->config;
     const char *sink = sl_option_string(options, "sink");
-    if (!sink) /* the command has no --sink */
+    if (!sink) /* a command without --sink */
         sink = "cluster";
     if (strcmp(sink, "null") == 0) {
         config->sink = SL_SINK_NULL;
@@ -305,7 +306,7 @@ void sl_set_up_run(sl_setup *setup, const sl_options *options) {
     sl_load_config *config = &setup->config;
     unsigned cores = cores_here();
     config->threads = start_number(options, "threads", 2 * cores);
-    /* Without a cluster threads never wait, so one per core is enough. */
+    /* Without a cluster, threads never wait, so one per core is enough. */
     if (sl_option_is_word(options, "threads", "auto") && config->sink != SL_SINK_CLUSTER)
         config->threads = cores;
     config->work_directory = sl_option_string(options, "work-dir");
@@ -425,7 +426,8 @@ static void set_up_delivery(sl_setup *setup, const sl_options *options, sl_error
     config->resume = sl_option_flag(options, "resume");
     config->retry_seconds = (unsigned)sl_option_number(options, "retry-timeout");
     if (config->resume && !config->work_directory)
-        sl_option_problem(error, "--resume needs --work-dir: name the one of the interrupted load");
+        sl_option_problem(error, "--resume needs --work-dir: name the work directory of the "
+                                 "interrupted load");
     if (config->resume && config->sink != SL_SINK_CLUSTER)
         sl_option_problem(error, "--resume is for loads into a cluster: a load into another --sink "
                                  "cannot be resumed");

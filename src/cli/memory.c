@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Allocation functions of libbson that exit when memory is exhausted. Nothing is allocated or
- * locked after that, because the thread may hold any lock. An exit before the end of main is
- * libarchive's, which has printed why. */
+ * locked after that, because the thread may hold any lock. An exit before the end of main comes
+ * from libarchive, which has printed the reason. */
 #include "memory.h"
 
 #include <bson/bson.h>

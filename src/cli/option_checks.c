@@ -160,7 +160,7 @@ bool sl_check_embed(const char *text, char *problem, size_t room) {
               !memchr(text, '.', length);
     if (!ok)
         snprintf(problem, room,
-                 "\"%s\" is no field and file; write it like items=test_item.csv. A field has up "
+                 "\"%s\" is not FIELD=FILE; write it like items=test_item.csv. A field has up "
                  "to %d bytes, no dot, and does not begin with $",
                  text, SL_EMBED_FIELD_MAX);
     return ok;

@@ -34,7 +34,8 @@ static void print_version(const sl_program *program) {
     sl_print("%s %s\n", program->name, program->version);
 }
 
-/* Prints a text about the program. False when the command line asks for none. */
+/* Prints the help, version, manual page or completion of the program. False when the command line
+ * asks for none of them. */
 static bool print_page(const sl_program *program, int count, char **words) {
     if (count >= 2 && is_version(words[1]))
         print_version(program);
@@ -49,7 +50,7 @@ static bool print_page(const sl_program *program, int count, char **words) {
     return true;
 }
 
-/* The same for a text about one command. */
+/* The same for the help of one command. */
 static bool print_command_page(const sl_program *program, const sl_command *command, int count,
                                char **words) {
     for (int i = 1; i < count && strcmp(words[i], "--") != 0; i++) {
@@ -84,7 +85,7 @@ static const sl_command *find_command(const sl_program *program, int count, char
     return NULL;
 }
 
-/* Without values; with room for `count` arguments. NULL without memory. */
+/* Creates options without values, with room for `count` arguments. NULL without memory. */
 static sl_options *create(const sl_program *program, const sl_command *command, int count,
                           sl_error *error) {
     sl_options *options = calloc(1, sizeof *options);
@@ -137,7 +138,7 @@ sl_options_result sl_options_parse(const sl_program *program, int count, char **
     sl_options_store_words(options, values, found);
     free(values);
     if (!command->takes_arguments && options->argument_count > 0)
-        sl_option_problem(error, "%s %s takes no arguments, but there is \"%s\"", program->name,
+        sl_option_problem(error, "%s %s takes no arguments: remove \"%s\"", program->name,
                           command->name, options->arguments[0]);
     if (error->code) {
         size_t used = strlen(error->message);

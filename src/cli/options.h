@@ -21,7 +21,7 @@ typedef enum sl_option_kind {
     SL_OPTION_STRING,
     SL_OPTION_LIST,    /* may be given several times; a YAML sequence */
     SL_OPTION_COUNT,   /* a whole number (500, 10k, 100M) from minimum to maximum, or one of the
-                          words in choices, among which "P%" stands for any percentage */
+                          words in choices, among which "P%" allows any percentage */
     SL_OPTION_BYTES,   /* 64MiB; from minimum to maximum */
     SL_OPTION_SECONDS, /* 90s, 4h */
     SL_OPTION_CHOICE,  /* one of the words in choices */
@@ -97,7 +97,7 @@ bool sl_option_problem(sl_error *error, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* Adds the message of another error as a line, after `prefix`. The class becomes SL_EXIT_RESOURCES
- * if `why` is of it. Always returns false. */
+ * if that is the class of `why`. Always returns false. */
 bool sl_option_failed(sl_error *error, const char *prefix, const sl_error *why);
 /* Adds the line "out of memory while <activity>"; the class becomes SL_EXIT_RESOURCES. Always
  * returns false. */

@@ -26,7 +26,7 @@ static bool takes_file(const sl_option_row *row) {
     return false;
 }
 
-/* Prints text inside of single quotes. Characters in `escaped` get a backslash. */
+/* Prints text inside single quotes. Characters in `escaped` get a backslash. */
 static void print_quoted(const char *text, size_t length, const char *escaped) {
     for (const char *end = text + length; text < end; text++) {
         if (strchr(escaped, *text))

@@ -32,7 +32,7 @@ static bool read_file(sl_options *options, const char *path, sl_text *text) {
     else if (!ok)
         sl_option_problem(
             options->error, "--config %s: %s", sl_options_shown_name(path, strlen(path), shown),
-            ferror(file) ? strerror(errno) : "larger than 1 MiB: this is no configuration");
+            ferror(file) ? strerror(errno) : "larger than 1 MiB: not a configuration file");
     fclose(file);
     *text = (sl_text){bytes, length};
     if (!ok)

@@ -44,9 +44,9 @@ static inline bool sl_options_applies(const sl_options *options, size_t index) {
 
 /* ---- options_store.c ---- */
 
-/* Checks one value against row `index` and stores it; it replaces the value of a weaker origin.
- * `where` is the option's name in messages, such as the name of an environment variable. A wrong
- * value adds a problem to options->error. */
+/* Checks one value against row `index` and stores it; it replaces a value whose origin has lower
+ * precedence. `where` is the option's name in messages, such as the name of an environment
+ * variable. A wrong value adds a problem to options->error. */
 void sl_options_store(sl_options *options, size_t index, const char *text, sl_option_origin from,
                       const char *where);
 
@@ -62,7 +62,7 @@ const char *sl_options_shown_name(const char *name, size_t length, char out[SL_N
 /* The option with a name similar to a mistyped one, or NULL. */
 const char *sl_options_nearest(const sl_program *program, const char *name, size_t length);
 
-/* ---- the origins of values, each in a file of its own ---- */
+/* ---- the origins of values, one file each ---- */
 
 /* options_config.c: the file of --config. */
 void sl_options_read_config(sl_options *options, const char *path);

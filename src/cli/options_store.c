@@ -13,7 +13,7 @@
 
 bool sl_option_problem(sl_error *error, const char *format, ...) {
     size_t used = error->code ? strlen(error->message) : 0;
-    if (error->code != SL_EXIT_RESOURCES) /* without memory the other problems may be untrue */
+    if (error->code != SL_EXIT_RESOURCES) /* without memory, the other problems may be wrong */
         error->code = SL_EXIT_USAGE;
     if (used > 0 && used + 1 < sizeof error->message)
         error->message[used++] = '\n';
@@ -49,8 +49,8 @@ const char *sl_options_shown_name(const char *name, size_t length, char out[SL_N
     return out;
 }
 
-/* By edit distance (insertions, deletions, replacements), of at most a third of the name's
- * length. */
+/* The name with the least edit distance (insertions, deletions, replacements), if that is at most a
+ * third of the name's length. */
 const char *sl_options_nearest(const sl_program *program, const char *name, size_t length) {
     const char *best = NULL;
     size_t best_distance = length / 3 + 1;

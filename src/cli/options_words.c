@@ -71,7 +71,8 @@ static size_t find_short(sl_options *options, char *word, char **text) {
     return index;
 }
 
-/* An option of another command. Its value is skipped too, so that it is not taken for a source. */
+/* Reports an option of another command. Its value is skipped too, so that it is not read as a
+ * source. */
 static void refuse(sl_options *options, const sl_option_row *row, char *text, words *left) {
     sl_option_problem(options->error, "--%s does not belong to %s %s", row->name,
                       options->program->name, options->command->name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The beginning and the end of both programs. */
+/* What both programs do at their start and end. */
 #include "program.h"
 
 #include <fcntl.h>

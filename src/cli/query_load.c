@@ -32,7 +32,7 @@ typedef struct measuring {
     const sl_suite *suite;
     uint64_t documents;
     sl_share alone; /* the only query of the current step, without a mix */
-    step *steps;    /* room for all steps of the suite */
+    step *steps;    /* has room for all steps of the suite */
     size_t count;
     bool progress;
 } measuring;
@@ -154,7 +154,8 @@ static bool each_number(measuring *m, const char *phase, sl_error *error) {
 
 /* ---- --during ---- */
 
-/* Starts the command of --during in a process group of its own, its output to standard error. */
+/* Starts the command of --during in a separate process group, with its output redirected to
+ * standard error. */
 static pid_t start_command(const char *command) {
     pid_t child = fork();
     if (child != 0)

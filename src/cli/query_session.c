@@ -43,11 +43,11 @@ static bool read_input(sl_suite **suite, sl_error *error) {
     if (!text)
         return sl_error_memory(error, "reading a query suite");
     size_t length = fread(text, 1, SUITE_BYTES_MAX + 1, stdin);
-    bool ok = ferror(stdin) ? sl_error_set(error, SL_EXIT_SOURCE, "standard input cannot be read")
-              : length > SUITE_BYTES_MAX
-                  ? sl_error_set(error, SL_EXIT_SOURCE,
-                                 "standard input: larger than 16 MiB: this is no suite")
-                  : sl_suite_parse(text, length, "standard input", suite, error);
+    bool ok =
+        ferror(stdin) ? sl_error_set(error, SL_EXIT_SOURCE, "standard input cannot be read")
+        : length > SUITE_BYTES_MAX
+            ? sl_error_set(error, SL_EXIT_SOURCE, "standard input: larger than 16 MiB: not a suite")
+            : sl_suite_parse(text, length, "standard input", suite, error);
     free(text);
     return ok;
 }
@@ -190,7 +190,8 @@ static void warn_of_missing_answers(const sl_query_session *s) {
             const sl_query *query = &s->suites[i]->queries[q];
             bson_t expected;
             if (sl_query_selected(s->options, query) && !sl_query_expected(s, query, &expected))
-                sl_log_warning("%s has no answer for %s; it will not be checked",
+                sl_log_warning("%s has no answer for the query %s, whose answer will not be "
+                               "checked",
                                sl_option_string(s->options, "answers"), query->name);
         }
     }
@@ -246,7 +247,7 @@ bool sl_query_session_open(sl_query_session *s, sl_error *error) {
 }
 
 bool sl_query_session_connect(sl_query_session *s, unsigned clients, sl_error *error) {
-    /* Two more: for commands outside the measurement, and for the monitor. */
+    /* Two more connections: for commands outside the measurement, and for the monitor. */
     return sl_connection_open(
         &(sl_connection_options){.uri = s->uri,
                                  .application = "shardquery",

@@ -30,7 +30,8 @@ typedef struct sl_query_session {
 void sl_query_listen(_Atomic bool *stop);
 
 /* `shardquery run`; returns the exit code. `listen` (or NULL) arranges that a signal sets `stop`,
- * as an interrupt of the context does: no further run is started then. `report`, if it is not NULL, receives the JSON report. */
+ * which an interrupt of the context also does; then no further run is started. `report`, if it is
+ * not NULL, receives the JSON report. */
 int sl_query_command(const sl_options *options, void (*listen)(_Atomic bool *stop), bson_t *report);
 
 /* Logs the error and returns its exit code. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Secrets: read without echo or from a file, and not left in core dumps. */
+/* Secrets: read from the terminal without echo, or from a file; core dumps are disabled. */
 #include "secrets.h"
 
 #include <errno.h>
@@ -100,7 +100,9 @@ bool sl_secret_ask(const char *whose, char secret[SL_SECRET_ROOM], sl_error *err
 void sl_secret_warn_of_readers(const char *path) {
     struct stat about;
     if (stat(path, &about) == 0 && S_ISREG(about.st_mode) && (about.st_mode & 077))
-        sl_log_warning("%s contains a password and can be read by other users; chmod 600 it", path);
+        sl_log_warning("%s contains a password and can be read by other users; run chmod 600 on "
+                       "it",
+                       path);
 }
 
 bool sl_secret_read_file(const char *path, char secret[SL_SECRET_ROOM], sl_error *error) {
@@ -135,7 +137,8 @@ bool sl_secret_read_file(const char *path, char secret[SL_SECRET_ROOM], sl_error
     return sl_error_set(error, sl_exit_of_errno(why, SL_EXIT_USAGE), "--password-file %s: %s", path,
                         count < 0 ? strerror(why)
                         : fits    ? "its first line is empty"
-                                  : "its first line is no password: too long, or with a NUL byte");
+                                  : "its first line is not a password: it is too long, or contains "
+                                    "a NUL byte");
 }
 
 /* ---- the process ---- */

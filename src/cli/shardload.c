@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* With --progress json standard output has nothing else. */
+/* With --progress json, standard output contains nothing else. */
 static const sl_options *prepared(const sl_options *options) {
     if (strcmp(sl_option_string(options, "progress"), "json") == 0)
         sl_context_progress_to_output(sl_context_current());

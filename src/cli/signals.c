@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Signals. SIGINT, SIGTERM and SIGHUP are blocked in all threads and awaited by one thread. What an
- * interrupt calls may therefore do what a signal handler may not: send commands, write to the log.
+/* Signals. SIGINT, SIGTERM and SIGHUP are blocked in all threads; one thread waits for them. An
+ * interrupt's functions may therefore do what a signal handler may not: send commands, write to the
+ * log.
  *
  * A hangup that was ignored when the program began (nohup) stays ignored; sigwait would otherwise
- * take even an ignored signal. While the second signal is handled, which may mean waiting for a
+ * receive even an ignored signal. While the second signal is handled, which may mean waiting for a
  * server, a third one kills the process, as without handlers.
  *
  * To stop listening, the flag `over` is set and the signal WAKE is sent to the thread, which then
  * ends. If it is handling the second signal, it ends the process instead, and the caller that joins
- * it never returns. SIGINT could not be used for this, since the third one must kill. Signals stay
- * blocked afterwards: only a few lines of output remain, and a Ctrl-C should not lose the
- * summary. */
+ * it never returns. SIGINT could not be used for this, because a third SIGINT must kill the
+ * process. Signals stay blocked afterwards: only a few lines of output remain, and a Ctrl-C should
+ * not lose the summary. */
 #include "signals.h"
 
 #include <signal.h>

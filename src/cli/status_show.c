@@ -37,7 +37,7 @@ static double amount(const bson_t *status, const char *path, double otherwise) {
                : otherwise;
 }
 
-/* The file may have been damaged: a number that is no count is 0. */
+/* The file may be damaged: a number that is not a count becomes 0. */
 static uint64_t whole(double value) {
     return value > 0 && value < 1e18 ? (uint64_t)value : 0;
 }
@@ -80,7 +80,7 @@ static void row(const char *name, const char *format, ...) {
     va_start(arguments, format);
     sl_print_text_v(text, sizeof text, format, arguments);
     va_end(arguments);
-    sl_print("  %-11s %-s\n", name, text);
+    sl_print("  %-14s %-s\n", name, text);
 }
 
 static const char *stage_named(const char *key) {
@@ -220,8 +220,9 @@ static void print_advice(const bson_t *status, sl_liveness liveness) {
                  "hangs or is full\n",
                  age);
     if (liveness == SL_LIVENESS_UNKNOWN)
-        sl_print("no sign of life for %s: look on %s whether process %lld still runs\n", age, host,
-                 pid);
+        sl_print("the status was last written %s ago: check on %s whether process %lld still "
+                 "runs\n",
+                 age, host, pid);
     if (liveness == SL_LIVENESS_DEAD)
         sl_print("process %lld ended without finishing, %s ago\n", pid, age);
     bool complete = strcmp(sl_status_string(status, "state"), "finished") == 0;
@@ -244,7 +245,7 @@ void sl_status_print(const bson_t *status, sl_liveness liveness) {
              : strcmp(sl_status_string(status, "command"), "restore") == 0 ? " of "
                                                                            : " into ",
              target, state_of(status, liveness));
-    row("work folder", "%s", sl_status_string(status, "workDirectory"));
+    row("work directory", "%s", sl_status_string(status, "workDirectory"));
     row("process", "%lld on %s", (long long)sl_status_number(status, "process.pid", 0),
         sl_status_string(status, "process.host"));
     row("phase", "%s, for %s of %s", sl_status_string(status, "phase"),

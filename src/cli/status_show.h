@@ -24,7 +24,7 @@ double sl_status_age(const bson_t *status);
 
 /* Prints the status as a table. */
 void sl_status_print(const bson_t *status, sl_liveness liveness);
-/* Prints it as JSON: the file, with the state as it is now, and the age of the file. */
+/* Prints the status as JSON: the file's content, with the present state and the age of the file. */
 bool sl_status_print_json(const bson_t *status, sl_liveness liveness, sl_error *error);
 
 #endif

@@ -13,20 +13,22 @@
  * loader starts, the balancer is off or should be: the loader takes `before` from the document and
  * not from the balancer.
  *
- * A loader that was killed leaves its entry. An entry is judged dead or alive like this:
+ * A loader that was killed leaves its entry. Whether the process of an entry is dead is decided as
+ * follows:
  *  - on this host (`hostId` distinguishes hosts, boots and containers) by looking up the process;
- *    `start` distinguishes it from a later process with the same pid;
+ *    `start` distinguishes the process from a later one with the same pid;
  *  - on any other host by `refreshed`, the heartbeat: a thread of each loader sets it every few
  *    seconds, and after two minutes without it the loader is dead. Both times are the server's;
  *  - an entry with the same `id` is an earlier run of the same load, whose journal keeps the id;
  *  - loaders of earlier versions set no `refreshed`: on another host they count as alive for a day.
  * If all other holders are on other hosts when a loader ends, it waits for a heartbeat of one of
- * them, or until they are dead. So it never leaves the balancer to a loader that has ended.
+ * them, or until all are dead. So it never relies on a loader that has ended to restore the
+ * balancer.
  *
- * A loader that could not reach the server for two minutes may count as dead for others, and the
- * balancer may run. Its next heartbeat finds no entry; then it joins the holders and stops the
- * balancer again. No document is lost meanwhile: a migration costs speed, and --route direct checks
- * by itself that no chunk has moved.
+ * If a loader cannot reach the server for two minutes, other loaders may count it as dead, and the
+ * balancer may run. Its next heartbeat finds no entry; then the loader joins the holders and stops
+ * the balancer again. No document is lost meanwhile: a migration costs speed, and --route direct
+ * checks by itself that no chunk has moved.
  *
  * Why this is correct with several loaders: they read, change and write the document under a lock,
  * the document {_id: "lock"}, which only one upsert can create. So
@@ -34,11 +36,11 @@
  *    balancer and removes the document in one locked section;
  *  - the balancer is started only in a locked section that found no other holder, and every stop is
  *    sent by a loader that is a holder already: no start can follow it before that loader leaves.
- * Heartbeats need no lock: one that is overwritten is followed by the next. A crash in a locked
- * section may leave the document although the balancer was not stopped or is restored already; it
- * never leaves a stopped balancer without the document. The lock of a dead process on this host is
- * broken at once; any other lock after two minutes with the same owner (a locked section takes
- * seconds). */
+ * Heartbeats need no lock: if a heartbeat is overwritten, the next one follows in seconds. After a
+ * crash in a locked section, the document may exist although the balancer was not stopped or has
+ * already been restored; but the balancer is never stopped without the document. The lock of a dead
+ * process on this host is broken at once; any other lock after two minutes with the same owner (a
+ * locked section takes seconds). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,8 +132,8 @@ static bool leave(sl_balancer *balancer, sl_error *error) {
         if (ok && !waiting)
             ok = take_out(balancer, &document, error);
         if (waiting && round == 0) {
-            sl_log_info("waiting for the heartbeat of another load (%s), at most two minutes: if "
-                        "that load has ended, this one restores the balancer",
+            sl_log_info("waiting up to two minutes for the heartbeat of another load (%s); if it "
+                        "has ended, this load will restore the balancer",
                         document.first);
             bson_copy_to(&document.holders, &first.holders);
         }
@@ -168,8 +170,8 @@ static void join_again(sl_balancer *balancer) {
     pthread_mutex_lock(&balancer->lock);
     if (!balancer->leaving) {
         sl_log_warning(
-            "another load took this one for dead, because its heartbeat did not reach the server "
-            "for two minutes: stopping the balancer again");
+            "another load has restored the balancer, because no heartbeat of this load reached the "
+            "server for two minutes: stopping the balancer again");
         strcpy(before, balancer->before);
         if (!join(balancer, &error) ||
             (strcmp(balancer->before, "full") == 0 && !switch_to(balancer, "balancerStop", &error)))

@@ -18,7 +18,7 @@ struct sl_balancer {
     bson_oid_t id;           /* of this load as a holder, the same in all its runs */
     pthread_t thread;        /* sends the heartbeats */
     bool thread_runs;
-    pthread_mutex_t lock; /* guards `leaving`; held while this loader joins again */
+    pthread_mutex_t lock; /* guards `leaving`; held while this loader rejoins the holders */
     pthread_cond_t woken; /* by the monotonic clock */
     bool leaving;
 };

@@ -14,7 +14,9 @@
 #define STATE_DATABASE "shardload"
 #define STATE_COLLECTION "balancer"
 #define LOCK_PATIENCE_S 120.0
-#define EXPIRY_MS INT64_C(120000)       /* a holder is dead after this time without heartbeat */
+#define EXPIRY_MS                                                                                  \
+    INT64_C(120000)                     /* a holder counts as dead after this time without a
+                                           heartbeat */
 #define OLD_EXPIRY_MS INT64_C(86400000) /* the same for old loaders, which send no heartbeats */
 
 /* ---- holders ---- */
@@ -65,8 +67,9 @@ static bool is_me(const sl_balancer *balancer, const bson_t *holder) {
     return id_of(holder, &id) && bson_oid_equal(&id, &balancer->id);
 }
 
-/* Judges a holder by the processes of this host; a holder on another host is unsure. Entries of
- * earlier versions have no `hostId`: for them the host name is compared. */
+/* The state of a holder by the processes of this host; for a holder on another host it is
+ * SL_HOLDER_UNSURE. Entries of earlier versions have no `hostId`: for them the host name is
+ * compared. */
 static sl_holder_state state_of_process(const sl_balancer *balancer, const bson_t *holder) {
     bson_iter_t pid, start;
     const char *host = text_of(holder, "hostId");

@@ -95,8 +95,7 @@ static bool use_certificate(SSL_CTX *context, const mongoc_uri_t *uri, const cha
                             "%s %s: its key is encrypted, and %s; see "
                             "--tlsCertificateKeyFilePassword",
                             what, path,
-                            password.text ? "the password given is not the right one"
-                                          : "no password is given");
+                            password.text ? "the given password is wrong" : "no password is given");
     if (!ok && ERR_GET_REASON(reason) == X509_R_KEY_VALUES_MISMATCH)
         return sl_error_set(error, SL_EXIT_USAGE,
                             "%s %s: the key in it does not belong to the certificate in it", what,

@@ -60,7 +60,7 @@ typedef struct sl_target {
     bool shard_key_given;    /* by the user: an existing collection must have this key */
     bool own_ids;            /* _ids may be of any type: owners are found by the shard key, also if
                                 that is _id */
-    const char *registry;    /* the collection of the registry, if not "<collection>.sources" */
+    const char *registry;    /* name of the registry's collection; NULL: "<collection>.sources" */
     bool any_key;            /* a sharded collection may have another key than `shard_key` */
     bool shard_existing;     /* shard the collection even if it already exists, unsharded */
 } sl_target;
@@ -144,8 +144,8 @@ bool sl_target_exists(sl_connection *connection, const sl_target *target, bool *
 /* ---- match.c ---- */
 
 /* Checks that a load may match stored documents by these fields: they contain the shard key, and
- * identify one document. SL_EXIT_USAGE with the reason if not. `must_exist`: the collection, too.
- * Only reads. */
+ * identify one document. SL_EXIT_USAGE with the reason if not. `must_exist`: also checks that the
+ * collection exists. Only reads. */
 bool sl_check_match(sl_connection *connection, const sl_target *target, bool must_exist,
                     const char *const *fields, size_t count, sl_error *error);
 
@@ -175,9 +175,9 @@ bool sl_target_check(sl_connection *connection, const sl_target *target, sl_erro
 
 /* ---- inserts.c ---- */
 
-/* Waits up to about half a minute until no server runs an insert into the target. After that time
- * it returns false with an error that describes one of the inserts. Without the privilege to list
- * operations, it logs a warning and returns true. */
+/* Waits up to about half a minute until no server runs an insert into the target. If an insert is
+ * still running then, returns false with an error that describes it. Without the privilege to list
+ * operations, logs a warning and returns true. */
 bool sl_wait_for_inserts(sl_connection *connection, const sl_target *target, sl_error *error);
 
 /* Counts the documents that match a filter on _id, without orphans. */
@@ -215,7 +215,7 @@ typedef struct sl_shard_map sl_shard_map;
 
 /* How the loader computes the owner of a document before it is sent. */
 typedef enum sl_route {
-    SL_ROUTE_NONE,   /* it cannot, or the collection is not sharded */
+    SL_ROUTE_NONE,   /* the owner cannot be computed, or the collection is not sharded */
     SL_ROUTE_BY_ID,  /* from its 64-bit _id; for collections sharded by {_id: 1} */
     SL_ROUTE_BY_KEY, /* from the values of its shard key, ranged or hashed */
 } sl_route;
@@ -315,11 +315,12 @@ sl_ownership_state sl_direct_check(sl_direct *direct, const sl_target *target, s
 typedef struct sl_balancer sl_balancer;
 
 /* Stops the balancer and stores its previous mode in the cluster (collection "balancer" of database
- * "shardload"), so that a later run can restore it if this run is killed. When several loaders
- * share the cluster, the last one restores it. `holder`: 24 hexadecimal digits that identify the
- * load, the same for each of its runs, so that a resumed run replaces the entry of the run that was
- * killed; NULL for a new load. A thread sends a heartbeat every few seconds, with a client of the
- * connection. On a deployment without shards it does nothing and *balancer is NULL. */
+ * "shardload"), so that a later run can restore the balancer if this run is killed. When several
+ * loaders share the cluster, the last one restores it. `holder`: 24 hexadecimal digits that
+ * identify the load, the same for each of its runs, so that a resumed run replaces the entry of the
+ * run that was killed; NULL for a new load. A thread sends a heartbeat every few seconds, with a
+ * client of the connection. On a deployment without shards it does nothing and *balancer is
+ * NULL. */
 bool sl_balancer_pause(sl_connection *connection, const char *holder, sl_balancer **balancer,
                        sl_error *error);
 /* Restores the balancer's mode and frees `balancer` (NULL is fine), also on failure. If all other

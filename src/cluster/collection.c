@@ -89,7 +89,7 @@ bool sl_collection_indexes(sl_connection *connection, const sl_target *target, b
 
 /* ---- changes ---- */
 
-/* After a failure that counts as success. */
+/* Clears a failure that counts as success. */
 static bool forgive(sl_error *error) {
     *error = (sl_error){.code = SL_EXIT_OK};
     return true;

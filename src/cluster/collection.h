@@ -6,7 +6,7 @@
 
 #include "cluster.h"
 
-/* What the server has under a name. Clear it in any case. */
+/* The collection or view that the server has under a name. Clear it in any case. */
 typedef struct sl_collection_facts {
     bool exists;
     char type[32];  /* "collection", "view", "timeseries" */
@@ -28,7 +28,7 @@ bool sl_collection_is_empty(sl_connection *connection, const sl_target *target, 
 bool sl_collection_create(sl_connection *connection, const sl_target *target, const bson_t *options,
                           sl_error *error);
 
-/* Drops a collection or view, and nothing else. Succeeds if there is none. */
+/* Drops only this collection or view. Succeeds if it does not exist. */
 bool sl_collection_drop(sl_connection *connection, const char *database, const char *collection,
                         sl_error *error);
 
@@ -44,8 +44,9 @@ bool sl_collection_indexes(sl_connection *connection, const sl_target *target, b
 bool sl_collection_modify(sl_connection *connection, const sl_target *target, const bson_t *fields,
                           sl_error *error);
 
-/* Shards the collection, which must be empty or have an index for the key; `simple`: it has a
- * collation, which a shard key cannot have. If it is sharded already, its key must be this one. */
+/* Shards the collection, which must be empty or have an index for the key; `simple`: the collection
+ * has a collation, so the shard key needs the simple collation. If it is already sharded, its key
+ * must be this key. */
 bool sl_collection_shard(sl_connection *connection, const sl_target *target, const bson_t *key,
                          bool unique, bool simple, sl_error *error);
 

@@ -213,8 +213,7 @@ bool sl_find_and_modify(sl_connection *connection, const char *database, const c
 
     int32_t code;
     bool ok = false;
-    /* Of two concurrent upserts of one _id, one fails; it finds the document when it is
-     * repeated. */
+    /* One of two concurrent upserts of one _id fails; repeated, it finds the document. */
     for (unsigned attempt = 0; !ok && attempt < 5; attempt++) {
         if (attempt > 0)
             bson_destroy(&reply);

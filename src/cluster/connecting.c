@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The first connection: how often it is tried, and what is reported meanwhile.
  *
- * A wrong host or port is known at once, and is an error at once. A server that is only too slow
- * gets some seconds, and with --wait all failures are tried again until that time is up. An attempt
- * may be blocked for seconds (in DNS, in a handshake), so the reports come from a thread of their
- * own. */
+ * A wrong host or port is detected at once and is an error at once. A server that does not answer
+ * in time is tried for some seconds. With --wait all failures are tried again until that time is
+ * over. An attempt may be blocked for seconds (in DNS, in a handshake), so a separate thread logs
+ * what is tried. */
 #include "internal.h"
 
 #include <stdarg.h>
@@ -28,7 +28,7 @@ struct sl_connecting {
     unsigned wait_seconds;
     pthread_mutex_t lock;
     pthread_cond_t ended;
-    /* Under `lock`: */
+    /* Guarded by `lock`: */
     bool over;
     char doing[200];
     char failure[600]; /* of the last attempt */
@@ -44,7 +44,7 @@ void sl_connecting_to(void *connecting, const char *format, ...) {
     va_end(arguments);
 }
 
-/* Under the lock. */
+/* Call it under the lock. */
 static void report(const sl_connecting *c) {
     char so_far[SL_HUMAN_ROOM], most[SL_HUMAN_ROOM], limit[80] = "";
     if (c->wait_seconds > 0)
@@ -109,7 +109,8 @@ bool sl_connect(sl_connect_attempt *attempt, void *context, unsigned wait_second
         error = &own;
     pthread_mutex_init(&c.lock, NULL);
     sl_clock_init_condition(&c.ended);
-    bool reporting = sl_thread_start(&thread, report_slow, &c) == 0; /* else without reports */
+    bool reporting = sl_thread_start(&thread, report_slow, &c) == 0; /* without a thread nothing is
+                                                                        logged */
     bool ok = run_attempts(attempt, context, &c, error);
     pthread_mutex_lock(&c.lock);
     c.over = true;

@@ -20,8 +20,8 @@ struct sl_connection {
     mongoc_client_pool_t *pool; /* for short commands: with a socket timeout */
     sl_patient_pool *patient;   /* for long commands: they wait while the server is alive */
     sl_patience patience;
-    mongoc_client_pool_t *writers; /* with a timeout of their own; NULL until opened */
-    unsigned writer_count;         /* maximum of writers */
+    mongoc_client_pool_t *writers; /* with a separate timeout; NULL until opened */
+    unsigned writer_count;         /* maximum number of clients of `writers` */
     char *display_uri;
     sl_server server;
     bool (*keep_on)(void *context); /* may be NULL */
@@ -330,7 +330,7 @@ static void ask(void *connecting, const char *host) {
     sl_connecting_to(connecting, "asking %s", host);
 }
 
-/* Sets the error for hosts of which none answers; returns false. */
+/* Sets the error that no host answers; returns false. */
 static bool none_answers(const sl_reach *reach, unsigned wait_seconds, sl_error *error) {
     return sl_error_set(error, SL_EXIT_CLUSTER,
                         "no server answers: %s. Check --uri and that the server runs%s", reach->why,
@@ -377,8 +377,8 @@ static bool set_uri(sl_connection *connection, const sl_connection_options *opti
                             "--uri %s is not a connection string; expected "
                             "mongodb+srv://[user:password@]DOMAIN/[database][?options], with one "
                             "domain of at least three parts (cluster0.example.net) and no port, "
-                            "whose servers DNS lists, and with reserved characters in user name "
-                            "and password percent-encoded",
+                            "for which DNS lists the servers, and with reserved characters in user "
+                            "name and password percent-encoded",
                             connection->display_uri);
     if (!connection->uri)
         return sl_error_set(error, SL_EXIT_USAGE,
@@ -435,7 +435,7 @@ mongoc_client_pool_t *sl_connection_writer_pool(mongoc_uri_t *uri, unsigned pool
     mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SOCKETTIMEOUTMS,
                                    (int32_t)timeout_seconds * 1000);
     mongoc_uri_set_option_as_int32(uri, MONGOC_URI_MAXPOOLSIZE, (int32_t)pool_size);
-    /* The writer repeats batches itself and recognises documents that are stored already. With
+    /* The writer repeats batches itself and recognises documents that are already stored. With
      * retryable writes the server would write a record of every statement. */
     mongoc_uri_set_option_as_bool(uri, MONGOC_URI_RETRYWRITES, false);
     mongoc_client_pool_t *pool = mongoc_client_pool_new_with_error(uri, &driver_error);

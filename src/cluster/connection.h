@@ -13,7 +13,7 @@
 #include "util/error.h"
 
 typedef enum sl_deployment {
-    SL_STANDALONE,  /* a lone mongod */
+    SL_STANDALONE,  /* one mongod without a replica set */
     SL_REPLICA_SET, /* a replica set without sharding */
     SL_SHARDED,     /* a sharded cluster, through its routers */
 } sl_deployment;
@@ -44,8 +44,8 @@ typedef struct sl_connection_options {
 } sl_connection_options;
 
 /* Opens a pool of connections and reads the server's properties. Hosts that do not exist or do not
- * listen are an error at once, unless `wait_seconds` is set; servers that do not answer are one
- * after some seconds. What is tried is logged when it takes longer than two seconds. Errors:
+ * listen are an error at once, unless `wait_seconds` is set; servers that do not answer are an
+ * error after some seconds. An attempt that takes longer than two seconds is logged. Errors:
  * SL_EXIT_USAGE for an invalid URI, SL_EXIT_CLUSTER when no server answers or the server refuses
  * the connection, SL_EXIT_INTERRUPTED. */
 bool sl_connection_open(const sl_connection_options *options, sl_connection **connection,
@@ -80,7 +80,7 @@ typedef struct sl_exchange sl_exchange;
 sl_exchange *sl_exchange_create(sl_connection *connection, mongoc_client_t *client);
 void sl_exchange_destroy(sl_exchange *exchange); /* NULL is fine */
 
-/* Where the following commands go, and the fields that they get. */
+/* The server that receives the following commands, and the fields that are added to them. */
 typedef struct sl_exchange_target {
     const mongoc_server_description_t *server;
     const char *database;

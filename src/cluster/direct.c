@@ -116,7 +116,7 @@ static bool is_migrating(sl_direct *direct, uint32_t shard, const sl_target *tar
     return ok;
 }
 
-/* Makes the reads of a load on the shard, to check access. */
+/* Runs the reads of a load on the shard, to check access. */
 static bool try_shard(sl_direct *direct, uint32_t shard, const sl_target *target, sl_error *error) {
     bson_error_t why = {0};
     bool any;
@@ -144,7 +144,8 @@ static bool open_pool(sl_direct *direct, uint32_t index, unsigned pool_size,
     mongoc_uri_t *uri = sl_shard_uri(shard, sl_connection_uri(direct->connection));
     if (!uri)
         return sl_error_set(error, SL_EXIT_CLUSTER,
-                            "shard %s: its host in config.shards, %s, is not understood",
+                            "shard %s: its host in config.shards, %s, does not have the form "
+                            "REPLICASET/HOST:PORT,...",
                             shard->name, shard->host);
     sl_reach reach;
     bool ok = sl_preflight(uri, NULL, NULL, &reach, error) ||
@@ -370,6 +371,6 @@ bool sl_direct_read_map(sl_direct *direct, const sl_target *target, sl_shard_map
         sl_shard_map_destroy(*map);
         *map = NULL;
         if (!sl_connection_backoff(direct->connection, attempt, error))
-            return sl_error_prefix(error, "chunks were moved until the waiting time was over");
+            return sl_error_prefix(error, "chunks were being moved during all of the waiting time");
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The texts of driver errors, in words that mean something to a user. */
+/* Rewrites the texts of driver errors in terms that a user knows. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ bool sl_is_refused_user(const bson_error_t *driver_error) {
             driver_error->code == SL_CODE_AUTHENTICATION_FAILED);
 }
 
-/* The table lists parts of driver messages that mean nothing to a user, and their replacements. */
+/* The table lists internal parts of driver messages and their replacements. */
 bool sl_error_from_driver(sl_error *error, const char *doing, const bson_error_t *driver_error) {
     static const struct {
         const char *from;
@@ -65,7 +65,7 @@ bool sl_error_from_driver(sl_error *error, const char *doing, const bson_error_t
 }
 
 /* The driver's text names the record: `Failed to look up SRV record "_mongodb._tcp.x.y": Unknown
- * host`. Only the last part is a reason. */
+ * host`. Only the part after the last colon is the reason. */
 bool sl_error_from_dns(sl_error *error, const char *domain, const bson_error_t *driver_error) {
     const char *reason = strrchr(driver_error->message, '"');
     reason = reason ? reason + 1 + strspn(reason + 1, ": ") : driver_error->message;

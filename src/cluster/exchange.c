@@ -2,11 +2,11 @@
 /* Reads without the driver, on the driver's own connections.
  *
  * For each command the driver copies the server's description, starts a session and assembles the
- * message from parts: more work than a read of one small document is for the server. So an exchange
- * writes the command to the client's connection as one OP_MSG and reads the reply.
+ * message from parts. That is more work than the server has with a read of one small document. So
+ * an exchange writes the command to the client's connection as one OP_MSG and reads the reply.
  *
- * Everything else stays with the driver: it opens the connection, authenticates, and has used the
- * connection for a command of the same runner before an exchange does. When an exchange fails, the
+ * The driver does everything else: it opens the connection, authenticates, and must have run a
+ * command of the same thread on it before the first exchange. When an exchange fails, the
  * connection is shut down, because the rest of a reply may still arrive; the driver finds it broken
  * at its next command and opens another one. Messages are never compressed. */
 #include <stdlib.h>
@@ -73,8 +73,8 @@ static const char *mode_name(mongoc_read_mode_t mode) {
     }
 }
 
-/* A secondary is selected for the mode "primary" only if the URI names it alone (a direct
- * connection); it answers if the mode allows secondaries. */
+/* A secondary is selected for the mode "primary" only if it is the only host of the URI (a direct
+ * connection). It answers only if the mode allows secondaries. */
 static void append_preference(bson_t *fields, const mongoc_read_prefs_t *preference,
                               const char *server_type) {
     mongoc_read_mode_t mode = mongoc_read_prefs_get_mode(preference);
@@ -137,8 +137,8 @@ bool sl_exchange_check_header(const uint8_t *header, int32_t request, size_t mos
            get_u32(header + 8) == (uint32_t)request && get_u32(header + 12) == OP_MSG;
 }
 
-/* The flags of a reply say that a checksum or another message follows; neither was asked for. The
- * only section has the kind 0: one document. */
+/* Flags of a reply announce a checksum or a further message; neither was requested, so the flags
+ * must be 0. The only section has the kind 0: one document. */
 bool sl_exchange_check_body(const uint8_t *body, size_t length, bson_t *document) {
     return get_u32(body) == 0 && body[FLAG_BYTES] == 0 &&
            bson_init_static(document, body + FLAG_BYTES + 1, length - FLAG_BYTES - 1);

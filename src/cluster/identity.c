@@ -111,14 +111,15 @@ static const char *printed(const char *uuid, char out[40]) {
     return out;
 }
 
-/* The routers still return the target's UUID: so a shard has no such collection, or another one. */
+/* For the case that the routers still return the target's UUID: a shard has no such collection, or
+ * a different one. */
 static bool shard_differs(const sl_target *target, sl_error *error) {
     char was[40];
     return sl_error_set(
         error, SL_EXIT_CLUSTER,
         "%s.%s (UUID %s): a server refuses this UUID, so one of the shards has lost the collection "
         "or has another collection of this name, from a program that inserted directly into the "
-        "shard. Connect to each shard by itself to find that collection, drop it there, and give "
+        "shard. Connect to each shard directly to find that collection, drop it there, and give "
         "the same command again",
         target->database, target->collection, printed(target->uuid, was));
 }
@@ -146,7 +147,7 @@ bool sl_target_replaced(mongoc_client_t *client, const sl_target *target, sl_err
                  target->database, target->collection, printed(target->uuid, was), what,
                  target->by_uuid
                      ? "No document of this load went into another collection"
-                     : "This server takes inserts by name only, so the new collection may hold "
+                     : "This server accepts inserts by name only, so the new collection may hold "
                        "documents of this load",
                  renamed ? "Rename it back, and complete the load with --resume"
                          : "To load the sources again, give the same command without --resume and "
@@ -229,9 +230,9 @@ bool sl_target_check_shard(sl_direct *direct, uint32_t shard, const char *name,
     }
     return sl_error_set(
         error, SL_EXIT_CLUSTER,
-        "%s.%s has UUID %s, and shard %s has %s%s: the collection was dropped there, or created "
-        "by a program that inserted directly into the shard. Connect to that shard by itself, "
-        "drop the collection there, and load again with --drop",
+        "%s.%s has UUID %s, and shard %s has %s%s: the collection was dropped there, or created by "
+        "a program that inserted directly into the shard. Connect to that shard directly, drop the "
+        "collection there, and load again with --drop",
         target->database, target->collection, printed(target->uuid, was), name,
         uuid[0] ? "another collection of this name, with UUID " : "no such collection",
         uuid[0] ? printed(uuid, is) : "");

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Waits until no server runs an insert into the target.
  *
- * For servers that do not accept a collection's UUID in commands (identity.c): such a server goes
- * on with an insert after its client has died, into the collection that then has the name. A server
- * reads a command as soon as it has arrived completely, and a writer sends one command at a time.
- * So if $currentOp shows no insert twice, a quarter of a second apart, no insert of a dead client
- * is left. */
+ * For servers that do not accept a collection's UUID in commands (identity.c): such a server
+ * continues an insert after its client has died, into the collection that has the name at that
+ * time. A server reads a command as soon as it has arrived completely, and a writer sends one
+ * command at a time. So if $currentOp shows no insert twice, a quarter of a second apart, no insert
+ * of a dead client is left. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -85,13 +85,13 @@ bool sl_wait_for_inserts(sl_connection *connection, const sl_target *target, sl_
         quiet = 0;
         sl_error_set(
             error, SL_EXIT_CLUSTER,
-            "%s.%s: %s. On this server such an insert could go on into the new collection of this "
+            "%s.%s: %s. On this server the insert could continue into the new collection of this "
             "name: stop the program that sends it, and give the same command again",
             target->database, target->collection, running);
         if (!sl_connection_backoff(connection, attempt++, error))
             return false;
         if (error)
-            error->code = SL_EXIT_OK; /* no failure while the waiting goes on */
+            error->code = SL_EXIT_OK; /* not a failure while the wait continues */
     }
     return true;
 }

@@ -11,7 +11,7 @@
 /* ---- socket.c ---- */
 
 typedef struct sl_socket_failure {
-    bool in_time; /* the reason was known before the time was up: trying longer does not help */
+    bool in_time; /* the reason was known before the timeout: a longer timeout does not help */
     char why[128];
 } sl_socket_failure;
 
@@ -28,10 +28,10 @@ void sl_socket_keep_alive(int file);
 
 /* ---- preflight.c ---- */
 
-/* What the hosts of a URI did. */
+/* The reactions of the hosts of a URI. */
 typedef struct sl_reach {
     bool answers;  /* one of them replied to the hello, or the URI names no hosts (mongodb+srv) */
-    bool silent;   /* none did, and one may still do so: it was only too slow */
+    bool silent;   /* none replied, and at least one was only too slow */
     char why[600]; /* "h1:27017: no server listens there ...; h2:27017: ..." */
 } sl_reach;
 
@@ -50,9 +50,9 @@ bool sl_server_answers(const mongoc_uri_t *uri, const mongoc_host_list_t *host);
 
 /* Calls `attempt` until it succeeds or its failure is final, as sl_connection_options describes;
  * reports what is tried while it takes longer than two seconds. An attempt calls sl_connecting_to
- * with what it is about to do ("asking h1:27017"). It sets `*again` when the next attempt may
- * succeed, and `*soon` when the server was only too slow: then it is repeated for some seconds also
- * without --wait. */
+ * with a description of its next step ("asking h1:27017"). It sets `*again` when the next attempt
+ * may succeed, and `*soon` when the server was only too slow: then the attempt is repeated for some
+ * seconds even without --wait. */
 typedef struct sl_connecting sl_connecting;
 typedef bool sl_connect_attempt(void *context, sl_connecting *connecting, bool *again, bool *soon,
                                 sl_error *error);
@@ -124,8 +124,8 @@ void sl_patient_pool_return(sl_patient_pool *pool, mongoc_client_t *client);
  * bytes? */
 bool sl_exchange_check_header(const uint8_t *header, int32_t request, size_t most);
 
-/* Is the rest of a reply, after its header, one section with one document? Then `document` is a
- * view of it. `length` is at least 10. */
+/* Does a reply contain, after its header, exactly one section with one document? Then `document` is
+ * a view of it. `length` is at least 10. */
 bool sl_exchange_check_body(const uint8_t *body, size_t length, bson_t *document);
 
 /* ---- connection.c ---- */

@@ -3,8 +3,8 @@
  * correct, and are checked before it changes anything:
  *
  * - The fields contain the shard key. Then the router sends a statement to the one shard that can
- *   hold the document. Otherwise it would refuse it, or ask all shards, and an upsert could store a
- *   second document of the same fields on another shard.
+ * hold the document. Otherwise the router would refuse the statement, or send it to all shards, and
+ * an upsert could store a second document of the same fields on another shard.
  * - The fields contain _id, or all fields of a unique index. Then one document at most matches.
  *   Otherwise a delete that is sent twice would remove two documents, and two upserts at the same
  *   time would insert two. */
@@ -66,8 +66,9 @@ static bool is_set(const bson_t *document, const char *key) {
     return bson_iter_init_find(&iter, document, key) && bson_iter_as_bool(&iter);
 }
 
-/* Does the index compare texts as the statements do? They use the collation of the collection, which
- * is that of its index _id_. If that has none, they compare bytes, and any unique index will do. */
+/* Does the index compare strings in the same way as the statements? Statements use the collation of
+ * the collection, which is that of its index _id_. Without a collation they compare bytes, and any
+ * unique index suffices. */
 static bool is_comparable(const bson_t *index, const bson_t *by_id) {
     bson_iter_t iter;
     bson_t own, collation;
@@ -145,7 +146,7 @@ bool sl_check_match(sl_connection *connection, const sl_target *target, bool mus
            sl_error_set(
                error, SL_EXIT_USAGE,
                "--match-fields %s: %.255s.%.255s %s, so several documents could match, and "
-               "a batch that is sent again after a failure could change another one. "
+               "a batch that is sent again after a failure could change a second document. "
                "Match by _id, or create a unique index of these fields first",
                list(fields, count, given, sizeof given), target->database, target->collection,
                exists ? "has no unique index of these fields" : "is new");

@@ -95,7 +95,7 @@ void sl_connection_each_host(sl_connection *connection,
     if (!each_member(&reply, found, context)) {
         for (; host; host = host->next)
             found(context, host->host_and_port);
-        /* Of mongodb+srv the URI has no hosts. */
+        /* A mongodb+srv URI contains no hosts. */
         mongoc_server_description_t **servers =
             mongoc_client_get_server_descriptions(client, &count);
         for (size_t i = 0; i < count; i++)

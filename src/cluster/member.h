@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One server of a deployment, on a connection of its own, whatever its role: a router, a primary, a
+/* One server of a deployment, on a separate connection, whatever its role: a router, a primary, a
  * secondary. Every command ends after a limit, whether or not the server answers. */
 #ifndef SHARDLOAD_MEMBER_H
 #define SHARDLOAD_MEMBER_H
@@ -12,7 +12,7 @@
 typedef struct sl_member sl_member;
 
 /* Makes a client of the server, with the user, TLS options and compressors of the connection; does
- * not connect yet. One thread at a time uses it. NULL when the name is no host and port, or without
+ * not connect yet. One thread at a time uses it. NULL when the name is not HOST:PORT, or without
  * memory. */
 sl_member *sl_member_open(const sl_connection *connection, const char *host_and_port,
                           unsigned limit_ms);
@@ -26,7 +26,7 @@ bool sl_member_command(sl_member *member, const char *database, const bson_t *co
                        bson_t *reply, int32_t *code, sl_error *error);
 
 /* Calls `found` with the name of each server that the connection knows: routers, members of the
- * replica set, or the lone server. */
+ * replica set, or the standalone server. */
 void sl_connection_each_host(sl_connection *connection,
                              void (*found)(void *context, const char *host_and_port),
                              void *context);

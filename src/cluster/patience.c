@@ -6,10 +6,10 @@
  * another connection every few seconds. When the server has answered none of them for the time in
  * sl_patience, the stream fails with a timeout.
  *
- * The stream initiator replaces the innermost of the driver's streams; the TLS stream and the
- * buffered stream around it are the driver's. The socket is blocking, with timeouts: a wait for a
- * reply is one system call, where the driver's own stream needs three. A connection that is lost
- * while its server is alive (a router was restarted) is detected by keep-alive.
+ * The stream initiator replaces only the innermost of the driver's streams; the driver's own TLS
+ * stream and buffered stream are placed around it. The socket is blocking, with timeouts: a wait
+ * for a reply is one system call, where the driver's own stream needs three. A connection that is
+ * lost while its server is alive (a router was restarted) is detected by keep-alive.
  *
  * The open streams of each client are in a list, for exchange.c. */
 #include <errno.h>
@@ -27,7 +27,8 @@
 #define BUFFER_BYTES 16384 /* read at once: a reply with one document needs one system call */
 
 typedef struct patient_stream {
-    mongoc_stream_t vtable;      /* first, so that a pointer to it is one to this */
+    mongoc_stream_t vtable;      /* the first member, so that a pointer to it is also a pointer to
+                                    the struct */
     struct patient_stream *next; /* in the list of its client */
     sl_streams *owner;
     mongoc_stream_t *outermost;  /* the stream that the driver uses; NULL while connecting */

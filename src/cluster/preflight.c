@@ -30,7 +30,7 @@
 typedef enum answer {
     ANSWERS, /* it replied to the hello */
     CLOSED,  /* it closed the connection without a reply */
-    FOREIGN, /* its reply is none of a MongoDB server */
+    FOREIGN, /* its reply is not that of a MongoDB server */
     ABSENT,  /* it cannot be connected to */
     SILENT,  /* no connection or no reply in time */
 } answer;
@@ -53,7 +53,7 @@ static size_t make_hello(uint8_t out[128]) {
     size_t length = HEADER_BYTES + 5 + hello->len;
     memset(out, 0, 128);
     out[0] = (uint8_t)length;
-    out[4] = 1; /* the request's number */
+    out[4] = 1; /* number of the request */
     memcpy(out + 12, operation, sizeof operation);
     memcpy(out + HEADER_BYTES + 5, bson_get_data(hello), hello->len); /* flags 0, a body */
     bson_destroy(hello);
@@ -84,8 +84,8 @@ static answer plain_hello(const mongoc_host_list_t *host, sl_socket_failure *fai
     close(file);
     snprintf(failure->why, sizeof failure->why, "%s",
              result == CLOSED ? "it ends the connection without a reply (is it a MongoDB server, "
-                                "and has it connections left?)"
-             : result == FOREIGN ? "a program that is no MongoDB server answers there"
+                                "and has it reached its limit of connections?)"
+             : result == FOREIGN ? "the program that answers there is not a MongoDB server"
                                  : "it does not answer");
     return result;
 }
@@ -119,8 +119,8 @@ typedef struct trial {
 
 /* Sets the error when the server refused the client's certificate, or the lack of one: it ended the
  * handshake with an alert, or closed the connection after it (`closed`). With TLS 1.3, and always
- * in mongod, the client's certificate is checked only after the handshake. Returns whether it
- * did. */
+ * in mongod, the client's certificate is checked only after the handshake. Returns whether the
+ * server refused it. */
 static bool certificate_refused(const mongoc_uri_t *uri, bool closed, unsigned long reason,
                                 sl_error *error) {
     bool sent = mongoc_uri_get_option_as_utf8(uri, MONGOC_URI_TLSCERTIFICATEKEYFILE, NULL);
@@ -173,7 +173,7 @@ static bool try_tls(void *context) {
             t->silent = false;
             goto done;
         }
-        closed = SSL_get_error(tls, result) != SSL_ERROR_WANT_READ; /* that is, time was up */
+        closed = SSL_get_error(tls, result) != SSL_ERROR_WANT_READ; /* that is, the time was over */
         reason = ERR_peek_last_error();
     }
     if (certificate_refused(t->uri, closed, reason, t->error))

@@ -15,8 +15,8 @@
 /* ---- drop ---- */
 
 /* Drops the collection before its registry. If the process dies in between, the registry lists
- * sources as loaded that are not, which the next load refuses. In the other order, numbers would be
- * assigned again while documents with these numbers still exist. */
+ * sources as loaded whose documents have been dropped; the next load refuses such sources. In the
+ * other order, numbers would be assigned again while documents with these numbers still exist. */
 bool sl_drop_target(sl_connection *connection, const sl_target *target, sl_error *error) {
     char registry[SL_NAMESPACE_ROOM];
     const char *const names[] = {target->collection, sl_target_registry(target, registry)};
@@ -121,8 +121,8 @@ static bool check_compressor(sl_connection *connection, const sl_target *target,
                             BSON_ITER_HOLDS_UTF8(&field);
             ok = sl_error_set(error, SL_EXIT_CLUSTER,
                               "%s.%s exists with compressor %s%s%s, and --compressor %s was given; "
-                              "leave the option out to load into it as it is, or use --drop to "
-                              "create it again",
+                              "leave the option out to load into the existing collection, or use "
+                              "--drop to create it again",
                               target->database, target->collection, compressor,
                               on_shard ? " on shard " : "",
                               on_shard ? bson_iter_utf8(&field, NULL) : "", target->compressor);
@@ -143,8 +143,8 @@ static bool check_existing(sl_connection *connection, const sl_target *target,
     if (target->clustered && !found->clustered)
         return sl_error_set(error, SL_EXIT_CLUSTER,
                             "%s.%s exists and is not clustered, and --clustered was given; leave "
-                            "the option out to load into it as it is, or use --drop to create it "
-                            "again",
+                            "the option out to load into the existing collection, or use --drop to "
+                            "create it again",
                             target->database, target->collection);
     return !target->compressor || check_compressor(connection, target, error);
 }
@@ -201,7 +201,8 @@ static bool create_collection(sl_connection *connection, const sl_target *target
 
 /* ---- shard ---- */
 
-/* Same fields in the same order with equal values; numbers are compared whatever their types. */
+/* Do both have the same fields in the same order with equal values? Numbers of different types are
+ * compared by value. */
 static bool keys_equal(const bson_t *a, const bson_t *b) {
     bson_iter_t in_a, in_b;
     if (!bson_iter_init(&in_a, a) || !bson_iter_init(&in_b, b))
@@ -232,8 +233,8 @@ static bool check_key(sl_connection *connection, const sl_target *target, bool *
         char *is = bson_as_relaxed_extended_json(&sharding.key, NULL);
         char *asked = bson_as_relaxed_extended_json(target->shard_key, NULL);
         ok = sl_error_set(error, SL_EXIT_CLUSTER,
-                          "%s.%s is sharded by %s, and --shard-key %s was given; give the key it "
-                          "has, or use --drop to create it again",
+                          "%s.%s is sharded by %s, and --shard-key %s was given; give the existing "
+                          "key, or use --drop to create it again",
                           target->database, target->collection, is, asked);
         bson_free(is);
         bson_free(asked);
@@ -330,7 +331,7 @@ static bool decide_existing(sl_connection *connection, const sl_target *target,
     char *asked = bson_as_relaxed_extended_json(target->shard_key, NULL);
     sl_error_set(error, SL_EXIT_USAGE,
                  "%s.%s exists and is not sharded, and --shard-key %s was given: add "
-                 "--shard-existing to shard it, or leave --shard-key out to load into it as it is",
+                 "--shard-existing to shard it, or leave --shard-key out to load into it unsharded",
                  target->database, target->collection, asked);
     bson_free(asked);
     return false;
@@ -394,7 +395,7 @@ bool sl_prepare_target(sl_connection *connection, const sl_target *target, bool 
 
 /* The conventional name of an index: "ts_1_st_1". A malloc'd string; NULL without memory. */
 static char *index_name(const bson_t *keys) {
-    /* The document contains all names and texts; of a number it has at least 4 bytes. */
+    /* The document contains all names and strings, and at least 4 bytes of each number. */
     size_t room = keys->len + 24 * (size_t)bson_count_keys(keys) + 1, used = 0;
     char *name = calloc(1, room);
     bson_iter_t iter;

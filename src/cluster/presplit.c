@@ -8,7 +8,7 @@
 #include "internal.h"
 
 #define SAMPLE_MOST 4000u
-#define KEY_BYTES_MOST 1024u /* larger keys are left out */
+#define KEY_BYTES_MOST 1024u /* larger keys are not sampled */
 
 struct sl_key_sample {
     bson_t key;

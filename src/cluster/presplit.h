@@ -13,9 +13,9 @@ typedef struct sl_key_sample sl_key_sample;
 sl_key_sample *sl_key_sample_create(const bson_t *key);
 void sl_key_sample_destroy(sl_key_sample *sample); /* NULL is fine */
 
-/* Offers a valid BSON document to the sample. All documents are equally likely to be in it. Left out
- * are documents whose key has a type that only the server compares (sl_shard_map_owner_of). False
- * without memory. */
+/* Offers a valid BSON document to the sample. All documents are equally likely to be in the sample,
+ * except those whose key has a type that only the server compares (sl_shard_map_owner_of): these
+ * are ignored. False without memory. */
 bool sl_key_sample_offer(sl_key_sample *sample, const uint8_t *document);
 
 /* Is the first field of the key hashed? Then the server distributes the chunks. */

@@ -12,12 +12,12 @@ static const struct {
     const char *purpose;
 } needs[] = {
     {"insert", "insert", "to load documents"},
-    {"update", "update", "to keep the registry of sources"},
-    {"find", "find", "to read what is stored already"},
+    {"update", "update", "to write the registry of sources"},
+    {"find", "find", "to read stored documents"},
     {"aggregate", "find", "to count documents and to run queries"},
     {"getMore", "find", "to read"},
     {"explain", "find", "to explain queries"},
-    {"findAndModify", "find, insert, update and remove", "to keep the registry of sources"},
+    {"findAndModify", "find, insert, update and remove", "to write the registry of sources"},
     {"listCollections", "listCollections", "to read the collection's options"},
     {"create", "insert or createCollection", "to create the collection"},
     {"drop", "dropCollection", "for --drop"},
@@ -32,10 +32,10 @@ static const struct {
     {"serverStatus", "serverStatus", "to examine the servers (role clusterMonitor)"},
     {"replSetGetStatus", "replSetGetStatus", "to examine the members (role clusterMonitor)"},
     {"currentOp", "inprog", "to list operations (role clusterMonitor)"},
-    {"dbStats", "dbStats", "to read the room on the disks (role clusterMonitor)"},
+    {"dbStats", "dbStats", "to read the free space of the disks (role clusterMonitor)"},
 };
 
-/* Is the resource of its privilege the cluster? */
+/* Is the cluster the resource of the command's privilege? */
 static bool is_of_cluster(const char *command) {
     return strcmp(command, "serverStatus") == 0 || strcmp(command, "replSetGetStatus") == 0 ||
            strcmp(command, "currentOp") == 0;

@@ -2,11 +2,11 @@
 /* Places ranges of _id on their shards before documents are inserted.
  *
  * The chunk map is read and compared with the ranges. Each empty range on a wrong shard is split
- * off its chunks and moved. A range that is on its shard needs no step, even if its chunk is
- * larger, so preparing the same ranges again costs one read. When a step fails, perhaps because the
- * balancer or another loader has changed the chunks, the map is read and planned again. If the
- * change was the cause, the new plan does not contain the step; it is an error only if the same
- * step fails twice in a row. */
+ * off its chunks and moved. A range that is on its shard needs no step, even if its chunk is larger
+ * than the range, so preparing the same ranges again costs one read. When a step fails, perhaps
+ * because the balancer or another loader has changed the chunks, the map is read and planned again.
+ * If the change was the cause, the new plan does not contain the step; it is an error only if the
+ * same step fails twice in a row. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -263,7 +263,8 @@ bool sl_count_matching(sl_connection *connection, const sl_target *target, const
     *count = 0;
     bson_t reply;
     int32_t code;
-    /* Not the count command, which also counts orphans of an interrupted chunk move. */
+    /* An aggregation, because the count command also counts orphans of an interrupted chunk
+     * move. */
     bson_t *command =
         BCON_NEW("aggregate", BCON_UTF8(target->collection), "pipeline", "[", "{", "$match",
                  BCON_DOCUMENT(filter), "}", "{", "$count", "n", "}", "]", "cursor", "{", "}");

@@ -15,7 +15,7 @@
  * atomic update, and only this loader uses them. No source has two numbers: its number is written
  * once, by the insert of its document, and _id is unique. Of two loaders that register a source at
  * the same time, the second gets a duplicate key error and reads the number that the first one
- * wrote. The second loader's number stays unused, which is harmless.
+ * wrote. The number drawn by the second loader stays unused, which is harmless.
  *
  * No source has two layouts: a layout is written only if the document has none, in one atomic
  * update, and then read back. It is never removed or replaced. Loaders that share a source agree in
@@ -82,8 +82,8 @@ bool sl_registry_run(sl_registry *registry, const bson_t *command, bson_t *reply
 
 bool sl_registry_lost(const sl_registry *registry, sl_error *error) {
     return sl_error_set(error, SL_EXIT_CLUSTER,
-                        "the registry %s.%s has lost a source during its load; did another program "
-                        "drop the collection meanwhile?",
+                        "a source is no longer in the registry %s.%s, although its load has not "
+                        "ended; did another program drop the collection?",
                         registry->database, registry->collection);
 }
 
@@ -190,8 +190,8 @@ static bool fill(const sl_registry *registry, const bson_t *document, sl_registr
     int64_t number = bson_iter_init_find(&iter, document, "number") ? bson_iter_as_int64(&iter) : 0;
     if (number < 1 || number > SL_SOURCE_NUMBER_MAX)
         return sl_error_set(error, SL_EXIT_CLUSTER,
-                            "the registry %s.%s holds a document without a valid number; was it "
-                            "changed by hand?",
+                            "the registry %s.%s holds a document without a valid number; did a "
+                            "user or another program change it?",
                             registry->database, registry->collection);
     entry->number = (uint32_t)number;
     entry->state = bson_iter_init_find(&iter, document, "state") && BSON_ITER_HOLDS_UTF8(&iter) &&

@@ -88,7 +88,7 @@ static void append_own_options(const sl_registry *registry, bson_t *document) {
         BSON_APPEND_DOCUMENT(document, "options", registry->options);
 }
 
-/* The same for a source that is in the registry already, perhaps with finished parts. */
+/* The same for a source that is already in the registry, perhaps with finished parts. */
 static void append_started_again(const sl_registry *registry, bson_t *document,
                                  const sl_registry_entry *entry) {
     append_started(document, entry);

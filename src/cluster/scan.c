@@ -7,14 +7,16 @@
  * a scan has returned. */
 #include "internal.h"
 
-/* More than fit into a reply, so that 16 MiB are its limit. */
+/* More documents than fit into a reply, so that only the limit of 16 MiB applies. */
 #define DOCUMENTS_PER_REPLY 100000
 
 static bool is_transient(const bson_error_t *why) {
     if (why->domain != MONGOC_ERROR_SERVER)
         return why->domain == MONGOC_ERROR_STREAM || why->domain == MONGOC_ERROR_SERVER_SELECTION ||
                (why->domain == MONGOC_ERROR_CLIENT &&
-                why->code == MONGOC_ERROR_CLIENT_AUTHENTICATE); /* it succeeded before */
+                why->code == MONGOC_ERROR_CLIENT_AUTHENTICATE); /* authentication has succeeded
+                                                                   before, so a failure may be
+                                                                   temporary */
     /* A cursor is lost when its server ends, or when chunks of the collection are moved. */
     static const uint32_t of_cursors[] = {43 /* CursorNotFound */, 175 /* QueryPlanKilled */,
                                           237 /* CursorKilled */};

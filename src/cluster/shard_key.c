@@ -84,7 +84,7 @@ static reading read_ranges(sl_key_map *map, const sl_topology *topology, sl_erro
             return NOT_KNOWN;
         if (compare(map, minimum, end) != 0 || compare(map, minimum, maximum) >= 0) {
             sl_error_set(error, SL_EXIT_CLUSTER,
-                         "the chunk map has a hole or an overlap: chunks are being split or moved");
+                         "the chunk map has a gap or an overlap: chunks are being split or moved");
             return FAILED;
         }
         uint32_t *shard = &map->shards[map->count];

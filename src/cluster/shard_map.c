@@ -27,7 +27,7 @@ static bool flag_of(const bson_t *document, const char *key) {
 
 void sl_sharding_parse(sl_sharding *sharding) {
     /* Old servers keep the entries of dropped collections; new ones also list collections that are
-     * not sharded but were moved to a shard of their own. */
+     * not sharded but were moved to another shard. */
     bson_iter_t iter;
     if (flag_of(&sharding->document, "dropped") || flag_of(&sharding->document, "unsplittable") ||
         !bson_iter_init_find(&iter, &sharding->document, "key") || !BSON_ITER_HOLDS_DOCUMENT(&iter))
@@ -157,7 +157,7 @@ bool sl_shard_map_from_chunks(const bson_t *chunks, const sl_topology *topology,
             goto unreadable;
         if (from != end || first != end_id || to < from || (to == from && next < first)) {
             sl_error_set(error, SL_EXIT_CLUSTER,
-                         "the chunk map has a hole or an overlap: chunks are being split or moved");
+                         "the chunk map has a gap or an overlap: chunks are being split or moved");
             goto fail;
         }
         if (!sl_chunk_shard(&iter, topology, &chunk->shard, error))

@@ -52,8 +52,8 @@ static int connect_to_path(const char *path, int milliseconds) {
     return connect_to((struct sockaddr *)&address, sizeof address, milliseconds);
 }
 
-/* Why a connection failed. A reply that does not come may still come later; all other reasons are
- * facts. */
+/* Sets the reason why a connection failed. A missing reply may still arrive later; all other
+ * reasons are final. */
 static void explain(int code, int milliseconds, sl_socket_failure *failure) {
     *failure = (sl_socket_failure){.in_time = code != ETIMEDOUT};
     switch (code) {

@@ -55,8 +55,8 @@ void sl_check_balancer(sl_examined *examined, sl_findings *findings) {
         view.dead > 0 && view.dead == view.holders
             ? "a load that was killed has stopped it: the next load restores it"
         : view.holders > 0 ? "another load runs: both share the servers"
-        : on && window[0]  ? "the load stops it while it runs, and restores it; outside of its "
-                             "window it moves nothing after the load either"
+        : on && window[0]  ? "the load stops it while it runs, and restores it; after the load it "
+                             "moves chunks only within its window"
         : on               ? meaning
                            : "it stays off after the load: chunks that are not distributed by the "
                              "load stay where they are",
@@ -89,8 +89,8 @@ void sl_check_shards(sl_examined *examined, sl_findings *findings) {
     if (shards.ok) {
         sl_finding *finding =
             sl_find(findings, draining[0] ? SL_VERDICT_WARNING : SL_VERDICT_OK,
-                    draining[0]  ? "a shard is being removed: what is loaded onto it must be moved "
-                                   "away again. Complete or cancel that first"
+                    draining[0]  ? "a shard is being removed: documents that are loaded onto it "
+                                   "must be moved away again. Complete or cancel the removal first"
                     : count == 1 ? "all data goes to one shard"
                                  : "a new collection is spread over them before the load",
                     "%zu%s%s", count, draining[0] ? ", draining: " : "", draining);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `shardload doctor` from start to end: runs the rows of the table of checks. A check that cannot get
- * its figures reports that they are unknown, and why; the checks after it run all the same. */
+/* `shardload doctor` from start to end: runs the rows of the table of checks. A check that cannot
+ * read its figures reports that they are unknown, and why; the following checks still run. */
 #include "doctor.h"
 
 #include <stdarg.h>

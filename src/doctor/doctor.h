@@ -17,8 +17,9 @@ typedef struct sl_doctor_config {
     bool write;                 /* time inserts into a temporary collection of the database */
 } sl_doctor_config;
 
-/* Examines the target and prints the page. SL_EXIT_OK when no check has found a problem,
- * SL_EXIT_VERIFICATION when one has, SL_EXIT_CLUSTER when no server can be reached. */
+/* Examines the target and prints the page. Returns SL_EXIT_OK when no check has found a problem,
+ * SL_EXIT_VERIFICATION when a check has found one, SL_EXIT_CLUSTER when no server can be
+ * reached. */
 sl_exit sl_doctor_run(const sl_doctor_config *config);
 
 #endif

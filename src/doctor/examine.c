@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the servers of a target, and asks all of them at the same time: servers that do not answer
- * cost the time of one. */
+/* Finds the servers of a target, and queries all of them at the same time, so that several servers
+ * that do not answer take no longer than one. */
 #include "examine.h"
 
 #include <math.h>
@@ -16,7 +16,7 @@
 #include "util/log.h"
 
 #define THREADS 16
-#define LONG_SECONDS 60 /* operations that run for longer are of interest */
+#define LONG_SECONDS 60 /* operations that run longer are reported */
 
 /* ---- one server ---- */
 
@@ -52,7 +52,7 @@ static bson_t *question(const sl_examined *examined, sl_question which) {
                         BCON_INT32(0), "oplog", BCON_INT32(1));
     case SL_ASK_REPLICAS:
         return BCON_NEW("replSetGetStatus", BCON_INT32(1));
-    case SL_ASK_STORAGE: /* of a database that does not exist it would not show the disk */
+    case SL_ASK_STORAGE: /* for a database that does not exist the reply would not show the disk */
         return BCON_NEW("dbStats", BCON_INT32(1));
     default:
         return BCON_NEW("currentOp", BCON_INT32(1), "active", BCON_BOOL(true), "secs_running", "{",
@@ -60,7 +60,7 @@ static bson_t *question(const sl_examined *examined, sl_question which) {
     }
 }
 
-/* Does the question make sense for a server of this role? */
+/* Does the question apply to a server of this role? */
 static bool concerns(const sl_examined_server *server, sl_question which) {
     bool stores = server->role == SL_ROLE_PRIMARY || server->role == SL_ROLE_SECONDARY;
     switch (which) {
@@ -88,7 +88,7 @@ static sl_server_role role_of(const bson_t *hello) {
     return sl_look_truth(hello, "secondary") == 1 ? SL_ROLE_SECONDARY : SL_ROLE_NONE;
 }
 
-/* The server's clock is compared at the middle of the exchange. */
+/* The server's clock is compared with the middle of the exchange. */
 static void compare_clocks(sl_examined_server *server, int64_t before, int64_t after) {
     bson_iter_t iter;
     server->clock_ms = NAN;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What `shardload doctor` has read from a target, for the checks; and what a check finds.
  *
- * Everything that several checks need is read once, from all servers at the same time; the checks
- * then run one after the other, and few of them send commands of their own. */
+ * Figures that several checks need are read once, from all servers at the same time. Then the
+ * checks run one after the other, and few of them send further commands. */
 #ifndef SHARDLOAD_EXAMINE_H
 #define SHARDLOAD_EXAMINE_H
 
@@ -39,7 +39,8 @@ typedef enum sl_question {
 
 typedef struct sl_examined_server {
     char name[SL_MEMBER_NAME_ROOM];
-    char shard[64]; /* "" of a router; "standalone", or the name of the set, without shards */
+    char shard[64]; /* "" for a router; without shards "standalone" or the name of the replica
+                       set */
     sl_server_role role;
     sl_member *member;
     sl_answer answers[SL_QUESTIONS];
@@ -64,8 +65,8 @@ typedef struct sl_examined {
 bool sl_examine(const sl_doctor_config *config, sl_examined *examined, sl_error *error);
 void sl_examined_clear(sl_examined *examined);
 
-/* The server that commands about the cluster as a whole are sent to: a router, or the primary; NULL
- * if none answers. */
+/* The server that receives commands about the complete cluster: a router, or the primary; NULL if
+ * none answers. */
 sl_examined_server *sl_examined_front(const sl_examined *examined);
 
 /* Runs a command of a check on a server. `answer` is initialised; clear it with bson_destroy of its
@@ -96,14 +97,14 @@ typedef struct sl_findings {
     size_t count, room;
     const char *check; /* the row that runs */
     bool failed;       /* without memory: findings are missing */
-    sl_finding spare;  /* instead of a finding that is not kept */
+    sl_finding spare;  /* returned instead of a finding that is not stored */
 } sl_findings;
 
 /* Adds a finding of the row that runs, with the text of `figure` and a meaning. Returns it, so that
- * the caller can append values; without memory it returns a finding that is not kept. */
+ * the caller can append values; without memory it returns a finding that is not stored. */
 sl_finding *sl_find(sl_findings *findings, sl_verdict verdict, const char *meaning,
                     const char *figure, ...) __attribute__((format(printf, 4, 5)));
-/* Adds the finding that something is not known, because of `why`. */
+/* Adds the finding that the figures of the check are not known, because of `why`. */
 void sl_find_unknown(sl_findings *findings, const char *why, const char *meaning);
 
 /* The rows of the table of checks; the functions are in the file named. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checks of the way to the servers: latency, bandwidth, compression, and, with --write, inserts.
  *
- * The bandwidth is that of a ping with a large comment: the server reads and forgets it. It is the
- * direction that a load uses. The bytes are random, so that no compression shortens them. */
+ * The bandwidth is measured with a ping that has a large comment, which the server reads and
+ * discards. It is the bandwidth in the direction that a load uses. The bytes are random, so that
+ * they cannot be compressed. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@
 #include "examine.h"
 
 #define PINGS 40
-#define PING_SECONDS 2.0 /* after which no further ping is sent */
+#define PING_SECONDS 2.0 /* no further ping is sent after this time */
 #define SMALL_BYTES ((size_t)256 << 10)
 #define LARGE_BYTES ((size_t)8 << 20)
 #define LARGE_SECONDS 2.0 /* the large ping is sent if it will not take longer */
@@ -79,7 +80,7 @@ void sl_check_latency(sl_examined *examined, sl_findings *findings) {
                     ? "each batch waits at least this long: use more threads (--threads 32), or "
                       "load from a "
                       "machine nearby"
-                    : "the waiting time of a batch is that of its inserts, not of the network",
+                    : "a batch waits for its inserts, not for the network",
                 "median %.2f ms, 95th percentile %.2f ms (%zu pings of %s)", median, high, count,
                 front->name);
     BSON_APPEND_DOUBLE(finding->values, "medianMs", median);
@@ -192,7 +193,8 @@ void sl_check_inserts(sl_examined *examined, sl_findings *findings) {
     snprintf(collection, sizeof collection, "shardload.doctor.%s", oid);
     memset(field, 'x', INSERT_BYTES);
     field[INSERT_BYTES] = '\0';
-    /* The server gives up before the client does: the insert must not be made later. */
+    /* The server's limit is shorter than the client's, so that the insert does not happen after the
+     * client has given up. */
     int32_t limit_ms = (int32_t)examined->config->limit_seconds * 500;
     make_insert(&insert, collection, field, limit_ms);
     int64_t start = sl_clock_ns();
@@ -206,7 +208,7 @@ void sl_check_inserts(sl_examined *examined, sl_findings *findings) {
     sl_finding *finding =
         sl_find(findings, ok && dropped.ok ? SL_VERDICT_OK : SL_VERDICT_PROBLEM,
                 ok ? "a majority of the members has acknowledged it"
-                   : "a load would wait like this insert, and then end",
+                   : "a load would wait in the same way, and then end",
                 "%d documents of 1 kB into %s.%s: %s%s%s", INSERTS, database, collection,
                 ok ? "stored" : "",
                 ok             ? ""

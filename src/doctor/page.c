@@ -27,7 +27,7 @@ static void count_verdicts(const sl_findings *findings, size_t counts[SL_VERDICT
 
 /* ---- text ---- */
 
-/* Prints a text from column INDENT on, in lines of WIDTH; the first line is begun already. */
+/* Prints a text from column INDENT on, in lines of WIDTH; the first line has already been begun. */
 static void print_wrapped(FILE *out, const char *text) {
     while (*text) {
         size_t room = WIDTH - INDENT, length = strlen(text);
@@ -45,7 +45,8 @@ static void print_wrapped(FILE *out, const char *text) {
     }
 }
 
-/* The number of findings from `first` on that differ in their figures only, as of many shards. */
+/* The number of findings from `first` on that differ only in their figures, such as those of many
+ * shards. */
 static size_t group_length(const sl_findings *findings, size_t first) {
     const sl_finding *a = &findings->items[first];
     size_t length = 1;

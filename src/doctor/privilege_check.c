@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which privileges of the roles in docs/security.md does the user lack? */
+/* Finds the privileges of the roles in docs/security.md that the user lacks. */
 #include <stdio.h>
 #include <string.h>
 
@@ -67,8 +67,8 @@ static const struct {
     {FOR_BALANCER, "remove", "shardload", "balancer"},
 };
 
-/* Does a name in a privilege cover the wanted one? An empty one covers all databases but those of
- * the server, and all collections. `wanted` NULL: the database as such. */
+/* Does a name in a privilege cover the wanted one? An empty name covers all databases except those
+ * of the server, and all collections. `wanted` NULL: the database itself. */
 static bool covers(const bson_t *resource, const char *database, const char *collection) {
     if (sl_look_truth(resource, "anyResource") == 1)
         return true;
@@ -130,8 +130,8 @@ static void find_lacking(const sl_examined *examined, const bson_t *status, sl_p
                 lacking == 0                ? SL_VERDICT_OK
                 : purposes[purpose].problem ? SL_VERDICT_PROBLEM
                                             : SL_VERDICT_WARNING,
-                lacking == 0 ? "all that this part needs" : purposes[purpose].lacking, "%s: %s%s",
-                purposes[purpose].name, lacking ? "lacks " : "complete", list);
+                lacking == 0 ? "all privileges for this part" : purposes[purpose].lacking,
+                "%s: %s%s", purposes[purpose].name, lacking ? "lacks " : "complete", list);
     BSON_APPEND_UTF8(finding->values, "purpose", purposes[purpose].name);
     BSON_APPEND_ARRAY(finding->values, "lacking", &array);
     bson_destroy(&array);
@@ -152,7 +152,7 @@ void sl_check_privileges(sl_examined *examined, sl_findings *findings) {
     } else if (sl_look_count(&answer.reply, "authInfo.authenticatedUsers") == 0) {
         sl_finding *finding = sl_find(
             findings, SL_VERDICT_OK,
-            "if the server requires users, give --username; if not, anybody who reaches it may "
+            "if the server requires users, give --username; if not, anyone who can connect may "
             "change its data",
             "no user: connected without authentication");
         BSON_APPEND_UTF8(finding->values, "user", "");

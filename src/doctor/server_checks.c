@@ -60,7 +60,8 @@ void sl_check_versions(sl_examined *examined, sl_findings *findings) {
 
 /* ---- members ---- */
 
-/* Counts the servers of a shard by role; `silent` receives the names of those without one. */
+/* Counts the servers of a shard by role; `silent` receives the names of the servers without a
+ * role. */
 static void count_roles(const sl_examined *examined, const char *shard, size_t roles[SL_ROLES],
                         char *silent, size_t room) {
     size_t used = 0;
@@ -124,7 +125,7 @@ void sl_check_members(sl_examined *examined, sl_findings *findings) {
         count_roles(examined, "", routers, silent, sizeof silent);
         size_t all = routers[SL_ROLE_ROUTER] + routers[SL_ROLE_NONE];
         sl_find(findings, routers[SL_ROLE_NONE] > 0 ? SL_VERDICT_WARNING : SL_VERDICT_OK,
-                routers[SL_ROLE_NONE] > 0 ? "the load goes through the others only"
+                routers[SL_ROLE_NONE] > 0 ? "the load uses only the other routers"
                 : all <= 1 ? "all batches pass through it: name all routers in --uri, or give "
                              "--route direct"
                            : "the load is spread over them",
@@ -149,7 +150,7 @@ static double optime_ms(const bson_t *member) {
                : NAN;
 }
 
-/* The lag of the member that is furthest behind, by one server's view; NAN if there is none. */
+/* The lag of the member that is furthest behind, according to one server; NAN if there is none. */
 static double largest_lag(const bson_t *status, char *name, size_t room) {
     double newest = NAN, lag = NAN;
     for (sl_walk walk = sl_walk_start(status, "members"); sl_walk_next(&walk);)
@@ -179,8 +180,8 @@ void sl_check_lag(sl_examined *examined, sl_findings *findings) {
         }
         double lag = largest_lag(&answer->reply, member, sizeof member);
         if (isnan(lag)) {
-            sl_find(findings, SL_VERDICT_OK, "there is nothing to replicate to",
-                    "%s: no secondaries", server->shard);
+            sl_find(findings, SL_VERDICT_OK, "there are no secondaries", "%s: no secondaries",
+                    server->shard);
             continue;
         }
         sl_finding *finding = sl_find(
@@ -189,8 +190,8 @@ void sl_check_lag(sl_examined *examined, sl_findings *findings) {
             : lag >= LAG_WARNING ? SL_VERDICT_WARNING
                                  : SL_VERDICT_OK,
             lag >= LAG_WARNING
-                ? "the load adds to it: flow control throttles writes, and a member that falls off "
-                  "the oplog must copy all data again. Find the cause first"
+                ? "the load increases it: flow control throttles writes, and a member that falls "
+                  "off the oplog must copy all data again. Find the cause first"
                 : "the secondaries keep up",
             "%s: %.1f s (%s)", server->shard, lag, member);
         BSON_APPEND_UTF8(finding->values, "shard", server->shard);
@@ -217,7 +218,7 @@ void sl_check_connections(sl_examined *examined, sl_findings *findings) {
         name = server->name;
     }
     if (isinf(least)) {
-        sl_find_unknown(findings, why ? why : "no server shows them",
+        sl_find_unknown(findings, why ? why : "no server reports them",
                         "a load opens about one per thread and server");
         return;
     }
@@ -241,7 +242,7 @@ void sl_check_clock(sl_examined *examined, sl_findings *findings) {
             worst = server;
     }
     if (!worst) {
-        sl_find_unknown(findings, "no server shows its time", "");
+        sl_find_unknown(findings, "no server reports its time", "");
         return;
     }
     double off = fabs(worst->clock_ms) - worst->error_ms;
@@ -251,9 +252,9 @@ void sl_check_clock(sl_examined *examined, sl_findings *findings) {
         : off >= CLOCK_WARNING_MS ? SL_VERDICT_WARNING
                                   : SL_VERDICT_OK,
         off >= CLOCK_WARNING_MS
-            ? "loads on several machines judge by time whether another one still runs, and logs do "
-              "not fit together: synchronise the clocks"
-            : "logs of this machine and the servers fit together",
+            ? "loads on several machines use the time to decide whether another load still runs, "
+              "and timestamps of logs do not match: synchronise the clocks"
+            : "timestamps in logs of this machine and of the servers match",
         "%s is %.3f s %s this machine (within %.3f s)", worst->name, fabs(worst->clock_ms) / 1000,
         worst->clock_ms < 0 ? "behind" : "ahead of", worst->error_ms / 1000);
     BSON_APPEND_DOUBLE(finding->values, "seconds", worst->clock_ms / 1000);

@@ -11,18 +11,18 @@
 
 #define DISK_WARNING 0.85 /* of the disk in use */
 #define DISK_PROBLEM 0.95
-/* Stored bytes per byte of BSON, as a range: compressed text, and data that cannot be compressed
- * with the index of _id. */
+/* Stored bytes per byte of BSON, as a range: compressed text, and incompressible data with the
+ * index of _id. */
 #define STORED_LEAST 0.3
 #define STORED_MOST 1.2
 #define DIRTY_WARNING 0.05 /* of the cache: eviction of dirty pages begins */
-#define DIRTY_PROBLEM 0.20 /* writes must help to evict */
+#define DIRTY_PROBLEM 0.20 /* writing threads must help to evict */
 
 static bool stores_data(const sl_examined_server *server) {
     return server->role == SL_ROLE_PRIMARY || server->role == SL_ROLE_SECONDARY;
 }
 
-/* ---- disk room ---- */
+/* ---- free disk space ---- */
 
 /* Are both servers on one disk, as on a test machine? */
 static bool share_disk(const sl_examined_server *a, const sl_examined_server *b) {
@@ -48,7 +48,7 @@ static void find_room(const sl_examined *examined, const sl_examined_server *ser
     double all = sl_look_number(reply, "fsTotalSize"), used = sl_look_number(reply, "fsUsedSize");
     char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM], c[SL_HUMAN_ROOM], d[SL_HUMAN_ROOM], plan[120] = "";
     if (isnan(all) || isnan(used) || all <= 0) {
-        sl_find_unknown(findings, "the server does not show the size of its disk", "");
+        sl_find_unknown(findings, "the server does not report the size of its disk", "");
         return;
     }
     double least = 0, most = 0;
@@ -65,11 +65,14 @@ static void find_room(const sl_examined *examined, const sl_examined_server *ser
         full       ? SL_VERDICT_PROBLEM
         : may_fill ? SL_VERDICT_WARNING
                    : SL_VERDICT_OK,
-        full ? "the disk would fill up: a full disk stops the server. Free or add room before the "
-               "load"
-        : may_fill          ? "the room may not be enough, also for index builds and the oplog"
-        : examined->preview ? "enough for the load, by a sample of the sources; indexes come on top"
-                            : "name the sources as arguments to compare them with this room",
+        full       ? "the disk would fill up: a full disk stops the server. Free or add disk space "
+                     "before the load"
+        : may_fill ? "the free space may not be enough, also for index builds and the "
+                     "oplog"
+        : examined->preview ? "enough for the load, according to a sample of the sources; indexes "
+                              "need additional space"
+                            : "name the sources as arguments to compare their size with the free "
+                              "space",
         "%s (%s): %s free of %s%s", server->name, server->shard, sl_human_bytes(all - used, a),
         sl_human_bytes(all, b), plan);
     BSON_APPEND_UTF8(finding->values, "host", server->name);
@@ -84,7 +87,7 @@ static void find_room(const sl_examined *examined, const sl_examined_server *ser
 void sl_check_disk(sl_examined *examined, sl_findings *findings) {
     for (size_t i = 0; i < examined->count; i++) {
         const sl_examined_server *server = &examined->servers[i];
-        bool shown = false; /* by a server on the same disk */
+        bool shown = false; /* reported for a server on the same disk */
         for (size_t k = 0; k < i && !shown; k++)
             shown = examined->servers[k].answers[SL_ASK_STORAGE].ok &&
                     stores_data(&examined->servers[k]) && share_disk(&examined->servers[k], server);
@@ -94,7 +97,8 @@ void sl_check_disk(sl_examined *examined, sl_findings *findings) {
             find_room(examined, server, findings);
         else
             sl_find_unknown(findings, server->answers[SL_ASK_STORAGE].why,
-                            "compare the room on the disks with the size of the data yourself");
+                            "compare the free space of the disks with the size of the data "
+                            "yourself");
     }
 }
 
@@ -130,11 +134,11 @@ void sl_check_cache(sl_examined *examined, sl_findings *findings) {
                                      : SL_VERDICT_OK,
             share >= DIRTY_PROBLEM
                 ? "its disk does not keep up: the clients' threads already write pages to disk. "
-                  "Wait, or find what writes"
+                  "Wait, or find the client that writes"
             : share >= DIRTY_WARNING
                 ? "other clients write, and its disk is behind: a load now competes with them"
-                : "it has room for writes; the load's speed drops to that of the disk once the "
-                  "cache is full",
+                : "it has room for writes; when the cache is full, the load's speed drops to that "
+                  "of the disk",
             "%s: %s, %.0f %% in use, %.1f %% dirty", server->shard, sl_human_bytes(size, a),
             100 * used / size, 100 * share);
         BSON_APPEND_UTF8(finding->values, "shard", server->shard);
@@ -213,9 +217,9 @@ void sl_check_operations(sl_examined *examined, sl_findings *findings) {
                                                                        : SL_VERDICT_OK;
         sl_finding *finding = sl_find(
             findings, verdict,
-            locked ? "fsyncLock blocks all writes, for a backup perhaps: run fsyncUnlock first"
+            locked ? "fsyncLock blocks all writes, perhaps for a backup: run fsyncUnlock first"
             : verdict == SL_VERDICT_OK
-                ? "nothing long runs, and no transaction is open"
+                ? "no long operation runs, and no transaction is open"
                 : "they hold snapshots, which fill the cache, and compete for the disk",
             "%s: %s%zu operation%s of a minute or longer%s%s, %.0f open transaction%s, %.0f "
             "writers waiting",

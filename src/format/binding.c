@@ -121,7 +121,7 @@ static const char *key_of(const sl_column *column, bool long_names) {
     return long_names && !column->schema.point ? column->schema.name : column->schema.short_name;
 }
 
-/* Is the column called _id made the _id? */
+/* Is the column called _id used as the _id? */
 static bool takes_id(const sl_format_options *options) {
     return options->id_fields && strcmp(options->id_fields, "_id") == 0;
 }
@@ -195,7 +195,7 @@ static bool accepts(sl_type type, const char *word, size_t length) {
 /* Would a fast converter accept one of the words for a missing value? */
 static bool accepts_missing(const sl_schema_column *schema) {
     for (size_t i = 0; i < schema->missing.count; i++) {
-        char word[64] = {0}; /* with the slack that converters need */
+        char word[64] = {0}; /* with the readable bytes that converters need after a field */
         size_t length = strlen(schema->missing.words[i]);
         if (length > 32)
             continue;
@@ -268,7 +268,7 @@ bool sl_dialect_compile(sl_dialect *d, bool long_names, sl_error *error) {
             converter->int64_limit > INT32_MAX ? (uint64_t)INT32_MAX + 1 : converter->int64_limit;
         d->fixed_bytes +=
             length + (schema->type > SL_TYPE_FLAG ? SL_BSON_VALUE_MAX : sizeof(int64_t));
-        /* Then a repeated header would be a record. */
+        /* If all columns are text, a repeated header would be parsed as a record. */
         all_text &= schema->type == SL_TYPE_TEXT || schema->type == SL_TYPE_CODE ||
                     schema->invalid != SL_INVALID_REJECT;
     }
@@ -311,8 +311,8 @@ static bool array_error(const sl_column *column, const char *option, sl_error *e
     sl_text_printable(sl_text_of(column->key), key, sizeof key);
     return sl_error_set(error, SL_EXIT_USAGE,
                         "--%s: the column %s is stored in an array, as %s (a coordinate, for "
-                        "example), and a value in an array identifies no document: name another "
-                        "column",
+                        "example), and a value in an array cannot identify a document: name "
+                        "another column",
                         option, name, key);
 }
 
@@ -329,7 +329,8 @@ static bool bind_key_fields(sl_dialect *d, const sl_format_options *options, sl_
                 return array_error(column, k == 0 ? "id-field" : "match-fields", error);
             if (column && column->schema.point)
                 return sl_error_set(error, SL_EXIT_USAGE,
-                                    "%s is a coordinate of the point %s: it identifies no document",
+                                    "%s is a coordinate of the point %s and cannot identify a "
+                                    "document: name another column",
                                     column->schema.name, column->schema.point);
             if (column && !sl_key_names_rename(lists[k], i, column->key))
                 return sl_error_memory(error, "binding columns");
@@ -359,7 +360,7 @@ bool sl_dialect_bind(const sl_plan *plan, const sl_schema *schema, const sl_firs
                      const sl_text *names, size_t count, sl_dialect **out, sl_error *error) {
     if (count > SL_COLUMNS_MAX)
         return sl_error_set(error, SL_EXIT_SOURCE,
-                            "the header has %zu columns; at most %d are taken", count,
+                            "the header has %zu columns; at most %d are allowed", count,
                             SL_COLUMNS_MAX);
     assert(names || schema);
     sl_dialect *d = calloc(1, sizeof *d);
@@ -430,7 +431,8 @@ bool sl_dialect_bind_table(const sl_plan *plan, const sl_table *table, sl_dialec
 }
 
 void sl_dialect_move(sl_dialect *dialect, uint64_t offset) {
-    bool preceded = dialect->body_offset > dialect->header_length; /* by a byte order mark, say */
+    bool preceded = dialect->body_offset > dialect->header_length; /* for example by a byte order
+                                                                      mark */
     if (preceded || dialect->skip_lines > 0 || offset < dialect->body_offset)
         dialect->body_offset += offset;
 }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The format `bson`: a sequence of BSON documents, as mongodump and --sink bson:FILE write them.
  *
- * Two passes must find the same beginnings of records. `find_end` runs under the source's lock and
- * reads little more than the lengths of the documents: if the end of the text, or bytes with which a
- * document may begin, follow a document, it is not examined further; otherwise it is checked
- * completely. `parse` checks every document completely, in any thread.
+ * Two passes must find the same starts of records. `find_end` runs under the source's lock and
+ * reads little more than the lengths of the documents: if a document is followed by the end of the
+ * text, or by bytes with which a document may begin, it is not examined further; otherwise it is
+ * checked completely. `parse` checks every document completely, in any thread.
  *
  * Damage. If the length of a damaged document leads to the beginning of another document, and no
- * valid documents begin before that, only the damaged one is rejected. Otherwise the damage reaches to
- * the next position at which two valid documents follow each other, or one valid document ends with
- * the text. (A document embedded in a damaged one is followed by other bytes.) The last bytes of a
- * truncated document may be an embedded document, so behind the beginning of a truncated document only
- * the first condition counts. The bytes of the damage are one reject, or one for each MiB. The
- * `state` of sl_split shows that a block begins within damage. */
+ * valid documents begin before that, only the damaged one is rejected. Otherwise the damage extends
+ * to the next position at which two consecutive valid documents begin, or one valid document that
+ * ends with the text. (A document embedded in a damaged one is followed by other bytes.) The last
+ * bytes of a truncated document may be an embedded document, so after the start of a truncated
+ * document only the first condition counts. The damaged bytes are one reject, or one reject per
+ * MiB. The `state` of sl_split shows that a block begins within damage. */
 #include "format.h"
 
 #include <stdio.h>
@@ -46,7 +46,8 @@ static bool has_suffix(const char *name, const char *suffix) {
     return length >= more && strcmp(name + length - more, suffix) == 0;
 }
 
-/* Is the source named as a dump? Then it is read even if its first document is damaged. */
+/* Does the source have the name of a dump? Then it is read even if its first document is
+ * damaged. */
 static bool is_named_bson(const char *name) {
     static const char *const suffixes[] = {".bson",    ".bson.gz",  ".bson.zst",
                                            ".bson.xz", ".bson.bz2", ".bson.lz4"};
@@ -57,10 +58,10 @@ static bool is_named_bson(const char *name) {
     return false;
 }
 
-/* Is the first document valid, as far as the head goes? */
+/* Is the part of the first document that is in the head valid? */
 static bool begins_with_document(sl_text head, bool whole, sl_error *error) {
     sl_bson_facts facts;
-    uint8_t *copy = malloc(head.length + SL_SLACK); /* a head is not followed by more bytes */
+    uint8_t *copy = malloc(head.length + SL_SLACK); /* no readable bytes follow a head */
     if (!copy)
         return sl_error_memory(error, "reading BSON");
     if (head.length > 0)
@@ -73,8 +74,8 @@ static bool begins_with_document(sl_text head, bool whole, sl_error *error) {
                             facts.wrong_at);
     if (verdict == SL_BSON_MORE && whole)
         return sl_error_set(error, SL_EXIT_SOURCE,
-                            "not BSON: it has %zu bytes, its first document would have %u; if it "
-                            "is a damaged dump, name it .bson",
+                            "not BSON: it has %zu bytes, but its first document would have %u; if "
+                            "it is a damaged dump, rename it to end in .bson",
                             head.length, facts.length);
     return true;
 }
@@ -91,7 +92,7 @@ static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whol
 /* ---- dividing a text ---- */
 
 /* Do two valid documents begin at `bytes`, or one that ends with the text? The second case does not
- * count behind a truncated document. SL_BSON_MORE: more text is needed to decide. */
+ * count after a truncated document. SL_BSON_MORE: more text is needed to decide. */
 static sl_bson_verdict check_two(const uint8_t *bytes, size_t available, bool ended,
                                  uint64_t damage) {
     sl_bson_facts first, second;
@@ -101,7 +102,7 @@ static sl_bson_verdict check_two(const uint8_t *bytes, size_t available, bool en
     return verdict == SL_BSON_MORE && ended ? SL_BSON_INVALID : verdict;
 }
 
-/* The length of the document at `bytes`, if its length, its last byte and the bytes behind it are
+/* The length of the document at `bytes`, if its length, its last byte and the bytes after it are
  * plausible. 0: it must be checked completely, or, with `*more`, more text is needed. */
 static size_t pass(const uint8_t *bytes, size_t available, bool ended, bool *more) {
     if (available < HEADER_BYTES) {
@@ -119,8 +120,9 @@ static size_t pass(const uint8_t *bytes, size_t available, bool ended, bool *mor
     return length + HEADER_BYTES <= available && sl_bson_may_begin(bytes + length) ? length : 0;
 }
 
-/* Finds the end of the damaged text that begins at split->at: where documents follow again, or 1 MiB
- * further. False if it is not known yet. split->inside[0] is the number of bytes searched. */
+/* Finds the end of the damaged text that begins at split->at: where documents follow again, or 1
+ * MiB further. False if the end is not known yet. split->inside[0] is the number of bytes
+ * searched. */
 static bool find_damage_end(sl_split *split, sl_text text, bool ended, size_t *end) {
     const uint8_t *bytes = (const uint8_t *)text.bytes;
     size_t most = split->at + SL_BLOCK_BYTES;
@@ -309,7 +311,8 @@ static void reject_damage(const parsing *p, size_t at, size_t end, sl_bson_verdi
                  "truncated: a document of %u bytes begins here, but only %zu bytes follow",
                  facts->length, end - at);
     else if (verdict == SL_BSON_MORE)
-        snprintf(reason, sizeof reason, "truncated: %zu bytes are no document", end - at);
+        snprintf(reason, sizeof reason, "truncated: the last %zu bytes are not a document",
+                 end - at);
     else if (facts->why)
         snprintf(reason, sizeof reason, "damaged: %s (byte %llu); %zu bytes rejected", facts->why,
                  wrong, end - at);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Inference of column types; see column_types.h.
  *
- * A column has a set of the types that store all its values without loss. Each value removes those
- * that would change it. Date formats are a second set, which is used only as long as all values are
- * dates. Only a day above 12 shows whether the day or the month comes first: if both orders fit all
- * values, the column is text. */
+ * A column has a set of the types that store all its values without loss. Each value removes the
+ * types that would change it. Date formats are a second set, which is used only as long as all
+ * values are dates. Only a day above 12 shows whether the day or the month comes first: if both
+ * orders fit all values, the column is text. */
 #include "column_types.h"
 #include "convert.h"
 #include "date_format.h"
@@ -38,8 +38,8 @@ const sl_words sl_missing_words = {(const char **)missing_words,
     TIMES("%d" separator "%m" separator "%Y"), HALF_DAYS("%d" separator "%m" separator "%Y"),      \
         TIMES("%m" separator "%d" separator "%Y"), HALF_DAYS("%m" separator "%d" separator "%Y")
 
-/* The first rows are in pairs of orders: the format of row i < PAIRED and the one ORDER_ROWS after
- * or before it differ in the order of day and month. */
+/* The first PAIRED rows are in pairs: the format of such a row and the format ORDER_ROWS after or
+ * before it differ only in the order of day and month. */
 static const char *const date_formats[] = {
     BOTH_ORDERS("/"),
     BOTH_ORDERS("."),
@@ -76,7 +76,8 @@ static bool is_missing(sl_text value) {
     return false;
 }
 
-/* Has the value the digits that every format needs, of year and day? Most text is excluded here. */
+/* Does the value have the digits of year and day that every format needs? Most text is excluded
+ * here. */
 static bool may_be_date(sl_text value) {
     size_t digits = 0;
     for (size_t i = 0; i < value.length; i++)
@@ -144,7 +145,7 @@ void sl_column_guess_add(sl_column_guess *guess, sl_text value) {
         guess->kinds &= kinds_of(value, guess);
 }
 
-/* The format of the set; NULL if it has none, or if day and month may be either way. */
+/* The format of the set; NULL if it is empty, or if the order of day and month is not certain. */
 static const char *only_format(uint64_t dates) {
     for (size_t i = 0; i < FORMATS; i++) {
         if (!(dates >> i & 1))
@@ -212,7 +213,7 @@ const char *sl_column_type_write(const sl_schema_column *column, char out[SL_TYP
     return out;
 }
 
-/* Types are few: the one whose words these are is found by trying all. */
+/* There are few types, so the type with this name is found by trying all. */
 bool sl_column_type_read(const char *text, sl_schema_column *column) {
     static const uint32_t kinds[] = {KIND_INT,   KIND_DOUBLE, KIND_LOWER,    KIND_TITLE,
                                      KIND_UPPER, KIND_ISO,    KIND_ISO_ZONED};

@@ -26,7 +26,7 @@ typedef struct sl_column_guess {
 /* The words that mean "no value" in a column with an inferred type. */
 extern const sl_words sl_missing_words;
 
-/* Adds a value. Reads no byte behind it. */
+/* Adds a value. Reads no byte after it. */
 void sl_column_guess_add(sl_column_guess *guess, sl_text value);
 
 /* Sets the type of a column, without its names. A column without values becomes text with the words
@@ -53,7 +53,7 @@ typedef enum sl_type_class {
 } sl_type_class;
 sl_type_class sl_column_class(const sl_schema_column *column);
 
-/* What a single value looks like, for the detection of headers: something with digits and without
+/* What a single value looks like, for the detection of headers: a value with digits and without
  * letters (00501, 12 %, 10:37) is typed, even if its column would be text. */
 typedef enum sl_look { SL_LOOKS_MISSING, SL_LOOKS_WORD, SL_LOOKS_TYPED } sl_look;
 sl_look sl_value_look(sl_text value);

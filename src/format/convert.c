@@ -84,7 +84,7 @@ static bool read_double(const char *field, size_t length, double *value) {
     return end == copy + length;
 }
 
-/* Has the number a digit other than 0 before its exponent? */
+/* Does the number have a digit other than 0 before its exponent? */
 static bool is_above_0(const char *field, size_t length) {
     size_t i = 0;
     while (i < length && (!is_digit(field[i]) || field[i] == '0') && (field[i] | 0x20) != 'e')

@@ -116,7 +116,7 @@ static inline bool sl_convert_seconds(const char *field, int64_t *milliseconds) 
 /* Converts an integer with an optional minus sign, up to 19 digits. */
 bool sl_convert_integer(const char *field, size_t length, int64_t *value);
 
-/* Converts a decimal number: -1.5, .5, 3e-4; at most 60 bytes. False too for numbers beyond the
+/* Converts a decimal number: -1.5, .5, 3e-4; at most 60 bytes. Also false for numbers outside the
  * range of a double: 1e400, and 1e-400, which is not 0. */
 bool sl_convert_double(const char *field, size_t length, double *value);
 

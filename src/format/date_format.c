@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dates in any form; see date_format.h. */
+/* Dates in any format; see date_format.h. */
 #include "date_format.h"
 #include "convert.h"
 
@@ -12,7 +12,7 @@ typedef struct parts {
     unsigned weekday;  /* 0: Monday; 7: not given */
     unsigned half;     /* 0: not given, 1: AM, 2: PM */
     int offset;        /* minutes east of UTC */
-    bool twelve_hours; /* the hour is one of %I */
+    bool twelve_hours; /* the hour was read by %I */
 } parts;
 
 static bool is_digit(char byte) {

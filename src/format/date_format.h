@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dates in any form: formats in the words of strftime, and ISO 8601 with offsets.
+/* Dates in any format: formats in the notation of strftime, and ISO 8601 with offsets.
  *
  * A format consists of literal bytes and of
  *
@@ -23,17 +23,17 @@
 
 #include "util/text.h"
 
-/* Does the format determine a day, with known words only? */
+/* Does the format determine a day, and contain only known conversions? */
 bool sl_date_format_valid(const char *format);
 
-/* Converts a complete field to milliseconds since 1970. Reads no byte behind the field. */
+/* Converts a complete field to milliseconds since 1970. Reads no byte after the field. */
 bool sl_convert_formatted(const char *format, sl_text field, int64_t *milliseconds);
 
 typedef enum sl_zone { SL_ZONE_ANY, SL_ZONE_NONE, SL_ZONE_GIVEN } sl_zone;
 
 /* Converts YYYY-MM-DD[Thh:mm[:ss[.f]][zone]], as sl_convert_datetime, but with any zone that %z
  * accepts. SL_ZONE_NONE: none is accepted; SL_ZONE_GIVEN: one is required. A fraction's digits
- * after the third must be 0. Reads no byte behind the field. */
+ * after the third must be 0. Reads no byte after the field. */
 bool sl_convert_iso(sl_text field, sl_zone zone, int64_t *milliseconds);
 
 #endif

@@ -4,7 +4,7 @@
  * A text is read as digits * 10^exponent without zeros at the end of `digits`, which is unique for
  * each number. Up to 15 digits with a small exponent need one exact division or multiplication. For
  * 16 and 17 digits the conversion is done with the 64 bits of an x86 long double, and repeated by
- * strtod where these are too few to round correctly. */
+ * strtod if 64 bits are too few to round correctly. */
 #include "decimal.h"
 #include "util/text.h"
 
@@ -68,7 +68,7 @@ static bool decompose(const char *field, size_t length, decimal *d) {
     for (; at < end; at++) {
         unsigned digit = (unsigned)(*at - '0');
         if (digit <= 9)
-            digits = digits * 10 + digit; /* may wrap: then there are too many digits */
+            digits = digits * 10 + digit; /* may overflow: then there are too many digits */
         else if (*at == '.' && !point)
             point = at;
         else

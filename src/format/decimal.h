@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Decimal numbers that a double stores without loss: the shortest decimal number that converts to
  * the double has the same digits as the text. All numbers of up to 15 significant digits are stored
- * without loss; of those with 16 or 17, the ones that programs print for a double. Of two shortest
+ * without loss; numbers of 16 or 17 digits are if programs print them for a double. Of two shortest
  * numbers that are equally close to the double, both are accepted: 9.019607543945313 and ...312 are
  * the same double.
  *
  * Accepted: 12, -1.5, .5, 6.6666669845581055, -7.324219E-4, Infinity, inf, and U+221E with or
- * without minus. Refused, because a code may look like this, or because digits would be lost: 007,
- * +1, 5., 1E5 (an exponent without a point), -0, whole numbers beyond 64 bits,
- * 0.10000000000000001. Zeros at the end of a fraction are not digits: 1.50 equals 1.5. */
+ * without minus. Refused, because codes may have this form, or because digits would be lost: 007,
+ * +1, 5., 1E5 (an exponent without a point), -0, whole numbers beyond 64 bits, 0.10000000000000001.
+ * Zeros at the end of a fraction are not digits: 1.50 equals 1.5. */
 #ifndef SHARDLOAD_DECIMAL_H
 #define SHARDLOAD_DECIMAL_H
 
@@ -26,7 +26,7 @@ bool sl_convert_lossless(const char *field, size_t length, double *value);
 bool sl_convert_whole(const char *field, size_t length, int64_t *value);
 
 /* Converts the most frequent numbers that sl_convert_lossless accepts: up to 16 bytes after the
- * sign, up to 15 digits, no exponent. False: another number, or none. */
+ * sign, up to 15 digits, no exponent. False for any other text. */
 static inline bool sl_convert_short_decimal(const char *field, size_t length, double *value) {
     size_t at = length > 0 && *field == '-', start = at, point = SIZE_MAX;
     uint64_t digits = 0;

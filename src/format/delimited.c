@@ -83,7 +83,7 @@ static uint32_t body_start(sl_parser *parser) {
     if (block->offset >= parser->dialect->body_offset)
         return 0;
     uint64_t skip = parser->dialect->body_offset - block->offset;
-    if (skip > block->text.length) /* it ends in a later block */
+    if (skip > block->text.length) /* the header ends in a later block */
         skip = block->text.length;
     const char *text = block->text.bytes;
     uint64_t lines = 0, blank = 0;
@@ -120,7 +120,7 @@ static uint32_t count_lines(const char *text, uint32_t from, uint32_t to) {
     return lines;
 }
 
-/* Parses the line at *start byte by byte, and moves *start behind it. */
+/* Parses the line at *start byte by byte, and moves *start after it. */
 static bool take_long_line(sl_parser *parser, uint32_t *start) {
     const sl_text text = parser->block->text;
     const char *end = memchr(text.bytes + *start, '\n', text.length - *start);
@@ -138,7 +138,7 @@ static bool take_long_line(sl_parser *parser, uint32_t *start) {
 /* Must the texts of the stretch's fields be checked one by one? */
 static bool needs_care(const sl_parser *parser, const sl_marks *m, uint32_t start) {
     const char escape = parser->dialect->escape;
-    if (m->quoted && escape && escape != '\\') /* the scan does not notice other escapes */
+    if (m->quoted && escape && escape != '\\') /* the scan does not detect other escapes */
         return true;
     if (m->odd || !m->high)
         return m->odd;

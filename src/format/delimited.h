@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Delimited text: the engine of all formats whose records are lines of fields between delimiters.
  *
- * A format provides schemas and a sniff; it binds a schema to a source with sl_dialect_bind, and
- * its sl_format row contains the engine's functions. Binding compiles the columns, in the source's
- * order, into converters; parsing runs them over the marks found by a structural scan.
+ * A format provides schemas and a `sniff` function, and binds a schema to a source with
+ * sl_dialect_bind; its sl_format row contains the engine's functions. Binding compiles the columns,
+ * in the source's order, into converters; parsing runs them over the marks found by a structural
+ * scan.
  *
  * Lines: one trailing CR is removed. Empty lines, lines of blanks, and repetitions of the header
  * are dropped and counted. The last line needs no line end. Quotes (if the dialect has them): a
@@ -44,7 +45,8 @@ typedef enum sl_step {
     SL_STEP_DOUBLE,
     SL_STEP_DATE,
     SL_STEP_DATETIME,
-    SL_STEP_ISO, /* a datetime of milliseconds at most, with Z or without, as the column demands */
+    SL_STEP_ISO, /* a datetime with at most milliseconds, with or without Z as the column
+                    requires */
     SL_STEP_UNUSUAL,
     SL_STEP_END, /* after the last column */
 } sl_step;
@@ -56,8 +58,8 @@ typedef struct sl_converter {
     uint8_t prefix[SL_SHORT_PREFIX]; /* type and key; if longer, the step is SL_STEP_UNUSUAL */
     uint32_t prefix_length;
     uint8_t step;         /* sl_step */
-    bool skips_empty;     /* an empty field is missing, and may be */
-    bool skips_dash;      /* so is a field that consists of "-" */
+    bool skips_empty;     /* an empty field is a missing value, which the column allows */
+    bool skips_dash;      /* so is the field "-" */
     bool refuses[2];      /* SL_STEP_ISO: a value without Z is unusual; a value with Z */
     uint64_t int32_limit; /* integers below it are stored as int32 without further checks */
     uint64_t int64_limit; /* other integers below it are stored as int64 */
@@ -80,14 +82,14 @@ struct sl_dialect {
                           end, and the load ends */
     bool quoted_lines; /* quoted fields may contain line ends: the source has a splitter */
     char escape;       /* in quoted fields, the byte after it is data; 0: none */
-    const sl_simd *simd; /* the plan's */
+    const sl_simd *simd; /* borrowed from the plan */
     sl_trim trim;
     bool latin1;
     const char *kind;
     uint8_t blanks;    /* fields are separated by this many blanks or more; 0: by the delimiter */
     size_t skip_lines; /* before the table */
     bool pad;          /* lines with too few fields have missing values */
-    char note[240];    /* what was assumed about the table; "" or "; ..." */
+    char note[240];    /* assumptions about the table, for messages; "" or "; ..." */
     char letter[8];    /* name of the publisher's dialect; "": none */
     char *header;      /* the header line with its line end; "" when there is none. Owned */
     size_t header_length;
@@ -120,8 +122,8 @@ void sl_delimited_plan_destroy(sl_plan *plan); /* NULL is fine */
 bool sl_dialect_bind(const sl_plan *plan, const sl_schema *schema, const sl_first_line *first,
                      const sl_text *names, size_t count, sl_dialect **dialect, sl_error *error);
 
-/* Declares that the text that was sniffed begins at `offset` of the source: an archive's entry. A
- * header at its first byte is left to the parser, which recognises it. */
+/* Declares that the text that was sniffed begins at `offset` of the source: an archive's entry. The
+ * parser recognises and skips a header at its first byte. */
 void sl_dialect_move(sl_dialect *dialect, uint64_t offset);
 
 /* Compiles the columns into converters again, after their types have been changed. */
@@ -130,9 +132,9 @@ bool sl_dialect_compile(sl_dialect *dialect, bool long_names, sl_error *error);
 /* Advice appended to SL_LINE_CONTINUES (head.h). */
 extern const char sl_delimited_quotes_advice[];
 
-/* Of text whose quoted fields may contain line ends: the end of the last record that is complete within the first `most` bytes of the text, whose first
- * record begins at `from`. If the first record is longer, the end of that. `whole`: a last record
- * without line end is complete. */
+/* For text whose quoted fields may contain line ends: the end of the last record that is complete
+ * within the first `most` bytes of the text, whose first record begins at `from`. If the first
+ * record is longer, returns its end. `whole`: a last record without line end is complete. */
 size_t sl_quoted_records(const sl_dialect *dialect, sl_text text, size_t from, bool whole,
                          size_t most);
 

@@ -14,7 +14,7 @@
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
 _Static_assert(SL_BSON_SLACK <= SL_SLACK, "the encoder copies complete vectors");
-_Static_assert(SL_SCAN_BYTES <= SL_SLACK, "the scan may read behind the text");
+_Static_assert(SL_SCAN_BYTES <= SL_SLACK, "the scan may read after the text");
 
 #define SECONDS_LENGTH (sizeof "2016-01-15T10:00:00" - 1)
 #define ISO_LENGTH_MAX (sizeof "2016-01-15T10:00:00.123" - 1) /* no digit is lost */
@@ -168,7 +168,7 @@ static ALWAYS_INLINE uint8_t *put_document(sl_parser *parser, const char *text, 
         int64_t milliseconds;
         double decimal;
         switch ((sl_step)converter->step) {
-        case SL_STEP_CODE: /* 007 is a text; a whole number without loss is not written so */
+        case SL_STEP_CODE: /* 007 is text; a lossless whole number has no leading zero */
         case SL_STEP_WHOLE:
             if (unlikely(length > 1 && *begin == '0'))
                 break;
@@ -341,7 +341,7 @@ static inline bool resolve_quotes(sl_parser *parser, const sl_marks *m, const ch
     return false;
 }
 
-/* Parses all lines of a stretch of text that starts at *start, and moves *start behind them. */
+/* Parses all lines of a stretch of text that starts at *start, and moves *start after them. */
 static ALWAYS_INLINE bool take_stretch(sl_parser *parser, sl_marks *m, uint32_t *start,
                                        read_mode mode) {
     const sl_dialect *d = parser->dialect;
@@ -397,7 +397,7 @@ static ALWAYS_INLINE bool take_stretch(sl_parser *parser, sl_marks *m, uint32_t 
     return go_on;
 }
 
-/* As resolve_quotes, for a record of a divided block: finds the line end that ends it, too. The
+/* As resolve_quotes, for a record of a divided block: also finds the line end that ends it. The
  * record's first mark is marks[*next], and *next becomes the first mark after the record. False
  * also when the record may end after the stretch. */
 static inline bool resolve_record(sl_parser *parser, const sl_marks *m, uint32_t *next,
@@ -451,7 +451,7 @@ static ALWAYS_INLINE bool take_records(sl_parser *parser, sl_marks *m, uint32_t 
     const uint32_t first = *start, lines_before = (uint32_t)parser->counts.lines;
     const uint32_t last_line = m->lines[m->line_count - 1];
     uint32_t next = 1, i = 0;
-    uint32_t more_lines = 0; /* behind the stretch */
+    uint32_t more_lines = 0; /* line ends after the stretch */
     bool go_on = true;
     while (i < m->line_count && go_on) {
         uint32_t line_end, mark = next;

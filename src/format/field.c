@@ -49,7 +49,7 @@ static bool convert_double(const sl_schema_column *schema, sl_text field, double
 /* Converts a date or datetime. */
 static bool convert_date(const sl_schema_column *schema, sl_text field, int64_t *value) {
     static const sl_zone zones[] = {SL_ZONE_ANY, SL_ZONE_NONE, SL_ZONE_GIVEN};
-    if (schema->format) /* a day has no time */
+    if (schema->format) /* a date has no time */
         return sl_convert_formatted(schema->format, field, value) &&
                (schema->type == SL_TYPE_DATETIME || *value % SL_DAY_MS == 0);
     if (schema->type == SL_TYPE_DATE)

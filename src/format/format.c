@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of formats; what applies where a format leaves a field out. */
+/* The table of formats, and the defaults of fields that a format does not set. */
 #include "format.h"
 
 #include <stdio.h>

@@ -32,7 +32,7 @@ typedef struct sl_ycsb_options {
 
 #define SL_YCSB_FIELDS_MAX 999u
 
-/* What a load does with a record's document; docs/modes.md. */
+/* How a load writes a record's document; see docs/modes.md. */
 typedef enum sl_mode {
     SL_MODE_INSERT,
     SL_MODE_UPSERT,  /* replaces the stored document that matches, or inserts */
@@ -68,23 +68,23 @@ typedef struct sl_format_options {
 } sl_format_options;
 
 typedef struct sl_block {
-    /* Complete records, each ended by LF, except perhaps a source's last one; of a format with
-     * `splitter`, as that has divided them. Followed by SL_SLACK readable bytes. Of generated
-     * records: `bytes` is NULL, and `length` is record_bytes() per record. */
+    /* Complete records, each ended by LF, except perhaps a source's last one; for a format with
+     * `splitter`, the records that it has found. Followed by SL_SLACK readable bytes. For generated
+     * records `bytes` is NULL, and `length` is record_bytes() per record. */
     sl_text text;
     uint64_t offset;      /* of text.bytes[0] in the source's uncompressed stream */
     int64_t id_base;      /* a record's _id is id_base + (its offset modulo SL_BLOCK_BYTES) */
     uint64_t split_state; /* of a source with a splitter: sl_split.state at text.bytes[0]; else 0 */
     bool divided;         /* by a splitter */
     /* The fields that identify a document (key_fields.h); NULL: no document is changed. Dialects
-     * whose columns have other names than the fields have keys of their own. */
+     * whose columns have other names than the fields have their own keys. */
     const struct sl_key_fields *keys;
 } sl_block;
 
-/* The line of a reject of a format whose records are not lines. */
+/* The line number of a reject of a format whose records are not lines. */
 #define SL_NO_LINE (UINT32_MAX - 1)
-/* The line of a document that was rejected after the parser had written it: by the server, or
- * because of --embed. Its record is the document as JSON, and no text of the source. */
+/* The line number of a document that was rejected after the parser had written it: by the server,
+ * or because of --embed. Its record is the document as JSON, not text of the source. */
 #define SL_REJECT_LINE_UNKNOWN UINT32_MAX
 
 typedef struct sl_reject {
@@ -98,7 +98,7 @@ typedef struct sl_reject {
 } sl_reject;
 
 /* The buffer that documents are written to. The parser writes a document at `cursor`, moves
- * `cursor` behind it and adds 1 to `documents`. Before each document it checks that `limit -
+ * `cursor` to its end and adds 1 to `documents`. Before each document it checks that `limit -
  * cursor` is at least the document's upper bound and that documents < documents_limit, and
  * otherwise calls `full`. */
 typedef struct sl_sink sl_sink;
@@ -107,8 +107,8 @@ struct sl_sink {
     uint8_t *limit; /* the SL_SLACK bytes after it may be overwritten */
     uint32_t documents;
     uint32_t documents_limit;
-    /* Of a format with `own_ids`, or with key fields, one per document in the buffer: the offset of
-     * its record in the source's uncompressed stream, as in sl_reject. The parser stores
+    /* For a format with `own_ids`, or with key fields, one per document in the buffer: the offset
+     * of its record in the source's uncompressed stream, as in sl_reject. The parser stores
      * offsets[documents] before it adds 1 to `documents`. NULL: not needed. */
     uint64_t *offsets;
     /* Takes the documents out of the buffer, and makes room for at least `need` bytes and one
@@ -147,16 +147,16 @@ static inline void sl_parse_counts_add(sl_parse_counts *into, const sl_parse_cou
 typedef struct sl_plan sl_plan;       /* the compiled options; shared by all threads, read only */
 typedef struct sl_dialect sl_dialect; /* one source's layout; shared by all threads, read only */
 
-/* A format states only what it has: fields that are described with "NULL" may be missing. Where
- * there is a function sl_format_X for field X, callers use that function. */
+/* A format sets only the fields that it needs: fields whose description mentions NULL may be left
+ * out. If there is a function sl_format_X for field X, callers use that function. */
 typedef struct sl_format {
     const char *name;    /* as in --format */
     const char *summary; /* one line for --help and messages */
     /* The kind of its records ("test results", "test items"): a collection must not mix kinds.
      * NULL: record_kind returns it. */
     const char *kind;
-    /* Documents may have an _id of their own, which becomes their first field. A document without
-     * one gets the int64 _id of its position, as in all other formats. */
+    /* Documents may have their own _id, which becomes their first field. A document without one
+     * gets the int64 _id of its position, as in all other formats. */
     bool own_ids;
     bool takes_schema; /* otherwise --schema is refused */
     /* Records are not text: rejected ones are written one after the other, without line ends. */
@@ -194,7 +194,7 @@ typedef struct sl_format {
      * source's text; its context is the dialect. `*lines`: in a plain file, according to the bytes
      * sniffed, records are lines. NULL: in all texts of this dialect, records are lines. */
     const sl_splitter *(*splitter)(const sl_dialect *dialect, bool *lines);
-    /* Can the dialect's texts be divided with the other one as context? NULL: yes. */
+    /* Can the splitter divide this dialect's texts with the other dialect as context? NULL: yes. */
     bool (*splits_alike)(const sl_dialect *dialect, const sl_dialect *context);
 
     /* Parses a block. Thread safe. Adds to `counts`. False when the sink's `full` returned false,
@@ -212,10 +212,10 @@ typedef struct sl_format {
 } sl_format;
 
 /* The formats, one row each: the X of sl_format_X, the name in --format, its help. Specific formats
- * stand before general ones. To detect a source's format, call each `sniff` in this order, without
+ * come before general ones. To detect a source's format, call each `sniff` in this order, without
  * the formats that generate records: the first that succeeds determines the format. If none
- * succeeds, report the error of the first. If the options contain a schema, leave formats out that
- * take none; formats with built-in schemas refuse every source. */
+ * succeeds, report the error of the first. If the options contain a schema, leave out formats that
+ * take no schema; formats with built-in schemas refuse every source. */
 #define SL_FORMATS(row)                                                                            \
     row(bson, "bson", "BSON files, as mongodump writes them") row(mot, "mot", "MOT vehicle tests") \
         row(isd, "isd", "NOAA weather records, packed")                                            \
@@ -235,8 +235,8 @@ extern const sl_format *const sl_formats[];
 /* The format of that name; NULL when there is none. */
 const sl_format *sl_format_named(const char *name);
 
-/* The fields of these names, or what applies where the format has none. Also refuses a schema for a
- * format that takes none (SL_EXIT_USAGE). */
+/* Call the format's function of that name, or apply the default if it has none. Also refuses a
+ * schema for a format that takes none (SL_EXIT_USAGE). */
 bool sl_format_plan_create(const sl_format *format, const sl_format_options *options,
                            sl_plan **plan, sl_error *error);
 void sl_format_plan_destroy(const sl_format *format, sl_plan *plan);

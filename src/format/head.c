@@ -57,8 +57,7 @@ bool sl_first_line_read(sl_text head, const char *delimiters, sl_first_line *fir
             first->line = (sl_text){line, length};
     }
     if (first->line.length == 0)
-        return sl_error_set(error, SL_EXIT_SOURCE,
-                            "this is empty: it has no line that is not blank");
+        return sl_error_set(error, SL_EXIT_SOURCE, "the file is empty: all its lines are blank");
     if (memchr(first->line.bytes, '\0', first->line.length))
         return sl_error_set(error, SL_EXIT_SOURCE, "this is a binary file, not delimited text");
     first->end = at;
@@ -209,7 +208,7 @@ static bool refuse_returns(size_t line, size_t byte, sl_error *error) {
         line, byte);
 }
 
-/* Reads the line at *at, without its line end, and moves *at behind it. False at the end of the
+/* Reads the line at *at, without its line end, and moves *at after it. False at the end of the
  * head, and for a last line that may be incomplete. */
 static bool next_line(sl_text head, bool whole, size_t *at, sl_text *line) {
     if (*at >= head.length)
@@ -234,8 +233,8 @@ bool sl_lines_check(sl_text head, bool whole, const sl_lines *lines, sl_error *e
                 return sl_error_set(
                     error, SL_EXIT_SOURCE,
                     "line %zu, byte %zu: a quoted field is still open at the end of its line: %s; "
-                    "a header, and lines before it, must not have line ends in quotes: correct "
-                    "the file%s",
+                    "a header, and lines before it, must not have line ends in quotes: correct the "
+                    "file%s",
                     number, begin + open,
                     sl_quoted((sl_text){line.bytes + open, line.length - open}, quoted),
                     lines->advice);

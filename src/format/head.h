@@ -16,7 +16,7 @@ typedef struct sl_first_line {
     size_t header_bytes; /* of the line with its line end */
     size_t text_start;   /* offset after the byte order mark */
     size_t end;          /* offset after the line's line end */
-    char delimiter;      /* the candidate that gives the most fields; 0: the line has no
+    char delimiter;      /* the candidate that gives the most fields; 0: the line contains no
                             candidate */
     size_t fields;       /* number of fields with this delimiter */
 } sl_first_line;
@@ -55,7 +55,7 @@ bool sl_line_continues(sl_text line, char delimiter, size_t *open);
     "a quoted field is still open at the end of its line: %s; if it contains the line end, load "  \
     "with --quoted-lines yes"
 
-/* Does the line consist of several records separated by CRs? True if it contains a CR outside of
+/* Does the line consist of several records separated by CRs? True if it contains a CR outside
  * quotes, and the first piece, and each other piece that is not blank, has `columns` fields. */
 bool sl_line_holds_records(sl_text line, char delimiter, size_t columns);
 
@@ -73,7 +73,7 @@ typedef struct sl_lines {
  * line consists of several records that end in CR only. */
 bool sl_lines_check(sl_text head, bool whole, const sl_lines *lines, sl_error *error);
 
-/* Checks the first line of any text: false when it contains a CR, outside of quotes, that is not
+/* Checks the first line of any text: false when it contains a CR, outside quotes, that is not
  * followed by LF. */
 bool sl_first_line_end_check(sl_text head, bool whole, sl_error *error);
 

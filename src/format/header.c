@@ -14,8 +14,8 @@
 
 /* ---- lines ---- */
 
-/* The position of the line end of the record that begins at `at`, behind that of the first line of
- * it, at `line_end`. If the quotes are not those of a record, or it is too long: `line_end`. */
+/* The position of the line end of the record that begins at `at`; its first line ends at
+ * `line_end`. Returns `line_end` if the quotes do not form a record, or the record is too long. */
 static size_t record_end(const sl_table *table, sl_text head, size_t at, size_t line_end) {
     const char delimiter = table->first.delimiter, escape = table->escape;
     size_t stop = head.length - at < RECORD_MOST ? head.length : at + RECORD_MOST;
@@ -97,19 +97,20 @@ size_t sl_table_split(const sl_table *table, sl_text line, sl_text *fields, size
 
 /* ---- is the first line a header? ---- */
 
-/* A column, as far as it has been compared. */
+/* What the lines compared so far show about a column. */
 typedef struct compared {
     sl_look first;
     bool word;      /* a value below the first line is a word */
     bool typed;     /* a value is typed */
-    bool not_years; /* a typed value is no year */
+    bool not_years; /* a typed value is not a year */
 } compared;
 
 static bool is_year(sl_text field, uint64_t *year) {
     return field.length == 4 && sl_text_to_u64(field, year) && *year >= 1900 && *year <= 2100;
 }
 
-/* Are at least two of the fields years, one after the other, behind words? */
+/* Do at least two fields hold years in sequence (2019, 2020), none of them the first field, and the
+ * other fields no typed values? */
 static bool names_years(const sl_text *fields, const compared *columns, size_t count) {
     uint64_t last = 0, year;
     size_t years = 0;

@@ -6,9 +6,9 @@
 
 #include "table.h"
 
-/* Reads the line at *at, without its line end, and moves *at behind it; with the lines after it, if
- * a quoted field continues there. False at the end of the head, and for a last line without line end
- * unless the head is the `whole` text. */
+/* Reads the line at *at, without its line end, and moves *at after it; includes the following lines
+ * if a quoted field continues there. False at the end of the head, and for a last line without line
+ * end unless the head is the `whole` text. */
 bool sl_table_next_line(const sl_table *table, sl_text head, bool whole, size_t *at, sl_text *line);
 bool sl_line_is_blank(sl_text line);
 

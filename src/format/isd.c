@@ -50,7 +50,7 @@ bool sl_isd_is_plain(const char *record, size_t length) {
     return (odd & 0x80 * ones) == 0;
 }
 
-/* In a record of the wrong length: are its columns still at their positions? */
+/* Are the columns of a record of the wrong length still at their positions? */
 static bool columns_in_place(const char *record, size_t end) {
     static const uint8_t signs[] = {28, 34, 46, 87, 93};
     static const char *const tags[] = {"ADD", "REM", "EQD", "QNN"};
@@ -76,7 +76,7 @@ static void refuse_length(sl_isd_parser *p, const char *record, size_t length) {
 
 static bool take_line(sl_isd_parser *p, const char *record, size_t length) {
     uint32_t variable;
-    size_t declared = SIZE_MAX; /* the record's length by its own first four digits */
+    size_t declared = SIZE_MAX; /* the record's length according to its first four digits */
     if (likely(length >= 4) && likely(read_digits(record, 4, &variable)))
         declared = SL_ISD_FIXED_BYTES + variable;
     if (length != declared && length > 0 && record[length - 1] == '\r')

@@ -51,7 +51,7 @@ typedef enum sl_isd_step_kind {
 typedef struct sl_isd_step {
     uint8_t prefix[SL_ISD_NAME_BYTES_MAX + 2]; /* of the element; padded with zeros */
     uint8_t kind;                              /* sl_isd_step_kind */
-    uint8_t prefix_length;                     /* of a CLOSE: that of its OPEN */
+    uint8_t prefix_length;                     /* for a CLOSE, the length of its OPEN's prefix */
     uint8_t offset;                            /* of the field */
     uint8_t width;
     uint8_t shift; /* in bits, of eight loaded bytes, so that only the field or its digits remain */
@@ -80,7 +80,7 @@ typedef struct sl_isd_group_plan {
 #define SL_ISD_GROUPS_MAX 255u
 #define SL_ISD_FAMILY_WORDS 4u /* 64-bit words in a set of families */
 
-/* Keys outside of the groups; isd_groups.c has their names. */
+/* Keys outside the groups; isd_groups.c has their names. */
 typedef enum sl_isd_key {
     SL_ISD_KEY_ST,
     SL_ISD_KEY_TS,
@@ -228,7 +228,7 @@ typedef struct sl_isd_walk {
     sl_isd_tail tail;
     sl_isd_span lost;       /* bytes that could not be parsed */
     sl_isd_span surplus;    /* bytes after the record's declared length */
-    bool interrupted;       /* the groups of some family are not all consecutive */
+    bool interrupted;       /* the groups of a family are not consecutive */
     const double *position; /* longitude and latitude, if known with more digits than the record
                                has; else NULL */
     uint32_t bound;         /* upper bound of the document's bytes */

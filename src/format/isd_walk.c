@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The walk over a record's sections: ADD, REM, EQD, QNN, in this order, each optional.
  *
- * The parts of a section have no separators: a part is found by the length of the one before. Tags
- * are not searched for in the text, since weather reports contain all of them by chance. When a
- * part cannot be parsed, the bytes up to the first later tag from which a walk ends exactly at the
- * record's end are lost; without such a tag, all bytes up to the record's end are lost. */
+ * The parts of a section have no separators: the position of a part follows from the length of the
+ * part before it. Tags are not searched for in the text, since weather reports contain all of them
+ * by chance. When a part cannot be parsed, the bytes up to the first later tag from which a walk
+ * ends exactly at the record's end are lost; without such a tag, all bytes up to the record's end
+ * are lost. */
 #include "isd_plan.h"
 
 typedef enum section { SECTION_ADD, SECTION_REM, SECTION_EQD, SECTION_QNN, SECTIONS } section;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The format `json`: documents in Extended JSON, one after the other.
  *
- * JSON lines are divided at line ends, so any thread reads any block. Other texts are divided between
- * documents by the splitter (json_split.c), which reads them sequentially and checks the text between
- * documents. An invalid line is a reject, and reading goes on with the next line. In other texts, an
- * invalid document is a reject only if it is JSON by the grammar, because then its end is certain;
- * otherwise the load ends. */
+ * JSON lines are divided at line ends, so any thread reads any block. Other texts are divided
+ * between documents by the splitter (json_split.c), which reads them sequentially and checks the
+ * text between documents. An invalid line is a reject, and reading continues with the next line. In
+ * other texts, an invalid document is a reject only if it is JSON by the grammar, because then its
+ * end is certain; otherwise the load ends. */
 #include "json.h"
 
 #include <stdio.h>
@@ -19,7 +19,7 @@
 #include "simd.h"
 #include "util/document_id.h"
 
-#define TEXT_MAX ((size_t)16 << 20) /* of a document, as the reader cuts longer lines */
+#define TEXT_MAX ((size_t)16 << 20) /* of a document; the reader also cuts longer lines */
 
 struct sl_plan {
     const sl_simd *simd;
@@ -44,7 +44,7 @@ static bool plan_create(const sl_format_options *options, sl_plan **plan, sl_err
 
 /* ---- recognising a source ---- */
 
-/* Do the bytes from `p` on begin a document, as far as they are known? */
+/* Can the bytes from `p` on, as far as they have been read, begin a document? */
 static bool begins_document(const char *p, const char *end) {
     p = sl_json_skip(p + 1, end);
     if (p >= end || *p == '}')
@@ -80,7 +80,7 @@ static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whol
                             "this is UTF-16 text; convert it first: iconv -f UTF-16 -t UTF-8 FILE "
                             "> NEW");
     if (p == end)
-        return sl_error_set(error, SL_EXIT_SOURCE, "this is empty: it has no document");
+        return sl_error_set(error, SL_EXIT_SOURCE, "the file is empty: it contains no document");
     if (!sl_json_begins(head)) {
         char shown[60];
         const char *line = memchr(p, '\n', (size_t)(end - p));
@@ -163,7 +163,7 @@ static void reject_record(parser *ps, const char *from, const char *to, const ch
     if (misread) {
         size_t used = strlen(reject.reason);
         snprintf(reject.reason + used, sizeof reject.reason - used,
-                 "; where the next document begins is not certain, so the load ends here");
+                 "; the start of the next document is not certain, so the load ends here");
     }
     ps->counts.rejects += !misread;
     ps->sink->reject(ps->sink, &reject);
@@ -182,7 +182,7 @@ static bool apply_keys(parser *ps, const char *from, const char *to, bool own_id
     return false;
 }
 
-/* Converts the document at *p, in text whose last } is before `end`, and moves *p behind it. False
+/* Converts the document at *p, in text whose last } is before `end`, and moves *p after it. False
  * when the sink ends the block; otherwise `*valid`. */
 static bool take_document(parser *ps, const char **p, const char *end, bool *valid) {
     sl_sink *sink = ps->sink;
@@ -248,9 +248,8 @@ static bool take_line(parser *ps, const char *p, const char *end) {
     const char *brace = end[-1] == '}' ? end : last_brace(p, end);
     while (p < end) {
         if (*p != '{') {
-            reject_record(ps, p, end, p,
-                          "this is no document: a document begins with { and ends with }", nothing,
-                          false);
+            reject_record(ps, p, end, p, "not a document: a document begins with { and ends with }",
+                          nothing, false);
             return true;
         }
         bool valid;
@@ -317,7 +316,7 @@ static bool take_text(parser *ps) {
         reject_record(ps, from, p, why->at, why->reason, why->shown, !certain);
         go_on = certain != NULL;
         if (!certain)
-            end = from; /* the lines behind it have not been read */
+            end = from; /* the lines after it have not been read */
     }
     ps->counts.lines += line_ends(start, end);
     return go_on;

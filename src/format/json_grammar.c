@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the end of a document that cannot be stored, by the grammar of JSON alone. If the document is
- * JSON, its end is certain. If it is not (a quote is missing, for example), any text behind it may be
- * part of it, and a guess could turn the contents of a string into documents. */
+/* Finds the end of a document that cannot be stored, by the grammar of JSON alone. If the document
+ * is JSON, its end is certain. If it is not (a quote is missing, for example), any text after it
+ * may be part of it, and a guess could turn the contents of a string into documents. */
 #include "json.h"
 
 #include <string.h>
@@ -15,8 +15,8 @@ static const char *skip(const char *p, const char *end) {
     return p;
 }
 
-/* The end of the string whose opening quote is at `p`; NULL: not one. Any byte from 0x20 on may be
- * in it. */
+/* The end of the string whose opening quote is at `p`; NULL if there is no closing quote. Any byte
+ * from 0x20 on may be in it. */
 static const char *string_end(const char *p, const char *end) {
     if (p >= end || *p != '"')
         return NULL;
@@ -29,7 +29,7 @@ static const char *string_end(const char *p, const char *end) {
     return p < end ? p + 1 : NULL;
 }
 
-/* The end of a number or word: of all bytes that can be part of one. */
+/* The end of a number or word: the end of all bytes that can be part of one. */
 static const char *plain_end(const char *p, const char *end) {
     const char *start = p;
     while (p < end && ((*p >= '0' && *p <= '9') || (*p >= 'a' && *p <= 'z') ||

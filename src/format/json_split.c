@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The splitter of JSON: finds the ends of documents by counting brackets outside of strings, and
+/* The splitter of JSON: finds the ends of documents by counting brackets outside strings, and
  * checks the text between documents: blanks, the commas and brackets of an array.
  *
  * It reads 64 bytes at a time. For each byte a mask has a bit: quotes, backslashes, opening and
@@ -24,14 +24,14 @@
 enum {
     PLACE_START,  /* nothing read: a document or an array */
     PLACE_TEXT,   /* concatenated documents: another one */
-    PLACE_FIRST,  /* in an array, behind the [ */
-    PLACE_BEHIND, /* in an array, behind a document */
-    PLACE_NEXT,   /* in an array, behind a comma */
-    PLACE_CLOSED, /* behind the array */
+    PLACE_FIRST,  /* in an array, after the [ */
+    PLACE_BEHIND, /* in an array, after a document */
+    PLACE_NEXT,   /* in an array, after a comma */
+    PLACE_CLOSED, /* after the array */
 };
 
 typedef struct state {
-    uint64_t depth;   /* open brackets, without the array's; 0: between documents */
+    uint64_t depth;   /* open brackets, not counting that of the array; 0: between documents */
     uint64_t string;  /* all bits set: the next byte is within a string */
     uint64_t escaped; /* 1: the next byte is escaped */
     uint64_t place;
@@ -79,7 +79,8 @@ static masks masks_of(const char *p) {
 
 #endif
 
-/* The bytes that a backslash escapes; *carry: the first byte is, and later the byte after these. */
+/* The bytes that a backslash escapes. *carry on entry: the first byte is escaped; on return: the
+ * byte after these is escaped. */
 static uint64_t escaped_by(uint64_t backslashes, uint64_t *carry) {
     uint64_t escaped = *carry;
     backslashes &= ~*carry;
@@ -135,7 +136,7 @@ static const char *read_between(state *s, char c) {
     static const char *const expected[] = {
         [PLACE_START] = "a document, which begins with {, or an array of documents is expected",
         [PLACE_TEXT] = "text between documents; after a document, another { or the end is expected",
-        [PLACE_FIRST] = "an array of documents is expected; this value is no document",
+        [PLACE_FIRST] = "an array of documents is expected; this value is not a document",
         [PLACE_BEHIND] = "after a document of the array, a comma or ] is expected",
         [PLACE_NEXT] = "after a comma of the array, a document is expected",
         [PLACE_CLOSED] = "text after the ] that ends the array of documents",
@@ -192,12 +193,12 @@ static size_t read_on(sl_split *split, sl_text text, size_t least, bool *found) 
     return at;
 }
 
-/* An entry of an archive that is in another format is passed over by lines, and not loaded. */
+/* An archive entry in another format is split at line ends, and not loaded. */
 static bool divides(sl_text head, bool whole) {
     return sl_json_begins(head) && !sl_json_is_lines(head, whole);
 }
 
-/* Why a text must not end here; NULL: it may. */
+/* The reason why a text must not end here; NULL if it may. */
 static const char *flaw_at_end(const sl_split *split) {
     state s;
     memcpy(&s, split->words, sizeof s);
@@ -232,10 +233,11 @@ bool sl_json_is_lines(sl_text head, bool whole) {
         return p == end;
     uint32_t depth = 0;
     bool string = false;
-    char before = 0; /* the last byte that is no blank */
+    char before = 0; /* the last byte that is not blank */
     for (; p < end; p++) {
         if (*p == '\n') {
-            /* A document cannot go on with a { without a comma: it is damaged, and lines follow. */
+            /* A document cannot continue with { without a comma before it: so the document is
+             * damaged, and the source is JSON lines. */
             p = sl_json_skip(p, end);
             return string || (p < end && *p == '{' && !strchr(",:[{", before));
         }

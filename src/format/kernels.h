@@ -27,16 +27,16 @@ struct sl_simd {
     /* As sl_utf8_valid. */
     bool (*utf8_valid)(const char *text, size_t length);
 
-    /* Each parses all lines of a stretch that starts at *start, and moves *start behind them.
-     * False: stop, as for sl_format.parse. take_plain is for UTF-8 text without NULs, quotes and
-     * escapes that is not trimmed. */
+    /* Each parses all lines of a stretch that starts at *start, and moves *start after them. False:
+     * stop, as for sl_format.parse. take_plain is for UTF-8 text without NULs, quotes and escapes
+     * that is not trimmed. */
     bool (*take_plain)(sl_parser *parser, sl_marks *marks, uint32_t *start);
     bool (*take_trimmed)(sl_parser *parser, sl_marks *marks, uint32_t *start);
     bool (*take_quoted)(sl_parser *parser, sl_marks *marks, uint32_t *start);  /* also trims */
     bool (*take_careful)(sl_parser *parser, sl_marks *marks, uint32_t *start); /* any text */
 
-    /* Of a block that is divided (sl_block), for a stretch with quotes: parses its complete records,
-     * at least one, and moves *start behind them. take_regular is for the marks of find_records,
+    /* For a stretch with quotes in a divided block (sl_block): parses its complete records, at
+     * least one, and moves *start after them. take_regular is for the marks of find_records,
      * without `irregular`, in UTF-8 text without NULs and backslashes. */
     bool (*take_regular)(sl_parser *parser, sl_marks *marks, uint32_t *start);
     bool (*take_divided)(sl_parser *parser, sl_marks *marks, uint32_t *start, bool careful);

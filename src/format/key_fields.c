@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fields that identify a document; see key_fields.h. A document with the _id of its position can
- * only become shorter: its 13 bytes and the fields' keys are replaced by the shorter key _id. */
+ * only become shorter: the 13 bytes of that _id and the fields' keys are replaced by the shorter
+ * key _id. */
 #include "key_fields.h"
 
 #include <stdio.h>
@@ -27,7 +28,7 @@ static const char *check_name(sl_text name) {
     if (*name.bytes == '$')
         return "a name begins with $";
     if (name.length > 4 && memcmp(name.bytes, "_id.", 4) == 0)
-        return "a part of an _id is no field of its own: name _id";
+        return "a part of an _id is not a separate field: name _id";
     return NULL;
 }
 
@@ -85,7 +86,7 @@ static bool has_name(const sl_key_names *names, const char *name) {
     return false;
 }
 
-/* Is one of the fields in the other, as a.b is in a? */
+/* Is `name` a field inside `other`, as a.b is inside a? */
 static bool is_inside(const char *name, const char *other) {
     size_t length = strlen(name), others = strlen(other),
            common = length < others ? length : others;
@@ -93,8 +94,8 @@ static bool is_inside(const char *name, const char *other) {
            (length < others ? other[common] : name[common]) == '.';
 }
 
-/* Why the fields cannot be used together; NULL: they can. A value is moved once: otherwise a
- * document could become longer than the room that it has. */
+/* The reason why the fields cannot be used together; NULL if they can. A value is moved once:
+ * otherwise a document could become longer than the room that it has. */
 static const char *contradiction(const sl_key_fields *keys) {
     if (keys->id.count > 1 && has_name(&keys->id, "_id"))
         return "--id-field: _id cannot be one of several fields";
@@ -103,8 +104,8 @@ static const char *contradiction(const sl_key_fields *keys) {
             if (strcmp(last_part(keys->id.names[i]), last_part(keys->id.names[k])) == 0)
                 return "--id-field: two fields would have the same key in the _id";
             if (is_inside(keys->id.names[i], keys->id.names[k]))
-                return "--id-field: a field is a part of another one, so its value would be in the "
-                       "_id twice; name one of them";
+                return "--id-field: a field is part of another field, so its value would be in the "
+                       "_id twice; name only one of them";
         }
         if (strcmp(keys->id.names[i], "_id") != 0 && has_name(&keys->match, keys->id.names[i]))
             return "--match-fields names a field that --id-field moves into the _id: match by _id";
@@ -162,7 +163,7 @@ static const uint8_t *after_text(const uint8_t *at) {
     return at + strlen((const char *)at) + 1;
 }
 
-/* The end of a value. All types of the BSON specification; the document is valid. */
+/* The end of a value of any type of the BSON specification, in a valid document. */
 static const uint8_t *value_end(uint8_t type, const uint8_t *value) {
     switch (type) {
     case 0x01: /* double */
@@ -223,7 +224,7 @@ static bool find_in(const uint8_t *document, const uint8_t *at, const char *name
     return find_in(inner, inner + 4, point + 1, found);
 }
 
-/* Finds a field behind the first `skip` bytes of elements. */
+/* Finds a field after the first `skip` bytes of elements. */
 static bool find(const uint8_t *document, size_t skip, const char *name, place *found) {
     found->depth = 0;
     return find_in(document, document + 4 + skip, name, found);
@@ -248,7 +249,7 @@ static bool refuse(sl_reject *reject, const char *name, const char *reason) {
     return false;
 }
 
-/* Why a value identifies no document; NULL: it does. */
+/* The reason why a value cannot identify a document; NULL if it can. */
 static const char *flaw_of(const place *field) {
     switch (*field->at) {
     case 0x02:
@@ -257,12 +258,12 @@ static const char *flaw_of(const place *field) {
     case 0x0A:
         return "the field has no value";
     case 0x04:
-        return "an array identifies no document";
+        return "an array cannot identify a document";
     case 0x0B:
-        return "a regular expression identifies no document";
+        return "a regular expression cannot identify a document";
     case 0x03: /* {$gt: 5} */
         return field->value[4] != 0 && field->value[5] == '$'
-                   ? "a document whose first key begins with $ identifies no document"
+                   ? "a document whose first key begins with $ cannot identify a document"
                    : NULL;
     default:
         return NULL;
@@ -341,7 +342,7 @@ static bool move_id(const sl_key_names *names, bool own_id, uint8_t *document, u
         if (strcmp(names->names[0], "_id") == 0)
             return need(document, 0, "_id", "id-field", &field, reject);
         return refuse(reject, "_id",
-                      "the document has an _id of its own besides the fields of --id-field");
+                      "the document already has an _id besides the fields of --id-field");
     }
     uint8_t *stop = put_id(names, document, element, element + sizeof element, reject);
     if (!stop)
@@ -354,18 +355,18 @@ static bool move_id(const sl_key_names *names, bool own_id, uint8_t *document, u
     return true;
 }
 
-/* Can the top-level fields be sent as they are in an update command? */
+/* Can the top-level fields be sent unchanged in an update command? */
 static bool check_names(const sl_key_fields *keys, const uint8_t *document, sl_reject *reject) {
     for (const uint8_t *at = document + 4; *at != 0;) {
         const char *key = (const char *)at + 1;
         if (*key == '$')
             return refuse(reject, NULL,
-                          "a name begins with $, which an update command takes for "
-                          "an operator; load the record with --mode insert");
+                          "a name begins with $, which an update command interprets as an "
+                          "operator; load the record with --mode insert");
         if (keys->mode == SL_MODE_MERGE && (*key == '\0' || strchr(key, '.')))
             return refuse(reject, NULL,
-                          "a name is empty or contains a point, which --mode merge "
-                          "would take for a path; use --mode upsert");
+                          "a name is empty or contains a dot, which --mode merge would interpret "
+                          "as a path; use --mode upsert");
         const uint8_t *value = after_text(at + 1);
         at = value_end(*at, value);
     }
@@ -382,7 +383,7 @@ bool sl_key_fields_apply(const sl_key_fields *keys, bool own_id, uint8_t *docume
     }
     if (keys->mode == SL_MODE_INSERT)
         return true;
-    if (!own_id) /* a position identifies no document of the collection */
+    if (!own_id) /* a position cannot identify a stored document */
         replace_position(document, NULL, 0, end);
     for (size_t i = 0; i < keys->match.count; i++) {
         if (!need(document, 0, keys->match.names[i], "match-fields", &field, reject))

@@ -2,7 +2,7 @@
 /* The fields that identify a document: those that become its _id (--id-field), and those by which
  * the documents of a collection are matched (--match-fields with --mode).
  *
- * A format writes a document with the _id of its position, or with one of its own, and then calls
+ * A format writes a document with the _id of its position, or with its own _id, and then calls
  * sl_key_fields_apply, which changes the document in place. A name is the key of a field, or names
  * separated by points: the key of a field in embedded documents. */
 #ifndef SHARDLOAD_KEY_FIELDS_H
@@ -11,7 +11,8 @@
 #include "format.h"
 
 #define SL_KEY_FIELDS_MAX 16
-/* The longest value of an _id made of fields, in bytes. Servers before 4.2 index no longer ones. */
+/* The longest value of an _id made of fields, in bytes. Servers before 4.2 do not index longer
+ * values. */
 #define SL_KEY_FIELD_BYTES_MAX 1000u
 
 typedef struct sl_key_names {
@@ -21,7 +22,7 @@ typedef struct sl_key_names {
 
 /* Does not change once threads have been started. */
 typedef struct sl_key_fields {
-    sl_key_names id;    /* none: the _id stays */
+    sl_key_names id;    /* none: the _id is not changed */
     sl_key_names match; /* none: the load inserts */
     sl_mode mode;
 } sl_key_fields;
@@ -41,10 +42,10 @@ bool sl_key_names_rename(sl_key_names *names, size_t index, const char *key);
 /* Checks that the fields, under their keys, can be used together; otherwise false (SL_EXIT_USAGE). */
 bool sl_key_fields_check(const sl_key_fields *keys, sl_error *error);
 
-/* Changes a document, whose _id comes first; `own_id`: it is not that of its position. `*end`: the
- * document's end, which never moves back. Moves the fields of --id-field into the _id. With another
- * mode than insert, checks that the document can be matched and sent. False: the document is
- * refused; `reject` has column and reason. */
+/* Changes a document, whose _id comes first; `own_id`: the _id is not that of its position. `*end`:
+ * the document's end, which never moves back. Moves the fields of --id-field into the _id. With
+ * another mode than insert, checks that the document can be matched and sent. False: the document
+ * is refused; `reject` has column and reason. */
 bool sl_key_fields_apply(const sl_key_fields *keys, bool own_id, uint8_t *document, uint8_t **end,
                          sl_reject *reject);
 

@@ -155,7 +155,7 @@ static bool is_code(sl_text field) {
     return field.length >= 1 && field.length <= 3;
 }
 
-/* Can the field be one of this column? */
+/* Can the field be a value of this column? */
 static bool is_of_column(const sl_schema_column *column, sl_text field) {
     static const char *const codes[] = {"rfr_type_code", "test_type", "test_result"};
     char copy[40] = {0}; /* with the bytes that converters read after a field */
@@ -185,9 +185,9 @@ static bool is_of_column(const sl_schema_column *column, sl_text field) {
     }
 }
 
-/* Of a text without header: do the values of one of its first lines fit the columns? Other tables
- * have as many fields. Of a line with extra delimiters only the fields before the column that may
- * hold them are compared. */
+/* For a text without header: do the values of one of its first lines fit the columns? The number of
+ * fields alone proves nothing. In a line with extra delimiters only the fields before the column
+ * that may hold them are compared. */
 static bool values_fit(const sl_schema *schema, sl_text head, const sl_first_line *first,
                        size_t columns) {
     sl_text fields[SL_COLUMNS_MAX];
@@ -247,7 +247,7 @@ static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whol
         return false;
     sl_dialect *d = *dialect;
     d->escape = '\\';
-    d->stray_quotes = true; /* inch marks; fields of this data never contain line ends */
+    d->stray_quotes = true; /* inch marks are data; fields of this data never contain line ends */
     guess_letter(d, schema, first.line);
     if (d->trim == SL_TRIM_NOTHING && strcmp(d->letter, "A") == 0)
         d->trim = SL_TRIM_END;

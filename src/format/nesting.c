@@ -15,7 +15,7 @@ typedef struct node {
     size_t index;    /* of an element of an array */
     size_t column;   /* NONE: a document or array */
     bool array;      /* holds elements */
-    bool point;      /* holds the coordinates of a point, and nothing else */
+    bool point;      /* holds only the coordinates of a point */
     size_t children; /* first one, or NONE */
     size_t next;     /* sibling, or NONE */
 } node;
@@ -139,7 +139,7 @@ static bool grow_tree(tree *t, const sl_dialect *dialect) {
     return nested && !t->contradiction;
 }
 
-/* Has the node one child that is neither a column nor without children, and this both coordinates? */
+/* Does the node have exactly one child, which has children and contains both coordinates? */
 static bool is_point(const tree *t, const node *one) {
     const node *pair = one->children == NONE ? NULL : &t->nodes[one->children];
     if (!pair || pair->next != NONE || pair->column != NONE || pair->children == NONE)
@@ -148,7 +148,8 @@ static bool is_point(const tree *t, const node *one) {
     return first->next != NONE && t->nodes[first->next].next == NONE;
 }
 
-/* Checks the points. Of other columns, contradictions are no error: they are not nested. */
+/* Checks the points. Contradictions of other columns are not an error: these columns are not
+ * nested. */
 static bool check_points(const sl_dialect *dialect, const tree *t, bool nested, sl_error *error) {
     const char *point = NULL;
     for (size_t i = 0; i < dialect->column_count; i++)
@@ -156,9 +157,9 @@ static bool check_points(const sl_dialect *dialect, const tree *t, bool nested, 
     if (point && !nested)
         return sl_error_set(
             error, SL_EXIT_SOURCE,
-            "the point %s cannot be made, because the keys of the columns contradict "
-            "each other: a key is a field and a document, or the point's own key is "
-            "not such as at or place.at",
+            "the point %s cannot be built, because the keys of the columns contradict each other: "
+            "a key is both a field and a document, or the key of the point is not like at or "
+            "place.at",
             point);
     for (size_t i = 0; nested && i < t->count; i++) {
         if (t->nodes[i].point && !is_point(t, &t->nodes[i]))
@@ -264,7 +265,7 @@ void sl_nesting_destroy(sl_nesting *nesting) {
 }
 
 bool sl_nesting_in_array(const sl_nesting *nesting, size_t column) {
-    bool open[DEPTH_MAX + 1]; /* is each of the open ones an array? */
+    bool open[DEPTH_MAX + 1]; /* per open level: is it an array? */
     size_t depth = 0, arrays = 0;
     for (size_t i = 0; i < nesting->count; i++) {
         const sl_nest_step *step = &nesting->steps[i];

@@ -3,8 +3,8 @@
  * embedded documents and arrays. Private to the delimited engine.
  *
  * A name is nested if its parts, between the points, begin with a letter, an underscore or a byte
- * above 0x7F, and contain no blanks; so "No. of items" and "3.5 mm" are keys as they are. If the
- * names contradict each other (a and a.b; x[0] and x.y; x[1] without x[0]), none is nested. */
+ * above 0x7F, and contain no blanks; so "No. of items" and "3.5 mm" are ordinary keys. If the names
+ * contradict each other (a and a.b; x[0] and x.y; x[1] without x[0]), none is nested. */
 #ifndef SHARDLOAD_NESTING_H
 #define SHARDLOAD_NESTING_H
 
@@ -37,8 +37,9 @@ void sl_nesting_destroy(sl_nesting *nesting); /* NULL is fine */
 bool sl_nesting_in_array(const sl_nesting *nesting, size_t column);
 
 /* Writes the document of a record that has been split into fields. Empty documents and arrays are
- * left out; so are missing elements at the end of an array, while those before others become null,
- * so that each element keeps its index. A point of which a coordinate is missing is left out. NULL: a field is refused, record->failed is its column. */
+ * left out; so are missing elements at the end of an array; missing elements before others become
+ * null, so that each element keeps its index. A point of which a coordinate is missing is left out.
+ * NULL: a field is refused, record->failed is its column. */
 uint8_t *sl_put_nested(sl_parser *parser, sl_record *record, int64_t id, uint8_t *start);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the ends of records with quoted fields; see quoted.h. The kernel `pass_quotes` (quoted_loop.h)
- * reads the text up to the last 64 bytes before `least`, many bytes at a time. The bytes from there
- * on are read one by one. */
+/* Finds the ends of records with quoted fields; see quoted.h. The kernel `pass_quotes`
+ * (quoted_loop.h) reads the text up to the last 64 bytes before `least`, many bytes at a time. The
+ * bytes after that are read one by one. */
 #include "quoted.h"
 
 #include "kernels.h"
@@ -89,12 +89,13 @@ bool sl_quoted_divides(const sl_dialect *d, sl_text head, bool always) {
     if (d->header_length > 0 && sl_quoted_end(d, d->header, 0, d->header_length, d->header_length,
                                               &state) != d->header_length)
         return false;
-    /* The splitter begins before the body; a field that is open there would shift all of its ends. */
+    /* The splitter begins before the body; if it began within an open field, it would find wrong
+     * record ends. */
     state = SL_AT_FIELD;
     if (sl_quoted_end(d, head.bytes, 0, body, body, &state) == 0 &&
         (state == SL_IN_QUOTES || state == SL_AFTER_ESCAPE))
         return false;
-    /* The line ends of a header in several lines are in quotes. */
+    /* If a header has several lines, its line ends are in quotes. */
     if (always || (d->header_length > 0 && memchr(d->header, '\n', d->header_length - 1)))
         return true;
     for (size_t at = body; at < head.length; at++) {

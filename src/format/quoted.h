@@ -2,8 +2,9 @@
 /* Delimited text whose quoted fields may contain line ends (RFC 4180): where records end.
  *
  * A field is quoted if its first byte is a quote. In a quoted field, two quotes in a row stand for
- * one quote, and the byte after the escape character, if the dialect has one, is data. A record ends
- * at the first line feed outside of quoted fields. A quote in an unquoted field is data. Private to src/format. */
+ * one quote, and the byte after the escape character, if the dialect has one, is data. A record
+ * ends at the first line feed outside quoted fields. A quote in an unquoted field is data. Private
+ * to src/format. */
 #ifndef SHARDLOAD_QUOTED_H
 #define SHARDLOAD_QUOTED_H
 
@@ -24,8 +25,8 @@ typedef enum sl_quote_state {
 } sl_quote_state;
 
 /* Passes over text[at..length) and returns the position after the first line feed that ends a
- * record and lies at or behind `least` - 1; 0 if there is none: then `*state` is that at
- * `length`. */
+ * record and lies at or after `least` - 1. Returns 0 if there is none; then `*state` is the state
+ * at `length`. */
 size_t sl_quoted_end(const sl_dialect *dialect, const char *text, size_t at, size_t length,
                      size_t least, sl_quote_state *state);
 

@@ -2,10 +2,10 @@
 /* Passes over text with quoted fields, 64 bytes at a time; see quoted.h. Compiled once for each
  * instruction set, after its scan_*.h.
  *
- * Whether a byte lies within quotes is the parity of the quotes before it, if each quote that makes
- * the parity odd opens a field or is the second of two: the byte before it is a delimiter, a line
- * feed, or a quote that made the parity even. Text in which a quote does neither, and text of a
- * dialect with an escape character, is left to sl_quoted_end. */
+ * A byte lies within quotes if the number of quotes before it is odd, provided that each quote that
+ * makes this number odd opens a field or is the second of two: the byte before it is a delimiter, a
+ * line feed, or a quote that made the parity even. Text in which a quote does neither, and text of
+ * a dialect with an escape character, is left to sl_quoted_end. */
 #ifndef SHARDLOAD_QUOTED_LOOP_H
 #define SHARDLOAD_QUOTED_LOOP_H
 

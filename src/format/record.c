@@ -21,7 +21,7 @@ static bool is_blank(const char *text, uint32_t start, uint32_t end) {
     return start == end;
 }
 
-/* Completes a line with too few fields by missing ones. */
+/* Adds missing fields to a line with too few fields. */
 static sl_line pad(sl_parser *parser, const sl_record *record, size_t count) {
     for (size_t f = count; f < parser->dialect->column_count; f++) {
         parser->before[f] = record->end - 1;
@@ -91,9 +91,9 @@ static uint32_t closing_quote(const sl_dialect *d, const char *text, uint32_t op
     return end;
 }
 
-/* In a source that is divided: the quoted field that begins at `open` is not closed, or other text
- * than a delimiter follows it at `at`. Sets the reject and returns true if the line ends before may
- * end records. */
+/* For a source that is divided: the quoted field that begins at `open` is not closed, or is
+ * followed by other text than a delimiter at `at`. Sets the reject and returns true if line ends
+ * before this position may be the ends of records. */
 static bool misleads(const sl_parser *parser, const sl_record *record, uint32_t open, uint32_t at,
                      sl_reject *reject) {
     const char *text = parser->block->text.bytes;
@@ -117,7 +117,7 @@ static bool misleads(const sl_parser *parser, const sl_record *record, uint32_t 
 }
 
 /* Does the quoted field that begins at `open` continue in the next line, or seem to? `at`: the
- * position behind its closing quote, or the record's end. Then sets the reject. */
+ * position after its closing quote, or the record's end. Then sets the reject. */
 static bool continues(const sl_parser *parser, const sl_record *record, uint32_t open_at,
                       uint32_t at, sl_reject *reject) {
     const sl_dialect *d = parser->dialect;
@@ -279,7 +279,8 @@ void sl_record_explain(const sl_parser *parser, const sl_record *record, sl_reje
                  sl_quoted(field, quoted));
         return;
     }
-    if (column->schema.invalid == SL_INVALID_TEXT) { /* only a value that cannot be text either */
+    if (column->schema.invalid == SL_INVALID_TEXT) { /* only values that cannot be stored as text
+                                                        either are refused */
         sl_explain_text(field, out, room);
         return;
     }

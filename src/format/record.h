@@ -58,7 +58,7 @@ bool sl_record_is_header(const sl_parser *parser, const sl_record *record);
 uint8_t *sl_put_unusual(sl_parser *parser, size_t column, sl_text field, bool quoted, uint8_t *out,
                         bool *transcoded);
 
-/* The field does not fit. True: the column demands that its value is left out, which is noted. */
+/* The field does not fit. True: the column demands that its value is left out; this is recorded. */
 bool sl_leave_out(sl_parser *parser, size_t column);
 
 /* Counts the values that have been left out of a document. False: the record is a repeated header,
@@ -69,7 +69,7 @@ bool sl_record_count_left(sl_parser *parser, const sl_record *record);
 bool sl_field_is_missing(const sl_schema_column *schema, sl_text field);
 
 /* Writes the value of a field that is not missing to `to`. The element's type, at `type`, has been
- * written, and is changed where the value determines it. Returns the end; NULL when the field is
+ * written, and is changed if the value determines the type. Returns the end; NULL when the field is
  * refused. */
 uint8_t *sl_put_value(const sl_dialect *dialect, size_t column, sl_text field, bool quoted,
                       uint8_t *type, uint8_t *to, bool *transcoded);

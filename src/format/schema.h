@@ -3,19 +3,15 @@
  *
  * A schema is a YAML mapping. Example with every key:
  *
- *   name: parcels              # required
- *   kind: parcels              # the kind of records, for messages; default: the name
- *   delimiter: ","             # one byte, or comma, pipe, tab, semicolon; default: sniffed
- *   quotes: true               # are fields quoted? Default: unless the delimiter is | or tab
- *   header: true               # is the first line a header? Default: when it names the columns
- *   skip_lines: 0              # lines before the table
- *   blanks: 0                  # 1 or 2: fields are separated by this many blanks or more
- *   exact: false               # true: match no header that has further columns
- *   trim: false                # true: remove blanks at both ends of every field
- *   field_counts: [3, 4]       # match texts without header that have this many fields
- *   missing: [NULL, n/a]       # for all columns that have no list of their own
- *   lossless: false            # true: for all columns
- *   columns:                   # required, in the order of a text without header
+ * name: parcels # required kind: parcels # the kind of records, for messages; default: the name
+ * delimiter: "," # one byte, or comma, pipe, tab, semicolon; default: sniffed quotes: true # are
+ * fields quoted? Default: unless the delimiter is | or tab header: true # is the first line a
+ * header? Default: when it names the columns skip_lines: 0 # lines before the table blanks: 0 # 1
+ * or 2: fields are separated by this many blanks or more exact: false # true: match no header that
+ * has further columns trim: false # true: remove blanks at both ends of every field field_counts:
+ * [3, 4] # match texts without header that have this many fields missing: [NULL, n/a] # for all
+ * columns without their own list lossless: false # true: for all columns columns: # required, in
+ * the order of a text without header
  *     - name: weight_in_grams  # required; the header's name, and the long key of the document
  *       short: w               # the short key; default: the name
  *       aliases: [weight]      # other names in headers
@@ -62,8 +58,8 @@ typedef enum sl_type {
     SL_TYPE_LATITUDE,
 } sl_type;
 
-/* What becomes of a value that does not fit its type: its record is rejected, the value is stored as
- * text, or the value is left out of the document. */
+/* The treatment of a value that does not fit its type: its record is rejected, the value is stored
+ * as text, or the value is left out of the document. */
 typedef enum sl_invalid { SL_INVALID_REJECT, SL_INVALID_TEXT, SL_INVALID_MISSING } sl_invalid;
 
 typedef enum sl_choice { SL_CHOICE_UNSET, SL_CHOICE_NO, SL_CHOICE_YES } sl_choice;
@@ -91,7 +87,7 @@ typedef struct sl_schema_column {
     sl_choice zone;     /* of ISO dates with time: YES: each has one; NO: none has */
     sl_invalid invalid;
     bool lossless; /* values that the type would change are refused */
-    bool inferred; /* the type was inferred: messages say so */
+    bool inferred; /* the type was inferred, which messages mention */
 } sl_schema_column;
 
 typedef struct sl_schema {
@@ -99,7 +95,7 @@ typedef struct sl_schema {
     const char *kind;
     int64_t skip_lines;
     int64_t blanks;
-    sl_words missing; /* shared by columns without an own list */
+    sl_words missing; /* shared by columns without their own list */
     bool lossless;
     char delimiter; /* 0 when not given */
     sl_choice quotes;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Detection of tables; see table.h.
  *
- * Most texts begin with a header, and the lines after it have as many fields: one pass finds such a
- * table. Only other texts are searched: for each delimiter, the number of fields that most lines
- * have, and the first line from which on they have it. The lines of a table that is found by this
- * search must contain numbers or dates, because prose has commas too. */
+ * Most texts begin with a header, and the lines after it have the same number of fields: one pass
+ * finds such a table. Only other texts are searched: for each delimiter, for the number of fields
+ * that most lines have, and the first line from which on lines have that number. The lines of a
+ * table that is found by this search must contain numbers or dates, because prose has commas
+ * too. */
 #include "table.h"
 #include "column_types.h"
 #include "delimited.h"
@@ -39,13 +40,13 @@ static void add_note(sl_table *table, const char *format, ...) {
     va_end(arguments);
 }
 
-/* Sets the names: unique ones, made from `given` or, where that is NULL or empty, from the number of
+/* Sets the names: unique names made from `given` or, if that is NULL or empty, from the number of
  * the column. Quadratic only in the number of repeated names. */
 bool sl_table_set_names(sl_table *table, const sl_text *given, size_t count, sl_error *error) {
     size_t bytes = 0;
     if (count > SL_COLUMNS_MAX)
         return sl_error_set(error, SL_EXIT_SOURCE,
-                            "the header has %zu columns; at most %d are taken", count,
+                            "the header has %zu columns; at most %d are allowed", count,
                             SL_COLUMNS_MAX);
     for (size_t i = 0; given && i < count; i++)
         bytes += given[i].length;
@@ -120,7 +121,7 @@ static void set_first(sl_table *table, sl_text head, size_t at) {
     first->fields = sl_table_split(table, first->line, NULL, 0);
 }
 
-/* The table's first line is that of a record, which may have quoted line ends. */
+/* Extends the table's first line to a complete record, which may have quoted line ends. */
 static void extend_first(sl_table *table, sl_text head) {
     size_t at = (size_t)(table->first.line.bytes - head.bytes), end = at;
     const size_t text_start = table->first.text_start;
@@ -152,7 +153,7 @@ static size_t most_frequent(const searched *lines) {
     return tally[best] >= 2 ? best : 0;
 }
 
-/* Tries one delimiter: sets the table's first line, and the share of the lines from there on that
+/* Tries one delimiter: sets the table's first line, and the share of the following lines that
  * fit. */
 static double try_delimiter(sl_table *table, sl_text head, bool whole, size_t from,
                             searched *lines) {
@@ -401,7 +402,7 @@ bool sl_table_find(const sl_format_options *options, sl_text head, bool whole, s
                  (fields = fields_of(table, error)) != NULL &&
                  sl_evidence_collect(table, head, whole, fields, &found, error);
             if (ok && !found.typed && !sl_fields_have_typed(fields, table->first.fields))
-                ok = refuse(first, "it may be a text with some delimiters in it", error);
+                ok = refuse(first, "it may be prose that contains delimiters", error);
             if (ok && header_before(table, head, begin)) {
                 free(fields);
                 header = true;

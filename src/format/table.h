@@ -18,16 +18,16 @@ typedef struct sl_table {
     sl_text *names;      /* unique, not empty; `count` of them. Owned, as is `memory` */
     size_t count;
     char *memory;
-    char note[SL_TABLE_NOTE_ROOM]; /* what was assumed, for people: "; no header: ..." or "" */
+    char note[SL_TABLE_NOTE_ROOM]; /* assumptions, for messages: "; no header: ..." or "" */
 } sl_table;
 
-/* Finds the table at the beginning of a text; `whole`: the head is all of it. False with error
- * (SL_EXIT_SOURCE) if there is none. Clear the table in any case. */
+/* Finds the table at the beginning of a text; `whole`: the head is the complete text. False with
+ * error (SL_EXIT_SOURCE) if there is none. Clear the table in any case. */
 bool sl_table_find(const sl_format_options *options, sl_text head, bool whole, sl_table *table,
                    sl_error *error);
 void sl_table_clear(sl_table *table);
 
-/* Sets the names of the table's columns: unique ones, made from `given` or, where that is NULL or
+/* Sets the names of the table's columns: unique names made from `given` or, if that is NULL or
  * empty, from the number of the column. */
 bool sl_table_set_names(sl_table *table, const sl_text *given, size_t count, sl_error *error);
 

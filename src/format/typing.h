@@ -15,7 +15,7 @@ typedef struct sl_typing sl_typing;
 typedef struct sl_typed_column {
     char *name;
     sl_column_guess guess;
-    sl_schema_column schema; /* once decided; its name is that of the column */
+    sl_schema_column schema; /* valid once the types are decided; has the name of the column */
 } sl_typed_column;
 
 typedef struct sl_typed_layout {
@@ -28,7 +28,7 @@ bool sl_typing_create(sl_typing **typing, sl_error *error);
 void sl_typing_destroy(sl_typing *typing); /* NULL is fine */
 
 /* Adds the records of some lines to the sample. A header among them, blank lines, and lines that
- * are no records are ignored. `lines` is followed by SL_SLACK readable bytes; `offset`: of its
+ * are not records are ignored. `lines` is followed by SL_SLACK readable bytes; `offset`: of its
  * first byte in the source. */
 bool sl_typing_add(sl_typing *typing, const sl_plan *plan, const sl_dialect *dialect, sl_text lines,
                    uint64_t offset, sl_error *error);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* UTF-8 checked a vector at a time, for instruction sets with a byte shuffle.
  *
- * Whether a byte may follow another one depends on three nibbles: both nibbles of the first byte,
+ * Whether a byte may follow another byte depends on three nibbles: both nibbles of the first byte,
  * and the upper one of the second. For each nibble a table gives the set of faults that are
  * possible with it; the intersection of the three sets is the pair's faults. This finds all faults
  * of two neighbouring bytes: a lead byte without a continuation, a continuation without a lead

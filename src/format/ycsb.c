@@ -46,7 +46,7 @@ static uint64_t words_of(uint32_t length) {
     return (length + WORD - 1) / WORD;
 }
 
-/* Writes a prefix, without the length of binary data; returns its own length. */
+/* Writes a prefix, without the length of binary data; returns the length of the prefix. */
 static uint32_t put_prefix(uint8_t *start, const sl_ycsb_options *options, uint32_t index) {
     bool integer = index >= options->field_count;
     char key[16];
@@ -69,7 +69,7 @@ static size_t frame_bytes(const sl_ycsb_options *options) {
     return sum;
 }
 
-/* The size of a document, or what it would be. */
+/* The size of a document, also if it is too large to be generated. */
 static size_t document_bytes(const sl_ycsb_options *options) {
     return options->document_bytes > 0
                ? options->document_bytes
@@ -116,11 +116,13 @@ static bool check_size(const sl_ycsb_options *options, sl_error *error) {
     if (document_bytes(options) > SL_BSON_DOCUMENT_MAX)
         return options->document_bytes > 0
                    ? sl_error_set(error, SL_EXIT_USAGE,
-                                  "documents of %u bytes are too large; a server takes %zu",
+                                  "documents of %u bytes are too large; a server accepts at most "
+                                  "%zu",
                                   options->document_bytes, SL_BSON_DOCUMENT_MAX)
                    : sl_error_set(
                          error, SL_EXIT_USAGE,
-                         "%u fields of %u bytes make documents of %zu bytes; a server takes %zu",
+                         "%u fields of %u bytes make documents of %zu bytes; a server accepts at "
+                         "most %zu",
                          options->field_count, options->field_length, document_bytes(options),
                          SL_BSON_DOCUMENT_MAX);
     if (options->document_bytes == 0)
@@ -143,7 +145,9 @@ static bool plan_create(const sl_format_options *options, sl_plan **result, sl_e
     const sl_ycsb_options *ycsb = &options->ycsb;
     *result = NULL;
     if (ycsb->field_count > SL_YCSB_FIELDS_MAX || ycsb->integer_count > SL_YCSB_FIELDS_MAX)
-        return sl_error_set(error, SL_EXIT_USAGE, "a record may have %u fields of a kind at most",
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "a record may have at most %u fields of each "
+                            "kind",
                             SL_YCSB_FIELDS_MAX);
     if (!check_size(ycsb, error))
         return false;

@@ -15,9 +15,9 @@
 #include "format.h"
 #include "util/error.h"
 
-/* Records count as so many bytes of their source (document_id.h) that the documents of a block have
- * this many bytes of BSON at most: a block is what a load repeats after an interruption, and what
- * threads and shards share. */
+/* The maximum size of the documents of a block, in bytes of BSON. It determines the number of
+ * source bytes that a record counts as (document_id.h). Blocks must be small because a load repeats
+ * blocks after an interruption, and distributes blocks over threads and shards. */
 #define SL_YCSB_BLOCK_BSON_MAX ((size_t)16 << 20)
 
 /* The bytes that each record counts as, a power of two. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of years: the compiler computes its 10,000 entries from nested macros. In a file of its
- * own, because cppcheck does not get through these macros (tools/check leaves the file out). */
+/* The table of years: the compiler computes its 10,000 entries from nested macros. It is in a
+ * separate file because cppcheck cannot process these macros (tools/check leaves the file out). */
 #include "convert.h"
 
 #define DAYS_TO_1970 719162 /* from 0001-01-01 */

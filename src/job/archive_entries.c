@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The dialects of archive entries. Each entry is sniffed by itself, like the files of a folder,
- * because the next one may have its columns in another order, or hold no data at all.
+/* The dialects of archive entries. Each entry is sniffed separately, like the files of a folder,
+ * because the next entry may have its columns in another order, or hold no data at all.
  *
  * The worker that draws an entry's first block sniffs it and publishes the dialect; a worker with a
  * later block of the entry waits for that. The wait is short: blocks are drawn in order, so another
- * worker has the first one already, and does nothing but sniff it before it publishes the result.
+ * worker already has the entry's first block, and only sniffs it before it publishes the result.
  *
- * An entry is freed when all of its blocks have been parsed, so that there are no more of them in
- * memory than workers, however many an archive has. The number of its blocks is known with its last
- * one. */
+ * An entry is freed when all of its blocks have been parsed, so that memory holds at most one entry
+ * per worker, however many an archive has. The number of an entry's blocks is known when its last
+ * block has been read. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,15 +23,15 @@
 
 typedef struct sl_archive_entry {
     struct sl_archive_entry *next;
-    uint64_t number;     /* as in its blocks */
+    uint64_t number;     /* the same as in its blocks */
     uint64_t first;      /* sequence of its first block */
-    uint64_t parsed;     /* blocks; under entries_lock, like the next field */
-    uint64_t blocks;     /* UINT64_MAX: its last one has not been read yet */
+    uint64_t parsed;     /* blocks; guarded by entries_lock, like the next field */
+    uint64_t blocks;     /* UINT64_MAX: its last block has not been read yet */
     sl_dialect *dialect; /* NULL: not loaded */
 } sl_archive_entry;
 
-/* Sniffs an entry by its first block. An entry that is of another format than the source, or holds
- * another kind of record, is not loaded. */
+/* Sniffs an entry by its first block. An entry of another format than the source, or with another
+ * kind of record, is not loaded. */
 static bool sniff(sl_job *job, const sl_job_source *source, const sl_source_block *block,
                   sl_dialect **result, sl_error *error) {
     const sl_format *format = source->format;
@@ -76,7 +76,7 @@ static bool sniff(sl_job *job, const sl_job_source *source, const sl_source_bloc
                             "entry, whose fields are quoted; unpack the archive and load its files",
                             path, block->entry);
     }
-    /* An entry that is not divided by itself may have an open quote before its first record. */
+    /* An entry that the splitter has not divided may have an open quote before its first record. */
     bool unused;
     bool divided = source->divided &&
                    (!dialect || !format->splitter || format->splitter(dialect, &unused) != NULL);
@@ -137,7 +137,7 @@ bool sl_sources_dialect(sl_job *job, const sl_source_block *block, const sl_dial
             pthread_cond_wait(&job->entries_known, &job->entries_lock);
         pthread_mutex_unlock(&job->entries_lock);
     }
-    if (!known) /* the thread that failed reports why */
+    if (!known) /* the thread that failed reports the reason */
         return false;
     *dialect = known->dialect;
     return true;

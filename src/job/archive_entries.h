@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The dialects of archive entries. The entries being read are under the job's entries_lock. */
+/* The dialects of archive entries. The job's entries_lock guards the entries being read. */
 #ifndef SHARDLOAD_ARCHIVE_ENTRIES_H
 #define SHARDLOAD_ARCHIVE_ENTRIES_H
 

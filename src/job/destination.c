@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The end of a destination. */
+/* Closes a destination. */
 #include "destination.h"
 
 void sl_destination_close(sl_destination *destination) {

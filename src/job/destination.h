@@ -2,8 +2,8 @@
 /* A destination: the collection that a job is loaded into, or compared with, and its cluster. All
  * zero when there is no cluster.
  *
- * It is found and prepared by the main thread, which alone sends commands through it. Threads read
- * the chunk map, and borrow clients from the connection pools, which have locks of their own. */
+ * Only the main thread prepares it and sends commands through it. Workers read the chunk map, and
+ * borrow clients from the connection pools, which have their own locks. */
 #ifndef SHARDLOAD_DESTINATION_H
 #define SHARDLOAD_DESTINATION_H
 
@@ -13,7 +13,7 @@
 
 typedef struct sl_destination {
     sl_connection *connection;
-    bool borrowed; /* the connection is another's, and stays open */
+    bool borrowed; /* the connection belongs to another object, and stays open */
     sl_target target;
     sl_topology *topology;
     sl_registry *registry;
@@ -22,7 +22,7 @@ typedef struct sl_destination {
     bool target_gone;  /* the collection did not exist, although its registry did */
     bool created;      /* this load has created the collection */
     bool numbered;     /* the registry may list the sources as started by this load */
-    bool doubt_logged; /* a warning was logged: the owners could not be confirmed */
+    bool doubt_logged; /* the warning was logged that the owners could not be confirmed */
 } sl_destination;
 
 /* Closes all connections that are not borrowed. */

@@ -14,7 +14,7 @@ struct sl_document_sample {
     uint8_t *bytes; /* room + SL_SLACK */
     size_t room;
     uint64_t bson_bytes;          /* of the current block */
-    const sl_source_block *block; /* the current one */
+    const sl_source_block *block; /* the current block */
     bool no_memory;
     sl_error misread;
 };
@@ -24,14 +24,14 @@ bool sl_document_sample_create(sl_job *job, sl_sampled_documents *receive, void 
     sl_document_sample *made = calloc(1, sizeof *made);
     *sample = made;
     if (!made)
-        return sl_error_memory(error, "looking at the sources");
+        return sl_error_memory(error, "examining the sources");
     made->job = job;
     made->receive = receive;
     made->context = context;
     made->room = SL_BLOCK_BYTES;
     made->bytes = malloc(made->room + SL_SLACK);
     if (!made->bytes)
-        return sl_error_memory(error, "looking at the sources");
+        return sl_error_memory(error, "examining the sources");
     return sl_reader_create(job->set, &made->reader, error);
 }
 
@@ -91,7 +91,7 @@ sl_read_result sl_document_sample_read(sl_document_sample *s, size_t source, uin
     if (!parsed && s->misread.code)
         *error = s->misread;
     else if (!parsed)
-        sl_error_memory(error, "looking at the sources");
+        sl_error_memory(error, "examining the sources");
     sl_sources_done_with(job, &block);
     into->bson_bytes = s->bson_bytes;
     return parsed ? SL_READ_BLOCK : SL_READ_FAILED;

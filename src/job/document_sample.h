@@ -17,7 +17,7 @@ bool sl_document_sample_create(sl_job *job, sl_sampled_documents *receive, void 
 void sl_document_sample_destroy(sl_document_sample *sample); /* NULL is fine */
 
 typedef struct sl_sampled_block {
-    uint64_t text_bytes; /* of generated records, those that they count as */
+    uint64_t text_bytes; /* for generated records, the bytes that they count as */
     uint64_t bson_bytes;
     sl_parse_counts counts; /* zero if the block belongs to an entry that is not loaded */
     bool last;

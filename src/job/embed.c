@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Completes parsed documents by the records of their join key. */
+/* Adds to parsed documents the records of their join key. */
 #include "embed.h"
 
 #include <stdio.h>
@@ -8,8 +8,8 @@
 
 #include "bson/bson_writer.h"
 
-#define BUFFER_BYTES ((size_t)256 << 10) /* of parsed documents; fits into a core's own cache */
-#define BUFFER_DOCUMENTS 4096u           /* with offsets: so many at most */
+#define BUFFER_BYTES ((size_t)256 << 10) /* of parsed documents; fits into the cache of one core */
+#define BUFFER_DOCUMENTS 4096u           /* maximum of buffered documents */
 
 /* ---- --on ---- */
 
@@ -62,7 +62,7 @@ typedef struct sl_completion {
     sl_embed *embed;
     const char *keys[SL_JOIN_FIELDS_MAX];
     sl_sink *to;
-    sl_sink sink; /* that the block is parsed into */
+    sl_sink sink; /* the block is parsed into this sink */
     uint8_t *bytes;
     size_t room;
     uint64_t offsets[BUFFER_DOCUMENTS];
@@ -107,7 +107,7 @@ static bool write_document(sl_completion *completion, const uint8_t *from, size_
     uint8_t *at = to->cursor;
     memcpy(at, from, length);
     if (group) {
-        at += length - 1; /* over the document's last byte, 0 */
+        at += length - 1; /* to the document's last byte, a 0 */
         *at++ = SL_BSON_ARRAY;
         memcpy(at, field, name);
         memcpy(at + name, sl_group_array(group), group->array_length);
@@ -132,7 +132,7 @@ static bool complete(sl_completion *completion, const uint8_t *bytes, size_t len
     completion->parsed++;
     if (bson_iter_init_find(&iter, &document, embed->field)) {
         snprintf(reason, sizeof reason,
-                 "the document has a field %.100s already; name another one with --embed",
+                 "the document already has a field %.100s; give --embed another field name",
                  embed->field);
         refuse(completion, &document, offset, reason);
         return true;
@@ -182,7 +182,7 @@ static bool on_full(sl_sink *sink, size_t need) {
         return false;
     if (need > completion->room) {
         uint8_t *bytes = realloc(completion->bytes, need + SL_SLACK);
-        if (!bytes) /* `to` is asked for more than any memory has: it reports the error */
+        if (!bytes) /* a request for more than any memory has makes `to` report the error */
             return completion->to->full(completion->to, SIZE_MAX / 2) && false;
         completion->bytes = bytes;
         completion->room = need;

@@ -2,8 +2,8 @@
 /* --embed: the records of a second source as an array in the documents of the load.
  *
  * The second source is first stored by join key (embed_store.h). Each document then gets the array
- * of its key while its block is parsed, so that everything behind the parser (routing, batches,
- * resuming, verification) handles complete documents. */
+ * of its key while its block is parsed, so that all steps after the parser (routing, batches,
+ * resuming, verification) handle complete documents. */
 #ifndef SHARDLOAD_EMBED_H
 #define SHARDLOAD_EMBED_H
 
@@ -12,7 +12,7 @@
 #include "embed_store.h"
 #include "job.h"
 
-/* The names of --on: those of the documents, and those of the records to embed. */
+/* The names in --on: of fields in the documents, and of fields in the records to embed. */
 typedef struct sl_join {
     char *text; /* owns the names */
     const char *documents[SL_JOIN_FIELDS_MAX];
@@ -49,10 +49,10 @@ bool sl_embed_parse(sl_embed *embed, const sl_format *format, const sl_plan *pla
 void sl_embed_keys(const sl_format *format, const sl_dialect *dialect, const char *const *names,
                    size_t count, const char *keys[SL_JOIN_FIELDS_MAX]);
 
-/* Writes the records that are in no document to `path`, as JSON lines: for each key a document of
- * the key's fields and the array, as it would have been embedded; and one for each record without a
- * key, or with a key that has too many records. `folder`: of the store. `*count`: the records
- * written. Without such records the file is removed. */
+/* Writes the records that are in no document to `path`, as JSON lines: for each key a document with
+ * the key's fields and the array that would have been embedded; and a document for each record
+ * without a key, or with a key that has too many records. `folder`: the store's folder. `*count`:
+ * the number of records written. If there are none, the file is removed. */
 bool sl_embed_write_orphans(const sl_embed *embed, const char *folder, const char *path,
                             uint64_t *count, sl_error *error);
 

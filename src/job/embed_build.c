@@ -3,8 +3,8 @@
  *
  * Partition by partition, the records are sorted by hash, key and position, and the records of each
  * key are written as one array. A partition with more records than fit into memory is divided by
- * the next bits of the hash. If these records have one hash, they have one key, and are too many
- * for a document: the smallest array of so many records is larger than 16 MiB. */
+ * the next bits of the hash. If all its records have the same hash, they have the same key, and are
+ * too many for a document: even the smallest array of that many records is larger than 16 MiB. */
 #include "embed_store.h"
 
 #include <errno.h>
@@ -82,7 +82,7 @@ static bool put(sl_store_builder *builder, const void *bytes, size_t length) {
            failed(builder, "groups");
 }
 
-/* Writes a group; array_length 0: its records are too many. */
+/* Writes a group; array_length 0: it has too many records. */
 static bool put_group(sl_store_builder *builder, const uint8_t *record, size_t array_length,
                       size_t records) {
     sl_partition_head head = head_of(record);
@@ -101,7 +101,7 @@ static bool put_group(sl_store_builder *builder, const uint8_t *record, size_t a
            put(builder, builder->array, array_length) && put(builder, zeros, padding);
 }
 
-/* Keeps a record that cannot be embedded. */
+/* Writes a record that cannot be embedded to the file "apart". */
 static bool put_apart(sl_store_builder *builder, const uint8_t *record) {
     builder->facts->too_many++;
     return fwrite(record, head_of(record).length, 1, builder->apart) == 1 ||

@@ -72,13 +72,13 @@ static bool write_unused(sl_orphans *orphans) {
         if (ok && group->ordinal % 4096 == 0 && sl_interrupt_requested())
             ok = sl_error_set(orphans->error, SL_EXIT_INTERRUPTED,
                               "interrupted: all documents are loaded, but the records that are in "
-                              "none of them are not written to %s",
+                              "no document have not been written to %s",
                               orphans->path);
     }
     return ok;
 }
 
-/* Writes the records of the partition "apart", of which each has a line. */
+/* Writes the records of the partition "apart", each as one line. */
 static bool write_apart(sl_orphans *orphans, FILE *from, const char *path) {
     uint8_t *record = NULL;
     size_t room = 0;

@@ -2,8 +2,9 @@
 /* The records to embed, on disk, divided by the hash of their join key.
  *
  * A folder has SL_PARTITIONS files "000", "001", ..., each with the records whose hash has these
- * highest bits, and the file "apart" for those that cannot be embedded: without a key, or too many of one key. A record in a file, integers in
- * the byte order of this machine:
+ * highest bits. The file "apart" has the records that cannot be embedded, because they have no key
+ * or their key has too many records. A record in a file, integers in the byte order of this
+ * machine:
  *
  *   uint32 length of all of it    uint32 key length    uint64 hash    uint64 position
  *   key    BSON document */
@@ -27,7 +28,7 @@ typedef struct sl_partition_head {
         position; /* of the record in its source, and the source's number: sl_record_position */
 } sl_partition_head;
 
-/* Ascends in the order of the sources, and within a source in that of the text. */
+/* Ascends in the order of the sources, and within a source in the order of the text. */
 static inline uint64_t sl_record_position(uint32_t source, uint64_t offset) {
     return (uint64_t)source << 40 | offset;
 }
@@ -62,7 +63,7 @@ bool sl_partition_flush(sl_partition_writer *writer, sl_error *error);
 #define SL_PARTITION_PATH 640
 const char *sl_partition_path(const char *folder, unsigned index, char path[SL_PARTITION_PATH]);
 
-/* Removes the files and the folder; what is not there is no error. */
+/* Removes the files and the folder. Missing files are not an error. */
 void sl_partitions_remove(const char *folder);
 
 #endif

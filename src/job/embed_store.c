@@ -142,7 +142,7 @@ bool sl_store_open(const char *folder, const sl_store_facts *facts, sl_store_key
         made->used = map_file(folder, "used", made->used_bytes, PROT_READ | PROT_WRITE, error);
     ok = ok && made->index && (made->used || keys == SL_STORE_READ_ONLY);
     if (ok && made->index[(size_t)1 << facts->bits] != facts->group_bytes)
-        ok = damaged(folder, "its index is not that of its groups", error);
+        ok = damaged(folder, "its index does not belong to its groups", error);
     if (ok && made->groups)
         madvise((void *)made->groups, facts->group_bytes, MADV_RANDOM);
     if (ok)

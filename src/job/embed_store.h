@@ -3,9 +3,9 @@
  *
  * A store is three files in a folder. "groups" has the keys in the order of their hashes, each as
  * sl_group, key and array, padded to 8 bytes. "index" has, for each value of a hash's highest bits,
- * the offset of the first such group in "groups", and at last the length of "groups". "used" has a
- * bit for each key that a document of the load has. Integers are in the byte order of this machine.
- * "complete" (JSON) is written last; a folder without it has no store.
+ * the offset of the first such group in "groups"; its last entry is the length of "groups". "used"
+ * has one bit per key, which is set when a document of the load has that key. Integers are in the
+ * byte order of this machine. "complete" (JSON) is written last; a folder without it has no store.
  *
  * Groups are found by one read of "index" and one of "groups", which are mapped into memory: the
  * operating system keeps in memory what fits. */
@@ -37,7 +37,7 @@ static inline const uint8_t *sl_group_array(const sl_group *group) {
     return sl_group_key(group) + group->key_length;
 }
 
-/* What "complete" says. */
+/* The content of "complete". */
 typedef struct sl_store_facts {
     char identity[160]; /* of the sources and options that the store was made of */
     char letters[SL_JOIN_FIELDS_MAX + 1]; /* sl_join_key_letters of one of the keys; "": no key */
@@ -51,23 +51,24 @@ typedef struct sl_store_facts {
     uint64_t group_bytes;
 } sl_store_facts;
 
-/* Makes the store in `folder` from the partitions in `folder`/records, and removes these but for
- * "apart". Of the facts, identity, records and rejects are given, and the others are set. Memory:
- * 24 bytes for each of `sorted_at_once` records (SL_SORTED_AT_ONCE, but for tests), and one array.
- * More records of one key cannot be embedded. May be interrupted (SL_EXIT_INTERRUPTED). */
+/* Makes the store in `folder` from the partitions in `folder`/records, and removes the partitions
+ * except "apart". The caller sets identity, records and rejects of the facts; the function sets the
+ * other facts. Memory: 24 bytes for each of `sorted_at_once` records (SL_SORTED_AT_ONCE, except in
+ * tests), and one array. If one key has more records than that, they cannot be embedded. May be
+ * interrupted (SL_EXIT_INTERRUPTED). */
 #define SL_SORTED_AT_ONCE ((size_t)2 << 20)
 bool sl_store_build(const char *folder, size_t sorted_at_once, sl_store_facts *facts,
                     sl_error *error);
 
-/* Reads "complete". `*there`: the folder has a store. */
+/* Reads "complete". `*there`: the folder contains a store. */
 bool sl_store_read_facts(const char *folder, bool *there, sl_store_facts *facts, sl_error *error);
 
 typedef struct sl_store sl_store;
 
-/* What is known of the keys that documents have. */
+/* What is known about the keys that documents have. */
 typedef enum sl_store_keys {
     SL_STORE_UNUSED,    /* no document is stored: no key is used yet */
-    SL_STORE_CONTINUED, /* as an earlier run has left it */
+    SL_STORE_CONTINUED, /* an earlier run has marked keys as used */
     SL_STORE_READ_ONLY, /* not needed, and not changed */
 } sl_store_keys;
 
@@ -78,9 +79,9 @@ void sl_store_close(sl_store *store); /* NULL is fine */
 
 /* The group of a key, or NULL. Any thread. */
 const sl_group *sl_store_find(const sl_store *store, const uint8_t *key, size_t length);
-/* Notes that a document has the group's key. Any thread. */
+/* Marks the group's key as used by a document. Any thread. */
 void sl_store_use(sl_store *store, const sl_group *group);
-/* After this, a power failure does not forget which keys are used. */
+/* Syncs the marks of used keys to the disk, so that they survive a power failure. */
 bool sl_store_sync(sl_store *store, sl_error *error);
 
 /* The first group, and the one after `group`; NULL: there are no more. */

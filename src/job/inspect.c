@@ -185,8 +185,8 @@ static bool write_schema(const sl_job *job, const char *path, sl_error *error) {
                                 sl_source_set_at(job->set, i)->shown,
                                 records == 0 ? "no types are inferred for it; this needs the "
                                                "format delimited, without --schema and --types text"
-                                             : "it has other columns than the first source; name "
-                                               "files with the same columns");
+                                             : "its columns differ from those of the first source; "
+                                               "name files with the same columns");
         if (!first)
             first = source;
     }
@@ -197,7 +197,7 @@ static bool write_schema(const sl_job *job, const char *path, sl_error *error) {
                    : sl_error_memory(error, "writing the schema");
     free(text);
     if (ok)
-        sl_log_info("the schema is written to %s", path);
+        sl_log_info("the schema has been written to %s", path);
     return ok;
 }
 

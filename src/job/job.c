@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The beginning and the end of a job. */
+/* Initialises and clears a job. */
 #include "job.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  *
  * A job is prepared by one thread: its sources are opened, numbered, divided into ranges and, when
  * a load is resumed, compared with those of the journal. It does not change once threads have been
- * started, with two exceptions that have a lock of their own: the list of what is not loaded
+ * started, with two exceptions, each with its own lock: the list of what is not loaded
  * (not_loaded.h), and the archive entries that are being read (archive_entries.h). */
 #ifndef SHARDLOAD_JOB_H
 #define SHARDLOAD_JOB_H
@@ -22,11 +22,11 @@
 
 typedef struct sl_job_source {
     const sl_format *format;
-    sl_dialect *dialect;              /* of an archive, that of its first entry */
+    sl_dialect *dialect;              /* for an archive, the dialect of its first entry */
     bool divided;                     /* into records by the format's splitter */
     struct sl_archive_entry *entries; /* of an archive: entries being read; archive_entries.c */
     char fingerprint[SL_FINGERPRINT_ROOM];
-    uint64_t device, inode; /* of a regular file, also as standard input; 0 otherwise */
+    uint64_t device, inode; /* of a regular file, also if it is standard input; 0 otherwise */
     uint32_t number;
     uint64_t sampled; /* offset up to which the text has been sampled for types; types.c */
     bool skipped;
@@ -46,13 +46,14 @@ typedef struct sl_job {
     size_t active;              /* sources that are not skipped */
     bool has_pipe;              /* a source is a pipe: the total of stored bytes is not known */
     struct sl_key_fields *keys; /* of --id-field and --match-fields; NULL: neither applies */
-    bool own_ids; /* documents may have an _id of their own, or none: it is no position */
+    bool own_ids; /* documents may have their own _id, or none: the _id is not a position */
     bool resumed; /* documents may have been sent by an earlier run */
     sl_not_loaded not_loaded;
     struct sl_embed *embed; /* --embed (embed.h); NULL without it. Owned */
 
     bson_t *hashed_id;    /* {_id: "hashed"}: the default shard key if own_ids */
-    sl_error key_problem; /* why no collection may be sharded by the given key; code 0: it may */
+    sl_error key_problem; /* why no collection may be sharded by the given key; code 0: no
+                             problem */
     uint32_t shards;      /* at least 1 */
     bool by_range;        /* the collection is sharded by {_id: 1} */
     sl_range *ranges;     /* of _id, sorted: the ranges that are placed and verified */
@@ -64,8 +65,8 @@ typedef struct sl_job {
     pthread_mutex_t entries_lock; /* archive_entries.c */
     pthread_cond_t entries_known;
     bool entries_failed;      /* under entries_lock */
-    uint64_t untyped_entries; /* under entries_lock: archive entries with columns that were not in
-                                 the sample, loaded as text */
+    uint64_t untyped_entries; /* guarded by entries_lock: archive entries with columns that were not
+                                 in the sample, loaded as text */
 } sl_job;
 
 /* Begins a job for one shard, without sources. */

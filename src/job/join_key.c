@@ -29,7 +29,7 @@ static bool put_integer(sl_key_writer *to, int64_t value) {
 static bool put_double(sl_key_writer *to, double value) {
     if (isnan(value))
         return false;
-    /* Both limits are exact doubles; 2^63 itself is no int64. */
+    /* Both limits are exact doubles; 2^63 itself is not an int64. */
     if (value >= -0x1p63 && value < 0x1p63 && value == trunc(value))
         return put_integer(to, (int64_t)value);
     return put_typed(to, 'd', &value, sizeof value);
@@ -102,7 +102,7 @@ static uint32_t get_length(const uint8_t *at) {
     return length;
 }
 
-/* The bytes of a value behind its letter. */
+/* The number of bytes of a value after its letter. */
 static size_t size_of(const uint8_t *at) {
     switch (*at) {
     case 's':

@@ -2,8 +2,8 @@
 /* The key by which --embed joins two sources, as bytes that are equal for equal values.
  *
  * Integers and doubles with an integral value are equal if they are the same number, whatever their
- * types. All other values are equal only if type and bytes are. Of each value the key has a letter
- * for the type, and then:
+ * types. All other values are equal only if their types and bytes are equal. For each value the key
+ * contains a letter for the type, and then:
  *
  *   i  integer: 8 bytes        d  other double: 8      s  text: length in 4 bytes, bytes
  *   t  date: 8                 b  bool: 1              x  binary: length, subtype, bytes
@@ -36,7 +36,7 @@ void sl_join_key_append(const uint8_t *key, size_t length, const char *const *na
  * out. */
 const char *sl_join_key_letters(const uint8_t *key, size_t length, char *out);
 
-/* What a letter stands for, such as "an integer". */
+/* The name of a letter's type, such as "an integer". */
 const char *sl_join_letter_name(char letter);
 
 #endif

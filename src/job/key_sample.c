@@ -17,7 +17,7 @@ static bool offer(void *context, const uint8_t *documents, const uint8_t *end, u
     return ok;
 }
 
-/* The blocks of a source, roughly for one that is compressed. */
+/* The number of blocks of a source; approximate for a compressed source. */
 static uint64_t blocks_of(const sl_job *job, size_t index) {
     const sl_source *facts = sl_source_set_at(job->set, index);
     return job->sources[index].skipped || facts->kind == SL_SOURCE_PIPE
@@ -55,12 +55,13 @@ bool sl_key_sample_take(sl_job *job, sl_key_sample *keys, sl_error *error) {
     uint64_t wanted = all < BLOCKS ? all : BLOCKS;
     for (size_t i = 0; ok && all > 0 && i < count; i++) {
         uint64_t blocks = blocks_of(job, i);
-        /* Of the numbers (2 k + 1) * all / (2 * wanted), k < wanted, those in its stretch. */
+        /* Of the numbers (2 k + 1) * all / (2 * wanted), k < wanted, this source has those in its
+         * stretch. */
         uint64_t from = (before * 2 * wanted / all + 1) / 2;
         uint64_t to = ((before + blocks) * 2 * wanted / all + 1) / 2;
         bool splittable = sl_source_is_splittable(sl_source_set_at(job->set, i));
         uint64_t own = to - from;
-        if (!splittable && own < BLOCKS / count) /* it has more text than stored bytes */
+        if (!splittable && own < BLOCKS / count) /* it has more bytes of text than stored bytes */
             own = BLOCKS / count;
         ok = blocks == 0 || read_source(sample, job, i, blocks, own, error);
         before += blocks;

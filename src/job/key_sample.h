@@ -9,8 +9,8 @@
 #include "job.h"
 
 /* Offers documents of about 64 blocks, spread evenly over the sources. Of a source that can only be
- * read sequentially (compressed, JSON, BSON) these are its first blocks, which may not be
- * representative; pipes are not read. Blocks that cannot be read or parsed are left out: the load
+ * read sequentially (compressed, JSON, BSON) the first blocks are read, which may not be
+ * representative. Pipes are not read. Blocks that cannot be read or parsed are left out: the load
  * reports them. */
 bool sl_key_sample_take(sl_job *job, sl_key_sample *sample, sl_error *error);
 

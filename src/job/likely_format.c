@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HEAD_BYTES 4096 /* looked at */
+#define HEAD_BYTES 4096 /* examined */
 
 /* A hint by the name: it ends in, or contains, this text. */
 static const struct {
@@ -25,7 +25,7 @@ static const struct {
     {"isd-lite", false, "isd-lite", 5}, {"-99999-", false, "isd", 2},
 };
 
-/* Endings of compressed files, which stand behind the one that names the format. */
+/* Endings of compressed files, which follow the ending that names the format. */
 static const char *const packed[] = {".gz", ".zst", ".xz", ".bz2", ".lz4", ".Z"};
 
 static bool ends_in(sl_text text, const char *ending) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which format was a text that fits none meant to be of? For the order of the reasons in a message. */
+/* The format that a text was probably meant to have, if it fits none: determines the order of the
+ * reasons in a message. */
 #ifndef SHARDLOAD_LIKELY_FORMAT_H
 #define SHARDLOAD_LIKELY_FORMAT_H
 

@@ -9,9 +9,9 @@
  * archives such lines are not supported. */
 void sl_line_ends_detect(const sl_job *job, size_t index, char *head, size_t length);
 /* Does a source with unsupported line ends contain NUL bytes? Then it is a binary file, which is
- * skipped like other files without text, where that is allowed. */
+ * skipped like other files without text if --skip-other is given. */
 bool sl_line_ends_is_binary(sl_text head);
-/* Sets the error for a reject with `misread`: the parser cannot find the records behind it. Returns
+/* Sets the error for a reject with `misread`: the parser cannot find the records after it. Returns
  * false. Any thread. */
 bool sl_line_ends_error(const sl_job *job, const sl_source_block *block, const sl_reject *reject,
                         sl_error *error);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What follows from the parameters of a load. */
+/* Values derived from the parameters of a load. */
 #include "load_config.h"
 
 #include <stdio.h>
@@ -54,7 +54,7 @@ void sl_load_append_options(const sl_load_config *config, bson_t *options) {
         BSON_APPEND_UTF8(options, "on", config->embed_on);
     }
     BSON_APPEND_UTF8(options, "missing", format->keep_missing ? "raw" : "omit");
-    /* Journals of earlier versions lack these, which is the same as empty. */
+    /* Journals of earlier versions lack these fields; a missing field counts as empty. */
     bool inserts = format->mode == SL_MODE_INSERT;
     BSON_APPEND_UTF8(options, "id-field", format->id_fields ? format->id_fields : "");
     BSON_APPEND_UTF8(options, "mode", inserts ? "" : sl_mode_names[format->mode]);

@@ -38,7 +38,7 @@ typedef struct sl_load_config {
     const char *const *paths;
     size_t path_count;
     const char *include; /* shell pattern for names of files found in folders */
-    bool skip_other;     /* files and archive entries that cannot be loaded are no failure */
+    bool skip_other;     /* files and archive entries that cannot be loaded do not fail the load */
     const char *format;  /* name, or "auto" */
     sl_format_options format_options;
 
@@ -50,15 +50,17 @@ typedef struct sl_load_config {
     const char *embed_on;       /* --on */
     const char *embed_schema_text, *embed_schema_name; /* as in format_options, for that source */
     const char *uri;
-    /* Of a load that is one of several of a command; NULL: the load has its own. Borrowed. The load
-     * sets the retry check of the connection, and no other thread uses it meanwhile. */
+    /* The connection of a command that runs several loads; NULL: the load opens its own. Borrowed.
+     * The load sets the retry check of the connection, and no other thread uses it meanwhile. */
     struct sl_connection *connection;
-    bool equal_is_stored; /* a document that is stored already, with the same bytes, is no reject,
-                             whoever has stored it */
+    bool equal_is_stored; /* a stored document with the same _id and bytes is not a reject, also if
+                             another program has stored it */
     const char *database;
     const char *collection;
-    bool unregistered; /* verify: the sources need not be in the registry; for _ids of their own */
-    const char *registry; /* the collection of the registry of sources; NULL: the usual one */
+    bool unregistered; /* verify: the sources need not be in the registry; for documents with their
+                          own _ids */
+    const char *registry; /* the collection of the registry of sources; NULL:
+                             "<collection>.sources" */
     bool drop;
     bool again;        /* load sources that have been loaded before */
     bool another_pipe; /* load a pipe although the load of another pipe is incomplete */
@@ -72,7 +74,7 @@ typedef struct sl_load_config {
     const char *write_concern; /* "majority" or a number of members */
     unsigned part, parts;      /* load part 1 to `parts` of the blocks; 0: all blocks */
     const char *only_shards;   /* load the blocks of these shards, "a,b"; NULL: of all */
-    bool direct;               /* batches go straight to the primaries of their shards */
+    bool direct;               /* batches are sent directly to the primaries of their shards */
 
     unsigned timeout_seconds; /* limit for the answer to a batch */
     unsigned wait_seconds;    /* how long to wait for a server at the start */
@@ -84,7 +86,7 @@ typedef struct sl_load_config {
     struct sl_rate_limit *shared_limit; /* of several loads, instead of rate_limit; or NULL */
     size_t batch_bytes;
     /* Settings that adapt while the load runs. */
-    unsigned threads_most; /* maximum of active workers; 0: `threads` all the time */
+    unsigned threads_most; /* maximum of active workers; 0: always `threads` */
     bool adapt_batches;    /* the batch size adapts */
 
     const char *work_directory; /* NULL: a new one, named after target and time */
@@ -93,7 +95,7 @@ typedef struct sl_load_config {
     const char *html;           /* path of an HTML report */
     const char *metrics;        /* path of a file of metrics */
     struct sl_status *above;    /* the status of a command that runs several loads; or NULL */
-    size_t above_item;          /* of this load in it (load/status.h) */
+    size_t above_item;          /* the number of this load in `above` (load/status.h) */
     uint64_t rejects_max;       /* UINT64_MAX: no limit */
     double rejects_max_share;   /* of all records, 0..1; 1: no limit */
     bool verify;

@@ -9,7 +9,7 @@
  *
  * Of a sequential source the first blocks are read. The length of its text is extrapolated from
  * their share of the stored bytes. Since the unread part may differ, the range is widened on both
- * sides by BEGINNING of that part: a guess, described as such in docs/plan.md.
+ * sides by the share BEGINNING of that part. This share is a guess, as docs/plan.md states.
  *
  * Of very many sources some are read, evenly spread in the order of their sizes. The others are
  * estimated from these by stored bytes, and the range follows from the differences between the
@@ -22,8 +22,10 @@
 
 #include "bson/bson_writer.h"
 
-#define BLOCKS_LEAST 4u     /* read of a source, if it has so many */
-#define SOURCES_LEAST 4u    /* read, if there are so many, also beyond the requested blocks */
+#define BLOCKS_LEAST 4u /* minimum read of a source, if it has that many */
+#define SOURCES_LEAST                                                                              \
+    4u                      /* minimum read, if there are that many, even if it exceeds the
+                               requested blocks */
 #define INFLATED_GUESS 6u   /* bytes of text per byte of a compressed file */
 #define READ_AHEAD 327680.0 /* stored bytes that a stream may have read ahead */
 #define BEGINNING 0.15
@@ -134,8 +136,8 @@ static sl_estimate text_estimate(double seen, double value, double drift) {
     return (sl_estimate){value, fmin(value, fmax(seen, value * (1 - drift))), value * (1 + drift)};
 }
 
-/* Sets the measure of a source. `drift`: 0 where the length of the text is known; `whole`: all of
- * it was read. */
+/* Sets the measure of a source. `drift`: 0 if the length of the text is known; `whole`: the
+ * complete source was read. */
 static void set_measure(const sample *samples, size_t count, double text, double drift, bool whole,
                         sl_preview_source *source) {
     sl_measure *into = &source->measure;
@@ -234,7 +236,7 @@ static int by_size(const void *a, const void *b) {
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
-/* Reads blocks of all sources; of a selection where `blocks` are too few for all. */
+/* Reads blocks of all sources; of a selection if `blocks` are too few for all. */
 static bool sample_sources(measuring *m, turn *turns, size_t count, uint64_t blocks,
                            sl_error *error) {
     double all = 0, least = 0;
@@ -265,7 +267,7 @@ static sl_estimate *figure_of(sl_measure *measure, size_t which) {
     return figures[which];
 }
 
-/* Estimates a figure of the sources that were not read from those that were, per stored byte. */
+/* Estimates a figure of the unread sources from the sources that were read, per stored byte. */
 static void extrapolate(const turn *turns, size_t count, size_t figure) {
     double stored = 0, value = 0, squares = 0, seen = 0;
     for (size_t i = 0; i < count; i++) {
@@ -282,8 +284,8 @@ static void extrapolate(const turn *turns, size_t count, size_t figure) {
         squares += turns[i].source->sampled ? rest * rest : 0;
     }
     double unseen = (double)count - seen;
-    /* Half the range of the sum over the unread sources, if they are distributed like the
-     * others. */
+    /* Half the range of the sum over the unread sources, if they are distributed like the sources
+     * that were read. */
     double half = seen < 2 ? INFINITY
                            : student((size_t)seen - 1) * unseen *
                                  sqrt(squares / (seen - 1) * (1 / seen + 1 / fmax(unseen, 1)));
@@ -323,7 +325,7 @@ bool sl_measure_sources(sl_job *job, const sl_shard_map *map, uint64_t blocks,
     measuring m = {.job = job, .map = map, .owners = owners};
     turn *turns = calloc(count + 1, sizeof *turns);
     m.samples = malloc(BLOCKS_MOST * sizeof *m.samples);
-    bool ok = (turns && m.samples) || sl_error_memory(error, "looking at the sources");
+    bool ok = (turns && m.samples) || sl_error_memory(error, "examining the sources");
     ok = ok && sl_document_sample_create(job, count_owners, &m, &m.sample, error);
     for (size_t i = 0, next = 0; ok && i < sl_source_set_count(job->set); i++) {
         if (job->sources[i].skipped)

@@ -31,7 +31,7 @@ void sl_not_loaded_clear(sl_not_loaded *list) {
     pthread_mutex_destroy(&list->lock);
 }
 
-/* Under the lock. Without memory it is only counted. */
+/* Call it under the lock. Without memory the item is only counted. */
 static void keep(sl_not_loaded *list, size_t source, const char *entry, const char *reason) {
     if (list->kept_count == KEPT_MAX)
         return;
@@ -53,7 +53,7 @@ void sl_not_loaded_add(sl_job *job, size_t source, const char *entry, const char
            sl_source_set_at(job->set, source)->shown, entry ? ": " : "", entry ? entry : "",
            reason);
     if (number == SHOWN_MAX)
-        sl_log_warning("further files and entries that are not loaded are in the log file only");
+        sl_log_warning("only the log file lists further files and entries that are not loaded");
 }
 
 bool sl_not_loaded_check(sl_job *job, sl_error *error) {
@@ -70,8 +70,8 @@ bool sl_not_loaded_check(sl_job *job, sl_error *error) {
     }
     return sl_error_set(error, SL_EXIT_SOURCE,
                         "%llu file%s or archive entr%s not loaded:" SL_LINES SL_LINES
-                        "\n--skip-other skips them; "
-                        "--include picks files, or entries of the archives named, by name",
+                        "\n--skip-other skips them; --include selects files, or entries of the "
+                        "named archives, by name",
                         (unsigned long long)list->count, list->count == 1 ? "" : "s",
                         list->count == 1 ? "y is" : "ies are", names,
                         list->count > IN_MESSAGE_MAX ? "\n  ..." : "");

@@ -14,8 +14,8 @@
 #include "util/text.h"
 
 bool sl_sources_number_offline(sl_job *job, sl_error *error) {
-    /* An _id that a record to embed brings along may be the position of an earlier load, and has a
-     * low source number then. It must not be taken for the position in this load. */
+    /* A record to embed may already have an _id that is a position in an earlier load, with a low
+     * source number. It must not be confused with a position in this load. */
     uint32_t number = job->config->sink == SL_SINK_DIVIDED ? SL_SOURCE_NUMBER_MAX / 2 : 0;
     for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
         if (!job->sources[i].skipped)
@@ -70,22 +70,24 @@ static bool refuse_loaded(const sl_job *job, const sl_destination *destination,
     if (destination->target_gone)
         return sl_error_set(
             error, SL_EXIT_SOURCE,
-            "%s.%s is gone, but its registry %s.%s.sources is left, and lists %zu of "
-            "the sources as loaded:" SL_LINES SL_LINES "\n--again loads them anew, under the ids "
-            "that they had%s",
+            "%s.%s does not exist, but its registry %s.%s.sources still does, and lists %zu of the "
+            "sources as loaded:" SL_LINES SL_LINES "\n--again loads them again, with the same "
+            "ids%s",
             target->database, target->collection, target->database, target->collection, loaded,
             refused, more,
             sl_load_is_shared(job->config) ? "" : "; --drop removes the registry as well");
     return sl_error_set(
         error, SL_EXIT_SOURCE,
-        "%zu of the sources %s been loaded into %s.%s before:" SL_LINES SL_LINES "\n"
-        "--again sends them once more (documents that are stored stay as they "
-        "are)%s",
+        "%zu of the sources %s been loaded into %s.%s before:" SL_LINES SL_LINES "\n--again sends "
+        "them again "
+        "(stored "
+        "documents are "
+        "not changed)%s",
         loaded, loaded == 1 ? "has" : "have", target->database, target->collection, refused, more,
         sl_load_is_shared(job->config) ? "" : "; --drop starts anew");
 }
 
-/* The checks of the registry before anything is changed, for one of this loader's parts. */
+/* Checks the registry for one of this loader's parts, before anything is changed. */
 static bool may_be_loaded(const sl_job *job, const sl_destination *destination, const void *context,
                           uint32_t part, sl_registry_entry *entries, size_t count,
                           sl_error *error) {
@@ -107,7 +109,7 @@ bool sl_sources_look_for_target(sl_job *job, sl_destination *destination, sl_err
     if (!sl_registry_left_behind(destination->connection, target, &left, error))
         return false;
     destination->target_gone = left > 0;
-    char uuid[SL_UUID_ROOM]; /* "" of a view, which later checks refuse */
+    char uuid[SL_UUID_ROOM]; /* "" for a view, which later checks refuse */
     if (left == 0 && !sl_target_uuid(destination->connection, target, uuid, error))
         return false;
     /* Deleting does not use the registry. */
@@ -118,8 +120,9 @@ bool sl_sources_look_for_target(sl_job *job, sl_destination *destination, sl_err
         entries && sl_parts_each(job, destination, may_be_loaded, NULL, entries, count, error);
     if (ok && left > 0)
         sl_log_warning(
-            "%s.%s is gone, but its registry %s.%s.sources is left: the documents of the "
-            "%zu source%s that it lists are gone, too; only those of this load will be stored%s",
+            "%s.%s does not exist, but its registry %s.%s.sources still does: the documents of the "
+            "%zu source%s that it lists no longer exist; only the documents of this load will be "
+            "stored%s",
             target->database, target->collection, target->database, target->collection, left,
             left == 1 ? "" : "s",
             sl_load_is_shared(job->config) ? "" : "; --drop removes the registry as well");
@@ -137,8 +140,8 @@ static void warn_of_namesake(const sl_registry_entry *entry, uint64_t size) {
         return; /* all pipes have the same name */
     sl_text_printable(sl_text_of(entry->name), shown, sizeof shown);
     sl_log_warning("%s: another file of this name, of %llu bytes, has been loaded into this "
-                   "collection before; this one has %llu. If it is the same data, fetched again or "
-                   "grown, its documents will be stored twice: --drop starts anew",
+                   "collection before; this one has %llu. If it is the same data, downloaded again "
+                   "or extended, its documents will be stored twice: --drop starts again",
                    shown, (unsigned long long)size, (unsigned long long)entry->size);
 }
 
@@ -150,8 +153,8 @@ static bool start(const sl_job *job, const sl_destination *destination, const vo
 
 /* A pipe has no fingerprint that identifies its text. If the load of a pipe was killed, and a new
  * load gets the same text, its documents would be stored twice. Nor is it known whether the other
- * loader still runs, perhaps on another host. So a pipe beside an incomplete one needs
- * --another-pipe. */
+ * loader still runs, perhaps on another host. So while the load of a pipe is incomplete, another
+ * pipe needs --another-pipe. */
 static bool refuse_beside_pipe(const sl_job *job, const sl_destination *destination,
                                sl_registry_entry *entries, size_t count, const char *host,
                                const char *work_directory, sl_error *error) {
@@ -176,8 +179,8 @@ static bool refuse_beside_pipe(const sl_job *job, const sl_destination *destinat
                         "%s.%s holds the documents of %zu pipe%s whose load was not completed (the "
                         "first began at %s on %s). If this is the same data again, it would be "
                         "stored twice. Complete that load there with its command and --resume "
-                        "--work-dir %s, or begin anew with --drop. If this is other data, or that "
-                        "load still runs, load it with --another-pipe",
+                        "--work-dir %s, or start again with --drop. If this is other data, or if "
+                        "that load is still running, give --another-pipe",
                         destination->target.database, destination->target.collection, first.count,
                         first.count == 1 ? "" : "s", first.when[0] ? first.when : "an unknown time",
                         first.host[0] ? first.host : "an unknown host",
@@ -200,7 +203,7 @@ bool sl_sources_number_by_registry(sl_job *job, sl_destination *destination, con
     bool ok =
         entries && sl_parts_each(job, destination, may_be_loaded, NULL, entries, count, error) &&
         refuse_beside_pipe(job, destination, entries, count, host, work_directory, error) &&
-        (job->keys || /* its documents are not stored twice */
+        (job->keys || /* documents with these keys are not stored twice */
          sl_registry_namesakes(destination->registry, entries, count, warn_of_namesake, error));
     destination->numbered = ok;
     ok = ok && sl_parts_each(job, destination, start, NULL, entries, count, error);

@@ -13,8 +13,8 @@ sl_registry_entry *sl_sources_entries(const sl_job *job, size_t *count, sl_error
 /* Without a cluster: in order. */
 bool sl_sources_number_offline(sl_job *job, sl_error *error);
 /* Registers the sources. One that has been loaded before is an error (unless --again), reported
- * before anything is changed. Of a pipe, the registry keeps the work directory in which its load can
- * be resumed. */
+ * before anything is changed. For a pipe, the registry stores the work directory in which its load
+ * can be resumed. */
 bool sl_sources_number_by_registry(sl_job *job, sl_destination *destination,
                                    const char *work_directory, sl_error *error);
 /* For a collection that does not exist although its registry does: a source that is registered as
@@ -22,7 +22,7 @@ bool sl_sources_number_by_registry(sl_job *job, sl_destination *destination,
  * anything is created. */
 bool sl_sources_look_for_target(sl_job *job, sl_destination *destination, sl_error *error);
 /* Gives the sources the numbers that a load would give them, without changing the registry.
- * `refusal` receives the error with which that load would end. */
+ * `refusal` receives the error with which a load would end. */
 bool sl_sources_number_as_next(sl_job *job, const sl_destination *destination, sl_error *refusal,
                                sl_error *error);
 /* With --only-shards: takes each source's layout from the registry, or registers this loader's. */

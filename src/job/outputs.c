@@ -16,7 +16,7 @@
 
 typedef struct sl_output {
     const char *option, *path;
-    bool no_record; /* it is no copy of run.json */
+    bool no_record; /* it is not a copy of run.json */
     char folder[PATH_MAX], name[NAME_MAX + 1];
 } sl_output;
 
@@ -125,8 +125,8 @@ static bool check_work_directory(const char *directory, const sl_source_set *set
         if ((size_t)snprintf(path, sizeof path, "%s/%s", directory, names[i]) < sizeof path &&
             is_source(&output, set))
             return sl_error_set(error, SL_EXIT_USAGE,
-                                "--work-dir: %s is a source, which the load's own file of that "
-                                "name would replace: name another folder",
+                                "--work-dir: %s is a source, and the load would replace it by its "
+                                "own file of that name: name another directory",
                                 path);
     }
     return true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks that the files a command writes are none of those that it reads, or of a user. */
+/* Checks that a command writes neither to files that it reads nor to files of a user. */
 #ifndef SHARDLOAD_OUTPUTS_H
 #define SHARDLOAD_OUTPUTS_H
 

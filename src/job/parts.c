@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A load that is shared by several loaders (--part K/N, --only-shards), each with a work directory
- * of its own.
+/* A load that is shared by several loaders (--part K/N, --only-shards), each with its own work
+ * directory.
  *
  * All loaders are given the same sources, and do not communicate; ids, ranges and placement are the
  * same as in a load by one loader. They share only the registry: it gives a source the same number
@@ -11,8 +11,8 @@
  * With --part the assignment is arithmetic (sl_source_set_part). With --only-shards each shard of
  * the cluster is a part: the stripes that ranges.c lays out for it. The layout of a source depends
  * on the other sources of the same load, so loaders could compute different ones. Therefore the
- * layout that is proposed first is kept in the registry (sl_registry_agree_layout), with the shards that
- * it is for, and all loaders use it. The present owners of the chunks do not matter: a block whose
+ * registry stores the layout that is proposed first, with its shards (sl_registry_agree_layout),
+ * and all loaders use that layout. The present owners of the chunks do not matter: a block whose
  * chunk is on another shard is loaded by the same loader. */
 #include "parts.h"
 
@@ -37,10 +37,11 @@ bool sl_parts_begin(sl_job *job, sl_error *error) {
                                 "%s: a pipe cannot be shared by several loaders; %s is for files",
                                 source->shown, config->only_shards ? "--only-shards" : "--part");
     }
-    if (config->only_shards) /* needs a connection: sl_parts_find_shards */
+    if (config->only_shards) /* these need a connection: see sl_parts_find_shards */
         return true;
-    /* By the fingerprint of a source, not by its position on the command line: another loader may
-     * have them in another order, or find one file more in a folder. */
+    /* The part depends on the fingerprint of a source, not on its position on the command line:
+     * another loader may be given the sources in another order, or find one file more in a
+     * folder. */
     for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
         const char *fingerprint = job->sources[i].fingerprint;
         sl_source_set_spread(job->set, i,
@@ -161,10 +162,9 @@ bool sl_parts_layout_holds(const sl_job *job, const sl_destination *destination,
     sl_text_printable(sl_text_of(entry->name), shown, sizeof shown);
     return sl_error_set(
         error, SL_EXIT_CLUSTER,
-        "--only-shards: the first loader of %s divided it over %u shards, which are "
-        "not the shards that the cluster has now (%s): some of its blocks would not "
-        "be loaded. Load it with --part, or by one loader without either option; "
-        "documents that are stored stay as they are",
+        "--only-shards: the first loader of %s divided it over %u shards, and the cluster now has "
+        "other shards (%s): some of its blocks would not be loaded. Load it with --part, or by one "
+        "loader without either option; stored documents are not changed",
         shown, layout->shards, sl_shard_names(destination->topology, NULL, names));
 }
 
@@ -197,19 +197,20 @@ void sl_parts_choose_blocks(sl_job *job, const sl_destination *destination) {
     sl_source_set_filter(job->set, is_ours, job);
     for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
         if (!job->sources[i].skipped && !any_is_ours(job, &job->sources[i]))
-            sl_source_set_skip(job->set, i); /* need not be read */
+            sl_source_set_skip(job->set, i); /* no block of it is loaded here */
     }
     for (size_t i = 0; i < job->range_count; i++) {
         const sl_range *range = &job->ranges[i];
         ranges += job->own_shards[range->shard];
         elsewhere += job->own_shards[range->shard] && !sl_range_is_placed(destination->map, range);
     }
-    sl_log_info("only shards %s: %zu of %zu ranges, the others are left to other loaders",
+    sl_log_info("only shards %s: %zu of %zu ranges; other loaders load the other ranges",
                 sl_shard_names(destination->topology, job->own_shards, names), ranges,
                 job->range_count);
     if (elsewhere > 0)
         sl_log_info(
-            "%zu of these ranges hold documents and are on other shards; they are loaded there",
+            "%zu of these ranges hold documents and are on other shards; their documents are sent "
+            "to those shards",
             elsewhere);
 }
 

@@ -9,7 +9,7 @@
 
 #define SL_SHARD_NAMES_ROOM 300
 
-/* The names of all shards, or with `which` of those marked there. Returns names. */
+/* Writes the names of all shards, or of those marked in `which`, into `names`. Returns names. */
 const char *sl_shard_names(const sl_topology *topology, const bool *which,
                            char names[SL_SHARD_NAMES_ROOM]);
 

@@ -19,7 +19,8 @@
 
 /* ---- the cluster ---- */
 
-/* Is it an error with which a load would refuse? Then keeps it in the preview, which goes on. */
+/* Is it an error with which a load would refuse to start? Then stores it in the preview, which
+ * continues. */
 static bool refused(sl_preview *preview, sl_error *error) {
     if (error->code != SL_EXIT_CLUSTER && error->code != SL_EXIT_USAGE)
         return false;
@@ -138,7 +139,7 @@ static void add_documents(const sl_job *job, const sl_destination *destination,
     const sl_measure *measure = &source->measure;
     double text =
         source->record_bytes > 0 ? (double)source->stored_bytes : measure->text_bytes.value;
-    double rest = text / (double)SL_BLOCK_BYTES; /* blocks left */
+    double rest = text / (double)SL_BLOCK_BYTES; /* remaining blocks */
     double each = rest > 0 ? measure->documents.value / rest : 0;
     for (uint64_t block = 0; rest > 0 && block << SL_BLOCK_BITS < SL_SOURCE_BYTES_MAX;
          block++, rest -= 1) {
@@ -170,7 +171,7 @@ static void finish_shares(sl_preview *preview, const double *owners) {
 static bool name_sources(const sl_job *job, sl_preview *preview, sl_error *error) {
     preview->sources = calloc(job->active + 1, sizeof *preview->sources);
     if (!preview->sources)
-        return sl_error_memory(error, "looking at the sources");
+        return sl_error_memory(error, "examining the sources");
     for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
         const sl_job_source *source = &job->sources[i];
         const sl_source *facts = sl_source_set_at(job->set, i);
@@ -178,14 +179,15 @@ static bool name_sources(const sl_job *job, sl_preview *preview, sl_error *error
             continue;
         if (facts->kind == SL_SOURCE_PIPE)
             return sl_error_set(error, SL_EXIT_SOURCE,
-                                "%s: a pipe cannot be previewed, which reading uses up; name files",
+                                "%s: a pipe cannot be previewed, because its data can be read only "
+                                "once; name files",
                                 facts->shown);
         sl_preview_source *into = &preview->sources[preview->source_count++];
         char shown[400];
         sl_text_printable(sl_text_of(facts->path), shown, sizeof shown);
         into->name = strdup(shown);
         if (!into->name)
-            return sl_error_memory(error, "looking at the sources");
+            return sl_error_memory(error, "examining the sources");
         into->format = source->format->name;
         sl_format_describe(source->format, source->dialect, into->dialect, sizeof into->dialect);
         into->stored_bytes = facts->stored_bytes;
@@ -199,7 +201,7 @@ static bool name_sources(const sl_job *job, sl_preview *preview, sl_error *error
 static bool measure(sl_job *job, const sl_destination *destination, uint64_t blocks,
                     sl_preview *preview, sl_error *error) {
     double *owners = calloc(preview->shards, sizeof *owners);
-    bool ok = (owners || sl_error_memory(error, "looking at the sources")) &&
+    bool ok = (owners || sl_error_memory(error, "examining the sources")) &&
               sl_measure_sources(job, destination->map, blocks, preview->sources,
                                  preview->source_count, &preview->all, owners, error);
     for (size_t i = 0; ok && i < preview->source_count; i++)

@@ -30,8 +30,8 @@ typedef struct sl_preview_source {
     char dialect[120];
     uint64_t stored_bytes;
     uint32_t number; /* the source number in its ids */
-    bool exact;      /* all of it was read: the measure is exact */
-    bool sampled;    /* blocks of it were read; if not, it is estimated from sampled sources */
+    bool exact;      /* the complete source was read: the measure is exact */
+    bool sampled;    /* blocks of it were read; otherwise it is estimated from sampled sources */
     uint32_t record_bytes; /* of generated records, as in sl_source; otherwise 0 */
     sl_measure measure;
 } sl_preview_source;
@@ -76,7 +76,7 @@ typedef struct sl_preview {
 
 /* Previews the load that the config describes, reading about `blocks` MiB of its sources. With a
  * NULL uri no cluster is used, and the layout is that for `shards` empty shards. Pipes are an
- * error, since reading would use them up. */
+ * error, because their data can be read only once. */
 bool sl_preview_create(const sl_load_config *config, uint32_t shards, uint64_t blocks,
                        sl_preview **preview, sl_error *error);
 void sl_preview_destroy(sl_preview *preview); /* NULL is fine */

@@ -2,11 +2,13 @@
 /* The layout of a load's ids over the shards.
  *
  * With one range per shard and source, split at stripes (document_id.h), every shard gets its share
- * of every source from the first megabyte on. The first range of each source goes to another shard,
- * so that many small sources, which fill only the first stripes, are spread, too.
+ * of every source from the first megabyte on. The first range of each source is on the shard after
+ * that of the previous source, so that many small sources, which fill only the first stripes, are
+ * spread, too.
  *
- * Placing a range takes about a tenth of a second. Where so many sources would take long compared
- * with the load itself, runs of complete sources form a range, about equal in bytes. */
+ * Placing a range takes about a tenth of a second. If placing many sources would take long compared
+ * with the load itself, a range contains several consecutive sources, such that ranges have about
+ * equal numbers of bytes. */
 #include "ranges.h"
 #include "numbers.h"
 
@@ -14,10 +16,10 @@
 
 #include "util/log.h"
 
-#define BYTES_PER_RANGE ((uint64_t)32 << 20) /* stored bytes that justify a range of their own */
+#define BYTES_PER_RANGE ((uint64_t)32 << 20) /* stored bytes that justify a separate range */
 #define RANGES_PER_SHARD 16u                 /* always allowed */
 #define RANGES_MAX 4096u
-#define RANGES_COUNTED 256u /* limit where ranges are not placed, but only counted at the end */
+#define RANGES_COUNTED 256u /* maximum when ranges are not placed, but only counted at the end */
 
 typedef struct numbered {
     uint32_t number;
@@ -68,7 +70,8 @@ static void deal_out(const sl_job *job, const numbered *list) {
     uint32_t turn = 0; /* the shard of the next run, modulo shards */
     for (size_t first = 0, next; first < job->active; first = next, turn++) {
         uint64_t bytes = list[first].bytes;
-        /* A run ends at a gap in the numbers: these belong to sources of other loads. */
+        /* A run ends at a gap in the numbers, because the missing numbers belong to sources of
+         * other loads. */
         for (next = first + 1; next < job->active && bytes < run_bytes &&
                                list[next].number == list[next - 1].number + 1;
              next++)
@@ -80,7 +83,7 @@ static void deal_out(const sl_job *job, const numbered *list) {
     }
 }
 
-/* Are two sources, consecutive in the list, of one range? */
+/* Do two consecutive sources of the list belong to one range? */
 static bool same_run(const numbered *a, const numbered *b) {
     return a->source->pieces == 1 && b->source->pieces == 1 && b->number == a->number + 1 &&
            a->source->leading == b->source->leading;

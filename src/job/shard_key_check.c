@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fields of the shard key in sampled documents, and the names that come nearest to one that no
- * document has. Blocks that cannot be read or parsed are left out: the load reports them. */
+/* Looks for the fields of the shard key in sampled documents, and finds the most similar names for
+ * a field that no document has. Blocks that cannot be read or parsed are left out: the load reports
+ * them. */
 #include "shard_key_check.h"
 
 #include <ctype.h>
@@ -145,7 +146,8 @@ static unsigned distance(const char *a, const char *b) {
     return row[width];
 }
 
-/* Lower is nearer: the letters' case counts little, and so does the path before the last dot. */
+/* Lower is more similar. Differences of upper and lower case count little, and so does the path
+ * before the last dot. */
 static unsigned strangeness(const char *field, const char *name) {
     char low[NAME_ROOM], lower[NAME_ROOM];
     const char *last = strrchr(name, '.');
@@ -161,7 +163,7 @@ static unsigned strangeness(const char *field, const char *name) {
     return all < end ? all : end;
 }
 
-/* Appends the nearest names, or, if none is near, the first ones. */
+/* Appends the most similar names, or the first names if none is similar. */
 static void name_nearest(const sampling *s, const char *field, char *out, size_t room) {
     size_t best[NEAREST], count = 0, used = 0;
     unsigned limit = 4 * (unsigned)(strlen(field) / 2 > 2 ? strlen(field) / 2 : 2) + 3;
@@ -178,7 +180,7 @@ static void name_nearest(const sampling *s, const char *field, char *out, size_t
             best[at] = i;
     }
     if (count > 0)
-        used = sl_print_text(out, room, "; the names that come nearest: ");
+        used = sl_print_text(out, room, "; similar names: ");
     else
         used = sl_print_text(out, room, "; they have ");
     for (size_t i = 0; i < (count > 0 ? count : s->name_count) && i < 2 * NEAREST; i++)
@@ -201,8 +203,8 @@ static void set_problem(const sampling *s, sl_error *problem) {
         else
             sl_error_set(
                 problem, SL_EXIT_USAGE,
-                "--shard-key: none of the %s documents sampled has a field \"%s\"%s. If it is "
-                "right (a field that is rare), create and shard the collection beforehand",
+                "--shard-key: none of the %s documents sampled has a field \"%s\"%s. If the name "
+                "is right and the field is rare, create and shard the collection beforehand",
                 human, s->fields[i], nearest);
         return;
     }

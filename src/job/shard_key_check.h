@@ -7,8 +7,8 @@
 #include "job.h"
 
 /* Parses blocks of the sources, spread over them, until a document with each field of the key was
- * found. Sets job->key_problem when no sampled document has one of them: the collection must then
- * not be sharded by this key. Pipes are not sampled. False without memory only. */
+ * found. Sets job->key_problem when a field of the key is in no sampled document: the collection
+ * must then not be sharded by this key. Pipes are not sampled. False without memory only. */
 bool sl_shard_key_check(sl_job *job, sl_error *error);
 
 #endif

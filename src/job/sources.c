@@ -86,14 +86,14 @@ static bool unknown_format(const char *path, const sl_misfit *misfits, size_t co
         }
     }
     return sl_error_set(error, SL_EXIT_SOURCE,
-                        "%s: in no known format; tried, the most likely first:" SL_LINES, path,
-                        reasons);
+                        "%s: its format is not recognised; tried, the most likely first:" SL_LINES,
+                        path, reasons);
 }
 
 /* Determines the format and dialect of a source. With "auto" all formats are tried in turn; if none
- * recognises the source, the error quotes each one's reason, the likeliest format first. False with SL_EXIT_SOURCE: no format
- * recognises it, which `*empty` explains if there is no text; with `*damaged` it is data that
- * cannot be read, and must not be left out. */
+ * recognises the source, the error quotes each one's reason, the likeliest format first. False with
+ * SL_EXIT_SOURCE: no format recognises it. Then `*empty` is set if there is no text, and `*damaged`
+ * if its data cannot be read; a damaged source must not be left out. */
 static bool recognise(const sl_job *job, size_t index, char *head, bool *damaged, bool *empty,
                       sl_error *error) {
     sl_job_source *source = &job->sources[index];
@@ -112,7 +112,7 @@ static bool recognise(const sl_job *job, size_t index, char *head, bool *damaged
     sl_misfit misfits[SL_FORMATS(ONE) 0];
     size_t misfit_count = 0;
     bool any = strcmp(job->config->format, "auto") == 0;
-    bool checked = false; /* the first line end */
+    bool checked = false; /* has the first line end been checked? */
     for (size_t i = 0; sl_formats[i]; i++) {
         const sl_format *format = sl_formats[i];
         if (any ? is_left_out(job, format) : strcmp(format->name, job->config->format) != 0)
@@ -159,7 +159,8 @@ static void skip(sl_job *job, size_t index) {
 
 /* ---- the same file twice ---- */
 
-/* Two sources are the same if they are one file under two paths, or two copies of a file. */
+/* Compares such that sources are equal if they are one file under two paths, or two copies of a
+ * file. */
 static int by_file(const void *a, const void *b) {
     const sl_job_source *x = *(sl_job_source *const *)a, *y = *(sl_job_source *const *)b;
     if (x->device != y->device)
@@ -193,7 +194,7 @@ static bool check_copy(const sl_job *job, size_t first, size_t second, sl_error 
         return false;
     return same ||
            sl_error_set(error, SL_EXIT_SOURCE,
-                        "%s and %s have the same name, size, beginning and end, and differ at byte "
+                        "%s and %s have the same name, size, beginning and end, but differ at byte "
                         "%llu: one collection cannot hold both; rename one of them",
                         sl_source_set_at(job->set, first)->shown,
                         sl_source_set_at(job->set, second)->shown, (unsigned long long)where);
@@ -221,7 +222,7 @@ static bool skip_repeated(sl_job *job, sl_error *error) {
     size_t count = sl_source_set_count(job->set);
     sl_job_source **list = malloc(count * sizeof(sl_job_source *));
     if (!list)
-        return sl_error_memory(error, "looking at the sources");
+        return sl_error_memory(error, "examining the sources");
     for (size_t rule = 0; rule < sizeof rules / sizeof rules[0]; rule++) {
         size_t used = 0;
         for (size_t i = 0; i < count; i++) {
@@ -243,14 +244,14 @@ static bool skip_repeated(sl_job *job, sl_error *error) {
                            sl_source_set_at(job->set, second)->shown,
                            sl_source_set_at(job->set, first)->shown);
             skip(job, second);
-            list[i] = list[i - 1]; /* a third one is compared with the first */
+            list[i] = list[i - 1]; /* a third copy is compared with the first */
         }
     }
     free(list);
     return true;
 }
 
-/* Sources with different kinds of records are an error: they need a collection each. */
+/* Sources with different kinds of records are an error: each kind needs a separate collection. */
 static bool check_kinds(const sl_job *job, sl_error *error) {
     const sl_job_source *first = NULL;
     char list[600] = "";
@@ -272,8 +273,13 @@ static bool check_kinds(const sl_job *job, sl_error *error) {
     return !mixed ||
            sl_error_set(error, SL_EXIT_SOURCE,
                         "these sources hold different kinds of records:" SL_LINES "\nLoad each "
-                        "kind into a collection of its own: name the files, or pick "
-                        "those of a folder with --include",
+                        "kind into a "
+                        "separate "
+                        "collection: "
+                        "name the files, "
+                        "or select files "
+                        "of a folder "
+                        "with --include",
                         list);
 }
 
@@ -317,8 +323,8 @@ static bool add_generated_sources(sl_job *job, const sl_format *format, sl_error
     uint64_t most = SL_SOURCE_BYTES_MAX / each;
     if (records > most * GENERATED_SOURCES_MAX)
         return sl_error_set(error, SL_EXIT_USAGE,
-                            "--records: of documents as large as these, one load generates %llu at "
-                            "most; generate more in further loads, each with another --seed",
+                            "--records: one load generates at most %llu documents of this size; "
+                            "generate more with further loads, each with another --seed",
                             (unsigned long long)(most * GENERATED_SOURCES_MAX));
     bool ok = sl_source_set_create(NULL, 0, NULL, &job->set, error);
     for (uint64_t first = 0; ok && first < records; first += most) {
@@ -339,7 +345,7 @@ static bool find_sources(sl_job *job, sl_error *error) {
                                 error);
 }
 
-/* A file found in a folder is not loaded. An empty one is no failure of the load. */
+/* Leaves out a file found in a folder. An empty file does not fail the load. */
 static void leave_out(sl_job *job, size_t index, bool empty, const char *message) {
     const char *path = sl_source_set_at(job->set, index)->shown;
     size_t length = strlen(path); /* the message begins with it */
@@ -363,7 +369,7 @@ bool sl_sources_open(sl_job *job, sl_error *error) {
         formats++;
     job->plans = calloc(formats, sizeof(sl_plan *));
     if (!job->plans)
-        return sl_error_memory(error, "looking at the sources");
+        return sl_error_memory(error, "examining the sources");
     if (!sl_key_fields_create(&job->config->format_options, &job->keys, error))
         return false;
     job->own_ids = job->keys != NULL;
@@ -375,7 +381,7 @@ bool sl_sources_open(sl_job *job, sl_error *error) {
     char *head = malloc(SL_SNIFF_BYTES + SL_SLACK);
     bool ok = job->sources && head;
     if (!ok)
-        sl_error_memory(error, "looking at the sources");
+        sl_error_memory(error, "examining the sources");
     int64_t logged = sl_clock_ns();
     for (size_t i = 0; ok && i < count; i++) {
         if (sl_seconds_since(logged) > 2) {
@@ -410,10 +416,13 @@ bool sl_sources_open(sl_job *job, sl_error *error) {
     }
     if (job->active == 0)
         return sl_error_set(error, SL_EXIT_SOURCE,
-                            "nothing to load: none of the %zu files found is recognised", count);
+                            "nothing to load: the format of none of the %zu files found is "
+                            "recognised",
+                            count);
     if (!check_kinds(job, error) || !check_key_fields(job, error))
         return false;
-    sl_source_set_report_skipped(job->set, NULL, NULL); /* a load reads these entries again */
+    sl_source_set_report_skipped(job->set, NULL, NULL); /* the load itself will read and report
+                                                           these entries again */
     ok = sl_types_infer(job, error) && sl_shard_key_check(job, error);
     sl_source_set_report_skipped(job->set, on_passed_over, job);
     return ok;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The identity of the load's collection: found before the first document is sent, and checked after
- * the last. cluster/identity.c has the reasons. */
+/* The identity of the load's collection: read before the first document is sent, and checked after
+ * the last. cluster/identity.c explains why. */
 #include "target.h"
 
 #include <stdatomic.h>
@@ -19,14 +19,15 @@ void sl_target_configure(sl_destination *destination, const sl_job *job, bool re
                                       .shard_key = sharded ? sl_job_shard_key(job) : NULL,
                                       .shard_key_given = config->shard_key_given,
                                       .own_ids = job->own_ids,
-                                      /* The stored documents decide. */
+                                      /* The stored documents determine the key. */
                                       .any_key = config->format_options.mode != SL_MODE_INSERT &&
                                                  !config->shard_key_given,
                                       .shard_existing = config->shard_existing};
 }
 
-/* Waits until no insert is running, if one could be that of a killed loader. If the collection is
- * not dropped, the inserts may be those of another running program: then the load goes on. */
+/* Waits until no insert is running, if a running insert could be that of a killed loader. If the
+ * collection is not dropped, the inserts may come from another running program: then the load
+ * continues. */
 static bool wait_for_inserts(const sl_job *job, const sl_destination *destination,
                              sl_error *error) {
     const sl_load_config *config = job->config;
@@ -83,8 +84,8 @@ bool sl_target_decide_sharding(const sl_job *job, sl_destination *destination, s
                             "--only-shards: %s.%s exists and is not sharded; --shard-existing "
                             "shards it, or share the load with --part",
                             target->database, target->collection);
-    sl_log_info("%s.%s exists and is not sharded: it is loaded as it is; --shard-existing would "
-                "shard it",
+    sl_log_info("%s.%s exists and is not sharded: it stays unsharded; --shard-existing would shard "
+                "it",
                 target->database, target->collection);
     destination->target.shard_key = NULL;
     return true;

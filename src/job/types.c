@@ -5,7 +5,7 @@
  * blocks of all plain files are numbered in one series, and one block is read from each of up to
  * PLAIN_BLOCKS equal stretches of it. Of a compressed file or an archive the first blocks are read;
  * of a pipe only the first bytes are known, since its text cannot be read twice. Failures to read
- * are left to the load, which reports them with what it has read. */
+ * are ignored here; the load will report them. */
 #include "types.h"
 #include "sources.h"
 
@@ -42,8 +42,8 @@ static bool is_typed(const sl_job *job, const sl_job_source *source) {
     return source->format == &sl_format_delimited && typing_plan(job) != NULL;
 }
 
-/* The complete records at the beginning of a text at this offset, in at most `most` bytes; of a
- * longer first record, that record. `whole`: a last record without line end is complete. */
+/* The complete records at the beginning of a text at this offset, in at most `most` bytes; or only
+ * the first record if it is longer. `whole`: a last record without line end is complete. */
 static sl_text records_of(const sl_dialect *dialect, uint64_t offset, sl_text text, bool whole,
                           size_t most) {
     if (whole && text.length <= most)
@@ -72,7 +72,7 @@ bool sl_types_add_head(const sl_job *job, sl_job_source *source, sl_text head, b
     return sl_typing_add(plan->typing, plan, source->dialect, lines, 0, error);
 }
 
-/* Adds the beginning of a block, without the text that the head had. */
+/* Adds the beginning of a block, without the text that has been added as the head. */
 static bool add_block(const sl_job *job, const sl_dialect *dialect, const sl_source_block *block,
                       size_t most, sl_error *error) {
     sl_plan *plan = typing_plan(job);

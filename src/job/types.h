@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Types of the columns of delimited sources without schema, inferred from a sample of all sources
  * of the job: the beginning of each, and blocks spread over those that can be read at any position.
- * The same sources give the same types. A load that is resumed takes the types of its journal. */
+ * The same sources give the same types. A resumed load takes the types from its journal. */
 #ifndef SHARDLOAD_TYPES_H
 #define SHARDLOAD_TYPES_H
 

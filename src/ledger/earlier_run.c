@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks of a load that is resumed: its sources must be those of the journal, and blocks that were
- * completed must still have the same text. */
+/* Checks of a resumed load: its sources must be those of the journal, and completed blocks must
+ * still have the same text. */
 #include "earlier_run.h"
 #include "report/run_record.h"
 #include "resume.h"
@@ -45,7 +45,7 @@ static void append_identity(bson_t *source, const sl_source_identity *identity) 
     bson_append_document_end(source, &fields);
 }
 
-/* The identity that a source had in the earlier run; fields that the journal has not are 0. */
+/* The identity that a source had in the earlier run; fields that the journal lacks are 0. */
 static sl_source_identity identity_in(const bson_t *source) {
     bson_iter_t iter, fields;
     sl_source_identity identity = {0};
@@ -86,12 +86,12 @@ const char *sl_earlier_text(const bson_t *document, const char *path) {
 }
 
 bool sl_earlier_differs(const sl_ledger *ledger, sl_exit code, const char *how, sl_error *error) {
-    return sl_error_set(error, code, "--resume: this is not the load that %s holds: %s",
+    return sl_error_set(error, code, "--resume: the journal in %s belongs to a different load: %s",
                         ledger->work_directory, how);
 }
 
 /* Was the file modified since the earlier run? A fingerprint covers only the beginning and the end
- * of a file. With another time of modification its middle may have changed, also in blocks that
+ * of a file. If the modification time differs, its middle may have changed, also in blocks that
  * were not loaded and so cannot be compared: that is an error. */
 static bool same_time(const sl_ledger *ledger, const sl_source *source,
                       const sl_source_identity *was, sl_error *error) {
@@ -101,15 +101,16 @@ static bool same_time(const sl_ledger *ledger, const sl_source *source,
     sl_file_time_shown(was->modified_ns, before);
     snprintf(
         how, sizeof how,
-        "%.300s was modified at %s, and before at %s; load it anew with --drop, or, if you know "
-        "that its text is the same, give it its time back (touch -d %s) and it is compared",
+        "%.300s was modified at %s; the earlier run recorded %s. Load it again with --drop, or, if "
+        "you know that its text is the same, restore its modification time (touch -d %s), and its "
+        "text will be compared",
         source->shown, sl_file_time_shown(source->identity.modified_ns, now), before, before);
     return sl_earlier_differs(ledger, SL_EXIT_SOURCE, how, error);
 }
 
 /* The completed blocks of a source are read again and compared, unless it is the same, unchanged
- * file. A pipe has no fingerprint: it gets that of the journal, and its blocks are always
- * compared. */
+ * file. A pipe has no fingerprint: it gets the fingerprint in the journal, and its blocks are
+ * always compared. */
 bool sl_earlier_same_sources(sl_job *job, sl_ledger *ledger, sl_error *error) {
     bson_iter_t iter, sources;
     size_t count = sl_source_set_count(job->set), index = 0, changed = 0;
@@ -148,7 +149,8 @@ bool sl_earlier_same_sources(sl_job *job, sl_ledger *ledger, sl_error *error) {
         int64_t size =
             bson_iter_init_find(&field, &was, "storedBytes") ? bson_iter_as_int64(&field) : 0;
         snprintf(how, sizeof how,
-                 "source %zu is %.300s with %llu bytes, and was %.300s with %lld bytes%s",
+                 "source %zu is %.300s with %llu bytes, but in the journal it is %.300s with %lld "
+                 "bytes%s",
                  index + 1, facts->shown, (unsigned long long)facts->stored_bytes,
                  sl_earlier_text(&was, "path"), (long long)size,
                  (uint64_t)size == facts->stored_bytes ? "; their contents differ" : "");
@@ -156,12 +158,12 @@ bool sl_earlier_same_sources(sl_job *job, sl_ledger *ledger, sl_error *error) {
     }
     if (changed > 0)
         sl_log_warning(
-            "%zu of the sources %s been copied or moved since the run that is resumed, or "
-            "%s permissions changed: the text that it has loaded is read again and compared",
+            "%zu of the sources %s been copied or moved since the interrupted run, or "
+            "%s permissions changed: the text that was loaded is read again and compared",
             changed, changed == 1 ? "has" : "have", changed == 1 ? "its" : "their");
     if (index == count)
         return true;
-    snprintf(how, sizeof how, "there are %zu sources, and were %zu", count, index);
+    snprintf(how, sizeof how, "there are %zu sources, but the journal lists %zu", count, index);
     return sl_earlier_differs(ledger, SL_EXIT_SOURCE, how, error);
 }
 
@@ -178,11 +180,10 @@ bool sl_resume_block_fits(const sl_job *job, const sl_ledger *ledger, const sl_s
     const char *shown = sl_source_set_at(job->set, block->source)->shown;
     uint64_t end = block->offset + block->text.length;
     if (block->last && end < source->done_end)
-        return sl_error_set(
-            error, SL_EXIT_SOURCE,
-            "%s: ended at byte %llu, but the run that is resumed had read up to byte "
-            "%llu; give it the full text again",
-            shown, (unsigned long long)end, (unsigned long long)source->done_end);
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "%s: ended at byte %llu, but the interrupted run had read up to byte "
+                            "%llu; give it the full text again",
+                            shown, (unsigned long long)end, (unsigned long long)source->done_end);
     if (!block->done)
         return true;
     sl_journal_entry key = {.source = block->source, .sequence = block->sequence};
@@ -191,11 +192,12 @@ bool sl_resume_block_fits(const sl_job *job, const sl_ledger *ledger, const sl_s
     if (entry && entry->offset == block->offset && entry->text_bytes == block->text.length &&
         entry->check == sl_resume_check(block))
         return true;
-    return sl_error_set(error, SL_EXIT_SOURCE,
-                        "%s: the text at byte %llu differs from that of the run that is resumed; "
-                        "give it the same text again, or load it anew: with --drop, or without "
-                        "--resume into another --work-dir",
-                        shown, (unsigned long long)block->offset);
+    return sl_error_set(
+        error, SL_EXIT_SOURCE,
+        "%s: the text at byte %llu differs from that of the interrupted run; give it "
+        "the same text again, or start a new load: with --drop, or without "
+        "--resume with another --work-dir",
+        shown, (unsigned long long)block->offset);
 }
 
 /* Blocks that were sent but not completed when the earlier run ended are not in the journal. If
@@ -204,8 +206,9 @@ bool sl_resume_taken_fits(const sl_job *job, const sl_source_block *block, sl_er
     return !job->resumed || !job->sources[block->source].compare ||
            sl_error_set(
                error, SL_EXIT_SOURCE,
-               "%s: the text behind byte %llu differs from that of the run that is resumed: "
-               "other documents are stored under the ids of its documents; give it the same "
-               "text again, or load it anew with --drop",
+               "%s: the text after byte %llu differs from that of the interrupted run: other "
+               "documents "
+               "are stored under the ids of its documents; give it the same text again, or start a "
+               "new load with --drop",
                sl_source_set_at(job->set, block->source)->shown, (unsigned long long)block->offset);
 }

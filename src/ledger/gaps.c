@@ -31,7 +31,7 @@ static void append_numbers(bson_t *filter, const int64_t *low, const int64_t *hi
 
 /* Appends the condition for all other ids. A comparison with a number is true for numbers only, and
  * not for NaN, so its negation matches NaN and all other types. The server reads these from two
- * parts of the index: in front of the numbers and behind them. */
+ * parts of the index: before the numbers and after them. */
 static void append_no_numbers(bson_t *filter) {
     BCON_APPEND(filter, "_id", "{", "$not", "{", "$gte", BCON_DOUBLE(-INFINITY), "}", "}");
 }

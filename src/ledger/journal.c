@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The journal's file. Entries are gathered in memory, under a lock that is held while one entry is
- * copied. The committing thread swaps the gathering buffer for an empty one and writes it without
- * the lock. */
+/* The journal's file. Entries are collected in memory, under a lock that is held while one entry is
+ * copied. The committing thread exchanges the buffer for an empty one and writes it without the
+ * lock. */
 #include "journal.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@
 
 #define HEAD_BYTES 12u
 #define DOCUMENT_BYTES_MAX ((uint32_t)512 << 20)
-#define DEPTH_MAX 20 /* of documents in a document */
+#define DEPTH_MAX 20 /* levels of nested documents */
 
 enum { RECORD_DOCUMENT = 1, RECORD_ENTRY = 2, RECORD_FORMAT = 3 };
 
@@ -38,11 +38,11 @@ struct sl_journal {
     int file;
     off_t end;   /* of the last complete record */
     bool cut;    /* the file has been truncated at `end` */
-    bool failed; /* a write has failed: no entry may follow the entries that it lost */
+    bool failed; /* a write has failed: no entry may follow the lost entries */
     char *path;
     pthread_mutex_t lock;
-    sl_bytes gathering; /* records; under the lock */
-    sl_bytes writing;   /* the committing thread's */
+    sl_bytes gathering; /* records; guarded by the lock */
+    sl_bytes writing;   /* used by the committing thread only */
 };
 
 /* ---- numbers and entries ---- */
@@ -196,10 +196,11 @@ static bool read_all(sl_journal *journal, size_t length, sl_bytes *into, sl_erro
     return true;
 }
 
-/* Are these bytes none, or the beginning of a record that is not an entry? Then the process that
- * wrote them was killed meanwhile. */
+/* Are there no bytes, or only the beginning of a record that is not an entry? Then the process was
+ * killed while it wrote them. */
 static bool is_torn_record(const uint8_t *bytes, size_t length) {
-    bool zeros = true; /* after a crash, a file system may have allocated the bytes only */
+    bool zeros = true; /* after a crash, a file system may have allocated bytes without writing
+                          them */
     for (size_t i = 0; zeros && i < length; i++)
         zeros = bytes[i] == 0;
     if (zeros || length < HEAD_BYTES)
@@ -214,14 +215,14 @@ static bool refuse(const sl_journal *journal, const sl_bytes *content, sl_error 
     if (format == 0 || format == SL_JOURNAL_FORMAT)
         return sl_error_set(error, SL_EXIT_USAGE,
                             "%s: is not a journal of this program, or its beginning is damaged "
-                            "(this program reads journals of format version %u); begin anew with "
-                            "another --work-dir, and with --drop if documents of the load that "
-                            "used this one are stored",
+                            "(this program reads journals of format version %u); start again with "
+                            "another --work-dir, and with --drop if the load of this journal has "
+                            "stored documents",
                             journal->path, SL_JOURNAL_FORMAT);
     return sl_error_set(error, SL_EXIT_USAGE,
-                        "%s: is a journal of format version %u, and this program reads version "
-                        "%u; complete the load with the version of the program that began it, or "
-                        "begin anew with --drop and another --work-dir",
+                        "%s: is a journal of format version %u, and this program reads version %u; "
+                        "complete the load with the version of the program that began it, or start "
+                        "again with --drop and another --work-dir",
                         journal->path, format, SL_JOURNAL_FORMAT);
 }
 
@@ -266,8 +267,8 @@ bool sl_journal_open(const char *directory, const sl_journal_handlers *handlers,
     if (flock(made->file, LOCK_EX | LOCK_NB) != 0) {
         if (errno == EWOULDBLOCK)
             sl_error_set(error, SL_EXIT_USAGE,
-                         "%s: another loader is at work in this folder; name another one with "
-                         "--work-dir, or wait for it",
+                         "%s: another loader is using this work directory; name another one with "
+                         "--work-dir, or wait until that loader ends",
                          directory);
         else
             failed(made, "locked", error);
@@ -301,7 +302,7 @@ bool sl_journal_begin(sl_journal *journal, sl_error *error) {
     return ftruncate(journal->file, 0) == 0 || failed(journal, "written", error);
 }
 
-/* The first write truncates the file behind the last complete record. After a failure (the disk is
+/* The first write truncates the file after the last complete record. After a failure (the disk is
  * full) nothing more is written: a later entry would give sizes of the reject files that include
  * the rejects of the lost entries' blocks, and a resumed load would write these a second time. */
 static bool append_to_file(sl_journal *journal, const sl_bytes *records, sl_error *error) {

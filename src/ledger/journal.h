@@ -12,9 +12,8 @@
  *   1  a BSON document, whose fields show its kind (resume.c)
  *   2  an sl_journal_entry, one per block of this loader: its uint64 fields in their order
  *
- * Everything behind the last complete record is ignored. docs/internals/delivery.md lists all
- * fields. A change of the layout needs another SL_JOURNAL_FORMAT; a journal of another format is
- * refused.
+ * Bytes after the last complete record are ignored. docs/internals/delivery.md lists all fields. A
+ * change of the layout needs another SL_JOURNAL_FORMAT; a journal of another format is refused.
  *
  * The file is locked while it is open: two loaders never share a work directory. */
 #ifndef SHARDLOAD_JOURNAL_H
@@ -43,16 +42,16 @@ typedef struct sl_journal_entry {
 } sl_journal_entry; /* of uint64_t only */
 
 #define SL_JOURNAL_ENTRY_BYTES sizeof(sl_journal_entry)
-/* The version of the layout. It changes by itself with the number of fields; if fields only change
- * their order or meaning, change the summand. Version 1 had no first record of type 3. */
+/* The version of the layout. It changes automatically with the number of fields; if fields change
+ * only their order or meaning, change the summand. Version 1 had no first record of type 3. */
 #define SL_JOURNAL_FORMAT (2u + (uint32_t)(SL_JOURNAL_ENTRY_BYTES / 8) - 23u)
 
-/* An entry as it is in the file. */
+/* Encodes an entry for the file. */
 void sl_journal_encode(const sl_journal_entry *entry, uint8_t bytes[SL_JOURNAL_ENTRY_BYTES]);
 void sl_journal_decode(const uint8_t bytes[SL_JOURNAL_ENTRY_BYTES], sl_journal_entry *entry);
 
 typedef struct sl_journal_handlers {
-    /* False ends the reading: the record is not one of this program. */
+    /* False ends the reading: this program did not write the record. */
     bool (*document)(void *context, const bson_t *document);
     bool (*entry)(void *context, const sl_journal_entry *entry);
     void *context;
@@ -66,8 +65,8 @@ typedef struct sl_journal sl_journal;
 
 /* Opens the journal in `directory`, creates it if there is none, and locks it. Passes its records
  * to the handlers. The first write removes an incomplete record at its end. `*empty`: the journal
- * has no document and no entry. A file of another format, or that is no journal, is left as it is:
- * an error (SL_EXIT_USAGE). */
+ * has no document and no entry. A file of another format, or that is not a journal, is not changed
+ * and is an error (SL_EXIT_USAGE). */
 bool sl_journal_open(const char *directory, const sl_journal_handlers *handlers,
                      sl_journal **journal, bool *empty, sl_error *error);
 void sl_journal_close(sl_journal *journal); /* NULL is fine */
@@ -79,8 +78,8 @@ bool sl_journal_begin(sl_journal *journal, sl_error *error);
  * first document. */
 bool sl_journal_write(sl_journal *journal, const bson_t *document, sl_error *error);
 
-/* Keeps an entry for the next commit; a document must have been written before. False without
- * memory. Any thread. */
+/* Adds an entry to the next commit; a document must have been written before. False without memory.
+ * Any thread. */
 bool sl_journal_add(sl_journal *journal, const sl_journal_entry *entry);
 
 /* sl_journal_collect takes the entries added so far; sl_journal_commit appends these to the file

@@ -15,7 +15,7 @@ bool sl_ledger_open_accounts(sl_ledger *ledger, const sl_job *job) {
 void sl_ledger_add(sl_ledger *ledger, const sl_job *job, size_t source, int64_t first_id,
                    uint64_t accepted, uint64_t taken) {
     sl_source_account *account = &ledger->sources[source];
-    /* Under a taken _id the range holds a document, too. */
+    /* The range also holds a document under each taken _id. */
     atomic_fetch_add_explicit(&ledger->accepted[sl_job_range_of(job, first_id)], accepted + taken,
                               memory_order_relaxed);
     atomic_fetch_add_explicit(&account->accepted, accepted, memory_order_relaxed);

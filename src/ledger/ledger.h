@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ledger of a load: what is known to be stored, and what survives a crash.
+/* The ledger of a load: the documents that are known to be stored; the journal preserves this
+ * across crashes.
  *
  * The main thread opens the ledger, recovers it from the journal of an earlier run, commits it and
- * closes it. Workers add completed blocks: the journal and the reject files have locks of their
- * own, the accounts are atomic. */
+ * closes it. Workers add completed blocks: the journal and the reject files have their own locks;
+ * the accounts are atomic. */
 #ifndef SHARDLOAD_LEDGER_H
 #define SHARDLOAD_LEDGER_H
 

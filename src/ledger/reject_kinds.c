@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kinds of rejects. Two reasons are of one kind when they are equal but for the values in them:
- * quoted texts and numbers. Such a pattern is compared for each reject; rejects are few, and their
- * writing takes much longer. */
+/* Kinds of rejects. Two reasons are of one kind when they differ only in the values in them: quoted
+ * texts and numbers. The pattern without values is compared for each reject; rejects are few, and
+ * writing them takes much longer. */
 #include "reject_kinds.h"
 
 #include <ctype.h>
@@ -21,7 +21,7 @@ uint64_t sl_reject_kinds_sum(const sl_reject_kinds *kinds) {
     return sum;
 }
 
-/* A text that was cut must not end within a character. */
+/* A truncated text must not end within a character. */
 static void end_at_character(char *text) {
     size_t where;
     if (!sl_utf8_valid(text, strlen(text), &where))
@@ -32,7 +32,7 @@ static bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-/* The end of the quoted text that begins at `from`, behind its closing quote; `from` if it is not
+/* The end of the quoted text that begins at `from`, after its closing quote; `from` if it is not
  * closed. */
 static const char *end_of_quoted(const char *from) {
     for (const char *at = from + 1; *at; at++) {
@@ -156,7 +156,7 @@ void sl_reject_kinds_read(sl_reject_kinds *kinds, const char *path, uint64_t byt
             cells[count] = (sl_text){from, (size_t)(tab - from)};
             from = tab + 1;
         }
-        if (count == CELLS && at > 0) /* behind the header */
+        if (count == CELLS && at > 0) /* after the header */
             sl_reject_kinds_add(kinds, cells[REASON], cells[COLUMN], place_of_row, cells);
         at += (uint64_t)length;
     }

@@ -13,7 +13,8 @@
 
 typedef struct sl_reject_kind {
     uint64_t count;
-    char reason[240]; /* that of all its rejects, or with "..." and N for values that differ */
+    char reason[240]; /* the common reason of its rejects, with "..." and N for values that
+                         differ */
     char column[100];
     char first_place[200]; /* "year.txt, line 12" */
     char first_reason[240];

@@ -3,13 +3,14 @@
  *
  * Threads complete blocks in any order, but a line number is known only when the lines of all
  * earlier blocks have been counted. Blocks are drawn in order and completed within seconds of each
- * other; a block that is early waits here in an ordered list. One lock guards everything; it is
- * taken once per block. The raw rejects of a source are closed with its last block, so that of
- * thousands of files with a reject each only a few are open at a time.
+ * other; a block whose earlier blocks are not completed waits here in an ordered list. One lock
+ * guards everything; it is taken once per block. The file of a source's raw rejects is closed with
+ * its last block, so that only a few files are open at a time even if thousands of sources have a
+ * reject.
  *
  * A block with rejects is added to the journal after they have been written, with the sizes that
- * the files then have. A load that is resumed truncates the files to the sizes in the journal and
- * loads the other blocks again: so no reject is lost, and none is written twice. */
+ * the files then have. A resumed load truncates the files to the sizes in the journal and loads the
+ * other blocks again: so no reject is lost, and none is written twice. */
 #include "rejects.h"
 
 #include <errno.h>
@@ -33,7 +34,7 @@
 
 typedef struct sl_early_block {
     struct sl_early_block *next;
-    sl_source_block block; /* its text is not valid any more */
+    sl_source_block block; /* its text is no longer valid */
     sl_journal_entry entry;
     sl_reject_list list;
     char entry_name[]; /* with rejects: copy of the entry's name, to which block.entry points */
@@ -66,7 +67,7 @@ struct sl_reject_files {
     sl_reject_kinds *kinds;               /* may be NULL */
 };
 
-/* Is a file still at least `kept` bytes long, which an earlier run has written? */
+/* Is a file still at least `kept` bytes long, the part that an earlier run has written? */
 static bool holds_kept(const char *path, uint64_t kept, sl_error *error) {
     struct stat facts = {.st_size = 0};
     char holds[64] = "was removed or moved";
@@ -76,13 +77,13 @@ static bool holds_kept(const char *path, uint64_t kept, sl_error *error) {
         snprintf(holds, sizeof holds, "holds %llu bytes", (unsigned long long)facts.st_size);
     return (uint64_t)facts.st_size >= kept ||
            sl_error_set(error, SL_EXIT_SOURCE,
-                        "%s: %s, but the run that is resumed has written %llu bytes of rejects to "
-                        "it, which would be lost; put the file back, or load anew: with --drop, or "
-                        "without --resume into another --work-dir",
+                        "%s: %s, but the interrupted run has written %llu bytes of rejects to it, "
+                        "which would be lost; restore the file, or start a new load: with --drop, "
+                        "or without --resume with another --work-dir",
                         path, holds, (unsigned long long)kept);
 }
 
-/* Truncates a file to its first `kept` bytes and opens it for writing behind them. */
+/* Truncates a file to its first `kept` bytes and opens it for appending. */
 static FILE *open_file(const char *path, uint64_t kept, sl_error *error) {
     int file = holds_kept(path, kept, error) ? sl_private_file_open(path, O_WRONLY, error) : -1;
     if (file < 0)
@@ -99,8 +100,9 @@ static FILE *open_file(const char *path, uint64_t kept, sl_error *error) {
 
 static bool cannot_write(const char *what, sl_error *error) {
     return sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE),
-                        "cannot write %s: %s; make room, or name another --work-dir", what,
-                        errno ? strerror(errno) : "the disk may be full");
+                        "cannot write %s: %s; free space on the disk, or name another "
+                        "--work-dir",
+                        what, errno ? strerror(errno) : "the disk may be full");
 }
 
 /* Detects a failed write at once, instead of when the file is closed hours later. */
@@ -224,8 +226,8 @@ static void put_row(sl_reject_files *rejects, size_t source, const char *entry, 
 
 #define RAW_PATH_ROOM 1024
 
-/* The path of a source's raw rejects. The source's name is truncated, because with the number in
- * front it must not exceed 255 bytes. */
+/* The path of a source's raw rejects. The source's name is truncated, because the file name, which
+ * begins with a number, must not exceed 255 bytes. */
 static const char *raw_path(const sl_reject_files *rejects, size_t source,
                             char out[RAW_PATH_ROOM]) {
     const char *path = sl_source_set_at(rejects->set, source)->path;
@@ -315,7 +317,7 @@ static uint64_t size_of(FILE *file) {
     return at > 0 ? (uint64_t)at : 0;
 }
 
-/* Keeps the first failure, and returns it for all later calls. Under the lock. */
+/* Stores the first failure, and returns it for all later calls. Call it under the lock. */
 static bool keep_failure(sl_reject_files *rejects, bool ok, sl_error *error) {
     if (!ok && !rejects->failure.code && error)
         rejects->failure = *error;
@@ -458,9 +460,10 @@ bool sl_rejects_close(sl_reject_files *rejects, uint64_t *written, sl_error *err
     bool ok = true;
     for (size_t i = 0; rejects->sources && i < sl_source_set_count(rejects->set); i++) {
         sl_source_rejects *state = &rejects->sources[i];
-        /* Blocks that are still early: the load was stopped before an earlier block was completed.
+        /* Blocks are still waiting if the load was stopped before an earlier block was completed.
          * Their rejects have been counted, so they are written, without line numbers. They are not
-         * added to the journal: a resumed load does these blocks again, and writes the numbers. */
+         * added to the journal: a resumed load loads these blocks again, and writes the line
+         * numbers. */
         while (state->early) {
             sl_early_block *early = state->early;
             state->early = early->next;

@@ -10,7 +10,7 @@
 #include "journal.h"
 #include "reject_kinds.h"
 
-/* The rejects of one block, gathered by the worker that parses it. */
+/* The rejects of one block, collected by the worker that parses it. */
 typedef struct sl_reject_list {
     char *bytes; /* packed entries; reject_list.c */
     size_t used, room;
@@ -35,13 +35,13 @@ typedef struct sl_reject_files sl_reject_files;
 
 /* Opens rejects.tsv in `directory`; NULL: rejects are only counted, and the first few logged.
  * Completed blocks are added to `journal` (may be NULL): at once if they have no rejects, otherwise
- * when these have been written. The first `table_kept` bytes of rejects.tsv, from an earlier run,
- * are kept. */
+ * when these have been written. The first `table_kept` bytes of rejects.tsv, which an earlier run
+ * wrote, are not changed. */
 bool sl_rejects_open(const char *directory, const sl_source_set *set, sl_journal *journal,
                      uint64_t table_kept, sl_reject_files **rejects, sl_error *error);
 
-/* Adds a block that an earlier run has completed; its rejects in the files are kept. Before any
- * other block. */
+/* Adds a block that an earlier run has completed; its rejects in the files are kept. Call it before
+ * any other block is added. */
 bool sl_rejects_block_was_done(sl_reject_files *rejects, const sl_source_block *block,
                                const sl_journal_entry *entry, sl_error *error);
 
@@ -54,13 +54,13 @@ bool sl_rejects_all_kept(const sl_reject_files *rejects, sl_error *error);
 void sl_rejects_set_header(sl_reject_files *rejects, size_t source, sl_text header, bool binary);
 
 /* Adds a completed block with its rejects, which are moved out of the list. Line numbers, which
- * begin anew with each entry of an archive, require the lines of all earlier blocks
+ * restart with each entry of an archive, require the number of lines of all earlier blocks
  * (entry->counts.lines), so an early block is kept until these have been added. Any thread. */
 bool sl_rejects_block_done(sl_reject_files *rejects, const sl_source_block *block,
                            const sl_journal_entry *entry, sl_reject_list *list, sl_error *error);
 
-/* From now on `kinds` (borrowed until the files are closed) counts the rejects; those of the earlier
- * run are read from rejects.tsv. Before any block. */
+/* Makes `kinds` (borrowed until the files are closed) count the rejects from now on; rejects of the
+ * earlier run are read from rejects.tsv. Call it before any block is added. */
 void sl_rejects_count_kinds(sl_reject_files *rejects, sl_reject_kinds *kinds);
 
 #define SL_REJECT_REASONS_ROOM 600

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes the journal of a load, and recovers it in a load that is resumed.
+/* Writes the journal of a load, and recovers it in a resumed load.
  *
  * The journal begins with three documents:
  *
@@ -9,16 +9,16 @@
  *                                           before the first document
  *   {finished: <date>, rejects: <number>}   after verification, when run.json is written
  *
- * with its blocks between the last two. A load that is resumed must have the same sources, the same
- * options that change documents, and the same collection (by UUID, not by name); otherwise the
- * blocks that it skips would not be the blocks that were sent. Without `target` no document has
+ * The entries of its blocks are between the last two. A resumed load must have the same sources,
+ * the same options that change documents, and the same collection (by UUID, not by name); otherwise
+ * the blocks that it skips would not be the blocks that were sent. Without `target` no document has
  * been sent, and the load begins again with its options, --drop included.
  *
- * The order that makes it safe, for each block: its documents are acknowledged by the server with
- * the write concern of the load; then its rejects are synced to disk; then its entry is. Wherever
- * the load is killed, a block without an entry is loaded again, and its stored documents are found
- * under their _ids. Writing and recovering are in one file, since they must agree on these
- * steps. */
+ * The order of steps makes this safe. For each block, first its documents are acknowledged by the
+ * server with the write concern of the load; then its rejects are synced to disk; then its entry is
+ * synced. Wherever the load is killed, a block without an entry is loaded again, and its stored
+ * documents are found under their _ids. Writing and recovering are in one file, since they must
+ * agree on these steps. */
 #include "resume.h"
 #include "earlier_run.h"
 #include "job/embed_store.h"
@@ -111,8 +111,8 @@ static bool same_options(const sl_job *job, const sl_ledger *ledger, sl_error *e
     const char *version = sl_earlier_text(ledger->earlier->begun, "version");
     if (strcmp(version, job->config->program_version) != 0)
         used += (size_t)snprintf(how, sizeof how,
-                                 "it was begun by version %.40s of this program, "
-                                 "whose documents may differ; this is %.40s",
+                                 "version %.40s of this program began it, whose documents may "
+                                 "differ from those of this version, %.40s",
                                  version, job->config->program_version);
     bson_iter_init_find(&iter, &now, "options");
     bson_iter_recurse(&iter, &options);
@@ -140,8 +140,8 @@ static void earlier_clear(sl_earlier_run *earlier) {
     memset(earlier, 0, sizeof *earlier);
 }
 
-/* Sets the id under which the load keeps the balancer stopped. All its runs use the same one, so
- * that a resumed run finds the hold of a killed run. The journal is locked, so that run has
+/* Sets the id under which the load keeps the balancer stopped. All its runs use the same id, so
+ * that a resumed run finds the entry of a killed run. The journal is locked, so that run has
  * ended. */
 static void take_holder(sl_ledger *ledger) {
     bson_oid_t id;
@@ -170,13 +170,13 @@ static bool judge(sl_job *job, sl_ledger *ledger, bool empty, bool *finished, sl
         }
         return sl_error_set(error, SL_EXIT_USAGE,
                             "%s holds the journal of a load that has not been completed: complete "
-                            "it with --resume, or name another folder with --work-dir",
+                            "it with --resume, or name another --work-dir",
                             folder);
     }
     if (!earlier->begun)
         return sl_error_set(error, SL_EXIT_USAGE,
-                            "--resume: %s holds no journal of a load; leave --resume out to begin "
-                            "one",
+                            "--resume: %s holds no journal of a load; leave --resume out to start "
+                            "a new load",
                             folder);
     if (!same_options(job, ledger, error) || !sl_earlier_same_sources(job, ledger, error) ||
         !sl_types_restore(job, earlier->begun, error))
@@ -249,9 +249,9 @@ static bool same_target(const sl_ledger *ledger, const char *uuid, sl_error *err
                ledger, SL_EXIT_CLUSTER,
                uuid[0]
                    ? "the collection has been dropped and created again since, or resharded; load "
-                     "without --resume, into another --work-dir"
-                   : "the collection does not exist any more; load without --resume, into "
-                     "another --work-dir",
+                     "without --resume, with another --work-dir"
+                   : "the collection no longer exists; load without --resume, with another "
+                     "--work-dir",
                error);
 }
 
@@ -271,8 +271,8 @@ bool sl_resume_target(sl_job *job, sl_destination *destination, sl_ledger *ledge
         if (!same_numbers(job, ledger))
             return sl_earlier_differs(
                 ledger, SL_EXIT_CLUSTER,
-                "the registry beside the collection now has other numbers for the "
-                "sources; load without --resume, into another --work-dir",
+                "the registry beside the collection now has other numbers for the sources; load "
+                "without --resume, with another --work-dir",
                 error);
         sl_unregistered_recall(ledger, ledger->earlier->target);
     }
@@ -381,7 +381,7 @@ bool sl_resume_recover(sl_job *job, sl_ledger *ledger, sl_error *error) {
         if (!is_of_this_load(job, &earlier->entries[i]))
             return sl_error_set(error, SL_EXIT_USAGE,
                                 "%s/journal names a block that the sources cannot have; load "
-                                "without --resume, into another --work-dir",
+                                "without --resume, with another --work-dir",
                                 directory);
         if (!recover(job, ledger, &earlier->entries[i], error))
             return false;
@@ -426,7 +426,8 @@ static bool keep_waiting(void *context) {
 }
 
 bool sl_resume_commit_last(sl_destination *destination, sl_ledger *ledger, sl_error *error) {
-    bool held = ledger->uncommitted; /* since an earlier commit: later entries need a second one */
+    bool held = ledger->uncommitted; /* entries of an earlier commit are still uncommitted: later
+                                        entries need a second commit */
     for (unsigned attempt = 0; sl_resume_commit(destination, ledger, error); attempt++) {
         if (!ledger->uncommitted && !held)
             return true;

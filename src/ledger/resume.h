@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a load writes to the journal, and what --resume reads from it. The functions are called in
- * this order. Without a journal they do nothing. Main thread, unless noted. */
+/* Writes the journal of a load; with --resume, reads it. The functions are called in this order.
+ * Without a journal they do nothing. Main thread, unless noted. */
 #ifndef SHARDLOAD_RESUME_H
 #define SHARDLOAD_RESUME_H
 
@@ -12,8 +12,8 @@
  * been completed, and nothing is left to do. */
 bool sl_resume_open(sl_job *job, sl_ledger *ledger, bool *finished, sl_error *error);
 
-/* Begins the journal, if sl_resume_open has not done so because it is that of a completed load.
- * Called before anything is changed. */
+/* Begins the journal, if sl_resume_open has not done so because the journal belongs to a completed
+ * load. Called before anything is changed. */
 bool sl_resume_begin(const sl_job *job, sl_ledger *ledger, sl_error *error);
 
 /* Has an earlier run completed a block? */
@@ -36,8 +36,8 @@ bool sl_resume_block_fits(const sl_job *job, const sl_ledger *ledger, const sl_s
  * with the error, if that means that the source's text has changed since the earlier run. Any
  * thread. */
 bool sl_resume_taken_fits(const sl_job *job, const sl_source_block *block, sl_error *error);
-/* Writes all completed blocks to the journal and syncs it to disk. On the direct route this is left
- * to a later call if the cluster cannot confirm the owners of the documents now. By one thread. */
+/* Writes all completed blocks to the journal and syncs it to disk. On the direct route a later call
+ * does this if the cluster cannot confirm the owners of the documents now. Called by one thread. */
 bool sl_resume_commit(sl_destination *destination, sl_ledger *ledger, sl_error *error);
 /* The last commit: waits until the owners are confirmed. */
 bool sl_resume_commit_last(sl_destination *destination, sl_ledger *ledger, sl_error *error);

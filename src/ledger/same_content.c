@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looks in run.json of earlier loads for sources with the content of one of this load's. */
+/* Looks in the run.json of earlier loads for sources with the same content as a source of this
+ * load. */
 #include "same_content.h"
 
 #include <dirent.h>
@@ -16,7 +17,7 @@
 #include "util/text.h"
 
 #define RECORDS_MOST 1000            /* read at most */
-#define RECORD_BYTES_MOST (16 << 20) /* longer ones are left out */
+#define RECORD_BYTES_MOST (16 << 20) /* longer files are ignored */
 #define SHOWN 5
 
 typedef struct content {
@@ -26,12 +27,12 @@ typedef struct content {
 
 typedef struct search {
     const sl_job *job;
-    content *contents; /* sorted; of the sources with a content */
+    content *contents; /* sorted; of the sources whose content is known */
     size_t count;
     char uuid[SL_UUID_ROOM]; /* of the collection now; "" if there is none */
     bool *known;             /* per source: was found in a record */
     size_t found;            /* sources whose content was loaded under another name */
-    bool same_target;        /* some of them into this collection */
+    bool same_target;        /* some of these were loaded into this collection */
     char list[700];
     size_t used;
 } search;
@@ -70,7 +71,7 @@ static void compare(search *s, const bson_t *record, const bson_t *earlier, cons
     const char *uuid = sl_look_text(record, "collectionUuid");
     bool same = uuid && s->uuid[0] && strcmp(uuid, s->uuid) == 0;
     if (strcmp(base_name(shown), base_name(path)) == 0)
-        return; /* the registry of its collection lists it */
+        return; /* the registry of its collection lists this source */
     const char *database = sl_look_text(record, "options.db");
     const char *collection = sl_look_text(record, "options.collection");
     char when[32] = "";
@@ -84,7 +85,7 @@ static void compare(search *s, const bson_t *record, const bson_t *earlier, cons
                                  when[0] ? " on " : "", when, folder);
 }
 
-/* Reads the record in a folder, if it is that of a completed load. */
+/* Reads the record in a folder, if it is the record of a completed load. */
 static void read_record(search *s, const char *folder) {
     char path[PATH_MAX + 16];
     struct stat facts;
@@ -157,19 +158,22 @@ bool sl_same_content_check(const sl_job *job, const sl_destination *destination,
               (s.count == 0 || sl_target_uuid(destination->connection, target, s.uuid, error));
     if (ok && s.count > 0)
         read_records(&s, work_directory);
-    /* With _ids of their own, documents that are already stored are recognised. */
+    /* Documents with their own _ids are recognised if they are already stored. */
     bool twice = s.same_target && !job->own_ids && !target->drop && !job->config->again &&
                  job->config->format_options.mode == SL_MODE_INSERT;
     const char *more = s.found > SHOWN ? "\n  ..." : "";
     if (ok && s.found > 0 && twice)
-        ok = sl_error_set(
-            error, SL_EXIT_SOURCE,
-            "%zu of the sources %s the size, beginning and end of a file that was "
-            "loaded into %s.%s before, under another name:" SL_LINES SL_LINES "\n"
-            "If it is the same file, its documents would be stored twice. --again loads "
-            "it all the same, --drop starts anew",
-            s.found, s.found == 1 ? "has" : "have", target->database, target->collection, s.list,
-            more);
+        ok = sl_error_set(error, SL_EXIT_SOURCE,
+                          "%zu of the sources %s the size, beginning and end of a file that was "
+                          "loaded into %s.%s before, under another name:" SL_LINES SL_LINES
+                          "\nIf it is the same "
+                          "file, its documents "
+                          "would be stored "
+                          "twice. --again "
+                          "loads it anyway, "
+                          "--drop starts again",
+                          s.found, s.found == 1 ? "has" : "have", target->database,
+                          target->collection, s.list, more);
     else if (ok && s.found > 0)
         sl_log_info(
             "%zu of the sources %s been loaded before, under another name:" SL_LINES SL_LINES,

@@ -9,7 +9,7 @@
 #include "job/job.h"
 
 /* Logs the sources whose content a completed load beside `work_directory` has loaded under another
- * name. False with error (SL_EXIT_SOURCE) when that load was one into the same collection, and this
+ * name. False with error (SL_EXIT_SOURCE) when that load was into the same collection, and this
  * load would store its documents a second time; --again and --drop allow it. Called before anything
  * is changed. */
 bool sl_same_content_check(const sl_job *job, const sl_destination *destination,

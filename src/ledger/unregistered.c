@@ -2,8 +2,8 @@
 /* Documents of no registered source, counted before a load and after it.
  *
  * Other loaders may write to the same collection. They register a source before they insert its
- * first document, and numbers are never released. So documents counted in a gap can be those of
- * another loader only if the registry has grown when the count has ended: then they are counted
+ * first document, and numbers are never released. So documents counted in a gap can belong to
+ * another loader only if the registry has grown by the end of the count. Then they are counted
  * again, without the ids of the new sources.
  *
  * The server counts by the index of _id and returns no ids: an empty gap takes almost no time,
@@ -69,7 +69,7 @@ static bool find_example(void *context, const sl_gap *gap, sl_error *error) {
     return ok;
 }
 
-/* Visits the gaps between the sources registered now, whose number goes to `*sources`. */
+/* Visits the gaps between the sources registered now, and sets `*sources` to their number. */
 static bool walk(const sl_destination *destination, sl_gap_function *visit, sl_counting *counting,
                  size_t *sources, sl_error *error) {
     uint32_t *numbers;
@@ -176,8 +176,8 @@ bool sl_unregistered_recall(sl_ledger *ledger, const bson_t *document) {
     return true;
 }
 
-/* Fewer documents are no change if the registry has grown: those whose ids are in the range of a
- * new source are counted by that source's loader. */
+/* If the registry has grown, a smaller number does not count as a change: the loader of a new
+ * source counts the documents whose ids are in its range. */
 static bool is_as_before(const sl_unregistered *now, const sl_unregistered *before) {
     return as_many(now, before) ||
            (now->sources > before->sources && now->numbers <= before->numbers &&
@@ -220,8 +220,8 @@ bool sl_unregistered_check(sl_job *job, sl_destination *destination, sl_ledger *
         sl_text_printable(sl_text_of(example), shown, sizeof shown);
     bson_free(example);
     snprintf(what, sizeof what,
-             "%.255s.%.255s holds %" PRIu64 " documents of no registered source, and "
-             "held %" PRIu64 " when the load began%s%s",
+             "%.255s.%.255s holds %" PRIu64 " documents of no registered source, and held %" PRIu64
+             " when the load began%s%s",
              destination->target.database, destination->target.collection,
              now->numbers + now->other_types, before->numbers + before->other_types,
              shown[0] ? "; for example " : "", shown);
@@ -231,7 +231,7 @@ bool sl_unregistered_check(sl_job *job, sl_destination *destination, sl_ledger *
     }
     return sl_error_set(
         error, SL_EXIT_VERIFICATION,
-        "verification failed: %s. Another program has written to the collection: undo "
-        "that, or give --allow-other-writers if that program is meant to write there",
+        "verification failed: %s. Another program has written to the collection: undo that, or "
+        "give --allow-other-writers if that program is meant to write there",
         what);
 }

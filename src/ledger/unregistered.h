@@ -20,8 +20,8 @@ typedef struct sl_unregistered {
 bool sl_unregistered_count(sl_job *job, sl_destination *destination, struct sl_ledger *ledger,
                            sl_error *error);
 
-/* Counts all documents of the collection, as `numbers`: for sources whose documents have an _id of
- * their own, which sl_unregistered_count counts in this way. */
+/* Counts all documents of the collection, as `numbers`: for sources whose documents have their own
+ * _id, which sl_unregistered_count counts in this way. */
 bool sl_count_all(const sl_destination *destination, sl_unregistered *counts, sl_error *error);
 
 /* Write the counts to the journal's target document, and read them from it: a resumed load compares

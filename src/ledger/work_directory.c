@@ -18,8 +18,8 @@
 #include "util/log.h"
 #include "util/private_file.h"
 
-/* Creates a folder named after target and time; with a number behind it if another load of the same
- * second has taken that name. */
+/* Creates a folder named after target and time; with a number appended if another load of the same
+ * second has used that name. */
 static bool make_named_directory(const sl_load_config *config,
                                  char directory[SL_WORK_DIRECTORY_ROOM]) {
     bool cluster = config->sink == SL_SINK_CLUSTER;
@@ -127,7 +127,7 @@ static bool lock_log(const char *directory, sl_work_directory_lock *lock, bool *
     if (flock(file, LOCK_EX | LOCK_NB) != 0) {
         if (errno == EWOULDBLOCK)
             sl_error_set(error, SL_EXIT_USAGE,
-                         "%s: another loader is at work in this folder; name another one with "
+                         "%s: another loader is using this work directory; name another one with "
                          "--work-dir, or wait for it",
                          directory);
         else
@@ -178,7 +178,7 @@ bool sl_work_directory_make(const sl_load_config *config, char directory[SL_WORK
         directory[0] = '\0';
         return false;
     }
-    sl_private_parent_sync(directory); /* else a power failure may take it away */
+    sl_private_parent_sync(directory); /* otherwise a power failure may remove it */
     char path[SL_WORK_DIRECTORY_ROOM + 32];
     snprintf(path, sizeof path, "%s/run.json", directory);
     bool ok = sl_json_may_write_file(path, error);

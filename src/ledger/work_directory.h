@@ -29,9 +29,9 @@ typedef struct sl_work_directory_lock {
 bool sl_work_directory_make(const sl_load_config *config, char directory[SL_WORK_DIRECTORY_ROOM],
                             sl_work_directory_lock *lock, sl_error *error);
 
-/* Makes the work directory of a load that has changed nothing as it was before: closes the log and
- * removes it, the journal, and the folder if the load has created it. A folder with other files (the
- * records of --embed) stays as it is, and so does one without a lock. */
+/* Restores the work directory of a load that has changed nothing: closes and removes the log, removes
+ * the journal, and removes the folder if the load has created it. A folder with other files (the
+ * records of --embed) is not changed, and neither is one without a lock. */
 void sl_work_directory_abandon(const char *directory, const sl_work_directory_lock *lock);
 
 /* Releases the lock, if it is held. */

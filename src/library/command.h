@@ -28,7 +28,8 @@ shardload_code sl_library_run(shardload_context *context, const sl_library_comma
                               const shardload_option *options, const char *const *arguments,
                               char **json, shardload_error *error);
 
-/* Runs `work` bound to the context; the error is that of `work`, or what it has logged. */
+/* Runs `work` bound to the context; the error is the one that `work` has set, or the first one that
+ * it has logged. */
 shardload_code sl_library_call(shardload_context *context,
                                int (*work)(void *argument, sl_error *error), void *argument,
                                shardload_error *error);

@@ -15,8 +15,8 @@ _Static_assert(sizeof((shardload_error *)0)->message == sizeof((sl_error *)0)->m
 _Static_assert((int)SHARDLOAD_RESOURCES == SL_EXIT_RESOURCES &&
                    (int)SHARDLOAD_INTERRUPTED == SL_EXIT_INTERRUPTED &&
                    (int)SHARDLOAD_VERIFICATION == SL_EXIT_VERIFICATION,
-               "public codes are the exit codes");
-_Static_assert((int)SHARDLOAD_LOG_INFO == SL_LOG_INFO, "public levels are the log's");
+               "public codes equal the exit codes");
+_Static_assert((int)SHARDLOAD_LOG_INFO == SL_LOG_INFO, "public levels equal those of the log");
 
 const char *shardload_version(void) {
     return SHARDLOAD_VERSION;

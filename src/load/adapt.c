@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Adaptation: hill climbing by paired comparisons.
  *
- * A server's rate varies: caches fill, checkpoints come and go, other clients work. Two rates that
- * were measured one after the other are hard to compare. So a trial is measured between two
- * measurements of the present settings (A B A), and its gain is B over the mean of the two A, which
- * a steady drift does not change. The number of such pairs depends on their gains: the limits of
- * acceptance and refusal begin far apart and converge on GAIN_LEAST, so that a gain of a fifth is
- * accepted at once, a loss is refused at once, and a small difference takes up to PAIRS_MOST pairs,
- * which cost little because the rates are nearly equal. A gain below GAIN_LEAST is never accepted,
+ * A server's rate varies: caches fill, checkpoints come and go, other clients work. Two rates
+ * measured one after the other are hard to compare. So a trial (B) is measured between two
+ * measurements of the present settings (A B A). Its gain is B over the mean of the two A; a steady
+ * drift does not change it. The number of such pairs depends on their gains: the limits of
+ * acceptance and refusal begin far apart and converge on GAIN_LEAST. So a gain of a fifth is
+ * accepted at once, a loss is refused at once, and a small difference takes up to PAIRS_MOST pairs;
+ * these cost little because the rates are nearly equal. A gain below GAIN_LEAST is never accepted,
  * so noise does not change the settings.
  *
  * The moves are tried from the base in the order of their table. A move that is a gain becomes the
- * base, and is tried again from there. When no move is left, the search has settled: the base is
- * measured on, and a new search begins after a time that doubles, or when the rate has changed for
- * two windows.
+ * base, and is tried again from there. When no move is left, the search has settled: only the base
+ * is measured from then on. A new search begins after a waiting time, which doubles after each
+ * search, or when the rate has differed for two windows.
  *
  * A search begins no trial that would end after SEARCH_SECONDS. The base then stays for
  * RESUME_SECONDS, after which the search continues where it stopped, for as long again. A gain is a
@@ -21,15 +21,15 @@
  * after that time.
  *
  * A rate is measured between two acknowledgements, not between two ticks: with few, large batches
- * most of a second can pass between them. A window holds several batches per thread, because the
- * batches of several threads may be answered together. It opens after each thread has had an answer
- * under the settings in question, and ends when it is long enough both in seconds and in batches. A
- * window in which a batch had to be sent again, or without an answer for half of its time (an
- * election, a disk that hangs), is no measurement: the comparison is dropped and begun again after
- * a pause, with longer windows; where a disk hangs every other second, each of these holds the same
- * share of it.
+ * most of a second can pass between two acknowledgements. A window holds several batches per
+ * thread, because the batches of several threads may be answered together. It opens after each
+ * thread has had an answer under the settings in question, and ends when it is long enough both in
+ * seconds and in batches. A window is not used if a batch had to be sent again in it, or if no
+ * answer came for half of its time (an election, a disk that hangs). Then the comparison is dropped
+ * and begun again after a pause, with longer windows: if a disk hangs every other second, each long
+ * window contains the same share of that.
  *
- * The cost of trials is limited: none is begun when the load is about to end, moves to fewer
+ * The cost of trials is limited: no trial is begun when the load is about to end, moves to fewer
  * threads or documents (which can lose most) need a longer remaining time, and a trial that is
  * clearly slower ends early. */
 #include "adapt.h"
@@ -46,8 +46,8 @@
 #define WINDOW_BATCHES 16 /* minimum of a window */
 #define WINDOW_ROUNDS 4   /* minimum of batches per thread */
 #define WATCH_SECONDS 5.0 /* minimum of a window once settled */
-#define EARLY_SECONDS 0.6 /* from then on a trial may end early, if its rate is below */
-#define EARLY_SHARE 0.75  /* this share of the base's rate */
+#define EARLY_SECONDS 0.6 /* after this time a trial ends early if its rate is below EARLY_SHARE */
+#define EARLY_SHARE 0.75  /* as a share of the base's rate */
 #define GAIN_LEAST 1.05
 #define PAIRS_MOST 4
 #define LATENCY_MOST 2.0    /* a move without gain that multiplies the latency by more is refused */
@@ -58,13 +58,13 @@
 #define PATIENCE_SECONDS 60.0
 #define PATIENCE_SECONDS_MOST 900.0
 #define ODD_SHARE 0.3 /* a rate that differs more from the known rate is odd */
-#define ODD_WINDOWS 2 /* so many odd windows in a row: the rate has changed */
+#define ODD_WINDOWS 2 /* after this many odd windows in a row the rate has changed */
 
-/* The moves in the order in which they are tried: first more threads, which help with a distant server
- * and cost little when they are wrong; then those whose windows are short; last those to larger
- * batches, whose windows last many seconds on a slow server. The last move changes both settings:
- * fewer threads with larger batches have as many documents in flight in fewer batches, and neither
- * step alone need be a gain. */
+/* The moves in the order in which they are tried: first more threads, which help with a distant
+ * server and cost little when they are wrong; then moves whose windows are short; last moves to
+ * larger batches, whose windows last many seconds on a slow server. The last move changes both
+ * settings: fewer threads with larger batches have as many documents in flight in fewer batches,
+ * although neither step alone need be a gain. */
 static const struct {
     int threads, batches; /* 1: more, -1: fewer, 0: as they are */
     double left_least;    /* remaining seconds of the load that the move needs */
@@ -169,7 +169,7 @@ static window_state look_at_window(sl_adapt *adapt, const sl_adapt_figures *figu
         window->start = -1;
         window->start_batches = figures->batches;
     }
-    if (window->start < 0) { /* from the next acknowledgement on */
+    if (window->start < 0) { /* the window begins at the next acknowledgement */
         if (figures->batches == window->start_batches)
             return figures->seconds - window->requested > WINDOW_SECONDS_MOST ? WINDOW_DISTURBED
                                                                               : WINDOW_GOES_ON;
@@ -257,9 +257,9 @@ static bool is_odd(double rate, double known) {
 
 static void search_anew(sl_adapt *adapt, double rate, const sl_adapt_figures *figures);
 
-/* The base has been measured: on to the next trial, if there is one. */
+/* The base has been measured: begins the next trial, if there is one. */
 static void try_next(sl_adapt *adapt, const sl_adapt_figures *figures) {
-    bool later = false, only_fewer = true; /* some moves need more time; only those to fewer */
+    bool later = false, only_fewer = true; /* is a move left for later, for lack of time? */
     adapt->only_fewer_left = false;
     /* The move that was a gain comes first: the same move may be a gain again. */
     for (unsigned i = 0; i < SL_ADAPT_MOVES; i++) {
@@ -298,8 +298,8 @@ static double refuse_limit(unsigned pairs) {
     return GAIN_LEAST - (pairs < PAIRS_MOST ? 0.06 / pairs : 0);
 }
 
-/* Latency of a batch's documents under the trial over that of the base, at this gain. A worker has one
- * batch on its way, so by Little's law the latency is the documents in flight over the rate. */
+/* Latency of a batch's documents under the trial over that of the base, at this gain. A worker has
+ * one batch in flight, so by Little's law the latency is the documents in flight over the rate. */
 static double latency_ratio(const sl_adapt *adapt, double gain) {
     double trial = (double)adapt->trial.threads * adapt->trial.batch_documents;
     double base = (double)adapt->base.threads * adapt->base.batch_documents;
@@ -320,7 +320,7 @@ static void judge(sl_adapt *adapt, double rate, const sl_adapt_figures *figures)
         adapt->before = adapt->search_rate = 0;
         adapt->settled_at = -1;
         forget_pairs(adapt);
-        memset(adapt->refused, 0, sizeof adapt->refused); /* also the move back is tried again */
+        memset(adapt->refused, 0, sizeof adapt->refused); /* the move back is tried again, too */
         measure(adapt, ADAPT_BASE, figures);
     } else if (gain < refuse_limit(adapt->pairs) || adapt->pairs == PAIRS_MOST ||
                (gain < GAIN_LEAST && latency_ratio(adapt, gain) > LATENCY_MOST)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Adaptation: finds, while a load runs, the number of threads and the batch size with which it is
  * fastest. This module starts no threads and reads no clock: it receives figures about twenty times
- * a second and returns the settings to use, which pace.c applies. One thread. */
+ * a second and returns the settings to use; pace.c applies them. Used by one thread. */
 #ifndef SHARDLOAD_ADAPT_H
 #define SHARDLOAD_ADAPT_H
 
@@ -65,12 +65,12 @@ typedef struct sl_adapt {
     sl_adapt_stage stage;
     sl_adapt_settings base, trial, now;
     sl_adapt_window window;
-    bool refused[SL_ADAPT_MOVES]; /* moves from `base` that were tried and are no gain */
+    bool refused[SL_ADAPT_MOVES]; /* moves from `base` that were tried and gained nothing */
     bool only_fewer_left; /* only moves to fewer threads or documents are left, for lack of time */
     unsigned move;        /* the move being tried */
     unsigned pairs;       /* comparisons of this move so far */
     double gains;         /* sum of their gains */
-    double before, tried; /* the last rates of base and of trial; 0: none */
+    double before, tried; /* the last rates of the base and of the trial; 0: none */
     double settled_rate, settled_at; /* rate, and since when (s); settled_at < 0: not settled */
     double search_rate;    /* of `base` when the search from it began; 0: not yet measured */
     bool repeated;         /* the search was repeated because the rate changed meanwhile */

@@ -3,10 +3,10 @@
  * known.
  *
  * The documents of a block are spread over batches of one worker, so an open block belongs to that
- * worker and needs no lock. It is completed when it has been parsed to its end and no batch holds a
- * document of it any more: only then its documents and rejects are counted, and it is added to the
- * journal. Whatever ends the load, a block is completed as a unit or not at all, and a load that is
- * resumed sends every block again that was not completed. */
+ * worker and needs no lock. It is completed when it has been parsed to its end and no batch holds
+ * one of its documents any more. Only then are its documents and rejects counted, and the block
+ * added to the journal. Whatever ends the load, a block is completed as a unit or not at all, and a
+ * resumed load sends every block again that was not completed. */
 #include "ledger/resume.h"
 #include "worker.h"
 
@@ -73,7 +73,7 @@ bool sl_block_complete(sl_worker *worker, sl_open_block *open_block) {
         !sl_resume_taken_fits(worker->job, &open_block->block, &worker->error))
         return false;
     uint64_t accepted = (uint64_t)open_block->inserted;
-    /* With another mode, only these documents are more than before. */
+    /* With another mode, the number of documents in the collection grows by these only. */
     if (worker->job->config->format_options.mode == SL_MODE_INSERT)
         accepted += open_block->already_stored;
     sl_ledger_add(worker->ledger, worker->job, open_block->block.source, open_block->first_id,

@@ -36,7 +36,8 @@ bool sl_control_write(const char *directory, const sl_control_request *request, 
     bson_destroy(&document);
     bool ok = text && sl_file_publish(path_of(directory, path), text, strlen(text), false, error);
     free(text);
-    /* Root may ask for another user's load, which must be able to read and remove the file. */
+    /* Root may send a request to another user's load; that load must be able to read and remove the
+     * file. */
     if (ok && geteuid() == 0 && stat(directory, &facts) == 0 && facts.st_uid != 0 &&
         chown(path, facts.st_uid, facts.st_gid) != 0)
         return sl_error_set(error, SL_EXIT_USAGE, "%s: cannot be given to the owner of %s: %s",
@@ -44,7 +45,7 @@ bool sl_control_write(const char *directory, const sl_control_request *request, 
     return ok;
 }
 
-/* Reads a small regular file. False when there is none, or it is something else. */
+/* Reads a small regular file. False when there is no file, or it is not small and regular. */
 static bool read_small(const char *path, char text[CONTROL_BYTES_MAX + 1], size_t *length) {
     struct stat facts;
     int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -91,6 +92,6 @@ bool sl_control_take(const char *directory, sl_control_request *request) {
     unlink(path);
     if (parse(text, length, request))
         return true;
-    sl_log_warning("%s: not a request of `shardload status`; removed", path);
+    sl_log_warning("%s: not a request of `shardload status`; the file has been removed", path);
     return false;
 }

@@ -3,16 +3,16 @@
  * the outcome of each document.
  *
  * The router forwards a bulk insert unchanged if all its documents belong to one shard; otherwise
- * it splits it into one command per shard. So there is one batch per shard. Documents whose owner
- * is not known have a batch of their own, so that the other batches need not be split.
+ * it splits it into one command per shard. So there is one batch per shard, and one more for
+ * documents whose owner is not known, so that the router need not split the other batches.
  *
  * Memory: a batch is allocated when it is first used. The batches of a worker's shards have room
  * for --batch-bytes in total, or for 1 MiB each where that is more (beyond 16 shards, by default);
  * the batch for the router has as much room as one of them. The driver copies what is sent, so a
  * worker holds twice --batch-bytes at most. A document that is larger than its batch enlarges it.
  *
- * Time: a batch that has been filling for BATCH_SECONDS_MOST is sent as it is, so that a shard with
- * few documents does not delay the completion of blocks. */
+ * Time: a batch that has been filling for BATCH_SECONDS_MOST is sent although it is not full, so
+ * that a shard with few documents does not delay the completion of blocks. */
 #include "worker.h"
 
 #include <stdio.h>
@@ -22,7 +22,7 @@
 #include "bson/bson_writer.h"
 #include "util/clock.h"
 
-#define SCRATCH_BYTES ((size_t)256 << 10) /* fits into a core's own cache */
+#define SCRATCH_BYTES ((size_t)256 << 10) /* fits into the cache of one core */
 #define BATCH_SECONDS_MOST 5.0
 
 /* ---- a batch to its shard ---- */
@@ -176,7 +176,7 @@ sl_batch *sl_delivery_batch(sl_worker *worker, uint32_t shard) {
 
 static bool add_to_batch(sl_worker *worker, sl_batch *batch, sl_open_block *open_block,
                          const uint8_t *document, size_t length, const uint64_t *offset) {
-    /* It may have more documents than a limit that was lowered meanwhile. */
+    /* >=: the limit may have been lowered below the number of documents. */
     bool full = batch->documents >= sl_run_batch_documents(worker->run) ||
                 length > batch->room - batch->used;
     if (full && !send_batch(worker, batch))

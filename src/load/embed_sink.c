@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sink of the records to embed: divides them by their join key.
+/* The sink of the records to embed: writes each to the partition of its join key.
  *
- * A record is kept as the document that will be embedded: without the fields of its key, which the
- * document has, and without an _id that was made of its position. */
+ * A record is stored in the form in which it will be embedded: without the fields of its key, which
+ * the outer document has, and without an _id that was made from its position. */
 #include "embedding.h"
 
 #include <stdlib.h>
@@ -21,7 +21,7 @@ typedef struct sl_dividing {
 struct sl_outlet {
     sl_dividing *to;
     sl_partition_writer *writer;
-    uint8_t *document; /* of the record, as it will be embedded */
+    uint8_t *document; /* the record in the form in which it will be embedded */
     size_t room;
 };
 
@@ -72,7 +72,7 @@ static void outlet_destroy(sl_outlet *outlet) {
     free(outlet);
 }
 
-/* Is the field one of the key's? */
+/* Does the field belong to the key? */
 static bool is_key(const sl_divided *options, const char *name) {
     for (size_t i = 0; i < options->key_count; i++) {
         if (strcmp(options->keys[i], name) == 0)
@@ -81,8 +81,8 @@ static bool is_key(const sl_divided *options, const char *name) {
     return false;
 }
 
-/* Copies the record without the fields that are not embedded; returns the length. `outlet` has room
- * for the whole record. */
+/* Copies the fields of the record that are embedded; returns the length. `outlet` has room for the
+ * complete record. */
 static size_t copy_embedded(sl_outlet *outlet, const bson_t *record, bool without_key,
                             bool without_id) {
     const uint8_t *bytes = bson_get_data(record), *from = NULL;
@@ -120,7 +120,7 @@ static bool write_record(sl_outlet *outlet, const bson_t *record, uint32_t sourc
             return sl_error_memory(error, "dividing the records to embed");
         }
     }
-    /* The position is in the _id, or beside the document if that may be its own. */
+    /* The position is in the _id, or beside the document if documents may have their own _id. */
     bool int64_id = bson_iter_init_find(&iter, record, "_id") && BSON_ITER_HOLDS_INT64(&iter);
     int64_t id = int64_id ? bson_iter_int64(&iter) : 0;
     uint64_t at = offset ? *offset : sl_document_id_offset(id);
@@ -133,7 +133,8 @@ static bool write_record(sl_outlet *outlet, const bson_t *record, uint32_t sourc
                               sl_record_position(source, at), outlet->document, length, error);
 }
 
-/* A batch counts as written once it has left the buffers: the next batch may not come. */
+/* A batch counts as written once the buffers have been flushed: there may be no next batch to flush
+ * them. */
 static bool divided_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_result *result,
                          refusal_handler refused, void *context, sl_error *error) {
     (void)refused, (void)context;
@@ -149,7 +150,7 @@ static bool divided_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_resu
                 !write_record(outlet, &record, source, offset, error))
                 return error->code ? false
                                    : sl_error_set(error, SL_EXIT_SOURCE,
-                                                  "a record to embed is no valid document");
+                                                  "a record to embed is not a valid document");
             at += length;
             if (offset)
                 offset++;

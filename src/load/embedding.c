@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prepares the records to embed, and reports what became of them. */
+/* Prepares the records to embed, and reports their outcome. */
 #include "embedding.h"
 
 #include <stdio.h>
@@ -19,7 +19,7 @@
 #include "util/private_file.h"
 #include "util/text.h"
 
-#define HEAD_DOCUMENTS 100u /* are looked at before a load begins */
+#define HEAD_DOCUMENTS 100u /* examined before a load begins */
 #define HEAD_ROOM (SL_SNIFF_BYTES * 64)
 
 typedef struct sl_preparation {
@@ -63,7 +63,7 @@ static char *list_fields(const bson_t *document, char *out, size_t room) {
 }
 
 /* Does the header or the schema name all these fields? Then later records may have them. With
- * --id-field no column is known to stay a field. */
+ * --id-field a column may become part of the _id instead of a field. */
 static bool are_columns(const sl_job *job, const sl_job_source *source, const char *const *names,
                         size_t count) {
     size_t known = 0;
@@ -76,8 +76,8 @@ static bool are_columns(const sl_job *job, const sl_job_source *source, const ch
 }
 
 /* The types of the keys in the first documents of a job, as sl_join_key_letters; "": unknown,
- * because the records are no lines, or the first ones of a table have empty fields. An error if
- * none of these documents has a key, and no column is known to have it. */
+ * because the records are not lines, or the first lines of a table have empty fields. An error if
+ * none of these documents has a key and no column has its name. */
 static bool look_at_head(sl_job *job, const char *const *names, size_t count,
                          char letters[SL_JOIN_FIELDS_MAX + 1], sl_error *error) {
     size_t index, length;
@@ -89,7 +89,7 @@ static bool look_at_head(sl_job *job, const char *const *names, size_t count,
     char *head = malloc(SL_SNIFF_BYTES + SL_SLACK);
     uint8_t *bytes = malloc(HEAD_ROOM + SL_SLACK);
     uint64_t offsets[HEAD_DOCUMENTS];
-    bool ok = (head && bytes) || sl_error_memory(error, "looking at the sources");
+    bool ok = (head && bytes) || sl_error_memory(error, "examining the sources");
     ok = ok && sl_source_head(job->set, index, head, SL_SNIFF_BYTES, &length, &whole, NULL, error);
     if (ok) {
         while (!whole && length > 0 && head[length - 1] != '\n')
@@ -186,7 +186,7 @@ static void configure(sl_preparation *preparation) {
     format->skip_lines = 0;
 }
 
-/* Opens the sources of the records, and gathers what identifies them. */
+/* Opens the sources of the records, and collects their fingerprints. */
 static bool look_at_records(sl_preparation *preparation, char *letters) {
     sl_job records;
     size_t index;
@@ -200,13 +200,13 @@ static bool look_at_records(sl_preparation *preparation, char *letters) {
                           "--embed %s: a pipe cannot be read twice; name a file",
                           preparation->config.paths[0]);
     FILE *stream = ok ? sl_memory_stream(&preparation->fingerprints, &length) : NULL;
-    ok = ok && (stream || sl_error_memory(error, "looking at the sources"));
+    ok = ok && (stream || sl_error_memory(error, "examining the sources"));
     for (size_t i = 0; ok && i < sl_source_set_count(records.set); i++) {
         fputs(records.sources[i].skipped ? "" : records.sources[i].fingerprint, stream);
         fputc('\n', stream);
     }
     if (stream && fclose(stream) != 0)
-        ok = sl_error_memory(error, "looking at the sources");
+        ok = sl_error_memory(error, "examining the sources");
     if (ok) {
         const char *keys[SL_JOIN_FIELDS_MAX];
         const sl_job_source *first = first_source(&records, &index);
@@ -241,7 +241,7 @@ static int64_t number_in(const bson_t *record, const char *path) {
                : 0;
 }
 
-/* Were the sources that the load has read the ones that were identified? */
+/* Has the load read the sources from which the store's identity was made? */
 static bool same_sources(const sl_preparation *preparation, const bson_t *record) {
     bson_iter_t iter, items;
     const char *expected = preparation->fingerprints;
@@ -260,7 +260,7 @@ static bool same_sources(const sl_preparation *preparation, const bson_t *record
     return *expected == '\0';
 }
 
-/* Reads the records with a load of their own, and divides them. */
+/* Reads the records with a separate load, and divides them by key. */
 static bool read_records(sl_preparation *preparation, sl_store_facts *facts) {
     const sl_load_config *config = preparation->job->config;
     bson_t record = BSON_INITIALIZER;
@@ -268,7 +268,7 @@ static bool read_records(sl_preparation *preparation, sl_store_facts *facts) {
     char log[SL_PARTITION_PATH + 32];
     preparation->config.run_record = &record;
     sl_exit code = sl_load_run(&preparation->config);
-    /* That load has its own log file. */
+    /* The separate load has its own log file. */
     snprintf(log, sizeof log, "%.*s/shardload.log", (int)(strlen(preparation->folder) - 6),
              preparation->folder);
     bool ok = sl_log_open_file(log, error);
@@ -324,15 +324,15 @@ static bool open_store(sl_preparation *preparation, sl_store_keys used) {
     bool changed = there && !same && preparation->job->resumed;
     if (changed || (!there && used == SL_STORE_CONTINUED))
         return sl_error_set(error, SL_EXIT_SOURCE,
-                            there ? "--embed: %s has changed since the load was begun; load "
-                                    "without --resume, into another --work-dir"
-                                  : "--embed: the records of %s are not in the work directory any "
-                                    "more; load without --resume, into another --work-dir",
+                            there ? "--embed: %s has changed since the load began; load without "
+                                    "--resume, with another --work-dir"
+                                  : "--embed: the records of %s are no longer in the work "
+                                    "directory; load without --resume, with another --work-dir",
                             preparation->job->config->embed_path);
     if (there && !same && used == SL_STORE_READ_ONLY)
         return sl_error_set(error, SL_EXIT_USAGE,
                             "%s has the records of another --embed or --on, or %s has changed; "
-                            "name another --work-dir, in which they are stored anew",
+                            "name another --work-dir, in which the records are stored again",
                             preparation->folder, preparation->job->config->embed_path);
     if (!same) {
         *facts = (sl_store_facts){.records = 0};
@@ -342,7 +342,7 @@ static bool open_store(sl_preparation *preparation, sl_store_keys used) {
     }
     if (facts->keys == 0 && facts->records > 0)
         return sl_error_set(
-            error, SL_EXIT_SOURCE, "--embed %s: no record has a value of all fields of --on %s",
+            error, SL_EXIT_SOURCE, "--embed %s: no record has values in all fields of --on %s",
             preparation->job->config->embed_path, preparation->job->config->embed_on);
     if (!same && used == SL_STORE_CONTINUED)
         used = SL_STORE_UNUSED;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prepares --embed: reads the source of the records to embed, by a load of its own, and stores them
+/* Prepares --embed: reads the source of the records to embed with a separate load, and stores them
  * by their join key in the folder "embed" of the work directory:
  *
  *   load/      the work directory of that load: its run.json, its rejects
@@ -13,11 +13,12 @@
 #include "report/run_record.h"
 #include "send/sink.h"
 
-/* Opens the store for the job, into job->embed, with the configuration's --embed. Makes it if the
- * work directory has none of these sources and options. The sources of the job are open. `keys`:
- * SL_STORE_UNUSED if no block has been completed; SL_STORE_CONTINUED if an earlier run has completed
- * blocks: only its store knows which records are in their documents, so another one is an error;
- * SL_STORE_READ_ONLY for a verification, which replaces no store of a load. */
+/* Opens the store for the job, into job->embed, with the configuration's --embed. Creates it if the
+ * work directory has no store of these sources and options. The sources of the job are open.
+ * `keys`: SL_STORE_UNUSED if no block has been completed; SL_STORE_CONTINUED if an earlier run has
+ * completed blocks: then any other store is an error, because only the earlier run's store shows
+ * which records are in documents; SL_STORE_READ_ONLY for a verification, which must not replace the
+ * store of a load. */
 bool sl_embedding_open(sl_job *job, const char *work_directory, sl_store_keys keys,
                        sl_error *error);
 
@@ -33,7 +34,7 @@ void sl_embedding_record(const sl_job *job, bson_t *record);
 
 /* ---- embed_sink.c ---- */
 
-/* What the sink of records to embed needs to know. */
+/* The options of the sink of records to embed. */
 typedef struct sl_divided {
     const char *folder; /* of the partitions */
     const char *keys[SL_JOIN_FIELDS_MAX];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The end of a load, expected or not. The balancer is restored by the load itself or, after a
- * second Ctrl-C, by the thread that handles signals. A lock lets exactly one of them do it. */
+ * second Ctrl-C, by the thread that handles signals. A lock ensures that exactly one of them
+ * does. */
 #include "ending.h"
 
 #include <stdio.h>
@@ -9,8 +10,8 @@
 #include "util/interrupt.h"
 #include "util/log.h"
 
-/* Holds the lock until the balancer is stopped: a second Ctrl-C meanwhile waits, and restores
- * it. */
+/* Holds the lock until the balancer is stopped, so that the handler of a second Ctrl-C waits and
+ * then restores it. */
 bool sl_load_stop_balancer(sl_load *load, sl_error *error) {
     pthread_mutex_lock(&load->balancer_lock);
     load->balancer_lost = false;
@@ -37,7 +38,7 @@ bool sl_load_restore_balancer(sl_load *load, sl_error *error) {
     return ok;
 }
 
-/* A load of a trial or a restore, whose work directory belongs to a larger one, always counts as
+/* A load of a trial or a restore, whose work directory is inside another one, always counts as
  * used. */
 bool sl_load_is_unused(const sl_load *load) {
     const sl_destination *destination = &load->destination;
@@ -67,14 +68,14 @@ void sl_load_log_how_to_complete(const sl_load *load, const sl_error *why) {
     else if (load->ledger.journal && !sl_load_is_unused(load) && atomic_load(&load->run.begun) &&
              atomic_load(&load->run.ended_by) != SL_ENDED_ALL_REJECTED)
         sl_log_warning("to complete this load, %sgive %s with %s--resume --work-dir %s%s",
-                       changed ? "put the source back as it was and " : "",
+                       changed ? "restore the original source and " : "",
                        load->job.config->completed_by ? load->job.config->completed_by
                                                       : "the same command",
                        atomic_load(&load->run.ended_by) == SL_ENDED_BY_REJECT_LIMIT
                            ? "a higher --max-rejects and "
                            : "",
                        load->ledger.work_directory,
-                       changed ? "; to load it as it is now, begin anew with --drop" : "");
+                       changed ? "; to load the changed source, start again with --drop" : "");
 }
 
 /* The records of --embed are divided, but no document is loaded yet. */
@@ -85,15 +86,15 @@ static void log_embedded_records(const sl_load *load) {
     snprintf(path, sizeof path, "%.500s/embed/records", load->ledger.work_directory);
     if (access(path, F_OK) == 0)
         sl_log_warning(
-            "%s holds the records of --embed that have been read: the same command reads "
-            "them again and replaces them; without it, remove %.500s",
+            "%s holds the records of --embed that have been read. The same command will read them "
+            "again and replace them; if you do not repeat it, remove %.500s",
             path, load->ledger.work_directory);
 }
 
 bool sl_load_on_first_request(void *context) {
     sl_load *load = context;
     if (load->job.config->part_of_trial && !atomic_load(&load->run.begun))
-        return false;                     /* the load checks for it before it begins */
+        return false;                     /* the load checks for an interrupt before it begins */
     if (!atomic_load(&load->run.begun)) { /* a program need not wait for a server or a pipe */
         sl_log_warning("interrupted before anything was loaded");
         log_embedded_records(load);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What ends a load: interrupts, and the balancer, which is restored whatever happens. Internal to
- * src/load. */
+/* The end of a load: interrupts, and the balancer, which is restored however the load ends.
+ * Internal to src/load. */
 #ifndef SHARDLOAD_ENDING_H
 #define SHARDLOAD_ENDING_H
 
@@ -10,8 +10,8 @@
 bool sl_load_stop_balancer(sl_load *load, sl_error *error);
 bool sl_load_restore_balancer(sl_load *load, sl_error *error);
 
-/* Has the load that failed changed nothing, in the cluster or in its output? Then its work directory
- * is of no use. */
+/* Has a failed load changed nothing, neither in the cluster nor in its output? Then its work
+ * directory is removed. */
 bool sl_load_is_unused(const sl_load *load);
 /* May the load, which ended for this reason, be completed with --resume? */
 bool sl_load_may_be_resumed(const sl_load *load, const sl_error *why);

@@ -55,8 +55,8 @@ static bool look_at_sources(sl_load *load, sl_error *error) {
     if (load->job.own_ids && load->job.config->only_shards)
         return sl_error_set(
             error, SL_EXIT_USAGE,
-            "--only-shards: the shard of a document with an _id of its own is not known before "
-            "it is read, so these sources cannot be divided by shards; divide them with --part");
+            "--only-shards: the documents have their own _ids, so the shard of a document is "
+            "not known before it is read; divide these sources with --part");
     if (load->job.config->sample < 1)
         sl_source_set_sample(load->job.set, load->job.config->sample);
     if (!sl_parts_begin(&load->job, error))
@@ -140,7 +140,7 @@ static bool load_documents(sl_load *load, sl_error *error) {
     sl_status_run(load->status, NULL, NULL);
     sl_progress_end(ticking.progress);
     sl_error closing = {0};
-    /* After a failure, blocks that cannot be confirmed at once are left to a resumed load. */
+    /* After a failure, a resumed load sends the blocks again that cannot be confirmed at once. */
     bool closed = (ok ? sl_resume_commit_last : sl_resume_commit)(&load->destination, &load->ledger,
                                                                   &closing);
     char reasons[SL_REJECT_REASONS_ROOM];
@@ -188,7 +188,7 @@ static bool verify_total(sl_load *load, sl_error *error) {
                            sl_run_record_document(load->record), error);
 }
 
-/* Of a capped collection, adds to the error of a count that the server has removed documents. */
+/* For a capped collection, adds to the error of a count that the server has removed documents. */
 static bool name_capped(const sl_load *load, sl_error *error) {
     const sl_target *target = &load->destination.target;
     sl_collection_facts facts;
@@ -206,10 +206,10 @@ static bool name_capped(const sl_load *load, sl_error *error) {
                      sl_human_count((uint64_t)bson_iter_as_int64(&iter), count));
         sl_error_set(
             error, SL_EXIT_VERIFICATION,
-            "verification failed: %s.%s is a capped collection of at most %s%s: when it is "
-            "full, the server removes the oldest documents, so it does not hold all "
-            "documents of this load. Load them into a larger or a normal collection, or "
-            "give --no-verify if only the last ones are wanted",
+            "verification failed: %s.%s is a capped collection of at most %s%s: when it is full, "
+            "the server removes the oldest documents, so it does not hold all documents of this "
+            "load. Load them into a larger or a normal collection, or give --no-verify if only the "
+            "newest documents are wanted",
             target->database, target->collection, sl_human_bytes(bytes, size), most);
     }
     sl_collection_facts_clear(&facts);
@@ -221,7 +221,7 @@ static bool count_and_register(sl_load *load, sl_error *error) {
         return false;
     if (load->job.own_ids && load->job.config->verify && !verify_total(load, error))
         return false;
-    /* Only the counts show documents of a text that has changed since the earlier run. */
+    /* Only the counts reveal stored documents of text that has changed since the earlier run. */
     if (!load->job.own_ids && (load->job.config->verify || load->ledger.compared) &&
         !sl_verify_counts(&load->job, &load->destination, &load->ledger,
                           sl_run_record_document(load->record), error))
@@ -266,9 +266,10 @@ static bool run_phases(sl_load *load, sl_error *error) {
         {"connect", sl_load_connect, .cluster_only = true},
         {"prepare", sl_load_prepare, .cluster_only = true, .change = true},
         {"prepare", sl_load_prepare_offline, .offline_only = true},
-        {"load", .function = load_documents}, /* each batch is a change of its own */
+        {"load", .function = load_documents}, /* each batch is a separate change */
         {"indexes", build_indexes, .cluster_only = true, .change = true},
-        {"balancer", sl_load_restore_balancer, .cluster_only = true}, /* a handler does it, too */
+        {"balancer", sl_load_restore_balancer, .cluster_only = true}, /* may also run in the signal
+                                                                         handler's thread */
         {"orphans", finish_embedding, .embed_only = true},
         {"verify", verify, .cluster_only = true},
     };
@@ -382,7 +383,7 @@ sl_exit sl_load_run(const sl_load_config *config) {
         sl_status_stop(load.status, code, error.message, false);
         sl_work_directory_abandon(unused, &load.ledger.lock);
     }
-    /* Last of all: once a load is marked as finished, --resume does not write run.json again. */
+    /* The last step: once a load is marked as finished, --resume does not write run.json again. */
     if (!finished && (code == SL_EXIT_OK || code == SL_EXIT_REJECTS) &&
         !sl_resume_finish(&load.ledger, rejects_of(&load), &error)) {
         sl_log_error(SL_LINES, error.message);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A load, from sources to a verified collection. */
+/* A load: from opening the sources to a verified collection. */
 #ifndef SHARDLOAD_LOAD_H
 #define SHARDLOAD_LOAD_H
 

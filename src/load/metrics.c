@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The metrics of docs/status.md. Counters end in _total and begin with the run; they grow until it
- * ends. A metric whose value is not known is left out. */
+/* The metrics of docs/status.md. The names of counters end in _total; counters start at 0 with the
+ * run and only grow. A metric whose value is not known is left out. */
 #include "metrics.h"
 
 #include <stdio.h>

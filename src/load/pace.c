@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pace: applies the settings of adapt.c to the threads.
  *
- * Workers have indices, and those with an index below `active` work. A worker reads `active`
- * between two blocks (worker.c). An inactive worker first sends the documents it holds, so that
- * their blocks can be completed, frees its batches, and waits here.
+ * Workers have indices; workers with an index below `active` work, the others wait. A worker reads
+ * `active` between two blocks (worker.c). An inactive worker first sends the documents it holds, so
+ * that their blocks can be completed, frees its batches, and waits here.
  *
  * Why no worker waits for ever: the condition it waits for - its index is below `active`, or `over`
  * is set - is read under the lock; both variables are changed under the lock, followed by a
@@ -36,7 +36,9 @@
 #include "adapt.h"
 #include "run.h"
 
-#define DISTURBANCES_MANY 4 /* from here on, they are given as the reason for not settling */
+#define DISTURBANCES_MANY                                                                          \
+    4 /* from this number on, the summary names them as the reason for not
+                               settling */
 
 void sl_pace_init(sl_pace *pace, unsigned threads, uint32_t batch_documents) {
     pthread_mutex_init(&pace->lock, NULL);
@@ -107,7 +109,8 @@ void sl_pace_tick(sl_run *run, int64_t start) {
         .answered = sum.answered_ns > start ? (double)(sum.answered_ns - start) / 1e9 : 0,
         .documents = sum.inserted + sum.already_stored + sum.changed + sum.server_rejects,
         .batches = sum.batches,
-        .retries = sum.retries + sl_rate_limit_changes(run->rate_limit), /* no measurement */
+        .retries = sum.retries + sl_rate_limit_changes(run->rate_limit), /* invalidates the
+                                                                            measurement */
         .seconds_left = seconds_left(run->job, seconds),
     };
     if (sum.inserted + sum.already_stored + sum.changed > 0) {
@@ -186,8 +189,10 @@ void sl_pace_log(const sl_pace *pace) {
         sl_log_info(
             "  %u thread%s, batches of %s: %s", best.threads, plural, batch,
             adapt->disturbances >= DISTURBANCES_MANY
-                ? "pauses of the server and batches sent again left no time to compare others"
+                ? "pauses of the server and batches sent again left no time to compare other "
+                  "settings"
             : sl_adapt_only_fewer_left(adapt)
-                ? "more are not faster; the load was too short to tell whether fewer are"
-                : "the load was too short to tell whether other settings are faster");
+                ? "more threads and larger batches are not faster; the load was too short to "
+                  "compare fewer threads and smaller batches"
+                : "the load was too short to compare other settings");
 }

@@ -21,8 +21,9 @@ typedef struct sl_pace {
     pthread_cond_t changed;
     _Atomic unsigned active;          /* workers with a lower index work; written under the lock */
     _Atomic uint32_t batch_documents; /* a batch is sent when it has this many */
-    bool over;                        /* the load ends: no worker waits any more; under the lock */
-    unsigned parked;                  /* waiting workers; under the lock */
+    bool over;                        /* the load ends: no worker waits any more; guarded by the
+                                         lock */
+    unsigned parked;                  /* number of waiting workers; guarded by the lock */
     struct sl_adapt *adapt;           /* NULL: the settings are fixed. Used by the main thread */
     unsigned most_active;             /* the highest `active` so far. Used by the main thread */
 } sl_pace;
@@ -47,15 +48,15 @@ void sl_pace_hold(sl_pace *pace, unsigned threads, uint32_t batch_documents);
  * documents meanwhile. */
 void sl_pace_wait(sl_pace *pace, unsigned index);
 
-/* Ends the wait of all workers for good: all blocks have been taken, or the load stops. Any
+/* Ends the wait of all workers permanently: all blocks have been taken, or the load stops. Any
  * thread. */
 void sl_pace_over(sl_pace *pace);
 
 /* The number of threads for the summary: the fastest found, or the fixed one. */
 unsigned sl_pace_threads(const struct sl_run *run);
 
-/* The result of the adaptation, for run.json and for the log. Called after the workers have ended;
- * do nothing when the settings are fixed. */
+/* The result of the adaptation, for run.json and for the log. Call these functions after the
+ * workers have ended; they do nothing when the settings are fixed. */
 void sl_pace_record(const sl_pace *pace, bson_t *record);
 void sl_pace_log(const sl_pace *pace);
 

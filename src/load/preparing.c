@@ -24,7 +24,7 @@ static bool not_interrupted(sl_error *error) {
            sl_error_set(error, SL_EXIT_INTERRUPTED, "interrupted before anything was loaded");
 }
 
-/* After Ctrl-C commands are not retried, except those that put the balancer back. */
+/* After Ctrl-C, commands are not retried, except those that restore the balancer. */
 static bool keep_trying(void *context) {
     sl_load *load = context;
     return !sl_interrupt_requested() || atomic_load(&load->putting_back);
@@ -102,8 +102,9 @@ static bool needs_quantiles(const sl_load *load) {
            sl_connection_server(load->destination.connection)->deployment == SL_SHARDED;
 }
 
-/* Splits such a collection at quantiles of a sample of its shard key. The map that is read afterwards
- * determines the routes, so a failure, or a sample that is not representative, costs balance only. */
+/* Splits such a collection at quantiles of a sample of its shard key. The map that is read
+ * afterwards determines the routes, so a failure, or a sample that is not representative, only
+ * makes the shards' loads uneven. */
 static bool place_quantiles(sl_load *load, sl_error *error) {
     const sl_destination *destination = &load->destination;
     const sl_target *target = &destination->target;
@@ -111,7 +112,8 @@ static bool place_quantiles(sl_load *load, sl_error *error) {
     sl_error why = {0};
     if (!needs_quantiles(load))
         return true;
-    if (load->job.parts > 0 && load->job.config->direct) { /* others may have read the chunk map */
+    if (load->job.parts > 0 && load->job.config->direct) { /* other loaders may have read the chunk
+                                                              map */
         sl_log_info("%s.%s is one range on one shard: with --part and --route direct it is not "
                     "split before the load",
                     target->database, target->collection);

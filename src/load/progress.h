@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Progress: rates and totals of a running load, as a terminal's line, as log lines or as JSON; and
- * the series of the run record. Used by the main thread only, while the workers run. */
+/* Progress: rates and totals of a running load, as a line on the terminal, as log lines or as JSON;
+ * and the time series of the run record. Used by the main thread only, while the workers run. */
 #ifndef SHARDLOAD_PROGRESS_H
 #define SHARDLOAD_PROGRESS_H
 

@@ -126,7 +126,7 @@ void sl_view_add(sl_view *sum, const sl_view *view, bool runs) {
     sum->threads_most += view->threads_most;
     if (view->batch_documents > sum->batch_documents)
         sum->batch_documents = view->batch_documents;
-    sum->rate_limit = view->rate_limit; /* the same of all loads */
+    sum->rate_limit = view->rate_limit; /* the same for all loads */
     sum->figures.rate_now += view->figures.rate_now;
     sum->figures.bytes_now += view->figures.bytes_now;
     for (unsigned k = 0; k < STAGES; k++)

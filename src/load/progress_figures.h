@@ -43,7 +43,8 @@ typedef struct sl_viewer {
     sl_window window;
 } sl_viewer;
 
-/* Begins when the workers do: what earlier runs have read counts for the share, not for rates. */
+/* Call it when the workers start. Bytes that earlier runs have read count for the share, not for
+ * rates. */
 void sl_viewer_init(sl_viewer *viewer, const sl_run *run, int64_t start);
 
 typedef struct sl_view {
@@ -64,8 +65,8 @@ typedef struct sl_view {
 /* Call it at least twice a second. */
 sl_view sl_view_take(sl_viewer *viewer);
 
-/* Adds the counts and rates of a view to a sum over several loads; stage_share becomes the sum of those
- * that run, and share, left and stored_total stay as they are. */
+/* Adds the counts and rates of a view to a sum over several loads. stage_share becomes the sum over
+ * the running loads; share, left and stored_total are not changed. */
 void sl_view_add(sl_view *sum, const sl_view *view, bool runs);
 
 /* Indices of the stages on which the workers spent most and second most of their time. False when no

@@ -157,14 +157,15 @@ static size_t columns_of(const char *text) {
     return columns;
 }
 
-/* For narrow terminals: what is waited for without "the " and its percentage. */
+/* For narrow terminals: shows what the workers wait for without "the " and without the
+ * percentage. */
 static void shorten(parts *all, const sl_progress_facts *facts) {
     const char *waits = facts->waits[0];
     if (waits)
         put(all, PART_WAITS, "%s", waits + (strncmp(waits, "the ", 4) == 0 ? 4 : 0));
 }
 
-/* For the narrowest: without blanks and words that can be left out. */
+/* For the narrowest terminals: also omits blanks and optional words. */
 static void squeeze(parts *all, const sl_progress_facts *facts) {
     char number[SL_HUMAN_ROOM];
     if (facts->share >= 0)

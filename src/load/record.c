@@ -98,14 +98,15 @@ static void record_sources(sl_load *load) {
             INT64(&item, "records", sl_source_records(facts));
         else
             INT64(&item, "storedBytes", facts->stored_bytes);
-        /* Splittable; otherwise sequential, and the length of its text is known at its end only. */
+        /* "cut": splittable. Otherwise the source is sequential, and the length of its text is
+         * known only at its end. */
         BSON_APPEND_BOOL(&item, "cut", sl_source_is_splittable(facts));
         if (source->skipped || !source->format) {
             BSON_APPEND_BOOL(&item, "leftOut", true);
         } else {
             BSON_APPEND_UTF8(&item, "fingerprint", source->fingerprint);
             snprintf(text, sizeof text, "%016llx", (unsigned long long)facts->content);
-            if (facts->content != 0) /* of the fingerprint without the name; same_content.c */
+            if (facts->content != 0) /* the fingerprint without the name */
                 BSON_APPEND_UTF8(&item, "content", text);
             BSON_APPEND_UTF8(&item, "format", source->format->name);
             BSON_APPEND_UTF8(
@@ -154,8 +155,8 @@ static sl_not_reached not_reached(const sl_load *load, uint64_t records) {
     return left;
 }
 
-/* Records the totals, and checks: records = inserted + already stored + changed + rejected by the
- * parser + rejected by the server, and, after an early end, + undelivered. */
+/* Records the totals, and checks that records = inserted + already stored + changed + rejected by
+ * the parser + rejected by the server, and, after an early end, + undelivered. */
 static bool record_accounting(sl_load *load, const sl_parse_counts *parsed,
                               const sl_run_totals *totals, const sl_not_reached *left,
                               const sl_left_out *left_out) {
@@ -418,7 +419,7 @@ sl_exit sl_record_end(sl_load *load, sl_exit code) {
                               load->job.embed ? embedding_sources(load) : NULL);
         sl_embedding_log_rejects(&load->job, load->ledger.work_directory);
         sl_log_info("%s", "");
-        if (code != SL_EXIT_CLUSTER) /* a cluster that failed is not queried again */
+        if (code != SL_EXIT_CLUSTER) /* a failed cluster is not queried again */
             sl_shard_table(load, code == SL_EXIT_OK || code == SL_EXIT_REJECTS);
         sl_run_record_log_phases(load->record);
     }

@@ -10,7 +10,7 @@
 #include "run.h"
 #include "status.h"
 
-/* A load: what load.c runs with preparing.c and ending.c, and record.c reports. No other file uses
+/* A load: load.c, preparing.c and ending.c run it, and record.c reports it. No other file uses
  * it. */
 typedef struct sl_load {
     sl_job job;
@@ -23,7 +23,7 @@ typedef struct sl_load {
     const char *report;       /* path from the config; NULL if it cannot be written */
     const char *html;         /* likewise */
     size_t placing_steps;     /* splits and moves */
-    double placing_seconds;   /* how long these took */
+    double placing_seconds;   /* how long the steps took */
     char balancer_before[16]; /* "full", "off", or "" when there is none */
     bool balancer_restored;   /* restored, or never stopped */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the registry learns at the end of a load: the sources, or this loader's parts of them, with
- * their documents. The loader that finishes the last part of a source counts its documents. */
+/* Registers, at the end of a load, the sources or this loader's parts of them as loaded, with their
+ * numbers of documents. The loader that finishes the last part of a source counts the stored
+ * documents of that source. */
 #include "registering.h"
 
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 #include "util/text.h"
 
 /* The number of documents that this loader has stored for a part of a source; with part 0, for all
- * of the source. Each piece of a source in several pieces is a range of its own, laid out for one
+ * of the source. Each piece of a source in several pieces is a separate range, laid out for one
  * shard. */
 static uint64_t documents_of(const sl_job *job, const sl_ledger *ledger, size_t index,
                              uint32_t part) {
@@ -65,13 +66,15 @@ static void log_what_is_loaded(const sl_job *job, const sl_destination *destinat
                                uint64_t documents) {
     char shown[SL_HUMAN_ROOM], names[SL_SHARD_NAMES_ROOM];
     size_t rest = job->active - whole;
-    if (rest == 0 && job->config->format_options.mode != SL_MODE_INSERT) /* changed ones, too */
+    if (rest == 0 && job->config->format_options.mode != SL_MODE_INSERT) /* changed documents,
+                                                                            too */
         sl_log_info("all %u parts are loaded", job->parts);
     else if (rest == 0)
         sl_log_info("all %u %s are loaded: %s documents in total", job->parts,
                     job->own_shards ? "shards" : "parts", sl_human_count(documents, shown));
     else if (job->own_shards)
-        sl_log_info("shards %s are loaded; %zu of %zu sources wait for other shards",
+        sl_log_info("this loader's shards (%s) are loaded; %zu of %zu sources wait for other "
+                    "shards",
                     sl_shard_names(destination->topology, job->own_shards, names), rest,
                     job->active);
     else
@@ -80,7 +83,8 @@ static void log_what_is_loaded(const sl_job *job, const sl_destination *destinat
 }
 
 /* Of a shared load: counts the sources whose parts are all loaded, and registers them as loaded.
- * `entries`: of the job's sources, after this loader's parts have been registered. */
+ * `entries`: the registry entries of the job's sources, after this loader's parts have been
+ * registered. */
 static bool finish_complete(const sl_job *job, const sl_destination *destination,
                             sl_registry_entry *entries, sl_error *error) {
     size_t whole = 0, next = 0;
@@ -91,7 +95,7 @@ static bool finish_complete(const sl_job *job, const sl_destination *destination
         sl_registry_entry *entry = &entries[next++];
         if (entry->parts_loaded < job->parts)
             continue;
-        /* Documents with _ids of their own form no range that could be counted. */
+        /* Documents with their own _ids form no range that could be counted. */
         if (job->config->verify && !job->own_ids &&
             !count_source(job, destination, i, entry->documents, error))
             return false;

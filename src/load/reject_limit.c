@@ -52,7 +52,8 @@ bool sl_rejects_pass_limit(sl_run *run, const sl_ledger *ledger, bool at_end, sl
 bool sl_rejects_are_all(sl_run *run, const sl_ledger *ledger, const char *reasons,
                         sl_error *error) {
     sl_rejected sum = rejected_so_far(run, ledger);
-    /* A part of a shared load may hold few records, and the other parts good ones. */
+    /* A part of a shared load may have only a few records, all rejected, while other parts have
+     * valid records. */
     if (sum.records == 0 || sum.by_parser + sum.by_server < sum.records ||
         sl_load_is_shared(run->job->config))
         return false;

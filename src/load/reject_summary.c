@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums of rejects as text, and for the record from which the HTML page is made: both show the same. */
+/* Sums of rejects, as text for the summary and as a section of the record from which the HTML page
+ * is made. Both show the same figures. */
 #include "reject_summary.h"
 
 #include "report/lookup.h"

@@ -112,7 +112,7 @@ bool sl_run_threads(sl_run *run, void *(*work_of)(void *item), void *items, size
     for (unsigned i = 0; i < threads; i++) {
         int code = sl_thread_start(&running[started], work_of, (char *)items + i * item_bytes);
         started += code == 0;
-        if (code != 0 && started >= run->job->config->threads) { /* enough to begin with */
+        if (code != 0 && started >= run->job->config->threads) { /* enough threads to start with */
             sl_run_ended(run);
         } else if (code != 0) {
             sl_error why;
@@ -145,9 +145,9 @@ void sl_stage_enter(sl_worker_counters *counters, sl_stage next) {
     atomic_fetch_add(&counters->changes, 1);
 }
 
-/* Adds a worker's time, that of the stage in progress included: a server that stands still would
- * otherwise show only after it has answered. A worker that changes its stage meanwhile is read
- * again; a few attempts are enough, since a stage lasts much longer than reading it. */
+/* Adds a worker's time, including the stage in progress: otherwise a server that hangs would show
+ * only after it has answered. A worker that changes its stage meanwhile is read again; a few
+ * attempts are enough, since a stage lasts much longer than reading it. */
 static void add_stages(const sl_worker_counters *one, int64_t now, double seconds[STAGES]) {
     int64_t spent[STAGES];
     for (unsigned attempt = 0; attempt < 100; attempt++) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A run: the threads of a load or a verification, their pace, their counters, and how they end.
  *
- * Counters, latencies and parse counts belong to one worker each. Counters are atomic, because the
- * main thread reads them while the workers run; the others are read after the end. The first error
- * and the number of working threads have a lock each, which is held for a few instructions only,
- * and never together with another lock. */
+ * Each worker has its own counters, latencies and parse counts. Counters are atomic, because the
+ * main thread reads them while the workers run; latencies and parse counts are read after the
+ * workers have ended. The first error and the number of working threads have a lock each, which is
+ * held for a few instructions only, and never together with another lock. */
 #ifndef SHARDLOAD_RUN_H
 #define SHARDLOAD_RUN_H
 
@@ -85,7 +85,7 @@ typedef struct sl_run {
     unsigned threads; /* all workers; `pace` has the number of those that are active */
     sl_pace pace;
     sl_rate_limit own_limit;
-    sl_rate_limit *rate_limit;    /* own_limit, or that of the command which runs several loads */
+    sl_rate_limit *rate_limit;    /* own_limit, or the limit of a command that runs several loads */
     sl_worker_counters *counters; /* one per worker */
     sl_histogram *latencies;      /* one per worker: nanoseconds per batch; read after the end */
     sl_parse_counts *parsed;      /* one per worker; read after the end */

@@ -38,8 +38,8 @@ static bool make_exact(sl_load *load, bool succeeded, sl_shard_statistics *rows,
     return counted && (!complete || count == 1 || sum == expected || sum == all);
 }
 
-/* A collection that is sharded by a key whose values all belong to one shard uses only that shard.
- * Small collections are not worth a warning. */
+/* If all values of the shard key belong to one shard, the collection uses only that shard. Smaller
+ * collections than this get no warning. */
 #define ONE_SHARD_LEAST 100
 static void warn_of_one_shard(const sl_load *load, const sl_shard_statistics *rows, size_t count,
                               uint64_t all) {
@@ -52,11 +52,11 @@ static void warn_of_one_shard(const sl_load *load, const sl_shard_statistics *ro
         if (rows[i].documents != all)
             continue;
         char *key = bson_as_relaxed_extended_json(destination->target.shard_key, NULL);
-        sl_log_warning("all documents are on shard %s, and %zu other shard%s none: the shard key "
-                       "%s puts them into one range. A hashed field (--shard-key '{\"_id\": "
-                       "\"hashed\"}') or a field with many values distributes them; the key of "
-                       "this collection cannot be changed by a load, so load with --drop or into "
-                       "another collection",
+        sl_log_warning("all documents are on shard %s, and none are on %zu other shard%s: the "
+                       "shard key %s puts them into one range. A hashed field (--shard-key "
+                       "'{\"_id\": \"hashed\"}') or a field with many values distributes them; the "
+                       "key of this collection cannot be changed by a load, so load with --drop or "
+                       "into another collection",
                        rows[i].shard, topology->count - 1, topology->count == 2 ? " has" : "s have",
                        key ? key : "");
         bson_free(key);

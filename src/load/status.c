@@ -35,7 +35,7 @@
 
 /* ---- the thread ---- */
 
-/* A file that cannot be written is reported once; the load goes on. */
+/* A file that cannot be written is reported once; the load continues. */
 static void publish(sl_status *status, const char *path, const char *text, size_t length,
                     bool readable, bool last) {
     sl_error error = {0};
@@ -181,7 +181,7 @@ sl_status *sl_status_start(const sl_status_setup *setup) {
     return NULL;
 }
 
-/* Under the lock. */
+/* Call it under the lock. */
 static void write_soon(sl_status *status) {
     status->urgent = true;
     pthread_cond_signal(&status->changed);
@@ -269,7 +269,7 @@ void sl_status_namespace_end(sl_status *status, size_t item, const sl_status_out
     sl_status_part *p = part_of(status, item);
     if (p) {
         sl_view view = p->view;
-        if (!p->viewed) /* an earlier run has loaded it */
+        if (!p->viewed) /* an earlier run has loaded this namespace */
             view = (sl_view){.records = outcome->records,
                              .documents = outcome->documents,
                              .rejects = outcome->rejects};
@@ -305,7 +305,7 @@ void sl_status_stop(sl_status *status, sl_exit code, const char *message, bool r
     bool complete = code == SL_EXIT_OK || code == SL_EXIT_REJECTS;
     if (complete || !resumable)
         status->resume_command[0] = '\0';
-    if (complete && sl_status_is_restore(status)) /* also those without documents */
+    if (complete && sl_status_is_restore(status)) /* also of namespaces without documents */
         status->ended_bytes = (double)status->bytes;
     pthread_cond_signal(&status->changed);
     pthread_mutex_unlock(&status->lock);

@@ -2,9 +2,9 @@
 /* The status of a running command: a file in its work directory that other programs read, a file of
  * metrics, and requests to change the rate limit. docs/status.md describes the files.
  *
- * A thread of its own writes the files about once a second, also while the main thread waits for a
- * server, so an old file means that the process has ended or is stopped. The thread only reads the
- * run's counters, and a failure to write never ends a load. */
+ * A separate thread writes the files about once a second, also while the main thread waits for a
+ * server, so an old file means that the process has ended or is stopped, or that its disk hangs.
+ * The thread only reads the run's counters, and a failure to write never ends a load. */
 #ifndef SHARDLOAD_STATUS_H
 #define SHARDLOAD_STATUS_H
 
@@ -51,8 +51,8 @@ void sl_status_run(sl_status *status, const sl_run *run, const sl_destination *d
 /* A restore has this number of namespaces, with so many bytes. */
 void sl_status_restore(sl_status *status, size_t namespaces, uint64_t bytes);
 
-/* A restore begins the namespace `item` (any number that no other one has), which it loads in
- * `folder`, in the work directory. Any thread; at most `at_once` at a time. */
+/* A restore begins the namespace `item` (any unique number), which it loads with `folder` in the
+ * work directory as its own work directory. Any thread; at most `at_once` at a time. */
 void sl_status_namespace(sl_status *status, size_t item, const char *name, const char *folder,
                          uint64_t bytes);
 
@@ -82,8 +82,8 @@ typedef struct sl_control_request {
 
 /* Writes a request into a work directory; the process that runs there finds it within a second. */
 bool sl_control_write(const char *directory, const sl_control_request *request, sl_error *error);
-/* Takes the request out of the work directory. False when there is none; a file that is no request
- * is removed, with a warning. */
+/* Reads and removes the request in the work directory. False when there is none; a file that is not
+ * a request is removed, with a warning. */
 bool sl_control_take(const char *directory, sl_control_request *request);
 
 #endif

@@ -19,7 +19,7 @@ static const char *state_of(const sl_status *status) {
                                                                            : "failed";
 }
 
-/* Appends a text that may be a path, or cut, and so need not be UTF-8. */
+/* Appends a text that need not be UTF-8, because it may be a path or truncated. */
 static void append_text(bson_t *json, const char *key, const char *text) {
     char printable[PATH_MAX];
     size_t where;

@@ -57,7 +57,8 @@ struct sl_status {
 
 bool sl_status_is_restore(const sl_status *status);
 
-/* The completed bytes of a namespace, and those of them by earlier runs. */
+/* The completed bytes of a namespace, earlier runs included; and the bytes that earlier runs
+ * completed. */
 double sl_status_done(const sl_status_part *p);
 double sl_status_earlier(const sl_status_part *p);
 

@@ -66,7 +66,7 @@ bool sl_verify_counts(sl_job *job, sl_destination *destination, sl_ledger *ledge
         }
         if (found < expected)
             missing += expected - found;
-        else if (job->config->parts == 0) /* otherwise they may be of other parts */
+        else if (job->config->parts == 0) /* otherwise they may belong to other parts */
             extra += found - expected;
         if (found < expected || (found > expected && job->config->parts == 0))
             sl_log_error("range %lld to %lld (%s): %llu documents expected, %llu found",
@@ -87,7 +87,8 @@ bool sl_verify_counts(sl_job *job, sl_destination *destination, sl_ledger *ledge
     if (ok && missing + extra > 0)
         return sl_error_set(error, SL_EXIT_VERIFICATION,
                             "verification failed: %llu documents are missing and %llu are too many "
-                            "(see the ranges above); has another program written to %s.%s?",
+                            "(see the ranges above); has another program written to %s.%s? "
+                            "shardload verify --content lists the documents",
                             (unsigned long long)missing, (unsigned long long)extra,
                             destination->target.database, destination->target.collection);
     return ok && sl_unregistered_check(job, destination, ledger, error);

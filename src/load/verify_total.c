@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Verification at the end of a load whose documents have an _id of their own: such ids form no
- * ranges, so all documents of the collection are counted, before the first document is sent and at
- * the end. The difference must be the number of documents inserted.
+/* Verification at the end of a load whose documents have their own _id. These ids form no ranges,
+ * so all documents of the collection are counted, before the first document is sent and at the end.
+ * The difference must be the number of documents inserted.
  *
  * A run that was killed has inserted documents that no journal entry counts. The resumed run finds
  * them and counts them as already stored, together with documents that were stored before the load.
- * So the difference is at least the documents inserted, and at most these and those already stored;
- * in a load that was neither interrupted nor retried, nothing is already stored and the count is
- * exact.
+ * So the difference is at least the number of documents inserted, and at most the sum of the
+ * documents inserted and already stored; in a load that was neither interrupted nor retried,
+ * nothing is already stored and the count is exact.
  *
  * With --part the loaders of other parts insert and delete meanwhile, so each checks only that there
  * are not too few documents, or, if it deletes, not too many.

@@ -11,9 +11,9 @@
  * final sums are read after the threads have been joined.
  *
  * Why every document is accounted for: from the moment the parser has counted it, a document is in
- * exactly one batch, the scratch being one of them; it leaves the scratch only for another batch,
- * and is counted there in a segment of its block; and delivery.c empties a batch only after a
- * result that adds up to its number of documents; otherwise an error ends the load. */
+ * exactly one batch (the scratch is also a batch). It leaves the scratch only for another batch,
+ * where it is counted in a segment of its block. delivery.c empties a batch only after a result
+ * that adds up to its number of documents; otherwise an error ends the load. */
 #include "worker.h"
 #include "job/archive_entries.h"
 #include "job/line_ends.h"
@@ -95,7 +95,7 @@ static uint64_t rejects_of(const sl_worker_counters *counters) {
 static sl_batch *target_of(sl_worker *worker, int64_t first_id) {
     const sl_job *job = worker->job;
     const sl_destination *destination = worker->destination;
-    /* With _ids of their own, the map has been read for a route by key. */
+    /* If documents have their own _ids, the map was read for routing by key. */
     switch (destination->map ? sl_shard_map_route(destination->map) : SL_ROUTE_NONE) {
     case SL_ROUTE_BY_ID:
         return sl_delivery_batch(worker, sl_route_of_block(job, destination, first_id));

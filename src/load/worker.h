@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The state of a worker, shared by worker.c (reads and parses), blocks.c (open blocks) and
- * delivery.c (batches). Everything here belongs to one thread. */
+ * delivery.c (batches). Each worker's state is used by one thread. */
 #ifndef SHARDLOAD_WORKER_H
 #define SHARDLOAD_WORKER_H
 
@@ -23,7 +23,7 @@ typedef struct sl_open_block {
     bool parsed;
     uint32_t waiting; /* documents in batches that have not been acknowledged */
     uint32_t inserted, already_stored, changed, refused;
-    uint32_t taken;         /* of `refused`: another document has their _id */
+    uint32_t taken;         /* of the refused documents: another document has their _id */
     sl_reject_list rejects; /* the parser's and the server's */
 } sl_open_block;
 
@@ -54,8 +54,8 @@ typedef struct sl_worker {
 } sl_worker;
 
 /* worker.c: starts the run's threads, which send the documents of the job to outlets of this type,
- * and returns when all have ended. The job has its ranges, the run its counters, and the ledger its
- * accounts and reject files. `tick` as for sl_run_threads. */
+ * and returns when all have ended. Before the call, the job must have its ranges, the run its
+ * counters, and the ledger its accounts and reject files. `tick` as for sl_run_threads. */
 bool sl_workers_run(sl_run *run, sl_destination *destination, sl_ledger *ledger,
                     const sl_sink_type *sink_type, void (*tick)(void *context), void *context,
                     sl_error *error);

@@ -2,9 +2,9 @@
 /* Compares the expected and the actual answer of a query, value by value, and describes the
  * differences.
  *
- * Two integers must be equal: a count of ten thousand million that is off by one is wrong. The
- * tolerance applies when one side is a double or a decimal, because the order in which the results
- * of shards are added up is not fixed. */
+ * Two integers must be equal: a count of 10,000,000,000 that is off by one is wrong. The tolerance
+ * applies when one side is a double or a decimal, because the order in which the results of shards
+ * are added up is not fixed. */
 #include "query.h"
 
 #include <inttypes.h>

@@ -9,7 +9,7 @@
  * as at least as extreme as the observed data when its typical value lies beyond the shift. The
  * one-sided p of a shift is therefore the share of typical values below it, and the ends of the
  * interval are the K-th typical values from either end. Up to PERMUTATIONS_MAX permutations are
- * enumerated; of more, as many are drawn at random. */
+ * enumerated; if there are more, PERMUTATIONS_MAX are drawn at random. */
 #include "difference.h"
 
 #include <math.h>
@@ -226,7 +226,7 @@ sl_difference sl_difference_paired(const double *old_values, const double *new_v
     result.old_outliers = count_outliers(before, count);
     result.new_outliers = count_outliers(after, count);
     find_drift(runs, count, &result);
-    result.drift = sqrt(result.drift); /* the slope is that of the sum of both sides */
+    result.drift = sqrt(result.drift); /* the slope belongs to the sum of both sides */
     result.ratio = exp(estimate);
     if (count < SL_PAIRS_LEAST)
         return result;

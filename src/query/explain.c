@@ -103,7 +103,7 @@ static bool append_plan(bson_t *plans, uint32_t index, const char *shard, const 
         return false;
     bson_iter_t numbers;
     if (!find_deep(&numbers, statistics, "executionStats", DEPTH_MAX))
-        numbers = *statistics; /* a shard of a find has its numbers at the top */
+        numbers = *statistics; /* for a find, the numbers of a shard are at the top level */
     char room[16];
     const char *key;
     bson_uint32_to_string(index, &key, room, sizeof room);

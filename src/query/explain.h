@@ -7,7 +7,7 @@
 
 /* Sets run->examined, and run->explained if the server explains the operation. Prepares the runner.
  * `documents`: in the collection, 0: unknown. False, with run->error set, only without memory; a
- * server that does not explain the query is no error. */
+ * server that does not explain the query is not an error. */
 bool sl_explain_query(sl_runner *runner, uint64_t documents, sl_query_run *run);
 
 #endif

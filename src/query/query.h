@@ -120,8 +120,8 @@ bool sl_suite_parse(const char *text, size_t length, const char *file, sl_suite 
 bool sl_suite_open(const char *name, sl_suite **suite, sl_error *error);
 void sl_suite_destroy(sl_suite *suite); /* NULL is fine */
 
-/* Removes the queries that change documents, and the mix, so that running the suite leaves the data
- * as it was. Returns the number of removed queries; the suite may be empty then. */
+/* Removes the queries that change documents, and the mix, so that running the suite does not change
+ * the data. Returns the number of removed queries; the suite may be empty then. */
 size_t sl_suite_remove_writes(sl_suite *suite);
 
 /* ---- answer.c: answers compared ---- */

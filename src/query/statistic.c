@@ -130,8 +130,8 @@ bool sl_statistic_run(sl_connection *connection, const sl_query *query,
                       const sl_query_target *target, uint64_t documents, bson_t *answer,
                       sl_result *result, sl_error *error) {
     uint64_t all = documents_to_read(query, target, documents);
-    /* No more threads than documents: a part of 0 documents would be a limit of 0, which is
-     * none. */
+    /* No more threads than documents: a part of 0 documents would have the limit 0, which means no
+     * limit. */
     unsigned threads =
         query->threads < all || query->threads == 1 ? query->threads : (unsigned)(all ? all : 1);
     worker workers[SL_STATISTIC_THREADS_MAX];

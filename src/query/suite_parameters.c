@@ -80,7 +80,7 @@ static bool read_range(sl_yaml *r, const yaml_node_t *node, void *field) {
     if (!sl_suite_double(r, low, &p->low) || !sl_suite_double(r, high, &p->high))
         return false;
     sl_error ignored = {0}, *error = r->error;
-    r->error = &ignored; /* a bound with a fraction is no error: the range is of doubles */
+    r->error = &ignored; /* a bound with a fraction is not an error: the range is of doubles */
     p->integers = sl_suite_number(r, low, INT64_MIN, INT64_MAX, &p->first) &&
                   sl_suite_number(r, high, INT64_MIN, INT64_MAX, &p->last);
     r->error = error;

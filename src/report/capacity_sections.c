@@ -50,27 +50,27 @@ static void add_bar(sl_page *page, sl_bars *bars, const char *label, const bson_
     }
 }
 
-/* The result that the model names as its answer; false if there is none. */
-static bool find_answer(const bson_t *model, bson_t *answer) {
-    for (sl_walk walk = sl_walk_start(model, "results"); sl_walk_next(&walk);) {
-        if (strcmp(text_of(&walk.item, "name"), text_of(model, "answer")) != 0)
-            continue;
-        *answer = walk.item;
-        return true;
+/* Moves `walk` to the result that the model names as its answer; false if there is none. */
+static bool find_answer(const bson_t *model, sl_walk *walk) {
+    *walk = sl_walk_start(model, "results");
+    while (sl_walk_next(walk)) {
+        if (strcmp(text_of(&walk->item, "name"), text_of(model, "answer")) == 0)
+            return true;
     }
     return false;
 }
 
 static void add_answer(sl_page *page, const bson_t *model) {
-    bson_t answer;
-    if (!find_answer(model, &answer))
+    sl_walk walk;
+    if (!find_answer(model, &walk))
         return;
-    const char *unit = text_of(&answer, "unit"), *between = range(page, &answer, unit);
-    const char *decided = text_of(&answer, "decidedBy");
+    const bson_t *answer = &walk.item;
+    const char *unit = text_of(answer, "unit"), *between = range(page, answer, unit);
+    const char *decided = text_of(answer, "decidedBy");
     sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_PLAIN,
                      sl_page_text(page, "Computed, not measured: %.40s is %s%s%s%s.%s%.60s%s",
-                                  text_of(&answer, "name"),
-                                  amount(page, sl_look_number(&answer, "value"), unit),
+                                  text_of(answer, "name"),
+                                  amount(page, sl_look_number(answer, "value"), unit),
                                   *between ? " (" : "", between, *between ? ")" : "",
                                   *decided ? " Decided by: " : "", decided, *decided ? "." : ""));
 }

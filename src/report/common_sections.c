@@ -60,7 +60,7 @@ void sl_section_texts(sl_page *page, const bson_t *record, const char *path, sl_
 
 /* ---- phases ---- */
 
-/* More phases than any run has: limits the work on a forged record. */
+/* More phases than any run has; limits the work on a malicious record. */
 #define PARTS_MAX 64
 
 double sl_section_phase_seconds(const bson_t *record, const char *path, const char *name) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The verdict of a comparison of loads, with its uncertainty. A load is one measurement; how much its
- * rate varies is estimated from ten parts of equal length. Their mean and standard error give an
- * interval for the ratio of two rates (Student's t, relative errors added in squares). The variation
- * between runs is not in it, and the text says so. */
+/* The verdict of a comparison of loads, with its uncertainty. A load is one measurement; how much
+ * its rate varies is estimated from ten parts of equal length. Their mean and standard error give
+ * an interval for the ratio of two rates (Student's t, relative errors added in squares). The
+ * interval does not include the variation between runs, which the text states. */
 #include "sections.h"
 
 #include <math.h>
@@ -82,9 +82,8 @@ void sl_section_compare_rates(sl_page *page, const sl_records *records) {
         compare(page, records, i, &first);
     sl_page_add_text(
         page, SL_BLOCK_TEXT, SL_TONE_PLAIN,
-        "The ranges come from the variation of the rate within each run. Runs differ "
-        "among each other too: before a decision, repeat each run and compare those of "
-        "the same settings.");
+        "The ranges come from the variation of the rate within each run. Different runs also vary: "
+        "before a decision, repeat each run and compare runs with the same settings.");
 }
 
 void sl_section_compare_times(sl_page *page, const sl_records *records) {
@@ -97,7 +96,8 @@ void sl_section_compare_times(sl_page *page, const sl_records *records) {
             sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_PLAIN,
                              sl_page_text(page,
                                           "%.200s took %.2f times as long as the first drill. The "
-                                          "uncertainty of one drill each is not known.",
+                                          "uncertainty is not known, because each side is a single "
+                                          "drill.",
                                           records->names[i], seconds / first));
     }
 }

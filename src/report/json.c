@@ -40,7 +40,7 @@ static void put_number(FILE *out, const char *digits, size_t length) {
     do
         snprintf(shorter, sizeof shorter, "%.*g", precision, value);
     while (precision++ < 17 && strtod(shorter, NULL) != value);
-    /* A parser must read it as a double again. */
+    /* Ensures that a parser reads it as a double again. */
     fprintf(out, "%s%s", shorter, strpbrk(shorter, ".e") ? "" : ".0");
 }
 

@@ -48,7 +48,7 @@ static void add_verdict(sl_page *page, const bson_t *record) {
     }
     const char *share = sl_look_text(record, "options.part");
     share = share ? share : sl_look_text(record, "options.only-shards");
-    if (code == 0 && share) /* the other loaders' shares have records of their own */
+    if (code == 0 && share) /* the other loaders' shares have separate records */
         words = sl_page_text(page, "This loader's share (%s) was loaded", share);
     const char *speed = rate >= 0 ? sl_page_text(page, " at %s per second",
                                                  sl_value_text(rate, SL_UNIT_COUNT, human))

@@ -129,7 +129,7 @@ void sl_run_record_point(sl_run_record *record, const sl_run_point *figures,
     if (++record->skipped < record->stride)
         return;
     record->skipped = 0;
-    if (record->point_count == POINTS_MAX) { /* keep every second one from here on */
+    if (record->point_count == POINTS_MAX) { /* from now on only every second point is kept */
         for (size_t i = 0; i < POINTS_MAX; i++) {
             if (i % 2 == 0)
                 free(record->points[i].shard_documents);
@@ -141,7 +141,7 @@ void sl_run_record_point(sl_run_record *record, const sl_run_point *figures,
     }
     uint64_t *copy = malloc((shards ? shards : 1) * sizeof *copy);
     if (!copy)
-        return; /* without memory the series has a gap; the load goes on */
+        return; /* without memory the series has a gap; the load continues */
     memcpy(copy, shard_documents, shards * sizeof *copy);
     record->shards = shards;
     record->points[record->point_count++] = (sl_point){*figures, copy};

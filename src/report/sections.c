@@ -17,7 +17,8 @@ typedef struct kind {
     const char *mark;     /* a document that only this kind of the command's records has, or NULL */
     void (*one)(sl_page *page, const bson_t *record);
     void (*several)(sl_page *page, const sl_records *records); /* NULL: call `one` for each */
-    bool (*belong)(const sl_records *records); /* are these runs parts of one? NULL: never */
+    bool (*belong)(const sl_records *records); /* do these runs belong to one shared load? NULL:
+                                                  never */
     void (*together)(sl_page *page, const sl_records *records); /* shows such parts */
 } kind;
 
@@ -79,8 +80,8 @@ static const kind *kind_of(const bson_t *record, sl_error *error) {
     char shown[80];
     if (!program) {
         sl_error_set(error, SL_EXIT_SOURCE,
-                     "not a record of a run: it does not say which \"program\" wrote it; give the "
-                     "run.json of a load, or a record of tune, reload or plan");
+                     "not a record of a run: the field \"program\" is missing; give the run.json "
+                     "of a load, or a record of tune, reload or plan");
         return NULL;
     }
     /* Old records of loads have no "command". */
@@ -166,7 +167,7 @@ static void fill_kind(sl_page *page, const kind *one, const sl_records *records,
         return;
     }
     for (size_t i = 0; i < records->count; i++) {
-        if (!alone) /* else the title contains it */
+        if (!alone) /* otherwise the title contains it */
             sl_page_add_text(page, SL_BLOCK_CHAPTER, SL_TONE_PLAIN,
                              sl_page_text(page, "%s: %s", one->title, records->names[i]));
         one->one(page, records->items[i]);

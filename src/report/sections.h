@@ -29,7 +29,7 @@ void sl_sections_shared(sl_page *page, const sl_records *records);
 /* The verdict of a comparison: the rates of the other loads relative to the first, with their
  * uncertainty (compare_verdict.c). */
 void sl_section_compare_rates(sl_page *page, const sl_records *records);
-/* Of drills: their times, of one run each. */
+/* The same for drills: their times, each from a single run. */
 void sl_section_compare_times(sl_page *page, const sl_records *records);
 void sl_sections_tune(sl_page *page, const bson_t *record);
 void sl_sections_reload(sl_page *page, const bson_t *record);

@@ -67,7 +67,7 @@ static unsigned parts_of(const bson_t *record) {
     return read_part(record, &part);
 }
 
-/* Part numbers are compared as numbers: --part also takes 01/4. */
+/* Part numbers are compared as numbers, because --part also accepts 01/4. */
 static bool is_part(const bson_t *record, unsigned wanted) {
     unsigned part = 0;
     return read_part(record, &part) > 0 && part == wanted;
@@ -165,7 +165,8 @@ static span span_of_all(const sl_records *records) {
     return all;
 }
 
-/* Documents that the last run of a loader has loaded: without those of runs that it resumed. */
+/* Documents that the last run of a loader has loaded: without the documents of runs that it
+ * resumed. */
 static double loaded_now(const bson_t *record) {
     double count = sl_section_rate(record) * sl_section_phase_seconds(record, "phases", "load");
     return count >= 0 ? count : 0;
@@ -176,7 +177,7 @@ static double rejects_of(const bson_t *record) {
            sl_look_amount(record, "accounting.rejectedByServer", 0);
 }
 
-/* What all records together say. */
+/* The common verdict of all records. */
 typedef struct verdict {
     double documents, loaded, rejects;
     bool complete, failed, interrupted, holds, counted, miscounted;
@@ -215,7 +216,7 @@ static void add_verdict(sl_page *page, const sl_records *records) {
             : "";
     const char *words = all.failed        ? "A loader has failed"
                         : all.interrupted ? "A loader was interrupted, to be resumed"
-                        : *missing        ? "Not all loaders are here"
+                        : *missing        ? "Records of some loaders are missing"
                         : all.rejects > 0 ? "Loaded, with rejects"
                                           : "Everything was loaded";
     bool bad = all.failed || !all.holds || all.miscounted;
@@ -349,7 +350,7 @@ void sl_sections_shared(sl_page *page, const sl_records *records) {
     if (*twice)
         sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_BAD,
                          sl_page_text(page,
-                                      "Several records are of %s, so the sums below count some "
+                                      "Several records belong to %s, so the sums below count some "
                                       "documents twice: give one record for each share.",
                                       twice));
     add_verdict(page, records);

@@ -129,7 +129,7 @@ static void fit(const sl_screen *screen, const sl_page_table *table, size_t *wid
                 widest = i;
         }
         if (widest == table->columns)
-            return; /* lines that are too long are better than cut figures */
+            return; /* lines that are too long are better than truncated figures */
         widths[widest]--;
         all--;
     }

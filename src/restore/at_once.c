@@ -5,10 +5,10 @@
  * that all its loads use, one after the other. The main thread is one of them. It creates the views
  * at the end, alone.
  *
- * Each namespace is restored in a context of its own (util/context.h), because a load sets the log
- * file, the log level and the listeners for interrupts of its context. Its log lines go to the
- * restore's log too, after the name of the namespace; a request to stop is passed on to the contexts
- * of all namespaces that are being restored (sl_restore_interrupt). */
+ * Each namespace is restored in its own context (util/context.h), because a load sets the log file,
+ * the log level and the listeners for interrupts of its context. Its log lines are also written to
+ * the restore's log, after the name of the namespace; a request to stop is passed on to the
+ * contexts of all namespaces that are being restored (sl_restore_interrupt). */
 #include "restoring.h"
 
 #include <stdlib.h>
@@ -24,7 +24,7 @@
 typedef struct member {
     struct sl_restore_team *team;
     sl_connection *connection;
-    sl_context *context; /* of its namespace; NULL: none. Under the team's lock */
+    sl_context *context; /* of its namespace; NULL: none. Guarded by the team's lock */
     sl_restore_line line;
     char name[2 * SL_NAME_ROOM]; /* of the namespace, as it is printed */
     pthread_t thread;
@@ -36,8 +36,8 @@ struct sl_restore_team {
     sl_context *context; /* of the restore */
     sl_restore_progress *progress;
     pthread_mutex_t lock;
-    size_t next, end; /* the next namespace, and the one at which to stop; under `lock` */
-    bool stop;        /* no other namespace is begun; under `lock` */
+    size_t next, end; /* the next namespace, and the one at which to stop; guarded by `lock` */
+    bool stop;        /* no further namespace is begun; guarded by `lock` */
     size_t count;
     member members[];
 };
@@ -66,7 +66,7 @@ static void on_progress(void *data, const char *json) {
     sl_context_bind(own);
 }
 
-/* Gives the thread a context for a namespace. A request to stop that came before is passed on. */
+/* Gives the thread a context for a namespace. Passes an earlier request to stop on to it. */
 static bool enter(member *m, const sl_namespace *item) {
     struct sl_restore_team *team = m->team;
     char name[2 * SL_NAME_ROOM];
@@ -187,7 +187,8 @@ static bool join_team(member *m, sl_error *error) {
     return m->started || sl_error_set(error, SL_EXIT_RESOURCES, "cannot start a thread");
 }
 
-/* Restores the namespaces up to `end`. A member that cannot join leaves its work to the others. */
+/* Restores the namespaces up to `end`. If a member cannot be started, the other members do its
+ * work. */
 static void run_team(struct sl_restore_team *team, size_t count, size_t end) {
     sl_error error = {0};
     team->end = end;
@@ -249,7 +250,7 @@ bool sl_restore_all(sl_restore *restore) {
     sl_restore_progress_destroy(team->progress);
     team->progress = NULL;
     if (!all && !sl_interrupt_requested())
-        sl_log_warning("the restore stops: the other namespaces are not begun");
+        sl_log_warning("the restore stops: the remaining namespaces are not begun");
     return all;
 }
 

@@ -85,7 +85,7 @@ sl_namespace *sl_dump_get(sl_dump *dump, const char *database, const char *colle
 
 /* ---- files ---- */
 
-/* Cuts `end` off the name, if the name has it and is longer. */
+/* Removes `end` from the end of the name, if the name ends with it and is longer. */
 static bool cut(char *name, const char *end) {
     size_t length = strlen(name), tail = strlen(end);
     if (length <= tail || strcmp(name + length - tail, end) != 0)
@@ -160,7 +160,7 @@ static bool add_file(sl_dump *dump, const char *database, const char *name, cons
         return sl_error_memory(error, "listing the dump");
     if (*field)
         return sl_error_set(error, SL_EXIT_SOURCE,
-                            "%s and %s are of the same collection: remove one of them", *field,
+                            "%s and %s belong to the same collection: remove one of them", *field,
                             path);
     *field = strdup(path);
     if (data)
@@ -195,7 +195,7 @@ static bool visit_entry(walk *w, const char *folder, const char *name, sl_error 
         snprintf(log, sizeof log, "%s/shardload.log", path);
         if (access(log, F_OK) == 0) /* the work directory of a restore in the dump's folder */
             return true;
-        snprintf(w->database, sizeof w->database, "%s", name); /* mongodump escapes nothing of it */
+        snprintf(w->database, sizeof w->database, "%s", name); /* mongodump does not escape it */
         w->databases++;
         bool ok = visit(w, path, error);
         w->database[0] = '\0';
@@ -208,8 +208,8 @@ static bool visit_entry(walk *w, const char *folder, const char *name, sl_error 
         w->dump, path, true,
         strncmp(name, "oplog.bson", 10) == 0
             ? "the writes during the dump (mongodump --oplog) are not replayed, so the collections "
-              "are not all of one moment"
-            : "outside of a folder of a database",
+              "are not from one point in time"
+            : "outside the folder of a database",
         error);
 }
 
@@ -249,8 +249,8 @@ static bool join_buckets(sl_dump *dump, sl_error *error) {
             item->data_bytes = buckets->data_bytes;
             buckets->data = NULL;
         } else if (!sl_dump_note_add(dump, buckets->data, true,
-                                     "buckets of a time-series collection whose metadata are not "
-                                     "in the dump",
+                                     "buckets of a time-series collection without metadata in the "
+                                     "dump",
                                      error)) {
             return false;
         }
@@ -267,8 +267,7 @@ static bool check_data(sl_dump *dump, sl_error *error) {
         bool view = item->kind == SL_NAMESPACE_VIEW;
         if (view && item->data &&
             sl_dump_note_add(dump, item->data, true,
-                             "documents of a namespace that is a view by its "
-                             "metadata",
+                             "documents of a namespace that is a view according to its metadata",
                              error))
             free(item->data), item->data = NULL;
         if (view || item->data)
@@ -301,9 +300,8 @@ bool sl_dump_open_folder(sl_dump *dump, const char *folder, sl_error *error) {
     if (w.databases == 0 && w.files > 0)
         return sl_error_set(
             error, SL_EXIT_SOURCE,
-            "%s holds .bson files itself: name the folder that holds one folder for "
-            "each database, and choose with --ns-include 'DATABASE.*'; one file is "
-            "loaded by `shardload load`",
+            "%s contains .bson files: name its parent folder, with one folder for each database, "
+            "and choose with --ns-include 'DATABASE.*'; one file is loaded by `shardload load`",
             folder);
     char problems[1000] = "";
     size_t used = 0;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A dump that is restored: its namespaces (collections and views), with their options, indexes and
- * data files, and what of it is not restored. Layout of a folder (that of mongodump):
+ * data files, and its parts that are not restored. Layout of a folder (that of mongodump):
  *
  *   DATABASE/NAME.bson[.gz]            the documents of a collection
  *   DATABASE/NAME.metadata.json[.gz]   {options, indexes, uuid, collectionName, type}
  *
- * Bytes of a collection's name that a file name cannot have are written %XX; the name of a database is
- * that of its folder as it is, since a percent sign may be part of it. A time-series collection NAME
- * has its documents in system.buckets.NAME.bson; a view has no documents. One thread. */
+ * Bytes of a collection's name that a file name cannot contain are written as %XX. The name of a
+ * database is the unchanged name of its folder, in which a percent sign is an ordinary character. A
+ * time-series collection NAME has its documents in system.buckets.NAME.bson; a view has no
+ * documents. One thread. */
 #ifndef SHARDLOAD_RESTORE_DUMP_H
 #define SHARDLOAD_RESTORE_DUMP_H
 
@@ -35,7 +36,8 @@ typedef struct sl_namespace {
     sl_namespace_kind kind;
     char *data;          /* path of its documents; NULL: none */
     uint64_t data_bytes; /* size of that file */
-    char *metadata;      /* path of its metadata; NULL: none. Of an archive, the text */
+    char *metadata;      /* path of its metadata; NULL: none. For an archive, the text of the
+                            metadata */
     bool unpacked;       /* `data` is a file of the work directory, removed after the restore */
     bson_t *options;     /* of the command `create`, without those in `later` */
     bson_t *later;       /* options that are set after the load: validator ... */
@@ -61,33 +63,34 @@ typedef struct sl_dump {
 } sl_dump;
 
 /* Finds the namespaces of a dump folder and reads their metadata. SL_EXIT_SOURCE if the folder is
- * no dump or a metadata file cannot be read; all such files are named. Clear the dump in any
- * case. */
+ * not a dump or a metadata file cannot be read; the error names all such files. Clear the dump in
+ * any case. */
 bool sl_dump_open_folder(sl_dump *dump, const char *folder, sl_error *error);
 void sl_dump_clear(sl_dump *dump);
 
 /* Reads an archive of mongodump, compressed or not; `path` may be "-", standard input. Applies the
  * names as soon as the collections are known, and writes the documents of each collection that is
  * restored to a file in `folder`, which must exist. With `folder` NULL it reads no documents.
- * Damage is noted, with its offset, and reading goes on behind it. SL_EXIT_SOURCE if the beginning,
- * with the list of the collections, cannot be read. Needs memory for the largest document. */
+ * Damage is noted, with its offset, and reading continues after it. SL_EXIT_SOURCE if the
+ * beginning, with the list of the collections, cannot be read. Needs memory for the largest
+ * document. */
 struct sl_name_options;
 bool sl_dump_open_archive(sl_dump *dump, const char *path, const char *folder,
                           const struct sl_name_options *names, sl_error *error);
 
-/* Writes the list of the unpacked files to `folder`, and reads it. `*found`: there is one, so that
+/* Writes the list of the unpacked files to `folder`, and reads it. `*found`: the list exists, so
  * the archive has been unpacked completely. (unpacked.c) */
 bool sl_dump_write_list(const sl_dump *dump, const char *folder, sl_error *error);
 bool sl_dump_read_list(sl_dump *dump, const char *folder, const struct sl_name_options *names,
                        bool *found, sl_error *error);
 
-/* ---- for these functions ---- */
+/* ---- internal functions of these files ---- */
 
 /* The namespace of this name, which is added if there is none. NULL without memory. */
 sl_namespace *sl_dump_get(sl_dump *dump, const char *database, const char *collection);
 /* Sorts the namespaces; pointers to them become invalid. */
 void sl_dump_sort(sl_dump *dump);
-/* Why a collection of this name is not restored; NULL: it is. */
+/* The reason why a collection of this name is not restored; NULL if it is restored. */
 const char *sl_dump_not_restored(const char *database, const char *collection);
 /* Adds a namespace of an archive. `metadata`: the text of its metadata, or "". Its documents are
  * those of sl_dump_find_item with the same names. */

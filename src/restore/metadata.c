@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Metadata of a namespace: Extended JSON with the options of the collection and its indexes.
  *
- * The options are those that listCollections returned. `create` takes them as they are, except for
- * some that only old servers knew. The validator is kept apart: the documents were stored when they
- * were valid, or before there was a validator, or although it only warned; so they are stored again
- * first, and the validator is set after them. So is expireAfterSeconds of clustered and time-series
- * collections: otherwise the server would remove documents before they have been counted. */
+ * The options are those that listCollections returned. `create` accepts them unchanged, except some
+ * that only old servers support. The validator is set after the load, because the dump may contain
+ * documents that it would refuse: documents stored before the validator existed, or while it only
+ * warned. expireAfterSeconds of clustered and time-series collections is also set after the load:
+ * otherwise the server would remove documents before they have been counted. */
 #include "dump.h"
 
 #include <stdio.h>
@@ -37,7 +37,7 @@ static bool is_among(const char *name, const char *const *names) {
 
 static bool take_options(sl_namespace *item, const bson_t *options, const char *name,
                          sl_error *error) {
-    /* Of servers before 4.0, or set by the server itself. */
+    /* Options of servers before 4.0, and options that the server sets itself. */
     static const char *const dropped[] = {"autoIndexId", "flags", "temp", "uuid", "create", NULL};
     static const char *const later[] = {"validator", "validationLevel", "validationAction",
                                         "expireAfterSeconds", NULL};
@@ -67,7 +67,7 @@ static bool take_options(sl_namespace *item, const bson_t *options, const char *
 
 /* ---- indexes ---- */
 
-/* Is it the index of _id, or the clustered one? Both are created with the collection. */
+/* Is it the index of _id, or the clustered index? Both are created with the collection. */
 static bool is_id_index(const bson_t *index) {
     bson_iter_t iter;
     const uint8_t *bytes;
@@ -89,11 +89,12 @@ static bool append_index(sl_namespace *item, const bson_t *index) {
     bool ok = BSON_APPEND_DOCUMENT_BEGIN(item->indexes, number, &made);
     bson_iter_t iter;
     for (bool more = ok && bson_iter_init(&iter, index); ok && more && bson_iter_next(&iter);) {
-        if (strcmp(bson_iter_key(&iter), "ns") != 0) /* the namespace, before 4.4 */
+        if (strcmp(bson_iter_key(&iter), "ns") != 0) /* the namespace, which servers before 4.4
+                                                        include */
             ok = bson_append_iter(&made, bson_iter_key(&iter), -1, &iter);
     }
-    /* Without a collation of its own an index has the simple one, and not that of its collection,
-     * which `createIndexes` would give it. */
+    /* An index without collation in the dump has the simple collation. `createIndexes` would give
+     * it the collation of the collection. */
     if (ok && item->collated && !bson_has_field(index, "collation")) {
         bson_t simple = BSON_INITIALIZER;
         ok = BSON_APPEND_UTF8(&simple, "locale", "simple") &&

@@ -11,7 +11,7 @@
 
 #define WILDCARDS_MAX 16
 
-/* A wildcard of a pattern and the text that it stands for. */
+/* A wildcard of a pattern and the text that it matches. */
 typedef struct wildcard {
     sl_text name; /* of $name$; length 0: a * */
     sl_text text;
@@ -61,7 +61,8 @@ static bool match(matching *m, const char *pattern, const char *name) {
                 if (match(m, pattern + length, name + taken))
                     return true;
             } while (!m->failed && name[taken++]);
-            /* An earlier wildcard took the shortest text: with a longer one, less is left here. */
+            /* Earlier wildcards match the shortest text; if they matched more, even less text would
+             * be left here. */
             m->failed = true;
             return false;
         }
@@ -181,7 +182,7 @@ bool sl_name_pattern_check(const char *option, const char *pattern, sl_error *er
 
 /* ---- all namespaces ---- */
 
-/* A pattern that no namespace matches may have a mistake in writing. */
+/* A pattern that no namespace matches may contain a typing error. */
 static void warn_of_unused(const char *option, const char *const *patterns, size_t count,
                            const sl_dump *dump) {
     for (size_t i = 0; i < count; i++) {
@@ -223,7 +224,7 @@ static bool set_target(sl_namespace *item, const char *name, const char *target,
                   strncmp(target, "local.", 6) == 0;
     if (system || strcmp(target, "shardload.balancer") == 0)
         return sl_error_set(error, SL_EXIT_USAGE,
-                            "--ns-to: %s would become %s: nothing is restored into %s", name,
+                            "--ns-to: %s would become %s, but nothing is restored into %s", name,
                             target,
                             system ? "the databases admin, config and local"
                                    : "that collection, which holds the state of the balancer");

@@ -107,12 +107,13 @@ static bool begin_or_resume(sl_restore *restore, sl_error *error) {
     bool resume = restore->config->load->resume;
     if (resume && !begun)
         return sl_error_set(error, SL_EXIT_USAGE,
-                            "--resume: %s holds no restore; leave --resume out to begin one",
+                            "--resume: %s is not the work directory of a restore; leave --resume "
+                            "out to start a new restore",
                             restore->directory);
     if (!resume && begun)
         return sl_error_set(error, SL_EXIT_USAGE,
                             "%s holds the files of another restore: complete it with --resume, or "
-                            "name another folder with --work-dir",
+                            "name another --work-dir",
                             restore->directory);
     if (begun) {
         char text[4096] = "";
@@ -138,7 +139,7 @@ static bool lock(sl_restore *restore, sl_error *error) {
     if (restore->lock >= 0 && flock(restore->lock, LOCK_EX | LOCK_NB) == 0)
         return true;
     return sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE), "%s: %s", path,
-                        errno == EWOULDBLOCK ? "another restore is using this folder"
+                        errno == EWOULDBLOCK ? "another restore is using this work directory"
                                              : strerror(errno));
 }
 
@@ -149,7 +150,8 @@ static bool open_log(const sl_restore *restore, sl_error *error) {
 
 /* ---- the phases ---- */
 
-/* A view reads the collection of the name in its definition, also if that was renamed. */
+/* A view reads the collection that its definition names, even if the restore renames that
+ * collection. */
 static void warn_of_views(const sl_restore *restore) {
     for (size_t i = 0; i < restore->dump.count; i++) {
         const sl_namespace *view = &restore->dump.items[i];
@@ -165,8 +167,8 @@ static void warn_of_views(const sl_restore *restore) {
                 (strcmp(item->to_collection, on) == 0 &&
                  strcmp(item->to_database, view->to_database) == 0))
                 continue;
-            sl_log_warning("view %s.%s reads %s.%s by its definition, but %s.%s is restored as "
-                           "%s.%s",
+            sl_log_warning("view %s.%s reads %s.%s according to its definition, but %s.%s is "
+                           "restored as %s.%s",
                            view->to_database, view->to_collection, view->to_database, on,
                            item->database, item->collection, item->to_database,
                            item->to_collection);
@@ -232,7 +234,8 @@ bool sl_restore_open_dump(sl_restore *restore, sl_error *error) {
     return true;
 }
 
-/* What cannot be restored is an error at the end of the restore: all else is restored first. */
+/* Parts that cannot be restored are an error at the end of the restore: all other parts are
+ * restored first. */
 bool sl_restore_all_known(const sl_restore *restore, sl_error *error) {
     size_t lost = 0;
     for (size_t i = 0; i < restore->dump.note_count; i++)
@@ -334,7 +337,8 @@ static sl_exit run(sl_restore *restore) {
     sl_error error = {0};
     int64_t started = sl_wall_clock_ms();
     bool first = restore->config->dry_run || sl_dump_is_folder(restore->config->dump);
-    /* An archive is unpacked into the work directory; of a folder everything is known before. */
+    /* A folder is read before the work directory is created; an archive is read later, because it
+     * is unpacked into the work directory. */
     bool ok = !first || sl_restore_open_dump(restore, &error);
     if (ok && restore->config->dry_run) {
         sl_restore_print_plan(restore);

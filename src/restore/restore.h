@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `shardload restore`: restores the namespaces of a dump, several at a time, each by a load of its
- * own (load.h). A restore has a work directory with a folder for each namespace. */
+/* `shardload restore`: restores the namespaces of a dump, several at a time, each with a separate
+ * load (load.h). A restore has a work directory with a folder for each namespace. */
 #ifndef SHARDLOAD_RESTORE_H
 #define SHARDLOAD_RESTORE_H
 

@@ -10,8 +10,8 @@
  *   restored.json   the outcome; written at the end
  *
  * A resumed restore skips namespaces with restored.json. It repeats the other steps, each of which
- * does nothing if it has been done; a load continues by its journal. Only a collection is dropped
- * (--drop) that has no file `created`, so that documents of this restore are never dropped. */
+ * does nothing if it has been done; a load continues by its journal. --drop drops a collection only
+ * if there is no file `created`, so that documents of this restore are never dropped. */
 #include "restoring.h"
 
 #include <ctype.h>
@@ -30,7 +30,7 @@
 #include "util/private_file.h"
 #include "util/text.h"
 
-#define SHOWN 40 /* bytes of the name that the name of a folder has */
+#define SHOWN 40 /* maximum bytes of the namespace's name in the name of its folder */
 
 /* One namespace while it is restored. */
 typedef struct step {
@@ -80,8 +80,8 @@ static bool has_file(const step *s, const char *name) {
     return access(file_of(s, name, path), F_OK) == 0;
 }
 
-/* Reads the name of the registry of the namespace's load, or gives it one of its own: another restore
- * into the same collection, at the same time or before, has another. */
+/* Reads the name of the registry of the namespace's load, or creates a unique name: other restores
+ * into the same collection, earlier or at the same time, use other registries. */
 static bool name_registry(step *s, sl_error *error) {
     char path[600], text[sizeof s->registry] = "";
     uint8_t drawn[8];
@@ -129,8 +129,8 @@ static uint64_t number_at(const bson_t *document, const char *path) {
                : 0;
 }
 
-/* Checks that a namespace which an earlier run has restored is still there: on the same deployment,
- * under the name that this command gives it, and the same collection (UUID). */
+/* Checks that a namespace which an earlier run has restored still exists: on the same deployment,
+ * under the name that this command gives it, and as the same collection (UUID). */
 static bool check_earlier(const step *s, const bson_t *read, sl_error *error) {
     bson_iter_t iter;
     sl_collection_facts facts;
@@ -142,14 +142,14 @@ static bool check_earlier(const step *s, const bson_t *read, sl_error *error) {
     if (strcmp(name, s->name) != 0)
         return sl_error_set(error, SL_EXIT_USAGE,
                             "--resume: %s.%s has been restored as %s, and would now be %s: give "
-                            "the --ns-from and --ns-to of the first run, or restore it anew, with "
-                            "another --work-dir",
+                            "the --ns-from and --ns-to of the first run, or start a new restore "
+                            "with another --work-dir",
                             s->item->database, s->item->collection, name, s->name);
     bool ok = sl_collection_read(s->connection, &s->target, &facts, error);
     if (ok && (!facts.exists || strcmp(facts.uuid, uuid) != 0))
         ok = sl_error_set(error, SL_EXIT_CLUSTER,
-                          "--resume: %s has been restored by an earlier run, but %s: restore it "
-                          "anew, with another --work-dir",
+                          "--resume: %s has been restored by an earlier run, but %s: start a new "
+                          "restore with another --work-dir",
                           s->name,
                           facts.exists ? "this server has another collection of this name"
                                        : "this server does not have it");
@@ -201,7 +201,7 @@ static bool write_outcome(const step *s, sl_error *error) {
 /* ---- the collection ---- */
 
 /* The options of an existing collection that differ from those of the dump are reported; documents
- * are added to it all the same, as mongorestore does. */
+ * are nevertheless added to it, as mongorestore does. */
 static bool use_existing(step *s, const sl_collection_facts *facts, sl_error *error) {
     static const char *const types[] = {"collection", "timeseries", "view"};
     const char *type = types[s->item->kind];
@@ -219,11 +219,12 @@ static bool use_existing(step *s, const sl_collection_facts *facts, sl_error *er
     char *here = bson_as_relaxed_extended_json(&expected, NULL);
     if (s->item->kind == SL_NAMESPACE_VIEW && there && here && strcmp(there, here) != 0)
         ok = sl_error_set(error, SL_EXIT_CLUSTER,
-                          "view %s exists, defined by %.300s, and in the dump by %.300s: --drop "
-                          "replaces it",
+                          "view %s exists with the definition %.300s, but the dump has %.300s: "
+                          "--drop replaces it",
                           s->name, there, here);
     else if (there && here && strcmp(there, here) != 0)
-        sl_log_warning("%s exists, with options %.300s; those of the dump are not set: %.300s",
+        sl_log_warning("%s exists with the options %.300s; the options of the dump are not set: "
+                       "%.300s",
                        s->name, there, here);
     bson_free(there);
     bson_free(here);
@@ -248,7 +249,7 @@ static bool create(step *s, bool own, sl_error *error) {
         ok = use_existing(s, &facts, error);
     else if (ok && !facts.exists && begun && s->item->data)
         ok = sl_error_set(error, SL_EXIT_CLUSTER,
-                          "%s has been dropped since the restore began: restore it anew, with "
+                          "%s has been dropped since the restore began: start a new restore with "
                           "another --work-dir",
                           s->name);
     else if (ok && !facts.exists)
@@ -306,7 +307,7 @@ static sl_exit load(step *s) {
     config.above = s->restore->status;
     config.above_item = (size_t)(s->item - s->restore->dump.items);
     config.run_record = &record;
-    if (s->item->capped) { /* its order is that of the insertions */
+    if (s->item->capped) { /* its documents are in the order of insertion */
         config.threads = 1;
         config.threads_most = 0;
     }
@@ -339,8 +340,8 @@ static bool load_documents(step *s, sl_error *error) {
 
 /* ---- indexes and validator ---- */
 
-/* Builds the indexes one by one, after all of them together have failed: those that can be built
- * are, and the others are named. */
+/* Builds the indexes one by one, after one command for all has failed. Builds all indexes that can
+ * be built, and names the others. */
 static bool build_each(step *s, sl_error *error) {
     bson_iter_t iter;
     char problems[900] = "";
@@ -404,7 +405,7 @@ static bool finish(step *s, sl_error *error) {
 
 /* ---- the namespace ---- */
 
-/* Does the server answer? Otherwise the next namespaces would fail as well, one after the other. */
+/* Does the server answer? If not, all following namespaces would fail as well. */
 static bool server_answers(const step *s) {
     sl_collection_facts facts;
     sl_error error;
@@ -418,7 +419,7 @@ static bool run(step *s, sl_error *error) {
         return false;
     if (s->item->kind == SL_NAMESPACE_VIEW || load_documents(s, error))
         return finish(s, error) && write_outcome(s, error);
-    /* The rest of the file cannot be read: its documents so far get their indexes. */
+    /* The remainder of the file cannot be read: indexes are built for the documents read so far. */
     if (s->outcome->code == SL_EXIT_SOURCE && s->outcome->inserted > 0 && !build_indexes(s, error))
         sl_log_error(SL_LINES, error->message);
     *error = s->outcome->code ? (sl_error){0} : *error;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Progress of a restore. A hook, which runs under the log's lock, keeps it apart from lines of the log,
- * and erases and draws the line on the terminal around them; so nothing is logged under `screen`. */
+/* Progress of a restore. A hook, which runs under the log's lock, erases the line on the terminal
+ * before each log line and draws it again afterwards. So nothing may be logged while `screen` is
+ * held. */
 #include "restore_progress.h"
 
 #include <pthread.h>
@@ -16,7 +17,7 @@
 #include "util/print.h"
 #include "util/text.h"
 
-#define FIRST_NS INT64_C(3000000000) /* of a namespace, until its first line of the log */
+#define FIRST_NS INT64_C(3000000000) /* time until the first log line of a namespace */
 #define NEXT_NS INT64_C(10000000000)
 
 struct sl_restore_progress {
@@ -120,7 +121,7 @@ static void compose(const bson_t *figures, char *text, size_t room) {
         sl_print_text(text + used, room - used, "  ETA %s", sl_human_seconds(left, a));
 }
 
-/* Writes the progress of a load as it is, after the name of its namespace; one line at a time. */
+/* Writes a load's progress unchanged, after the name of its namespace; one line at a time. */
 static void pass_on(sl_restore_progress *progress, const char *name, const bson_t *figures) {
     const sl_surroundings *to = sl_context_surroundings(sl_context_current());
     bson_t line = BSON_INITIALIZER;

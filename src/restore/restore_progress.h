@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The progress of the loads of a restore, which run at the same time: one line of all of them on a
- * terminal, a line of the log for each, or JSON with the name of the namespace. */
+/* The progress of the loads of a restore, which run at the same time: one line for all loads on a
+ * terminal, one log line per load, or JSON with the name of the namespace. */
 #ifndef SHARDLOAD_RESTORE_PROGRESS_H
 #define SHARDLOAD_RESTORE_PROGRESS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A restore while it runs. The main thread prepares it and ends it. In between, several threads
- * restore a namespace each (at_once.c). */
+/* The state of a running restore. The main thread prepares and ends it. In between, several threads
+ * restore one namespace each (at_once.c). */
 #ifndef SHARDLOAD_RESTORING_H
 #define SHARDLOAD_RESTORING_H
 
@@ -34,12 +34,12 @@ typedef struct sl_restore {
     sl_shard_keys shard_keys;
     sl_restored *outcomes; /* one per namespace of the dump */
     sl_connection *connection;
-    bool verifying;        /* verify_dump.c: an archive is always unpacked anew */
+    bool verifying;        /* verify_dump.c: an archive is always unpacked again */
     atomic_bool unpacking; /* an archive is read */
     double seconds;
     sl_rate_limit limit;      /* of all loads together */
     pthread_mutex_t sharding; /* held while chunks are distributed: a shard moves one at a time */
-    /* The threads that restore namespaces; NULL: none yet. Read by the thread of signals. */
+    /* The threads that restore namespaces; NULL: none yet. Read by the signal thread. */
     struct sl_restore_team *_Atomic team;
     struct sl_status *_Atomic status; /* NULL: none is written. Read by the thread of signals */
 } sl_restore;

@@ -56,7 +56,9 @@ static bool read_key(const reader *r, const yaml_node_t *node, bson_t *key) {
         else if (is(value, "1"))
             bson_append_int32(key, name.bytes, (int)name.length, 1);
         else
-            return fail(r, field, "a field of a key must be 1 or, one of them, hashed");
+            return fail(r, field,
+                        "a field of a key must be 1 or hashed, and only one may be "
+                        "hashed");
         hashed = hashed || is(value, "hashed");
     }
     return true;

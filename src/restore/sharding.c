@@ -102,7 +102,7 @@ static bool presplit(sl_connection *connection, const sl_namespace *item, const 
 
 /* ---- the index of the key ---- */
 
-/* Has the index this key, and can it support a shard key? */
+/* Does the index have this key, and can it support a shard key? */
 static bool supports(bson_iter_t *index, const bson_t *key) {
     static const char *const excluding[] = {"partialFilterExpression", "sparse"};
     const uint8_t *bytes;
@@ -133,7 +133,7 @@ static bool supports(bson_iter_t *index, const bson_t *key) {
 }
 
 /* Builds the dump's index with the shard key, if it has one. Otherwise the server would create an
- * index with other options, and refuse that of the dump later. */
+ * index with other options, and later refuse the index of the dump. */
 static bool build_key_index(sl_connection *connection, const sl_namespace *item,
                             const sl_target *target, sl_error *error) {
     bson_iter_t iter;
@@ -185,7 +185,7 @@ bool sl_restore_shard(sl_restore *restore, sl_connection *connection, const sl_n
         !sl_collection_shard(connection, target, item->shard_key, item->shard_unique,
                              item->collated, error))
         return false;
-    /* The key of a time-series collection is not that of its buckets. */
+    /* The shard key of a time-series collection is not a key of its buckets. */
     return before->sharded || !item->data || item->kind == SL_NAMESPACE_TIME_SERIES ||
            sl_shard_key_is_hashed(item->shard_key) ||
            distribute(restore, connection, item, target, error);

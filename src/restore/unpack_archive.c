@@ -3,10 +3,10 @@
  * each collection. Then each collection is loaded as from a folder, with its own journal, and a
  * resumed restore does not read the archive again, which may have been a pipe.
  *
- * A damaged archive. Behind damage, reading goes on at the header of the next block; the documents
- * between are lost. All of the following is noted, so that the restore ends with exit code 3:
- * damage with its offset in the uncompressed archive, a collection whose documents do not have their
- * CRC, and one that has no end. */
+ * Damaged archives: after damage, reading continues at the header of the next block; the documents
+ * in between are lost. The following is noted, so that the restore ends with exit code 3: damage
+ * with its offset in the uncompressed archive, a collection whose documents do not match their CRC,
+ * and a collection without an end. */
 #include "dump.h"
 
 #include <errno.h>
@@ -41,9 +41,9 @@ typedef struct unpacking {
     uint64_t offset;    /* of bytes[0] in the uncompressed archive */
     bool ended;         /* nothing follows `bytes` */
     bool listed;        /* the collections are known */
-    sl_error unread;    /* why the archive could not be read to its end; code 0: it could */
-    bool searching;     /* for the next block, behind damage */
-    const char *of;     /* the collection of the last document, as the archive's reader has it */
+    sl_error unread;    /* why the archive could not be read to its end; code 0: no failure */
+    bool searching;     /* for the next block, after damage */
+    const char *of;     /* the collection of the last document, as the archive's reader names it */
     sl_namespace *item; /* ... NULL: not restored */
     int out;            /* the file of that item, or -1 */
     uint8_t *written;   /* OUT_BYTES, `waiting` of them not in the file yet */
@@ -71,7 +71,8 @@ static bool open_source(unpacking *u, sl_error *error) {
     return sl_reader_create(u->set, &u->reader, error);
 }
 
-/* Reads the next piece. A source that cannot be read to its end is a truncated archive. */
+/* Reads the next piece. A source that cannot be read to its end is reported as a truncated
+ * archive. */
 static bool read_more(unpacking *u, sl_error *error) {
     sl_source_block block;
     sl_error why = {0};
@@ -147,7 +148,7 @@ static bool change_item(unpacking *u, const sl_dump_namespace *of, sl_error *err
     bool begun = u->item->data != NULL;
     if (!begun) {
         snprintf(path, sizeof path, "%s/%06zu.bson", u->folder, u->written_files++);
-        unlink(path); /* of a run that was killed while it unpacked */
+        unlink(path); /* left by a run that was killed while it unpacked */
         u->item->data = strdup(path);
         u->item->unpacked = true;
         if (!u->item->data)
@@ -198,7 +199,7 @@ static bool add_collection(unpacking *u, const sl_dump_item *found, sl_error *er
         return sl_dump_note_add(u->dump, name, true,
                                 strcmp(collection, "oplog") == 0
                                     ? "the writes during the dump (mongodump --oplog) are not "
-                                      "replayed, so the collections are not all of one moment"
+                                      "replayed, so the collections are not from one point in time"
                                     : "a collection without a database",
                                 error);
     if (!bson_init_static(&document, found->document, found->length) ||
@@ -250,14 +251,14 @@ static bool take(unpacking *u, bool *more, sl_error *error) {
         break;
     case SL_DUMP_WRONG_CRC:
         ok = note_damage(u, &found,
-                         "the documents of the collection do not have the CRC of the archive: some "
-                         "of them were changed or are missing",
+                         "the documents of the collection do not match the CRC in the archive: "
+                         "some of them were changed or are missing",
                          error);
         break;
     case SL_DUMP_NO_MEMORY:
         return sl_error_memory(error, "reading the archive");
     case SL_DUMP_DAMAGED:
-        if (!u->listed) /* without a list nothing can be assigned */
+        if (!u->listed) /* without a list no document can be assigned to a collection */
             return sl_error_set(error, SL_EXIT_SOURCE,
                                 "%s, byte %llu: %s" SL_LINES SL_LINES "\na dump is a folder or an "
                                 "archive that mongodump wrote; one BSON file is loaded by "
@@ -279,7 +280,7 @@ static bool take(unpacking *u, bool *more, sl_error *error) {
     return ok;
 }
 
-/* Searches for the next block, behind damage. */
+/* Searches for the next block, after damage. */
 static bool search(unpacking *u, bool *more, sl_error *error) {
     size_t length;
     bool found =
@@ -290,8 +291,8 @@ static bool search(unpacking *u, bool *more, sl_error *error) {
     return found || u->ended || read_more(u, error);
 }
 
-/* Has the archive the end of the collection's documents? Those of a time-series collection have
- * another name than its metadata. */
+/* Does the archive contain the end of the collection's documents? The documents of a time-series
+ * collection have another name than its metadata. */
 static bool is_complete(const sl_dump_namespace *all, size_t count, const sl_dump_namespace *one) {
     bool complete = one->complete || (one->view && one->documents == 0);
     for (size_t i = 0; !complete && i < count; i++)
@@ -301,8 +302,8 @@ static bool is_complete(const sl_dump_namespace *all, size_t count, const sl_dum
     return complete;
 }
 
-/* Documents of a collection that is not in the list at the beginning, or is a view there, have not been
- * unpacked. Those of the oplog have a note. */
+/* Documents of a collection that is not in the list at the beginning, or is a view there, have not
+ * been unpacked. The oplog already has a note. */
 static bool note_unlisted(unpacking *u, const sl_dump_namespace *one, const sl_namespace *item,
                           sl_error *error) {
     char what[600];
@@ -312,7 +313,8 @@ static bool note_unlisted(unpacking *u, const sl_dump_namespace *one, const sl_n
         return true;
     snprintf(what, sizeof what, "%s.%s", one->database, one->collection);
     return sl_dump_note_add(u->dump, what, true,
-                            item ? "documents of a namespace that is a view by its metadata"
+                            item ? "documents of a namespace that is a view according to its "
+                                   "metadata"
                                  : "documents of a collection that the archive does not list",
                             error);
 }
@@ -332,7 +334,7 @@ static bool note_incomplete(unpacking *u, sl_error *error) {
             continue;
         snprintf(what, sizeof what, "%s.%s", all[i].database, all[i].collection);
         snprintf(why, sizeof why,
-                 "the archive has no end of this collection: only %llu documents were found",
+                 "the archive lacks the end of this collection: only %llu documents were found",
                  (unsigned long long)all[i].documents);
         ok = sl_dump_note_add(u->dump, what, true, why, error);
     }

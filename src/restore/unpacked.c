@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The namespaces of an archive, and the list of its unpacked files, by which a resumed restore finds
- * them. The list is one BSON document, written when all files are complete and synced. */
+/* The namespaces of an archive, and the list of its unpacked files, with which a resumed restore
+ * finds them. The list is one BSON document, written when all files are complete and synced. */
 #include "dump.h"
 
 #include <errno.h>
@@ -186,9 +186,7 @@ bool sl_dump_read_list(sl_dump *dump, const char *folder, const sl_name_options 
                          take_array(dump, list, "notes", take_note, error) &&
                          apply_names(dump, names, error)
                    : sl_error_set(error, SL_EXIT_SOURCE,
-                                  "%s cannot be read: begin anew, with "
-                                  "another --work-dir",
-                                  path);
+                                  "%s cannot be read: start again with another --work-dir", path);
     if (reader)
         bson_reader_destroy(reader);
     free(bytes);

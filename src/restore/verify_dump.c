@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A dump against the cluster, namespace by namespace. The documents of each are compared by
- * verify.h. */
+/* Compares a dump with the cluster, namespace by namespace. verify.h compares the documents. */
 #include "verify_dump.h"
 
 #include <errno.h>
@@ -39,7 +38,7 @@ static char *text_of(const bson_iter_t *value) {
     return text;
 }
 
-/* A collation "simple" is that of an index without collation. */
+/* An index with the collation "simple" equals an index without collation. */
 static bool is_simple(const bson_iter_t *value) {
     bson_iter_t inner;
     return strcmp(bson_iter_key(value), "collation") == 0 && BSON_ITER_HOLDS_DOCUMENT(value) &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `shardload verify --dump`: a dump against the cluster, so that a backup can be tested. */
+/* `shardload verify --dump`: compares a dump with the cluster, to test a backup. */
 #ifndef SHARDLOAD_VERIFY_DUMP_H
 #define SHARDLOAD_VERIFY_DUMP_H
 

@@ -42,7 +42,7 @@ bool sl_batch_begin_segment(sl_batch *batch, struct sl_open_block *open_block) {
     if (batch->documents == 0)
         batch->since = sl_clock_ns();
     if (batch->segment_count > 0 && batch->segments[batch->segment_count - 1].documents == 0)
-        batch->segment_count--; /* that block added no document */
+        batch->segment_count--; /* the last segment has no document */
     batch->segments[batch->segment_count++] = (sl_batch_segment){.open_block = open_block};
     return true;
 }

@@ -22,7 +22,8 @@ typedef struct sl_batch_segment {
 
 typedef struct sl_batch {
     uint32_t
-        shard; /* index of the shard; the job's number of shards: only the router can find the owners */
+        shard; /* index of the shard; or the job's number of shards if only the router can find the
+                  owners */
     uint32_t documents;
     uint8_t *bytes; /* `used` bytes of `room`, then SL_SLACK more */
     size_t used;
@@ -42,14 +43,14 @@ void sl_batch_empty(sl_batch *batch);
 bool sl_batch_begin_segment(sl_batch *batch, struct sl_open_block *open_block);
 /* Grows the batch to at least `need` bytes in total. False without memory. */
 bool sl_batch_make_room(sl_batch *batch, size_t need);
-/* Keeps the offsets of the records of `count` documents at least. False without memory. */
+/* Makes room for the offsets of the records of at least `count` documents. False without memory. */
 bool sl_batch_keep_offsets(sl_batch *batch, size_t count);
-/* Sets `views` (uninitialised, one per document) to the documents of the batch. False with error:
- * one is not BSON, a defect of this program. */
+/* Sets `views` (uninitialised, one per document) to the documents of the batch. False with error if
+ * one is not BSON, which is a defect of this program. */
 bool sl_batch_view(const sl_batch *batch, bson_t *views, sl_error *error);
 /* Appends a copy of a document of the block. Grows the batch if the document does not fit: the
- * caller sends a full batch first. `offset` (may be NULL): of its record, to be kept. False without
- * memory. */
+ * caller sends a full batch first. `offset` (may be NULL): the offset of its record, which is
+ * stored with it. False without memory. */
 bool sl_batch_add(sl_batch *batch, struct sl_open_block *open_block, const uint8_t *document,
                   size_t length, const uint64_t *offset);
 

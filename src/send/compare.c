@@ -2,9 +2,9 @@
 /* The merge of expected and found documents, both ascending by _id.
  *
  * An _id is unique on each shard only. Where the shard key is another field, the cluster can hold
- * several documents of one _id. So the documents found under an expected _id are judged when the
- * next _id arrives: if one of them is the expected document, all others are extra; otherwise the
- * first one counts as the expected document with different content. */
+ * several documents of one _id. So the documents found under an expected _id are classified when
+ * the next _id arrives: if one of them equals the expected document, the others are extra;
+ * otherwise the first one counts as the expected document with different content. */
 #include "compare.h"
 
 #include <math.h>
@@ -12,12 +12,12 @@
 
 int64_t sl_expected_id(const uint8_t *document) {
     uint64_t id;
-    memcpy(&id, document + 9, sizeof id); /* behind length, type and "_id" */
+    memcpy(&id, document + 9, sizeof id); /* after length, type and "_id" */
     return (int64_t)BSON_UINT64_FROM_LE(id);
 }
 
 /* A decimal as a whole number; false if it is not a whole number, or exceeds 64 bits. The layout is
- * that of IEEE 754-2008 with a binary integer as its coefficient. */
+ * decimal128 of IEEE 754-2008 with a binary integer as coefficient. */
 static bool whole_decimal(const bson_decimal128_t *value, int64_t *whole) {
     __extension__ typedef unsigned __int128 coefficient;
     const uint64_t limit = (uint64_t)1 << 63;
@@ -67,7 +67,7 @@ static bool id_of(const bson_t *document, int64_t *id) {
     }
 }
 
-/* Judges the next expected document, after all documents under its _id have been found. */
+/* Classifies the next expected document, after all documents under its _id have been found. */
 static void judge_next(sl_comparison *comparison) {
     const uint8_t *expected = comparison->expected;
     if (comparison->held)

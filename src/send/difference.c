@@ -22,8 +22,7 @@ typedef struct sl_words {
 
 static void append(sl_words *words, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Appends a difference, behind a semicolon. `used` may exceed `room`: the text is truncated
- * then. */
+/* Appends a difference, after a semicolon. `used` may exceed `room`: the text is truncated then. */
 static void append(sl_words *words, const char *format, ...) {
     va_list arguments;
     if (words->used >= words->room)
@@ -95,7 +94,7 @@ static void compare_values(sl_words *words, const char *path, const bson_iter_t 
         append(words, "%s is %s as %s, not as %s", path, is, type_name(found), type_name(expected));
 }
 
-/* Both iterators are in front of the first field of their documents. */
+/* Both iterators are before the first field of their documents. */
 static void compare_documents(sl_words *words, const char *prefix, bson_iter_t expected,
                               bson_iter_t found, unsigned depth) {
     char path[PATH_ROOM], key[PATH_ROOM];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Duplicates are read back and compared.
  *
- * Within a block ids ascend, and all documents that the cluster holds between two of them are of
- * that block. So one find per block, from its first duplicate to its last, is enough, and returns
- * few other documents. The ids of two blocks in one batch may lie far apart. */
+ * Within a block ids ascend, and all stored documents between two of its ids belong to that block.
+ * So one find per block, from its first duplicate to its last, is enough, and returns few other
+ * documents. The ids of two blocks in one batch may lie far apart. */
 #include "duplicates.h"
 
 #include <stdlib.h>
@@ -68,7 +68,7 @@ static void on_finding(void *context, sl_finding finding, const uint8_t *expecte
         bson_strdup(sl_difference(expected, found, text, sizeof text));
 }
 
-/* Compares the documents `first` to `last` of the batch, which are of one block. */
+/* Compares the documents `first` to `last` of the batch, which belong to one block. */
 static sl_scan_result judge_run(sl_duplicates *duplicates, uint32_t first, uint32_t last,
                                 mongoc_client_t *client, const sl_target *target, sl_error *error) {
     const uint8_t *from = bytes_of(duplicates, first), *to = bytes_of(duplicates, last);
@@ -87,7 +87,7 @@ static sl_scan_result judge_run(sl_duplicates *duplicates, uint32_t first, uint3
         sl_error_set(
             error, SL_EXIT_CLUSTER,
             "the server reports the _id %lld as a duplicate, but no document is found under "
-            "it: that document has no majority yet, or was removed",
+            "it: that document is not replicated to a majority yet, or was removed",
             (long long)duplicates->lost);
         result = SL_SCAN_AGAIN;
     }

@@ -11,8 +11,8 @@ typedef struct sl_duplicates {
     const bson_t *const *documents; /* of the batch; borrowed */
     uint32_t count;
     bool own_ids;      /* the _ids are of any type and in no order */
-    bool *repeated;    /* with own_ids, one per document: it is equal to the stored document, and
-                          so is another document of the batch, which counts as that one */
+    bool *repeated;    /* with own_ids, one per document: it equals the stored document, but another
+                          equal document of the batch counts as the stored one */
     bool *marked;      /* one per document */
     char **difference; /* one per document: how the stored document differs; NULL where equal */
     bool *missing;     /* one per document: its _id is not stored. NULL: such a document is an

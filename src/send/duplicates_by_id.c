@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Duplicates among documents with _ids of their own, which have no order: they are read back by
- * lists of _ids, and found among the documents of the batch by a hash table of the bytes of _ids.
+/* Duplicates among documents with their own _ids, which have no order: they are read back by lists
+ * of _ids, and found among the documents of the batch by a hash table of the bytes of _ids.
  *
- * A server regards _ids as equal that have other bytes: 5 and 5.0, or, in a collection with a
- * collation, "a" and "A". A document that was refused, and whose own _id is not found, is therefore
- * looked up by itself.
+ * A server also treats some _ids with different bytes as equal: 5 and 5.0, or, in a collection with
+ * a collation, "a" and "A". Therefore a document that was refused, and whose _id is not found by
+ * its bytes, is looked up individually.
  *
- * Of several documents of a batch with equal bytes one at most was inserted, now or by an earlier
+ * Of several documents of a batch with equal bytes at most one was inserted, now or by an earlier
  * attempt: the others are repetitions in the sources. */
 #include "duplicates.h"
 
@@ -20,7 +20,7 @@
 #include "duplicates_internal.h"
 
 #define IDS_MOST 1000u                  /* looked up by one find */
-#define ID_BYTES_MOST ((size_t)1 << 20) /* of these ids, unless it is only one */
+#define ID_BYTES_MOST ((size_t)1 << 20) /* maximum of these ids, unless there is only one */
 #define NONE UINT32_MAX
 #define ATTEMPTS 4u /* to find a document that has been refused as a duplicate */
 
@@ -113,9 +113,10 @@ static void on_found(void *context, const bson_t *found) {
     }
 }
 
-/* Can a server store a document with this _id? Those that it refuses need no search, and some of
- * them are no values in a filter: {$a: 1} and undefined make it fail, and a regular expression would
- * match texts. The only embedded document that may begin with $ is {$ref: ..., $id: ...}. */
+/* Can a server store a document with this _id? An _id that the server refuses need not be searched
+ * for, and some of these must not be used as a value in a filter: {$a: 1} and undefined make the
+ * filter fail, and a regular expression would match strings. The only embedded document that may
+ * begin with $ is {$ref: ..., $id: ...}. */
 static bool is_storable(const bson_iter_t *id) {
     bson_iter_t field;
     switch (bson_iter_type(id)) {
@@ -207,7 +208,7 @@ static bool is_lost(const id_table *table, uint32_t index) {
     return duplicates->marked[index] && !table->equal[index] && !duplicates->difference[index];
 }
 
-/* Looks up a refused document by itself. */
+/* Looks up one refused document. */
 static sl_scan_result find_lost(const id_table *table, uint32_t index, mongoc_client_t *client,
                                 const sl_target *target, sl_error *error) {
     sl_duplicates *duplicates = table->duplicates;
@@ -231,8 +232,8 @@ static sl_scan_result find_lost(const id_table *table, uint32_t index, mongoc_cl
 
 /* ---- judging ---- */
 
-/* Is another document of the batch, with equal bytes, the stored one? Those that are not marked have
- * been inserted; of marked ones it is the first. */
+/* Does another document of the batch, with equal bytes, count as the stored one? That is a document
+ * that is not marked, since it has been inserted; otherwise the first of the marked documents. */
 static bool is_repeated(const id_table *table, uint32_t index) {
     const sl_duplicates *duplicates = table->duplicates;
     id_text id;
@@ -252,7 +253,7 @@ static void judge(const id_table *table) {
     for (uint32_t i = 0; i < duplicates->count; i++) {
         if (!duplicates->marked[i])
             continue;
-        if (table->equal[i]) { /* also if the cluster holds another one of this _id */
+        if (table->equal[i]) { /* even if the cluster also holds a different document of this _id */
             bson_free(duplicates->difference[i]);
             duplicates->difference[i] = NULL;
             duplicates->repeated[i] = is_repeated(table, i);
@@ -271,8 +272,9 @@ sl_scan_result sl_duplicates_compare_by_id(sl_duplicates *duplicates, mongoc_cli
         sl_error_memory(error, "comparing duplicates");
         return SL_SCAN_FAILED;
     }
-    /* What another thread has inserted may have no majority yet. Sending the documents again would
-     * make them look as if an earlier attempt had stored them. */
+    /* A document that another thread has inserted may not be replicated to a majority yet, so the
+     * search is repeated. If the documents were sent again instead, an earlier attempt would seem
+     * to have stored them. */
     for (unsigned attempt = 0; attempt < ATTEMPTS; attempt++) {
         result = look_up(&table, client, target, error);
         for (uint32_t i = 0;

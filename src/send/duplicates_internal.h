@@ -7,7 +7,7 @@
 
 #define SL_DIFFERENCE_ROOM 400
 
-/* sl_duplicates_compare for documents with _ids of their own. */
+/* sl_duplicates_compare for documents with their own _ids. */
 sl_scan_result sl_duplicates_compare_by_id(sl_duplicates *duplicates, mongoc_client_t *client,
                                            const sl_target *target, sl_error *error);
 

@@ -2,16 +2,17 @@
 /* The writer of the modes upsert, merge, replace and delete: sends each batch as update or delete
  * commands (statements.h), unordered, through the routers.
  *
- * Why sending again is safe. A statement affects the one document that its match fields identify
- * (cluster/match.c), and leaves it in a state that depends on the record alone. So if the outcome of
- * a command is not known, the command is sent again: a document that the first attempt has changed
- * is then found unchanged, and one that it has deleted is not found. Both count as "already stored",
- * without a search before. What the documents of a batch do to each other is not defined: the server
- * may execute them in any order.
+ * Sending a batch again is safe for this reason: a statement affects the one document that its
+ * match fields identify (cluster/match.c), and leaves it in a state that depends on the record
+ * alone. So if the outcome of a command is not known, the command is sent again: a document that
+ * the first attempt has changed is then found unchanged, and one that it has deleted is not found.
+ * Both count as "already stored", and no search is needed. If several documents of a batch match
+ * the same stored document, the result is not defined: the server may execute them in any order.
  *
- * The server reports numbers, and the documents that were inserted or refused, but not which ones
- * were modified. As only totals are shown, the first matched documents are taken for the modified
- * ones. Documents that --mode replace has not found are found by halves, since they are rejects.
+ * The server reports totals, and which documents were inserted or refused, but not which documents
+ * were modified. Since only totals are shown, the first matched documents are counted as the
+ * modified ones. Documents for which --mode replace found no stored document are rejects, so they
+ * are identified by bisection.
  *
  * Two upserts of the same document at the same time can both insert, and then one is refused as a
  * duplicate. So a duplicate is sent once more before it becomes a reject. */
@@ -30,7 +31,7 @@
 
 #define DUPLICATE_KEY 11000 /* the server's code */
 
-/* What became of a document of a command. */
+/* The outcome of a document of a command. */
 typedef enum sl_found { MATCHED, UPSERTED, REFUSED, UNMATCHED } sl_found;
 
 struct sl_outlet {
@@ -117,7 +118,7 @@ static bool view_documents(sl_outlet *outlet, const sl_batch *batch, sl_error *e
     return sl_batch_view(batch, outlet->views, error);
 }
 
-/* Is the collection another one than that of the load? */
+/* Has the collection been replaced by another one? */
 static bool is_replaced(bool ok, const bson_error_t *why, const bson_t *body) {
     bson_iter_t items;
     sl_write_error one;
@@ -215,7 +216,7 @@ static void take_answer(sl_outlet *outlet, const uint32_t *places, uint32_t coun
         outlet->found[places[one.index]] = REFUSED;
 }
 
-/* With --mode replace: which documents have matched none? */
+/* With --mode replace: which documents have matched no stored document? */
 static sl_outcome find_rejects(sl_outlet *outlet, const uint32_t *places, uint32_t count,
                                uint32_t missing, sl_error *error) {
     uint32_t *list = malloc(count * sizeof *list), used = 0, unmatched;
@@ -231,8 +232,8 @@ static sl_outcome find_rejects(sl_outlet *outlet, const uint32_t *places, uint32
     free(list);
     if (outcome == DELIVERED && unmatched != missing) {
         sl_error_set(error, SL_EXIT_CLUSTER,
-                     "%u documents matched no stored document, and, sent again, %u: another "
-                     "program writes to the collection",
+                     "%u documents matched no stored document, but %u did when they were sent "
+                     "again: another program writes to the collection",
                      missing, unmatched);
         outcome = SEND_AGAIN;
     }

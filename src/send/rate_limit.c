@@ -4,18 +4,20 @@
  * lock, and sleeps until its reservation begins. So at any time t after the start, at most rate * t
  * documents and one batch have been sent, for any number of threads, and in the order of their calls.
  *
- * Time in which nothing was sent is lost, except for the last CREDIT_NS: without these, every sleep
- * that ends late would lower the rate, and the limit would never be reached.
+ * Time in which nothing was sent cannot be made up later, except for the last CREDIT_NS. Without
+ * this exception every sleep that ends late would lower the rate, and the limit would never be
+ * reached.
  *
- * Why a change stalls no thread: the rate, the number of changes and the reservations change together
- * under the lock, followed by a broadcast. A waiting thread has noted the number of changes under the
- * lock, with its reservation; it finds another number either when the broadcast wakes it or at the
- * end of a slice, drops its reservation, and makes a new one, which begins now at the earliest:
+ * Why a change stalls no thread: the rate, the number of changes and the reservations change
+ * together under the lock, followed by a broadcast. A waiting thread has stored the number of
+ * changes under the lock, with its reservation; it finds a different number either when the
+ * broadcast wakes it or at the end of a slice, drops its reservation, and makes a new one, which
+ * begins now at the earliest:
  *
  *     worker                                      thread that changes the limit
  *     lock; reserves 2000 s at 10/s; change 4
  *     waits (unlocks) .........................   lock; rate = 0; change 5; free_at = now; broadcast
- *     woken; lock; 5 != 4; no limit: returns                                         */
+ *     woken; lock; 5 != 4; no limit: returns */
 #include "rate_limit.h"
 
 #include <time.h>
@@ -60,7 +62,8 @@ uint64_t sl_rate_limit_changes(sl_rate_limit *limit) {
     return changes;
 }
 
-/* Reserves the time for `documents`. Returns when it begins. Under the lock. */
+/* Reserves the time for `documents`. Returns the time at which the reservation begins. Call it
+ * under the lock. */
 static int64_t reserve(sl_rate_limit *limit, uint64_t rate, uint32_t documents) {
     double stretch = 1e9 / (double)rate * documents;
     int64_t earliest = sl_clock_ns() - CREDIT_NS;
@@ -70,7 +73,7 @@ static int64_t reserve(sl_rate_limit *limit, uint64_t rate, uint32_t documents) 
     return begin;
 }
 
-/* Waits until `begin`. False when the limit has been changed meanwhile. Under the lock. */
+/* Waits until `begin`. False when the limit has been changed meanwhile. Call it under the lock. */
 static bool wait_until(sl_rate_limit *limit, int64_t begin, const _Atomic bool *stop) {
     uint64_t changes = limit->changes;
     for (int64_t left = begin - sl_clock_ns();

@@ -19,7 +19,7 @@ typedef struct sl_rate_limit {
 
 /* `rate`: documents per second; 0 for no limit. */
 void sl_rate_limit_init(sl_rate_limit *limit, uint64_t rate);
-/* No thread may wait any more. */
+/* Call it when no thread waits any more. */
 void sl_rate_limit_clear(sl_rate_limit *limit);
 
 /* Changes the limit; 0 removes it. Reservations under the earlier rate lapse: threads that wait are
@@ -29,8 +29,8 @@ void sl_rate_limit_set(sl_rate_limit *limit, uint64_t rate);
 /* How often the limit has been changed. Any thread. */
 uint64_t sl_rate_limit_changes(sl_rate_limit *limit);
 
-/* Waits until `documents` more may be sent. Returns at once if *stop is true, and within a tenth of
- * a second if it becomes true. Any thread. */
+/* Waits until `documents` more documents may be sent. Returns at once if *stop is true, and within
+ * a tenth of a second if it becomes true. Any thread. */
 void sl_rate_limit_wait(sl_rate_limit *limit, uint32_t documents, const _Atomic bool *stop);
 
 /* The number of documents that a batch may have under the limit: a batch is sent at once, so it holds

@@ -13,9 +13,10 @@
 #define DUPLICATE_KEY 11000
 #define IMMUTABLE_FIELD 66 /* of an update: the stored document has another _id */
 
-/* The server's codes that are not simply "unknown". A code that is not in this table, or none at
- * all, is retried: it may be a condition of the server that passes. A row of the first kind needs
- * proof that the code is about one document, whatever the state of the server. */
+/* The server's codes that are not simply "unknown". An error with a code that is not in this table,
+ * or without a code, is retried: it may be a temporary condition of the server. A code may have the
+ * verdict SL_REPLY_COMPLETE only if it is proved to be about one document, whatever the state of
+ * the server. */
 static const struct {
     int32_t code;
     sl_verdict verdict;
@@ -29,7 +30,7 @@ static const struct {
     {171, SL_REPLY_COMPLETE},   /* CannotIndexParallelArrays */
     {11000, SL_REPLY_COMPLETE}, /* DuplicateKey */
     {13026, SL_REPLY_COMPLETE}, /* 2d index: not a pair of coordinates */
-    {13027, SL_REPLY_COMPLETE}, /* 2d index: a point outside of its bounds */
+    {13027, SL_REPLY_COMPLETE}, /* 2d index: a point outside its bounds */
     {13068, SL_REPLY_COMPLETE}, /* 2d index: one coordinate only */
     {16755, SL_REPLY_COMPLETE}, /* 2dsphere index: not a geometry */
     {16766, SL_REPLY_COMPLETE}, /* hashed index: an array */
@@ -44,7 +45,7 @@ static const struct {
     {10334, SL_REPLY_TOO_LARGE}, /* BSONObjectTooLarge */
     {13548, SL_REPLY_TOO_LARGE}, /* BufBuilder attempted to grow beyond its limit */
 
-    /* No waiting helps. */
+    /* Repeating does not help. */
     {13, SL_REPLY_FINAL},   /* Unauthorized */
     {18, SL_REPLY_FINAL},   /* AuthenticationFailed */
     {26, SL_REPLY_FINAL},   /* NamespaceNotFound */
@@ -54,8 +55,8 @@ static const struct {
     {79, SL_REPLY_FINAL},   /* UnknownReplWriteConcern */
     {100, SL_REPLY_FINAL},  /* UnsatisfiableWriteConcern: the set has too few members */
     {166, SL_REPLY_FINAL},  /* CommandNotSupportedOnView */
-    {361, SL_REPLY_FINAL},  /* CollectionUUIDMismatch: the collection is another one */
-    {8000, SL_REPLY_FINAL}, /* a hosted service: its quota, or a user it does not know */
+    {361, SL_REPLY_FINAL},  /* CollectionUUIDMismatch: the collection was replaced */
+    {8000, SL_REPLY_FINAL}, /* a hosted service: its quota is used up, or the user is unknown */
 };
 
 /* The verdict that one error leads to. */
@@ -116,16 +117,17 @@ bool sl_reply_next_error(bson_iter_t *errors, sl_write_error *found) {
 
 /* ---- the verdict ---- */
 
-/* Puts an error of the server into words, behind `doing`. */
+/* Sets `error` to `doing` and the server's error in words. */
 static void quote(sl_error *error, const char *doing, int32_t code, const char *message) {
     bson_error_t why = {.domain = MONGOC_ERROR_SERVER, .code = (uint32_t)code};
-    bson_strncpy(why.message, *message ? message : "an error without words", sizeof why.message);
+    bson_strncpy(why.message, *message ? message : "an error without a message",
+                 sizeof why.message);
     sl_error_from_driver(error, doing, &why);
     size_t used = strlen(error->message);
     bson_snprintf(error->message + used, sizeof error->message - used, " (code %d)", code);
 }
 
-/* Where the document of an error is, for the user to find. */
+/* Adds the position of the refused document, so that the user can find it. */
 static void add_place(sl_error *error, const sl_reply *reply, int64_t index) {
     bson_iter_t iter;
     if (!reply->documents || index < 0 || index >= reply->count ||
@@ -146,8 +148,8 @@ static void add_place(sl_error *error, const sl_reply *reply, int64_t index) {
                   (unsigned long long)sl_document_id_offset(id));
 }
 
-/* The verdict of all write errors; the gravest is quoted. `*errors` is their number; `*each_once`:
- * each names another of the documents. */
+/* The verdict of all write errors; the most severe is quoted. `*errors` is their number;
+ * `*each_once`: no two of them name the same document. */
 static sl_verdict judge_errors(const sl_reply *reply, uint32_t *errors, bool *each_once,
                                sl_error *error) {
     bson_iter_t items;
@@ -199,7 +201,7 @@ static sl_verdict judge_concern(const sl_reply *reply, sl_error *error) {
     return verdict_of(one.code) == SL_REPLY_FINAL ? SL_REPLY_FINAL : SL_REPLY_UNKNOWN;
 }
 
-/* Is it a code by which the command itself is refused, whatever its documents? */
+/* Does the server refuse the command itself with this code, whatever its documents? */
 static bool is_of_command(int32_t code) {
     return code == 2 || code == 9 || code == 14; /* BadValue, FailedToParse, TypeMismatch */
 }
@@ -211,7 +213,7 @@ static sl_verdict judge_command(const bson_error_t *why, sl_error *error) {
         sl_verdict verdict = verdict_of((int32_t)why->code);
         if (is_of_command((int32_t)why->code))
             return SL_REPLY_FINAL;
-        /* It does not name the documents. */
+        /* The error does not name the documents. */
         return verdict == SL_REPLY_COMPLETE ? SL_REPLY_UNKNOWN : verdict;
     }
     /* The driver refused to send the command. */
@@ -244,7 +246,7 @@ sl_verdict sl_reply_judge(const sl_reply *reply, uint32_t *inserted, sl_error *e
                      "the server's answer does not add up: of %u documents it reports %lld as "
                      "inserted and %u as refused%s",
                      reply->count, (long long)count, errors,
-                     each_once ? "" : ", not each of these once");
+                     each_once ? "" : ", some of them more than once");
         return SL_REPLY_UNKNOWN;
     }
     *inserted = (uint32_t)count;
@@ -303,7 +305,7 @@ static int64_t count_upserted(const sl_reply *reply) {
             return -1;
         if (index > last)
             continue;
-        /* A router may list them by shard: then each is compared with those before it. */
+        /* A router may list them by shard, so each is compared with all before it. */
         bson_iter_t before;
         int64_t other;
         sl_reply_upserted(reply->body, &before);

@@ -7,8 +7,8 @@
  * that is about the document itself, and the write concern was satisfied. With any other answer the
  * outcome is unknown, and the writer searches for the documents before it sends them again.
  *
- * A table in reply.c lists the codes that are about a document, and the codes that waiting cannot
- * change. tests/cluster/test_refused.py provokes each code of the first kind on a real server. */
+ * A table in reply.c lists the codes that are about a document, and the codes of permanent errors.
+ * tests/cluster/test_refused.py provokes each code of the first kind on a real server. */
 #ifndef SHARDLOAD_REPLY_H
 #define SHARDLOAD_REPLY_H
 
@@ -22,7 +22,8 @@
 
 /* Ascending: an answer with several errors has the highest of their verdicts. */
 typedef enum sl_verdict {
-    SL_REPLY_COMPLETE,  /* every document was inserted, or refused for a reason of its own */
+    SL_REPLY_COMPLETE,  /* every document was inserted, or refused for a reason in the document
+                           itself */
     SL_REPLY_NONE,      /* no answer arrived; the documents may have been inserted */
     SL_REPLY_TOO_LARGE, /* the server could not build its answer: send fewer documents */
     SL_REPLY_UNKNOWN,   /* search for the documents and send them again, until the retry limit */
@@ -36,7 +37,7 @@ typedef struct sl_reply {
     const bson_error_t *why;        /* with `ok` false */
     const bson_t *const *documents; /* that were sent; NULL: messages are shorter */
     uint32_t count;                 /* of the documents sent */
-    bool own_ids;                   /* an _id may be of any type, and is no position */
+    bool own_ids;                   /* an _id may be of any type, and is not a position */
     sl_mode mode;                   /* not SL_MODE_INSERT: of sl_reply_judge_modify */
 } sl_reply;
 
@@ -46,31 +47,36 @@ typedef struct sl_reply {
 sl_verdict sl_reply_judge(const sl_reply *reply, uint32_t *inserted, sl_error *error);
 
 /* The numbers of a complete answer to an update or delete command. Of the documents that were not
- * refused, `upserted` were inserted, `matched` had a stored document, and the others had none. */
+ * refused, `upserted` were inserted, `matched` matched a stored document, and the others matched
+ * none. */
 typedef struct sl_modified {
     uint32_t matched;
-    uint32_t modified; /* of `matched`: the stored document was changed; all that were deleted */
+    uint32_t modified; /* those of `matched` whose stored document was changed; for delete, all
+                          deleted documents */
     uint32_t upserted;
     uint32_t refused;
 } sl_modified;
 
 /* Judges the server's own answer to such a command: n, nModified, upserted, writeErrors,
  * writeConcernError. It is complete only if these add up: with upsert and merge, each document was
- * matched, inserted or refused; otherwise no more documents were than were sent. */
+ * matched, inserted or refused; with the other modes, their sum is at most the number of documents
+ * sent. */
 sl_verdict sl_reply_judge_modify(const sl_reply *reply, sl_modified *found, sl_error *error);
 
-/* Sets `upserted` before the first document that was inserted by an upsert. False: none was. */
+/* Sets `upserted` before the first document that was inserted by an upsert. False if none was
+ * inserted. */
 bool sl_reply_upserted(const bson_t *body, bson_iter_t *upserted);
 
-/* Reads the index of the next one, -1 if it has none. False after the last one. */
+/* Reads the index of the next inserted document, -1 if the answer gives none. False after the last
+ * one. */
 bool sl_reply_next_upserted(bson_iter_t *upserted, int64_t *index);
 
 /* One document that the server refused. */
 typedef struct sl_write_error {
-    int64_t index;       /* among the documents sent; in a complete answer 0 to count - 1 */
+    int64_t index;       /* of the document among those sent; in a complete answer 0 to count - 1 */
     int32_t code;        /* the server's; 0 when it gave none */
     const char *message; /* the server's; lives as long as the reply */
-    bool duplicate_id;   /* the unique index that refused it is that of _id */
+    bool duplicate_id;   /* the index _id_ refused it, not another unique index */
 } sl_write_error;
 
 /* Sets `errors` before the first write error. False when the answer has no write error. */

@@ -59,7 +59,8 @@ bool sl_route_confirm(sl_destination *destination, bool *confirmed, sl_error *er
     *confirmed = false;
     *error = why;
     if (!destination->doubt_logged)
-        sl_log_warning(SL_LINES "; batches sent meanwhile count once their owners are confirmed",
+        sl_log_warning(SL_LINES "; batches sent meanwhile are counted when their owners are "
+                                "confirmed",
                        why.message);
     destination->doubt_logged = true;
     return true;

@@ -15,7 +15,8 @@ bool sl_route_read_map(sl_destination *destination, sl_error *error);
  * them. Only for a collection sharded by _id. Any thread. */
 uint32_t sl_route_of_block(const sl_job *job, const sl_destination *destination, int64_t first_id);
 /* On the direct route: are all documents acknowledged before this call on the shards that own them?
- * `*confirmed` false: that cannot be checked now; `error` has the reason. False: they are not. */
+ * `*confirmed` false: this cannot be checked now; `error` has the reason. Returns false if a
+ * document is on another shard. */
 bool sl_route_confirm(sl_destination *destination, bool *confirmed, sl_error *error);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sinks for full batches: a cluster, a BSON file, or none (the documents are discarded). A sink is
- * shared by the workers; each worker has an outlet of its own. */
+ * shared by the workers; each worker has its own outlet. */
 #ifndef SHARDLOAD_SINK_H
 #define SHARDLOAD_SINK_H
 
@@ -13,7 +13,8 @@
 /* The outcome of a batch: documents = inserted + already_stored + changed + rejected. */
 typedef struct sl_batch_result {
     uint32_t inserted;
-    uint32_t already_stored; /* also: the stored document needed no change, or was not found */
+    uint32_t already_stored; /* or, with another mode than insert, the stored document needed no
+                                change or was not found */
     uint32_t changed;        /* the stored document was modified or deleted */
     uint32_t rejected;
     uint32_t retries;
@@ -21,10 +22,11 @@ typedef struct sl_batch_result {
 
 /* Why the server did not insert a document. */
 typedef enum sl_fate {
-    FATE_ALREADY_STORED, /* the same document is stored, byte by byte; there was nothing to change */
+    FATE_ALREADY_STORED, /* the same document is stored, byte by byte; or there was nothing to
+                            change */
     FATE_CHANGED,        /* a stored document was modified or deleted */
     FATE_ID_TAKEN,       /* another document has its _id */
-    FATE_REPEATED,       /* the same document is stored, and not from an earlier attempt */
+    FATE_REPEATED,       /* the same document is stored, but not by an earlier attempt */
     FATE_NOT_FOUND,      /* no stored document could be replaced; the message is the reason */
     FATE_REFUSED,
 } sl_fate;
@@ -33,16 +35,16 @@ typedef enum sl_fate {
 typedef void (*refusal_handler)(void *context, uint32_t index, sl_fate fate, int32_t code,
                                 const char *message);
 
-/* What the sinks of a load need to know. Does not change while workers run, but for `stop`. */
+/* The parameters of a load's sinks. Constant while workers run, except `stop`. */
 typedef struct sl_sending {
     const sl_load_config *config;
     sl_destination *destination;
     uint32_t shards;                  /* of the job */
     unsigned threads;                 /* outlets, at most */
-    bool own_ids;                     /* documents may have an _id of their own */
+    bool own_ids;                     /* documents may have their own _id */
     const struct sl_key_fields *keys; /* of the job */
     bool sent_before;                 /* an earlier run or load may have sent the documents */
-    const _Atomic bool *stop;         /* true: another thread has given up */
+    const _Atomic bool *stop;         /* true: another thread has stopped the load */
 } sl_sending;
 
 typedef struct sl_outlet sl_outlet;

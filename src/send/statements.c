@@ -6,7 +6,7 @@
  *   replace  {q: <match>, u: <document>}
  *   delete   {q: <match>, limit: 1}
  *
- * Each affects one document at most. Executing one twice has the same effect as executing it once,
+ * Each affects at most one document. Executing one twice has the same effect as executing it once,
  * because the match fields identify a document (cluster/match.c). */
 #include "statements.h"
 
@@ -32,7 +32,7 @@ static uint8_t *put_bytes(uint8_t *to, const void *bytes, size_t length) {
     return to + length;
 }
 
-/* The bytes that the match of a document takes at most. */
+/* The maximum number of bytes of a document's match. */
 static size_t match_room(const sl_key_names *match, const uint8_t *document) {
     size_t room = OVERHEAD;
     for (size_t i = 0; i < match->count; i++) {
@@ -53,7 +53,7 @@ static uint8_t *put_match(uint8_t *to, const sl_key_names *match, const uint8_t 
         const uint8_t *value;
         size_t length;
         if (!sl_key_field_find(document, match->names[i], &type, &value, &length))
-            continue; /* the format has rejected records without it */
+            continue; /* the format has rejected records without this field */
         to = begin_document(to, match->names[i], &inner);
         to = sl_bson_put_key(to, (sl_bson_type)type, "$eq");
         to = put_bytes(to, value, length);
@@ -70,7 +70,7 @@ static bool is_match(const sl_key_names *match, const char *key) {
     return false;
 }
 
-/* {$set: {...}}: an upsert takes the match fields from the match. */
+/* {$set: {...}}: with upsert the server sets the match fields from the match. */
 static uint8_t *put_set(uint8_t *to, const sl_key_names *match, const bson_t *document) {
     uint8_t *start, *set;
     bson_iter_t iter;
@@ -81,7 +81,7 @@ static uint8_t *put_set(uint8_t *to, const sl_key_names *match, const bson_t *do
     for (bool more = bson_iter_init(&iter, document) && bson_iter_next(&iter); more; from = next) {
         bool skip = is_match(match, bson_iter_key(&iter));
         more = bson_iter_next(&iter);
-        /* An iterator's offset is that of its element's type. */
+        /* An iterator's offset is the offset of its element's type. */
         next = more ? bson_iter_offset(&iter) : document->len - 1;
         if (!skip)
             to = put_bytes(to, bytes + from, next - from);

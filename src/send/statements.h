@@ -8,8 +8,8 @@
 
 #include "format/key_fields.h"
 
-/* A command is a document, and no larger than one. Its room for statements, unless it has only one:
- * a server accepts 16 MiB and 16 KiB. */
+/* The room for statements in a command with more than one statement. A server accepts commands of
+ * up to 16 MiB + 16 KiB. */
 #define SL_STATEMENTS_BYTES_MAX ((size_t)15 << 20)
 
 typedef struct sl_statements {
@@ -20,13 +20,13 @@ typedef struct sl_statements {
 /* The command's name: the first field of its head. */
 const char *sl_statements_command(sl_mode mode);
 
-/* Writes the command for the first of `count` documents, and at least for one: `head` (its first
- * field is the command's name) with the statements. documents[places[i]] is document i. `*taken`: the
- * number of documents whose statements fit. `command` is a view of the bytes, valid until the next
- * call. False without memory.
+/* Writes the command for as many of the `count` documents as fit, at least one: `head` (its first
+ * field is the command's name) with the statements. documents[places[i]] is document i. `*taken`:
+ * the number of documents whose statements fit. `command` is a view of the bytes, valid until the
+ * next call. False without memory.
  *
  * Each statement matches by {name: {$eq: value}} for each of the keys' match fields, so a value is
- * never taken for an operator. */
+ * never interpreted as an operator. */
 bool sl_statements_write(sl_statements *statements, const sl_key_fields *keys, const bson_t *head,
                          const bson_t *documents, const uint32_t *places, uint32_t count,
                          uint32_t *taken, bson_t *command);

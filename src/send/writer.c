@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The writer: sends batches to the cluster, as unordered bulk inserts through the driver.
  *
- * The driver's own validation is off, because the encoder has checked everything. If the server's
+ * The driver's validation is off, because the encoder has checked the documents. If the server's
  * answer does not account for every document of a batch (reply.h), the batch is sent again: its
  * documents are searched for first, and only those that are not stored are sent. A document that is
  * found, or is refused as a duplicate, is compared (duplicates.h); it counts as stored only if all
@@ -41,11 +41,11 @@ typedef struct sl_target_connection {
 
 struct sl_outlet {
     const sl_sending *sending;
-    /* On the direct route one per shard; always a last one to the routers. */
+    /* On the direct route one connection per shard; in any case a last one to the routers. */
     sl_target_connection *connections;
     uint32_t connection_count;
     const sl_target_connection *connection; /* of the current batch */
-    bson_t *views; /* one per document of a batch, over the batch's own bytes */
+    bson_t *views; /* one per document of a batch, over the bytes of the batch */
     const bson_t **pointers;
     size_t room;
     /* The documents to send of a batch that is partly stored; NULL until that happens. */
@@ -168,7 +168,7 @@ static bool view_documents(sl_outlet *outlet, const sl_batch *batch, sl_error *e
 typedef enum sl_outcome {
     DELIVERED,
     SEND_AGAIN,
-    SEND_LESS, /* the same again in smaller pieces */
+    SEND_LESS, /* send the documents again in smaller pieces */
     UNDELIVERABLE,
 } sl_outcome;
 
@@ -178,13 +178,13 @@ static sl_outcome outcome_of(sl_scan_result result) {
                                      : UNDELIVERABLE;
 }
 
-/* Consecutive documents of a batch that are sent as a unit: all of them, unless the server could
- * not build its answer for so many. */
+/* Consecutive documents of a batch that are sent as a unit: all documents, unless the server could
+ * not build its answer for that many. */
 typedef struct sl_piece {
     const bson_t *const *documents;
     uint32_t first; /* index of the first one in the batch */
     uint32_t count;
-    bool search_first; /* it may have been sent before, perhaps by an earlier run */
+    bool search_first; /* the piece may have been sent before, perhaps by an earlier run */
     bool sent_before;  /* by an earlier attempt of this run */
 } sl_piece;
 
@@ -211,8 +211,8 @@ static void report(const sl_listener *listener, uint32_t index, sl_fate fate, in
     listener->refused(listener->context, index, fate, code, reason);
 }
 
-/* `first_time`: the document had not been sent before it was refused, and its _id is its own. Then
- * an equal document is none of an earlier attempt. */
+/* `first_time`: the document had not been sent before it was refused, and it has its own _id. Then
+ * an equal stored document does not come from an earlier attempt. */
 static void report_duplicate(const sl_listener *listener, uint32_t index,
                              const sl_duplicates *duplicates, uint32_t place, bool first_time) {
     char reason[500] = "";
@@ -345,7 +345,8 @@ static bool choose(sl_outlet *outlet, const sl_piece *piece, sl_duplicates *ther
     uint32_t count = 0;
     for (uint32_t i = 0; i < piece->count; i++) {
         bool last_chance = i + 1 == piece->count && count == 0;
-        /* Of another document with this _id, which may be on another shard, the server decides. */
+        /* If a different document with this _id is stored, perhaps on another shard, the server
+         * decides whether to accept this document. */
         bool other = there->own_ids && there->difference[i];
         if (!there->missing[i] && !other && !last_chance)
             continue;
@@ -358,7 +359,7 @@ static bool choose(sl_outlet *outlet, const sl_piece *piece, sl_duplicates *ther
 }
 
 /* One attempt. If the piece may have been sent before, its stored documents are found first, and
- * reported after the others have been acknowledged. */
+ * reported after the other documents have been acknowledged. */
 static sl_outcome send_once(sl_outlet *outlet, const sl_piece *piece, const sl_listener *listener,
                             sl_error *error) {
     sl_parcel parcel = {piece->documents, piece->count, NULL};
@@ -398,7 +399,7 @@ bool sl_writer_may_try_again(const sl_sending *sending, int64_t since, sl_error 
         error->code = SL_EXIT_INTERRUPTED;
         return sl_error_prefix(error, "interrupted while a batch could not be delivered");
     }
-    if (atomic_load(sending->stop)) /* another thread has given up */
+    if (atomic_load(sending->stop)) /* another thread has stopped the load */
         return false;
     if (sl_seconds_since(since) > sending->config->retry_seconds)
         return sl_error_prefix(error, "gave up after %.0f s (--retry-timeout %u)",
@@ -435,7 +436,7 @@ static bool writer_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_resul
             continue;
         }
         result->retries++;
-        /* Also for the next pieces, which may be stored by this attempt. */
+        /* Applies to the next pieces, too: this attempt may have stored their documents. */
         piece.search_first = true;
         if (attempt == 0) { /* the time limit does not include the wait for the first answer */
             sl_log_warning(SL_LINES "; trying again", error->message);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Private to the writers: writer.c, which inserts, and modify.c. */
+/* Private to the two writers: writer.c, which inserts, and modify.c, which updates and deletes. */
 #ifndef SHARDLOAD_WRITER_INTERNAL_H
 #define SHARDLOAD_WRITER_INTERNAL_H
 

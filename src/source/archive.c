@@ -136,7 +136,7 @@ static bool fail(sl_archive *archive, sl_error *error) {
                             label, reason);
     if (bridge->ran_out)
         return sl_error_set(error, SL_EXIT_SOURCE,
-                            "%s: the %s archive breaks off at byte %llu (%s); the file is "
+                            "%s: the %s archive ends early at byte %llu (%s); the file is "
                             "truncated: fetch it again",
                             label, archive->kind, (unsigned long long)input->offset, reason);
     return sl_error_set(error, SL_EXIT_SOURCE,
@@ -227,8 +227,8 @@ static bool begin_entry64(sl_archive *archive, const unsigned char *header, uint
                                 archive->label, error);
 }
 
-/* Reads the rest of an entry packed with Deflate64, which also checks it, and lets libarchive
- * continue behind it. */
+/* Reads the remainder of an entry packed with Deflate64, which also checks it, and lets libarchive
+ * continue after it. */
 static bool end_entry64(sl_archive *archive, sl_reader_times *times, sl_error *error) {
     size_t got = 1;
     while (got > 0) {
@@ -273,7 +273,7 @@ static bool next_entry(sl_archive *archive, struct archive_entry **entry, const 
         uselocale(before);
     sl_bridge_leave(bridge);
     bool complete = sl_bridge_copied(bridge) == sizeof header;
-    /* ARCHIVE_RETRY reports a damaged header. It is an error: going on would lose its entry. */
+    /* ARCHIVE_RETRY reports a damaged header. It is an error: to continue would lose its entry. */
     if (result != ARCHIVE_EOF && result != ARCHIVE_OK && result != ARCHIVE_WARN)
         return fail(archive, error);
     if (!*entry)
@@ -346,7 +346,7 @@ static bool is_included(const sl_archive *archive, const char *path) {
 }
 
 /* A hard link has no contents of its own. If --include matches the link but not the entry that it
- * links to, the contents are not loaded: the user must be told. */
+ * links to, the contents are not loaded, which is reported. */
 static const char *excluded_target(const sl_archive *archive, struct archive_entry *entry,
                                    const char *path) {
     const char *target = archive_entry_hardlink(entry);

@@ -8,8 +8,9 @@
  * A compressed file, an archive or a pipe is sequential. The thread that begins one continues with
  * it until its end; a thread for which no unread source is left joins a sequential source that is
  * still open. Threads take blocks under that source's own lock, and each inflates into its own
- * buffer, so no thread only copies. With many files each thread inflates its own; with one large
- * file the threads take turns inflating, while the other threads parse and send.
+ * buffer, so no thread is used for copying only. With many files each thread inflates a different
+ * file; with one large file the threads take turns inflating, while the other threads parse and
+ * send.
  *
  * Sources are begun in this order: first the sequential ones, the largest first, so that those
  * begun last are small and all threads finish at about the same time; then plain files, of which
@@ -22,8 +23,8 @@
  *
  * Locks: the set's lock is never held while reading. It may be taken while a source's lock is held
  * (to take over a pipe), never the other way round. A sequential source is added to the table of
- * open sources when it is drawn, so that the next thread finds it there and does not take the set
- * for finished; its file is opened later, under its own lock. `users` counts, under the set's lock,
+ * open sources when it is drawn, so that the next thread finds it there and does not consider the
+ * set finished; its file is opened later, under its own lock. `users` counts, under the set's lock,
  * the readers that hold a pointer to it; the last reader that releases it frees it. Readers release
  * a source when it has ended, or when they are destroyed. */
 #include <errno.h>
@@ -163,7 +164,8 @@ static sl_read_result read_block(sl_reader *reader, size_t source, uint64_t inde
         return SL_READ_FAILED;
 
     size_t length = (size_t)(end - from);
-    size_t more = size - end < 512 ? (size_t)(size - end) : 512; /* mostly the whole last line */
+    size_t more = size - end < 512 ? (size_t)(size - end) : 512; /* usually contains the remainder
+                                                                    of the last line */
     if (!read_at(reader, 0, from, length + more, error))
         return SL_READ_FAILED;
     atomic_fetch_add_explicit(&reader->set->consumed_bytes, end - start, memory_order_relaxed);
@@ -248,7 +250,7 @@ static bool make_order(sl_source_set *set) {
     return true;
 }
 
-/* Moves on to the next source and block that is not to be skipped. The set's lock is held. */
+/* Advances to the next source and block that is not skipped. The set's lock is held. */
 static void skip_done(sl_source_set *set) {
     while (set->next < set->count) {
         const source_state *state = &set->states[set->order[set->next]];

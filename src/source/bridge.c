@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The callbacks by which libarchive reads from an input. A piece given to libarchive stays in the
  * input's buffer until libarchive asks for the next one. Bytes of it that libarchive has copied but
- * not consumed by then stay as well, so that the input can continue where libarchive stops. */
+ * not consumed by then also stay in the buffer, so that the input can continue where libarchive
+ * stops. */
 #include "bridge.h"
 
 #include <errno.h>

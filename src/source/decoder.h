@@ -14,7 +14,7 @@
 #define SL_DECODER_MEMORY_MAX ((uint64_t)1 << SL_DECODER_MEMORY_MAX_LOG)
 
 typedef enum sl_decoded {
-    SL_DECODED_SOME, /* zero or more bytes; the stream goes on */
+    SL_DECODED_SOME, /* zero or more bytes; the stream continues */
     SL_DECODED_END,  /* the stream is complete, and its checksums match */
     SL_DECODED_DAMAGED,
     SL_DECODED_NO_MEMORY,

@@ -6,7 +6,7 @@
  * file.
  *
  * The ctime shows changes that size, mtime and inode do not: contents rewritten at the same size
- * with the mtime set back, and an open file whose path was given to another file (this removes a
+ * with the mtime restored, and an open file whose path was given to another file (this removes a
  * link, which changes the ctime). A file of which only the permissions or links have changed is
  * refused as well; a resume then compares its text. */
 #include "identity.h"
@@ -49,7 +49,8 @@ const char *sl_file_time_shown(int64_t ns, char out[SL_FILE_TIME_ROOM]) {
     return out;
 }
 
-/* Sets the error to the most important change; returns false. `now` NULL: the file is gone. */
+/* Sets the error to the most important change; returns false. `now` NULL: the file no longer
+ * exists. */
 static bool report_change(sl_source_set *set, size_t index, const sl_source_identity *now,
                           sl_error *error) {
     const sl_source *source = &set->states[index].source;
@@ -61,7 +62,8 @@ static bool report_change(sl_source_set *set, size_t index, const sl_source_iden
         snprintf(how, sizeof how, "was replaced by something that is not a regular file");
     else if (now->device != was->device || now->inode != was->inode)
         snprintf(how, sizeof how,
-                 "was replaced by another file (inode %llu, was %llu; %llu bytes, were %llu)",
+                 "was replaced by another file (inode %llu, before: %llu; %llu bytes, before: "
+                 "%llu)",
                  (unsigned long long)now->inode, (unsigned long long)was->inode,
                  (unsigned long long)now->size, (unsigned long long)was->size);
     else if (now->size != was->size)
@@ -75,7 +77,7 @@ static bool report_change(sl_source_set *set, size_t index, const sl_source_iden
     else
         snprintf(how, sizeof how,
                  "had its status changed at %s (before: %s): its permissions, owner, links or "
-                 "times, or its contents with the times set back",
+                 "times, or its contents with the times restored",
                  sl_file_time_shown(now->changed_ns, after),
                  sl_file_time_shown(was->changed_ns, before));
     atomic_store(&set->changed, true);

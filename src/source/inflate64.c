@@ -22,7 +22,7 @@ typedef struct extra_bits {
     unsigned bits;
 } extra_bits;
 
-/* Of the symbols from 257 on. */
+/* Lengths of the symbols from 257 on. */
 static const extra_bits lengths[] = {
     {3, 0},  {4, 0},  {5, 0},  {6, 0},   {7, 0},   {8, 0},   {9, 0},   {10, 0},  {11, 1}, {13, 1},
     {15, 1}, {17, 1}, {19, 2}, {23, 2},  {27, 2},  {31, 2},  {35, 3},  {43, 3},  {51, 3}, {59, 3},
@@ -56,7 +56,7 @@ static bool damaged(const call *c, const char *why) {
 
 static bool breaks_off(const call *c) {
     return sl_error_set(c->error, SL_EXIT_SOURCE,
-                        "%s: the Deflate64 data break off at byte %llu of the archive, after %llu "
+                        "%s: the Deflate64 data end early at byte %llu of the archive, after %llu "
                         "bytes of contents; the file is truncated: fetch it again",
                         c->label, (unsigned long long)c->input->offset,
                         (unsigned long long)(c->inflate->total + *c->got));
@@ -117,8 +117,8 @@ static unsigned reversed(unsigned code, unsigned length) {
     return result;
 }
 
-/* Builds a code from the lengths of its symbols' codes. Fails if they are not those of a complete
- * code. `single`: a code of one symbol, of one bit, is accepted, and none at all. */
+/* Builds a code from the lengths of its symbols' codes. Fails if the code is not complete.
+ * `single`: also accepts a code of one symbol with one bit, and a code without symbols. */
 static bool build(sl_code64 *code, const uint8_t *bits, unsigned symbols, bool single) {
     unsigned next[CODE_BITS_MAX + 1], start[CODE_BITS_MAX + 1];
     memset(code->count, 0, sizeof code->count);
@@ -255,7 +255,8 @@ static bool begin_dynamic(call *c) {
             return false;
         bits[order[i]] = (uint8_t)length;
     }
-    sl_code64 *lengths_code = &inflate->distances; /* until its own code is built */
+    sl_code64 *lengths_code = &inflate->distances; /* used for this until the code of distances is
+                                                      built */
     if (!build(lengths_code, bits, sizeof order, false))
         return damaged(c, "the code of code lengths is invalid");
     memset(bits, 0, sizeof order);
@@ -291,7 +292,7 @@ static bool end_block(call *c) {
 
 static bool copy_stored(call *c, unsigned char *out, size_t room, size_t *done) {
     sl_inflate64 *inflate = c->inflate;
-    c->available = 0; /* the input moves on without `use` */
+    c->available = 0; /* the input advances without `use` */
     while (inflate->stored_left > 0 && *done < room) {
         if (sl_input_left(c->input) == 0 && !sl_input_peek(c->input, 1, c->times, c->error))
             return false;
@@ -310,7 +311,7 @@ static bool copy_stored(call *c, unsigned char *out, size_t room, size_t *done) 
     return inflate->stored_left > 0 || end_block(c);
 }
 
-/* Copies the current match, as far as there is room. */
+/* Copies the current match, as far as it fits. */
 static void copy_match(sl_inflate64 *inflate, unsigned char *out, size_t room, size_t *done) {
     size_t count = inflate->length < room - *done ? inflate->length : room - *done;
     size_t distance = inflate->distance, at = *done, end = at + count;

@@ -164,7 +164,8 @@ bool sl_input_open_file(sl_input *input, const char *path, const char *shown,
             input->seek = seek_in_file;
             input->read_at = read_file_at;
         }
-        if ((uint64_t)facts.st_size < room) /* saves time and memory for many small files */
+        if ((uint64_t)facts.st_size < room) /* a small buffer saves time and memory for many small
+                                               files */
             room = (size_t)facts.st_size < FILE_BUFFER_BYTES_MIN ? FILE_BUFFER_BYTES_MIN
                                                                  : (size_t)facts.st_size;
     }

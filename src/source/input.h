@@ -21,7 +21,7 @@ struct sl_input {
     /* As lseek; *where is the offset from the input's first byte. NULL: sequential only. */
     bool (*seek)(sl_input *input, int64_t offset, int whence, uint64_t *where);
     /* As pread: does not change the input's position. Returns the number of bytes read, fewer than
-     * `room` at the end or on failure. NULL where `seek` is. */
+     * `room` at the end or on failure. NULL if `seek` is NULL. */
     size_t (*read_at)(sl_input *input, uint64_t offset, void *out, size_t room);
     void *context;
     const char *name;      /* for messages; borrowed */

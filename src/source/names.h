@@ -18,7 +18,7 @@ const char *sl_names_add(sl_names *names, const char *name);
 void sl_names_clear(sl_names *names);
 
 /* Writes a path for messages: control bytes are escaped, so that a file name can neither control
- * the terminal nor begin a new line; of a long path only the end. Returns out. */
+ * the terminal nor begin a new line; only the end of a long path is shown. Returns out. */
 #define SL_SHOWN_ROOM 512
 char *sl_path_shown(const char *path, char out[SL_SHOWN_ROOM]);
 

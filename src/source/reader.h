@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Private to src/source: readers, and sequential sources that several readers take blocks of. */
+/* Private to src/source: readers, and sequential sources whose blocks several readers take. */
 #ifndef SHARDLOAD_SOURCE_READER_H
 #define SHARDLOAD_SOURCE_READER_H
 
@@ -26,11 +26,11 @@ bool sl_reader_grow(sl_reader *reader, size_t room, sl_error *error);
 struct sl_open_source {
     pthread_mutex_t lock;
     size_t source;
-    unsigned users; /* number of readers; under the set's lock */
-    /* Under `lock`: */
+    unsigned users; /* number of readers; guarded by the set's lock */
+    /* Guarded by `lock`: */
     sl_stream *stream;              /* NULL until the first block is taken, and after the last */
     char entry[SL_ENTRY_NAME_ROOM]; /* name of the current archive entry */
-    uint64_t entry_number;          /* of that entry, from 1; 0 outside of archives */
+    uint64_t entry_number;          /* of that entry, from 1; 0 outside archives */
     bool entry_start;               /* no block of the entry has been taken */
     uint64_t stored_counted;        /* stored bytes added to the set's consumed_bytes so far */
     uint64_t offset;                /* of the next block's first line */
@@ -38,7 +38,7 @@ struct sl_open_source {
     char *leftover;                 /* bytes read after the end of the last block */
     size_t leftover_length, leftover_room;
     bool splits;      /* the entry's records are found by the source's splitter */
-    sl_split split;   /* of such an entry: at the beginning of the next block */
+    sl_split split;   /* the splitter's state at the beginning of the next block, if `splits` */
     bool skip_line;   /* the next bytes are the remainder of a line that was too long */
     bool ended;       /* the last block has been taken */
     sl_error failure; /* code not 0: there will be no more blocks */

@@ -142,7 +142,7 @@ static bool keep_leftover(sl_open_source *open, const char *from, size_t length,
     return true;
 }
 
-/* Is all text read so far that of the original file? */
+/* Was all text so far read from the original file? */
 static bool is_unchanged(sl_reader *reader, const sl_open_source *open, sl_error *error) {
     return !open->stream ||
            sl_identity_check_open(reader->set, open->source, sl_stream_file(open->stream), error);
@@ -162,7 +162,7 @@ static bool end_entry(sl_reader *reader, sl_open_source *open, sl_error *error) 
     if (!is_unchanged(reader, open, error))
         return false;
     open->ended = true;
-    sl_stream_close(open->stream); /* early: many sources may be open */
+    sl_stream_close(open->stream); /* closed early, because many sources may be open */
     open->stream = NULL;
     free(open->leftover);
     open->leftover = NULL;
@@ -193,7 +193,7 @@ static bool find_record_end(sl_reader *reader, sl_open_source *open, size_t in_b
             break;
         if (*ended || *filled > in_block + SL_SPLIT_BYTES_MAX)
             return sl_error_set(error, SL_EXIT_SOURCE,
-                                "%s: internal error: no end of a record was found behind byte %llu",
+                                "%s: internal error: no end of a record was found after byte %llu",
                                 reader->set->states[open->source].source.shown,
                                 (unsigned long long)open->offset);
         size_t more = *filled / 2 > SL_LOOKAHEAD ? *filled / 2 : SL_LOOKAHEAD;

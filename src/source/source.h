@@ -33,7 +33,7 @@ typedef enum sl_source_kind {
 } sl_source_kind;
 
 /* The identity of a regular file, as fstat returned it when the set was created; all zero for a
- * source that is no regular file. Times in nanoseconds since 1970. */
+ * source that is not a regular file. Times in nanoseconds since 1970. */
 typedef struct sl_source_identity {
     uint64_t device, inode, size;
     int64_t modified_ns; /* mtime */
@@ -73,7 +73,7 @@ static inline uint64_t sl_source_records(const sl_source *source) {
 
 #define SL_WORK_LOG "shardload.log" /* every work directory of a load has one */
 /* Is this the name of a file that this program writes into a work directory, or of the temporary
- * file from which it is renamed? Such files are no sources. */
+ * file from which it is renamed? Such files are not sources. */
 bool sl_source_is_own_file(const char *name);
 
 typedef struct sl_source_set sl_source_set;
@@ -84,9 +84,9 @@ typedef struct sl_source_set sl_source_set;
 
 /* Finds the sources in `paths`. Folders are searched recursively in order of name, without hidden
  * files and __MACOSX; the files found are not opened yet. `include` (may be NULL) is a shell
- * pattern for the names of files found in folders, and of the entries of archives named in `paths`;
- * an archive found in a folder must match by its own name, and all of its entries are read. All
- * unusable paths are reported in one error (SL_EXIT_SOURCE). */
+ * pattern for the names of files found in folders, and of the entries of archives named in `paths`.
+ * An archive found in a folder must itself match by name; all its entries are read. All unusable
+ * paths are reported in one error (SL_EXIT_SOURCE). */
 bool sl_source_set_create(const char *const *paths, size_t count, const char *include,
                           sl_source_set **set, sl_error *error);
 /* A set of one file or pipe, which may be an archive of mongodump; other sets refuse these. */
@@ -105,7 +105,7 @@ const sl_source *sl_source_set_at(const sl_source_set *set, size_t index);
 uint64_t sl_source_set_stored_bytes(const sl_source_set *set); /* of all sources not skipped */
 /* Stored bytes read so far. Any thread. */
 uint64_t sl_source_set_consumed_bytes(const sl_source_set *set);
-/* Begins the count of read bytes anew, after a sample has been read before the load. */
+/* Resets the count of read bytes, after a sample has been read before the load. */
 void sl_source_set_reset_consumed(sl_source_set *set);
 
 /* Skips a source: readers return none of its blocks. Call it before the first block is read. */
@@ -140,13 +140,13 @@ void sl_source_set_part(sl_source_set *set, uint32_t part, uint32_t parts);
  * to a sample or part: all loaders that share a load must set the same number. Call it before the
  * first block is read. */
 void sl_source_set_spread(sl_source_set *set, size_t index, uint64_t spread);
-/* Of the blocks selected by part and sample, selects the blocks for which `filter` returns true.
+/* Restricts the blocks selected by part and sample to those for which `filter` returns true.
  * `index` is the source's index; `offset` lies in the MiB in which the block's lines begin. Any
  * thread may call `filter` at any time. Call sl_source_set_filter before the first block is
  * read. */
 typedef bool sl_block_filter(const void *context, size_t index, uint64_t offset);
 void sl_source_set_filter(sl_source_set *set, sl_block_filter *filter, const void *context);
-/* Is a block selected? `offset` is any in the MiB in which its lines begin. Any thread. */
+/* Is a block selected? `offset` is any offset in the MiB in which its lines begin. Any thread. */
 bool sl_source_set_selects(const sl_source_set *set, size_t index, uint64_t sequence,
                            uint64_t offset);
 
@@ -161,15 +161,15 @@ bool sl_source_set_has_changed(const sl_source_set *set);
  * thread. */
 void sl_source_set_stop(sl_source_set *set);
 
-/* Reads the first bytes of the uncompressed stream, up to `room`, into `head`; of an archive, of
+/* Reads the first bytes of the uncompressed stream, up to `room`, into `head`; for an archive, of
  * its first readable entry. `*whole`: the head is the complete text. `*name` (may be NULL) is the
- * entry's name, or the path where there is no archive; it lives as long as the set. The bytes read
- * from a pipe are kept for its readers. Call it before the first block is read. */
+ * entry's name, or the path if the source is not an archive; it lives as long as the set. The bytes
+ * read from a pipe are kept for its readers. Call it before the first block is read. */
 bool sl_source_head(sl_source_set *set, size_t index, char *head, size_t room, size_t *length,
                     bool *whole, const char **name, sl_error *error);
 
-/* Declares that the lines of a source, which is no archive, end in CR alone: readers return LF for
- * each CR. Call it before the first block is read. */
+/* Declares that the lines of a source, which must not be an archive, end in CR alone: readers
+ * return LF for each CR. Call it before the first block is read. */
 void sl_source_set_cr_lines(sl_source_set *set, size_t index);
 /* Replaces each CR of a text by LF. */
 void sl_source_replace_cr(char *text, size_t length);
@@ -201,16 +201,17 @@ typedef struct sl_source_block {
     size_t source;        /* index into the set */
     uint64_t sequence;    /* 0, 1, 2 ... within the source */
     uint64_t offset;      /* of text.bytes[0] in the uncompressed stream */
-    uint64_t split_state; /* of a source with a splitter: sl_split.state there; else 0 */
-    /* Complete lines, or the records found by the source's splitter; may be empty. SL_SLACK readable
-     * bytes follow. Of generated records: no bytes (NULL), only a length. */
+    uint64_t split_state; /* for a source with a splitter, sl_split.state at `offset`; otherwise
+                             0 */
+    /* Complete lines, or the records found by the source's splitter; may be empty. SL_SLACK
+     * readable bytes follow. Generated records have no bytes (NULL), only a length. */
     sl_text text;
-    /* Of an archive's entry: its bytes from text.bytes on that may be read, at least text.length;
-     * are they all of its remaining bytes? */
+    /* For an archive's entry: the number of its bytes from text.bytes on that may be read, at least
+     * text.length; and whether these are all its remaining bytes. */
     size_t known_length;
     bool known_to_end;
-    const char *entry;     /* the archive entry's name, safe to print; NULL outside of archives */
-    uint64_t entry_number; /* from 1, counting the entries that are read; 0 outside of archives */
+    const char *entry;     /* the archive entry's name, safe to print; NULL outside archives */
+    uint64_t entry_number; /* from 1, counting the entries that are read; 0 outside archives */
     bool entry_start;      /* the first block of an archive's entry, or of any other source */
     bool entry_last;       /* the last block of an archive's entry */
     bool last;       /* last block of its source; set on no block if that block is not returned */
@@ -221,7 +222,7 @@ typedef struct sl_source_block {
 /* How a reader spent its time, in nanoseconds. */
 typedef struct sl_reader_times {
     int64_t reading;
-    int64_t inflating; /* and waiting for another thread that inflates the same file */
+    int64_t inflating; /* includes waiting for another thread that inflates the same file */
 } sl_reader_times;
 
 /* A reader is one thread's access to the set: its buffer and its open file. */

@@ -53,7 +53,7 @@ bool sl_source_set_open(sl_source_set *set, size_t index, sl_stream **stream, sl
     sl_source *source = &set->states[index].source;
     bool not_text;
     *stream = NULL;
-    if (!sl_identity_check_path(set, index, error)) /* else a pipe at this path could block */
+    if (!sl_identity_check_path(set, index, error)) /* otherwise a pipe at this path could block */
         return false;
     /* `include` has matched the name of an archive found in a folder: all its entries are read. */
     if (sl_stream_open(source->path, source->shown, source->named ? set->include : NULL, set->dumps,
@@ -357,7 +357,7 @@ bool sl_source_head(sl_source_set *set, size_t index, char *head, size_t room, s
     sl_stream *stream;
     bool more;
     bool ok = sl_source_set_open(set, index, &stream, error);
-    if (ok && pipe) /* a file is read again, and reports skipped entries then */
+    if (ok && pipe) /* a file is read again, and its skipped entries are reported at that time */
         sl_stream_report_skipped(stream, set, index);
     if (ok && !pipe) /* the bytes of a pipe are kept, and its format is not known yet */
         sl_stream_add_line_ends(stream);
@@ -368,7 +368,7 @@ bool sl_source_head(sl_source_set *set, size_t index, char *head, size_t room, s
     if (ok && name) {
         const char *entry = sl_stream_entry_name(stream);
         *name = entry ? sl_names_add(&set->entry_names, entry) : source->path;
-        ok = *name || sl_error_memory(error, "looking at the sources");
+        ok = *name || sl_error_memory(error, "examining the sources");
     }
     if (ok && pipe)
         return keep(set, index, stream, head, *length, error);
@@ -408,7 +408,8 @@ static bool hash_ends(sl_source_set *set, size_t index, uint64_t *hash, uint64_t
     for (int end = 0; ok && end < (size > END_BYTES ? 2 : 1); end++) {
         ssize_t got = pread(file, bytes, END_BYTES, (off_t)starts[end]);
         ok = got >= 0;
-        for (ssize_t i = 0; i < got; i++) { /* both at once takes the time of one */
+        for (ssize_t i = 0; i < got; i++) { /* computing both hashes in one loop takes the time of
+                                               one */
             *hash = (*hash ^ (unsigned char)bytes[i]) * FNV_PRIME;
             *content = (*content ^ (unsigned char)bytes[i]) * FNV_PRIME;
         }

@@ -18,7 +18,7 @@ typedef struct source_state {
     bool skip;
     const uint64_t *done; /* borrowed; see sl_source_set_skip_blocks */
     size_t done_words;
-    bool compare;    /* the done blocks are read too, to be compared */
+    bool compare;    /* completed blocks are also read, for comparison */
     uint64_t spread; /* see sl_source_in_share */
 } source_state;
 
@@ -35,8 +35,8 @@ typedef struct source_share {
 /* Is a block selected? Each block has a position from 0 to 1 (in units of 2^-64): its sequence
  * times the golden ratio, plus `spread`, modulo 1. Such positions are evenly distributed for any
  * series of consecutive blocks, and for blocks whose sequences have the same low bits, so each
- * range gets its share (see ranges.c). `spread` differs between sources: otherwise, of files with
- * one block each, all would be selected, or none. Part k is the interval from k/parts to
+ * range gets its share (see ranges.c). `spread` differs between sources: otherwise all or none of
+ * many files with one block each would be selected. Part k is the interval from k/parts to
  * (k+1)/parts; the sample is the beginning of each part's interval. */
 static inline bool sl_source_in_share(const source_share *share, uint64_t spread,
                                       uint64_t sequence) {
@@ -74,7 +74,7 @@ struct sl_source_set {
     sl_skipped_entry_report *report; /* may be NULL */
     void *report_context;
     pthread_mutex_t lock;
-    /* Under `lock`: */
+    /* Guarded by `lock`: */
     sl_names entry_names;  /* returned by sl_source_head */
     uint32_t *order;       /* indexes of the sources in start order; NULL before the first block */
     size_t next;           /* index into `order` of the next source to begin */

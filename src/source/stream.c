@@ -4,8 +4,8 @@
  *   file or pipe -> [unpacker] -> text
  *   file or pipe -> [unpacker] -> archive -> entry -> [unpacker] -> text
  *
- * There is an unpacker where the bytes are compressed, and an archive where the unpacked bytes are
- * one. */
+ * An unpacker is inserted if the bytes are compressed, and an archive if the unpacked bytes are an
+ * archive. */
 #include "stream.h"
 
 #include <stdlib.h>
@@ -31,8 +31,8 @@ struct sl_stream {
 
 #define DUMP_MAGIC "\x6D\xE2\x99\x81"
 
-/* If an input that begins with these bytes is not text: a phrase that names its kind and the
- * command to convert it. NULL otherwise. */
+/* For an input that begins with these bytes and is not text, returns a phrase that names its kind
+ * and the command to convert it. NULL otherwise. */
 static const char *not_text_advice(const unsigned char *bytes, size_t length) {
     static const struct {
         const char *magic;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Streams: read the text of one source sequentially and unpacked, entry by entry. A source that is
- * no archive counts as one entry without a name. */
+ * not an archive counts as one entry without a name. */
 #ifndef SHARDLOAD_SOURCE_STREAM_H
 #define SHARDLOAD_SOURCE_STREAM_H
 
@@ -31,7 +31,7 @@ sl_source_kind sl_stream_kind(const sl_stream *stream);
 /* Moves to the next entry (after opening: the first); `*more` is false at the end. */
 bool sl_stream_next_entry(sl_stream *stream, bool *more, sl_reader_times *times, sl_error *error);
 
-/* The current entry's name, safe to print, valid until the next entry; NULL outside of archives. */
+/* The current entry's name, safe to print, valid until the next entry; NULL outside archives. */
 const char *sl_stream_entry_name(const sl_stream *stream);
 
 /* From now on, reads add the final newline that an archive's entry lacks. */

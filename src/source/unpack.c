@@ -11,7 +11,7 @@
 
 #define OUTPUT_BYTES ((size_t)64 << 10)
 
-/* UTF-16 text is listed, too: it is converted in the same way. */
+/* UTF-16 text is in this list, because it is converted in the same way. */
 typedef struct compression {
     const char *name;
     const char *magic;
@@ -43,7 +43,7 @@ struct sl_unpacker {
     const compression *compression;
     sl_input output;
     sl_input *packed;
-    void *state; /* the decoder's */
+    void *state; /* of the decoder */
     bool in_stream;
 };
 
@@ -78,8 +78,8 @@ const char *sl_compression_of(const unsigned char *bytes, size_t length) {
     return found ? found->name : NULL;
 }
 
-/* Do the bytes begin another stream of the same format? Of a truncated one, compares what
- * exists. */
+/* Do the bytes begin another stream of the same format? Compares only the available bytes if the
+ * stream is truncated. */
 static bool continues(const compression *one, const unsigned char *bytes, size_t length) {
     return memcmp(bytes, one->magic, length < one->length ? length : one->length) == 0 ||
            (one->skippable && is_skippable(bytes, length));
@@ -109,8 +109,8 @@ static bool between_streams(sl_unpacker *unpacker, sl_reader_times *times, sl_er
     if (sl_input_left(packed) == 0)
         return sl_error_set(
             error, SL_EXIT_SOURCE,
-            "%s: %llu zero bytes follow the %s data that ends at byte %llu, which is "
-            "no multiple of %u: the file is damaged: fetch it again",
+            "%s: %llu zero bytes follow the %s data that ends at byte %llu, which is not a "
+            "multiple of %u: the file is damaged: fetch it again",
             packed->name, (unsigned long long)zeros, kind->name, (unsigned long long)end,
             kind->padding);
     return sl_error_set(
@@ -165,7 +165,7 @@ static bool decode_some(sl_unpacker *unpacker, unsigned char *out, size_t room, 
     if (no_input && *made == 0 && unpacker->in_stream)
         return sl_error_set(
             error, SL_EXIT_SOURCE,
-            "%s: the %s data breaks off at byte %llu, after %llu bytes of text; the "
+            "%s: the %s data ends early at byte %llu, after %llu bytes of text; the "
             "file is truncated: fetch it again",
             packed->name, unpacker->compression->name, (unsigned long long)packed->offset,
             (unsigned long long)unpacker->output.offset);

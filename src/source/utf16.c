@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* UTF-16 with byte order mark, as a decoder: the text is converted to UTF-8, and then read like that
- * of a compressed file. A surrogate without its other half becomes the three bytes that it would
- * have in UTF-8; these are not UTF-8, so that the parser rejects the record that contains them. */
+/* UTF-16 with byte order mark, as a decoder: the text is converted to UTF-8, and then read like the
+ * text of a compressed file. A surrogate without its other half becomes the three bytes that it
+ * would have in UTF-8; these are not UTF-8, so that the parser rejects the record that contains
+ * them. */
 #include "decoder.h"
 
 #include <stdlib.h>
 
-#define CHARACTER_BYTES 6u /* at most, of UTF-8 for one unit: a lone surrogate and a character */
+#define CHARACTER_BYTES 6u /* maximum of UTF-8 for one unit: a lone surrogate and a character */
 
 typedef struct utf16_state {
     bool begun; /* the byte order mark has been read */
@@ -49,7 +50,7 @@ static void put(sl_decode_piece *piece, uint32_t code) {
 static void take_unit(utf16_state *state, sl_decode_piece *piece, uint32_t unit) {
     if (!state->begun) {
         state->begun = true;
-        state->big_endian = unit == 0xFFFE; /* read as little-endian until now */
+        state->big_endian = unit == 0xFFFE; /* units are read as little-endian before this */
         return;
     }
     bool second = unit >= 0xDC00 && unit < 0xE000;

@@ -19,7 +19,7 @@ typedef struct sl_zip_entry64 {
 bool sl_zip_is_entry64(const unsigned char header[SL_ZIP_LOCAL_BYTES]);
 
 /* Begins an entry whose local header was at byte `start` of the input; the input's position is
- * behind the header. `label` names the entry in messages. */
+ * after the header. `label` names the entry in messages. */
 bool sl_zip_entry64_begin(sl_zip_entry64 *entry, const unsigned char header[SL_ZIP_LOCAL_BYTES],
                           uint64_t start, sl_input *input, const char *label, sl_error *error);
 

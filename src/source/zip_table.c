@@ -89,7 +89,7 @@ static bool disagrees(const zip_walk *walk, const char *detail) {
 static bool take(const zip_walk *walk, void *out, size_t length) {
     size_t got;
     return sl_input_take(walk->input, out, length, &got, walk->times, walk->error) &&
-           (got == length || damaged(walk, "it breaks off"));
+           (got == length || damaged(walk, "it ends early"));
 }
 
 static bool skip(const zip_walk *walk, uint64_t length) {
@@ -250,7 +250,8 @@ static bool take_digital_signature(zip_walk *walk) {
 static bool take_locator(zip_walk *walk) {
     unsigned char locator[LOCATOR_BYTES];
     return take(walk, locator + 4, sizeof locator - 4) &&
-           (u64(locator + 8) == walk->end64 || damaged(walk, "a record is not where it should be"));
+           (u64(locator + 8) == walk->end64 || damaged(walk, "a record is not at its expected "
+                                                             "position"));
 }
 
 /* Reads the central directory and the end records, to the end of the input. */

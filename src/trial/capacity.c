@@ -71,7 +71,8 @@ void sl_capacity_replace(sl_capacity_model *model, size_t input, double low, dou
     one->high = high;
     one->origin = origin;
     snprintf(one->note, sizeof one->note, "%s", note);
-    for (size_t i = 0; i < model->point_count; i++) /* else points would keep the model's value */
+    for (size_t i = 0; i < model->point_count; i++) /* otherwise points would keep the model's
+                                                       value */
         model->other_data = model->other_data || !isnan(model->points[i].set[input]);
 }
 

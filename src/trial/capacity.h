@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Capacity models: formulas over labelled inputs, read from YAML, and computed with their ranges
- * beside published figures. Arithmetic only: nothing is measured, nothing is connected to.
+ * beside published figures. Arithmetic only: no measurement and no connection.
  *
  *   title: Weather records on one server
  *   about: What was published, and where.
@@ -33,7 +33,7 @@ typedef enum sl_capacity_origin {
     SL_ORIGIN_NONE,
     SL_ORIGIN_PUBLISHED, /* stated in the publication that the model describes */
     SL_ORIGIN_MEASURED,  /* by the programs of this project */
-    SL_ORIGIN_FITTED,    /* chosen to reproduce a figure, which is then no prediction */
+    SL_ORIGIN_FITTED,    /* chosen to reproduce a figure, which is therefore not a prediction */
     SL_ORIGIN_ASSUMED,
     SL_ORIGIN_GIVEN, /* on the command line */
     SL_ORIGINS,
@@ -49,8 +49,8 @@ typedef struct sl_capacity_input {
     char note[240];
 } sl_capacity_input;
 
-/* A figure beside a computed one; NAN: none. An input was fitted to `fitted`, so computing it is no
- * prediction. */
+/* A figure to compare with a computed one; NAN: none. `fitted` is a figure to which an input was
+ * fitted, so its computed value is not a prediction. */
 typedef struct sl_capacity_figure {
     double published, fitted;
 } sl_capacity_figure;
@@ -116,7 +116,7 @@ bool sl_capacity_compute(const sl_capacity_model *model, const double *set,
 /* The input named `name`, or input_count if there is none. */
 size_t sl_capacity_find(const sl_capacity_model *model, const char *name, size_t length);
 
-/* Replaces an input; after that of a published one, published figures no longer apply. */
+/* Replaces an input. If the input is a published one, published figures no longer apply. */
 void sl_capacity_replace(sl_capacity_model *model, size_t input, double low, double value,
                          double high, sl_capacity_origin origin, const char *note);
 

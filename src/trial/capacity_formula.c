@@ -93,8 +93,8 @@ static double usl(double n, double contention, double coherency) {
     return n / (1 + contention * (n - 1) + coherency * n * (n - 1));
 }
 
-/* The law decreases with both of its parameters. In n it has one maximum, where there is a
- * coherency. */
+/* The law decreases with both of its parameters. With a coherency above 0, it has one maximum in
+ * n. */
 static bool scalability(parser *p, const sl_estimate *of, sl_estimate *made) {
     if (of[0].low < 1 || of[1].low < 0 || of[1].high > 1 || of[2].low < 0 || of[2].high > 1)
         return complain(p, "usl(n, contention, coherency) needs n >= 1 and parameters of 0 to 1");
@@ -256,7 +256,7 @@ bool sl_capacity_formula(const char *text, sl_capacity_lookup *lookup, void *con
         return false;
     if (next(&p))
         return complain(&p, "expected + - * / or the end");
-    /* Rounding may put a bound on the other side of the value, in the last digit. */
+    /* Rounding may move a bound beyond the value in the last digit. */
     include(&value->number, value->number.value);
     return true;
 }

@@ -102,7 +102,7 @@ static bool each(reader *r, const yaml_node_t *node, void *into,
                  bool (*one)(reader *r, const yaml_node_t *key, sl_text name,
                              const yaml_node_t *value, void *into)) {
     if (node->type != YAML_MAPPING_NODE)
-        return complain(r, node, "expected keys and their values");
+        return complain(r, node, "expected a mapping of keys to values");
     for (const yaml_node_pair_t *pair = node->data.mapping.pairs.start;
          pair < node->data.mapping.pairs.top; pair++) {
         const yaml_node_t *key = yaml_document_get_node(&r->document, pair->key);
@@ -111,7 +111,7 @@ static bool each(reader *r, const yaml_node_t *node, void *into,
         if (!scalar(key, &name))
             return complain(r, key, "expected a key");
         if (repeated(r, node, pair, name))
-            return complain(r, key, "this key exists already in the mapping");
+            return complain(r, key, "this key is given twice in the mapping");
         if (!one(r, key, name, value, into))
             return false;
     }
@@ -151,11 +151,11 @@ static bool take_name(reader *r, const yaml_node_t *key, sl_text name, char *fie
     for (size_t i = 0; i < name.length; i++) {
         char c = name.bytes[i];
         if (!(c >= 'a' && c <= 'z') && (i == 0 || (c != '-' && !(c >= '0' && c <= '9'))))
-            return complain(r, key, "a name consists of small letters, digits and hyphens");
+            return complain(r, key, "a name consists of lower-case letters, digits and hyphens");
     }
     if (name.length == 0 || find_result(r->model, name) < r->model->result_count ||
         sl_capacity_find(r->model, name.bytes, name.length) < r->model->input_count)
-        return complain(r, key, "this name is empty or exists already");
+        return complain(r, key, "this name is empty or already exists");
     return take_text(r, key, name, field, SL_CAPACITY_NAME_ROOM);
 }
 
@@ -300,9 +300,9 @@ static bool read_points(reader *r, const yaml_node_t *node, void *into) {
 
 /* ---- the model ---- */
 
-/* Computes the model and its points once. A figure that is called published, but was computed from
- * a fitted input, would look like a prediction: only points may have such figures, because an input
- * that was fitted to one point predicts the others. */
+/* Computes the model and its points once. A published figure of a result that depends on a fitted
+ * input would look like a prediction. Only points may have such figures, because an input fitted to
+ * one point does predict the other points. */
 static bool check(const reader *r) {
     sl_capacity_value values[SL_CAPACITY_RESULTS_MAX];
     sl_capacity_model *model = r->model;
@@ -319,7 +319,7 @@ static bool check(const reader *r) {
     for (size_t i = 0; i < model->result_count; i++) {
         if (values[i].fitted && !isnan(model->results[i].figure.published))
             return sl_error_set(r->error, SL_EXIT_USAGE,
-                                "%s: %s depends on a fitted input, so it is no prediction: give "
+                                "%s: %s depends on a fitted input, so it is not a prediction: give "
                                 "its figure as \"fitted\" instead of \"published\"",
                                 r->name, model->results[i].name);
     }

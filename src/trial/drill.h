@@ -33,8 +33,8 @@ typedef struct sl_phase_row {
 
 extern const sl_phase_row sl_drill_phases[PHASES];
 
-/* One load with its queries: a full drill has one step, a sampled drill one to warm up, and then
- * a small one and one of the full sample in turn, as often as configured. */
+/* One load with its queries: a full drill has one step. A sampled drill has one step to warm up,
+ * then alternately a small step and a step with the full sample, as often as configured. */
 typedef struct sl_drill_step {
     double share; /* of the blocks; 1: all */
     char collection[SL_THROWAWAY_ROOM];

@@ -97,16 +97,16 @@ static void log_differences(const bson_t *last, const bson_t *now) {
         char shown[200];
         sl_text_printable(sl_text_of(before), shown, sizeof shown);
         if (strcmp(before, after) != 0)
-            sl_log_warning("  not comparable: another %s: %s, now %s", texts[i].what, shown, after);
+            sl_log_warning("not comparable: different %s: %s, now %s", texts[i].what, shown, after);
     }
     unsigned shards = sl_walk_count(last, "load.topology");
     unsigned shards_now = sl_walk_count(now, "load.topology");
     if (shards != shards_now)
-        sl_log_warning("  not comparable: another number of shards: %u, now %u", shards,
+        sl_log_warning("not comparable: different number of shards: %u, now %u", shards,
                        shards_now);
     double before = sl_look_amount(last, "sample", 0), after = sl_look_amount(now, "sample", 0);
     if (fabs(before - after) > 1e-9)
-        sl_log_warning("  not comparable: another sample: %.3g %%, now %.3g %%", 100 * before,
+        sl_log_warning("not comparable: different sample: %.3g %%, now %.3g %%", 100 * before,
                        100 * after);
     if (sl_look_number(last, "exitCode") == SL_EXIT_CLUSTER)
         sl_log_warning("  not comparable: a query of the earlier drill failed");

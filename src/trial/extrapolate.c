@@ -2,9 +2,9 @@
 /* Extrapolation by weighted least squares for a + b g(n), with one more observation: a = 0 with the
  * standard deviation `fixed_deviation`.
  *
- * The normal equations are  [A00 A01; A01 A11] [a b] = [r0 r1],  and the variance of the prediction
- * at G is  [1 G] A^-1 [1 G]. If a or b would be negative, it is set to 0 and the other one is
- * fitted alone; the variance stays that of the unconstrained line, which is larger.
+ * The normal equations are [A00 A01; A01 A11] [a b] = [r0 r1], and the variance of the prediction
+ * at G is [1 G] A^-1 [1 G]. If a or b would be negative, it is set to 0 and only the other is
+ * fitted; the variance stays that of the unconstrained line, which is larger.
  *
  * Timings farther from the line than their deviations allow show that the deviations are too small
  * or the model is wrong. The variance is then multiplied by chi squared per degree of freedom (the

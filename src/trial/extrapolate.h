@@ -63,7 +63,7 @@ typedef struct sl_size {
  * by its fit and by the prior of e. Without timings the prediction is zero.
  *
  * The range is that of one further run. If sizes were run more than once, it contains the variation
- * between runs twice: that of the timings, and that of the run that is predicted. Otherwise that
+ * between runs twice: once for the timings, and once for the predicted run. Otherwise that
  * variation is unknown, and the range of two standard deviations does not contain it. */
 sl_prediction sl_extrapolate(const sl_growth_model *model, const sl_timing *timings, size_t count,
                              sl_size size);

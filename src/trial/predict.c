@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Predicts the time of each phase of a load from the rates of an earlier load.
  *
- * If the documents have another size than in the earlier load, the true time lies between the times
+ * If the size of the documents differs from the earlier load, the true time lies between the times
  * computed from documents per second and from bytes per second. So both are computed: the
  * prediction is their mean, and the range covers both. */
 #include "plan.h"

@@ -4,12 +4,13 @@
  * A full drill runs one load into the target, then the queries. The load has its journal in the
  * drill's work directory and logs its own progress.
  *
- * A sampled drill loads into throw-away collections beside the target, and runs the queries after
+ * A sampled drill loads into temporary collections beside the target, and runs the queries after
  * each load: once to warm the server up, then a quarter of the sample and the full sample in turn,
- * several times, which shows how much runs of the same size vary. Each collection is dropped after its queries; the end of sl_reload_run drops one that is
- * left after an error. After a second Ctrl-C the signal thread drops the collection itself, once
- * the running load has stopped sending (throwaway.h). If that fails, it logs the collection's name,
- * and the next drill drops the collection. */
+ * several times, which shows how much runs of the same size vary. Each collection is dropped after
+ * its queries; the end of sl_reload_run drops a collection that is left after an error. After a
+ * second Ctrl-C the signal thread drops the collection itself, once the running load has stopped
+ * sending (throwaway.h). If that fails, it logs the collection's name, and the next drill drops the
+ * collection. */
 #include "drill.h"
 
 #include <errno.h>
@@ -38,7 +39,7 @@ static bool on_first_signal(void *context) {
     if (!drill->connection) /* it may be waiting for a server */
         return true;
     if (sl_drill_sampled(drill))
-        sl_log_warning("stopping, and dropping the throw-away collection; press Ctrl-C again to "
+        sl_log_warning("stopping, and dropping the temporary collection; press Ctrl-C again to "
                        "stop at once");
     else if (!atomic_load(&drill->loading))
         sl_log_warning("stopping after the running query; press Ctrl-C again to stop at once");
@@ -50,7 +51,8 @@ static void on_second_signal(void *context) {
     sl_error error = {0};
     if (!sl_throwaway_drop_at_once(&drill->throwaway, &error))
         sl_log_error(SL_LINES, error.message);
-    if (sl_drill_sampled(drill) || !atomic_load(&drill->loading)) /* else the load has logged it */
+    if (sl_drill_sampled(drill) || !atomic_load(&drill->loading)) /* otherwise the load has logged
+                                                                     it */
         sl_log_warning("stopped at once");
 }
 
@@ -187,7 +189,7 @@ static sl_exit drill_sample(sl_drill *drill) {
     double share = drill->config->load->sample;
     sl_error error = {0};
     sl_exit code = SL_EXIT_OK;
-    sl_log_info("a sample of %.3g %%, in throw-away collections beside %s.%s; the first load is to "
+    sl_log_info("a sample of %.3g %%, in temporary collections beside %s.%s; the first load is to "
                 "warm up",
                 100 * share, drill->config->load->database, drill->config->load->collection);
     code = drill_size(drill, 1, share * WARM_UP_SHARE, "warm-up");

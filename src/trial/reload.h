@@ -22,7 +22,7 @@ typedef struct sl_reload_config {
 } sl_reload_config;
 
 /* Runs the drill and prints its progress and results. A sampled drill does not touch the target: it
- * loads into throw-away collections beside it and drops them. Writes reload.json into the work
+ * loads into temporary collections beside it and drops them. Writes reload.json into the work
  * directory and to load->report. Returns the exit code; errors have been logged.
  * SL_EXIT_VERIFICATION also when an answer is wrong or the objective is not met. */
 sl_exit sl_reload_run(const sl_reload_config *config);

@@ -5,10 +5,11 @@
  * fitted to all trials (surface.c); it gives the expected rate and its uncertainty for every cell,
  * tried or not. Then
  *
- *  1. the search tries the cell with the highest upper bound: the best cell so far, whose bound is
- *     high because it is fast, or a cell with a large uncertainty. No cell is tried twice in a row
- *     while there is another contender, so that disturbances of the machine affect all of them;
- *  2. a cell whose upper bound is below the best cell's rate is no contender. When the best cell
+ *  1. the search tries the cell with the highest upper bound: either the best cell so far, whose
+ *     bound is high because it is fast, or a cell with a large uncertainty. No cell is
+ *     tried twice in a row while there is another contender, so that disturbances of the machine
+ *     affect all of them;
+ *  2. a cell whose upper bound is below the best cell's rate is not a contender. When the best cell
  *     has no contender left, it has been found;
  *  3. the remaining trials go in turns to the cheapest cell that might be as fast as the best, and
  *     to the best, until both have enough trials to be compared. */

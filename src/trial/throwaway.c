@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Throw-away collections: names, leftovers of killed processes, and dropping the current one. */
+/* Temporary collections: names, leftovers of killed processes, and dropping the current one. */
 #include "throwaway.h"
 
 #include <pthread.h>
@@ -31,7 +31,7 @@ bool sl_throwaway_name(const char *database, const char *collection, const char 
     if (length > 0 && strlen(database) + 1 + (size_t)length + strlen(REGISTRY) <= NAMESPACE_MAX)
         return true;
     return sl_error_set(error, SL_EXIT_USAGE,
-                        "--collection %s: too long; throw-away collections beside it have names "
+                        "--collection %s: too long; temporary collections beside it have names "
                         "like %.*s, and with the database a name must not exceed %d bytes",
                         collection, SL_THROWAWAY_ROOM - 1, out, NAMESPACE_MAX);
 }
@@ -131,7 +131,7 @@ bool sl_throwaway_remove_leftovers(sl_connection *connection, const char *databa
     return ok;
 }
 
-/* ---- the current throw-away collection ---- */
+/* ---- the current temporary collection ---- */
 
 void sl_throwaway_init(sl_throwaway *current) {
     *current = (sl_throwaway){.connection = NULL};
@@ -151,14 +151,14 @@ void sl_throwaway_register(sl_throwaway *current, sl_connection *connection, con
     pthread_mutex_unlock(&current->lock);
 }
 
-/* Replaces the error by one that also says how to drop the collection. Call under the lock. Returns
- * false. */
+/* Replaces the error by one that also contains the command to drop the collection. Call it under
+ * the lock. Returns false. */
 static bool not_dropped(const sl_throwaway *current, sl_error *error) {
     char why[300];
     snprintf(why, sizeof why, "%.*s", (int)sizeof why - 1, error->message);
     return sl_error_set(
         error, SL_EXIT_CLUSTER,
-        "the throw-away collection %s.%s is left: %s; the next trial of the same target on this "
+        "the temporary collection %s.%s is left: %s; the next trial of the same target on this "
         "host drops it, or drop it in mongosh with "
         "db.getSiblingDB(\"%s\").getCollection(\"%s\").drop(), and likewise its registry, whose "
         "name ends with %s",
@@ -176,7 +176,7 @@ bool sl_throwaway_drop(sl_throwaway *current, sl_error *error) {
     return ok;
 }
 
-/* Does the collection or its registry exist? Call under the lock. */
+/* Does the collection or its registry exist? Call it under the lock. */
 static bool read_exists(const sl_throwaway *current, bool *exists, sl_error *error) {
     char registry[SL_THROWAWAY_ROOM + sizeof REGISTRY], uuid[SL_UUID_ROOM],
         registry_uuid[SL_UUID_ROOM];
@@ -190,9 +190,10 @@ static bool read_exists(const sl_throwaway *current, bool *exists, sl_error *err
     return true;
 }
 
-/* Drops the collection until it is gone. Call under the lock, when no new request is sent. Waits
- * for running requests first, because an insert after the drop creates the collection again. If
- * they take too long, it drops the collection meanwhile, and again after they have ended. */
+/* Drops the collection until it no longer exists. Call it under the lock, when no new request is
+ * sent. Waits for running requests first, because an insert after the drop creates the collection
+ * again. If they take too long, it drops the collection meanwhile, and again after they have
+ * ended. */
 static bool drop_until_gone(const sl_throwaway *current, sl_error *error) {
     int64_t start = sl_clock_ns();
     double patience = AWAIT_SECONDS;
@@ -206,7 +207,7 @@ static bool drop_until_gone(const sl_throwaway *current, sl_error *error) {
         if (sl_seconds_since(start) > REMOVE_SECONDS)
             return sl_error_set(error, SL_EXIT_CLUSTER,
                                 exists
-                                    ? "it was dropped, and exists again"
+                                    ? "it was dropped, but exists again"
                                     : "an insert that the server has not answered yet may create "
                                       "it again");
         if (quiet)
@@ -224,7 +225,7 @@ bool sl_throwaway_drop_at_once(sl_throwaway *current, sl_error *error) {
     return ok;
 }
 
-/* ---- loads into a throw-away collection ---- */
+/* ---- loads into a temporary collection ---- */
 
 sl_load_config sl_load_as_trial(const sl_load_config *user_config, const char *collection,
                                 const char *work_directory, double share, bson_t *run_record) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Throw-away collections beside the target: their names, their removal, and loads into them. The
+/* Temporary collections beside the target: their names, their removal, and loads into them. The
  * name contains the host and the process that created the collection, so that the next trial can
  * find and remove collections of processes that have ended. */
 #ifndef SHARDLOAD_THROWAWAY_H
@@ -19,15 +19,15 @@
 bool sl_throwaway_name(const char *database, const char *collection, const char *kind,
                        unsigned number, char out[SL_THROWAWAY_ROOM], sl_error *error);
 
-/* Drops the throw-away collections of this kind beside the target, with their registries, that
+/* Drops the temporary collections of this kind beside the target, with their registries, that
  * ended processes of this host have left, and logs each. Collections of other hosts are only
  * logged, with advice; collections of running processes are left alone. */
 bool sl_throwaway_remove_leftovers(sl_connection *connection, const char *database,
                                    const char *collection, const char *kind, sl_error *error);
 
-/* ---- the current throw-away collection ---- */
+/* ---- the current temporary collection ---- */
 
-/* A trial has at most one throw-away collection at a time. The functions below may be called by the
+/* A trial has at most one temporary collection at a time. The functions below may be called by the
  * thread that creates it and by the thread that handles signals. */
 typedef struct sl_throwaway {
     pthread_mutex_t lock; /* guards the fields below */
@@ -51,10 +51,11 @@ bool sl_throwaway_drop(sl_throwaway *current, sl_error *error);
 
 /* The same for the second signal, when inserts of a running load could create the collection again.
  * Call it from the signal handler (interrupt.h), which has stopped new requests: waits up to 5 s
- * for running requests, then drops the collection repeatedly, for up to 10 s, until it is gone. */
+ * for running requests, then drops the collection repeatedly, for up to 10 s, until it no longer
+ * exists. */
 bool sl_throwaway_drop_at_once(sl_throwaway *current, sl_error *error);
 
-/* ---- loads into a throw-away collection ---- */
+/* ---- loads into a temporary collection ---- */
 
 /* Derives the configuration of a trial's load from `user_config`: `share` of the blocks is loaded
  * into `collection` with fixed threads and batches, without report, HTML page and advice about

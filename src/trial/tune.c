@@ -2,9 +2,9 @@
 /* `shardload tune` from start to end: connects, drops leftovers of a killed tuning, chooses the
  * sample, searches, compares the storage of compressors, reports and recommends.
  *
- * All trials use one throw-away collection, which each trial creates and drops. It is also dropped
- * after an error, and after a second Ctrl-C by the signal thread. Only if the process is killed, it
- * stays until the next tuning of the same collection. */
+ * All trials use one temporary collection, which each trial creates and drops. It is also dropped
+ * after an error, and after a second Ctrl-C by the signal thread. If the process is killed, the
+ * collection remains until the next tuning of the same collection. */
 #include "tuning.h"
 
 #include <stdio.h>
@@ -29,9 +29,8 @@ static bool on_first_signal(void *context) {
     const sl_tune *tune = context;
     if (!tune->connection) /* it may be waiting for a server */
         return true;
-    sl_log_warning(
-        "stopping, and dropping the throw-away collection; press Ctrl-C again to stop at "
-        "once");
+    sl_log_warning("stopping, and dropping the temporary collection; press Ctrl-C again to stop at "
+                   "once");
     return false;
 }
 
@@ -65,7 +64,7 @@ static bool name_work_directory(sl_tune *tune, sl_error *error) {
            sl_error_prefix(error, "name another directory with --work-dir");
 }
 
-/* Checks before the trials that the files of the end can be written. */
+/* Checks before the trials that the result files can be written. */
 static bool check_files(const sl_tune *tune, sl_error *error) {
     const char *report = tune->config->load->report;
     char path[600];

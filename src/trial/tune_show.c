@@ -184,9 +184,8 @@ static void show_recommendation(const sl_tune *tune) {
              chosen->trials == 1 ? "" : "s", sl_human_count((uint64_t)chosen->low, low),
              sl_human_count((uint64_t)chosen->high, high));
     if (chosen != best)
-        sl_print("  the fastest, %s, had %s; by all trials it is expected to be at most 2 %% "
-                 "faster, and "
-                 "it needs more resources\n",
+        sl_print("  the fastest, %s, had %s; according to all trials it is expected to be at most "
+                 "2 %% faster, and it needs more resources\n",
                  sl_tune_describe(tune, best->at, text, sizeof text),
                  sl_human_count((uint64_t)best->rate, rate));
     if (search->noise > NOISE_REPORTED && search->noise_measured)

@@ -96,7 +96,7 @@ typedef enum sl_tune_purpose {
     SL_TUNE_FOR_PROBE,   /* tests whether the setting works */
 } sl_tune_purpose;
 
-/* Loads `share` of the blocks with the setting at `at` into the throw-away collection, and drops
+/* Loads `share` of the blocks with the setting at `at` into the temporary collection, and drops
  * the collection unless it is for storage. On false tune->failure or tune->interrupted is set. */
 bool sl_tune_load_once(sl_tune *tune, const size_t *at, double share, sl_tune_purpose purpose,
                        sl_tune_load *figures);

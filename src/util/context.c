@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Contexts, and the one that is bound to each thread. */
+/* Contexts, and the binding of contexts to threads. */
 #include "context.h"
 
 #include <errno.h>

@@ -42,12 +42,12 @@ typedef struct sl_surroundings {
 sl_context *sl_context_create(const sl_surroundings *surroundings);
 void sl_context_destroy(sl_context *context); /* NULL is fine */
 
-/* Binds a context (NULL: none) to the calling thread. Returns the one that was bound before. */
+/* Binds a context (NULL: none) to the calling thread. Returns the context that was bound before. */
 sl_context *sl_context_bind(sl_context *context);
 /* The calling thread's context, or NULL. */
 sl_context *sl_context_current(void);
 const sl_surroundings *sl_context_surroundings(const sl_context *context);
-/* Progress is written as JSON to what was the output; results go to the screen from now on. Called
+/* From now on, progress is written as JSON to the output stream, and results to the screen. Called
  * before a command begins. */
 void sl_context_progress_to_output(sl_context *context);
 
@@ -56,14 +56,14 @@ void sl_context_progress_to_output(sl_context *context);
 void sl_context_first_error(sl_context *context, char *text, size_t room);
 void sl_context_forget_error(sl_context *context);
 
-/* Where results and progress lines of the calling thread go; never NULL. */
+/* The streams for results and progress lines of the calling thread; never NULL. */
 FILE *sl_output(void);
 FILE *sl_screen_stream(void);
 FILE *sl_progress_stream(void);
 /* Is the screen a terminal, on which a line can be drawn again? */
 bool sl_screen_is_terminal(void);
 
-/* Starts a thread with the context of the calling one. Returns 0 or an errno. */
+/* Starts a thread with the context of the calling thread. Returns 0 or an errno. */
 int sl_thread_start(pthread_t *thread, void *(*run)(void *argument), void *argument);
 
 #endif

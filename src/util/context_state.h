@@ -15,7 +15,7 @@
 typedef struct sl_log_state {
     pthread_mutex_t lock;
     _Atomic sl_log_level level;
-    int file;    /* -1: not open; this and the fields below: under `lock` */
+    int file;    /* -1: not open; `lock` guards this and the fields below */
     bool opened; /* a file has been opened */
     char early[SL_LOG_EARLY_BYTES];
     size_t early_used;

@@ -31,7 +31,8 @@ bool sl_error_prefix(sl_error *error, const char *format, ...) {
     size_t used = sl_print_text_v(error->message, sizeof error->message, format, arguments);
     va_end(arguments);
     if (used + 3 < sizeof error->message) {
-        size_t room = sizeof error->message - used - 3; /* for the old message, cut at its end */
+        size_t room = sizeof error->message - used - 3; /* for the old message, whose end is
+                                                           truncated */
         size_t length = strlen(old) < room ? strlen(old) : room;
         memcpy(error->message + used, ": ", 2);
         memcpy(error->message + used + 2, old, length);

@@ -44,9 +44,9 @@ bool sl_error_memory(sl_error *error, const char *activity);
  * cannot be started is always of the class SL_EXIT_RESOURCES.) */
 sl_exit sl_exit_of_errno(int code, sl_exit otherwise);
 
-/* Sets the error of a phase, `activity`, that failed without an error; leaves any other error as it
- * is. Always returns false. Such a phase is a defect of this program, most likely in the handling
- * of a failed allocation, and must not count as a success. */
+/* Sets the error of a phase, `activity`, that failed without an error; leaves any other error
+ * unchanged. Always returns false. Such a phase is a defect of this program, most likely in the
+ * handling of a failed allocation, and must not count as a success. */
 bool sl_error_missing(sl_error *error, const char *activity);
 
 #endif

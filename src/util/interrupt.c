@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Interrupts of a context.
  *
- * Changes. A collection that a handler of the second request drops would be created again by a later
- * insert, so there must be none. A thread that is about to send one adds 1 to `changing` and then
- * reads `at_once`; the thread that handles the request sets `at_once` and then reads `changing`:
+ * Changes. A later insert would create a collection again that a handler of the second request has
+ * dropped, so no insert may follow the drop. A thread that is about to send an insert adds 1 to
+ * `changing` and then reads `at_once`; the thread that handles the request sets `at_once` and then
+ * reads `changing`:
  *
  *     worker     changing + 1,  then  at_once?        yes: changing - 1, and wait for the end
  *     handler    at_once = true,  then  changing = 0?  no: wait for changing - 1
  *
  * All four operations have one order for both threads (sequentially consistent). If the worker
- * reads after the handler's write, it sees the write and sends nothing. If it reads before, its
- * addition came before, too, so the handler sees the addition and waits. So no insert follows the
- * drop, unless waiting for it has timed out. */
+ * reads after the handler's write, it sees the write and sends nothing. If it reads before the
+ * write, its addition also precedes the handler's read, so the handler sees the addition and waits.
+ * So no insert follows the drop, unless waiting for it has timed out. */
 #include "interrupt.h"
 
 #include <time.h>

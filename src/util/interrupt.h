@@ -12,8 +12,8 @@
 #include "error.h"
 
 /* Makes the first request; has no effect when it has been made. Calls the `first` functions of all
- * listeners. True when a listener has nothing to end in order, so that a program may end at once:
- * the command may be waiting for a server. Any thread, not a signal handler. */
+ * listeners. True when a listener has nothing to complete, so that a program may end at once: the
+ * command may be waiting for a server. Any thread, not a signal handler. */
 bool sl_interrupt_request(sl_context *context);
 
 /* Makes the second request: calls the `second` functions of all listeners. The process must end
@@ -29,11 +29,11 @@ void sl_interrupt_request_at_once(sl_context *context);
 #define SL_LISTENERS_MAX 4
 bool sl_interrupt_listen(bool (*first)(void *context), void (*second)(void *context), void *context,
                          sl_error *error);
-/* Ends the innermost listener; waits for a function of it that is running. */
+/* Ends the innermost listener; waits until none of its functions is running. */
 void sl_interrupt_stop_listening(void);
 
-/* Has an interrupt been requested? Where signals are handled: since the outermost listener began.
- * Any thread of the context. */
+/* Has an interrupt been requested? If signals are handled: since the outermost listener began. Any
+ * thread of the context. */
 bool sl_interrupt_requested(void);
 
 /* ---- changes to the cluster, none of which may begin after the second request ---- */

@@ -81,7 +81,8 @@ void sl_log_set_screen_hook(void (*hook)(bool before, void *context), void *cont
     pthread_mutex_unlock(&logger->lock);
 }
 
-/* Writes the line with the time to the file, or keeps it for the file. Under the lock. */
+/* Writes the line with the time to the file, or keeps it until the file is opened. Call it under
+ * the lock. */
 static void log_to_file(sl_log_state *logger, sl_log_level level, const char *text) {
     char line[2200], stamp[32];
     struct timespec now;

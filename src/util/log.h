@@ -12,11 +12,11 @@
 
 typedef enum sl_log_level { SL_LOG_ERROR, SL_LOG_WARNING, SL_LOG_INFO, SL_LOG_DEBUG } sl_log_level;
 
-/* Sets the least serious level that is written to the screen and the callback; default SL_LOG_INFO. Returns the
- * previous one. */
+/* Sets the least serious level that is written to the screen and the callback; default SL_LOG_INFO.
+ * Returns the previous level. */
 sl_log_level sl_log_set_level(sl_log_level level);
 
-/* Appends lines of all levels to `path` too, a private file (private_file.h), beginning with the
+/* Also appends lines of all levels to `path`, a private file (private_file.h), beginning with the
  * lines logged so far (up to 64 KiB). False with error (SL_EXIT_USAGE) when it cannot be opened. */
 bool sl_log_open_file(const char *path, sl_error *error);
 void sl_log_close_file(void);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stream that writes into memory, like open_memstream, which however loses text without an error
- * when memory is short for a moment. */
+/* A stream that writes into memory, like open_memstream. Unlike open_memstream, it reports text
+ * that was lost because memory was short for a moment. */
 #ifndef SHARDLOAD_MEMORY_STREAM_H
 #define SHARDLOAD_MEMORY_STREAM_H
 

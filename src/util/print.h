@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* printf with escaped arguments. The format is copied as it is. The texts that %s and %c insert may
- * come from data, file names, servers or users, and are made safe by sl_text_next_printable
+/* printf with escaped arguments. The format is copied unchanged. The texts that %s and %c insert
+ * may come from data, file names, servers or users, and are made safe by sl_text_next_printable
  * (text.h): control characters, line ends and marks of text direction in them are escaped.
  *
  * Log lines and error messages are formatted by the same functions, so callers need not escape.
@@ -25,8 +25,8 @@
 void sl_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void sl_print_to(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Writes at most `room`-1 bytes and a NUL (nothing when room is 0). Longer text is cut between
- * characters. Returns the number of bytes before the NUL, so that calls can append to one
+/* Writes at most `room`-1 bytes and a NUL (nothing when room is 0). Longer text is truncated
+ * between characters. Returns the number of bytes before the NUL, so that calls can append to one
  * another. */
 size_t sl_print_text(char *out, size_t room, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -90,8 +90,8 @@ bool sl_private_file_may_replace(const char *path, sl_error *error) {
     struct stat facts;
     if (lstat(path, &facts) == 0 && !S_ISREG(facts.st_mode))
         return sl_error_set(error, SL_EXIT_USAGE,
-                            "%s: cannot be replaced, since it is not a regular file; give another "
-                            "name",
+                            "%s: cannot be replaced, because it is not a regular file; give "
+                            "another name",
                             path);
     char *folder = strdup(path);
     if (!folder)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Private files: the files that a load writes contain its data, so only their owner may read them,
- * whatever the umask is. Writing never follows a link that another user has put at their path. */
+ * whatever the umask is. Writing never follows a link that another user has placed at the path. */
 #ifndef SHARDLOAD_PRIVATE_FILE_H
 #define SHARDLOAD_PRIVATE_FILE_H
 
@@ -29,7 +29,7 @@ bool sl_file_publish(const char *path, const char *bytes, size_t length, bool re
  * that compute for hours before they write. */
 bool sl_private_file_may_replace(const char *path, sl_error *error);
 
-/* Creates the folder `path` with mode 0700. An existing folder is left as it is; a link is
+/* Creates the folder `path` with mode 0700. An existing folder is not changed; a link is
  * refused. */
 bool sl_private_folder_make(const char *path, sl_error *error);
 

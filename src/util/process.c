@@ -24,7 +24,8 @@ void sl_host_identity_of(const char *name, const char *boot, uint64_t pid_namesp
     uint64_t hash = sl_hash((const uint8_t *)all, (size_t)length);
     snprintf(out, SL_HOST_ROOM, "%.*s-%012llx", NAME_SHOWN, name[0] ? name : "host",
              (unsigned long long)(hash >> 16));
-    for (char *at = out; *at; at++) { /* dots separate the parts of a throwaway collection's name */
+    for (char *at = out; *at; at++) { /* dots separate the parts of the name of a temporary
+                                         collection */
         if (!isalnum((unsigned char)*at))
             *at = '-';
     }

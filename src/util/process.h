@@ -6,11 +6,11 @@
 #include <stdint.h>
 
 /* The start time of a process of this host, in kernel ticks since boot; 0 when there is no such
- * process, -1 when there is one but its start time is not known. Distinguishes a process from a
- * later one with the same pid. */
+ * process, -1 when the process exists but its start time is not known. Distinguishes a process from
+ * a later one with the same pid. */
 int64_t sl_process_start(int64_t pid);
 
-/* Writes an identity of the set of processes among which a pid is unique: the beginning of the host
+/* Writes an identifier of the set of processes in which pids are unique: the beginning of the host
  * name, for readers, and a hash of the full host name, the kernel's boot id (`boot`) and the inode
  * of the pid namespace. Containers may share host name and boot id. Letters, digits, dashes
  * only. */

@@ -116,8 +116,8 @@ bool sl_utf8_valid(const char *bytes, size_t length, size_t *where) {
             i += length - i >= 8 && eight_are_ascii(p + i) ? 8 : 1;
             continue;
         }
-        /* Lead byte -> number of continuation bytes and the range of the first of them, which is
-         * what rules out overlong forms, surrogates and values above U+10FFFF. */
+        /* Lead byte -> number of continuation bytes and the range of the first of them, which
+         * excludes overlong forms, surrogates and values above U+10FFFF. */
         unsigned more;
         unsigned char low = 0x80, high = 0xBF;
         if (p[i] >= 0xC2 && p[i] <= 0xDF) {

@@ -30,8 +30,8 @@ static inline bool sl_text_equal(sl_text a, sl_text b) {
 /* As sl_text_equal, ignoring the case of ASCII letters. */
 bool sl_text_equal_ignoring_case(sl_text a, sl_text b);
 
-/* Parses decimal digits (no sign, no blank, at least one digit). False when the text is no number
- * or the number does not fit; `*value` is then unchanged. */
+/* Parses decimal digits (no sign, no blank, at least one digit). False when the text is not a
+ * number or the number does not fit; `*value` is then unchanged. */
 bool sl_text_to_u64(sl_text text, uint64_t *value);
 
 /* Parses a count: digits with an optional suffix k, M, G or T in any case, powers of 1000. */
@@ -48,7 +48,7 @@ bool sl_text_to_seconds(sl_text text, double *seconds);
  * `*where` (may be NULL) is the index of the first byte that is not. */
 bool sl_utf8_valid(const char *bytes, size_t length, size_t *where);
 
-/* Makes the character at `*at` (< text.length) safe to print, and moves `*at` behind it. Control
+/* Makes the character at `*at` (< text.length) safe to print, and moves `*at` after it. Control
  * characters (C0, DEL, C1), marks that change the direction of text, line and paragraph separators,
  * and bytes that are not UTF-8 become \xHH for each byte; other characters are copied. Returns the
  * number of bytes written to `out`, without a NUL. */
@@ -56,8 +56,9 @@ bool sl_utf8_valid(const char *bytes, size_t length, size_t *where);
 size_t sl_text_next_printable(sl_text text, size_t *at, char out[SL_ESCAPED_ROOM]);
 
 /* Writes the text, made safe by sl_text_next_printable, so that it is harmless on a terminal and in
- * a tab-separated file: at most `room`-1 bytes and a NUL. Text that does not fit is cut and ends in
- * "...". Returns the number of bytes before the NUL. To print or log, use print.h instead. */
+ * a tab-separated file: at most `room`-1 bytes and a NUL. Text that does not fit is truncated and
+ * ends in "...". Returns the number of bytes before the NUL. To print or log, use print.h
+ * instead. */
 size_t sl_text_printable(sl_text text, char *out, size_t room);
 
 /* Writes "85.2 MB", "1.3 GB" (powers of 1000); returns out. */

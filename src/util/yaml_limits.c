@@ -6,7 +6,7 @@
 static bool refuse(const char *file, const yaml_mark_t *mark, const char *reason, sl_exit code,
                    sl_error *error) {
     return sl_error_set(error, code,
-                        "%s:%zu: %s; simplify the file, or check that it is the right one", file,
+                        "%s:%zu: %s; simplify the file, or check that it is the right file", file,
                         mark->line + 1, reason);
 }
 

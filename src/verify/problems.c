@@ -118,7 +118,8 @@ void sl_problems_add(sl_problems *problems, const sl_problem *problem) {
     } else if (problems->count == problems->shown_max + 1) {
         sl_log_warning("further problems are %s",
                        problems->table ? "in problems.tsv only"
-                                       : "only counted; with --work-dir all are listed there");
+                                       : "only counted; with --work-dir, problems.tsv there lists "
+                                         "all");
     }
     pthread_mutex_unlock(&problems->lock);
 }

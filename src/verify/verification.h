@@ -2,7 +2,7 @@
 /* The state of one verification (`shardload verify`), shared by its files.
  *
  * verify.c runs the phases, verify_blocks.c compares the blocks of the sources with the cluster,
- * verify_gaps.c searches the ids outside of these blocks, problems.c lists the differences,
+ * verify_gaps.c searches the ids outside these blocks, problems.c lists the differences,
  * verify_report.c reports the totals. */
 #ifndef SHARDLOAD_VERIFICATION_H
 #define SHARDLOAD_VERIFICATION_H
@@ -22,7 +22,7 @@ typedef struct sl_problem {
     bool placed;       /* its _id belongs to one of the sources: `source` and `offset` are set */
     size_t source;     /* index into the set */
     const char *entry; /* entry of an archive, or NULL */
-    uint64_t offset; /* in the source's uncompressed stream; of generated records, as in the _id */
+    uint64_t offset; /* in the source's uncompressed stream; for generated records, as in the _id */
     char *id;        /* as JSON */
     char *detail;    /* the difference in words, or NULL */
 } sl_problem;
@@ -38,8 +38,8 @@ sl_problem sl_problem_of(const sl_job *job, sl_finding finding, size_t likely,
 
 typedef struct sl_problems sl_problems;
 
-/* Problems are written to problems.tsv in `directory` (NULL: to no file), and the first `shown_max`
- * to the log. */
+/* Opens the list of problems, which are written to problems.tsv in `directory` (NULL: to no file),
+ * and the first `shown_max` to the log. */
 bool sl_problems_open(const char *directory, const sl_source_set *set, uint64_t shown_max,
                       sl_problems **problems, sl_error *error);
 /* Any thread. */
@@ -64,13 +64,13 @@ typedef struct sl_verification {
     sl_work_directory_lock directory_lock;
     const char *report;      /* path from the config; NULL if it cannot be written */
     bool content;            /* compare documents, instead of counting them */
-    sl_range_totals *ranges; /* one per range of the load, and one for all ids outside of these */
+    sl_range_totals *ranges; /* one per range of the load, and one for all ids outside the ranges */
     sl_problems *problems;
     uint32_t *registered; /* the numbers of all registered sources */
     size_t registered_count;
 
     pthread_mutex_t lock;
-    sl_interval *covered; /* intervals that have been compared; under the lock */
+    sl_interval *covered; /* intervals that have been compared; guarded by the lock */
     size_t covered_count, covered_room;
 } sl_verification;
 
@@ -85,10 +85,10 @@ bool sl_verification_cover(sl_verification *verification, sl_interval interval);
 bool sl_verify_blocks(sl_verification *verification, void (*tick)(void *context), void *context,
                       sl_error *error);
 
-/* Counts the documents of each range, where contents are not compared. */
+/* Counts the documents of each range, for a verification without `content`. */
 bool sl_verify_ranges(sl_verification *verification, sl_error *error);
 
-/* Finds the documents outside of all compared intervals and of all other registered sources. */
+/* Finds the documents outside all compared intervals and all other registered sources. */
 bool sl_verify_gaps(sl_verification *verification, sl_error *error);
 
 /* Logs the table of ranges, and appends the section "verification" to the record. True when no

@@ -49,7 +49,8 @@ static void on_second_signal(void *context) {
 static bool refuse_pipe(const char *path, sl_error *error) {
     return sl_error_set(
         error, SL_EXIT_SOURCE,
-        "%s: a pipe cannot be identified as the source of a load, and so not verified",
+        "%s: a pipe cannot be verified, because it cannot be identified as the source of a load; "
+        "name a file",
         strcmp(path, "-") == 0 ? "standard input" : path);
 }
 
@@ -184,7 +185,7 @@ static void clear(sl_verification *verification) {
     pthread_mutex_destroy(&verification->lock);
 }
 
-/* Opens what the verification writes to. */
+/* Opens the output files of the verification. */
 static bool open_outputs(sl_verification *verification, uint64_t problems_shown, sl_error *error) {
     const sl_load_config *config = verification->job.config;
     char *directory = verification->work_directory;
@@ -228,7 +229,7 @@ sl_exit sl_verify_run(const sl_load_config *config, bool content, uint64_t probl
         sl_log_info("%s.%s %s", config->database, config->collection,
                     content ? "is equal to its sources, byte by byte"
                             : "has the number of documents that its sources have");
-    /* Nothing shows whether the collection should hold records of files that are not loaded. */
+    /* It is not known whether the collection should hold records of files that are not loaded. */
     ok = ok && sl_not_loaded_check(&verification.job, &error);
     if (!ok) {
         sl_error_missing(&error, "the verification");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `shardload verify`: the sources against the collection. */
+/* `shardload verify`: compares the sources with the collection. */
 #ifndef SHARDLOAD_VERIFY_H
 #define SHARDLOAD_VERIFY_H
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The comparison of the sources with the cluster, block by block.
  *
- * Each thread draws blocks as a load's workers do, parses one, and reads the documents that the
- * cluster holds in the block's interval: all ids that records beginning in its text could have. The
- * intervals of all blocks are recorded; verify_gaps.c searches the ids between them, so that every
- * id is checked exactly once. Two blocks of an archive may share a MiB, if one entry ends in it and
- * the next begins; any other block is alone in its MiB.
+ * Each thread draws blocks as a load's workers do, parses one, and reads the stored documents in
+ * the block's interval. The interval contains all ids that records beginning in the block's text
+ * could have. The intervals of all blocks are recorded; verify_gaps.c searches the ids between
+ * them, so that every id is checked exactly once. Two blocks of an archive may share a MiB, if one
+ * entry ends in it and the next begins; any other block is alone in its MiB.
  *
- * Threads share nothing per document. The findings of a block are kept until its interval has been
- * read to the end, since a read that fails is repeated, and are reported then. The sums are
- * atomics, each independent of the others, and are read when the threads have been joined. */
+ * Threads share nothing per document. The findings of a block are reported only when its interval
+ * has been read to the end, because a failed read is repeated. The sums are atomics, each
+ * independent of the others, and are read when the threads have been joined. */
 #include "job/archive_entries.h"
 #include "job/line_ends.h"
 #include "job/sources.h"
@@ -36,7 +36,7 @@ typedef struct sl_checker {
     mongoc_client_t *client;
     uint8_t *bytes; /* the block's documents; room + SL_SLACK */
     size_t room;
-    uint64_t *offsets; /* of documents with an _id of their own; grown by on_full */
+    uint64_t *offsets; /* of documents with their own _id; grown by on_full */
     uint32_t offsets_room;
     sl_sink sink;
     sl_error error;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Verification of documents with an _id of their own, which form no intervals: the documents of a
- * block are looked up by their _ids, with the same comparison as re-sent batches (duplicates.h).
- * Documents that no record has are found by counting: the collection must hold as many documents as
- * have been found. A record whose document equals that of an earlier record of the same slice is
- * reported as missing, since a load rejects it. */
+/* Verification of documents with their own _id, which form no intervals: the documents of a block
+ * are looked up by their _ids, with the same comparison as re-sent batches (duplicates.h). Extra
+ * documents are detected by counting: the collection must hold as many documents as have been
+ * found. A record whose document equals that of an earlier record of the same slice is reported as
+ * missing, since a load rejects it. */
 #include "verification.h"
 
 #include <inttypes.h>

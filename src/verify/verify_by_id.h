@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Verification of documents with an _id of their own. */
+/* Verification of documents with their own _id. */
 #ifndef SHARDLOAD_VERIFY_BY_ID_H
 #define SHARDLOAD_VERIFY_BY_ID_H
 

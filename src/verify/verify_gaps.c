@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Documents that the cluster holds outside of all sources and blocks: behind the end of a source,
- * between its blocks, under unregistered source numbers, under ids of other types.
+/* Stored documents outside all sources and blocks: after the end of a source, between its blocks,
+ * under unregistered source numbers, under ids of other types.
  *
  * All ids are divided into the intervals that have been compared (without --content: the sources
  * that were counted), the ids of other registered sources, and the gaps between these. Each gap is
- * one find, mostly an empty one: about 256 for a large source, one for a small one. */
+ * one find, which mostly returns nothing: about 256 finds for a large source, one for a small
+ * source. */
 #include "verification.h"
 
 #include <stdlib.h>
@@ -96,8 +97,8 @@ static bool keep_on(void *context) {
     return !sl_interrupt_requested();
 }
 
-/* All documents that match the filter are extra. A read that has reported some is not repeated,
- * since these would be counted twice. */
+/* Reports all documents that match the filter as extra. A read that has reported some documents is
+ * not repeated, because these would be counted twice. */
 static bool scan(sl_verification *verification, mongoc_client_t *client, const bson_t *filter,
                  sl_error *error) {
     sl_extra_scan state = {.verification = verification};

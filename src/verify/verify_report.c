@@ -108,8 +108,8 @@ static void append_figures(bson_t *document, const sl_verification *verification
         BSON_APPEND_UTF8(document, "foundHash", hash);
 }
 
-/* Logs a row per range, and records it; of many ranges only those with problems are logged. Returns
- * the sum. */
+/* Logs a row per range, and records it; if there are many ranges, only those with problems are
+ * logged. Returns the sum. */
 static sl_figures report_ranges(sl_verification *verification, bson_t *section) {
     const sl_job *job = &verification->job;
     const sl_destination *destination = &verification->destination;
@@ -158,7 +158,7 @@ bool sl_verify_report(sl_verification *verification) {
     sl_figures outside = figures_of(&verification->ranges[job->range_count]);
     add(&sum, &outside);
     if (outside.found > 0)
-        print_row(verification, "outside of all ranges", "", &outside);
+        print_row(verification, "outside all ranges", "", &outside);
     print_row(verification, "total", "", &sum);
     append_figures(&section, verification, &sum);
     BSON_APPEND_INT64(&section, "underOtherIds", (int64_t)outside.found);

@@ -143,7 +143,7 @@ class Deflate64(support.Case):
         self.refused(path, "truncated")
         outcome = self.shardload("load", "--sink", "null", "--types", "text", "-",
                                  stdin=path.read_bytes(), code=support.EXIT_SOURCE)
-        self.assertIn(f"break off at byte {first + 500} of the archive", outcome.err)
+        self.assertIn(f"end early at byte {first + 500} of the archive", outcome.err)
         for field, size, why in ((14, 4, "checksum"), (22, 4, "size")):
             bad = bytearray(good)
             for start in (field, good.index(b"PK\1\2") + field + 2):

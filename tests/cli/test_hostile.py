@@ -206,7 +206,7 @@ class OddBytes(HostileCase):
 
 class Bombs(HostileCase):
     def test_two_gib_of_zeros(self):
-        """A line of zeros several hundred times as long as its gzip file is one reject."""
+        """A line of zeros that is several hundred times as long as its gzip file is one reject."""
         zeros = gzip_member(bytes(MIB), 64)
         path = self.file("zeros.gz", gzip.compress(HEADER.encode() + rows(1)) + zeros * 32 +
                          gzip.compress(b"\n" + rows(2)))

@@ -312,14 +312,14 @@ class FullDisk(FileCase):
                                self.file("good.txt", GOOD))
         self.assertEqual(done.returncode, support.EXIT_RESOURCES, done.stderr)
         self.assertRegex(done.stderr, r"cannot write disk/w/rejects\.tsv: No space left on device; "
-                         "make room, or name another --work-dir")
+                         "free space on the disk, or name another --work-dir")
         self.assertFalse((self.scratch / "out.bson").exists())
 
     def test_rejects_that_cannot_be_written_end_the_load(self):
         done = self.on_disk_of("512k", "--sink", "null", "-j", "2", self.bad)
         self.assertEqual(done.returncode, support.EXIT_RESOURCES, done.stderr)
         self.assertRegex(done.stderr, "cannot write (rejects.tsv|the raw rejects): "
-                         "No space left on device; make room")
+                         "No space left on device; free space")
         self.assertRegex(done.stderr, "rejected by the parser +[0-9]")
         kept = (self.scratch / "left/w/rejects.tsv").read_text("utf-8").splitlines()
         self.assertGreater(len(kept), 1000, "written rejects are kept")

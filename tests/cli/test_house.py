@@ -158,7 +158,7 @@ class House(unittest.TestCase):
         self.assertEqual([p for p in users if not DRIVER.search(p)], [])
 
     def test_the_slack_behind_a_text_is_one_constant(self):
-        """src/source allocates the bytes behind a block that src/format reads."""
+        """src/source allocates the bytes after a block that src/format reads."""
         self.assertEqual([f"{p.relative_to(TOP)}: {line}" for p in (TOP / "src").rglob("*.[ch]")
                           for line in p.read_text().splitlines()
                           if re.match(r"#define (SL_)?SLACK\b", line)],
@@ -173,6 +173,26 @@ class House(unittest.TestCase):
         used = [f"{p.relative_to(TOP)}: {found[0]}" for p in sources()
                 for found in removed.finditer(p.read_text())]
         self.assertEqual(used, [])
+
+    def test_no_bson_t_is_copied_by_assignment(self):
+        """A bson_t may point into itself, so a copy dangles when the original goes out of scope. Use
+        bson_init_static, bson_copy_to or a pointer."""
+        wrong = []
+        for path in sources():
+            text = path.read_text()
+            declared = set(re.findall(r"\bbson_t (\**)(\w+)", text))
+            for stars, name in declared:
+                also_pointer = re.search(rf"\w \*{name}\b", text)
+                if stars == "" and not also_pointer:
+                    target = rf"(?:\bbson_t|[;{{}})]|\*/|\belse)\s+{name}"
+                elif stars == "*" and ("**", name) not in declared:
+                    target = rf"(?:[;{{}})]|\*/|\belse)\s+\*{name}"
+                else:
+                    continue
+                copies = re.finditer(target + r" = (?!NULL|BSON_INITIALIZER)[*A-Za-z_][\w.>\[\]-]*;",
+                                     text)
+                wrong += [f"{path.relative_to(TOP)}: {' '.join(c[0].split())}" for c in copies]
+        self.assertEqual(wrong, [])
 
     def test_text_is_printed_by_print_h(self):
         """print.h escapes inserted text. The files in `own` insert no foreign text or escape it."""

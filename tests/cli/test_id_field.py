@@ -108,7 +108,7 @@ class IdField(support.Case):
                                   "k": {}}])
         self.assertEqual([row["line"] for row in rows], ["3", "4", "5", "6", "7", "8"])
         for row, words in zip(rows, ("has no value", "is missing", "is empty", "an array",
-                                     "an _id of its own", "begins with $")):
+                                     "already has an _id", "begins with $")):
             self.assertIn(words, row["reason"])
 
     def test_json_documents_must_have_an_id(self):
@@ -158,7 +158,7 @@ class IdField(support.Case):
         for words in ("a,a.b", "a.b,a", "c,a.b.d,a.b"):
             _, _, outcome = self.load("a.json", text * 40000, "--id-field", words,
                                       code=support.EXIT_USAGE)
-            self.assertIn("a field is a part of another one", outcome.err)
+            self.assertIn("a field is part of another field", outcome.err)
         found, _, _ = self.load("a.json", '{"a": {"b": 1}, "ab": 2}\n', "--id-field", "ab,a")
         self.assertEqual(found, [{"_id": {"ab": 2, "a": {"b": 1}}}])
 

@@ -25,7 +25,7 @@ class LineEndCase(support.Case):
 
 class QuotedLineEnds(LineEndCase):
     def test_in_the_header_no_document_is_written(self):
-        """Of a file that is read by a schema; without one, the header is read."""
+        """For a file that is read with a schema; without a schema, the header is read."""
         path = self.file("q.csv", 'a,"b\nb",c\n1,2,3\n')
         schema = self.file("q.yaml", "name: q\nheader: true\ncolumns: [{name: a}, {name: c}]\n")
         dump = self.scratch / "dump.bson"

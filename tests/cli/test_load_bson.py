@@ -119,7 +119,7 @@ class Damage(Case):
     def test_damaged_bytes_are_reported_and_kept(self):
         made = documents(200)
         parts = [bson.encode(one) for one in made]
-        parts[50] = b"\xff" + parts[50][1:]         # the length leads nowhere
+        parts[50] = b"\xff" + parts[50][1:]         # no document begins where the length points to
         broken = bytearray(parts[120])
         broken[4] = 0x40                            # an unknown type
         parts[120] = bytes(broken)

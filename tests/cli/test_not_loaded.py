@@ -160,7 +160,7 @@ class Folders(Case):
         self.assertIn(".hidden: hidden; skipped", (work / "shardload.log").read_text())
         self.load("--include", "*.csv", folder, code=support.EXIT_OK)
         outcome = self.shardload("inspect", folder)
-        self.assertRegex(outcome.out, rf"{folder}/readme.md\n  not loaded: in no known format")
+        self.assertRegex(outcome.out, rf"{folder}/readme.md\n  not loaded: its format is not recognised")
 
 
 class Memory(Case):
@@ -232,7 +232,7 @@ class WorkDirectories(Case):
         own = {path.name for path in (folder / "run").iterdir()}
         self.assertEqual(own, {"rejected", "rejects.tsv", "run.json", "shardload.log",
                                "status.json"})
-        (folder / "run" / "b.csv").write_bytes(RESULTS)  # not written by the load, so a source
+        (folder / "run" / "b.csv").write_bytes(RESULTS)  # not written by the load: a source
         outcome, work = self.load(folder, code=support.EXIT_REJECTS)
         self.assertIn(f"{folder}/run: the work directory of a load; ", outcome.err)
         self.assertEqual([source["path"] for source in support.run_record(work)["sources"]],

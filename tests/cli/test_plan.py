@@ -266,7 +266,7 @@ class Plan(support.Case):
     def test_all_wrong_options_are_reported_together(self):
         outcome = self.shardload("plan", "--set", "shards=3", "--from", "a", "--rate", 5,
                                  code=support.EXIT_USAGE)
-        for problem in ("--set is for --model", "exclude each other", "which sources?"):
+        for problem in ("--set is for --model", "exclude each other", "no source is given"):
             self.assertIn(problem, outcome.err)
         outcome = self.shardload("plan", "--model", "nothing-like-it", "--shards", 3, "--sweep", "a=1",
                                  code=support.EXIT_USAGE)
@@ -278,7 +278,7 @@ class Plan(support.Case):
         for name in ("db", "drop", "no-verify", "index", "compressor", "username"):
             self.assertIn(f"--{name} has no effect", outcome.err)
         for name in ("blocks", "trim"):
-            self.assertIn(f"--{name} is for sources", outcome.err)
+            self.assertIn(f"--{name} describes sources", outcome.err)
         for name in ("--threads=3", "--work-dir=w", "--progress=none"):
             outcome = self.shardload("plan", name, "x", code=support.EXIT_USAGE)
             self.assertIn(name.split("=")[0], outcome.err)

@@ -327,8 +327,8 @@ class Hostile(ReportCase):
         query = {"program": "shardquery", "queries": []}
         cases = [("empty", "", "not a JSON document"),
                  ("cut", whole[:len(whole) // 2], "not a JSON document"),
-                 ("other", "{}", "does not say which \"program\" wrote it"),
-                 ("list", "[1, 2]", "does not say which \"program\" wrote it"),
+                 ("other", "{}", "the field \"program\" is missing"),
+                 ("list", "[1, 2]", "the field \"program\" is missing"),
                  ("query", json.dumps(query), "record of \"shardquery\""),
                  ("verify", json.dumps({**record_maker.head("shardload", "verify")}),
                   "\"shardload verify\""),

@@ -42,7 +42,7 @@ class Shared(ReportCase):
     def test_missing_parts_are_named(self):
         page, text = self.pages(parts(1, 3))
         for shown in (page.text, text):
-            self.assertIn("Not all loaders are here", shown)
+            self.assertIn("Records of some loaders are missing", shown)
             self.assertIn("No record for part 2/4, 4/4.", shown)
 
     def test_one_loader_of_several_is_not_everything(self):
@@ -58,20 +58,20 @@ class Shared(ReportCase):
         self.assertIn("Everything was loaded: 2 loaders stored", page.text)
         self.assertNotIn("No record for", page.text)
         page, _ = self.pages({**records, "again": record_maker.load(60, part="1/2")})
-        self.assertIn("Several records are of 1/2, so the sums below", page.text)
+        self.assertIn("Several records belong to 1/2, so the sums below", page.text)
 
     def test_a_part_that_is_given_twice_is_reported(self):
         records = parts(1, 2, of=2)
         records["copy"] = records["part-2"]
         page, _ = self.pages(records)
-        self.assertIn("Several records are of 2/2, so the sums below count some documents twice", page.text)
+        self.assertIn("Several records belong to 2/2, so the sums below count some documents twice", page.text)
 
     def test_loaders_for_shards(self):
         records = {name: record_maker.load(60, **{"only-shards": name}) for name in ("s0", "s1")}
         page, _ = self.pages(records)
         self.assertIn("Everything was loaded: 2 loaders stored", page.text)
         page, _ = self.pages({"s0": records["s0"], "s0-again": records["s0"]})
-        self.assertIn("Several records are of s0", page.text)
+        self.assertIn("Several records belong to s0", page.text)
         self.assertIn("No record for shard s1.", page.text)
 
     def test_a_loader_that_failed_or_was_interrupted_or_miscounted(self):

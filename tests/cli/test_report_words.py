@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a page says: target and date in the title, the verdict of a comparison with its uncertainty, no
+"""The text of a page: target and date in the title, the verdict of a comparison with its uncertainty, no
 percentile of too few samples, only relevant options, rejects by reason, only settings that were
 tried."""
 import re

@@ -103,7 +103,7 @@ class Folders(RestoreCase):
                 outcome = self.plan(dump, *words, code=support.EXIT_USAGE if message else 0)
                 if message:
                     self.assertRegex(outcome.err, message)
-        self.assertIn("which dump?", self.shardload("restore", code=support.EXIT_USAGE).err)
+        self.assertIn("no dump is given", self.shardload("restore", code=support.EXIT_USAGE).err)
 
     def test_shard_keys(self):
         dump = self.folder(
@@ -147,7 +147,7 @@ class Folders(RestoreCase):
         outcome = self.plan(dump, "--ns-include", "b.*", code=support.EXIT_SOURCE)
         self.assertIn("nothing is left to restore", outcome.err)
         outcome = self.plan(dump / "a", code=support.EXIT_SOURCE)
-        self.assertIn("name the folder that holds one folder for each database", outcome.err)
+        self.assertIn("name its parent folder, with one folder for each database", outcome.err)
         self.assertIn("No such file", self.plan(dump / "b", code=support.EXIT_SOURCE).err)
 
     def test_parts_that_would_be_missed_end_in_exit_3(self):
@@ -162,7 +162,7 @@ class Folders(RestoreCase):
         (dump / "prelude.json").write_text("{}")
         outcome = self.plan(dump, code=support.EXIT_SOURCE)
         for text in ("no_data.metadata.json: metadata of a collection whose documents",
-                     "system.buckets.ts.bson: buckets of a time-series collection whose metadata",
+                     "system.buckets.ts.bson: buckets of a time-series collection without metadata",
                      "oplog.bson: the writes during the dump", "notes.txt: ", "folder: no file",
                      "system.indexes.bson: indexes", "6 parts of the dump are not restored"):
             self.assertIn(text, outcome.err)
@@ -200,7 +200,7 @@ class Folders(RestoreCase):
     def test_two_files_of_one_collection(self):
         dump = self.folder(Namespace("a", "x", [{"_id": 1}]))
         (dump / "a" / "x.bson.gz").write_bytes(gzip.compress(b""))
-        self.assertIn("are of the same collection", self.plan(dump, code=support.EXIT_SOURCE).err)
+        self.assertIn("belong to the same collection", self.plan(dump, code=support.EXIT_SOURCE).err)
 
     def test_names_of_files_are_unescaped(self):
         names = ["a/b", "50%", "ü", "a b", "x.y"]
@@ -242,7 +242,7 @@ class Archives(RestoreCase):
 
     def test_files_that_are_no_archive(self):
         for data, message in (
-                (b"\5\0\0\0\0", "this is no archive of mongodump"),
+                (b"\5\0\0\0\0", "this is not an archive of mongodump"),
                 (b"", "truncated"), (making.MAGIC, "truncated"),
                 (making.archive([Namespace("a", "x", [{"_id": 1}])])[:200], "truncated")):
             outcome = self.plan(self.file("a", data), code=support.EXIT_SOURCE)

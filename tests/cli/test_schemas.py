@@ -141,7 +141,7 @@ class Schemas(support.Case):
                "1e6145", "1e-6177", "1e 5", "e5", ".", "1.2.3"]
         self.check("decimal128", {text: support.bson.Decimal128(text)
                                   for text in ("1e0000000000000005", "1e-0003", "1.e2")}, bad)
-        # the next record begins with digits, which sscanf would take for the exponent
+        # the next record begins with digits, which sscanf would read as the exponent
         found, _ = self.documents("a,b\n7,1e\n19,5\n", "{name: a, type: int}",
                                   "{name: b, type: decimal128}", code=support.EXIT_REJECTS)
         self.assertEqual([one["a"] for one in found], [19])
@@ -318,7 +318,7 @@ class Schemas(support.Case):
         outcome = self.shardload("inspect", "--id-field", "lon", "--schema", self.schema(
             self.LON + "}", self.LAT + "}"), self.file("t.csv", "lon,lat\n1,2\n"),
             code=support.EXIT_USAGE)
-        self.assertIn("identifies no document", outcome.err)
+        self.assertIn("cannot identify a document", outcome.err)
 
 
 if __name__ == "__main__":

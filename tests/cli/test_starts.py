@@ -88,7 +88,7 @@ class WrongHosts(StartCase):
     def test_a_program_that_is_no_server_is_recognised(self):
         port = self.mute(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
         outcome = self.load(f"mongodb://127.0.0.1:{port}/")
-        self.assertIn("a program that is no MongoDB server answers there", outcome.err)
+        self.assertIn("the program that answers there is not a MongoDB server", outcome.err)
 
     def test_a_server_that_does_not_answer_is_reported_while_it_is_asked(self):
         port = self.mute()
@@ -200,7 +200,7 @@ class FailedStarts(StartCase):
                 for more in (["--sink", "null"], sink, ["--sink", "bson:nowhere/x"]):
                     outcome = self.shardload("load", *more, "--work-dir", "w", self.good,
                                              code=EXIT_USAGE)
-                    self.assertIn("another loader is at work in this folder", outcome.err)
+                    self.assertIn("another loader is using this work directory", outcome.err)
                     self.assertLessEqual(set(files), set(self.content("w")))
                 self.assertTrue(running.running(), running.text())
                 self.assertTrue((self.scratch / "w/shardload.log").read_bytes().startswith(log))
@@ -236,7 +236,7 @@ class UnknownFormats(StartCase):
     def order(self, name, content):
         """The formats in the order of the message's reasons."""
         err = self.shardload("inspect", self.file(name, content), code=EXIT_SOURCE).err
-        self.assertIn("in no known format; tried, the most likely first:", err)
+        self.assertIn("its format is not recognised; tried, the most likely first:", err)
         return re.findall(r"^  ([a-z-]+): ", err, re.M)
 
     def test_the_likeliest_format_is_the_first(self):
@@ -262,15 +262,15 @@ class ShardKeys(StartCase):
     def plan(self, key, *sources, code):
         return self.shardload("plan", "--shards", 2, "--shard-key", key, *sources, code=code)
 
-    def test_a_mistyped_field_is_refused_with_the_nearest_names(self):
+    def test_a_mistyped_field_is_refused_with_similar_names(self):
         path = self.file("t.csv", "station,state,stamp\n" + "A,B,2020-01-01\n" * 20)
         err = self.plan('{"statoin": 1, "_id": 1}', path, code=EXIT_USAGE).err
-        self.assertRegex(err, 'none of the 20 documents sampled has a field "statoin"; the names that '
-                              'come nearest: station')
+        self.assertRegex(err, 'none of the 20 documents sampled has a field "statoin"; similar '
+                              'names: station')
 
     def test_names_differ_by_case_and_by_path(self):
         path = self.file("t.json", '{"place": {"Code": 1}, "a": 2}\n' * 5)
-        self.assertIn("nearest: place.Code", self.plan('{"code": 1}', path, code=EXIT_USAGE).err)
+        self.assertIn("similar names: place.Code", self.plan('{"code": 1}', path, code=EXIT_USAGE).err)
         self.assertIn("they have _id, place", self.plan('{"zzzzzzz": 1}', path, code=EXIT_USAGE).err)
 
     def test_fields_that_exist_are_accepted(self):
@@ -298,7 +298,7 @@ class ShardKeys(StartCase):
     def test_generated_records(self):
         words = ["--format", "ycsb", "--records", "1000"]
         self.plan('{"n0": 1}', *words, code=0)
-        self.assertIn("nearest: n0", self.plan('{"N0x": 1}', *words, code=EXIT_USAGE).err)
+        self.assertIn("similar names: n0", self.plan('{"N0x": 1}', *words, code=EXIT_USAGE).err)
 
 
 if __name__ == "__main__":

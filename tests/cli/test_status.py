@@ -48,8 +48,8 @@ class Status(support.Case):
     def test_a_running_load_is_shown(self):
         running = self.begin()
         shown = self.status().out
-        for words in ("load: running", f"process     {running.process.pid} on ", "phase       load",
-                      "rate limit  2,000 documents/s", "waits for   the rate limit", "time left",
+        for words in ("load: running", f"process        {running.process.pid} on ", "phase          load",
+                      "rate limit     2,000 documents/s", "waits for      the rate limit", "time left",
                       "batches of 200 documents", "%"):
             self.assertIn(words, shown)
         self.assertLessEqual(max(map(len, shown.splitlines())), 100)
@@ -86,11 +86,11 @@ class Status(support.Case):
     def test_the_rate_limit_of_a_running_load_is_changed_and_removed(self):
         running = self.begin(records="300k")
         shown = self.status("--rate-limit", "3k").out
-        self.assertIn("rate limit  3,000 documents/s", shown)
+        self.assertIn("rate limit     3,000 documents/s", shown)
         self.assertEqual(self.figures()["rateLimit"], 3000)
         self.assertTrue(running.running())
         # Without a limit this load takes a few seconds; with it, minutes.
-        self.assertIn("rate limit  none", self.status("--rate-limit", "unlimited").out)
+        self.assertIn("rate limit     none", self.status("--rate-limit", "unlimited").out)
         outcome = running.wait()
         self.assertEqual(outcome.code, support.EXIT_OK, outcome.text)
         self.assertIn("rate limit changed to 3000 documents/s", outcome.err)
@@ -126,7 +126,7 @@ class Status(support.Case):
     def test_the_environment_of_loads_changes_no_limit(self):
         running = self.begin()
         shown = self.status(environment=support.clean_environment(SHARDLOAD_RATE_LIMIT="77")).out
-        self.assertIn("rate limit  2,000", shown)
+        self.assertIn("rate limit     2,000", shown)
         running.stop()
 
     def test_a_request_that_is_none_is_removed(self):
@@ -186,7 +186,7 @@ class Status(support.Case):
         self.change_status(heartbeatMilliseconds=int(time.time() * 1000) - 600_000)
         shown = self.status().out
         self.assertIn("load: unknown", shown)
-        self.assertIn("look on other whether process", shown)
+        self.assertIn("check on other whether process", shown)
 
     def test_a_stopped_process_is_silent(self):
         running = self.begin()

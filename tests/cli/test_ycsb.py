@@ -161,13 +161,13 @@ class Generated(support.Case):
                 self.refused(*command, *FORMAT, contains="needs --records")
                 self.refused(*command, *FORMAT, "--records", 5, path, contains="leave out the sources")
                 self.refused(*command, "--records", 5, contains=["--records is for --format ycsb",
-                                                             "which sources?"])
+                                                             "no source is given"])
                 self.refused(*command, "--skew", 1, "--seed", 2, path,
                              contains=["--skew is for --format ycsb", "--seed is for --format ycsb"])
                 self.refused(*command, *FORMAT, "--records", 0, "--field-count", 1000, "--skew", 11,
                              contains=["--records: \"0\"", "--field-count: \"1000\"", "--skew: \"11\""])
                 self.refused(*command, *FORMAT, "--records", 5, "--field-length", "4MiB",
-                             contains="a server takes 16777216")
+                             contains="a server accepts at most 16777216")
                 self.refused(*command, *FORMAT, "--records", 5, "--document-size", "153",
                              contains=["documents of 153 bytes are too small", "take 154"])
                 self.refused(*command, *FORMAT, "--records", 5, "--document-size", "1k",
@@ -179,7 +179,7 @@ class Generated(support.Case):
                 self.refused(*command, "--document-size", "2k", path,
                              contains="--document-size is for --format ycsb")
                 self.refused(*command, *FORMAT, "--records", "100T", "--document-size", "16MiB",
-                             contains="one load generates 68719476736 at most")
+                             contains="one load generates at most 68719476736")
         for skew in ("", ".", "x", "-1", "1e0", "0x1", "nan", "0.12345678", "1 "):
             with self.subTest(skew):
                 self.refused("inspect", *FORMAT, "--records", 5, "--skew", skew, contains="--skew")

@@ -135,7 +135,7 @@ class Holders(BalancerCase):
         self.client.admin.command("balancerStart")
         self.wait_for(lambda: self.holders() and self.balancer_mode() == "off",
                       "the balancer to be stopped again")
-        self.wait_for(lambda: "took this one for dead" in running.text(), "the warning")
+        self.wait_for(lambda: "another load has restored the balancer" in running.text(), "the warning")
         feed.close()
         self.assertEqual(running.wait().code, support.EXIT_OK, running.text())
         self.assert_restored()

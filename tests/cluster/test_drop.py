@@ -44,11 +44,11 @@ class DropCase:
         self.load(path)
         before = sorted(self.stored())
         self.database.t.drop()
-        gone = f"{self.database_name}.t is gone, but its registry {self.database_name}.t.sources is left"
+        gone = f"{self.database_name}.t does not exist, but its registry {self.database_name}.t.sources still does"
         for _ in range(2):
             outcome, _ = self.load(path, code=support.EXIT_SOURCE)
             self.assertIn(gone, outcome.err)
-            self.assertIn("--again loads them anew", outcome.err)
+            self.assertIn("--again loads them again", outcome.err)
             self.assertIn("; --drop removes the registry as well", outcome.err)
             self.assertEqual(self.collections(), ["t.sources"], "a collection was created")
         self.assertIn(gone, self.plan(path, code=support.EXIT_SOURCE).err)
@@ -62,14 +62,14 @@ class DropCase:
         self.shardload("verify", *self.target(), "--content", path)
         outcome, _ = self.load(path, code=support.EXIT_SOURCE)
         self.assertIn("has been loaded into", outcome.err)
-        self.assertNotIn("is gone", outcome.err)
+        self.assertNotIn("does not exist", outcome.err)
 
     def test_another_source_is_loaded_after_the_drop_with_a_warning(self):
         self.load(self.source())
         self.database.t.drop()
         outcome, _ = self.load(self.source(200, 92))
-        self.assertRegex(outcome.err, "is gone, but its registry .* is left: the documents of the 1 "
-                                      "source that it lists are gone, too; .*; --drop")
+        self.assertRegex(outcome.err, "does not exist, but its registry .* still does: the documents of the 1 "
+                                      "source that it lists no longer exist; .*; --drop")
         self.assertEqual(self.database.t.count_documents({}), 200)
 
     def test_no_warning_when_the_registry_is_dropped_as_well(self):
@@ -77,11 +77,11 @@ class DropCase:
         self.load(path)
         self.database.t.drop()
         outcome, _ = self.load("--drop", path)
-        self.assertNotIn("is gone", outcome.err)
+        self.assertNotIn("does not exist", outcome.err)
         self.database.t.drop()
         self.database["t.sources"].drop()
         outcome, _ = self.load(path)
-        self.assertNotIn("is gone", outcome.err)
+        self.assertNotIn("does not exist", outcome.err)
         self.assertEqual(self.database.t.count_documents({}), 300)
 
     def test_a_view_is_not_reported_as_a_dropped_collection(self):

@@ -97,12 +97,12 @@ class Embedding(support.ClusterCase):
         kept = self.records.read_text()
         self.records.write_text(kept + "5,5\n")
         outcome = self.shardload(*self.words("--resume"), code=support.EXIT_SOURCE)
-        self.assertIn("has changed since the load was begun", outcome.err)
+        self.assertIn("has changed since the load began", outcome.err)
         self.records.write_text(kept)
         outcome = self.shardload(*self.words("--resume", "--on", "v"), code=support.EXIT_USAGE)
         shutil.rmtree(self.work / "embed")
         outcome = self.shardload(*self.words("--resume"), code=support.EXIT_SOURCE)
-        self.assertIn("are not in the work directory any more", outcome.err)
+        self.assertIn("are no longer in the work directory", outcome.err)
 
 
 if __name__ == "__main__":

@@ -56,7 +56,7 @@ class Existing(support.ClusterCase):
                 self.assertEqual(plan["layout"]["kind"], "unsharded")
                 self.assertIn("--shard-existing would shard it", shown.out)
                 outcome, work = self.load(self.path)
-                self.assertIn("exists and is not sharded: it is loaded as it is", outcome.err)
+                self.assertIn("exists and is not sharded: it stays unsharded", outcome.err)
                 self.assertEqual(self.state(), before)
                 self.assertEqual(self.database.t.count_documents({}), ROWS + documents)
                 self.assert_accounting(work, inserted=ROWS)

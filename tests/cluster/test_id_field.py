@@ -55,8 +55,8 @@ class IdField:
         self.verify(source, "--id-field", "k,id", "--content")
 
     def test_duplicates_in_the_file(self):
-        """The existing rule: the first record is stored, later ones are rejects, of which those
-        with the same content are counted."""
+        """The first record is stored and later ones are rejects; rejects with the same content are
+        counted."""
         lines = [*rows(count=3000), "7,0,text 7", "8,1,another", "7,0,text 7"]
         source = self.file("a.csv", text_of(lines))
         outcome, work = self.load("--id-field", "id", "--batch-size", 100, source,

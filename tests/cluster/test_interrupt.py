@@ -171,7 +171,7 @@ class CtrlC(InterruptCase):
         self.assertTrue(other != text)
         outcome = self.shardload(*command[1:-1], "--resume", "-", stdin=other,
                                  code=support.EXIT_SOURCE)
-        self.assertIn("differs from that of the run that is resumed", outcome.err)
+        self.assertIn("differs from that of the interrupted run", outcome.err)
         outcome = self.shardload(*command[1:-1], "--resume", "-", stdin=text)
         path = self.file("same.txt", text.decode())
         self.assert_complete(path)

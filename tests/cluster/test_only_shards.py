@@ -210,7 +210,7 @@ class Agreement(OnlyShardsCase):
             self.database["t.sources"].update_one({"name": str(self.source)},
                                                   {"$set": {"layout": {**layout, **change}}})
             outcome, _ = self.only(self.second, self.source, code=support.EXIT_CLUSTER)
-            self.assertIn(f"not the shards that the cluster has now ({self.first}, {self.second})",
+            self.assertIn(f"the cluster now has other shards ({self.first}, {self.second})",
                           outcome.err)
         self.assertEqual(self.database.t.count_documents({}), before)
         self.assertEqual(self.states(), {"started"})

@@ -97,7 +97,7 @@ class Documents:
         self.check_stored(made)
 
     def test_ids_that_no_server_stores(self):
-        # Such an _id among others is no value in a filter, so it must not be searched for.
+        # Some of these _ids cannot be a value in a filter, so they must not be searched for.
         source = self.file("a.json", b"".join(b'{"_id":%s}\n' % one for one in (
             b'1', b'{"$a":1}', b'{"$ref":"c"}', b'{"$ref":"c","$id":1}', b'[1]', b'"text"',
             b'{"$undefined":true}', b'{"$regex":"t","$options":""}')))
@@ -123,7 +123,7 @@ class Documents:
     def test_a_load_is_not_divided_by_shards(self):
         source = self.file("a.bson", making.dump(making.documents(5)))
         outcome, _ = self.load("--only-shards", "shard0", source, code=support.EXIT_USAGE)
-        self.assertIn("divide them with --part", outcome.err)
+        self.assertIn("divide these sources with --part", outcome.err)
 
     def test_verify_finds_differences(self):
         made = making.documents(2000)

@@ -33,7 +33,7 @@ class Both:
             self.assertEqual((rows["orders"]["inserted"], rows["orders"]["indexes"]),
                              (3000, len(INDEXES)))
             self.assertRegex(outcome.text, r"total +3,003 +3,003 +0 +0 +6 ")
-        # The registries of the loads are gone.
+        # The registries of the loads have been dropped.
         self.assertEqual(set(self.database.list_collection_names()),
                          {"orders", "empty", "odd/name %25"})
 
@@ -116,7 +116,7 @@ class Both:
         outcome, rows = self.restore(dump)
         self.assertEqual((rows["t"]["inserted"], rows["t"]["alreadyThere"], rows["t"]["existed"]),
                          (300, 200, True))
-        self.assertIn("those of the dump are not set", outcome.err)
+        self.assertIn("the options of the dump are not set", outcome.err)
         self.assertEqual(self.facts("t")[1], {})
         self.database.t.update_one({"_id": made[3]["_id"]}, {"$set": {"s": "changed"}})
         outcome, rows = self.restore(dump, code=support.EXIT_REJECTS)
@@ -236,7 +236,7 @@ class Both:
         path = dump / self.db / "a.bson.gz"
         path.write_bytes(path.read_bytes()[:-20000])
         outcome, rows = self.restore(dump, "--batch-size", 100, code=support.EXIT_SOURCE)
-        self.assertIn("breaks off at byte", outcome.err)
+        self.assertIn("ends early at byte", outcome.err)
         self.assertGreater(rows["a"]["inserted"], 0)
         self.assertRegex(outcome.text, r"\.a .*incomplete")
         self.assertIn("n_1__id_1", self.facts("a")[2])
@@ -287,7 +287,7 @@ class Both:
                              "--progress", "none", "--rate-limit", 3000, "--batch-size", 50, dump)
         self.wait_for(lambda: self.database.a.estimated_document_count() > 100, "documents")
         outcome, _ = self.restore(dump, "--resume", work=work, code=support.EXIT_USAGE)
-        self.assertIn("another restore is using this folder", outcome.err)
+        self.assertIn("another restore is using this work directory", outcome.err)
         self.assertEqual(running.wait().code, 0)
         self.check("a", documents(4000))
 
@@ -345,10 +345,10 @@ class Both:
         broken = bytearray(data)
         broken[at:at + 4] = b"\xff\xff\xff\x7f"
         for damaged, counts, messages in (
-                (data[:len(data) * 2 // 3], None, ["has no end of this collection"]),
-                (bytes(flipped), (3000, 2000), ["do not have the CRC"]),
+                (data[:len(data) * 2 // 3], None, ["lacks the end of this collection"]),
+                (bytes(flipped), (3000, 2000), ["do not match the CRC"]),
                 (bytes(broken), (2900, 2000), [f"byte {at} of the uncompressed archive, "
-                                               f"{self.db}.a", "do not have the CRC"])):
+                                               f"{self.db}.a", "do not match the CRC"])):
             outcome, rows = self.restore(self.file("damaged", damaged), "--drop",
                                          code=support.EXIT_SOURCE)
             for message in messages:
@@ -439,7 +439,7 @@ class Both:
 
     def test_wrong_options_of_verify(self):
         dump = self.dump_folder(self.namespace("t", []))
-        for words, message in ((["-d", "x"], "a dump has its names"), (["x.bson"], "leave them out")):
+        for words, message in ((["-d", "x"], "does not apply to a dump"), (["x.bson"], "leave them out")):
             outcome = self.verify(dump, *words, code=support.EXIT_USAGE)
             self.assertIn(message, outcome.err)
         outcome = self.verify(self.archive(self.namespace("t", [])), code=support.EXIT_USAGE)
@@ -486,7 +486,7 @@ class Sharded(Both, Restoring):
             self.assertEqual(bound, 4000 * number // 8)
         counts = self.counts_by_shard()
         self.assertEqual(set(counts.values()), {2000})
-        # Into the sharded collection again, and anew.
+        # Into the sharded collection again, and into a new one.
         _, rows = self.restore(dump, *keys)
         self.assertEqual(rows["t"]["alreadyThere"], 4000)
         self.restore(dump, "--drop", *keys, "--route", "direct", "--ns-exclude", "*.u")

@@ -326,7 +326,7 @@ class Tls(SecureCase):
         key, word = "--tlsCertificateKeyFile", "--tlsCertificateKeyFilePassword"
         for words, part in (
                 ([key, locked], "encrypted, and no password is given"),
-                ([key, locked, word, "wrong"], "the password given is not the right one"),
+                ([key, locked, word, "wrong"], "the given password is wrong"),
                 ([key, mixed], "does not belong to the certificate"),
                 ([key, self.ours.folder / "loader.crt"], "no private key in it"),
                 ([key, nothing], "no certificate in it"),

@@ -33,7 +33,7 @@ class SharedLoads(support.ClusterCase):
         self.assertLess(self.database.t.count_documents({}), ROWS)
         # The record of the killed loader is missing, and the page says so.
         if len(loaders) > 2:
-            self.assertIn("Not all loaders are here", self.report([work for work, _ in loaders[1:]]))
+            self.assertIn("Records of some loaders are missing", self.report([work for work, _ in loaders[1:]]))
         self.shardload(*first, "--resume")
         return [work for work, _ in loaders]
 

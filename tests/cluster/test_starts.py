@@ -69,7 +69,7 @@ class ShardKeys(support.ClusterCase):
     def test_a_mistyped_field_is_refused_before_anything_is_created(self):
         path = self.file("first.csv", TABLE)
         outcome, work = self.load("--shard-key", '{"maek": 1}', path, code=EXIT_USAGE)
-        self.assertIn('has a field "maek"; the names that come nearest: make', outcome.err)
+        self.assertIn('has a field "maek"; similar names: make', outcome.err)
         self.assertFalse(work.exists())
         self.assertEqual(self.database.list_collection_names(), [])
         self.load("--shard-key", '{"make": 1, "id": 1}', path)

@@ -29,7 +29,7 @@ class Status(support.ClusterCase):
                       "figures in the status")
         shown = self.status(work).out
         self.assertIn(f"load into {self.database_name}.t: running", shown)
-        self.assertIn("waits for   the rate limit", shown)
+        self.assertIn("waits for      the rate limit", shown)
         running.signal(signal.SIGKILL)
         running.wait()
         shown = self.status(work, code=support.EXIT_INTERRUPTED).out
@@ -122,7 +122,7 @@ class Status(support.ClusterCase):
                        code=support.EXIT_SOURCE)
         shown = self.status(work).out
         self.assertIn(": failed", shown)
-        self.assertIn("exit code   3", shown)
+        self.assertIn("exit code      3", shown)
         self.assertIn("more than --max-rejects 3 allows", shown)
         self.assertIn("--resume --work-dir", shown)
 
@@ -154,7 +154,7 @@ class Status(support.ClusterCase):
         (part,) = [row["workDirectory"] for row in one["namespaces"]["running"]
                    if row["name"] == f"{self.database_name}.a"]
         self.assertIn(f"load into {self.database_name}.a: running", self.status(part).out)
-        self.assertIn("rate limit  400 documents/s", self.status(part, "--rate-limit", 400).out)
+        self.assertIn("rate limit     400 documents/s", self.status(part, "--rate-limit", 400).out)
         self.wait_for(lambda: self.json(work)["limit"]["documentsPerSecond"] == 400, "the limit")
         running.signal(signal.SIGKILL)
         running.wait()

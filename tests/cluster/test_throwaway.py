@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A second Ctrl-C during a trial removes its throw-away collection for good. Batches sent before the
+"""A second Ctrl-C during a trial removes its temporary collection for good. Batches sent before the
 signal may still arrive, and an insert after the drop would create the collection again."""
 import signal
 import threading
@@ -106,7 +106,7 @@ class SecondCtrlC:
         self.assertRegex(outcome.err, r'db\.getSiblingDB\("\w+"\)\.getCollection\("t\.tune\.')
 
     def test_a_second_ctrl_c_ends_a_load_while_a_batch_has_no_reply(self):
-        """A load that is no trial does not wait for its batches (docs/delivery.md)."""
+        """A load that is not a trial does not wait for its batches (docs/delivery.md)."""
         self.proxy.is_counted = "t".__eq__
         release = threading.Event()
         self.addCleanup(release.set)

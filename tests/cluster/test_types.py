@@ -11,7 +11,7 @@ class Types(support.ClusterCase):
     variable = "SHARDLOAD_TEST_STANDALONE_URI"
 
     def text(self):
-        """Types int, double and date; values that do not fit begin behind the sample."""
+        """Types int, double and date; values that do not fit begin after the sample."""
         row = "{},{}.5,2016-01-15," + "x" * 200 + "\n"
         rows = [row.format(i, i) for i in range(40000)]
         rows[35000:35010] = [f"{i},word,2016-01-15,y\n" for i in range(35000, 35010)]

@@ -61,8 +61,8 @@ class Resumed(PipeCase):
             with self.subTest(count=count):
                 outcome = self.begin("--resume", count=count).wait()
                 self.assertEqual(outcome.code, support.EXIT_SOURCE, outcome.text)
-                self.assertRegex(outcome.err, f"-: ended at byte {count}, but the run that is "
-                                 r"resumed had read up to byte \d+")
+                self.assertRegex(outcome.err, f"-: ended at byte {count}, but the interrupted "
+                                 r"run had read up to byte \d+")
                 self.assertEqual(sorted(self.stored()), before)
         self.assert_completed(self.resume())
 
@@ -156,7 +156,7 @@ class TwoLoaders(PipeCase):
         self.first_work, self.work = self.work, self.scratch / "other-work"
         outcome = self.begin().wait()
         self.assertEqual(outcome.code, support.EXIT_SOURCE, outcome.text)
-        self.assertIn("or that load still runs", outcome.err)
+        self.assertIn("or if that load is still running", outcome.err)
         self.work = self.scratch / "third-work"
         second = self.begin("--another-pipe").wait()
         self.assertEqual(second.code, support.EXIT_REJECTS, second.text)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The loader's machine loses power at any time: unsynced data is lost in part or in full, and
---resume completes the load all the same.
+--resume still completes the load.
 
 SIGKILL does not test this, because the kernel still writes the data of a killed program to the disk.
 So one load is recorded with each of its writes, renames and syncs, and with the times of each batch

@@ -177,12 +177,12 @@ class Refused(ResumeCase):
 
     def test_another_cluster(self):
         self.assert_refuses(uri=support.cluster_uri("SHARDLOAD_TEST_STANDALONE_URI"),
-                            code=support.EXIT_CLUSTER, message="--resume: this is not the load")
+                            code=support.EXIT_CLUSTER, message="belongs to a different load")
 
     def test_a_collection_that_was_dropped_meanwhile(self):
         self.database.drop_collection("t")
         self.before = []
-        self.assert_refuses(code=support.EXIT_CLUSTER, message="does not exist any more")
+        self.assert_refuses(code=support.EXIT_CLUSTER, message="no longer exists")
         self.assertNotIn("t", self.database.list_collection_names())
 
     def test_a_collection_that_was_dropped_and_created_again(self):
@@ -222,8 +222,8 @@ class RejectsGone(ResumeCase):
         damage(path)
         outcome, batches = self.count_batches(self.resume)
         self.assertEqual(outcome.code, support.EXIT_SOURCE, outcome.text)
-        self.assertRegex(outcome.err, f"{name}: {message}, but the run that is resumed has written")
-        self.assertIn("put the file back", outcome.err)
+        self.assertRegex(outcome.err, f"{name}: {message}, but the interrupted run has written")
+        self.assertIn("restore the file", outcome.err)
         self.assertEqual(batches, 0)
         self.assertEqual(sorted(self.stored()), self.before)
         path.write_bytes(content)

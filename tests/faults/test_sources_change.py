@@ -156,7 +156,7 @@ class EachChange:
         before = sorted(self.stored())
         outcome = self.resume()
         self.assertEqual(outcome.code, support.EXIT_SOURCE, outcome.text)
-        self.assertRegex(outcome.err, self.name + "|there are 1 sources, and were 2")
+        self.assertRegex(outcome.err, self.name + "|there are 1 sources, but the journal lists 2")
         self.assertEqual(sorted(self.stored()), before)
 
     def test_a_source_changed_during_its_load_ends_the_load(self):
@@ -166,7 +166,7 @@ class EachChange:
                     lambda _, change=change: change(self.path, self.other), batch=self.batch)
                 self.assertEqual(outcome.code, support.EXIT_SOURCE, outcome.text)
                 self.assertRegex(outcome.err, f"{self.name}: {message}.*while it was being read")
-                self.assertIn("put the source back as it was", outcome.err)
+                self.assertIn("restore the original source", outcome.err)
                 self.assert_only_original_documents()
                 self.assertEqual(set(self.source_states()), {"started"})
                 self.assertEqual(support.run_record(self.work)["exitCode"], support.EXIT_SOURCE)
@@ -233,7 +233,7 @@ class Plain(EachChange, Change):
         for more in ([], ["--no-verify"]):
             outcome = self.resume(*more)
             self.assertEqual(outcome.code, support.EXIT_SOURCE, outcome.text)
-            self.assertRegex(outcome.err, "year.txt: the text behind byte [0-9]+ differs from")
+            self.assertRegex(outcome.err, "year.txt: the text after byte [0-9]+ differs from")
 
     def test_a_file_replaced_before_the_last_batch_ends_the_load(self):
         """The loader has read the complete file by then."""

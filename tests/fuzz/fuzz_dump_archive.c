@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzzes the reader of mongodump archives: the items of any text are the same, however it becomes
- * known, also behind damage; reading makes progress, and ends. The first byte is the size of the pieces. */
+/* Fuzzes the reader of mongodump archives: any text gives the same items, whatever the sizes of the
+ * pieces in which it arrives, also after damage; reading makes progress, and ends. The first byte
+ * is the size of the pieces. */
 #include <stdint.h>
 
 #include "bson/bson_writer.h"

@@ -156,7 +156,7 @@ def message(document, kind=2013):
 
 
 def journal(*records):
-    """A journal of (type, payload) records behind its first record, in the layout of
+    """A journal of (type, payload) records after its first record, in the layout of
     src/ledger/journal.h."""
     text = b""
     for kind, payload in [(3, b"shardloadjournal\2\0\0\0"), *records]:

@@ -252,8 +252,8 @@ TEST(stops_changing_settings_once_settled) {
     assert_true(w.adapt.step_count <= SL_ADAPT_STEPS);
 }
 
-/* A search that takes minutes is of no use to a load of minutes. Nor is one that ends early with
- * settings that are not near the best. */
+/* A search that takes minutes does not help a load that takes minutes. Neither does one that ends
+ * early with settings that are not near the best. */
 TEST(settles_within_a_minute) {
     static const struct server {
         const char *name;

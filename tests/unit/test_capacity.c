@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Formulas of capacity models: values, ranges, errors; and models as a whole. */
+/* Formulas of capacity models: values, ranges, errors; and complete models. */
 #include <math.h>
 
 #include "trial/capacity.h"
@@ -76,7 +76,7 @@ TEST(the_range_of_a_scaling_law_contains_its_maximum) {
     assert_near(found.number.high, best / (1 + 0.1 * best * (best - 1)));
 }
 
-/* 1e306; a thousand times as much is no number. */
+/* 1e306; a thousand times as much is not a finite number. */
 #define HUGE_NUMBER                                                                                \
     "1000P * 1000P * 1000P * 1000P * 1000P * 1000P * 1000P * 1000P * 1000P * 1000P * 1000P "       \
     "* 1000P * 1000P * 1000P * 1000P * 1000P * 1000P"

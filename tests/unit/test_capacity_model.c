@@ -51,7 +51,7 @@ TEST(errors_name_their_position) {
         const char *text, *message;
     } cases[] = {
         {"inputs:\n  size: {value: many}\n", "m.yaml:2:17: expected a number"},
-        {"inputs:\n  size: 3\n", "m.yaml:2:9: expected keys and their values"},
+        {"inputs:\n  size: 3\n", "m.yaml:2:9: expected a mapping of keys to values"},
         {"inputs:\n  size: {low: 1, from: assumed}\n", "m.yaml:2:9: its value is missing"},
         {"inputs:\n  size: {value: 1}\n",
          "from is missing: published, measured, fitted or assumed"},
@@ -64,7 +64,7 @@ TEST(errors_name_their_position) {
         {"answer: t\nresults:\n  t: {is: 3 / sixe}\n",
          "m.yaml: the formula of t: no input, and no result before this one, has the name at: "
          "sixe"},
-        {SMALL "  time: {is: 3}\n", "exists already"},
+        {SMALL "  time: {is: 3}\n", "already exists"},
         {SMALL "points:\n  - {set: {sizo: 3}}\n", "no input above has this name"},
         {SMALL "points:\n  - {published: {tome: 3}}\n", "no result above has this name"},
         {SMALL "points:\n  - {set: {rate: 0}}\n", "contains 0"},
@@ -72,7 +72,7 @@ TEST(errors_name_their_position) {
         {"title: [a]\n", "expected a plain value"},
         {"hosts: 3\n", "m.yaml:1:1: unknown key"},
         {"inputs:\n  size: {value: 2, from: assumed, value: 3}\n",
-         "m.yaml:2:35: this key exists already"},
+         "m.yaml:2:35: this key is given twice"},
         {"title: \"a\\0b\"\n", "contains a null character"},
         {"[", "not YAML"},
         {"", "the file is empty"},
@@ -91,7 +91,7 @@ TEST(a_fitted_figure_is_no_prediction) {
                                  "  u: {is: r * 2}\n  t: {is: u + 1, published: 7}\n";
     sl_error error = {0};
     assert_false(parse(fitted, &error));
-    assert_non_null(strstr(error.message, "t depends on a fitted input, so it is no prediction"));
+    assert_non_null(strstr(error.message, "t depends on a fitted input, so it is not a prediction"));
 }
 
 TEST(assignments) {

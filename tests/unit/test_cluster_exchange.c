@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads without the driver (exchange.c). If these fail, shardquery takes one operation's reply for
- * another's, reads beyond a damaged reply, or cannot go on after a connection is lost. */
+/* Reads without the driver (exchange.c). If these fail, shardquery mistakes one operation's reply
+ * for that of another, reads beyond a damaged reply, or cannot continue after a connection is
+ * lost. */
 #include "cluster_fixture.h"
 
 #define MOST 1000

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Targets, the registry and statistics on real servers, on every kind of deployment. An error here
  * would load into a collection with other properties than the user requested, or give two sources
- * the same number, so that documents of one are taken for the other's. */
+ * the same number, so that documents of one source are mistaken for documents of the other. */
 #include "util/document_id.h"
 
 #include "cluster_fixture.h"
@@ -248,7 +248,8 @@ static void test_sources_keep_their_layout(void **state) {
         same_layout(&two[0].layout, &first);
     }
     three.layout = first;
-    refused(f, sl_registry_agree_layout(registry, &three, 1, &f->error), "has lost a source");
+    refused(f, sl_registry_agree_layout(registry, &three, 1, &f->error),
+            "a source is no longer in the registry");
     sl_registry_close(registry);
 }
 

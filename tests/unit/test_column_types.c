@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Inference of column types. An error here stores a value that differs from the text of the file,
- * which nobody would notice later. */
+ * which would not be noticed later. */
 #include "parse_text.h"
 
 #include <math.h>

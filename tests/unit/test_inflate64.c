@@ -138,7 +138,7 @@ TEST(damage_is_named_with_its_position) {
     data.bits = 0;
     put_stored((const unsigned char *)"abcdefgh", 8, true);
     data.bits -= 8;
-    assert_error("break off at byte 12 ", "after 7 bytes");
+    assert_error("end early at byte 12 ", "after 7 bytes");
     data.bits = 0;
     put(3, 3);
     put_word(0x30 + 'x', 8);

@@ -69,7 +69,7 @@ static void assert_fields(const parsed *p, const sl_isd_group *group, const char
     }
 }
 
-/* Parses the group and another one after it, whose values show that the first had the right
+/* Parses the group and a second one after it, whose values show that the first has the right
  * length. */
 static parsed parse_group(const char *id, const char *data) {
     char sections[200];

@@ -21,7 +21,7 @@ TEST(refusals_name_the_privilege) {
         {"not authorized on admin to execute command { balancerStop: 1, maxTimeMS: 60000 }",
          "update on config.settings, which is needed to stop the balancer"},
         {"not authorized on config to execute command { find: \"shards\", filter: {} }",
-         "find on config.shards, which is needed to read what is stored already"},
+         "find on config.shards, which is needed to read stored documents"},
         {"not authorized on shardload to execute command { findAndModify: \"balancer\", query: {} "
          "}",
          "find, insert, update and remove on shardload.balancer, which is needed to store the "

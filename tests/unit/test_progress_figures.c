@@ -94,7 +94,7 @@ TEST(shares_of_the_workers_time) {
     assert_true(shown.stage_share[STAGE_READING] == 0);
 }
 
-/* A server that stands still shows while it does, not only after its answer. */
+/* A server that hangs shows while it hangs, not only after its answer. */
 TEST(a_stage_in_progress_counts) {
     _Alignas(64) static sl_worker_counters counters;
     sl_run run = {.counters = &counters, .threads = 1};

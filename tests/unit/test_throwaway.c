@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of throw-away collections. If two hosts used the same name, one could drop the other's
+/* Names of temporary collections. If two hosts used the same name, one could drop the other's
  * collection during a trial, because it looks like a leftover of its own. */
 #include <unistd.h>
 

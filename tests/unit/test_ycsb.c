@@ -254,7 +254,7 @@ TEST(invalid_options_are_refused) {
     options.ycsb.field_length = (uint32_t)SL_BLOCK_BYTES * 2;
     assert_false(sl_format_plan_create(&sl_format_ycsb, &options, &plan, &error));
     assert_int_equal(error.code, SL_EXIT_USAGE);
-    assert_non_null(strstr(error.message, "a server takes 16777216"));
+    assert_non_null(strstr(error.message, "a server accepts at most 16777216"));
     options = (sl_format_options){.ycsb = usual, .schema_text = "x", .schema_name = "x"};
     assert_false(sl_format_plan_create(&sl_format_ycsb, &options, &plan, &error));
     assert_non_null(strstr(error.message, "--schema"));

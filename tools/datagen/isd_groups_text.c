@@ -67,7 +67,7 @@ static char *put_mw(const struct isd_row *row, unsigned instance, uint32_t bits,
     return put_code(row, row->manual[instance - 1], p);
 }
 
-// Past weather: condition, period. Condition 9, thunder, is no missing one.
+// Past weather: condition, period. Condition 9 is thunder, not a missing value.
 static char *put_ay(const struct isd_row *row, unsigned instance, uint32_t bits, char *p) {
     static const char by_weather[] = {'2', '4', '4', '6', '7'};
     (void)instance;

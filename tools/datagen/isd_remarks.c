@@ -198,8 +198,8 @@ char *isd_put_remarks(struct isd_text *text, const struct isd_row *row, char *p)
 
 // ---- element quality ----
 
-// Letter, original value, reason, parameter. In the last two of the synoptic ones the value slid to
-// the left. '#' stands for a digit.
+// Letter, original value, reason, parameter. In the last two synoptic entries the value is shifted
+// to the left. '#' stands for a digit.
 static const char *const synoptic_entries[] = {"Q+0000#2SCOTCV", "Q+0000#2SCOTLC", "Q  0000#PRCP06",
                                                "Q   01#3SCOCIG", "Q  0#003PRSWM1", "P0#00004APOSLP",
                                                "Q.#3APC3      ", "Q.#    3APC3  "};

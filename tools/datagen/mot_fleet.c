@@ -173,7 +173,7 @@ static void rank_mileages(struct mot_fleet *fleet) {
     }
 }
 
-// Bends the mileages of 2005-2013 so that they go through the published quantiles of 2021.
+// Adjusts the mileages of 2005-2013 so that they have the published quantiles of 2021.
 static void bend_mileages(struct mot_fleet *fleet) {
     static const struct {
         int step;

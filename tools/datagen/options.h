@@ -40,7 +40,7 @@ struct failure {
 // Writes the text of a failure.
 void failure_set(struct failure *failure, const char *format, ...) PRINTF_LIKE(2, 3);
 
-// Reports a wrong option on standard error and counts it, so that all are reported in one go.
+// Reports a wrong option on standard error and counts it, so that all are reported together.
 void usage_problem(unsigned *problems, const char *format, ...) PRINTF_LIKE(2, 3);
 
 // One format of data. A new format is a new struct, listed in options.c.

@@ -22,7 +22,7 @@ struct bad_record {
     uint32_t file;
     uint64_t line;      // counted from 1, header lines included
     uint64_t offset;    // bytes from the start of the file's text to the start of the line
-    const char *column; // header name of the wrong field, or NULL when the whole line is wrong
+    const char *column; // header name of the wrong field, or NULL when the line as such is wrong
     const char *kind;
 };
 

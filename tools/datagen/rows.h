@@ -9,7 +9,7 @@
 #include "options.h"
 #include "random.h"
 
-// What a record is drawn from. `rng` begins anew with each record.
+// The sources of a record's random values. `rng` restarts with each record.
 struct drawer {
     struct rng rng;
     uint64_t seed;

@@ -12,7 +12,7 @@
 
 enum { TABLE_COLUMNS = 12, TABLE_CELL_BYTES = 48 };
 
-// One line of a table, cut into cells that end in NUL. A longer cell is cut short.
+// One line of a table, divided into cells that end in NUL. Longer cells are truncated.
 struct table_row {
     size_t count;
     char cells[TABLE_COLUMNS][TABLE_CELL_BYTES];

@@ -3,9 +3,9 @@
 /*
  * Commands that are forwarded to one server, and their cursors.
  *
- * A cursor opened by a cluster* command is known to the router code of that one server; it is
- * continued with clusterGetMore, and there only. mongod has no clusterKillCursors. But its router
- * code closes a cursor when a clusterGetMore for it fails, and a maxTimeMS on a cursor that is not
+ * A cursor opened by a cluster* command is known only to the router code of that server, and must
+ * be continued there with clusterGetMore. mongod has no clusterKillCursors. But its router code
+ * closes a cursor when a clusterGetMore for it fails, and a maxTimeMS on a cursor that is not
  * tailable always fails, before anything is read: that is how such a cursor is closed here.
  */
 
@@ -30,8 +30,8 @@ static int64_t cursor_in_reply(const struct session *session) {
 }
 
 /*
- * Has a shard's router code given up because its routing table is old? mongos would renew the table
- * and route again; a shard does so for some commands but not for all ($collStats after a
+ * Did a shard's router code fail because its routing table is out of date? mongos would refresh the
+ * table and route again; a shard does this for some commands only (not for $collStats after a
  * move). */
 static bool gave_up_on_stale_routing(const struct session *session) {
     bson_t answer;

@@ -2,7 +2,7 @@
 
 /*
  * Reads and writes for which a server's router code has no command: count, distinct, explain and
- * findAndModify. The first three become aggregations, which it has.
+ * findAndModify. The first three become aggregations, which the router code supports.
  */
 
 #include "commands.h"
@@ -73,8 +73,8 @@ static void append_path_stages(struct pipeline *pipeline, const char *path) {
         }
         step[i + 1] = path[i];
     }
-    /* Not by BCON_NEW, which takes a name that starts with a bracket for the start or end of a
-     * document. */
+    /* BCON_NEW cannot be used: it interprets a name that starts with a bracket as the start or end
+     * of a document. */
     bson_t match = BSON_INITIALIZER;
     bson_t field;
     bson_t exists;

@@ -124,7 +124,7 @@ static bool append_contains(const struct routing *routing, const bson_t *values,
             return answer_error(reply, CODE_SHARD_KEY_NOT_FOUND,
                                 "the shard key field %s is missing", name);
         }
-        if (!hashed) { /* the key as it is, which may have dots in its names */
+        if (!hashed) { /* the key itself, whose names may contain dots */
             bson_append_iter(&key, name, -1, &value);
             continue;
         }
@@ -196,7 +196,7 @@ static bool find_chunk(struct session *session, const struct request *request,
     if (!first_of_batch(&chunk->reply, &entry) || !find_document(&entry, "min", &chunk->min) ||
         !find_document(&entry, "max", &chunk->max) || !(shard = find_text(&entry, "shard"))) {
         bson_destroy(&chunk->reply);
-        return answer_error(reply, CODE_BAD_VALUE, "no chunk of %s is the one asked for",
+        return answer_error(reply, CODE_BAD_VALUE, "%s has no chunk with these bounds or this key",
                             request->target);
     }
     chunk->set = topology_find_shard(session->router->topology, shard);

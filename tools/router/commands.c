@@ -194,7 +194,7 @@ enum outcome command_run(struct session *session, const struct request *request,
             request->name);
         return ANSWERED;
     }
-    /* A transaction is refused, because its writes would be run outside of a transaction. */
+    /* A transaction is refused, because its writes would be run outside a transaction. */
     if (bson_iter_init_find(&iter, request->body, "autocommit") ||
         bson_iter_init_find(&iter, request->body, "startTransaction")) {
         answer_error(reply, CODE_ILLEGAL_OPERATION,

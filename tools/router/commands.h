@@ -97,9 +97,9 @@ command_handler run_collection_stats, run_database_stats, run_list_databases;
 
 /*
  * Runs `command` (without its version and "$db") on every shard that owns chunks of a sharded
- * collection, again when the routing proved out of date, and gives each reply to `each`. False with
- * an error in `reply` (initialised only then) as soon as one shard refuses. `restart` is called
- * before each round, so that a sum begins anew.
+ * collection, again if the routing is out of date, and passes each reply to `each`. False with an
+ * error in `reply` (initialised only then) as soon as one shard refuses. `restart` is called before
+ * each round, so that a sum restarts at 0.
  */
 struct owner_visitor {
     void (*restart)(void *state);

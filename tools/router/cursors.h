@@ -26,8 +26,8 @@ struct cursor_place {
 struct cursors;
 
 /*
- * A table for at most `capacity` cursors (a power of two); the one noted longest ago makes room for
- * a new one. NULL when out of memory. All functions may be called from any thread.
+ * A table for at most `capacity` cursors (a power of two); a new cursor replaces the oldest one
+ * when the table is full. NULL when out of memory. All functions may be called from any thread.
  */
 struct cursors *cursors_create(size_t capacity);
 void cursors_destroy(struct cursors *cursors);

@@ -63,7 +63,7 @@ struct options {
     const char *log;
 };
 
-/* Returns -1 to go on, or the status to exit with. */
+/* Returns -1 to continue, or the exit status. */
 static int read_options(int argc, char **argv, struct options *options) {
     static const struct option known[] = {
         {"config-server", required_argument, NULL, 'c'},

@@ -9,7 +9,7 @@
  * socket: whenever the session waits, for its client or for a server, it also waits for that.
  *
  * A connection to a server is used for one command at a time and is closed when an exchange fails,
- * so that a reply cannot be taken for the reply to another command.
+ * so that a reply is never mistaken for the reply to another command.
  */
 
 #include "session.h"
@@ -135,7 +135,7 @@ static bool read_request(struct request *request, const bson_t *body, bson_t *re
     bson_iter_t iter;
     request->body = body;
     if (!bson_iter_init(&iter, body) || !bson_iter_next(&iter)) {
-        return answer_error(reply, CODE_FAILED_TO_PARSE, "an empty document is no command");
+        return answer_error(reply, CODE_FAILED_TO_PARSE, "an empty document is not a command");
     }
     request->name = bson_iter_key(&iter);
     request->target = BSON_ITER_HOLDS_UTF8(&iter) ? bson_iter_utf8(&iter, NULL) : NULL;

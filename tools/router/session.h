@@ -33,7 +33,7 @@ struct session {
     int *backends;       /* one descriptor for each set of the topology; -1: not connected */
     struct buffer in;    /* the client's message */
     struct buffer out;   /* the reply to it */
-    struct buffer inner; /* replies to commands of the router's own */
+    struct buffer inner; /* replies to commands that the router itself sends */
 };
 
 /* A command of a client; all pointers are into session->in. */

@@ -56,7 +56,7 @@ const char *stream_status_text(enum stream_status status) {
     case STREAM_TIMEOUT:
         return "it did not answer in time";
     case STREAM_ABANDONED:
-        return "the client has gone";
+        return "the client has disconnected";
     case STREAM_MALFORMED:
         return "the message is malformed or too long";
     case STREAM_NO_MEMORY:

@@ -61,7 +61,7 @@ bool stream_prepare(int fd);
 /* Reads exactly `length` bytes. `timeout_ms` of -1 waits for ever. */
 enum stream_status stream_read(int fd, int watch_fd, int timeout_ms, void *bytes, size_t length);
 
-/* Writes all of `count` (at most 8) parts, leaving `parts` itself as it was. */
+/* Writes all of `count` (at most 8) parts, without changing `parts`. */
 enum stream_status stream_write(int fd, int watch_fd, const struct iovec *parts, int count);
 
 /* True if a connection is open and has no unread bytes, so that it can be used for a command. */
@@ -71,7 +71,7 @@ bool stream_is_idle(int fd);
 bool stream_pause(int watch_fd, int milliseconds);
 
 /*
- * Reads one whole wire message into `into`, replacing what was there. The length field is checked
+ * Reads one complete wire message into `into`, replacing its content. The length field is checked
  * against the protocol's limits before anything is allocated.
  */
 enum stream_status stream_read_message(int fd, int watch_fd, int timeout_ms, struct buffer *into);

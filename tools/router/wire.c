@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Taking wire messages apart and putting them together: see wire.h. */
+/* Parses and builds wire messages: see wire.h. */
 
 #include "wire.h"
 

@@ -2,7 +2,7 @@
 
 /*
  * The MongoDB wire protocol, as far as a router needs it: parsing and building messages. These
- * functions use no sockets, and no input makes them read outside of the given bytes.
+ * functions use no sockets, and no input makes them read outside the given bytes.
  *
  * A message is a 16-byte header (length, request id, id of the request it answers, operation code)
  * and a body. OP_MSG carries flags, exactly one section of kind 0 (the command, one BSON document)
@@ -46,7 +46,7 @@ enum wire_flag {
 };
 
 struct wire_header {
-    uint32_t length; /* of the whole message, checked to be within the limits */
+    uint32_t length; /* of the complete message, checked to be within the limits */
     int32_t request_id;
     int32_t response_to;
     int32_t opcode;
@@ -60,9 +60,9 @@ struct wire_message {
     struct wire_header header;
     uint32_t flags;
     bson_t body;           /* a view: never destroyed */
-    const uint8_t *before; /* the sections in front of the command, verbatim */
+    const uint8_t *before; /* the sections before the command, verbatim */
     size_t before_length;
-    const uint8_t *after; /* the sections behind the command, without a checksum */
+    const uint8_t *after; /* the sections after the command, without a checksum */
     size_t after_length;
 };
 
@@ -89,10 +89,11 @@ bool wire_parse_query(const uint8_t *bytes, size_t length, struct wire_query *qu
 /* True when `bytes` is a document whose own elements are well-formed; `document` becomes a view. */
 bool wire_view_document(const uint8_t *bytes, size_t length, bson_t *document);
 
-/* Puts `reply` into an OP_MSG, or an OP_REPLY where `opcode` says so. False when out of memory. */
+/* Puts `reply` into an OP_MSG, or into an OP_REPLY if that is the `opcode`. False when out of
+ * memory. */
 bool wire_build_reply(struct buffer *out, int32_t response_to, int32_t opcode, const bson_t *reply);
 
-/* The bytes in front of a command's document in an OP_MSG: header, flags and section kind. */
+/* The bytes before a command's document in an OP_MSG: header, flags and section kind. */
 enum { WIRE_PREFIX_SIZE = WIRE_HEADER_SIZE + 4 + 1 };
 
 /*

@@ -35,7 +35,7 @@ int open_socket(const char *host, const char *port) {
     }
     freeaddrinfo(found);
     if (made >= 0 && setsockopt(made, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0)
-        complain("TCP_NODELAY", strerror(errno)); /* no failure: only slower */
+        complain("TCP_NODELAY", strerror(errno)); /* not a failure: only slower */
     return made;
 }
 
