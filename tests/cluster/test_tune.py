@@ -11,16 +11,16 @@ import time
 import proxy
 import support
 
-ROWS = 60000
+ROWS = 6000          # of a kilobyte: a server stores 60,000 short ones in ten times the time
 DIMENSIONS = ["threads", "batchSize", "compressor", "clustered", "writeConcern", "route",
               "wireCompression"]
-SMALL = ["--try-threads", "1,2", "--try-batch-sizes", "100,1k", "--trial-bytes", "4600KiB"]
+SMALL = ["--try-threads", "1,2", "--try-batch-sizes", "20,200", "--trial-bytes", "4600KiB"]
 
 
 class TuneCase(support.ClusterCase):
     def setUp(self):
         super().setUp()
-        (self.path,), _ = self.generate("B", ROWS)
+        self.path = self.file("year.txt", support.wide_text(6, rows=ROWS // 6))
         self.work = self.scratch / "tuning"
 
     def tune(self, *words, code=support.EXIT_OK, **more):
@@ -97,7 +97,7 @@ class OneServer(TuneCase):
         self.assertEqual(record["command"], "tune")
         self.assertEqual(record["exitCode"], 0)
         self.assertEqual(record["dimensions"]["threads"], [1, 2])
-        self.assertEqual(record["dimensions"]["batchSize"], [100, 1000])
+        self.assertEqual(record["dimensions"]["batchSize"], [20, 200])
         self.assertEqual(record["gridTrials"], 12)
         self.assertLessEqual(record["trials"], 8)
         self.assertNotIn("storage", record)
@@ -130,8 +130,8 @@ class OneServer(TuneCase):
             counted[key] = run["accounting"]["batches"]
             sources.add(run["accounting"]["bsonBytes"])
             self.assertEqual(run["exitCode"], 0)
-        self.assertEqual(set(counted), {(1, 100), (1, 1000), (2, 100), (2, 1000)})
-        self.assertGreater(counted[1, 100], 5 * counted[1, 1000])
+        self.assertEqual(set(counted), {(1, 20), (1, 200), (2, 20), (2, 200)})
+        self.assertGreater(counted[1, 20], 5 * counted[1, 200])
         self.assertEqual(sources, {record["sample"]["bsonBytes"]}, "not the same blocks")
 
     def test_each_setting_is_shown_with_the_spread_of_its_trials(self):
@@ -170,7 +170,7 @@ class OneServer(TuneCase):
         self.assertEqual(self.collections(), [])
 
     def test_layouts_and_write_concerns(self):
-        self.tune("--threads", 2, "--batch-size", 1000, "--trial-bytes", "2MiB", "--try-clustered",
+        self.tune("--threads", 2, "--batch-size", 200, "--trial-bytes", "2MiB", "--try-clustered",
                   "--try-write-concerns", "1,majority", "--try-wire-compression", "none,zlib",
                   "--search", "grid", "--repeats", 1)
         settings = self.assert_counts(self.record())
@@ -184,7 +184,7 @@ class OneServer(TuneCase):
         """Compared with the commands that the server's profiler recorded."""
         self.database.create_collection("system.profile", capped=True, size=64 << 20)
         self.database.command("profile", 2)
-        self.tune("--threads", 2, "--batch-size", 1000, "--trial-bytes", "2MiB", "--try-clustered",
+        self.tune("--threads", 2, "--batch-size", 200, "--trial-bytes", "2MiB", "--try-clustered",
                   "--try-write-concerns", "1,majority", "--try-compressors", "none,zstd", "--search",
                   "grid", "--repeats", 1)
         self.database.command("profile", 0)
@@ -212,7 +212,7 @@ class OneServer(TuneCase):
 
     def test_trials_with_wire_compression_send_compressed_messages(self):
         before = self.unpacked("zlib")
-        self.tune("--threads", 2, "--batch-size", 1000, "--trial-bytes", "2MiB",
+        self.tune("--threads", 2, "--batch-size", 200, "--trial-bytes", "2MiB",
                   "--try-wire-compression", "none,zlib", "--search", "grid", "--repeats", 2)
         sent = {"none": 0, "zlib": 0}
         for load in self.loads():
@@ -301,7 +301,7 @@ class OneServer(TuneCase):
 
     def test_values_that_the_target_refuses_are_left_out(self):
         """Among them the first value, to which others are compared: a mongod has no three members."""
-        outcome = self.tune("--try-threads", 1, "--try-batch-sizes", "100,1k", "--trial-bytes",
+        outcome = self.tune("--try-threads", 1, "--try-batch-sizes", "20,200", "--trial-bytes",
                             "4600KiB", "--try-write-concerns", "3,1,2", "--search", "grid", "--repeats", 1)
         self.assertIn("left out: --write-concern 3", outcome.err)
         self.assertIn("left out: --write-concern 2", outcome.err)
@@ -359,13 +359,13 @@ queries:
         self.assertGreater(len(dimensions["batchSize"]), 1)
 
     def test_max_time_ends_the_search_with_a_recommendation(self):
-        outcome = self.tune("--try-threads", "1,2", "--try-batch-sizes", "100,150,200,300,500,1k",
+        outcome = self.tune("--try-threads", "1,2", "--try-batch-sizes", "20,30,40,50,60,70,80,90,100,200",
                             "--trial-bytes", "4600KiB", "--search", "grid", "--repeats", 20,
-                            "--max-time", "10s")
+                            "--max-time", "6s")
         self.assertIn("--max-time", outcome.err)
         self.assertIn("recommended: ", outcome.out)
         self.assertGreater(self.record()["trials"], 0)
-        self.assertLess(self.record()["trials"], 240)
+        self.assertLess(self.record()["trials"], 400)
         self.assertEqual(self.collections(), [])
 
     def test_a_max_time_too_short_for_a_trial_fails_without_a_recommendation(self):
@@ -397,14 +397,14 @@ queries:
 
     def test_each_small_file_counts_as_a_block(self):
         """Forty files of few MiB in total are enough blocks for eight threads."""
+        header, *rows = self.path.read_text("utf-8").splitlines(keepends=True)
         for number in range(40):
-            first = 1 + 1500 * number
-            self.file(f"many/{number:02}.txt", support.mot_text(range(first, first + 1500)))
+            self.file(f"many/{number:02}.txt", header + "".join(rows[number::40]))
         outcome = self.shardload("tune", *self.target(), "--work-dir", self.work, "--try-threads",
                                  "1,8,64", "--try-batch-sizes", "100", "--trial-bytes", "1GiB",
                                  "--max-trials", 2, self.scratch / "many")
         self.assertEqual(self.left_out(), {(64, 100)})
-        self.assertEqual(self.record()["sample"]["records"], 60000)
+        self.assertEqual(self.record()["sample"]["records"], ROWS)
         self.assertIn("give larger sources to include them", outcome.err)
         self.assertNotIn("a larger --trial-bytes", outcome.err)
         self.assertNotIn("compressed sources", outcome.err)
@@ -516,13 +516,13 @@ class TwoShards(TuneCase):
         self.assertEqual(server.batches, batches["mongos"])
 
     def test_each_thread_fills_a_batch_for_each_shard(self):
-        outcome = self.tune("--try-threads", "1,2", "--try-batch-sizes", "1000,10k", "--trial-bytes",
+        outcome = self.tune("--try-threads", "1,2", "--try-batch-sizes", "100,1000", "--trial-bytes",
                             "4600KiB", "--max-trials", 2)
         record = self.record()
         documents = record["sample"]["records"]
-        self.assertTrue(2 * 10000 * 2 <= documents < 2 * 10000 * 2 * 2, documents)
+        self.assertTrue(2 * 1000 * 2 <= documents < 2 * 1000 * 2 * 2, documents)
         self.assertEqual({(s["threads"], s["batchSize"]) for s in record["settings"]
-                          if s["stopped"] == "left out"}, {(2, 10000)})
+                          if s["stopped"] == "left out"}, {(2, 1000)})
         self.assertIn("one for each shard", outcome.err)
         self.assertEqual(self.collections(), [])
 
