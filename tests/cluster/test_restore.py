@@ -439,7 +439,7 @@ class Both:
 
     def test_wrong_options_of_verify(self):
         dump = self.dump_folder(self.namespace("t", []))
-        for words, message in ((["-d", "x"], "does not apply to a dump"), (["x.bson"], "leave them out")):
+        for words, message in ((["-d", "x"], "does not apply to a dump"), (["x.bson"], "leave the sources out")):
             outcome = self.verify(dump, *words, code=support.EXIT_USAGE)
             self.assertIn(message, outcome.err)
         outcome = self.verify(self.archive(self.namespace("t", [])), code=support.EXIT_USAGE)

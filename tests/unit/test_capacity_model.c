@@ -64,7 +64,7 @@ TEST(errors_name_their_position) {
         {"answer: t\nresults:\n  t: {is: 3 / sixe}\n",
          "m.yaml: the formula of t: no input, and no result before this one, has the name at: "
          "sixe"},
-        {SMALL "  time: {is: 3}\n", "already exists"},
+        {SMALL "  time: {is: 3}\n", "is given twice"},
         {SMALL "points:\n  - {set: {sizo: 3}}\n", "no input above has this name"},
         {SMALL "points:\n  - {published: {tome: 3}}\n", "no result above has this name"},
         {SMALL "points:\n  - {set: {rate: 0}}\n", "contains 0"},
