@@ -6,7 +6,9 @@
  * lines (line feeds only). A line is a record if its number of marks is the dialect's number of
  * columns, which takes one comparison to check; its fields lie between its marks. Other lines
  * (blank lines, repeated headers, wrong numbers of fields, escapes) and lines longer than a stretch
- * are parsed byte by byte in record.c. If the scan found bytes above 0x7F, the stretch is checked
+ * are parsed byte by byte in record.c. Where quoted fields may contain line ends, marks within
+ * quotes are left out, so that such records are read like lines; stretches with doubled quotes are
+ * scanned again, with the quotes as marks. If the scan found bytes above 0x7F, the stretch is checked
  * for UTF-8 in one call: fields are separated by ASCII bytes, so if the stretch is UTF-8, each
  * field is. If it is not, or contains NULs or escapes, its texts are checked one by one. The loops
  * are in delimited_loop.h, compiled once for each instruction set. */
@@ -146,23 +148,41 @@ static bool needs_care(const sl_parser *parser, const sl_marks *m, uint32_t star
     return !parser->simd->utf8_valid(text + start, m->lines[m->line_count - 1] - start);
 }
 
+static void find_marks(sl_parser *parser, sl_marks *m, uint32_t start, bool records) {
+    const sl_text text = parser->block->text;
+    const sl_dialect *d = parser->dialect;
+    const uint32_t left = (uint32_t)text.length - start;
+    const uint32_t stop = start + (left < SL_STRETCH_BYTES ? left : SL_STRETCH_BYTES);
+    if (records)
+        parser->simd->find_records(m, text.bytes, start, stop, d->delimiter);
+    else
+        parser->simd->find_marks(m, text.bytes, start, stop, d->delimiter, d->quotes);
+    if (stop == text.length && text.bytes[stop - 1] != '\n') /* a last line without line feed */
+        sl_marks_add_line_end(m, stop);
+}
+
 static bool parse_text(sl_parser *parser, sl_marks *m) {
-    const char *text = parser->block->text.bytes;
     const uint32_t length = (uint32_t)parser->block->text.length;
     const sl_dialect *d = parser->dialect;
     const sl_simd *simd = parser->simd;
+    const bool divided = parser->block->divided;
     uint32_t start = body_start(parser);
     bool go_on = true;
     while (start < length && go_on && (d->blanks || d->nesting))
         go_on = take_long_line(parser, &start);
     while (start < length && go_on) {
-        uint32_t stop = length - start < SL_STRETCH_BYTES ? length : start + SL_STRETCH_BYTES;
-        simd->find_marks(m, text, start, stop, d->delimiter, d->quotes);
-        if (stop == length && text[length - 1] != '\n') /* a last line without line feed */
-            sl_marks_add_line_end(m, length);
+        bool records = divided && !d->escape;
+        find_marks(parser, m, start, records);
+        if (records && m->quoted &&
+            (m->irregular || (m->line_count > 0 && needs_care(parser, m, start)))) {
+            records = false;
+            find_marks(parser, m, start, records);
+        }
         if (m->line_count == 0)
             go_on = take_long_line(parser, &start);
-        else if (m->quoted && parser->block->divided)
+        else if (m->quoted && records)
+            go_on = simd->take_regular(parser, m, &start);
+        else if (m->quoted && divided)
             go_on = simd->take_divided(parser, m, &start, needs_care(parser, m, start));
         else if (needs_care(parser, m, start))
             go_on = simd->take_careful(parser, m, &start);

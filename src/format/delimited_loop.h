@@ -7,56 +7,13 @@
 #include "util/document_id.h"
 
 #include "kernels.h"
-#include "quoted_loop.h"
-
-#define likely(condition) __builtin_expect(!!(condition), 1)
-#define unlikely(condition) __builtin_expect(!!(condition), 0)
-#define ALWAYS_INLINE inline __attribute__((always_inline))
+#include "marks_loop.h"
 
 _Static_assert(SL_BSON_SLACK <= SL_SLACK, "the encoder copies complete vectors");
 _Static_assert(SL_SCAN_BYTES <= SL_SLACK, "the scan may read behind the text");
 
 #define SECONDS_LENGTH (sizeof "2016-01-15T10:00:00" - 1)
 #define ISO_LENGTH_MAX (sizeof "2016-01-15T10:00:00.123" - 1) /* no digit is lost */
-
-/* ---- marks ---- */
-
-static ALWAYS_INLINE void find(sl_marks *m, const char *text, uint32_t start, uint32_t stop,
-                               char delimiter, bool quotes) {
-    const uint64_t last = UINT64_C(1) << 63; /* the result of ctz is undefined for 0 */
-    uint32_t *marks = m->marks + 1, *lines = m->lines;
-    bool high = false, odd = false, quoted = false;
-    for (uint32_t at = start; at < stop; at += SL_SCAN_BYTES) {
-        sl_scan scan = sl_scan_64(text + at, delimiter, quotes);
-        if (unlikely(stop - at < SL_SCAN_BYTES)) {
-            uint64_t within = (UINT64_C(1) << (stop - at)) - 1;
-            scan.marks &= within;
-            scan.lines &= within;
-        }
-        high |= scan.high;
-        odd |= scan.odd;
-        quoted |= scan.quoted;
-        marks = sl_scan_positions(marks, scan.marks, at);
-        do {
-            *lines = at + (uint32_t)__builtin_ctzll(scan.lines | last);
-            lines += scan.lines != 0;
-            scan.lines &= scan.lines - 1;
-        } while (unlikely(scan.lines != 0));
-    }
-    m->high = high;
-    m->odd = odd;
-    m->quoted = quoted;
-    m->mark_count = (uint32_t)(marks - m->marks) - 1;
-    m->line_count = (uint32_t)(lines - m->lines);
-}
-
-static void find_marks(sl_marks *marks, const char *text, uint32_t start, uint32_t stop,
-                       char delimiter, bool quotes) {
-    if (quotes) /* two copies of the loop, each without this condition */
-        find(marks, text, start, stop, delimiter, true);
-    else
-        find(marks, text, start, stop, delimiter, false);
-}
 
 /* ---- documents ---- */
 
@@ -82,6 +39,7 @@ typedef struct read_mode {
     bool careful; /* texts may contain NULs, escapes, or bytes above 0x7F that are not UTF-8 */
     bool quotes;  /* fields may be quoted, so a field may begin after its quote */
     bool trims;
+    bool regular; /* quoted fields have no quotes within; a record that is refused is split again */
 } read_mode;
 
 /* Is the field after the mark `before` quoted? */
@@ -106,6 +64,12 @@ static ALWAYS_INLINE uint8_t *put_document(sl_parser *parser, const char *text, 
         const char *end = text + *after;
         size_t length = (size_t)(end - begin);
         next = end + 1;
+        if (mode.regular && *begin == '"') {
+            if (unlikely(length < 2 || end[-1] != '"'))
+                goto refused;
+            begin++;
+            length -= 2;
+        }
         if (mode.trims) {
             sl_text field = sl_field_trim((sl_text){begin, length}, d->trim);
             begin = field.bytes;
@@ -200,6 +164,10 @@ static ALWAYS_INLINE bool take(sl_parser *parser, sl_record *record, size_t need
     }
     int64_t id = block->id_base + (int64_t)((block->offset + record->start) & (SL_BLOCK_BYTES - 1));
     uint8_t *end = put_document(parser, block->text.bytes, record, id, sink->cursor, mode);
+    if (unlikely(!end) && mode.regular) { /* messages quote fields without their quotes */
+        parser->left_count = 0;
+        return sl_delimited_take_line(parser, record);
+    }
     if (unlikely(!end)) {
         sl_record_refuse(parser, record);
         return true;
@@ -301,7 +269,8 @@ static ALWAYS_INLINE bool take_stretch(sl_parser *parser, sl_marks *m, uint32_t 
         sl_record record;
         record.start = *start;
         record.end = line_end;
-        record.line = lines_before + i++;
+        record.line = lines_before + (mode.regular && i > 0 ? m->numbers[i - 1] : i);
+        i++;
         *start = line_end + 1;
         if (likely(record.start != line_end))
             record.end -= text[line_end - 1] == '\r';
@@ -337,7 +306,7 @@ static ALWAYS_INLINE bool take_stretch(sl_parser *parser, sl_marks *m, uint32_t 
             next++;
         }
     }
-    parser->counts.lines += i;
+    parser->counts.lines += mode.regular ? m->numbers[i - 1] : i;
     return go_on;
 }
 
@@ -450,12 +419,17 @@ static bool take_quoted(sl_parser *parser, sl_marks *m, uint32_t *start) {
     return take_stretch(parser, m, start, (read_mode){.quotes = true, .trims = true});
 }
 
+static bool take_regular(sl_parser *parser, sl_marks *m, uint32_t *start) {
+    return take_stretch(parser, m, start, (read_mode){.trims = true, .regular = true});
+}
+
 static bool take_careful(sl_parser *parser, sl_marks *m, uint32_t *start) {
     return take_stretch(parser, m, start,
                         (read_mode){.careful = true, .quotes = m->quoted, .trims = true});
 }
 
 #define SL_KERNELS                                                                                 \
-    .find_marks = find_marks, .utf8_valid = utf8_valid, .take_plain = take_plain,                  \
-    .take_trimmed = take_trimmed, .take_quoted = take_quoted, .take_careful = take_careful,        \
-    .take_record = take_record, .take_divided = take_divided, .pass_quotes = pass_quotes
+    .find_marks = find_marks, .find_records = find_records, .utf8_valid = utf8_valid,              \
+    .take_plain = take_plain, .take_regular = take_regular, .take_trimmed = take_trimmed,          \
+    .take_quoted = take_quoted, .take_careful = take_careful, .take_record = take_record,          \
+    .take_divided = take_divided, .pass_quotes = pass_quotes

@@ -19,6 +19,11 @@ struct sl_simd {
     void (*find_marks)(sl_marks *marks, const char *text, uint32_t start, uint32_t stop,
                        char delimiter, bool quotes);
 
+    /* As find_marks with quotes, of text[start..stop) that begins with a record: finds only the
+     * marks outside of quoted fields, without the quotes. For dialects without escapes. */
+    void (*find_records)(sl_marks *marks, const char *text, uint32_t start, uint32_t stop,
+                         char delimiter);
+
     /* As sl_utf8_valid. */
     bool (*utf8_valid)(const char *text, size_t length);
 
@@ -31,7 +36,9 @@ struct sl_simd {
     bool (*take_careful)(sl_parser *parser, sl_marks *marks, uint32_t *start); /* any text */
 
     /* Of a block that is divided (sl_block), for a stretch with quotes: parses its complete records,
-     * at least one, and moves *start behind them. */
+     * at least one, and moves *start behind them. take_regular is for the marks of find_records,
+     * without `irregular`, in UTF-8 text without NULs and backslashes. */
+    bool (*take_regular)(sl_parser *parser, sl_marks *marks, uint32_t *start);
     bool (*take_divided)(sl_parser *parser, sl_marks *marks, uint32_t *start, bool careful);
 
     /* See quoted_loop.h. */

@@ -18,11 +18,16 @@ typedef struct sl_marks {
      * marks[1..mark_count]. The caller may set marks[0] to the mark before the first field. */
     uint32_t marks[1 + SL_STRETCH_BYTES + 1 + SL_SCAN_SCRIBBLE];
     uint32_t lines[SL_STRETCH_BYTES + 1]; /* positions of line feeds: lines[0..line_count-1] */
+    /* Of find_records only, which leaves out the marks and lines within quotes, and the quotes: */
+    bool irregular;                         /* contains quotes that take_regular cannot read */
+    uint16_t line_feeds;                    /* of the stretch, in and outside of quotes */
+    uint16_t numbers[SL_STRETCH_BYTES + 1]; /* how many of them lie before the end of lines[i] */
 } sl_marks;
 
 /* Adds the end of a last line without line feed. */
 static inline void sl_marks_add_line_end(sl_marks *marks, uint32_t position) {
     marks->marks[++marks->mark_count] = position;
+    marks->numbers[marks->line_count] = (uint16_t)(marks->line_feeds + 1);
     marks->lines[marks->line_count++] = position;
 }
 

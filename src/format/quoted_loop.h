@@ -14,12 +14,17 @@
 
 /* Bit i of the result is the parity of the mask's bits 0 to i. */
 static inline uint64_t sl_parity_before(uint64_t mask) {
+#ifdef __PCLMUL__ /* the product with a number of ones only, without carries */
+    return (uint64_t)_mm_cvtsi128_si64(
+        _mm_clmulepi64_si128(_mm_cvtsi64_si128((int64_t)mask), _mm_set1_epi8(-1), 0));
+#else
     mask ^= mask << 1;
     mask ^= mask << 2;
     mask ^= mask << 4;
     mask ^= mask << 8;
     mask ^= mask << 16;
     return mask ^ mask << 32;
+#endif
 }
 
 /* Passes over steps of 64 bytes from `at` on, up to `stop` at the latest. Returns the position
@@ -27,35 +32,28 @@ static inline uint64_t sl_parity_before(uint64_t mask) {
  * byte by byte. */
 static size_t pass_quotes(const sl_dialect *d, const char *text, size_t at, size_t stop,
                           sl_quote_state *state) {
-    sl_quote_state now = *state;
+    const size_t first = at;
+    uint64_t inside = *state == SL_IN_QUOTES ? UINT64_MAX : 0; /* of the byte before `at` */
+    uint64_t after_mark = *state == SL_AT_FIELD || *state == SL_AFTER_QUOTE;
     if (d->escape)
         return at;
-    for (; at + SL_SCAN_BYTES <= stop && now != SL_AFTER_ESCAPE; at += SL_SCAN_BYTES) {
-        sl_scan scan = sl_scan_64(text + at, '"', false);
-        uint64_t quotes = scan.marks & ~scan.lines;
-        uint64_t inside = now == SL_IN_QUOTES ? ~UINT64_C(0) : 0;
-        if (quotes) {
-            inside ^= sl_parity_before(quotes);
-            for (uint64_t opening = quotes & inside; opening; opening &= opening - 1) {
-                unsigned i = (unsigned)__builtin_ctzll(opening);
-                bool fits = i == 0 ? now == SL_AT_FIELD || now == SL_AFTER_QUOTE
-                                   : text[at + i - 1] == d->delimiter || text[at + i - 1] == '\n' ||
-                                         text[at + i - 1] == '"';
-                if (!fits) {
-                    *state = now;
-                    return at;
-                }
-            }
-        }
-        char last = text[at + SL_SCAN_BYTES - 1];
-        if (inside >> 63)
-            now = SL_IN_QUOTES;
-        else if (last == '"')
-            now = SL_AFTER_QUOTE;
-        else
-            now = last == d->delimiter || last == '\n' ? SL_AT_FIELD : SL_IN_FIELD;
+    for (; at + SL_SCAN_BYTES <= stop; at += SL_SCAN_BYTES) {
+        sl_scan scan = sl_scan_64(text + at, d->delimiter, true);
+        uint64_t within = sl_parity_before(scan.quotes) ^ inside;
+        if (scan.quotes & within & ~(scan.marks << 1 | after_mark))
+            break;
+        inside = 0 - (within >> 63);
+        after_mark = scan.marks >> 63;
     }
-    *state = now;
+    if (at == first)
+        return at;
+    char last = text[at - 1];
+    if (inside)
+        *state = SL_IN_QUOTES;
+    else if (last == '"')
+        *state = SL_AFTER_QUOTE;
+    else
+        *state = last == d->delimiter || last == '\n' ? SL_AT_FIELD : SL_IN_FIELD;
     return at;
 }
 

@@ -20,11 +20,11 @@
 #define SL_SCAN_SCRIBBLE 32u
 
 typedef struct sl_scan {
-    uint64_t marks; /* delimiters, line feeds and, with `quotes`, double quotes */
-    uint64_t lines; /* line feeds */
-    bool high;      /* contains bytes above 0x7F */
-    bool odd;       /* contains NULs or, with `quotes`, backslashes */
-    bool quoted;    /* with `quotes`: contains double quotes */
+    uint64_t marks;  /* delimiters, line feeds and, with `quotes`, double quotes */
+    uint64_t lines;  /* line feeds */
+    uint64_t quotes; /* with `quotes`: double quotes; else 0 */
+    bool high;       /* contains bytes above 0x7F */
+    bool odd;        /* contains NULs or, with `quotes`, backslashes */
 } sl_scan;
 
 #endif

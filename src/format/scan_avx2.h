@@ -29,7 +29,7 @@ static inline sl_scan sl_scan_64(const char *bytes, char delimiter, bool quotes)
         marks_b = _mm256_or_si256(marks_b, quote_b);
         odd = _mm256_or_si256(
             odd, _mm256_or_si256(_mm256_cmpeq_epi8(a, backslash), _mm256_cmpeq_epi8(b, backslash)));
-        scan.quoted = _mm256_movemask_epi8(_mm256_or_si256(quote_a, quote_b)) != 0;
+        scan.quotes = sl_scan_mask(quote_a, quote_b);
     }
     scan.marks = sl_scan_mask(marks_a, marks_b);
     scan.high = _mm256_movemask_epi8(_mm256_or_si256(a, b)) != 0;

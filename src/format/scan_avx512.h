@@ -14,9 +14,8 @@ static inline sl_scan sl_scan_64(const char *bytes, char delimiter, bool quotes)
     uint64_t odd = _mm512_testn_epi8_mask(part, part);
     scan.marks = scan.lines | _mm512_cmpeq_epi8_mask(part, _mm512_set1_epi8(delimiter));
     if (quotes) {
-        uint64_t here = _mm512_cmpeq_epi8_mask(part, _mm512_set1_epi8('"'));
-        scan.marks |= here;
-        scan.quoted = here != 0;
+        scan.quotes = _mm512_cmpeq_epi8_mask(part, _mm512_set1_epi8('"'));
+        scan.marks |= scan.quotes;
         odd |= _mm512_cmpeq_epi8_mask(part, _mm512_set1_epi8('\\'));
     }
     scan.high = _mm512_movepi8_mask(part) != 0;

@@ -15,7 +15,7 @@ static inline uint64_t sl_scan_zero_bytes(uint64_t word) {
 static inline sl_scan sl_scan_64(const char *bytes, char delimiter, bool quotes) {
     const uint64_t ones = 0x0101010101010101u, highs = 0x80 * ones;
     const uint64_t delimiters = ones * (uint8_t)delimiter;
-    uint64_t high = 0, odd = 0, quoted = 0;
+    uint64_t high = 0, odd = 0;
     sl_scan scan = {0};
     for (unsigned i = 0; i < SL_SCAN_BYTES; i += 8) {
         uint64_t word;
@@ -25,7 +25,7 @@ static inline sl_scan sl_scan_64(const char *bytes, char delimiter, bool quotes)
         if (quotes) {
             uint64_t here = sl_scan_zero_bytes(word ^ ones * '"');
             marks |= here;
-            quoted |= here;
+            scan.quotes |= here << i;
             odd |= sl_scan_zero_bytes(word ^ ones * '\\');
         }
         scan.lines |= lines << i;
@@ -35,7 +35,6 @@ static inline sl_scan sl_scan_64(const char *bytes, char delimiter, bool quotes)
     }
     scan.high = (high & highs) != 0;
     scan.odd = odd != 0;
-    scan.quoted = quoted != 0;
     return scan;
 }
 

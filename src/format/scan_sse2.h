@@ -10,7 +10,7 @@
 static inline sl_scan sl_scan_64(const char *bytes, char delimiter, bool quotes) {
     const __m128i line_feeds = _mm_set1_epi8('\n');
     const __m128i delimiters = _mm_set1_epi8(delimiter);
-    __m128i high = _mm_setzero_si128(), odd = high, quoted = high;
+    __m128i high = _mm_setzero_si128(), odd = high;
     sl_scan scan = {0};
     for (unsigned i = 0; i < SL_SCAN_BYTES; i += 16) {
         __m128i part = _mm_loadu_si128((const __m128i *)(const void *)(bytes + i));
@@ -19,7 +19,7 @@ static inline sl_scan sl_scan_64(const char *bytes, char delimiter, bool quotes)
         if (quotes) {
             __m128i here = _mm_cmpeq_epi8(part, _mm_set1_epi8('"'));
             marks = _mm_or_si128(marks, here);
-            quoted = _mm_or_si128(quoted, here);
+            scan.quotes |= (uint64_t)(unsigned)_mm_movemask_epi8(here) << i;
             odd = _mm_or_si128(odd, _mm_cmpeq_epi8(part, _mm_set1_epi8('\\')));
         }
         scan.lines |= (uint64_t)(unsigned)_mm_movemask_epi8(lines) << i;
@@ -29,7 +29,6 @@ static inline sl_scan sl_scan_64(const char *bytes, char delimiter, bool quotes)
     }
     scan.high = _mm_movemask_epi8(high) != 0;
     scan.odd = _mm_movemask_epi8(odd) != 0;
-    scan.quoted = quotes && _mm_movemask_epi8(quoted) != 0;
     return scan;
 }
 
