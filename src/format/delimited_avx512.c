@@ -11,8 +11,7 @@ static bool supported(void) {
     return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
            __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("avx2") &&
            __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
-           __builtin_cpu_supports("popcnt") &&
-           __builtin_cpu_supports("pclmul");
+           __builtin_cpu_supports("popcnt") && __builtin_cpu_supports("pclmul");
 }
 
 extern const sl_simd sl_simd_avx512;

@@ -67,6 +67,53 @@ TEST(many_marks) {
     }
 }
 
+/* Checks find_records against a walk byte by byte over bytes[0..stop). */
+static void check_records(const sl_simd *simd, const char *bytes, uint32_t stop) {
+    bool inside = false, quoted = false, irregular = false;
+    uint32_t count = 0, lines = 0, line_feeds = 0;
+    simd->find_records(&marks, bytes, 0, stop, ',');
+    for (uint32_t i = 0; i < stop; i++) {
+        const char byte = bytes[i], before = i > 0 ? bytes[i - 1] : '\n';
+        inside ^= byte == '"';
+        quoted |= byte == '"';
+        irregular |= byte == '"' && (before == '"' || (inside && before != ',' && before != '\n'));
+        line_feeds += byte == '\n';
+        if (!inside && (byte == '\n' || byte == ','))
+            assert_int_equal(marks.marks[++count], i);
+        if (!inside && byte == '\n') {
+            assert_int_equal(marks.numbers[lines], line_feeds);
+            assert_int_equal(marks.lines[lines++], i);
+        }
+    }
+    assert_int_equal(marks.mark_count, count);
+    assert_int_equal(marks.line_count, lines);
+    assert_int_equal(marks.line_feeds, line_feeds);
+    assert_true(marks.quoted == quoted && marks.irregular == irregular);
+}
+
+/* Texts of pieces that are all regular, or of which one is not. */
+TEST(marks_of_records_with_quotes) {
+    static const char *const pieces[] = {"\"a,\nb\"", "plain",    "\"\n\n,\"", "",
+                                         "\"x\"",     "5\" disk", "\"\"",      "\"a\"\"b\""};
+    static char bytes[1024];
+    uint32_t random = 99, regular = 0;
+    for (unsigned round = 0; round < 2000; round++) {
+        uint32_t length = 0, most = 1 + round % 500;
+        memset(bytes, 'x', sizeof bytes);
+        while (length < most) {
+            random = random * 1664525 + 1013904223;
+            const char *piece = pieces[(random >> 16) % (round % 2 && length > 200 ? 8 : 5)];
+            memcpy(bytes + length, piece, strlen(piece));
+            length += (uint32_t)strlen(piece);
+            bytes[length++] = (random >> 8) % 3 ? ',' : '\n';
+        }
+        for (const sl_simd *simd = next_simd(NULL); simd; simd = next_simd(simd))
+            check_records(simd, bytes, most);
+        regular += !marks.irregular;
+    }
+    assert_true(regular > 1000 && regular < 2000);
+}
+
 /* SHARDLOAD_SIMD selects the instruction set; an unknown or unsupported name is an error. */
 TEST(the_environment_selects_the_instruction_set) {
     const sl_simd *chosen = NULL;
