@@ -52,7 +52,7 @@ class Both:
         self.shardload("load", *self.words(), "--progress", "none", "--work-dir", self.scratch / "work", path)
         self.assertEqual(self.database.t.count_documents({}), ROWS)
         self.shardload("verify", *self.words(), "--work-dir", self.scratch / "work", path)
-        outcome = self.run_program("shardquery", "run", *self.words(), "--runs", "1", "mot")
+        outcome = self.run_program("shardquery", "run", *self.words(), "mot")
         self.assertEqual(outcome.code, support.EXIT_OK, outcome.text)
         self.assertGreater(self.old.refused, 0)
 
@@ -67,18 +67,20 @@ class Both:
 
     def test_what_the_server_is_too_old_for_changes_nothing(self):
         self.old.version = "4.4.2"
+        buckets = self.buckets()
         self.database.t.insert_one({"_id": 1})
         path = self.file("people.csv", "name,age\nAnn,31\n")
         outcome = self.shardload("load", *self.words(), "--clustered", "--drop", "--progress", "none",
                                  "--work-dir", self.scratch / "work", path, code=support.EXIT_CLUSTER)
         self.assertIn("--clustered needs server 5.3 or later, and this is 4.4.2", outcome.err)
         dump = self.dump_folder(self.namespace("t", documents(3)), self.namespace(
-            "series", self.buckets(), options={"timeseries": {"timeField": "t", "metaField": "m"}}))
+            "series", buckets, options={"timeseries": {"timeField": "t", "metaField": "m"}}))
         outcome = self.shardload("restore", "--uri", self.through, "--drop", "--progress", "none",
                                  "--work-dir", self.scratch / "restored", dump, code=support.EXIT_CLUSTER)
         self.assertIn("series is a time-series collection, which needs server 5.0 or later, and this is 4.4.2",
                       outcome.err)
-        self.assertEqual(self.database.list_collection_names(), ["t"])
+        left = [name for name in self.database.list_collection_names() if not name.startswith("system.")]
+        self.assertEqual(left, ["t"])
         self.assertEqual(list(self.database.t.find()), [{"_id": 1}])
 
 
