@@ -220,7 +220,7 @@ class FailedStarts(StartCase):
                                 "w", self.good) for _ in range(6)]
             for one in loads:
                 outcome = one.wait()
-                text = {EXIT_CLUSTER: "no server listens", EXIT_USAGE: "another loader is at work"}
+                text = {EXIT_CLUSTER: "no server listens", EXIT_USAGE: "another loader is using"}
                 self.assertIn(text.get(outcome.code, "?"), outcome.err, outcome.text)
             self.assertEqual(list((self.scratch / "w").glob("*")), [])
             if self.folders():
