@@ -404,7 +404,7 @@ class ClusterCase(Case):
         """The stored documents, as bytes."""
         options = bson.CodecOptions(document_class=bson.raw_bson.RawBSONDocument)
         documents = self.database.get_collection(collection, codec_options=options).find({})
-        return [document.raw for document in documents]
+        return [bytes(document.raw) for document in documents]  # newer drivers: a memoryview
 
     def source_states(self):
         """The state of each source in the registry of collection t: started, loaded ..."""

@@ -167,7 +167,7 @@ class Agreement(OnlyShardsCase):
 
     def test_a_shard_that_is_not_loaded_yet_is_reported(self):
         outcome, work = self.only(self.first, self.source)
-        self.assertIn(f"shards {self.first} are loaded; 1 of 1 sources wait", outcome.err)
+        self.assertIn(f"shards ({self.first}) are loaded; 1 of 1 sources wait", outcome.err)
         self.assertLess(self.figures(work)["records"], 6000)
         outcome = self.shardload("verify", *self.target(), "--progress", "none", self.source,
                                  code=support.EXIT_VERIFICATION)
