@@ -67,6 +67,7 @@ class PlantedJournal(support.ClusterCase):
         path = self.file("good.csv", "name,text\na,1\n")
         work = self.scratch / "w"
         work.mkdir()
+        (work / "shardload.log").touch()  # it is a work directory
         for plant in (lambda path: path.symlink_to(victim), lambda path: os.link(victim, path),
                       os.mkfifo):
             plant(work / "journal")
