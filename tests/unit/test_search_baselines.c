@@ -108,7 +108,7 @@ static void rate_methods(grid *g, double shares[METHODS], double trials[METHODS]
 }
 
 TEST(test_the_search_is_better_than_simpler_methods) {
-    static const char *const names[] = {"mongod", "two-shards"};
+    static const char *const names[] = {"mongod", "two-shards", "replica"};
     static grid g;
     double least[METHODS] = {HUGE_VAL, HUGE_VAL, HUGE_VAL};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
