@@ -380,7 +380,7 @@ sl_exit sl_load_run(const sl_load_config *config) {
     if (load.record && !finished)
         code = sl_record_end(&load, ok ? SL_EXIT_OK : error.code);
     if (unused[0]) {
-        sl_status_stop(load.status, code, error.message, false);
+        sl_status_stop(load.status, code, error.message, sl_load_may_be_resumed(&load, &error));
         sl_work_directory_abandon(unused, &load.ledger.lock);
     }
     /* The last step: once a load is marked as finished, --resume does not write run.json again. */
