@@ -105,7 +105,9 @@ static void on_tick(void *context) {
 }
 
 static bool load_documents(sl_load *load, sl_error *error) {
-    atomic_store(&load->run.begun, true);
+    /* A request that came before this store has not stopped the run. */
+    if (!atomic_exchange(&load->run.begun, true) && sl_interrupt_requested())
+        return sl_error_set(error, SL_EXIT_INTERRUPTED, "interrupted");
     if (!sl_run_create_counters(&load->run))
         return sl_error_memory(error, "starting workers");
     uint32_t batch_most = UINT32_MAX;
