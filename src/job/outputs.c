@@ -192,19 +192,30 @@ static bool is_users(const char *name) {
     return strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && strcmp(name, "lost+found") != 0;
 }
 
+/* The name of a user's file in the folder; "" if it holds none. */
+static void find_users_file(DIR *folder, char found[NAME_MAX + 1]) {
+    found[0] = '\0';
+    rewinddir(folder);
+    for (const struct dirent *entry; !found[0] && (entry = readdir(folder)) != NULL;) {
+        if (is_users(entry->d_name))
+            snprintf(found, NAME_MAX + 1, "%s", entry->d_name);
+    }
+}
+
 bool sl_outputs_check_folder(const char *directory, sl_error *error) {
     struct stat facts;
-    char found[NAME_MAX + 1] = "";
+    char found[NAME_MAX + 1];
     DIR *folder = opendir(directory);
     if (!folder)
         return true;
-    for (const struct dirent *entry; !found[0] && (entry = readdir(folder)) != NULL;) {
-        if (is_users(entry->d_name))
-            snprintf(found, sizeof found, "%s", entry->d_name);
-    }
-    bool ours = !found[0] ||
-                fstatat(dirfd(folder), SL_WORK_LOG, &facts, AT_SYMLINK_NOFOLLOW) == 0 ||
-                is_journal(dirfd(folder));
+    int at = dirfd(folder);
+    bool ours, exists;
+    do { /* again, if a load whose start failed has removed its files, the log last, meanwhile */
+        find_users_file(folder, found);
+        ours = !found[0] || fstatat(at, SL_WORK_LOG, &facts, AT_SYMLINK_NOFOLLOW) == 0 ||
+               is_journal(at);
+        exists = ours || fstatat(at, found, &facts, AT_SYMLINK_NOFOLLOW) == 0;
+    } while (!exists);
     closedir(folder);
     return ours || sl_error_set(error, SL_EXIT_USAGE,
                                 "--work-dir: %s holds files, such as %s, but no %s: it is no work "

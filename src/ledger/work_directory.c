@@ -65,10 +65,20 @@ static bool holds_files(const char *path, size_t count) {
     return found;
 }
 
+/* Is the locked log still the log of the folder? */
+static bool is_log_of(const char *directory, int log) {
+    char path[SL_WORK_DIRECTORY_ROOM + 32];
+    struct stat locked, named;
+    snprintf(path, sizeof path, "%s/" SL_WORK_LOG, directory);
+    return fstat(log, &locked) == 0 && lstat(path, &named) == 0 && locked.st_ino == named.st_ino &&
+           locked.st_dev == named.st_dev;
+}
+
 void sl_work_directory_abandon(const char *directory, const sl_work_directory_lock *lock) {
     char path[SL_WORK_DIRECTORY_ROOM + 16];
+    /* Another folder may have the name now: it is not this load's. */
     if (!directory[0] || !lock->held || lock->before == SL_WORK_DIRECTORY_USED ||
-        holds_files(directory, FILES_OF_A_START))
+        !is_log_of(directory, lock->file) || holds_files(directory, FILES_OF_A_START))
         return;
     sl_log_close_file();
     for (size_t i = FILES_OF_A_START; i-- > 0;) { /* the log, which is the lock, last of all */
@@ -116,7 +126,7 @@ static bool make_directory(const sl_load_config *config, char directory[SL_WORK_
 static bool lock_log(const char *directory, sl_work_directory_lock *lock, bool *gone,
                      sl_error *error) {
     char path[SL_WORK_DIRECTORY_ROOM + 32];
-    struct stat locked, named;
+    struct stat facts;
     snprintf(path, sizeof path, "%s/" SL_WORK_LOG, directory);
     *gone = false;
     int file = sl_private_file_open(path, O_WRONLY | O_APPEND, error);
@@ -136,15 +146,14 @@ static bool lock_log(const char *directory, sl_work_directory_lock *lock, bool *
         close(file);
         return false;
     }
-    if (fstat(file, &locked) != 0 || stat(path, &named) != 0 || locked.st_ino != named.st_ino ||
-        locked.st_dev != named.st_dev) {
+    if (fstat(file, &facts) != 0 || !is_log_of(directory, file)) {
         *gone = true;
         close(file);
         return false;
     }
     *lock = (sl_work_directory_lock){.held = true, .file = file};
     /* What other loads left before the lock was free counts, too. */
-    if (locked.st_size == 0 && !holds_files(directory, 1))
+    if (facts.st_size == 0 && !holds_files(directory, 1))
         lock->before = SL_WORK_DIRECTORY_EMPTY;
     return true;
 }

@@ -50,7 +50,10 @@ bool sl_load_is_unused(const sl_load *load) {
 }
 
 bool sl_load_may_be_resumed(const sl_load *load, const sl_error *why) {
-    return !why->no_resume && atomic_load(&load->run.ended_by) != SL_ENDED_ALL_REJECTED;
+    const sl_load_config *config = load->job.config;
+    bool journal_kept = atomic_load(&load->run.begun) || config->resume || config->part_of_trial;
+    return journal_kept && !why->no_resume &&
+           atomic_load(&load->run.ended_by) != SL_ENDED_ALL_REJECTED;
 }
 
 /* The last status of a load that a user ends at once. */

@@ -105,7 +105,9 @@ static void on_tick(void *context) {
 }
 
 static bool load_documents(sl_load *load, sl_error *error) {
-    atomic_store(&load->run.begun, true);
+    /* A request that came before this store has not stopped the run. */
+    if (!atomic_exchange(&load->run.begun, true) && sl_interrupt_requested())
+        return sl_error_set(error, SL_EXIT_INTERRUPTED, "interrupted");
     if (!sl_run_create_counters(&load->run))
         return sl_error_memory(error, "starting workers");
     uint32_t batch_most = UINT32_MAX;
@@ -380,7 +382,7 @@ sl_exit sl_load_run(const sl_load_config *config) {
     if (load.record && !finished)
         code = sl_record_end(&load, ok ? SL_EXIT_OK : error.code);
     if (unused[0]) {
-        sl_status_stop(load.status, code, error.message, false);
+        sl_status_stop(load.status, code, error.message, sl_load_may_be_resumed(&load, &error));
         sl_work_directory_abandon(unused, &load.ledger.lock);
     }
     /* The last step: once a load is marked as finished, --resume does not write run.json again. */

@@ -3,9 +3,11 @@
 #include "verify_dump.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +15,7 @@
 #include "restoring.h"
 #include "util/interrupt.h"
 #include "util/log.h"
+#include "util/private_file.h"
 #include "verify/verify.h"
 
 typedef struct comparison {
@@ -198,6 +201,18 @@ static sl_exit compare(comparison *c, bool content, uint64_t problems_shown) {
     return code == SL_EXIT_OK && c->differs ? SL_EXIT_VERIFICATION : code;
 }
 
+/* Locks the log in the work directory, as a load does: two commands there would replace each other's
+ * unpacked files. */
+static bool lock_log(sl_restore *restore, const char *path, sl_error *error) {
+    restore->lock = sl_private_file_open(path, O_WRONLY | O_APPEND, error);
+    return restore->lock >= 0 &&
+           (flock(restore->lock, LOCK_EX | LOCK_NB) == 0 ||
+            sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE), "%s: %s", path,
+                         errno == EWOULDBLOCK ? "another command is using this work directory; "
+                                                "name another one with --work-dir"
+                                              : strerror(errno)));
+}
+
 static bool prepare(sl_restore *restore, sl_error *error) {
     const sl_restore_config *config = restore->config;
     const char *given = config->load->work_directory;
@@ -224,7 +239,7 @@ static bool prepare(sl_restore *restore, sl_error *error) {
             return sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE),
                                 "cannot create the work directory %s: %s", given, strerror(errno));
         snprintf(path, sizeof path, "%s/" SL_WORK_LOG, given); /* shows whose folder it is */
-        if (!sl_log_open_file(path, error))
+        if (!lock_log(restore, path, error) || !sl_log_open_file(path, error))
             return false;
     }
     return sl_restore_open_dump(restore, error) &&

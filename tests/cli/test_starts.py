@@ -210,6 +210,19 @@ class FailedStarts(StartCase):
                     path.unlink()
                 (self.scratch / "w").rmdir()
 
+    def test_a_folder_that_has_taken_the_name_keeps_its_files(self):
+        """The work directory is renamed while the load connects, and another one gets its name."""
+        running = self.start("shardload", "load", "--uri", f"mongodb://127.0.0.1:{self.mute()}/",
+                             "--wait", "1h", "-d", "x", "-c", "y", "--work-dir", "w", self.good)
+        self.await_text(running, "connecting:")
+        (self.scratch / "w").rename(self.scratch / "renamed")
+        self.file("w/shardload.log", "of another load")
+        self.file("w/journal", "of another load")
+        before = self.content("w")
+        running.signal(signal.SIGINT)
+        self.assertEqual(running.wait().code, EXIT_INTERRUPTED)
+        self.assertLessEqual(before.items(), self.content("w").items())
+
     def test_loads_that_start_at_once_in_a_new_folder(self):
         """Each fails to connect, and removes only what is its own: no file is left, and no other
         error occurs than the two that may. The folder is left, empty, if the load that has created

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Restores of dumps into a mongod and a sharded cluster: options, indexes, views, capped, clustered
 and time-series collections, renaming, --drop, kills, damage and duplicates."""
+import os
 import pathlib
 import re
 import signal
@@ -436,6 +437,22 @@ class Both:
         self.assertIn("the work directory of a restore", outcome.err)
         self.verify(dump, "--ns-include", "*.t.sources", "--ns-from", "*.t.sources", "--ns-to",
                     "*.moved")
+
+    def test_one_verification_at_a_time_uses_a_work_directory(self):
+        """A second one would replace the files that the first has unpacked."""
+        archive = self.archive(self.namespace("t", documents(3)))
+        self.restore(archive)
+        work = self.scratch / "verified"
+        reading, writing = os.pipe()
+        first = self.start("shardload", "verify", "--uri", self.uri, "--dump", "-", "--work-dir", work,
+                           stdin=reading)
+        os.close(reading)
+        self.wait_for((work / "unpacked").exists, "the first verification")
+        outcome = self.verify(archive, "--work-dir", work, code=support.EXIT_USAGE)
+        self.assertIn("another command is using this work directory", outcome.err)
+        with open(writing, "wb") as pipe:
+            pipe.write(archive.read_bytes())
+        self.assertIn("1 of 1 namespaces are equal to the dump", first.wait().out)
 
     def test_wrong_options_of_verify(self):
         dump = self.dump_folder(self.namespace("t", []))

@@ -102,6 +102,39 @@ class Status(support.ClusterCase):
         self.clear_balancer()
         self.assertEqual(self.database.t.count_documents({}), 600)
 
+    def test_a_resumed_load_that_cannot_connect_can_still_be_resumed(self):
+        source = self.file("year.txt", support.wide_text(6))
+        work = self.scratch / "work"
+        words = ["load", *self.target(), "--progress", "none", "--work-dir", work, source]
+        running = self.start("shardload", *words, "-j", 1, "--batch-size", 100, "--rate-limit", 1)
+        self.wait_for(lambda: self.database.t.estimated_document_count() > 0, "documents")
+        self.stop_twice(running)
+        nowhere = ["--uri", f"mongodb://127.0.0.1:{support.free_port()}/"]
+        self.shardload(*words, *nowhere, "--resume", code=support.EXIT_CLUSTER)
+        shown = self.status(work).out
+        self.assertIn(": failed", shown)
+        self.assertIn("to complete it, give the same command with --resume --work-dir", shown)
+        self.assertTrue(self.json(work)["resumable"])
+        self.shardload(*words, "--resume")
+        self.clear_balancer()
+        self.assertEqual(self.database.t.count_documents({}), 600)
+
+    def test_a_new_load_in_the_folder_of_a_completed_one_that_is_interrupted_cannot_be_resumed(self):
+        work = self.scratch / "work"
+        words = ["load", *self.target(), "--progress", "none", "--work-dir", work,
+                 self.file("year.txt", support.mot_text(range(1, 20)))]
+        self.shardload(*words)
+        self.clear_balancer()
+        before = self.json(work)["startedMilliseconds"]
+        nowhere = ["--uri", f"mongodb://127.0.0.1:{support.free_port()}/", "--wait", "1h"]
+        running = self.start("shardload", *words, *nowhere, "--drop")
+        self.wait_for(lambda: self.json(work)["startedMilliseconds"] > before, "the second run")
+        self.wait_for(lambda: "connecting:" in running.text(), "the attempt to connect")
+        running.signal(signal.SIGINT)
+        self.assertEqual(running.wait().code, support.EXIT_INTERRUPTED)
+        one = self.json(work)
+        self.assertEqual((one["state"], one["resumable"]), ("interrupted", False))
+
     def test_a_restore_that_is_stopped_at_once(self):
         documents = [{"_id": n, "s": "x" * 100} for n in range(3000)]
         making.folder(self.scratch / "dump", [making.Namespace(self.database_name, "a", documents)])

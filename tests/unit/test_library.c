@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <shardload/load.h>
@@ -231,6 +232,48 @@ static void a_load_can_be_stopped(void **state) {
     pthread_join(thread, NULL);
 }
 
+/* The load opens the pipe when it examines its sources. */
+static void *stop_before_the_first_record(void *pipe) {
+    FILE *file = fopen(pipe, "w");
+    shardload_stop(context);
+    fputs("id,name\n1,a\n2,b\n", file);
+    fclose(file);
+    return NULL;
+}
+
+static void a_load_that_is_stopped_before_it_begins_loads_nothing(void **state) {
+    (void)state;
+    shardload_error error;
+    pthread_t thread;
+    char folder[] = "/tmp/shardload-unit-XXXXXX", pipe[64], sink[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(pipe, sizeof pipe, "%s/pipe.csv", folder);
+    snprintf(sink, sizeof sink, "bson:%s/kept", folder);
+    const char *kept = sink + strlen("bson:");
+    FILE *file = fopen(kept, "w");
+    assert_non_null(file);
+    fputs("mine", file);
+    fclose(file);
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    assert_int_equal(pthread_create(&thread, NULL, stop_before_the_first_record, pipe), 0);
+    char work[64];
+    snprintf(work, sizeof work, "%s/work", folder);
+    const shardload_option options[] = {{"sink", sink}, {"work-dir", work}, {NULL, NULL}};
+    const char *const sources[] = {pipe, NULL};
+    assert_int_equal(shardload_load(context, options, sources, NULL, &error),
+                     SHARDLOAD_INTERRUPTED);
+    pthread_join(thread, NULL);
+    char bytes[8] = "";
+    file = fopen(kept, "r");
+    assert_non_null(file);
+    assert_int_equal(fread(bytes, 1, sizeof bytes - 1, file), 4);
+    fclose(file);
+    assert_string_equal(bytes, "mine");
+    assert_int_equal(unlink(kept), 0);
+    assert_int_equal(unlink(pipe), 0);
+    assert_int_equal(rmdir(folder), 0); /* the load has left no work directory */
+}
+
 static void the_version_has_three_numbers(void **state) {
     (void)state;
     unsigned a, b, c;
@@ -247,6 +290,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_query_without_a_suite_is_refused, create, destroy),
         cmocka_unit_test_setup_teardown(a_stopped_context_runs_nothing, create, destroy),
         cmocka_unit_test_setup_teardown(a_load_can_be_stopped, create, destroy),
+        cmocka_unit_test_setup_teardown(a_load_that_is_stopped_before_it_begins_loads_nothing,
+                                        create, destroy),
         cmocka_unit_test(the_version_has_three_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
