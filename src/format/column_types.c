@@ -89,8 +89,10 @@ static bool may_be_date(sl_text value) {
 static uint64_t formats_of(sl_text value, uint64_t among) {
     uint64_t fitting = 0;
     int64_t milliseconds;
-    for (size_t i = 0; i < FORMATS; i++) {
-        if (among >> i & 1 && sl_convert_formatted(date_formats[i], value, &milliseconds))
+    among &= UINT64_MAX >> (64 - FORMATS);
+    for (uint64_t left = among; left != 0; left &= left - 1) {
+        size_t i = (size_t)__builtin_ctzll(left);
+        if (sl_convert_formatted(date_formats[i], value, &milliseconds))
             fitting |= UINT64_C(1) << i;
     }
     return fitting;

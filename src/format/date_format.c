@@ -247,12 +247,25 @@ bool sl_date_format_valid(const char *format) {
            !(seen['H'] && seen['I']);
 }
 
+/* Converts YYYY-MM-DD and YYYY-MM-DDThh:mm:ss, perhaps with a Z, which most values are. *zoned: with
+ * a Z. False for other values, which may be valid. */
+static bool convert_usual_iso(sl_text field, bool *zoned, int64_t *milliseconds) {
+    const size_t seconds = sizeof "2016-01-15T10:00:00" - 1;
+    *zoned = field.length == seconds + 1 && field.bytes[seconds] == 'Z';
+    if (field.length == seconds || *zoned)
+        return sl_convert_seconds(field.bytes, milliseconds);
+    return sl_convert_date(field.bytes, field.length, milliseconds);
+}
+
 bool sl_convert_iso(sl_text field, sl_zone given, int64_t *milliseconds) {
+    bool zoned;
+    if (convert_usual_iso(field, &zoned, milliseconds))
+        return given == SL_ZONE_ANY || zoned == (given == SL_ZONE_GIVEN);
     parts p = {.at = field.bytes, .end = field.bytes + field.length, .weekday = 7};
     if (field.length < 10 || !number(&p, 4, 4, &p.year) || *p.at++ != '-' ||
         !number(&p, 2, 2, &p.month) || *p.at++ != '-' || !number(&p, 2, 2, &p.day))
         return false;
-    bool zoned = false;
+    zoned = false;
     if (p.at < p.end) {
         if ((*p.at != 'T' && *p.at != ' ') || p.end - p.at < 6)
             return false;

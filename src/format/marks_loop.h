@@ -53,7 +53,7 @@ static void find_marks(sl_marks *marks, const char *text, uint32_t start, uint32
 static void find_records(sl_marks *m, const char *text, uint32_t start, uint32_t stop,
                          char delimiter) {
     uint32_t *marks = m->marks + 1, line_count = 0, line_feeds = 0;
-    uint64_t inside = 0, after_end = 1, after_quote = 0; /* of the byte before `at` */
+    uint64_t inside = 0, after_end = 1; /* of the byte before `at` */
     uint64_t irregular = 0, quotes = 0;
     bool high = false, odd = false;
     for (uint32_t at = start; at < stop; at += SL_SCAN_BYTES) {
@@ -66,12 +66,11 @@ static void find_records(sl_marks *m, const char *text, uint32_t start, uint32_t
         }
         const uint64_t within = sl_parity_before(scan.quotes) ^ inside;
         const uint64_t ends = scan.marks ^ scan.quotes;
-        /* A quote that opens a field follows an end; no quote follows another one. */
+        /* A quote that opens a field follows an end. The second of two quotes in a field does not;
+         * the second quote of an empty field opens nothing. */
         irregular |= scan.quotes & within & ~(ends << 1 | after_end);
-        irregular |= scan.quotes & (scan.quotes << 1 | after_quote);
         inside = 0 - (within >> 63);
         after_end = ends >> 63;
-        after_quote = scan.quotes >> 63;
         quotes |= scan.quotes;
         high |= scan.high;
         odd |= scan.odd;

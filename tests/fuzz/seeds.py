@@ -190,6 +190,8 @@ SEEDS = {
         b"\x48\0" + b"Title\n\n1.5;9223372036854775808;1E5\n2;5;9.019607543945313\n",
         b"\x68\0" + b"a.b,a.c[0],a.c[1],x y,,x y\n1,2,3\n",
         b"\x58\0" + b"id   name one  lat\n1    x y       2.5\n",
+        b"\x80\0" + b'a,b,"c"\n"1","x\ny, z",""\n2,5" disk,"a ""b"""\n"3" ,"4\r\n",\xff\n"",,"open',
+        b"\xc8\0" + b'n,t,d\n"1.5","2016-01-15T10:00:00",""\n-.25,"2016-02-29T23:59:59","2016-02-29"\n',
     ],
     "fuzz_isd": [
         b"\0~ADDAA1060012" + b"91GE19AGL   +99999+00300REMSYN003abcEQDQ01  00420APOSP \n~\n",
@@ -289,6 +291,7 @@ def long_seeds():
                      b"\2" + latin(MOT_HEADER.replace("|", ",")) + b"\n" +
                      rows(16000, QUOTED_ROW)],
         "fuzz_delimited": [b"\0\0name,b\n" + rows(60000, 'x{0},"a, {0}"') + wide,
+                           b"\x80\0name,b\n" + rows(40000, '"{0}","a,\n{0}"') + wide,
                            b"\0" + SCHEMA.encode() + b"\0i|d|t|c|f|s\n" +
                            rows(40000, "1|{}.5|2020-01-01 10:00:00|0|Y|a")],
         "fuzz_isd": [b"\0" + b"~ADDAA106001291\n" * 8000],
