@@ -91,7 +91,8 @@ TEST(a_fitted_figure_is_no_prediction) {
                                  "  u: {is: r * 2}\n  t: {is: u + 1, published: 7}\n";
     sl_error error = {0};
     assert_false(parse(fitted, &error));
-    assert_non_null(strstr(error.message, "t depends on a fitted input, so it is not a prediction"));
+    assert_non_null(
+        strstr(error.message, "t depends on a fitted input, so it is not a prediction"));
 }
 
 TEST(assignments) {
