@@ -10,13 +10,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <zlib.h>
 
 #include "util/private_file.h"
+
+#include "work_directory.h"
 
 #define HEAD_BYTES 12u
 #define DOCUMENT_BYTES_MAX ((uint32_t)512 << 20)
@@ -264,16 +265,8 @@ bool sl_journal_open(const char *directory, const sl_journal_handlers *handlers,
     made->file = sl_private_file_open(made->path, O_RDWR, error);
     if (made->file < 0)
         goto fail;
-    if (flock(made->file, LOCK_EX | LOCK_NB) != 0) {
-        if (errno == EWOULDBLOCK)
-            sl_error_set(error, SL_EXIT_USAGE,
-                         "%s: another loader is using this work directory; name another one with "
-                         "--work-dir, or wait until that loader ends",
-                         directory);
-        else
-            failed(made, "locked", error);
+    if (!sl_work_directory_lock_file(made->file, directory, error))
         goto fail;
-    }
     if (!read_records(made, handlers, empty, error))
         goto fail;
     sl_private_folder_sync(directory); /* the name of a new file must survive a crash too */

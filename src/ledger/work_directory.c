@@ -18,19 +18,19 @@
 #include "util/log.h"
 #include "util/private_file.h"
 
-/* Creates a folder named after target and time; with a number appended if another load of the same
- * second has used that name. */
-static bool make_named_directory(const sl_load_config *config,
+/* Creates a folder named after target or label, and time; with a number appended if another command
+ * of the same second has used that name. */
+static bool make_named_directory(const sl_load_config *config, const char *label,
                                  char directory[SL_WORK_DIRECTORY_ROOM]) {
-    bool cluster = config->sink == SL_SINK_CLUSTER;
+    bool cluster = !label && config->sink == SL_SINK_CLUSTER;
+    const char *named = label ? label : cluster ? config->database : "bson";
     time_t now = time(NULL);
     struct tm local;
     char stamp[32], number[16] = "";
     strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", localtime_r(&now, &local));
     for (unsigned attempt = 2;; attempt++) {
-        snprintf(directory, SL_WORK_DIRECTORY_ROOM, "shardload-%s%s%s-%s%s",
-                 cluster ? config->database : "bson", cluster ? "." : "",
-                 cluster ? config->collection : "", stamp, number);
+        snprintf(directory, SL_WORK_DIRECTORY_ROOM, "shardload-%s%s%s-%s%s", named,
+                 cluster ? "." : "", cluster ? config->collection : "", stamp, number);
         if (mkdir(directory, 0700) == 0)
             return true;
         if (errno != EEXIST || attempt > 1000)
@@ -98,8 +98,8 @@ void sl_work_directory_release(sl_work_directory_lock *lock) {
 /* ---- making it ---- */
 
 /* Creates the folder, or uses an existing one. */
-static bool make_directory(const sl_load_config *config, char directory[SL_WORK_DIRECTORY_ROOM],
-                           bool *created, sl_error *error) {
+static bool make_directory(const sl_load_config *config, const char *label,
+                           char directory[SL_WORK_DIRECTORY_ROOM], bool *created, sl_error *error) {
     *created = false;
     errno = 0;
     if (config->work_directory)
@@ -109,7 +109,7 @@ static bool make_directory(const sl_load_config *config, char directory[SL_WORK_
         if (access(directory, W_OK) == 0)
             return true;
     } else if (config->work_directory ? mkdir(directory, 0700) == 0
-                                      : make_named_directory(config, directory)) {
+                                      : make_named_directory(config, label, directory)) {
         *created = true;
         return true;
     } else if (errno == EEXIST) {
@@ -121,8 +121,26 @@ static bool make_directory(const sl_load_config *config, char directory[SL_WORK_
                         config->resume ? "use" : "create", directory, strerror(errno));
 }
 
-/* Locks the log of the folder, which it creates. `gone`: another load has removed it, or the folder,
- * in between, because its start failed. */
+bool sl_work_directory_lock_file(int file, const char *directory, sl_error *error) {
+    if (flock(file, LOCK_EX | LOCK_NB) == 0)
+        return true;
+    int cause = errno;
+    if (cause == EWOULDBLOCK)
+        sl_error_set(error, SL_EXIT_USAGE,
+                     "%s: another command is using this work directory; name another one with "
+                     "--work-dir, or wait until that command has ended",
+                     directory);
+    else
+        sl_error_set(error, sl_exit_of_errno(cause, SL_EXIT_USAGE),
+                     "%s: its files cannot be locked: %s; name a work directory on a local disk "
+                     "with --work-dir",
+                     directory, strerror(cause));
+    errno = cause;
+    return false;
+}
+
+/* Locks the log of the folder, which it creates. `gone`: another command has removed it, or the
+ * folder, in between, because its start failed. */
 static bool lock_log(const char *directory, sl_work_directory_lock *lock, bool *gone,
                      sl_error *error) {
     char path[SL_WORK_DIRECTORY_ROOM + 32];
@@ -134,15 +152,10 @@ static bool lock_log(const char *directory, sl_work_directory_lock *lock, bool *
         *gone = access(directory, F_OK) != 0 && errno == ENOENT;
         return false;
     }
-    if (flock(file, LOCK_EX | LOCK_NB) != 0) {
-        if (errno == EWOULDBLOCK)
-            sl_error_set(error, SL_EXIT_USAGE,
-                         "%s: another loader is using this work directory; name another one with "
-                         "--work-dir, or wait for it",
-                         directory);
-        else
-            sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE), "%s: cannot be locked: %s",
-                         path, strerror(errno));
+    if (!sl_work_directory_lock_file(file, directory, error)) {
+        /* Where no file can be locked, no other command uses the folder. */
+        if (errno != EWOULDBLOCK && fstat(file, &facts) == 0 && facts.st_size == 0)
+            unlink(path);
         close(file);
         return false;
     }
@@ -158,11 +171,12 @@ static bool lock_log(const char *directory, sl_work_directory_lock *lock, bool *
     return true;
 }
 
-static bool make_and_lock(const sl_load_config *config, char directory[SL_WORK_DIRECTORY_ROOM],
-                          sl_work_directory_lock *lock, sl_error *error) {
+static bool make_and_lock(const sl_load_config *config, const char *label,
+                          char directory[SL_WORK_DIRECTORY_ROOM], sl_work_directory_lock *lock,
+                          sl_error *error) {
     bool created, gone = true, made = false;
     for (unsigned attempt = 0; gone && attempt < 100; attempt++) {
-        if (!make_directory(config, directory, &created, error))
+        if (!make_directory(config, label, directory, &created, error))
             return false;
         /* A load within a restore or a trial has a folder that this program has made. */
         if (!config->part_of_trial && !created && !sl_outputs_check_folder(directory, error))
@@ -176,14 +190,15 @@ static bool make_and_lock(const sl_load_config *config, char directory[SL_WORK_D
     return made;
 }
 
-bool sl_work_directory_make(const sl_load_config *config, char directory[SL_WORK_DIRECTORY_ROOM],
-                            sl_work_directory_lock *lock, sl_error *error) {
+bool sl_work_directory_make(const sl_load_config *config, const char *label,
+                            char directory[SL_WORK_DIRECTORY_ROOM], sl_work_directory_lock *lock,
+                            sl_error *error) {
     if (!config->work_directory && config->sink == SL_SINK_NULL)
         return true; /* only a measurement: without a work directory */
     if (config->work_directory && strlen(config->work_directory) >= SL_WORK_DIRECTORY_ROOM)
         return sl_error_set(error, SL_EXIT_USAGE, "--work-dir: longer than %zu bytes",
                             (size_t)SL_WORK_DIRECTORY_ROOM - 1);
-    if (!make_and_lock(config, directory, lock, error)) {
+    if (!make_and_lock(config, label, directory, lock, error)) {
         directory[0] = '\0';
         return false;
     }

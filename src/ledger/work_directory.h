@@ -15,8 +15,8 @@ typedef enum sl_work_directory_before {
     SL_WORK_DIRECTORY_ABSENT, /* the load has created it */
 } sl_work_directory_before;
 
-/* The lock on a work directory: only one load at a time uses it, and only its holder removes files.
- * All zero: not held. */
+/* The lock on a work directory: only one command at a time uses it, and only its holder removes
+ * files. All zero: not held. */
 typedef struct sl_work_directory_lock {
     bool held;
     int file; /* the log, locked; the operating system unlocks it when the process ends */
@@ -24,10 +24,16 @@ typedef struct sl_work_directory_lock {
 } sl_work_directory_lock;
 
 /* Creates the work directory, if the load has one, locks it, and opens the log file in it.
- * `directory` receives its path, or "". A folder with files that is no work directory of this program
- * is refused, and one that another load uses; then nothing has been changed. */
-bool sl_work_directory_make(const sl_load_config *config, char directory[SL_WORK_DIRECTORY_ROOM],
-                            sl_work_directory_lock *lock, sl_error *error);
+ * `directory` receives its path, or "". Without --work-dir its name contains `label`, or the target
+ * if that is NULL. A folder with files that is no work directory of this program is refused, and
+ * one that another command uses; then nothing has been changed. */
+bool sl_work_directory_make(const sl_load_config *config, const char *label,
+                            char directory[SL_WORK_DIRECTORY_ROOM], sl_work_directory_lock *lock,
+                            sl_error *error);
+
+/* Locks a file of the work directory until it is closed. False with error (SL_EXIT_USAGE): another
+ * command has locked it, or the file system has no locks. */
+bool sl_work_directory_lock_file(int file, const char *directory, sl_error *error);
 
 /* Restores the work directory of a load that has changed nothing: closes and removes the log, removes
  * the journal, and removes the folder if the load has created it. A folder with other files (the

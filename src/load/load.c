@@ -355,7 +355,8 @@ sl_exit sl_load_run(const sl_load_config *config) {
     if (!ok && !sl_outputs_check(config, load.job.set, NULL, &(sl_error){0}))
         load.report = load.html = NULL; /* files that must not be written */
     ok = ok &&
-         sl_work_directory_make(config, load.ledger.work_directory, &load.ledger.lock, &error) &&
+         sl_work_directory_make(config, NULL, load.ledger.work_directory, &load.ledger.lock,
+                                &error) &&
          sl_report_check(&load.report, &error) && sl_report_check(&load.html, &error) &&
          (!config->metrics || sl_private_file_may_replace(config->metrics, &error)) &&
          sl_resume_open(&load.job, &load.ledger, &finished, &error);

@@ -2,14 +2,10 @@
 /* A restore from start to end. */
 #include "restore.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "job/outputs.h"
@@ -64,39 +60,11 @@ static char *file_of(const sl_restore *restore, const char *name, char path[600]
 
 static bool make_directory(sl_restore *restore, sl_error *error) {
     const char *given = restore->config->load->work_directory;
-    bool made = false;
-    errno = EEXIST;
-    if (given && strlen(given) >= sizeof restore->directory)
-        return sl_error_set(error, SL_EXIT_USAGE, "--work-dir: longer than %zu bytes",
-                            sizeof restore->directory - 1);
-    if (given && !sl_outputs_check_folder(given, error))
-        return false;
-    if (given && restore->config->load->resume) { /* only from an existing folder */
-        strcpy(restore->directory, given);
-        made = access(given, W_OK) == 0;
-    } else if (given) {
-        strcpy(restore->directory, given);
-        made = mkdir(given, 0700) == 0 || errno == EEXIST;
-    }
-    for (unsigned attempt = 1; !given && !made && errno == EEXIST && attempt < 1000; attempt++) {
-        time_t now = time(NULL);
-        struct tm local;
-        char stamp[32], number[16] = "";
-        strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", localtime_r(&now, &local));
-        if (attempt > 1)
-            snprintf(number, sizeof number, "-%u", attempt);
-        snprintf(restore->directory, sizeof restore->directory, "shardload-restore-%s%s", stamp,
-                 number);
-        made = mkdir(restore->directory, 0700) == 0;
-    }
-    if (made)
-        return true;
-    sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE),
-                 "cannot %s the work directory %s: %s; name another one with --work-dir",
-                 restore->config->load->resume ? "use" : "create", restore->directory,
-                 strerror(errno));
-    restore->directory[0] = '\0';
-    return false;
+    if (given && strlen(given) >= SL_RESTORE_DIRECTORY_ROOM) /* it will contain other ones */
+        return sl_error_set(error, SL_EXIT_USAGE, "--work-dir: longer than %d bytes",
+                            SL_RESTORE_DIRECTORY_ROOM - 1);
+    return sl_work_directory_make(restore->config->load, "restore", restore->directory,
+                                  &restore->lock, error);
 }
 
 /* The file `restore` marks a work directory, and names the dump. */
@@ -130,22 +98,6 @@ static bool begin_or_resume(sl_restore *restore, sl_error *error) {
     char line[4100];
     int length = snprintf(line, sizeof line, "%s\n", dump);
     return sl_private_file_replace(path, line, (size_t)length, error);
-}
-
-/* Two runs in one work directory would restore the same namespaces. */
-static bool lock(sl_restore *restore, sl_error *error) {
-    char path[600];
-    restore->lock = open(file_of(restore, "restore", path), O_RDWR | O_CLOEXEC);
-    if (restore->lock >= 0 && flock(restore->lock, LOCK_EX | LOCK_NB) == 0)
-        return true;
-    return sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE), "%s: %s", path,
-                        errno == EWOULDBLOCK ? "another restore is using this work directory"
-                                             : strerror(errno));
-}
-
-static bool open_log(const sl_restore *restore, sl_error *error) {
-    char path[600];
-    return sl_log_open_file(file_of(restore, "shardload.log", path), error);
 }
 
 /* ---- the phases ---- */
@@ -312,10 +264,10 @@ static bool prepare(sl_restore *restore, sl_error *error) {
     const sl_load_config *load = restore->config->load;
     return sl_outputs_check(load, NULL, restore->config->dump, error) &&
            connect_to_server(restore, error) && check_server(restore, error) &&
-           make_directory(restore, error) && open_log(restore, error) &&
+           make_directory(restore, error) &&
            (!load->report || sl_json_may_write_file(load->report, error)) &&
            (!load->metrics || sl_private_file_may_replace(load->metrics, error)) &&
-           begin_or_resume(restore, error) && lock(restore, error);
+           begin_or_resume(restore, error);
 }
 
 /* The work directory is locked. */
@@ -346,7 +298,10 @@ static sl_exit run(sl_restore *restore) {
                    ? SL_EXIT_OK
                    : (sl_log_error(SL_LINES, error.message), error.code);
     }
-    ok = ok && prepare(restore, &error);
+    if (ok && !prepare(restore, &error)) {
+        ok = false;
+        sl_work_directory_abandon(restore->directory, &restore->lock);
+    }
     if (ok)
         start_status(restore);
     ok = ok && (first || (sl_restore_open_dump(restore, &error) && check_server(restore, &error)));
@@ -371,15 +326,14 @@ void sl_restore_clear(sl_restore *restore) {
     sl_dump_clear(&restore->dump);
     sl_shard_keys_clear(&restore->shard_keys);
     free(restore->outcomes);
-    if (restore->lock >= 0)
-        close(restore->lock);
+    sl_work_directory_release(&restore->lock);
     sl_connection_close(restore->connection);
     sl_restore_team_destroy(restore);
     pthread_mutex_destroy(&restore->sharding);
 }
 
 sl_exit sl_restore_run(const sl_restore_config *config) {
-    sl_restore restore = {.config = config, .lock = -1, .sharding = PTHREAD_MUTEX_INITIALIZER};
+    sl_restore restore = {.config = config, .sharding = PTHREAD_MUTEX_INITIALIZER};
     sl_error error = {0};
     sl_exit code;
     sl_rate_limit_init(&restore.limit, config->load->rate_limit);

@@ -9,11 +9,12 @@
 
 #include "cluster/collection.h"
 #include "dump.h"
+#include "ledger/work_directory.h"
 #include "restore.h"
 #include "send/rate_limit.h"
 #include "shard_keys.h"
 
-#define SL_RESTORE_DIRECTORY_ROOM 384
+#define SL_RESTORE_DIRECTORY_ROOM 384 /* its folders are work directories, too */
 
 /* The outcome of a namespace. */
 typedef struct sl_restored {
@@ -28,8 +29,8 @@ typedef struct sl_restored {
 
 typedef struct sl_restore {
     const sl_restore_config *config;
-    char directory[SL_RESTORE_DIRECTORY_ROOM]; /* the work directory */
-    int lock;                                  /* descriptor of the file `restore`, or -1 */
+    char directory[SL_WORK_DIRECTORY_ROOM]; /* the work directory; "": none */
+    sl_work_directory_lock lock;
     sl_dump dump;
     sl_shard_keys shard_keys;
     sl_restored *outcomes; /* one per namespace of the dump */

@@ -2,13 +2,9 @@
 /* Compares a dump with the cluster, namespace by namespace. verify.h compares the documents. */
 #include "verify_dump.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "job/outputs.h"
@@ -201,24 +197,12 @@ static sl_exit compare(comparison *c, bool content, uint64_t problems_shown) {
     return code == SL_EXIT_OK && c->differs ? SL_EXIT_VERIFICATION : code;
 }
 
-/* Locks the log in the work directory, as a load does: two commands there would replace each other's
- * unpacked files. */
-static bool lock_log(sl_restore *restore, const char *path, sl_error *error) {
-    restore->lock = sl_private_file_open(path, O_WRONLY | O_APPEND, error);
-    return restore->lock >= 0 &&
-           (flock(restore->lock, LOCK_EX | LOCK_NB) == 0 ||
-            sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE), "%s: %s", path,
-                         errno == EWOULDBLOCK ? "another command is using this work directory; "
-                                                "name another one with --work-dir"
-                                              : strerror(errno)));
-}
-
 static bool prepare(sl_restore *restore, sl_error *error) {
     const sl_restore_config *config = restore->config;
     const char *given = config->load->work_directory;
-    if (given && strlen(given) >= sizeof restore->directory)
-        return sl_error_set(error, SL_EXIT_USAGE, "--work-dir: longer than %zu bytes",
-                            sizeof restore->directory - 1);
+    if (given && strlen(given) >= SL_RESTORE_DIRECTORY_ROOM)
+        return sl_error_set(error, SL_EXIT_USAGE, "--work-dir: longer than %d bytes",
+                            SL_RESTORE_DIRECTORY_ROOM - 1);
     if (!given && !sl_dump_is_folder(config->dump))
         return sl_error_set(error, SL_EXIT_USAGE,
                             "--dump %s: an archive is unpacked first: name a folder with space for "
@@ -232,14 +216,7 @@ static bool prepare(sl_restore *restore, sl_error *error) {
                                 "--work-dir %s: this is the work directory of a restore, which may "
                                 "have to be resumed: name another one",
                                 given);
-        if (!sl_outputs_check_folder(given, error))
-            return false;
-        strcpy(restore->directory, given);
-        if (mkdir(given, 0700) != 0 && errno != EEXIST)
-            return sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE),
-                                "cannot create the work directory %s: %s", given, strerror(errno));
-        snprintf(path, sizeof path, "%s/" SL_WORK_LOG, given); /* shows whose folder it is */
-        if (!lock_log(restore, path, error) || !sl_log_open_file(path, error))
+        if (!sl_work_directory_make(config->load, NULL, restore->directory, &restore->lock, error))
             return false;
     }
     return sl_restore_open_dump(restore, error) &&
@@ -291,7 +268,7 @@ static void on_second_signal(void *context) {
 
 sl_exit sl_verify_dump_run(const sl_restore_config *config, bool content, uint64_t problems_shown) {
     sl_restore restore = {
-        .config = config, .verifying = true, .lock = -1, .sharding = PTHREAD_MUTEX_INITIALIZER};
+        .config = config, .verifying = true, .sharding = PTHREAD_MUTEX_INITIALIZER};
     sl_error error = {0};
     sl_exit code;
     if (sl_interrupt_listen(on_first_signal, on_second_signal, &restore, &error)) {

@@ -190,7 +190,8 @@ static bool open_outputs(sl_verification *verification, uint64_t problems_shown,
     const sl_load_config *config = verification->job.config;
     char *directory = verification->work_directory;
     return (!config->work_directory ||
-            sl_work_directory_make(config, directory, &verification->directory_lock, error)) &&
+            sl_work_directory_make(config, NULL, directory, &verification->directory_lock,
+                                   error)) &&
            sl_report_check(&verification->report, error) &&
            sl_problems_open(directory[0] ? directory : NULL, verification->job.set, problems_shown,
                             &verification->problems, error);

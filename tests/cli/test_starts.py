@@ -2,6 +2,8 @@
 """The start of a command: a host that is wrong, a format that is unknown, a mistyped shard key; and
 what a start that failed leaves behind."""
 import gzip
+import os
+import pathlib
 import re
 import signal
 import socket
@@ -200,15 +202,29 @@ class FailedStarts(StartCase):
                 for more in (["--sink", "null"], sink, ["--sink", "bson:nowhere/x"]):
                     outcome = self.shardload("load", *more, "--work-dir", "w", self.good,
                                              code=EXIT_USAGE)
-                    self.assertIn("another loader is using this work directory", outcome.err)
+                    self.assertIn("another command is using this work directory", outcome.err)
                     self.assertLessEqual(set(files), set(self.content("w")))
                 self.assertTrue(running.running(), running.text())
                 self.assertTrue((self.scratch / "w/shardload.log").read_bytes().startswith(log))
-                self.assertNotIn(b"another loader", (self.scratch / "w/shardload.log").read_bytes())
+                self.assertNotIn(b"another command", (self.scratch / "w/shardload.log").read_bytes())
                 running.stop()
                 for path in (self.scratch / "w").iterdir():
                     path.unlink()
                 (self.scratch / "w").rmdir()
+
+    def test_a_file_system_without_locks(self):
+        library = pathlib.Path(support.program("shardload")).parent / "tests" / "no_locks.so"
+        more = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"}
+        environment = support.clean_environment(LD_PRELOAD=str(library), **more)
+        (self.scratch / "empty").mkdir()
+        for name, exists in (("new", False), ("empty", True)):
+            with self.subTest(name):
+                outcome = self.shardload("load", "--sink", "null", "--work-dir", name, self.good,
+                                         code=EXIT_USAGE, environment=environment)
+                self.assertIn("its files cannot be locked: No locks available; name a work "
+                              "directory on a local disk", outcome.err)
+                self.assertEqual((self.scratch / name).exists(), exists)
+        self.assertEqual(list((self.scratch / "empty").iterdir()), [])
 
     def test_a_folder_that_has_taken_the_name_keeps_its_files(self):
         """The work directory is renamed while the load connects, and another one gets its name."""
@@ -233,7 +249,7 @@ class FailedStarts(StartCase):
                                 "w", self.good) for _ in range(6)]
             for one in loads:
                 outcome = one.wait()
-                text = {EXIT_CLUSTER: "no server listens", EXIT_USAGE: "another loader is using"}
+                text = {EXIT_CLUSTER: "no server listens", EXIT_USAGE: "another command is using"}
                 self.assertIn(text.get(outcome.code, "?"), outcome.err, outcome.text)
             self.assertEqual(list((self.scratch / "w").glob("*")), [])
             if self.folders():

@@ -288,7 +288,11 @@ class Both:
                              "--progress", "none", "--rate-limit", 3000, "--batch-size", 50, dump)
         self.wait_for(lambda: self.database.a.estimated_document_count() > 100, "documents")
         outcome, _ = self.restore(dump, "--resume", work=work, code=support.EXIT_USAGE)
-        self.assertIn("another restore is using this work directory", outcome.err)
+        self.assertIn("another command is using this work directory", outcome.err)
+        outcome = self.shardload("load", *self.target(), "--work-dir", work,
+                                 self.file("year.txt", support.mot_text(range(1, 20))),
+                                 code=support.EXIT_USAGE)
+        self.assertIn("another command is using this work directory", outcome.err)
         self.assertEqual(running.wait().code, 0)
         self.check("a", documents(4000))
 

@@ -252,7 +252,7 @@ class TwoAtOnce(ResumeCase):
         for more in ([], ["--resume"]):
             outcome = self.begin(*more, uri=self.uri).wait()
             self.assertIn(outcome.code, WRONG, outcome.text)
-            self.assertIn("another loader", outcome.err)
+            self.assertIn("another command", outcome.err)
             self.assertFalse((self.work / "run.json").exists(), "written by the second loader")
         gate.set()
         self.assert_nothing_lost(first.wait())

@@ -183,7 +183,7 @@ TEST(a_second_loader_is_refused) {
     sl_journal_handlers handlers = {on_document, on_entry, &all};
     assert_false(sl_journal_open(folder, &handlers, &second, &empty, &error));
     assert_null(second);
-    assert_non_null(strstr(error.message, "another loader"));
+    assert_non_null(strstr(error.message, "another command"));
     sl_journal_close(first);
     sl_journal_close(open_journal(&all, &empty));
     remove_folder();
