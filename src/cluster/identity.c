@@ -17,19 +17,19 @@
 
 /* ---- commands with a UUID ---- */
 
-static void append_binary(bson_t *document, const char *uuid) {
+static void append_uuid(bson_t *document, const char *key, const char *uuid) {
     uint8_t bytes[16] = {0};
     for (size_t i = 0; i < sizeof bytes; i++) {
         unsigned byte = 0;
         sscanf(uuid + 2 * i, "%2x", &byte);
         bytes[i] = (uint8_t)byte;
     }
-    BSON_APPEND_BINARY(document, "collectionUUID", BSON_SUBTYPE_UUID, bytes, sizeof bytes);
+    BSON_APPEND_BINARY(document, key, BSON_SUBTYPE_UUID, bytes, sizeof bytes);
 }
 
 void sl_target_append_uuid(const sl_target *target, bson_t *command) {
     if (target->by_uuid && target->uuid[0])
-        append_binary(command, target->uuid);
+        append_uuid(command, "collectionUUID", target->uuid);
 }
 
 /* A find of one document in the collection that has the name and the UUID. */
@@ -38,7 +38,7 @@ static void begin_find(bson_t *find, const sl_target *target, const char *uuid) 
     BSON_APPEND_UTF8(find, "find", target->collection);
     BCON_APPEND(find, "limit", BCON_INT32(1), "singleBatch", BCON_BOOL(true), "projection", "{",
                 "_id", BCON_INT32(1), "}");
-    append_binary(find, uuid);
+    append_uuid(find, "collectionUUID", uuid);
 }
 
 /* Sends a find with a UUID that no collection has: a server that accepts the field returns a
@@ -80,8 +80,12 @@ static bool look_up(mongoc_client_t *client, const sl_target *target, identity *
     bson_t reply;
     bson_iter_t iter, list, field, inner;
     *found = (identity){.uuid = ""};
-    bson_t *command = BCON_NEW("listCollections", BCON_INT32(1), "cursor", "{", "batchSize",
-                               BCON_INT32(100000), "}");
+    bson_t by_uuid = BSON_INITIALIZER;
+    append_uuid(&by_uuid, "info.uuid", target->uuid);
+    bson_t *command =
+        BCON_NEW("listCollections", BCON_INT32(1), "filter", "{", "$or", "[", "{", "name",
+                 BCON_UTF8(target->collection), "}", BCON_DOCUMENT(&by_uuid), "]", "}");
+    bson_destroy(&by_uuid);
     bool ok = mongoc_client_command_simple(client, target->database, command, NULL, &reply, why);
     bool any = ok && bson_iter_init(&iter, &reply) &&
                bson_iter_find_descendant(&iter, "cursor.firstBatch", &field) &&

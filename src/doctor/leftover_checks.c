@@ -109,13 +109,30 @@ static bool is_temporary(const char *name) {
             strspn(name + 18, "0123456789abcdef") == 16);
 }
 
-static bool has_collection(const bson_t *reply, const char *name, size_t length) {
-    for (sl_walk walk = sl_walk_start(reply, "cursor.firstBatch"); sl_walk_next(&walk);) {
-        const char *one = sl_look_text(&walk.item, "name");
-        if (one && strlen(one) == length && memcmp(one, name, length) == 0)
-            return true;
-    }
-    return false;
+/* Lists the collections whose names match. */
+static void list_collections(sl_leftovers *left, const char *database, const bson_t *filter,
+                             sl_answer *answer) {
+    bson_t *command =
+        BCON_NEW("listCollections", BCON_INT32(1), "nameOnly", BCON_BOOL(true), "filter",
+                 BCON_DOCUMENT(filter), "cursor", "{", "batchSize", BCON_INT32(1000000), "}");
+    sl_ask(left->front, database, command, answer);
+    bson_destroy(command);
+    keep_reason(left, answer);
+    if (answer->ok && sl_look_number(&answer->reply, "cursor.id") > 0 && !left->why[0])
+        sl_print_text(left->why, sizeof left->why,
+                      "%s has more collections with such names than one reply holds", database);
+}
+
+static bool has_collection(sl_leftovers *left, const char *database, const char *name,
+                           size_t length) {
+    sl_answer answer;
+    bson_t filter = BSON_INITIALIZER;
+    bson_append_utf8(&filter, "name", 4, name, (int)length);
+    list_collections(left, database, &filter, &answer);
+    bson_destroy(&filter);
+    bool found = sl_walk_count(&answer.reply, "cursor.firstBatch") > 0;
+    bson_destroy(&answer.reply);
+    return found;
 }
 
 /* Is it a registry? A user may have a collection of this name, too. */
@@ -132,18 +149,20 @@ static bool is_registry(sl_leftovers *left, const char *database, const char *na
     return found;
 }
 
+/* Matches all names that are looked for, so that a reply has room for them. */
+#define LIKELY_NAMES "\\.sources$|\\.(drill|tune)\\.|^shardload"
+
 static void search_database(sl_leftovers *left, const char *database) {
     sl_answer answer;
-    bson_t *command = BCON_NEW("listCollections", BCON_INT32(1), "nameOnly", BCON_BOOL(true),
-                               "cursor", "{", "batchSize", BCON_INT32(1000000), "}");
-    sl_ask(left->front, database, command, &answer);
-    bson_destroy(command);
-    keep_reason(left, &answer);
+    bson_t filter = BSON_INITIALIZER;
+    BSON_APPEND_REGEX(&filter, "name", LIKELY_NAMES, "");
+    list_collections(left, database, &filter, &answer);
+    bson_destroy(&filter);
     for (sl_walk walk = sl_walk_start(&answer.reply, "cursor.firstBatch"); sl_walk_next(&walk);) {
         const char *name = sl_look_text(&walk.item, "name");
         size_t length = name ? strlen(name) : 0, end = strlen(REGISTRY);
         if (length > end && strcmp(name + length - end, REGISTRY) == 0) {
-            if (!has_collection(&answer.reply, name, length - end) &&
+            if (!has_collection(left, database, name, length - end) &&
                 is_registry(left, database, name))
                 add(left, database, name);
         } else if (name && is_temporary(name)) {

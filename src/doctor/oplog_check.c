@@ -19,7 +19,7 @@ typedef struct sl_oplog {
     double used, size;      /* bytes */
     double added;           /* by the load: bytes of BSON, of this shard */
     double seconds_in_load; /* that it holds while the load runs at the planned rate */
-    bool read_by_others;    /* the shard has more than one member */
+    bool read_by_others;    /* the shard has other members with data */
 } sl_oplog;
 
 static double seconds_at(const bson_t *reply, const char *path) {
@@ -51,7 +51,8 @@ static void plan(const sl_examined *examined, sl_oplog *oplog) {
 static bool has_other_members(const sl_examined *examined, const char *shard) {
     size_t members = 0;
     for (size_t i = 0; i < examined->count; i++)
-        members += strcmp(examined->servers[i].shard, shard) == 0;
+        members += examined->servers[i].role != SL_ROLE_ARBITER &&
+                   strcmp(examined->servers[i].shard, shard) == 0;
     return members > 1;
 }
 
