@@ -35,9 +35,9 @@ struct sl_simd {
     bool (*take_quoted)(sl_parser *parser, sl_marks *marks, uint32_t *start);  /* also trims */
     bool (*take_careful)(sl_parser *parser, sl_marks *marks, uint32_t *start); /* any text */
 
-    /* For a stretch with quotes in a divided block (sl_block): parses its complete records, at
-     * least one, and moves *start after them. take_regular is for the marks of find_records,
-     * without `irregular`, in UTF-8 text without NULs and backslashes. */
+    /* Each parses the complete records, at least one, of a stretch with quotes in a divided block
+     * (sl_block), and moves *start after them. take_regular is for UTF-8 text without NULs and
+     * backslashes whose marks were found by find_records and are not `irregular`. */
     bool (*take_regular)(sl_parser *parser, sl_marks *marks, uint32_t *start);
     bool (*take_divided)(sl_parser *parser, sl_marks *marks, uint32_t *start, bool careful);
 

@@ -11,18 +11,26 @@
 #define unlikely(condition) __builtin_expect(!!(condition), 0)
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
+/* The 64 bytes at `at`, without marks, line feeds and quotes from `stop` on. */
+static ALWAYS_INLINE sl_scan scan_until(uint32_t stop, const char *text, uint32_t at,
+                                        char delimiter, bool quotes) {
+    sl_scan scan = sl_scan_64(text + at, delimiter, quotes);
+    if (unlikely(stop - at < SL_SCAN_BYTES)) {
+        uint64_t within = (UINT64_C(1) << (stop - at)) - 1;
+        scan.marks &= within;
+        scan.lines &= within;
+        scan.quotes &= within;
+    }
+    return scan;
+}
+
 static ALWAYS_INLINE void find(sl_marks *m, const char *text, uint32_t start, uint32_t stop,
                                char delimiter, bool quotes) {
     const uint64_t last = UINT64_C(1) << 63; /* the result of ctz is undefined for 0 */
     uint32_t *marks = m->marks + 1, *lines = m->lines;
     bool high = false, odd = false, quoted = false;
     for (uint32_t at = start; at < stop; at += SL_SCAN_BYTES) {
-        sl_scan scan = sl_scan_64(text + at, delimiter, quotes);
-        if (unlikely(stop - at < SL_SCAN_BYTES)) {
-            uint64_t within = (UINT64_C(1) << (stop - at)) - 1;
-            scan.marks &= within;
-            scan.lines &= within;
-        }
+        sl_scan scan = scan_until(stop, text, at, delimiter, quotes);
         high |= scan.high;
         odd |= scan.odd;
         quoted |= scan.quotes != 0;
@@ -57,13 +65,7 @@ static void find_records(sl_marks *m, const char *text, uint32_t start, uint32_t
     uint64_t irregular = 0, quotes = 0;
     bool high = false, odd = false;
     for (uint32_t at = start; at < stop; at += SL_SCAN_BYTES) {
-        sl_scan scan = sl_scan_64(text + at, delimiter, true);
-        if (unlikely(stop - at < SL_SCAN_BYTES)) {
-            uint64_t within = (UINT64_C(1) << (stop - at)) - 1;
-            scan.marks &= within;
-            scan.lines &= within;
-            scan.quotes &= within;
-        }
+        sl_scan scan = scan_until(stop, text, at, delimiter, true);
         const uint64_t within = sl_parity_before(scan.quotes) ^ inside;
         const uint64_t ends = scan.marks ^ scan.quotes;
         /* A quote that opens a field follows an end. The second of two quotes in a field does not;

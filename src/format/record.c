@@ -44,6 +44,12 @@ static sl_line bad_count(const sl_parser *parser, const sl_record *record, size_
     return SL_LINE_BAD;
 }
 
+/* The position of the next delimiter, or `end`. */
+static uint32_t find_delimiter(const sl_dialect *d, const char *text, uint32_t at, uint32_t end) {
+    const char *found = at < end ? memchr(text + at, d->delimiter, end - at) : NULL;
+    return found ? (uint32_t)(found - text) : end;
+}
+
 /* Splits a line of a dialect without quotes. If the line has too many fields, and the dialect has a
  * spill column, that column keeps the extra delimiters: the fields before it are counted from the
  * left, the fields after it from the right. */
@@ -51,12 +57,13 @@ static sl_line split_plain(sl_parser *parser, sl_record *record, sl_reject *reje
     const sl_dialect *d = parser->dialect;
     const char *text = parser->block->text.bytes;
     size_t count = 1;
-    for (uint32_t at = record->start; at < record->end; at++)
-        count += text[at] == d->delimiter;
+    uint32_t at = find_delimiter(d, text, record->start, record->end);
+    for (; at < record->end; at = find_delimiter(d, text, at + 1, record->end))
+        count++;
     bool pads = d->pad && count < d->column_count;
     if ((count < d->column_count && !pads) || (count > d->column_count && d->spill == SIZE_MAX))
         return bad_count(parser, record, count, reject);
-    size_t extra = count - d->column_count;
+    size_t extra = count > d->column_count ? count - d->column_count : 0;
     sl_text line = {text + record->start, record->end - record->start};
     if (extra > 0 && memchr(line.bytes, '\r', line.length) &&
         sl_line_holds_records(line, d->delimiter, d->column_count)) {
@@ -65,12 +72,12 @@ static sl_line split_plain(sl_parser *parser, sl_record *record, sl_reject *reje
         return SL_LINE_BAD;
     }
     record->repaired = extra > 0;
-    uint32_t at = record->start;
+    at = record->start;
     for (size_t f = 0; f < d->column_count; f++) {
         parser->before[f] = at - 1;
-        size_t skip = f == d->spill ? extra : 0;
-        while (at < record->end && (text[at] != d->delimiter || skip > 0))
-            skip -= text[at++] == d->delimiter;
+        at = find_delimiter(d, text, at, record->end);
+        for (size_t skip = f == d->spill ? extra : 0; skip > 0; skip--)
+            at = find_delimiter(d, text, at + 1, record->end);
         parser->after[f] = at++;
         if (pads && f + 1 == count)
             return pad(parser, record, count);
@@ -170,9 +177,7 @@ static sl_line split_quoted(sl_parser *parser, sl_record *record, sl_reject *rej
                 return SL_LINE_BAD;
             }
         } else {
-            while (at < record->end && text[at] != d->delimiter)
-                at++;
-            after = at;
+            at = after = find_delimiter(d, text, at, record->end);
         }
         if (count < d->column_count) {
             parser->before[count] = before;

@@ -147,6 +147,7 @@ static void ragged_lines_are_padded_or_rejected(void **state) {
         assert_string_equal(json_at(&p, 1), "{ \"a\" : \"4\", \"b\" : \"5\" }");
         assert_string_equal(json_at(&p, 2), "{ \"a\" : \"6\" }");
         assert_one_reject(&p, "", "too many fields: 4 instead of 3");
+        assert_int_equal(p.counts.repaired, 0);
         free_parsed(&p);
     }
 }
