@@ -28,13 +28,14 @@ enum {
     TIMESTAMP = 0x11,
 };
 
-/* The size of a type's value: a number of bytes, or one of these. */
-enum { NO_TYPE = 0xFF, VARIABLE = 0xFE };
+/* The size of a type's value: a number of bytes, or one of these. A header with the key _id has the
+ * size VARIABLE, so that only elements with this size need be examined further. */
+enum { NO_TYPE = 0xFF, VARIABLE = 0xFE, TEXT = 0xFD };
 
 static const uint8_t size_of[256] = {
     [0x00] = NO_TYPE,
     [0x01] = 8, /* double */
-    [STRING] = VARIABLE,
+    [STRING] = TEXT,
     [EMBEDDED] = VARIABLE,
     [ARRAY] = VARIABLE,
     [BINARY] = VARIABLE,
@@ -301,8 +302,11 @@ static sl_bson_verdict no_element(const walk *w, uint64_t at) {
     return at >= w->available ? SL_BSON_MORE : wrong(w, at, "a document has no NUL at its end");
 }
 
-/* The verdict when a value of fixed size, at `value`, crosses `stop`. */
+/* The verdict when a value of fixed size, at `value`, crosses `stop`. The element itself may be at
+ * `stop`: where the terminator of the document should be, or after the available bytes. */
 static sl_bson_verdict value_crossed(const walk *w, uint64_t at, uint64_t value, uint64_t next) {
+    if (at >= w->stop)
+        return no_element(w, at);
     if (value <= w->stop)
         return crossed(w, at, next);
     return is_truncated(w) ? SL_BSON_MORE : wrong(w, at, "a key has no end");
@@ -342,8 +346,10 @@ static sl_bson_header *read_header(const walk *w, uint64_t at, sl_bson_verdict *
     sl_bson_header *header = &w->headers->other;
     const uint8_t *from = w->document + at;
     uint64_t key = load_64(from + 1), nul = (key - ONES) & ~key & HIGHS;
-    header->size = size_of[*from];
     header->is_id = (uint32_t)key == ID_KEY;
+    header->size = size_of[*from];
+    if (header->is_id && header->size != NO_TYPE)
+        header->size = VARIABLE;
     if (nul == 0 || (key & (nul ^ (nul - 1)) & HIGHS) != 0 || header->size == NO_TYPE) {
         header->length = (uint32_t)(skip_header(w, at, verdict) - at);
         return *verdict == SL_BSON_VALID ? header : NULL;
@@ -372,6 +378,8 @@ static sl_bson_header *find_header(const walk *w, uint64_t at, const sl_bson_hea
         if (*verdict != SL_BSON_VALID)
             return NULL;
         header = sl_bson_headers_add(w->headers, from, value - at, size_of[*from], parent);
+        if (header->is_id)
+            header->size = VARIABLE;
     }
     if (header->next == &w->headers->none && header != *predicted)
         header->next = *predicted;
@@ -389,43 +397,45 @@ static sl_bson_verdict check_elements(walk *w) {
     uint64_t stop = w->stop;
     sl_bson_header *parent = &w->headers->none, **predicted = &parent->first;
     for (uint64_t at = 4, next;; at = next) {
-        if (__builtin_expect(at >= stop, 0)) {
-            if (at >= w->available || document[at] != 0)
-                return no_element(w, at);
-            if (depth == 0)
-                return SL_BSON_VALID;
-            begin(w, around[--depth].end);
-            stop = w->stop;
-            predicted = &parent->next;
-            parent = around[depth].header;
-            next = at + 1;
-            continue;
-        }
         sl_bson_verdict verdict = SL_BSON_VALID;
         sl_bson_header *header = *predicted;
         if (__builtin_expect(!sl_bson_header_is_at(header, document + at), 0)) {
+            if (at >= stop) { /* no header begins with the NUL of a terminator */
+                if (at >= w->available || document[at] != 0)
+                    return no_element(w, at);
+                if (depth == 0)
+                    return SL_BSON_VALID;
+                begin(w, around[--depth].end);
+                stop = w->stop;
+                predicted = &parent->next;
+                parent = around[depth].header;
+                next = at + 1;
+                continue;
+            }
             header = find_header(w, at, parent, predicted, &verdict);
             if (!header)
                 return verdict;
         }
         predicted = &header->next;
         uint64_t value = at + header->length;
-        if (__builtin_expect(header->size < VARIABLE, 1)) {
-            next = value + header->size;
+        uint32_t size = header->size;
+        if (__builtin_expect(size < TEXT, 1)) {
+            next = value + size;
             if (__builtin_expect(next > stop, 0))
                 return value_crossed(w, at, value, next);
-            if (__builtin_expect(header->is_id, 0) && depth == 0)
-                note_id(w->facts, at, next);
             continue;
         }
+        if (__builtin_expect(size == TEXT && skip_short_string(document, stop, value, &next), 1))
+            continue;
         if (__builtin_expect(value > stop, 0))
             return value_crossed(w, at, value, value);
         bool is_id = header->is_id && depth == 0;
         uint8_t type = document[at];
         uint64_t inner = 0;
-        if (type == STRING) { /* frequent, so not through the jump table of skip_value */
-            if (__builtin_expect(!skip_short_string(document, stop, value, &next), 0))
-                next = skip_string(w, value, &verdict);
+        if (size_of[type] < TEXT) { /* the key is _id */
+            next = value + size_of[type];
+            if (next > stop)
+                return value_crossed(w, at, value, next);
         } else if (type == EMBEDDED || type == ARRAY) {
             next = enter(w, inner = value, &verdict);
         } else if (type == TIMESTAMP) {
