@@ -10,7 +10,7 @@
  * To stop listening, the flag `over` is set and the signal WAKE is sent to the thread, which then
  * ends. If it is handling the second signal, it ends the process instead, and the caller that joins
  * it never returns. SIGINT could not be used for this, because a third SIGINT must kill the
- * process. Signals stay blocked afterwards: only a few lines of output remain, and a Ctrl-C should
+ * process. Signals stay blocked afterwards, so that a Ctrl-C during the last lines of output does
  * not lose the summary. */
 #include "signals.h"
 

@@ -88,6 +88,8 @@ typedef struct sl_tune_load {
     double source_blocks; /* minimum number of blocks */
 } sl_tune_load;
 
+/* In the following functions, `at` is a setting: for each dimension, the index of its value. */
+
 /* ---- tune_trial.c ---- */
 
 typedef enum sl_tune_purpose {
@@ -96,12 +98,12 @@ typedef enum sl_tune_purpose {
     SL_TUNE_FOR_PROBE,   /* tests whether the setting works */
 } sl_tune_purpose;
 
-/* Loads `share` of the blocks with the setting at `at` into the temporary collection, and drops
+/* Loads `share` of the blocks with the setting into the temporary collection, and drops
  * the collection unless it is for storage. On false tune->failure or tune->interrupted is set. */
 bool sl_tune_load_once(sl_tune *tune, const size_t *at, double share, sl_tune_purpose purpose,
                        sl_tune_load *figures);
 
-/* The index in the grid of the setting at `at`. */
+/* The index of the setting in the grid. */
 size_t sl_tune_cell(const sl_tune *tune, const size_t *at);
 
 /* The text of a dimension's value in a cell. */
@@ -112,7 +114,7 @@ const char *sl_tune_value(const sl_tune *tune, size_t cell, sl_tune_dimension di
 void sl_tune_append_value(bson_t *document, const char *key, sl_tune_dimension dimension,
                           const char *value);
 
-/* Appends the values of the setting at `at` under their keys. */
+/* Appends the values of the setting under their keys. */
 void sl_tune_append_setting(const sl_tune *tune, const size_t *at, bson_t *document);
 
 /* ---- tune_sample.c ---- */
@@ -120,7 +122,7 @@ void sl_tune_append_setting(const sl_tune *tune, const size_t *at, bson_t *docum
 /* Measures the sources, probes the target, warms it up, and sets the size of the trials' sample. */
 bool sl_tune_choose_sample(sl_tune *tune, sl_error *error);
 
-/* Is the setting at `at` not known to be refused, and is the sample large enough for it? */
+/* Is the sample large enough for the setting, and is none of its values known to be refused? */
 bool sl_tune_is_usable(void *context, const size_t *at);
 
 /* ---- tune_probe.c ---- */

@@ -71,25 +71,29 @@ class Status(support.ClusterCase):
         self.assertEqual((one["state"], one["exitCode"], one["resumable"]),
                          ("interrupted", support.EXIT_INTERRUPTED, True))
 
-    def test_a_load_that_is_stopped_at_once_was_interrupted_and_can_be_resumed(self):
+    def load_that_is_stopped(self, work):
+        """Stops a load of 600 documents by two signals, and returns its command without its rate."""
         source = self.file("year.txt", support.wide_text(6))
-        work = self.scratch / "work"
         words = ["load", *self.target(), "--progress", "none", "--work-dir", work, source]
         running = self.start("shardload", *words, "-j", 1, "--batch-size", 100, "--rate-limit", 1)
         self.wait_for(lambda: self.database.t.estimated_document_count() > 0, "documents")
         self.stop_twice(running)
-        self.assert_interrupted(work)
+        return words
+
+    def assert_resume_completes(self, words):
         self.shardload(*words, "--resume")
         self.clear_balancer()
         self.assertEqual(self.database.t.count_documents({}), 600)
 
-    def test_a_resumed_load_that_is_interrupted_while_it_connects(self):
-        source = self.file("year.txt", support.wide_text(6))
+    def test_a_load_that_is_stopped_at_once_was_interrupted_and_can_be_resumed(self):
         work = self.scratch / "work"
-        words = ["load", *self.target(), "--progress", "none", "--work-dir", work, source]
-        running = self.start("shardload", *words, "-j", 1, "--batch-size", 100, "--rate-limit", 1)
-        self.wait_for(lambda: self.database.t.estimated_document_count() > 0, "documents")
-        self.stop_twice(running)
+        words = self.load_that_is_stopped(work)
+        self.assert_interrupted(work)
+        self.assert_resume_completes(words)
+
+    def test_a_resumed_load_that_is_interrupted_while_it_connects(self):
+        work = self.scratch / "work"
+        words = self.load_that_is_stopped(work)
         before = self.json(work)["startedMilliseconds"]
         nowhere = ["--uri", f"mongodb://127.0.0.1:{support.free_port()}/", "--wait", "1h"]
         running = self.start("shardload", *words, *nowhere, "--resume")
@@ -98,26 +102,18 @@ class Status(support.ClusterCase):
         running.signal(signal.SIGINT)
         self.assertEqual(running.wait().code, support.EXIT_INTERRUPTED)
         self.assert_interrupted(work)
-        self.shardload(*words, "--resume")
-        self.clear_balancer()
-        self.assertEqual(self.database.t.count_documents({}), 600)
+        self.assert_resume_completes(words)
 
     def test_a_resumed_load_that_cannot_connect_can_still_be_resumed(self):
-        source = self.file("year.txt", support.wide_text(6))
         work = self.scratch / "work"
-        words = ["load", *self.target(), "--progress", "none", "--work-dir", work, source]
-        running = self.start("shardload", *words, "-j", 1, "--batch-size", 100, "--rate-limit", 1)
-        self.wait_for(lambda: self.database.t.estimated_document_count() > 0, "documents")
-        self.stop_twice(running)
+        words = self.load_that_is_stopped(work)
         nowhere = ["--uri", f"mongodb://127.0.0.1:{support.free_port()}/"]
         self.shardload(*words, *nowhere, "--resume", code=support.EXIT_CLUSTER)
         shown = self.status(work).out
         self.assertIn(": failed", shown)
         self.assertIn("to complete it, give the same command with --resume --work-dir", shown)
         self.assertTrue(self.json(work)["resumable"])
-        self.shardload(*words, "--resume")
-        self.clear_balancer()
-        self.assertEqual(self.database.t.count_documents({}), 600)
+        self.assert_resume_completes(words)
 
     def test_a_new_load_in_the_folder_of_a_completed_one_that_is_interrupted_cannot_be_resumed(self):
         work = self.scratch / "work"
