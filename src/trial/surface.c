@@ -28,7 +28,7 @@
 #define NOISE_LEAST 0.001
 
 /* Length scales of the correlation, relative to the length of the ordered dimension. */
-static const double scales[] = {0.3, 0.6, 1.2};
+static const double scales[] = {0.6, 1.2, 2.5};
 static const double heights[] = {0.1, 0.3, 0.7, 1.5}; /* standard deviation of the surface */
 static const double noises[] = {0.01, 0.02, 0.035, 0.06, 0.1, 0.17, 0.3, 0.45, 0.6};
 #define COUNT(table) (sizeof(table) / sizeof(table)[0])

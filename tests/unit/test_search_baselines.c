@@ -108,7 +108,8 @@ static void rate_methods(grid *g, double shares[METHODS], double trials[METHODS]
 }
 
 TEST(test_the_search_is_better_than_simpler_methods) {
-    static const char *const names[] = {"mongod", "two-shards", "replica"};
+    static const char *const names[] = {"mongod",     "two-shards",  "replica",
+                                        "distant-50", "distant-100", "busy"};
     static grid g;
     double least[METHODS] = {HUGE_VAL, HUGE_VAL, HUGE_VAL};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -120,7 +121,7 @@ TEST(test_the_search_is_better_than_simpler_methods) {
                           method_names[m], 100 * shares[m], trials[m]);
             least[m] = fmin(least[m], shares[m]);
         }
-        assert_true(shares[SEARCH] >= 0.95);
+        assert_true(shares[SEARCH] >= (strcmp(names[i], "busy") == 0 ? 0.75 : 0.95));
     }
     /* Each simple method fails somewhere; otherwise the search should be deleted. */
     assert_true(least[SEARCH] > least[DEFAULT] && least[SEARCH] > least[QUADRATIC]);
