@@ -29,7 +29,7 @@ enum {
 };
 
 /* The size of a type's value: a number of bytes, or one of these. A header with the key _id has the
- * size VARIABLE, so that only elements with this size need be examined further. */
+ * size VARIABLE, so elements of a fixed size need no test for _id. */
 enum { NO_TYPE = 0xFF, VARIABLE = 0xFE, TEXT = 0xFD };
 
 static const uint8_t size_of[256] = {
@@ -302,8 +302,8 @@ static sl_bson_verdict no_element(const walk *w, uint64_t at) {
     return at >= w->available ? SL_BSON_MORE : wrong(w, at, "a document has no NUL at its end");
 }
 
-/* The verdict when a value of fixed size, at `value`, crosses `stop`. The element itself may be at
- * `stop`: where the terminator of the document should be, or after the available bytes. */
+/* The verdict when a value of fixed size, at `value`, crosses `stop`. The element may also begin
+ * at `stop`: at the position of the terminator, or at the end of the available bytes. */
 static sl_bson_verdict value_crossed(const walk *w, uint64_t at, uint64_t value, uint64_t next) {
     if (at >= w->stop)
         return no_element(w, at);

@@ -123,6 +123,7 @@ static void list_collections(sl_leftovers *left, const char *database, const bso
                       "%s has more collections with such names than one reply holds", database);
 }
 
+/* Without an answer the collection is assumed to exist, so that its registry is not reported. */
 static bool has_collection(sl_leftovers *left, const char *database, const char *name,
                            size_t length) {
     sl_answer answer;
@@ -130,7 +131,7 @@ static bool has_collection(sl_leftovers *left, const char *database, const char 
     bson_append_utf8(&filter, "name", 4, name, (int)length);
     list_collections(left, database, &filter, &answer);
     bson_destroy(&filter);
-    bool found = sl_walk_count(&answer.reply, "cursor.firstBatch") > 0;
+    bool found = !answer.ok || sl_walk_count(&answer.reply, "cursor.firstBatch") > 0;
     bson_destroy(&answer.reply);
     return found;
 }
@@ -149,7 +150,7 @@ static bool is_registry(sl_leftovers *left, const char *database, const char *na
     return found;
 }
 
-/* Matches all names that are looked for, so that a reply has room for them. */
+/* Matches the names of all leftovers and few others, so that one reply holds all matches. */
 #define LIKELY_NAMES "\\.sources$|\\.(drill|tune)\\.|^shardload"
 
 static void search_database(sl_leftovers *left, const char *database) {

@@ -12,7 +12,7 @@ typedef struct sl_marks {
     uint32_t mark_count;
     uint32_t line_count;
     bool high; /* as in sl_scan, for the stretch and up to 63 bytes after it */
-    bool odd;  /* the same */
+    bool odd;  /* as in sl_scan, for the same bytes */
     bool quoted;
     /* Positions of delimiters, line feeds and, in dialects with quotes, quotes:
      * marks[1..mark_count]. The caller may set marks[0] to the mark before the first field. */

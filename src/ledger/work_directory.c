@@ -124,7 +124,7 @@ static bool make_directory(const sl_load_config *config, const char *label,
 bool sl_work_directory_lock_file(int file, const char *directory, sl_error *error) {
     if (flock(file, LOCK_EX | LOCK_NB) == 0)
         return true;
-    int cause = errno;
+    int cause = errno == EACCES ? EWOULDBLOCK : errno; /* EACCES: some network file systems */
     if (cause == EWOULDBLOCK)
         sl_error_set(error, SL_EXIT_USAGE,
                      "%s: another command is using this work directory; name another one with "
@@ -139,22 +139,22 @@ bool sl_work_directory_lock_file(int file, const char *directory, sl_error *erro
     return false;
 }
 
-/* Locks the log of the folder, which it creates. `gone`: another command has removed it, or the
- * folder, in between, because its start failed. */
+/* Locks the log of the folder, which it creates. `gone`: another command, whose start failed, has
+ * removed the log or the folder in between. */
 static bool lock_log(const char *directory, sl_work_directory_lock *lock, bool *gone,
                      sl_error *error) {
     char path[SL_WORK_DIRECTORY_ROOM + 32];
     struct stat facts;
     snprintf(path, sizeof path, "%s/" SL_WORK_LOG, directory);
     *gone = false;
+    bool existed = access(path, F_OK) == 0;
     int file = sl_private_file_open(path, O_WRONLY | O_APPEND, error);
     if (file < 0) {
         *gone = access(directory, F_OK) != 0 && errno == ENOENT;
         return false;
     }
     if (!sl_work_directory_lock_file(file, directory, error)) {
-        /* Where no file can be locked, no other command uses the folder. */
-        if (errno != EWOULDBLOCK && fstat(file, &facts) == 0 && facts.st_size == 0)
+        if (errno != EWOULDBLOCK && !existed && fstat(file, &facts) == 0 && facts.st_size == 0)
             unlink(path);
         close(file);
         return false;
@@ -165,7 +165,7 @@ static bool lock_log(const char *directory, sl_work_directory_lock *lock, bool *
         return false;
     }
     *lock = (sl_work_directory_lock){.held = true, .file = file};
-    /* What other loads left before the lock was free counts, too. */
+    /* What other commands left before the lock was free counts, too. */
     if (facts.st_size == 0 && !holds_files(directory, 1))
         lock->before = SL_WORK_DIRECTORY_EMPTY;
     return true;
@@ -183,6 +183,11 @@ static bool make_and_lock(const sl_load_config *config, const char *label,
             return false;
         made = lock_log(directory, lock, &gone, error);
     }
+    if (gone)
+        sl_error_set(error, SL_EXIT_USAGE,
+                     "%s: other commands create and remove this work directory all the time; name "
+                     "another one with --work-dir",
+                     directory);
     if (created && lock->before == SL_WORK_DIRECTORY_EMPTY)
         lock->before = SL_WORK_DIRECTORY_ABSENT;
     else if (created && !made)

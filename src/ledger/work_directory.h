@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The output files of a load, checked before anything is loaded. */
+/* The output files of a load or restore, checked before anything is loaded. */
 #ifndef SHARDLOAD_WORK_DIRECTORY_H
 #define SHARDLOAD_WORK_DIRECTORY_H
 
@@ -8,11 +8,11 @@
 
 #define SL_WORK_DIRECTORY_ROOM 512
 
-/* The work directory before the load. */
+/* The work directory before the command. */
 typedef enum sl_work_directory_before {
     SL_WORK_DIRECTORY_USED, /* it held files, or there is none */
     SL_WORK_DIRECTORY_EMPTY,
-    SL_WORK_DIRECTORY_ABSENT, /* the load has created it */
+    SL_WORK_DIRECTORY_ABSENT, /* the command has created it */
 } sl_work_directory_before;
 
 /* The lock on a work directory: only one command at a time uses it, and only its holder removes
@@ -25,18 +25,18 @@ typedef struct sl_work_directory_lock {
 
 /* Creates the work directory, if the load has one, locks it, and opens the log file in it.
  * `directory` receives its path, or "". Without --work-dir its name contains `label`, or the target
- * if that is NULL. A folder with files that is no work directory of this program is refused, and
- * one that another command uses; then nothing has been changed. */
+ * if that is NULL. Refuses, without changing anything, a folder that another command uses, and one
+ * with files that is no work directory of this program. */
 bool sl_work_directory_make(const sl_load_config *config, const char *label,
                             char directory[SL_WORK_DIRECTORY_ROOM], sl_work_directory_lock *lock,
                             sl_error *error);
 
 /* Locks a file of the work directory until it is closed. False with error (SL_EXIT_USAGE): another
- * command has locked it, or the file system has no locks. */
+ * command has locked it (errno is EWOULDBLOCK), or the file system has no locks. */
 bool sl_work_directory_lock_file(int file, const char *directory, sl_error *error);
 
-/* Restores the work directory of a load that has changed nothing: closes and removes the log, removes
- * the journal, and removes the folder if the load has created it. A folder with other files (the
+/* Restores the work directory of a command that has changed nothing: closes and removes the log,
+ * removes the journal, and removes the folder if the command has created it. A folder with other files (the
  * records of --embed) is not changed, and neither is one without a lock. */
 void sl_work_directory_abandon(const char *directory, const sl_work_directory_lock *lock);
 

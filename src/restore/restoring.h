@@ -14,7 +14,7 @@
 #include "send/rate_limit.h"
 #include "shard_keys.h"
 
-#define SL_RESTORE_DIRECTORY_ROOM 384 /* its folders are work directories, too */
+#define SL_RESTORE_DIRECTORY_ROOM 384 /* less than a load's: it holds work directories of loads */
 
 /* The outcome of a namespace. */
 typedef struct sl_restored {

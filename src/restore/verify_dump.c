@@ -228,6 +228,7 @@ static sl_exit run(sl_restore *restore, bool content, uint64_t problems_shown) {
     size_t differing = 0, count = 0;
     sl_exit code = SL_EXIT_OK;
     if (!prepare(restore, &error)) {
+        sl_work_directory_abandon(restore->directory, &restore->lock);
         sl_log_error(SL_LINES, error.message);
         return error.code;
     }

@@ -285,7 +285,7 @@ class Both:
         dump = self.dump_folder(self.namespace("a", documents(4000)))
         work = self.scratch / "work"
         running = self.start("shardload", "restore", "--uri", self.uri, "--work-dir", work,
-                             "--progress", "none", "--rate-limit", 3000, "--batch-size", 50, dump)
+                             "--progress", "none", "--rate-limit", 300, "--batch-size", 50, dump)
         self.wait_for(lambda: self.database.a.estimated_document_count() > 100, "documents")
         outcome, _ = self.restore(dump, "--resume", work=work, code=support.EXIT_USAGE)
         self.assertIn("another command is using this work directory", outcome.err)
@@ -293,8 +293,21 @@ class Both:
                                  self.file("year.txt", support.mot_text(range(1, 20))),
                                  code=support.EXIT_USAGE)
         self.assertIn("another command is using this work directory", outcome.err)
+        self.shardload("status", work, "--rate-limit", "unlimited")
         self.assertEqual(running.wait().code, 0)
         self.check("a", documents(4000))
+
+    def test_a_start_that_fails_leaves_no_files(self):
+        dump = self.dump_folder(self.namespace("a", documents(4)))
+        (self.scratch / "empty").mkdir()
+        self.shardload("restore", "--uri", self.uri, "--work-dir", "new", "--report",
+                       "nowhere/r.json", dump, code=support.EXIT_USAGE)
+        self.shardload("restore", "--uri", self.uri, "--work-dir", "empty", "--resume", dump,
+                       code=support.EXIT_USAGE)
+        self.shardload("verify", "--uri", f"mongodb://127.0.0.1:{support.free_port()}/", "--work-dir",
+                       "new", "--dump", dump, code=support.EXIT_CLUSTER)
+        self.assertFalse((self.scratch / "new").exists())
+        self.assertEqual(list((self.scratch / "empty").iterdir()), [])
 
     def test_a_work_directory_in_the_folder_of_the_dump(self):
         dump = self.dump_folder(self.namespace("a", documents(10)))

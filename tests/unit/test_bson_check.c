@@ -206,6 +206,33 @@ static void a_document_has_16_mib_at_most(void **state) {
     free(bytes);
 }
 
+/* The bytes at the end of a document, or after a truncated one, look like a predicted element. */
+static void an_element_at_the_end_of_a_document(void **state) {
+    (void)state;
+    static const uint8_t like_y[] = {0x10, 'y', 0, 2, 0, 0, 0};
+    sl_bson_headers *headers = malloc(sizeof *headers);
+    sl_bson_facts facts;
+    uint8_t bytes[100] = {0};
+    bson_t *two = BCON_NEW("x", BCON_INT32(1), "y", BCON_INT32(2));
+    bson_t *one = BCON_NEW("x", BCON_INT32(1));
+    bson_t *inner = BCON_NEW("d", "{", "x", BCON_INT32(1), "y", BCON_INT32(2), "}");
+    sl_bson_headers_init(headers, SL_BSON_HEADERS, 0);
+    memcpy(bytes, bson_get_data(two), two->len);
+    assert_int_equal(sl_bson_check_next(headers, bytes, two->len, &facts), SL_BSON_VALID);
+    memcpy(bytes, bson_get_data(one), one->len);
+    memcpy(bytes + one->len - 1, like_y, sizeof like_y);
+    assert_int_equal(sl_bson_check_next(headers, bytes, one->len - 1, &facts), SL_BSON_MORE);
+    memcpy(bytes, bson_get_data(inner), inner->len);
+    assert_int_equal(sl_bson_check_next(headers, bytes, inner->len, &facts), SL_BSON_VALID);
+    bytes[7] = (uint8_t)one->len; /* the inner document's terminator is now the type of `y` */
+    assert_int_equal(sl_bson_check_next(headers, bytes, inner->len, &facts), SL_BSON_INVALID);
+    assert_string_equal(facts.why, "a document has no NUL at its end");
+    bson_destroy(inner);
+    bson_destroy(one);
+    bson_destroy(two);
+    free(headers);
+}
+
 static void predictions_change_no_result(void **state) {
     with_predictions(every_type_is_valid_and_every_truncation_is_noticed, state);
     with_predictions(every_wrong_byte_is_judged_as_by_the_reference, state);
@@ -255,6 +282,7 @@ int main(void) {
         cmocka_unit_test(the_id_is_found_only_at_the_top),
         cmocka_unit_test(nesting_has_a_limit),
         cmocka_unit_test(a_document_has_16_mib_at_most),
+        cmocka_unit_test(an_element_at_the_end_of_a_document),
         cmocka_unit_test(predictions_change_no_result),
         cmocka_unit_test(many_keys_are_checked),
         cmocka_unit_test(the_quick_test_accepts_every_document),

@@ -351,8 +351,8 @@ static void assert_same(const char *what, const layout *one, unsigned round, con
     while (at < shorter && a->at[at] == b->at[at])
         at++;
     if (at < a->used || at < b->used)
-        fail_msg("%s, text %u: %s differ at byte %zu: %zu bytes, and portable gives %zu", one->name,
-                 round, what, at, b->used, a->used);
+        fail_msg("%s, text %u: %s differ at byte %zu: %zu bytes instead of %zu", one->name, round,
+                 what, at, b->used, a->used);
 }
 
 /* ---- the tests ---- */

@@ -6,7 +6,7 @@
 
 #define DEFAULT_THREADS 4 /* two for each of the two processors on which the grids were recorded */
 #define TERMS 6           /* of a quadratic of two variables */
-#define SPLITS 50         /* of each grid */
+#define SPLITS 200        /* of each grid */
 
 typedef enum method { DEFAULT, QUADRATIC, SEARCH, METHODS } method;
 
@@ -121,7 +121,7 @@ TEST(test_the_search_is_better_than_simpler_methods) {
                           method_names[m], 100 * shares[m], trials[m]);
             least[m] = fmin(least[m], shares[m]);
         }
-        assert_true(shares[SEARCH] >= (strcmp(names[i], "busy") == 0 ? 0.75 : 0.95));
+        assert_true(shares[SEARCH] >= (strcmp(names[i], "busy") == 0 ? 0.7 : 0.93));
     }
     /* Each simple method fails somewhere; otherwise the search should be deleted. */
     assert_true(least[SEARCH] > least[DEFAULT] && least[SEARCH] > least[QUADRATIC]);
