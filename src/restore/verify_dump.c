@@ -157,7 +157,13 @@ static sl_exit compare_documents(comparison *c, bool content, uint64_t problems_
         sl_namespace_folder(c->restore->directory, c->item, folder, sizeof folder);
         config.work_directory = folder;
     }
-    return sl_verify_run(&config, content, problems_shown);
+    sl_exit code = sl_verify_run(&config, content, problems_shown);
+    if (config.work_directory) { /* its log has replaced this one */
+        char path[SL_WORK_DIRECTORY_ROOM + 32];
+        snprintf(path, sizeof path, "%s/" SL_WORK_LOG, c->restore->directory);
+        sl_log_open_file(path, NULL); /* on failure only the terminal is left */
+    }
+    return code;
 }
 
 static bool compare_documents_of_none(comparison *c, sl_error *error) {

@@ -455,6 +455,18 @@ class Both:
         self.verify(dump, "--ns-include", "*.t.sources", "--ns-from", "*.t.sources", "--ns-to",
                     "*.moved")
 
+    def test_the_log_shows_the_differences_of_all_namespaces(self):
+        dump = self.dump_folder(self.namespace("a", documents(3)),
+                                self.namespace("b", documents(3), indexes=INDEXES))
+        self.restore(dump)
+        self.database.b.drop_indexes()
+        outcome = self.verify(dump, "--work-dir", "verified", code=support.EXIT_VERIFICATION)
+        differences = re.findall(rf"warning: ({self.database_name}\.b: .*)", outcome.err)
+        self.assertEqual(len(differences), len(INDEXES), outcome.text)
+        log = (self.scratch / "verified/shardload.log").read_text("utf-8")
+        for one in differences:
+            self.assertIn(one, log)
+
     def test_one_verification_at_a_time_uses_a_work_directory(self):
         """A second one would replace the files that the first has unpacked."""
         archive = self.archive(self.namespace("t", documents(3)))
