@@ -10,8 +10,8 @@
  * To stop listening, the flag `over` is set and the signal WAKE is sent to the thread, which then
  * ends. If it is handling the second signal, it ends the process instead, and the caller that joins
  * it never returns. SIGINT could not be used for this, because a third SIGINT must kill the
- * process. Signals stay blocked afterwards, so that a Ctrl-C during the last lines of output does
- * not lose the summary. */
+ * process. Signals stay blocked afterwards: a Ctrl-C while the summary is printed must not end
+ * the program. */
 #include "signals.h"
 
 #include <signal.h>

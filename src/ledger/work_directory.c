@@ -139,8 +139,8 @@ bool sl_work_directory_lock_file(int file, const char *directory, sl_error *erro
     return false;
 }
 
-/* Locks the log of the folder, which it creates. `gone`: another command, whose start failed, has
- * removed the log or the folder in between. */
+/* Opens the log of the folder, or creates it, and locks it. Sets `*gone` if another command has
+ * removed the log or the folder meanwhile, because its own start failed. */
 static bool lock_log(const char *directory, sl_work_directory_lock *lock, bool *gone,
                      sl_error *error) {
     char path[SL_WORK_DIRECTORY_ROOM + 32];
@@ -165,7 +165,7 @@ static bool lock_log(const char *directory, sl_work_directory_lock *lock, bool *
         return false;
     }
     *lock = (sl_work_directory_lock){.held = true, .file = file};
-    /* What other commands left before the lock was free counts, too. */
+    /* Files that other commands left before they released the lock count, too. */
     if (facts.st_size == 0 && !holds_files(directory, 1))
         lock->before = SL_WORK_DIRECTORY_EMPTY;
     return true;

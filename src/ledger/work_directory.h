@@ -16,7 +16,7 @@ typedef enum sl_work_directory_before {
 } sl_work_directory_before;
 
 /* The lock on a work directory: only one command at a time uses it, and only its holder removes
- * files. All zero: not held. */
+ * files. If all members are zero, the lock is not held. */
 typedef struct sl_work_directory_lock {
     bool held;
     int file; /* the log, locked; the operating system unlocks it when the process ends */

@@ -13,8 +13,8 @@ bool sl_load_restore_balancer(sl_load *load, sl_error *error);
 /* Has a failed load changed nothing, neither in the cluster nor in its output? Then its work
  * directory is removed. */
 bool sl_load_is_unused(const sl_load *load);
-/* May the load, which ended for this reason, be completed with --resume? Yes also if this run has not
- * begun, but resumes an earlier one, whose journal is kept. */
+/* Can --resume complete the load, which ended for the reason `why`? It can even if this run ended
+ * before it began, as long as it resumed an earlier run: the journal of that run is kept. */
 bool sl_load_may_be_resumed(const sl_load *load, const sl_error *why);
 /* Logs the command that completes a load which ended early. */
 void sl_load_log_how_to_complete(const sl_load *load, const sl_error *why);

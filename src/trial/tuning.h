@@ -98,8 +98,8 @@ typedef enum sl_tune_purpose {
     SL_TUNE_FOR_PROBE,   /* tests whether the setting works */
 } sl_tune_purpose;
 
-/* Loads `share` of the blocks with the setting into the temporary collection, and drops
- * the collection unless it is for storage. On false tune->failure or tune->interrupted is set. */
+/* Loads a part of the blocks (`share`, 0 to 1) with the setting into the temporary collection. Then
+ * drops the collection, except for SL_TUNE_FOR_STORAGE. On false tune->failure or tune->interrupted is set. */
 bool sl_tune_load_once(sl_tune *tune, const size_t *at, double share, sl_tune_purpose purpose,
                        sl_tune_load *figures);
 
@@ -114,7 +114,7 @@ const char *sl_tune_value(const sl_tune *tune, size_t cell, sl_tune_dimension di
 void sl_tune_append_value(bson_t *document, const char *key, sl_tune_dimension dimension,
                           const char *value);
 
-/* Appends the values of the setting under their keys. */
+/* Appends the setting's value in each dimension. The key is the name of the dimension. */
 void sl_tune_append_setting(const sl_tune *tune, const size_t *at, bson_t *document);
 
 /* ---- tune_sample.c ---- */
@@ -122,7 +122,7 @@ void sl_tune_append_setting(const sl_tune *tune, const size_t *at, bson_t *docum
 /* Measures the sources, probes the target, warms it up, and sets the size of the trials' sample. */
 bool sl_tune_choose_sample(sl_tune *tune, sl_error *error);
 
-/* Is the sample large enough for the setting, and is none of its values known to be refused? */
+/* Is the sample large enough for the setting, and has the target refused none of its values? */
 bool sl_tune_is_usable(void *context, const size_t *at);
 
 /* ---- tune_probe.c ---- */

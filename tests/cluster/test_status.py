@@ -80,6 +80,15 @@ class Status(support.ClusterCase):
         self.stop_twice(running)
         return words
 
+    def interrupt_while_it_connects(self, work, *words):
+        before = self.json(work)["startedMilliseconds"]
+        nowhere = ["--uri", f"mongodb://127.0.0.1:{support.free_port()}/", "--wait", "1h"]
+        running = self.start("shardload", *words, *nowhere)
+        self.wait_for(lambda: self.json(work)["startedMilliseconds"] > before, "the second run")
+        self.wait_for(lambda: "connecting:" in running.text(), "the attempt to connect")
+        running.signal(signal.SIGINT)
+        self.assertEqual(running.wait().code, support.EXIT_INTERRUPTED)
+
     def assert_resume_completes(self, words):
         self.shardload(*words, "--resume")
         self.clear_balancer()
@@ -94,13 +103,7 @@ class Status(support.ClusterCase):
     def test_a_resumed_load_that_is_interrupted_while_it_connects(self):
         work = self.scratch / "work"
         words = self.load_that_is_stopped(work)
-        before = self.json(work)["startedMilliseconds"]
-        nowhere = ["--uri", f"mongodb://127.0.0.1:{support.free_port()}/", "--wait", "1h"]
-        running = self.start("shardload", *words, *nowhere, "--resume")
-        self.wait_for(lambda: self.json(work)["startedMilliseconds"] > before, "the second run")
-        self.wait_for(lambda: "connecting:" in running.text(), "the attempt to connect")
-        running.signal(signal.SIGINT)
-        self.assertEqual(running.wait().code, support.EXIT_INTERRUPTED)
+        self.interrupt_while_it_connects(work, *words, "--resume")
         self.assert_interrupted(work)
         self.assert_resume_completes(words)
 
@@ -121,13 +124,7 @@ class Status(support.ClusterCase):
                  self.file("year.txt", support.mot_text(range(1, 20)))]
         self.shardload(*words)
         self.clear_balancer()
-        before = self.json(work)["startedMilliseconds"]
-        nowhere = ["--uri", f"mongodb://127.0.0.1:{support.free_port()}/", "--wait", "1h"]
-        running = self.start("shardload", *words, *nowhere, "--drop")
-        self.wait_for(lambda: self.json(work)["startedMilliseconds"] > before, "the second run")
-        self.wait_for(lambda: "connecting:" in running.text(), "the attempt to connect")
-        running.signal(signal.SIGINT)
-        self.assertEqual(running.wait().code, support.EXIT_INTERRUPTED)
+        self.interrupt_while_it_connects(work, *words, "--drop")
         one = self.json(work)
         self.assertEqual((one["state"], one["resumable"]), ("interrupted", False))
 
