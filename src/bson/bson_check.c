@@ -332,8 +332,8 @@ static uint64_t skip_header(const walk *w, uint64_t at, sl_bson_verdict *verdict
 
 #define MISSING_MAX 3u /* elements in a row */
 
-/* If more elements are not predicted, plus one of every 64 bytes, the documents have little in common,
- * and are checked without predictions from then on. */
+/* If more elements are not predicted, plus one of every 64 bytes, the documents have little in
+ * common, and are checked without predictions from then on. */
 #define UNPREDICTED_MAX 128u
 
 static inline bool predictions_help(const sl_bson_headers *headers) {
@@ -358,9 +358,9 @@ static sl_bson_header *read_header(const walk *w, uint64_t at, sl_bson_verdict *
     return header;
 }
 
-/* The header of the element at `at`, in a document of `parent`, which is not *predicted. NULL: it is
- * not valid, as `*verdict` shows. Some elements may be missing in this document, so the headers that
- * have followed the predicted one are tried first. */
+/* The header of the element at `at`, in a document of `parent`, which is not *predicted. NULL: it
+ * is not valid, as `*verdict` shows. Some elements may be missing in this document, so the headers
+ * that have followed the predicted one are tried first. */
 static sl_bson_header *find_header(const walk *w, uint64_t at, const sl_bson_header *parent,
                                    sl_bson_header **predicted, sl_bson_verdict *verdict) {
     if (!predictions_help(w->headers))

@@ -5,9 +5,9 @@
  *
  * The documents of a collection have mostly the same keys in the same order. So an element is first
  * compared with the header that has followed the element before it last time. If they are the same,
- * the length of the header is known at once: the processor need not wait for the bytes of an element
- * to find the next one, and works on several at a time. The table holds only valid headers, so its
- * content affects the speed and never the result. */
+ * the length of the header is known at once: the processor need not wait for the bytes of an
+ * element to find the next one, and works on several at a time. The table holds only valid headers,
+ * so its content affects the speed and never the result. */
 #ifndef SHARDLOAD_BSON_HEADERS_H
 #define SHARDLOAD_BSON_HEADERS_H
 
@@ -56,7 +56,8 @@ void sl_bson_headers_init(sl_bson_headers *headers, uint32_t places, uint8_t ter
 sl_bson_header *sl_bson_headers_find(sl_bson_headers *headers, const uint8_t *from,
                                      const sl_bson_header *parent);
 
-/* Adds a valid header that was not found. One that is too long, or has no place, becomes `other`. */
+/* Adds a valid header that was not found. One that is too long, or has no place, becomes
+ * `other`. */
 sl_bson_header *sl_bson_headers_add(sl_bson_headers *headers, const uint8_t *from, size_t length,
                                     uint8_t size, const sl_bson_header *parent);
 

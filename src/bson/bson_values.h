@@ -18,7 +18,8 @@ uint8_t *sl_bson_put_object_id(uint8_t *to, const char *text, size_t length);
  * 4. */
 uint8_t *sl_bson_put_uuid(uint8_t *to, const char *text, size_t length);
 
-/* A decimal number, with an exponent or not, that a decimal128 holds exactly: of up to 34 digits. */
+/* A decimal number, with an exponent or not, that a decimal128 holds exactly: of up to 34
+ * digits. */
 uint8_t *sl_bson_put_decimal(uint8_t *to, const char *text, size_t length);
 /* The same, or one of the words Infinity and NaN. */
 uint8_t *sl_bson_put_decimal_or_word(uint8_t *to, const char *text, size_t length);

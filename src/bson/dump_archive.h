@@ -60,8 +60,8 @@ sl_dump_archive *sl_dump_archive_create(void);          /* NULL without memory *
 void sl_dump_archive_destroy(sl_dump_archive *archive); /* NULL is fine */
 
 /* Reads the next item. `bytes` begins where the last item ended, has `available` bytes and is
- * followed by SL_BSON_SLACK readable ones; `ended`: nothing follows them. After MORE with `ended` an
- * archive is truncated: DAMAGED is returned instead. */
+ * followed by SL_BSON_SLACK readable ones; `ended`: nothing follows them. After MORE with `ended`
+ * an archive is truncated: DAMAGED is returned instead. */
 sl_dump_event sl_dump_next(sl_dump_archive *archive, const uint8_t *bytes, size_t available,
                            bool ended, sl_dump_item *item);
 

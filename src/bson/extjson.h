@@ -49,11 +49,11 @@ bool sl_extjson_create(const char *name, sl_utf8_check *utf8_valid, sl_extjson *
 void sl_extjson_destroy(sl_extjson *parser); /* NULL is fine */
 
 /* Converts the document that begins with the { at `text`, and writes it to `to`. `end` is the end
- * of the text: end[-1] is a }, and SL_SLACK readable bytes follow. The bytes from `limit` on are not
- * part of the document; the SL_SLACK bytes after it may be overwritten.
+ * of the text: end[-1] is a }, and SL_SLACK readable bytes follow. The bytes from `limit` on are
+ * not part of the document; the SL_SLACK bytes after it may be overwritten.
  *
- * If the document has an `_id`, at any position, that becomes its first field, and `*own_id` is set.
- * If it has none, `_id: *id` is added as its first field, unless `id` is NULL.
+ * If the document has an `_id`, at any position, that becomes its first field, and `*own_id` is
+ * set. If it has none, `_id: *id` is added as its first field, unless `id` is NULL.
  *
  * SL_EXTJSON_OK: `*after` is the address after the text's document, `*written` the one after the
  * BSON document. */

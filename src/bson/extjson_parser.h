@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Private to src/bson: the state of an Extended JSON parser, and what its files share.
  *
- * The main loop (extjson_loop.h) is built once per instruction set. It calls the functions below for
- * everything that is rare: values in wrappers such as {"$date": ...}, escapes, unusual numbers.
+ * The main loop (extjson_loop.h) is built once per instruction set. It calls the functions below
+ * for everything that is rare: values in wrappers such as {"$date": ...}, escapes, unusual numbers.
  *
  * Reading: the text's last byte is a }. So a loop over blanks, digits or letters ends within the
  * text without a check; only strings, and what follows a } or ], must be compared with the end.
@@ -114,8 +114,8 @@ void sl_extjson_keys_begin(sl_extjson *x);
 /* Doubles the table. False without memory. */
 bool sl_extjson_keys_grow(sl_extjson *x);
 
-/* The entry of a key, written without escapes at `key`, in the table x->headers. `escaped`: the text
- * has escapes. NULL: it is not in the table, and cannot be added. */
+/* The entry of a key, written without escapes at `key`, in the table x->headers. `escaped`: the
+ * text has escapes. NULL: it is not in the table, and cannot be added. */
 sl_bson_header *sl_extjson_find_key(sl_extjson *x, uint8_t *key, size_t length, bool escaped,
                                     const sl_bson_header *parent);
 
@@ -139,8 +139,8 @@ static inline uint64_t extjson_key_hash(const sl_extjson *x, const uint8_t *key,
     return sl_hash_mix(last ^ x->seed ^ SL_HASH_A, hash);
 }
 
-/* Adds a key, written at `key`, to those of the document `serial`. `copy`: the same bytes. False: it
- * is a duplicate, or there is no memory (x->keys_limit is 0). */
+/* Adds a key, written at `key`, to those of the document `serial`. `copy`: the same bytes. False:
+ * it is a duplicate, or there is no memory (x->keys_limit is 0). */
 static inline bool extjson_add_key(sl_extjson *x, const uint8_t *key, const uint8_t *copy,
                                    size_t length, uint32_t serial) {
     uint32_t at = (uint32_t)extjson_key_hash(x, copy, length, serial) & x->slot_mask;

@@ -244,7 +244,8 @@ const char *sl_extjson_escape(sl_extjson *x, const char *p, uint8_t **to) {
 
 /* ---- dates ---- */
 
-/* Reads `count` digits at *p, a number of at most `most`, and the byte `then` after it (0: none). */
+/* Reads `count` digits at *p, a number of at most `most`, and the byte `then` after it (0:
+ * none). */
 static bool read_part(const char **p, const char *end, int count, int64_t most, char then,
                       int64_t *value) {
     if (end - *p < count + (then != 0))

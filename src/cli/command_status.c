@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `shardload status`: shows the status.json of a work directory, and sends the process that runs there
- * a new rate limit.
+/* `shardload status`: shows the status.json of a work directory, and sends the process that runs
+ * there a new rate limit.
  *
  * The file alone does not show whether that process is alive. On this host its pid and start time
  * are looked up; on another host only the age of the file counts. */

@@ -99,9 +99,9 @@ void sl_exchange_select(sl_exchange *exchange, const sl_exchange_target *target,
 bool sl_exchange_run(sl_exchange *exchange, const bson_t *command, bson_t *reply);
 
 /* Opens a second pool, for writers: their commands wait `timeout_seconds` for a reply, after which
- * the connection is closed; the driver's retryable writes are off. Call it before the first writer is
- * borrowed. Another call, by the next load of this connection, keeps the pool and its connections,
- * and enlarges it if `pool_size` is larger. */
+ * the connection is closed; the driver's retryable writes are off. Call it before the first writer
+ * is borrowed. Another call, by the next load of this connection, keeps the pool and its
+ * connections, and enlarges it if `pool_size` is larger. */
 bool sl_connection_open_writers(sl_connection *connection, unsigned pool_size,
                                 unsigned timeout_seconds, sl_error *error);
 mongoc_client_t *sl_connection_borrow_writer(sl_connection *connection);

@@ -5,8 +5,8 @@
  * Some connection errors are permanent: a certificate of an untrusted authority, or plain text to a
  * server that requires TLS. The driver treats them like an unreachable server: it retries until its
  * timeout and then reports that no server was suitable. The preflight finds their cause at once. It
- * also finds hosts that do not exist, and hosts without a server. It ends when one of the servers has
- * answered; the driver does the rest.
+ * also finds hosts that do not exist, and hosts without a server. It ends when one of the servers
+ * has answered; the driver does the rest.
  *
  * The hello contains no user and no secret. */
 #include <arpa/inet.h>

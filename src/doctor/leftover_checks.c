@@ -90,7 +90,8 @@ static void keep_reason(sl_leftovers *left, const sl_answer *answer) {
         snprintf(left->why, sizeof left->why, "%s", answer->why);
 }
 
-/* Does the name end as those of temporary collections of a trial do: ".KIND.HOST.PID.START.NUMBER"? */
+/* Does the name end as those of temporary collections of a trial do:
+ * ".KIND.HOST.PID.START.NUMBER"? */
 static bool is_temporary(const char *name) {
     static const char *const kinds[] = {".drill.", ".tune."};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {

@@ -32,7 +32,8 @@ static const struct {
     [FOR_BALANCER] = {"balancer", "the balancer cannot be stopped during the load", true, true},
 };
 
-/* Databases and collections of a resource; TARGET stands for --db, --collection and its registry. */
+/* Databases and collections of a resource; TARGET stands for --db, --collection and its
+ * registry. */
 #define TARGET ""
 #define REGISTRY "."
 

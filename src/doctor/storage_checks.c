@@ -178,8 +178,8 @@ void sl_check_flow(sl_examined *examined, sl_findings *findings) {
 
 /* ---- operations ---- */
 
-/* Describes the first of the long operations of clients; returns their number. Threads of the server
- * itself, which run forever, have no client. */
+/* Describes the first of the long operations of clients; returns their number. Threads of the
+ * server itself, which run forever, have no client. */
 static size_t long_operations(const bson_t *reply, char *first, size_t room) {
     size_t count = 0;
     for (sl_walk walk = sl_walk_start(reply, "inprog"); sl_walk_next(&walk);) {

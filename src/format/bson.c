@@ -242,8 +242,8 @@ static uint8_t *put_document(uint8_t *to, const uint8_t *document, const sl_bson
     return start + length;
 }
 
-/* Changes the document at the sink's cursor by the block's key fields. False: it is refused, and has
- * been rejected. */
+/* Changes the document at the sink's cursor by the block's key fields. False: it is refused, and
+ * has been rejected. */
 static bool apply_keys(const parsing *p, size_t at, const sl_bson_facts *facts, uint8_t **end) {
     sl_reject refused = {0};
     if (sl_key_fields_apply(p->block->keys, facts->id_at > 0, p->sink->cursor, end, &refused))

@@ -191,9 +191,9 @@ static bool is_exact_tie(const decimal *d, double value) {
            product == (unsigned __int128)(2 * d->digits - 1) << -binary;
 }
 
-/* For 16 and 17 digits. Is there a shorter number that converts to the same double? If there is one,
- * then one of the two neighbours whose last digit is 0 also converts to this double, because it lies
- * between the shorter number and d->digits. So only these neighbours are converted. */
+/* For 16 and 17 digits. Is there a shorter number that converts to the same double? If there is
+ * one, then one of the two neighbours whose last digit is 0 also converts to this double, because
+ * it lies between the shorter number and d->digits. So only these neighbours are converted. */
 static verdict convert_fast(const decimal *d, double *value) {
     double below, above;
     uint64_t tens = d->digits - d->digits % 10;

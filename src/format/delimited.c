@@ -8,10 +8,10 @@
  * (blank lines, repeated headers, wrong numbers of fields, escapes) and lines longer than a stretch
  * are parsed byte by byte in record.c. Where quoted fields may contain line ends, marks within
  * quotes are left out, so that such records are read like lines; stretches with doubled quotes are
- * scanned again, with the quotes as marks. If the scan found bytes above 0x7F, the stretch is checked
- * for UTF-8 in one call: fields are separated by ASCII bytes, so if the stretch is UTF-8, each
- * field is. If it is not, or contains NULs or escapes, its texts are checked one by one. The loops
- * are in delimited_loop.h, compiled once for each instruction set. */
+ * scanned again, with the quotes as marks. If the scan found bytes above 0x7F, the stretch is
+ * checked for UTF-8 in one call: fields are separated by ASCII bytes, so if the stretch is UTF-8,
+ * each field is. If it is not, or contains NULs or escapes, its texts are checked one by one. The
+ * loops are in delimited_loop.h, compiled once for each instruction set. */
 #include <stdio.h>
 
 #include "util/document_id.h"

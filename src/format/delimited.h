@@ -10,10 +10,10 @@
  * are dropped and counted. The last line needs no line end. Quotes (if the dialect has them): a
  * field that begins with " ends with the next " that is neither doubled nor escaped. Within it, ""
  * means "; with the escape character \, \" means " and \\ means \, and any other \ means itself.
- * In a source that is divided by sl_quoted_splitter (quoted.h), quoted fields may contain line ends.
- * In other sources, a quote that is still open at the end of its line ends the load, since the next
- * line would be misread as a record; with stray_quotes, only the line is rejected. A quote within
- * an unquoted field is an ordinary byte. */
+ * In a source that is divided by sl_quoted_splitter (quoted.h), quoted fields may contain line
+ * ends. In other sources, a quote that is still open at the end of its line ends the load, since
+ * the next line would be misread as a record; with stray_quotes, only the line is rejected. A quote
+ * within an unquoted field is an ordinary byte. */
 #ifndef SHARDLOAD_DELIMITED_H
 #define SHARDLOAD_DELIMITED_H
 

@@ -190,9 +190,9 @@ typedef struct sl_format {
     /* The header line with its line end; length 0 when there is none. NULL: there never is. */
     sl_text (*header)(const sl_dialect *dialect);
 
-    /* For formats whose records do not end at every line end; else NULL. Returns the splitter of the
-     * source's text; its context is the dialect. `*lines`: in a plain file, according to the bytes
-     * sniffed, records are lines. NULL: in all texts of this dialect, records are lines. */
+    /* For formats whose records do not end at every line end; else NULL. Returns the splitter of
+     * the source's text; its context is the dialect. `*lines`: in a plain file, according to the
+     * bytes sniffed, records are lines. NULL: in all texts of this dialect, records are lines. */
     const sl_splitter *(*splitter)(const sl_dialect *dialect, bool *lines);
     /* Can the splitter divide this dialect's texts with the other dialect as context? NULL: yes. */
     bool (*splits_alike)(const sl_dialect *dialect, const sl_dialect *context);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Decides whether the first line of a table is a header; see header.h.
  *
- * The first line is a header if a column has a word in it and typed values (numbers, dates) below it.
- * It is a record if it contains a typed value, or words that occur in their columns again. Years as
- * names (country,2019,2020) make a header although they are numbers. */
+ * The first line is a header if a column has a word in it and typed values (numbers, dates) below
+ * it. It is a record if it contains a typed value, or words that occur in their columns again.
+ * Years as names (country,2019,2020) make a header although they are numbers. */
 #include "header.h"
 #include "column_types.h"
 

@@ -35,10 +35,10 @@ struct sl_simd {
     bool (*take_quoted)(sl_parser *parser, sl_marks *marks, uint32_t *start);  /* also trims */
     bool (*take_careful)(sl_parser *parser, sl_marks *marks, uint32_t *start); /* any text */
 
-    /* For a stretch that contains quotes, in a divided block (see sl_block). Each parses the complete
-     * records of the stretch, at least one, and sets *start to the position after the last one.
-     * take_regular needs UTF-8 text without NULs and backslashes, and marks from find_records that
-     * are not `irregular`. */
+    /* For a stretch that contains quotes, in a divided block (see sl_block). Each parses the
+     * complete records of the stretch, at least one, and sets *start to the position after the last
+     * one. take_regular needs UTF-8 text without NULs and backslashes, and marks from find_records
+     * that are not `irregular`. */
     bool (*take_regular)(sl_parser *parser, sl_marks *marks, uint32_t *start);
     bool (*take_divided)(sl_parser *parser, sl_marks *marks, uint32_t *start, bool careful);
 

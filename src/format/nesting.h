@@ -28,8 +28,9 @@ typedef struct sl_nesting {
     size_t bytes; /* upper bound of what the embedding adds to a document */
 } sl_nesting;
 
-/* Compiles the keys of a dialect. *nesting is NULL if none is nested. SL_EXIT_SOURCE if a point lacks
- * a coordinate, has other fields, or cannot be embedded because the names contradict each other. */
+/* Compiles the keys of a dialect. *nesting is NULL if none is nested. SL_EXIT_SOURCE if a point
+ * lacks a coordinate, has other fields, or cannot be embedded because the names contradict each
+ * other. */
 bool sl_nesting_create(const sl_dialect *dialect, sl_nesting **nesting, sl_error *error);
 void sl_nesting_destroy(sl_nesting *nesting); /* NULL is fine */
 

@@ -30,9 +30,9 @@ typedef enum sl_quote_state {
 size_t sl_quoted_end(const sl_dialect *dialect, const char *text, size_t at, size_t length,
                      size_t least, sl_quote_state *state);
 
-/* Must a source with this head be divided into blocks by sl_quoted_splitter? True if its records have
- * quoted fields, or, with `always`, may have. The other sources can be read at any offset; a line end
- * within quotes then ends the load. */
+/* Must a source with this head be divided into blocks by sl_quoted_splitter? True if its records
+ * have quoted fields, or, with `always`, may have. The other sources can be read at any offset; a
+ * line end within quotes then ends the load. */
 bool sl_quoted_divides(const sl_dialect *dialect, sl_text head, bool always);
 
 /* The splitter of such text; its context is the sl_dialect. */

@@ -31,8 +31,8 @@
  *                              #   missing: leave it out, and count it
  *       spill: false           # true: keeps the extra delimiters of a line with too many fields
  *
- * A `code` is an int when all its bytes are digits and the first one is not a leading zero, otherwise
- * text. docs/schemas.md describes every key for users. */
+ * A `code` is an int when all its bytes are digits and the first one is not a leading zero,
+ * otherwise text. docs/schemas.md describes every key for users. */
 #ifndef SHARDLOAD_SCHEMA_H
 #define SHARDLOAD_SCHEMA_H
 

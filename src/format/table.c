@@ -233,8 +233,8 @@ static bool search(sl_table *table, sl_text head, bool whole, size_t from, sl_er
 }
 
 /* Is the line before the table its header, with one delimiter at the end more or less than the
- * lines? It then names each column in words, and the column without name is empty in all lines. Sets
- * the table's first line. */
+ * lines? It then names each column in words, and the column without name is empty in all lines.
+ * Sets the table's first line. */
 static bool header_before(sl_table *table, sl_text head, size_t from) {
     const size_t count = table->first.fields;
     sl_text names[SL_COLUMNS_MAX + 1], line;
@@ -314,9 +314,9 @@ static bool complete(const sl_format_options *options, sl_table *table, sl_text 
     return sl_table_set_names(table, table->header ? fields : NULL, table->first.fields, error);
 }
 
-/* Sets the number of lines before the table. Without header a line before it that holds typed values
- * may be a record with another number of fields: the table then begins with that line, so that it is
- * rejected rather than skipped. */
+/* Sets the number of lines before the table. Without header a line before it that holds typed
+ * values may be a record with another number of fields: the table then begins with that line, so
+ * that it is rejected rather than skipped. */
 static void skip_lines(sl_table *table, sl_text head, size_t from) {
     sl_text fields[8], line;
     size_t end = table->first.text_start;
@@ -336,7 +336,8 @@ static void skip_lines(sl_table *table, sl_text head, size_t from) {
                  table->skipped == 1 ? "" : "s");
 }
 
-/* The length of a first line `sep=;`, by which spreadsheets name the delimiter; 0: there is none. */
+/* The length of a first line `sep=;`, by which spreadsheets name the delimiter; 0: there is
+ * none. */
 static size_t separator_line(sl_text head, char delimiter[2]) {
     size_t mark = head.length >= 3 && memcmp(head.bytes, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
     const char *line = head.bytes + mark, *end = memchr(line, '\n', head.length - mark);

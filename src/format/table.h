@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the table in a delimited text without schema: its delimiter, the lines before it, whether its
- * first line is a header, and the names of its columns. Private to src/format. */
+/* Finds the table in a delimited text without schema: its delimiter, the lines before it, whether
+ * its first line is a header, and the names of its columns. Private to src/format. */
 #ifndef SHARDLOAD_TABLE_H
 #define SHARDLOAD_TABLE_H
 

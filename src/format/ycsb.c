@@ -3,8 +3,8 @@
  *
  * The source has a name and no bytes. The name contains all options that the documents depend on,
  * and the number of the first record. A block's length gives the number of its records, since each
- * counts as the same number of bytes. So threads share no state: each computes the position of a block's
- * first record in the sequence of random words, and continues from there. */
+ * counts as the same number of bytes. So threads share no state: each computes the position of a
+ * block's first record in the sequence of random words, and continues from there. */
 #include "ycsb.h"
 
 #include <stdio.h>

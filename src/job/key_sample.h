@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sample of the shard key of a job's documents, by which a new collection is split (presplit.h). Main
- * thread, before workers start. */
+/* A sample of the shard key of a job's documents, by which a new collection is split (presplit.h).
+ * Main thread, before workers start. */
 #ifndef SHARDLOAD_KEY_SAMPLE_H
 #define SHARDLOAD_KEY_SAMPLE_H
 

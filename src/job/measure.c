@@ -166,7 +166,8 @@ static void set_measure(const sample *samples, size_t count, double text, double
 
 /* ---- one source ---- */
 
-/* The index of the block to read in stretch `i` of `sample_size` equal stretches of `blocks` blocks. */
+/* The index of the block to read in stretch `i` of `sample_size` equal stretches of `blocks`
+ * blocks. */
 static uint64_t block_to_read(uint64_t i, uint64_t sample_size, uint64_t blocks) {
     uint64_t first = i * blocks / sample_size, next = (i + 1) * blocks / sample_size;
     double golden = (double)i * 0.6180339887498949;

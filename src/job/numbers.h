@@ -6,8 +6,8 @@
 #include "destination.h"
 #include "job.h"
 
-/* Registry entries for the sources that are not skipped, in order, without numbers. The caller frees
- * them. NULL without memory. */
+/* Registry entries for the sources that are not skipped, in order, without numbers. The caller
+ * frees them. NULL without memory. */
 sl_registry_entry *sl_sources_entries(const sl_job *job, size_t *count, sl_error *error);
 
 /* Without a cluster: in order. */

@@ -101,8 +101,8 @@ static bool look_at_block(sl_document_sample *sample, size_t index, uint64_t seq
     return why.code != SL_EXIT_RESOURCES;
 }
 
-/* Up to SOURCES sources are sampled. Where blocks can be read in any order, they are spread over the
- * source; compressed files and archives are read from their beginning. False without memory. */
+/* Up to SOURCES sources are sampled. Where blocks can be read in any order, they are spread over
+ * the source; compressed files and archives are read from their beginning. False without memory. */
 static bool sample_blocks(const sl_job *job, sl_document_sample *sample, sampling *s,
                           sl_error *error) {
     size_t all = sl_source_set_count(job->set), chosen = all < SOURCES ? all : SOURCES;

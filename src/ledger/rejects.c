@@ -273,7 +273,8 @@ static bool put_raw(sl_reject_files *rejects, size_t source, sl_text record, sl_
     return true;
 }
 
-/* Writes the rejects of a block. `lines`: the lines before the block, or UINT64_MAX if not known. */
+/* Writes the rejects of a block. `lines`: the lines before the block, or UINT64_MAX if not
+ * known. */
 static bool write_list(sl_reject_files *rejects, const sl_source_block *block, uint64_t lines,
                        const sl_reject_list *list, sl_error *error) {
     sl_listed_reject one;

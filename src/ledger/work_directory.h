@@ -36,8 +36,8 @@ bool sl_work_directory_make(const sl_load_config *config, const char *label,
 bool sl_work_directory_lock_file(int file, const char *directory, sl_error *error);
 
 /* Restores the work directory of a command that has changed nothing: closes and removes the log,
- * removes the journal, and removes the folder if the command has created it. A folder with other files (the
- * records of --embed) is not changed, and neither is one without a lock. */
+ * removes the journal, and removes the folder if the command has created it. A folder with other
+ * files (the records of --embed) is not changed, and neither is one without a lock. */
 void sl_work_directory_abandon(const char *directory, const sl_work_directory_lock *lock);
 
 /* Releases the lock, if it is held. */

@@ -147,7 +147,8 @@ static double window_least(const sl_adapt *adapt, sl_adapt_stage stage) {
     return stage == ADAPT_SETTLED ? WATCH_SECONDS : WINDOW_SECONDS * (double)(1u << adapt->stretch);
 }
 
-/* Expected time for a window with these settings and for the answers before it, at the base's rate. */
+/* Expected time for a window with these settings and for the answers before it, at the base's
+ * rate. */
 static double expected_seconds(const sl_adapt *adapt, sl_adapt_settings settings) {
     double batch = settings.batch_documents / adapt->before;
     double window =

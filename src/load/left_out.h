@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values that did not fit and were left out (invalid: missing), by column. One list per worker, added
- * up when the workers have ended. */
+/* Values that did not fit and were left out (invalid: missing), by column. One list per worker,
+ * added up when the workers have ended. */
 #ifndef SHARDLOAD_LEFT_OUT_H
 #define SHARDLOAD_LEFT_OUT_H
 

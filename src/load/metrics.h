@@ -18,8 +18,8 @@ typedef struct sl_metrics_facts {
     uint64_t rate_limit;
 } sl_metrics_facts;
 
-/* The text; free it with free(). `view` NULL: no run has begun. `run` and `destination`: of the view;
- * NULL when the run has ended. NULL without memory. */
+/* The text; free it with free(). `view` NULL: no run has begun. `run` and `destination`: of the
+ * view; NULL when the run has ended. NULL without memory. */
 char *sl_metrics_text(const sl_metrics_facts *facts, const sl_view *view, const sl_run *run,
                       const sl_destination *destination, size_t *length);
 

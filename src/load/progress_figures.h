@@ -69,8 +69,8 @@ sl_view sl_view_take(sl_viewer *viewer);
  * the running loads; share, left and stored_total are not changed. */
 void sl_view_add(sl_view *sum, const sl_view *view, bool runs);
 
-/* Indices of the stages on which the workers spent most and second most of their time. False when no
- * time has been spent. */
+/* Indices of the stages on which the workers spent most and second most of their time. False when
+ * no time has been spent. */
 bool sl_figures_waits(const sl_figures *figures, unsigned *most, unsigned *second);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The progress line is a row of parts. The four parts that are always shown have a short form that
- * fits into 40 columns; each part has a rank, and the parts are added by rank while they fit. The bar
- * takes the columns that are left. */
+ * fits into 40 columns; each part has a rank, and the parts are added by rank while they fit. The
+ * bar takes the columns that are left. */
 #include "progress_line.h"
 
 #include <stdarg.h>

@@ -28,9 +28,9 @@ typedef struct sl_progress_facts {
 #define SL_PROGRESS_LINE_ROOM 1024
 
 /* Writes the line for a terminal of `columns` columns (at least 40): it has at most columns - 1
- * characters, and always share (without a total: documents), rate, time left and what is waited for.
- * Other figures are added as far as they fit, and a bar of at least ten columns. `columns` 0: a line
- * of a log, with all figures in words and no bar. Returns `out`. */
+ * characters, and always share (without a total: documents), rate, time left and what is waited
+ * for. Other figures are added as far as they fit, and a bar of at least ten columns. `columns` 0:
+ * a line of a log, with all figures in words and no bar. Returns `out`. */
 char *sl_progress_line(const sl_progress_facts *facts, unsigned columns,
                        char out[SL_PROGRESS_LINE_ROOM]);
 

@@ -50,9 +50,9 @@ typedef struct sl_worker_counters {
     _Atomic uint64_t retries;
     _Atomic int64_t answered_ns;      /* when the last batch was acknowledged, by sl_clock_ns */
     _Atomic int64_t stage_ns[STAGES]; /* of stages that have ended */
-    /* `stage` is what the worker does now, since `stage_since` (by sl_clock_ns); STAGES: nothing. The
-     * worker increments `changes` before and after it writes these and stage_ns (sl_stage_enter):
-     * while the number is odd, a reader must read again. */
+    /* `stage` is what the worker does now, since `stage_since` (by sl_clock_ns); STAGES: nothing.
+     * The worker increments `changes` before and after it writes these and stage_ns
+     * (sl_stage_enter): while the number is odd, a reader must read again. */
     _Atomic uint32_t changes;
     _Atomic sl_stage stage;
     _Atomic int64_t stage_since;
@@ -124,8 +124,8 @@ bool sl_run_threads(sl_run *run, void *(*work_of)(void *item), void *items, size
  * last action. */
 void sl_run_ended(sl_run *run);
 
-/* The number of documents at which a batch is sent now: by the pace, and by the rate limit unless the
- * run is stopping. Any thread. */
+/* The number of documents at which a batch is sent now: by the pace, and by the rate limit unless
+ * the run is stopping. Any thread. */
 uint32_t sl_run_batch_documents(const sl_run *run);
 
 /* Lets all workers end after their current block and batches. Any thread. */

@@ -5,8 +5,8 @@
 
 #include "record.h"
 
-/* Records and logs the documents and bytes of the collection on each shard. `succeeded`: the load has
- * not failed, so the documents may be counted where the servers' statistics are in doubt. */
+/* Records and logs the documents and bytes of the collection on each shard. `succeeded`: the load
+ * has not failed, so the documents may be counted where the servers' statistics are in doubt. */
 void sl_shard_table(sl_load *load, bool succeeded);
 
 #endif

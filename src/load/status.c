@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The status thread. One lock guards everything that changes; it is held while the figures are taken,
- * not while files are written, so that a slow disk delays no other thread.
+/* The status thread. One lock guards everything that changes; it is held while the figures are
+ * taken, not while files are written, so that a slow disk delays no other thread.
  *
  *     thread of a load                          status thread
  *     sl_status_run(run): lock, set, unlock     every quarter of a second: lock
@@ -12,8 +12,8 @@
  * A second request to stop may stop the status while the main thread does: the one that comes first
  * ends the thread, the other one waits for it.
  *
- * A run is freed only after sl_status_run(NULL), which waits for the lock, so the thread never reads
- * a run that is gone. Requests change only the rate limit, which has a lock of its own. */
+ * A run is freed only after sl_status_run(NULL), which waits for the lock, so the thread never
+ * reads a run that is gone. Requests change only the rate limit, which has a lock of its own. */
 #include "status.h"
 
 #include <limits.h>

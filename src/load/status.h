@@ -37,8 +37,8 @@ typedef struct sl_status_setup {
 } sl_status_setup;
 
 /* Begins to write the files, in a thread. Call it when no other process can use the work directory.
- * NULL, after a warning, without memory or threads: the command runs without a status. All functions
- * accept NULL. */
+ * NULL, after a warning, without memory or threads: the command runs without a status. All
+ * functions accept NULL. */
 sl_status *sl_status_start(const sl_status_setup *setup);
 
 /* The main thread begins a phase of the command. */
@@ -69,7 +69,8 @@ void sl_status_namespace_end(sl_status *status, size_t item, const sl_status_out
  * `resumable`: it can be completed, unless it has succeeded. Any thread, for handlers of interrupts
  * too; after the first call, others wait until it has written. */
 void sl_status_stop(sl_status *status, sl_exit code, const char *message, bool resumable);
-/* Stops the status, if that has not been done, and frees it. No other thread may use it any more. */
+/* Stops the status, if that has not been done, and frees it. No other thread may use it any
+ * more. */
 void sl_status_end(sl_status *status, sl_exit code, const char *message, bool resumable);
 
 /* ---- control.c: requests by `shardload status` ---- */

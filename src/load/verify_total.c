@@ -9,8 +9,8 @@
  * documents inserted and already stored; in a load that was neither interrupted nor retried,
  * nothing is already stored and the count is exact.
  *
- * With --part the loaders of other parts insert and delete meanwhile, so each checks only that there
- * are not too few documents, or, if it deletes, not too many.
+ * With --part the loaders of other parts insert and delete meanwhile, so each checks only that
+ * there are not too few documents, or, if it deletes, not too many.
  *
  * With another mode than insert, documents that needed no change do not count, unless they may have
  * been inserted or deleted by a run that was killed, or by an attempt whose answer was lost. */

@@ -111,8 +111,8 @@ typedef struct sl_page_table {
     size_t emphasized; /* the row in bold, or SIZE_MAX */
 } sl_page_table;
 
-/* The kinds of picture, one row each: the name of SL_BLOCK_X, and the x of sl_x (its data) and of the
- * functions that draw it, sl_picture_x (picture.h) and sl_terminal_x (terminal.h). */
+/* The kinds of picture, one row each: the name of SL_BLOCK_X, and the x of sl_x (its data) and of
+ * the functions that draw it, sl_picture_x (picture.h) and sl_terminal_x (terminal.h). */
 #define SL_PICTURES(row) row(CURVES, curves) row(BARS, bars) row(STRIPS, strips) row(GRID, grid)
 
 #define SL_PICTURE_KIND(kind, name) SL_BLOCK_##kind,

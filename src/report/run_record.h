@@ -11,12 +11,12 @@
 
 #include "util/error.h"
 
-/* The version of the records' keys: docs/run-record-1.schema.json. It is raised when a key is removed or
- * changes its meaning. */
+/* The version of the records' keys: docs/run-record-1.schema.json. It is raised when a key is
+ * removed or changes its meaning. */
 #define SL_RECORD_SCHEMA 1
 
-/* Append the first fields of every record (program, command, schema, version, startedAt, client, options)
- * and the last ones (endedAt, exitCode). `started` is in milliseconds since 1970. */
+/* Append the first fields of every record (program, command, schema, version, startedAt, client,
+ * options) and the last ones (endedAt, exitCode). `started` is in milliseconds since 1970. */
 void sl_record_head(bson_t *record, const char *command, const char *version, int64_t started,
                     const bson_t *options);
 void sl_record_tail(bson_t *record, sl_exit code);

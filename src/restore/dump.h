@@ -103,8 +103,8 @@ bool sl_dump_note_add(sl_dump *dump, const char *what, bool lost, const char *wh
 
 /* Reads options and indexes of a namespace from its metadata file, if it has one. */
 bool sl_metadata_read(sl_namespace *item, sl_error *error);
-/* The same from the text of a metadata file, which is followed by SL_SLACK readable bytes. `name` is
- * used in messages. The namespace is given its name if the text has one. */
+/* The same from the text of a metadata file, which is followed by SL_SLACK readable bytes. `name`
+ * is used in messages. The namespace is given its name if the text has one. */
 bool sl_metadata_parse(sl_namespace *item, const char *name, const char *text, size_t length,
                        sl_error *error);
 

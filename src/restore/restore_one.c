@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Restores one namespace: creates it with its options, loads its documents, builds its indexes, sets
- * its validator.
+/* Restores one namespace: creates it with its options, loads its documents, builds its indexes,
+ * sets its validator.
  *
  * Each namespace has a folder in the work directory, with
  *

@@ -45,8 +45,8 @@ typedef struct sl_restore {
     struct sl_status *_Atomic status; /* NULL: none is written. Read by the thread of signals */
 } sl_restore;
 
-/* Restores one namespace (restore_one.c), unless an earlier run has completed it. Logs errors. False:
- * the restore must stop. `connection` is used by no other thread meanwhile. */
+/* Restores one namespace (restore_one.c), unless an earlier run has completed it. Logs errors.
+ * False: the restore must stop. `connection` is used by no other thread meanwhile. */
 bool sl_restore_namespace(sl_restore *restore, sl_connection *connection, size_t index);
 
 /* ---- at_once.c ---- */
@@ -68,8 +68,8 @@ bool sl_restore_all_known(const sl_restore *restore, sl_error *error);
 void sl_restore_clear(sl_restore *restore);
 bool sl_dump_is_folder(const char *path);
 
-/* Writes the path of the namespace's folder in the work directory. Returns a hash of its name in the
- * dump. (restore_one.c) */
+/* Writes the path of the namespace's folder in the work directory. Returns a hash of its name in
+ * the dump. (restore_one.c) */
 uint64_t sl_namespace_folder(const char *directory, const sl_namespace *item, char *out,
                              size_t room);
 

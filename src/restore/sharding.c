@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shards a collection before its documents are loaded.
  *
- * With a ranged key, the documents are read once for a sample of the key. The collection is split at
- * quantiles of the sample, and the chunks are distributed over the shards. If one of these steps
+ * With a ranged key, the documents are read once for a sample of the key. The collection is split
+ * at quantiles of the sample, and the chunks are distributed over the shards. If one of these steps
  * fails, the load is only slower, so the failure is a warning. */
 #include "restoring.h"
 

@@ -2,7 +2,8 @@
 /* The rate limit: a reservation of time. `free_at` is the time up to which sending has been
  * reserved. A thread that is about to send n documents reserves the next n / rate seconds under the
  * lock, and sleeps until its reservation begins. So at any time t after the start, at most rate * t
- * documents and one batch have been sent, for any number of threads, and in the order of their calls.
+ * documents and one batch have been sent, for any number of threads, and in the order of their
+ * calls.
  *
  * Time in which nothing was sent cannot be made up later, except for the last CREDIT_NS. Without
  * this exception every sleep that ends late would lower the rate, and the limit would never be
@@ -16,7 +17,7 @@
  *
  *     worker                                      thread that changes the limit
  *     lock; reserves 2000 s at 10/s; change 4
- *     waits (unlocks) .........................   lock; rate = 0; change 5; free_at = now; broadcast
+ * waits (unlocks) .........................   lock; rate = 0; change 5; free_at = now; broadcast
  *     woken; lock; 5 != 4; no limit: returns */
 #include "rate_limit.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rate limit: a maximum of documents per second, over all threads. It can be changed and removed
- * while threads wait for it. */
+/* The rate limit: a maximum of documents per second, over all threads. It can be changed and
+ * removed while threads wait for it. */
 #ifndef SHARDLOAD_RATE_LIMIT_H
 #define SHARDLOAD_RATE_LIMIT_H
 
@@ -33,8 +33,8 @@ uint64_t sl_rate_limit_changes(sl_rate_limit *limit);
  * a tenth of a second if it becomes true. Any thread. */
 void sl_rate_limit_wait(sl_rate_limit *limit, uint32_t documents, const _Atomic bool *stop);
 
-/* The number of documents that a batch may have under the limit: a batch is sent at once, so it holds
- * at most the documents of a tenth of a second. UINT32_MAX without a limit. Any thread. */
+/* The number of documents that a batch may have under the limit: a batch is sent at once, so it
+ * holds at most the documents of a tenth of a second. UINT32_MAX without a limit. Any thread. */
 uint32_t sl_rate_limit_batch(const sl_rate_limit *limit);
 
 #endif

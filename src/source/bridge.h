@@ -32,7 +32,8 @@ void sl_bridge_enter(sl_bridge *bridge, sl_reader_times *times, sl_error *error)
 void sl_bridge_leave(sl_bridge *bridge);
 
 /* Copies the next `room` bytes that libarchive consumes to `out`, which is borrowed until
- * sl_bridge_copied ends this and returns the number of bytes copied. Not for libraries that seek. */
+ * sl_bridge_copied ends this and returns the number of bytes copied. Not for libraries that
+ * seek. */
 void sl_bridge_copy_next(sl_bridge *bridge, unsigned char *out, size_t room);
 size_t sl_bridge_copied(sl_bridge *bridge);
 

@@ -112,9 +112,9 @@ void sl_source_set_reset_consumed(sl_source_set *set);
 void sl_source_set_skip(sl_source_set *set, size_t index);
 
 /* The source's records do not end at every line end: the splitter finds where its blocks end.
- * `context` (borrowed) becomes sl_split.context. `lines`: the records of a plain file are lines, and
- * it stays splittable; other plain files become sequential. Call it before the first block is read,
- * and before sl_source_set_skip_blocks. */
+ * `context` (borrowed) becomes sl_split.context. `lines`: the records of a plain file are lines,
+ * and it stays splittable; other plain files become sequential. Call it before the first block is
+ * read, and before sl_source_set_skip_blocks. */
 void sl_source_set_splitter(sl_source_set *set, size_t index, const sl_splitter *splitter,
                             const void *context, bool lines);
 

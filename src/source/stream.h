@@ -15,9 +15,9 @@ typedef struct sl_stream sl_stream;
 
 /* Opens `path` ("-" is standard input; messages name it `shown`) and detects compression and
  * archive format. SL_EXIT_SOURCE, with advice, when it is not supported. `include` is a shell
- * pattern for the entries of an archive; NULL: all. `dumps`: archives of mongodump are accepted. A read that waits for a pipe ends once
- * `*stopped` is true. The arguments are borrowed. After a failure, `*not_text` distinguishes files
- * that are not text from damaged ones. */
+ * pattern for the entries of an archive; NULL: all. `dumps`: archives of mongodump are accepted. A
+ * read that waits for a pipe ends once `*stopped` is true. The arguments are borrowed. After a
+ * failure, `*not_text` distinguishes files that are not text from damaged ones. */
 bool sl_stream_open(const char *path, const char *shown, const char *include, bool dumps,
                     const _Atomic bool *stopped, bool *not_text, sl_stream **stream,
                     sl_error *error);

@@ -98,8 +98,8 @@ typedef bool sl_capacity_lookup(void *context, const char *name, size_t length,
 
 /* Computes a formula: numbers (also 85k, 2.5G), names, + - * / ( ), min(...), max(...), and
  * usl(n, contention, coherency), the speed of n units relative to one by the universal scalability
- * law. Names contain hyphens, so blanks surround a minus. The range of the value contains all values
- * that inputs within their ranges give. Errors are of class SL_EXIT_USAGE. */
+ * law. Names contain hyphens, so blanks surround a minus. The range of the value contains all
+ * values that inputs within their ranges give. Errors are of class SL_EXIT_USAGE. */
 bool sl_capacity_formula(const char *text, sl_capacity_lookup *lookup, void *context,
                          sl_capacity_value *value, sl_error *error);
 
@@ -120,8 +120,8 @@ size_t sl_capacity_find(const sl_capacity_model *model, const char *name, size_t
 void sl_capacity_replace(sl_capacity_model *model, size_t input, double low, double value,
                          double high, sl_capacity_origin origin, const char *note);
 
-/* Sets an input from "NAME=VALUE" or "NAME=LOW..VALUE..HIGH". Error messages do not contain the name
- * of the option (--set). */
+/* Sets an input from "NAME=VALUE" or "NAME=LOW..VALUE..HIGH". Error messages do not contain the
+ * name of the option (--set). */
 bool sl_capacity_set(sl_capacity_model *model, const char *assignment, sl_error *error);
 
 /* Appends the model, its inputs and results, its points, and if `count` is not 0 the sweep: its
@@ -131,8 +131,8 @@ bool sl_capacity_append(bson_t *document, const sl_capacity_model *model, size_t
 
 /* ---- capacity_model.c ---- */
 
-/* Reads a model from YAML, and computes it once, so errors in formulas are found. `name` is the file
- * name in messages: "isd.yaml:12:5: expected ...". Errors are of class SL_EXIT_USAGE. */
+/* Reads a model from YAML, and computes it once, so errors in formulas are found. `name` is the
+ * file name in messages: "isd.yaml:12:5: expected ...". Errors are of class SL_EXIT_USAGE. */
 bool sl_capacity_parse(const char *text, size_t length, const char *name, sl_capacity_model *model,
                        sl_error *error);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Computes a formula of a capacity model by recursive descent, with interval arithmetic for the
  * range: low and high are the bounds of what the operation gives for any operands within theirs. If
- * an input occurs twice with opposite effects, the range is wider than necessary, never narrower. */
+ * an input occurs twice with opposite effects, the range is wider than necessary, never
+ * narrower. */
 #include "capacity.h"
 
 #include <math.h>

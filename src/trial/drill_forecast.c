@@ -3,8 +3,8 @@
  *
  * The first step warms the server up; only its phases that do not grow with the documents are used.
  * The other steps, with a quarter of the sample and with the full sample in turn, give each phase a
- * curve, and the variation between runs (extrapolate.h). Effects that a few seconds cannot show are part of the interval
- * (STEEPNESS), or stated in a note. */
+ * curve, and the variation between runs (extrapolate.h). Effects that a few seconds cannot show are
+ * part of the interval (STEEPNESS), or stated in a note. */
 #include "drill.h"
 
 #include <math.h>

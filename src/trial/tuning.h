@@ -99,7 +99,8 @@ typedef enum sl_tune_purpose {
 } sl_tune_purpose;
 
 /* Loads a part of the blocks (`share`, 0 to 1) with the setting into the temporary collection. Then
- * drops the collection, except for SL_TUNE_FOR_STORAGE. On false tune->failure or tune->interrupted is set. */
+ * drops the collection, except for SL_TUNE_FOR_STORAGE. On false tune->failure or tune->interrupted
+ * is set. */
 bool sl_tune_load_once(sl_tune *tune, const size_t *at, double share, sl_tune_purpose purpose,
                        sl_tune_load *figures);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A context holds what a command shares with its caller: the log, the output streams, the request to
- * stop, and the functions that receive progress. There are no globals for these, so two commands
+/* A context holds what a command shares with its caller: the log, the output streams, the request
+ * to stop, and the functions that receive progress. There are no globals for these, so two commands
  * that run in two contexts do not affect each other.
  *
  * A context is bound to a thread while a command runs in it: sl_log_info(), sl_print() and

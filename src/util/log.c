@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The log of a context. One lock keeps lines of several threads apart. The screen hook runs under it, so that it
- * can erase a progress line before the log line and draw it again after, with nothing in
- * between. */
+/* The log of a context. One lock keeps lines of several threads apart. The screen hook runs under
+ * it, so that it can erase a progress line before the log line and draw it again after, with
+ * nothing in between. */
 #include "log.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The log of the calling thread's context (context.h): lines on its screen, in its callback and,
- * with a timestamp, in the work directory's log file. Any thread may call these functions. Texts that a format inserts are escaped (print.h); insert the
- * message of an error with SL_LINES. Callers redact URIs first: log lines never contain
- * credentials. */
+ * with a timestamp, in the work directory's log file. Any thread may call these functions. Texts
+ * that a format inserts are escaped (print.h); insert the message of an error with SL_LINES.
+ * Callers redact URIs first: log lines never contain credentials. */
 #ifndef SHARDLOAD_LOG_H
 #define SHARDLOAD_LOG_H
 

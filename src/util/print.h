@@ -21,7 +21,8 @@
 /* %s with the flag '-', which has no meaning without a width. */
 #define SL_LINES "%-s"
 
-/* Prints to the output of the thread's context (context.h), or to `out`. ferror reports failures. */
+/* Prints to the output of the thread's context (context.h), or to `out`. ferror reports
+ * failures. */
 void sl_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void sl_print_to(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

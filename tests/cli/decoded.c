@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decodes files by the loader's own code. For each line "HOW PATH" of standard input it prints a line
- * "CODE LENGTH MD5 MESSAGE": the exit code, and length and MD5 of the text up to the end or an error.
+/* Decodes files by the loader's own code. For each line "HOW PATH" of standard input it prints a
+ * line "CODE LENGTH MD5 MESSAGE": the exit code, and length and MD5 of the text up to the end or an
+ * error.
  *
  * HOW: "file"; "pipe": through a pipe; a number: through a pipe, written in pieces of that many
  * bytes. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Converts the YAML document on standard input to JSON, because the tests have no YAML library. Plain
- * scalars become null, booleans and numbers by YAML's core schema; all other scalars become strings. */
+/* Converts the YAML document on standard input to JSON, because the tests have no YAML library.
+ * Plain scalars become null, booleans and numbers by YAML's core schema; all other scalars become
+ * strings. */
 #include <errno.h>
 #include <math.h>
 #include <stdbool.h>

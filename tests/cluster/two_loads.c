@@ -4,9 +4,9 @@
  *
  *     two_loads [--stop-first] URI DATABASE FOLDER FILE FILE
  *
- * FILE number N is loaded into the collection tN, with the work directory FOLDER/wN; its log and its
- * progress are written to FOLDER/lN. --stop-first stops the first load after its first progress.
- * Standard output gets the code and the message of each load. */
+ * FILE number N is loaded into the collection tN, with the work directory FOLDER/wN; its log and
+ * its progress are written to FOLDER/lN. --stop-first stops the first load after its first
+ * progress. Standard output gets the code and the message of each load. */
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The unit test of the format `lines` and of --line-limit, the examples of CONTRIBUTING.md. Built by
- * tests/cli/test_contributing.py only. */
+/* The unit test of the format `lines` and of --line-limit, the examples of CONTRIBUTING.md. Built
+ * by tests/cli/test_contributing.py only. */
 #include "parse_text.h"
 
 #include "cli/load_options.h"

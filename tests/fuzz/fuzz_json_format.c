@@ -9,8 +9,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The first end of a document from `least` on, or the position of a fault, if the text becomes known
- * in pieces. */
+/* The first end of a document from `least` on, or the position of a fault, if the text becomes
+ * known in pieces. */
 static size_t boundary(sl_text text, size_t piece, size_t least, const char **fault) {
     sl_split split = {0};
     size_t found = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests of Extended JSON: converts texts with every instruction set of this processor. Include it
- * after cmocka.h. */
+/* For tests of Extended JSON: converts texts with every instruction set of this processor. Include
+ * it after cmocka.h. */
 #ifndef TESTS_EXTJSON_READING_H
 #define TESTS_EXTJSON_READING_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Grids of rates for tests of searches: recorded ones (tests/data/grids) and generated ones. A trial
- * on a recorded grid returns one of the measured rates of its cell, drawn at random, so that the
- * noise is real. Of generated grids the true rates are known. */
+/* Grids of rates for tests of searches: recorded ones (tests/data/grids) and generated ones. A
+ * trial on a recorded grid returns one of the measured rates of its cell, drawn at random, so that
+ * the noise is real. Of generated grids the true rates are known. */
 #ifndef SHARDLOAD_RATE_GRID_H
 #define SHARDLOAD_RATE_GRID_H
 
@@ -86,8 +86,8 @@ static inline int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Reads a table of trials: threads, batch size, and the rate of each trial. False if the file does not
- * exist. */
+/* Reads a table of trials: threads, batch size, and the rate of each trial. False if the file does
+ * not exist. */
 static inline bool read_grid(const char *name, grid *g) {
     char path[1000], line[1000], *end;
     snprintf(path, sizeof path, TEST_DATA "/grids/%s.tsv", name);

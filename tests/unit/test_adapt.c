@@ -136,8 +136,8 @@ static double slow(double seconds, unsigned threads, uint32_t batch) {
     return batch > 10000 ? 40000 : threads == 4 && batch == 10000 ? 70000 : 60000;
 }
 
-/* Eight threads are 8 % faster, which only four pairs of measurements show. There is time for two pairs
- * in one search. */
+/* Eight threads are 8 % faster, which only four pairs of measurements show. There is time for two
+ * pairs in one search. */
 static double slow_small_gain(double seconds, unsigned threads, uint32_t batch) {
     (void)seconds;
     return threads == 8 && batch == 10000 ? 32400 : 30000;
@@ -296,8 +296,8 @@ TEST(settles_within_a_minute) {
     }
 }
 
-/* A search that ended for lack of time continues where it stopped. A search from the beginning would
- * never come to the last move, the only one that is a gain here. */
+/* A search that ended for lack of time continues where it stopped. A search from the beginning
+ * would never come to the last move, the only one that is a gain here. */
 TEST(continues_with_the_moves_that_are_left) {
     unsigned kept = 0, found = 0;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {

@@ -474,8 +474,8 @@ static void many_keys(void **state) {
     free(text);
 }
 
-/* A parser compares keys with those of earlier documents: of any two documents, the second gives the
- * same result as with a new parser. */
+/* A parser compares keys with those of earlier documents: of any two documents, the second gives
+ * the same result as with a new parser. */
 static void earlier_documents_change_nothing(void **state) {
     (void)state;
     static const char *const texts[] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The progress line at several widths: it never exceeds the terminal, and always shows the share, the
- * rate, the time left and what is waited for. */
+/* The progress line at several widths: it never exceeds the terminal, and always shows the share,
+ * the rate, the time left and what is waited for. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where records with quoted line ends end: the kernels of all instruction sets against a search byte
- * by byte, for every position of a block's end. */
+/* Where records with quoted line ends end: the kernels of all instruction sets against a search
+ * byte by byte, for every position of a block's end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

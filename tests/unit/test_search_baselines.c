@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The search against two simpler ways to choose a setting, on recorded grids: no search at all (the
- * default setting of a load), and the textbook's response surface (nine trials, a quadratic). A search
- * that is not better than these would cost users trials for nothing. */
+ * default setting of a load), and the textbook's response surface (nine trials, a quadratic). A
+ * search that is not better than these would cost users trials for nothing. */
 #include "rate_grid.h"
 
 #define DEFAULT_THREADS 4 /* two for each of the two processors on which the grids were recorded */
@@ -30,7 +30,8 @@ static void terms_at(const grid *g, const size_t at[2], double terms[TERMS]) {
     memcpy(terms, all, sizeof all);
 }
 
-/* Solves the normal equations, by Gaussian elimination with pivots; row i ends with the right side. */
+/* Solves the normal equations, by Gaussian elimination with pivots; row i ends with the right
+ * side. */
 static void solve(double rows[TERMS][TERMS + 1], double solution[TERMS]) {
     for (size_t column = 0; column < TERMS; column++) {
         size_t pivot = column;
@@ -53,8 +54,8 @@ static void solve(double rows[TERMS][TERMS + 1], double solution[TERMS]) {
         solution[i] = rows[i][TERMS] / rows[i][i];
 }
 
-/* Tries the lowest, middle and highest of both values, fits a quadratic to the logarithms of the nine
- * rates, and chooses the cell where it is highest. */
+/* Tries the lowest, middle and highest of both values, fits a quadratic to the logarithms of the
+ * nine rates, and chooses the cell where it is highest. */
 static void choose_by_quadratic(grid *g, size_t at[2]) {
     const size_t places[2][3] = {{0, g->threads / 2, g->threads - 1},
                                  {0, g->batches / 2, g->batches - 1}};
@@ -83,8 +84,8 @@ static void choose_by_quadratic(grid *g, size_t at[2]) {
     }
 }
 
-/* The mean true rate of the settings that each method chooses in SPLITS splits of the grid, as a share
- * of the grid search's. */
+/* The mean true rate of the settings that each method chooses in SPLITS splits of the grid, as a
+ * share of the grid search's. */
 static void rate_methods(grid *g, double shares[METHODS], double trials[METHODS]) {
     double sums[METHODS] = {0}, of_grid = 0;
     memset(trials, 0, METHODS * sizeof *trials);

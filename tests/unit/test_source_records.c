@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocks of texts whose records are not lines: the same records in each block, whatever reads them (a
- * plain file, gzip, a pipe, an archive; any number of threads), and none lost or read twice. */
+/* Blocks of texts whose records are not lines: the same records in each block, whatever reads them
+ * (a plain file, gzip, a pipe, an archive; any number of threads), and none lost or read twice. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

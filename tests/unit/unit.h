@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A unit test is written as TEST(name) { ... }, which also registers it. unit.c has the main function,
- * which runs the tests in the order of their lines. */
+/* A unit test is written as TEST(name) { ... }, which also registers it. unit.c has the main
+ * function, which runs the tests in the order of their lines. */
 #ifndef SHARDLOAD_TESTS_UNIT_H
 #define SHARDLOAD_TESTS_UNIT_H
 
@@ -33,8 +33,8 @@
         unit_surround(before, after);                                                              \
     }
 
-/* Fails unless the JSON texts are equal but for blanks, of which versions of libbson print different numbers
- * in an empty document. */
+/* Fails unless the JSON texts are equal but for blanks, of which versions of libbson print
+ * different numbers in an empty document. */
 static inline void assert_same_json(const char *json, const char *expected) {
     const char *a = json, *b = expected;
     for (; *a && *a == *b; a++, b++) {
