@@ -225,19 +225,27 @@ static bool prepare(sl_restore *restore, sl_error *error) {
         if (!sl_work_directory_make(config->load, NULL, restore->directory, &restore->lock, error))
             return false;
     }
-    return sl_restore_open_dump(restore, error) &&
-           sl_load_open_connection(config->load, "shardload", 3, &restore->connection, error);
+    return sl_load_open_connection(config->load, "shardload", 3, &restore->connection, error) &&
+           sl_restore_open_dump(restore, error);
 }
 
-static sl_exit run(sl_restore *restore, bool content, uint64_t problems_shown) {
+/* Removes the folder into which an archive was unpacked, and what is left in it. */
+static void remove_unpacked(const sl_restore *restore) {
+    char folder[SL_WORK_DIRECTORY_ROOM + 16];
+    for (size_t i = 0; i < restore->dump.count; i++) {
+        const sl_namespace *item = &restore->dump.items[i];
+        if (item->unpacked && item->data)
+            unlink(item->data);
+    }
+    snprintf(folder, sizeof folder, "%s/unpacked", restore->directory);
+    if (restore->lock.held) /* otherwise there is no work directory, or it is another command's */
+        rmdir(folder);
+}
+
+static sl_exit compare_all(sl_restore *restore, bool content, uint64_t problems_shown) {
     sl_error error = {0};
     size_t differing = 0, count = 0;
     sl_exit code = SL_EXIT_OK;
-    if (!prepare(restore, &error)) {
-        sl_work_directory_abandon(restore->directory, &restore->lock);
-        sl_log_error(SL_LINES, error.message);
-        return error.code;
-    }
     for (size_t i = 0; i < restore->dump.count; i++) {
         comparison c = {.restore = restore, .item = &restore->dump.items[i]};
         if (c.item->left_out)
@@ -264,9 +272,22 @@ static sl_exit run(sl_restore *restore, bool content, uint64_t problems_shown) {
     return code;
 }
 
+static sl_exit run(sl_restore *restore, bool content, uint64_t problems_shown) {
+    sl_error error = {0};
+    if (prepare(restore, &error)) {
+        sl_exit code = compare_all(restore, content, problems_shown);
+        remove_unpacked(restore);
+        return code;
+    }
+    remove_unpacked(restore);
+    sl_work_directory_abandon(restore->directory, &restore->lock);
+    sl_log_error(SL_LINES, error.message);
+    return error.code;
+}
+
 static bool on_first_signal(void *context) {
     const sl_restore *restore = context;
-    return !restore->connection;
+    return !restore->connection || restore->unpacking;
 }
 
 static void on_second_signal(void *context) {

@@ -210,6 +210,14 @@ class House(unittest.TestCase):
         names = set(re.findall(r"\b[a-z0-9_]+\.c\b", drawn))
         self.assertEqual(names, {p.name for p in (TOP / "src").rglob("*.c")})
 
+    def test_comments_are_as_wide_as_code(self):
+        # clang-format wraps code only (ReflowComments: false).
+        for folder in ("src", "include", "tests", "tools", "examples"):
+            for path in sorted((TOP / folder).rglob("*.[ch]")):
+                for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+                    if re.match(r"\s*(/\*| \*)", line):
+                        self.assertLessEqual(len(line), 100, f"{path.relative_to(TOP)}:{number}")
+
     def test_every_file_names_its_licence(self):
         files = [p for p in sources()] + list((TOP / "tests").rglob("*.py"))
         files += [p for p in (TOP / "tools").iterdir() if p.is_file()]
