@@ -41,35 +41,33 @@ const sl_words sl_missing_words = {(const char **)missing_words,
 /* The first PAIRED rows are in pairs: the format of such a row and the format ORDER_ROWS after or
  * before it differ only in the order of day and month. */
 static const char *const date_formats[] = {
-    BOTH_ORDERS("/"),
-    BOTH_ORDERS("."),
-    BOTH_ORDERS("-"),
-    TIMES("%d-%b-%Y"),
-    TIMES("%d %b %Y"),
-    TIMES("%d/%b/%Y"),
-    TIMES("%b %d, %Y"),
-    TIMES("%b %d %Y"),
-    HALF_DAYS("%d-%b-%Y"),
-    HALF_DAYS("%b %d, %Y"),
-    TIMES("%Y/%m/%d"),
-    TIMES("%Y-%m-%d"), /* ISO 8601 is preferred; for days and months of one digit */
-    "%a, %d %b %Y %H:%M:%S %z",
-    "%a %b %d %H:%M:%S %z %Y",
-    "%d/%b/%Y:%H:%M:%S %z",
+    BOTH_ORDERS("/"),           BOTH_ORDERS("."),          BOTH_ORDERS("-"),
+    TIMES("%Y-%m-%d"),          TIMES("%d-%b-%Y"),         TIMES("%d %b %Y"),
+    TIMES("%d/%b/%Y"),          TIMES("%b %d, %Y"),        TIMES("%b %d %Y"),
+    HALF_DAYS("%d-%b-%Y"),      HALF_DAYS("%b %d, %Y"),    TIMES("%Y/%m/%d"),
+    "%a, %d %b %Y %H:%M:%S %z", "%a %b %d %H:%M:%S %z %Y", "%d/%b/%Y:%H:%M:%S %z",
 };
 #define FORMATS (sizeof date_formats / sizeof date_formats[0])
 #define ORDER_ROWS 5u
 #define PAIRED (6u * ORDER_ROWS)
+/* The set of the format %Y-%m-%d, for days and months of one digit: ISO 8601 is preferred. */
+#define YEAR_MONTH_DAY (UINT64_C(1) << PAIRED)
 _Static_assert(FORMATS <= 64, "the formats fit into a bit set");
 
 static bool is_word(sl_text value, const char *word) {
     return sl_text_equal(value, sl_text_of(word));
 }
 
+static bool is_digit(char byte) {
+    return byte >= '0' && byte <= '9';
+}
+
 static bool is_missing(sl_text value) {
     if (value.length == 0)
         return true;
-    for (size_t i = 0; i < sl_missing_words.count && value.length <= 4; i++) {
+    if (value.length > 4 || is_digit(*value.bytes)) /* no word is longer, or begins with a digit */
+        return false;
+    for (size_t i = 0; i < sl_missing_words.count; i++) {
         if (*value.bytes == *sl_missing_words.words[i] && is_word(value, sl_missing_words.words[i]))
             return true;
     }
@@ -81,7 +79,7 @@ static bool is_missing(sl_text value) {
 static bool may_be_date(sl_text value) {
     size_t digits = 0;
     for (size_t i = 0; i < value.length; i++)
-        digits += value.bytes[i] >= '0' && value.bytes[i] <= '9';
+        digits += is_digit(value.bytes[i]);
     return value.length >= 8 && digits >= 5;
 }
 
@@ -115,8 +113,12 @@ static uint32_t kinds_of(sl_text value, sl_column_guess *guess) {
         return 0;
     if (left & KIND_INT && sl_convert_whole(value.bytes, value.length, &whole))
         kinds |= KIND_INT;
-    if (left & KIND_DOUBLE && (sl_convert_short_decimal(value.bytes, value.length, &number) ||
-                               sl_convert_lossless(value.bytes, value.length, &number))) {
+    if (left & KIND_DOUBLE && kinds & KIND_INT && value.length <= 15) {
+        kinds |= KIND_DOUBLE; /* whole numbers of 15 digits are stored without loss */
+        guess->finite = true;
+    } else if (left & KIND_DOUBLE &&
+               (sl_convert_short_decimal(value.bytes, value.length, &number) ||
+                sl_convert_lossless(value.bytes, value.length, &number))) {
         kinds |= KIND_DOUBLE;
         guess->finite = guess->finite || isfinite(number);
     }
@@ -131,7 +133,10 @@ static uint32_t kinds_of(sl_text value, sl_column_guess *guess) {
     if (left & KIND_ISO_ZONED && kinds == 0 && sl_convert_iso(value, SL_ZONE_GIVEN, &whole))
         kinds |= KIND_ISO_ZONED;
     if (left & KIND_FORMATTED && (kinds & ~(uint32_t)KIND_ISO) == 0) {
-        guess->dates = may_be_date(value) ? formats_of(value, guess->dates) : 0;
+        if (kinds & KIND_ISO && value.length == 10) /* YYYY-MM-DD, which fits no other format */
+            guess->dates &= YEAR_MONTH_DAY;
+        else
+            guess->dates = may_be_date(value) ? formats_of(value, guess->dates) : 0;
         kinds |= guess->dates ? KIND_FORMATTED : 0;
     }
     return kinds;
@@ -266,7 +271,7 @@ sl_look sl_value_look(sl_text value) {
         return SL_LOOKS_MISSING;
     for (size_t i = 0; i < value.length; i++) {
         uint8_t byte = (uint8_t)value.bytes[i];
-        digit = digit || (byte >= '0' && byte <= '9');
+        digit = digit || is_digit(value.bytes[i]);
         letter = letter || ((byte | 0x20) >= 'a' && (byte | 0x20) <= 'z') || byte >= 0x80;
     }
     return guess.kinds != 0 || (digit && !letter) ? SL_LOOKS_TYPED : SL_LOOKS_WORD;

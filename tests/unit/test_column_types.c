@@ -92,6 +92,8 @@ static void columns_have_the_narrowest_type_that_loses_nothing(void **state) {
         {"2016-01-15T10:37:31.123456", "text"},
         {"2016-01-15T10:37:31.123000", "datetime"},
         {"2016-1-5|2016-01-15", "date %Y-%m-%d"},
+        {"2016-01-15|2016-1-5", "date %Y-%m-%d"},
+        {"2016-01-15|15.01.2016", "text"},
         {"15-Jan-2016 10:37:31.084|14-jul-2025 00:00:00.000", "datetime %d-%b-%Y %H:%M:%S"},
         {"Tue Mar 29 06:58:19 GMT+08:00 2022", "datetime %a %b %d %H:%M:%S %z %Y"},
         {"Mon Mar 29 06:58:19 GMT+08:00 2022", "text"}, /* it was a Tuesday */
