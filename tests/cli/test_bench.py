@@ -15,7 +15,7 @@ import unittest
 import support
 
 sys.path.insert(0, str(support.TREE / "tools"))
-from benchmarks import figures, process, report
+from benchmarks import figures, machine, process, report
 
 BENCH = support.TREE / "tools" / "bench"
 RELAY = support.TREE / "tools" / "benchmarks" / "relay.py"
@@ -81,6 +81,15 @@ class Figures(unittest.TestCase):
         self.assertIn("failed: the reason", text)
         self.assertIn("1 targets met, 0 not met, 1 rows failed", text)
         self.assertNotIn("WARNING", text)
+
+    def test_the_speed_of_memory_and_disk_is_part_of_the_conditions(self):
+        facts = {**FACTS, "copyBytesPerSecond": machine.copy_rate(),
+                 "syncSeconds": machine.sync_seconds()}
+        self.assertGreater(facts["copyBytesPerSecond"], 1e6)
+        self.assertGreater(facts["syncSeconds"], 0)
+        text = " ".join(report.markdown(facts, []).split())
+        self.assertIn(f"memory copied at {facts['copyBytesPerSecond'] / 1e9:.1f} GB/s, a disk write "
+                      "synced in ", text)
 
     def test_figures_of_a_busy_machine_carry_a_warning(self):
         busy = {**FACTS, "loadAtStart": 2.0}

@@ -4,7 +4,9 @@ import datetime
 import os
 import platform
 import re
+import statistics
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -108,6 +110,39 @@ def memory_available():
     return int(found) * 1024 if found else None
 
 
+def seconds_of(action, repeats):
+    """The median time of an action."""
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        action()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def copy_rate():
+    """Bytes of memory that one core copies per second. Parsers and servers are slower on a virtual
+    machine whose memory is slower, even if its processor is the same."""
+    size = 64 << 20
+    source, copy = bytearray(size), memoryview(bytearray(size))
+
+    def copy_all():
+        copy[:] = source
+
+    return size / seconds_of(copy_all, 9)
+
+
+def sync_seconds():
+    """The time after which a small write to a temporary file is on the disk."""
+    with tempfile.TemporaryFile() as file:
+        def write():
+            file.write(b"x" * 4096)
+            file.flush()
+            os.fdatasync(file.fileno())
+
+        return seconds_of(write, 21)
+
+
 def describe(build):
     memory = first_match("/proc/meminfo", r"^MemTotal:\s+(\d+) kB")
     kind = first_match(build / "CMakeCache.txt", r"^CMAKE_BUILD_TYPE:\w+=(.*)$")
@@ -120,7 +155,23 @@ def describe(build):
         "kernel": f"{platform.system()} {platform.release()}",
         "build": kind or "unknown",
         "loadAtStart": os.getloadavg()[0],
+        "copyBytesPerSecond": copy_rate(),
+        "syncSeconds": sync_seconds(),
     }
+
+
+def about(facts):
+    """The machine, the versions and the size of the measurement, in one sentence."""
+    optional = (("memoryBytes", lambda size: f"{size / 2 ** 30:.0f} GiB"),
+                ("copyBytesPerSecond", lambda rate: f"memory copied at {rate / 1e9:.1f} GB/s"),
+                ("syncSeconds", lambda time: f"a disk write synced in {time * 1e3:.2g} ms"),
+                ("kernel", str), ("build", "build {}".format), ("server", "mongod {}".format),
+                ("driver", "C driver {}".format),
+                ("runs", lambda runs: f"{runs} round{'s' * (runs > 1)}"),
+                ("scale", "scale {:g}".format))
+    parts = [facts["date"], f"{facts['cores']} cores of {facts['processor']}"]
+    parts += [show(facts[key]) for key, show in optional if facts.get(key)]
+    return ", ".join(parts)
 
 
 def wait_for_rest(seconds):
@@ -129,7 +180,7 @@ def wait_for_rest(seconds):
     printed = False
     while os.getloadavg()[0] > BUSY * cores() and time.monotonic() < end:
         if not printed:
-            print(f"bench: waiting up to {seconds} s until the load average is low", file=sys.stderr)
+            print(f"waiting up to {seconds} s until the load average is low", file=sys.stderr)
             printed = True
         time.sleep(1)
 

@@ -5,8 +5,8 @@ import platform
 import textwrap
 
 from .figures import number
-from .machine import STATES
-from .report import WIDTH, about
+from .machine import STATES, about
+from .report import WIDTH
 from .shards_options import size_text
 
 BAR = 50  # characters of the longest bar

@@ -103,6 +103,8 @@ def main():
     options.pages = options.pages.resolve()
     folder = Path(tempfile.mkdtemp(prefix="shardload-reproduce-"))
     programs = Programs(options, folder, build)
+    if options.markdown and options.scale >= machine.SMALL:
+        machine.wait_for_rest(180)
     facts = {**machine.describe(build), "scale": options.scale}
     facts["warnings"] = machine.warnings(facts)
     outcomes, interrupted = [], False
