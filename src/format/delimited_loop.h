@@ -420,6 +420,8 @@ static bool take_quoted(sl_parser *parser, sl_marks *m, uint32_t *start) {
 }
 
 static bool take_regular(sl_parser *parser, sl_marks *m, uint32_t *start) {
+    if (parser->dialect->trim == SL_TRIM_NOTHING)
+        return take_stretch(parser, m, start, (read_mode){.regular = true});
     return take_stretch(parser, m, start, (read_mode){.trims = true, .regular = true});
 }
 

@@ -60,6 +60,7 @@ static void find_marks(sl_marks *marks, const char *text, uint32_t start, uint32
  * records of a text that begins with a record. */
 static void find_records(sl_marks *m, const char *text, uint32_t start, uint32_t stop,
                          char delimiter) {
+    const uint64_t last = UINT64_C(1) << 63; /* the result of ctz is undefined for 0 */
     uint32_t *marks = m->marks + 1, line_count = 0, line_feeds = 0;
     uint64_t inside = 0, after_end = 1; /* of the byte before `at` */
     uint64_t irregular = 0, quotes = 0;
@@ -77,11 +78,14 @@ static void find_records(sl_marks *m, const char *text, uint32_t start, uint32_t
         high |= scan.high;
         odd |= scan.odd;
         marks = sl_scan_positions(marks, ends & ~within, at);
-        for (uint64_t left = scan.lines & ~within; left != 0; left &= left - 1) {
+        uint64_t left = scan.lines & ~within;
+        do {
             uint64_t up_to = left ^ (left - 1);
-            m->lines[line_count] = at + (uint32_t)__builtin_ctzll(left);
-            m->numbers[line_count++] = (uint16_t)(line_feeds + sl_scan_count(scan.lines & up_to));
-        }
+            m->lines[line_count] = at + (uint32_t)__builtin_ctzll(left | last);
+            m->numbers[line_count] = (uint16_t)(line_feeds + sl_scan_count(scan.lines & up_to));
+            line_count += left != 0;
+            left &= left - 1;
+        } while (unlikely(left != 0));
         line_feeds += sl_scan_count(scan.lines);
     }
     m->high = high;
