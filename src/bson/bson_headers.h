@@ -5,9 +5,9 @@
  *
  * The documents of a collection have mostly the same keys in the same order. So an element is first
  * compared with the header that has followed the element before it last time. If they are the same,
- * the length of the header is known at once: the processor need not wait for the bytes of an
- * element to find the next one, and works on several at a time. The table holds only valid headers,
- * so its content affects the speed and never the result. */
+ * the length of the header is known at once. So the processor can begin with the next element
+ * before it has read all bytes of this one. The table holds only valid headers, so its content
+ * affects the speed and never the result. */
 #ifndef SHARDLOAD_BSON_HEADERS_H
 #define SHARDLOAD_BSON_HEADERS_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions that version 2 of the driver has renamed, by the names of version 1, which the sources
- * use. With version 2, cmake/Dependencies.cmake makes the compiler include this file before each
- * source. */
+/* Version 2 of the driver has renamed functions. The sources use the names of version 1, and this
+ * file defines them. With version 2, cmake/Dependencies.cmake makes the compiler include it before
+ * each source. */
 #ifndef SHARDLOAD_DRIVER_NAMES_H
 #define SHARDLOAD_DRIVER_NAMES_H
 

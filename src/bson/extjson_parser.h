@@ -114,8 +114,9 @@ void sl_extjson_keys_begin(sl_extjson *x);
 /* Doubles the table. False without memory. */
 bool sl_extjson_keys_grow(sl_extjson *x);
 
-/* The entry of a key, written without escapes at `key`, in the table x->headers. `escaped`: the
- * text has escapes. NULL: it is not in the table, and cannot be added. */
+/* Finds the key at `key` in the table x->headers, or adds it. Escapes of the text have been
+ * replaced at `key`; `escaped`: it had some. NULL: the key is not in the table, and cannot be
+ * added. */
 sl_bson_header *sl_extjson_find_key(sl_extjson *x, uint8_t *key, size_t length, bool escaped,
                                     const sl_bson_header *parent);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options: the completions for bash, zsh and fish (--completion SHELL), generated from the tables
- * of commands and options. */
+/* Writes the completions for bash, zsh and fish (--completion SHELL) from the tables of commands
+ * and options. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pool of clients with patient streams (patience.c). Version 2 of the driver accepts own
- * streams only for clients outside of its pools, so with it the clients are kept here. Such a
- * client finds the servers by itself, when a command needs one, instead of by the threads of a
- * pool. */
+/* The pool of clients with patient streams (patience.c). Version 2 of the driver accepts a
+ * program's own streams only for clients that are not from the driver's pools. With that version,
+ * this file keeps the clients. Each of them looks for the servers itself when a command needs one;
+ * the threads of a driver's pool would do that in the background. */
 #include <stdlib.h>
 
 #include "internal.h"

@@ -6,7 +6,7 @@
  * server that requires TLS. The driver treats them like an unreachable server: it retries until its
  * timeout and then reports that no server was suitable. The preflight finds their cause at once. It
  * also finds hosts that do not exist, and hosts without a server. It ends when one of the servers
- * has answered; the driver does the rest.
+ * has answered. Then the driver connects.
  *
  * The hello contains no user and no secret. */
 #include <arpa/inet.h>

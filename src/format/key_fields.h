@@ -39,8 +39,7 @@ void sl_key_fields_destroy(sl_key_fields *keys); /* NULL is fine */
 
 /* Replaces the name of a field by its key in the documents. False without memory. */
 bool sl_key_names_rename(sl_key_names *names, size_t index, const char *key);
-/* Checks that the fields, under their keys, can be used together; otherwise false
- * (SL_EXIT_USAGE). */
+/* Can the fields be used together, after they were renamed? If not: false, with SL_EXIT_USAGE. */
 bool sl_key_fields_check(const sl_key_fields *keys, sl_error *error);
 
 /* Changes a document, whose _id comes first; `own_id`: the _id is not that of its position. `*end`:

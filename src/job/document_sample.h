@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Documents of single blocks of a job's sources, before it is loaded: for estimates (measure.h) and
- * for samples of the shard key (key_sample.h). One thread; workers must not have started. */
+/* Parses single blocks of a job's sources before the load, for estimates (measure.h) and for
+ * samples of the shard key (key_sample.h). Call it from one thread, before the workers start. */
 #ifndef SHARDLOAD_DOCUMENT_SAMPLE_H
 #define SHARDLOAD_DOCUMENT_SAMPLE_H
 

@@ -9,8 +9,8 @@
 
 /* Refuses (SL_EXIT_USAGE) a --report, --html or --metrics-file that is a source, a schema, a file
  * of the work directory or another output, or that lies in a folder all of whose files are sources:
- * it would replace that file, or be loaded itself by the next load. `set` (may be NULL): the
- * sources. `dump` (may be NULL): the dump of a restore. Nothing is written. */
+ * it would replace that file, or be loaded itself by the next load. `set`: the sources; `dump`: the
+ * dump of a restore; each may be NULL. Nothing is written. */
 bool sl_outputs_check(const sl_load_config *config, const sl_source_set *set, const char *dump,
                       sl_error *error);
 

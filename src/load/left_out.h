@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values that did not fit and were left out (invalid: missing), by column. One list per worker,
- * added up when the workers have ended. */
+/* Counts, for each column, the values that did not fit their type and were left out (`invalid:
+ * missing` in a schema). Each worker has its own counts; they are added up when all have ended. */
 #ifndef SHARDLOAD_LEFT_OUT_H
 #define SHARDLOAD_LEFT_OUT_H
 

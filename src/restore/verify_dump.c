@@ -274,15 +274,14 @@ static sl_exit compare_all(sl_restore *restore, bool content, uint64_t problems_
 
 static sl_exit run(sl_restore *restore, bool content, uint64_t problems_shown) {
     sl_error error = {0};
-    if (prepare(restore, &error)) {
-        sl_exit code = compare_all(restore, content, problems_shown);
-        remove_unpacked(restore);
-        return code;
-    }
+    bool ok = prepare(restore, &error);
+    sl_exit code = ok ? compare_all(restore, content, problems_shown) : error.code;
     remove_unpacked(restore);
-    sl_work_directory_abandon(restore->directory, &restore->lock);
-    sl_log_error(SL_LINES, error.message);
-    return error.code;
+    if (!ok) {
+        sl_work_directory_abandon(restore->directory, &restore->lock);
+        sl_log_error(SL_LINES, error.message);
+    }
+    return code;
 }
 
 static bool on_first_signal(void *context) {

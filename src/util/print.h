@@ -21,8 +21,8 @@
 /* %s with the flag '-', which has no meaning without a width. */
 #define SL_LINES "%-s"
 
-/* Prints to the output of the thread's context (context.h), or to `out`. ferror reports
- * failures. */
+/* sl_print prints to the output of the thread's context (context.h), sl_print_to to `out`. Call
+ * ferror to find out whether printing failed. */
 void sl_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void sl_print_to(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
