@@ -332,8 +332,8 @@ static uint64_t skip_header(const walk *w, uint64_t at, sl_bson_verdict *verdict
 
 #define MISSING_MAX 3u /* elements in a row */
 
-/* If more elements are not predicted, plus one of every 64 bytes, the documents have little in
- * common, and are checked without predictions from then on. */
+/* If more elements than this, plus one for every 64 bytes, were not predicted, the documents have
+ * little in common, and are checked without predictions from then on. */
 #define UNPREDICTED_MAX 128u
 
 static inline bool predictions_help(const sl_bson_headers *headers) {

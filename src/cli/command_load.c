@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `shardload load`, `shardload verify` and `shardload inspect`: their options as a
- * configuration. */
+/* `shardload load`, `shardload verify` and `shardload inspect`: turns their
+ * options into a configuration. */
 #include "commands.h"
 
 #include "job/inspect.h"

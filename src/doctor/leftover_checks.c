@@ -81,8 +81,9 @@ static void add(sl_leftovers *left, const char *database, const char *name) {
     sl_print_text(text, sizeof text, "%s.%s", database, name);
     snprintf(key, sizeof key, "%zu", left->count);
     BSON_APPEND_UTF8(&left->names, key, text);
-    if (left->count++ < SHOWN && used < sizeof left->shown)
-        snprintf(left->shown + used, sizeof left->shown - used, "%s%s", used ? ", " : "", text);
+    if (left->count++ < SHOWN)
+        sl_print_text(left->shown + used, sizeof left->shown - used, "%s%s.%s", used ? ", " : "",
+                      database, name);
 }
 
 static void keep_reason(sl_leftovers *left, const sl_answer *answer) {

@@ -247,8 +247,8 @@ bool sl_date_format_valid(const char *format) {
            !(seen['H'] && seen['I']);
 }
 
-/* Converts YYYY-MM-DD and YYYY-MM-DDThh:mm:ss, perhaps with a Z, which most values are. *zoned:
- * with a Z. False for other values, which may be valid. */
+/* Converts the most frequent forms: YYYY-MM-DD, and YYYY-MM-DDThh:mm:ss with or without a Z.
+ * *zoned: with a Z. False for other forms, which may be valid. */
 static bool convert_usual_iso(sl_text field, bool *zoned, int64_t *milliseconds) {
     const size_t seconds = sizeof "2016-01-15T10:00:00" - 1;
     *zoned = field.length == seconds + 1 && field.bytes[seconds] == 'Z';

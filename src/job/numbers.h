@@ -10,7 +10,7 @@
  * frees them. NULL without memory. */
 sl_registry_entry *sl_sources_entries(const sl_job *job, size_t *count, sl_error *error);
 
-/* Without a cluster: in order. */
+/* Numbers the sources in their order, for a load without a cluster. */
 bool sl_sources_number_offline(sl_job *job, sl_error *error);
 /* Registers the sources. One that has been loaded before is an error (unless --again), reported
  * before anything is changed. For a pipe, the registry stores the work directory in which its load

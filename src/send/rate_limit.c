@@ -15,9 +15,9 @@
  * broadcast wakes it or at the end of a slice, drops its reservation, and makes a new one, which
  * begins now at the earliest:
  *
- *     worker                                      thread that changes the limit
+ *     worker                                  thread that changes the limit
  *     lock; reserves 2000 s at 10/s; change 4
- * waits (unlocks) .........................   lock; rate = 0; change 5; free_at = now; broadcast
+ *     waits (unlocks) .....................   lock; rate = 0; change 5; free_at = now; broadcast
  *     woken; lock; 5 != 4; no limit: returns */
 #include "rate_limit.h"
 

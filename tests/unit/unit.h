@@ -33,8 +33,8 @@
         unit_surround(before, after);                                                              \
     }
 
-/* Fails unless the JSON texts are equal but for blanks, of which versions of libbson print
- * different numbers in an empty document. */
+/* Fails unless the JSON texts are equal. Blanks do not count: in an empty document, versions of
+ * libbson print different numbers of them. */
 static inline void assert_same_json(const char *json, const char *expected) {
     const char *a = json, *b = expected;
     for (; *a && *a == *b; a++, b++) {
