@@ -29,10 +29,12 @@ static void stop_status(const sl_restore *restore) {
 
 static bool on_first_signal(void *context) {
     const sl_restore *restore = context;
-    if (!restore->connection || restore->unpacking) { /* it may wait for a server or a pipe */
+    if (!restore->connection) { /* it may wait for a server */
         stop_status(restore);
         return true;
     }
+    if (restore->unpacking) /* unpack_archive.c listens too */
+        return false;
     sl_log_warning("stopping after the batches in flight; press Ctrl-C again to stop at once");
     sl_restore_interrupt(context, false);
     return false;
@@ -307,6 +309,8 @@ static sl_exit run(sl_restore *restore) {
     ok = ok && (first || (sl_restore_open_dump(restore, &error) && check_server(restore, &error)));
     if (!ok) {
         sl_log_error(SL_LINES, error.message);
+        if (error.code == SL_EXIT_INTERRUPTED)
+            log_how_to_complete(restore);
         return error.code;
     }
     sl_exit code = restore_all(restore);

@@ -64,8 +64,7 @@ static bool open_source(unpacking *u, sl_error *error) {
     char head[16];
     size_t length;
     bool whole;
-    if (!sl_source_set_create_dump(u->path, &u->set, error) ||
-        !sl_source_head(u->set, 0, head, sizeof head, &length, &whole, NULL, error))
+    if (!sl_source_head(u->set, 0, head, sizeof head, &length, &whole, NULL, error))
         return false;
     sl_source_set_splitter(u->set, 0, &pieces, NULL, false);
     return sl_reader_create(u->set, &u->reader, error);
@@ -354,13 +353,37 @@ static bool unpack(unpacking *u, sl_error *error) {
         if (!(u->searching ? search : take)(u, &more, error))
             return false;
         if (sl_interrupt_requested())
-            return sl_error_set(error, SL_EXIT_INTERRUPTED,
-                                "interrupted while the archive was unpacked; nothing has been "
-                                "restored");
+            return false;
         log_progress(u);
     }
     return !u->folder || (close_file(u, error) && note_incomplete(u, error) &&
                           sl_source_set_unchanged(u->set, error));
+}
+
+static bool on_first_signal(void *context) {
+    const unpacking *u = context;
+    if (!u->folder) /* nothing has been written */
+        return true;
+    sl_log_warning("stopping; press Ctrl-C again to stop at once");
+    sl_source_set_stop(u->set); /* it may wait for a pipe */
+    return false;
+}
+
+static void on_second_signal(void *context) {
+    (void)context;
+}
+
+static bool read_all(unpacking *u, sl_error *error) {
+    if (!sl_source_set_create_dump(u->path, &u->set, error) ||
+        !sl_interrupt_listen(on_first_signal, on_second_signal, u, error))
+        return false;
+    bool ok = open_source(u, error) && unpack(u, error);
+    sl_interrupt_stop_listening();
+    if (!ok && sl_interrupt_requested())
+        return sl_error_set(error, SL_EXIT_INTERRUPTED,
+                            "interrupted while the archive was unpacked; nothing was changed on "
+                            "the server");
+    return ok;
 }
 
 bool sl_dump_open_archive(sl_dump *dump, const char *path, const char *folder,
@@ -375,7 +398,7 @@ bool sl_dump_open_archive(sl_dump *dump, const char *path, const char *folder,
                    .written = malloc(OUT_BYTES),
                    .logged = sl_clock_ns()};
     bool ok = (u.archive && u.bytes && u.written) || sl_error_memory(error, "reading the archive");
-    ok = ok && open_source(&u, error) && unpack(&u, error);
+    ok = ok && read_all(&u, error);
     if (u.out >= 0)
         close(u.out);
     sl_reader_destroy(u.reader);

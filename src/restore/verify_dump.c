@@ -286,7 +286,7 @@ static sl_exit run(sl_restore *restore, bool content, uint64_t problems_shown) {
 
 static bool on_first_signal(void *context) {
     const sl_restore *restore = context;
-    return !restore->connection || restore->unpacking;
+    return !restore->connection;
 }
 
 static void on_second_signal(void *context) {

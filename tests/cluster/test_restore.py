@@ -491,6 +491,31 @@ class Both:
             pipe.write(archive.read_bytes())
         self.assertIn("1 of 1 namespaces are equal to the dump", first.wait().out)
 
+    def test_interrupted_while_an_archive_is_unpacked(self):
+        """A program waits for the end of a pipe. After Ctrl-C a restore can be resumed; verify has
+        removed what it had unpacked."""
+        made = documents(20000)
+        archive = self.archive(self.namespace("t", made))
+        for command, words in (("restore", ["-"]), ("verify", ["--dump", "-"])):
+            work = self.scratch / command
+            reading, writing = os.pipe()
+            running = self.start("shardload", command, "--uri", self.uri, "--progress", "none",
+                                 "--work-dir", work, *words, stdin=reading)
+            os.close(reading)
+            with open(writing, "wb") as pipe:
+                pipe.write(archive.read_bytes()[:-1000])
+                pipe.flush()
+                self.wait_for(lambda: list(work.glob("unpacked/*")), "an unpacked file")
+                running.signal(signal.SIGINT)
+                outcome = running.wait()
+            self.assertEqual(outcome.code, support.EXIT_INTERRUPTED, outcome.text)
+            self.assertIn("interrupted while the archive was unpacked", outcome.err)
+            self.assertEqual("--resume --work-dir" in outcome.err, command == "restore")
+            self.assertEqual(work.exists(), command == "restore")
+        self.assertEqual(self.database.list_collection_names(), [])
+        self.restore("-", "--resume", work=self.scratch / "restore", stdin=archive.read_bytes())
+        self.check("t", made)
+
     def test_wrong_options_of_verify(self):
         dump = self.dump_folder(self.namespace("t", []))
         for words, message in ((["-d", "x"], "does not apply to a dump"), (["x.bson"], "leave the sources out")):
