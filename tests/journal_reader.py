@@ -55,6 +55,7 @@ class Journal:
                 document = bson.decode(payload)
                 self.documents[next(iter(document))] = document
             else:
-                self.entries.append(Entry(*struct.unpack(f"<{len(FIELDS)}Q", payload)))
+                fields = struct.unpack(f"<{length // 8}Q", payload) + (0,) * len(FIELDS)
+                self.entries.append(Entry(*fields[:len(FIELDS)]))
             at += 12 + length
         self.end = at

@@ -155,10 +155,10 @@ const sl_option_row sl_load_rows[] = {
     {.name = "gzip", SL_ROW_FLAG, SL_ROW_OF(RESTORE, "Source"),
      .help = "Accepted for users of mongorestore. Compressed dumps are recognised without it."},
     {.name = "ns-include", SL_ROW_LIST("PATTERN"), SL_ROW_OF(RESTORE | VERIFY, "Source"),
-     .help = "Restore only namespaces that match, such as 'shop.*'; * stands for any text. May be "
+     .help = "Select only namespaces that match, such as 'shop.*'; * stands for any text. May be "
              "given several times."},
     {.name = "ns-exclude", SL_ROW_LIST("PATTERN"), SL_ROW_OF(RESTORE | VERIFY, "Source"),
-     .help = "Do not restore namespaces that match. May be given several times."},
+     .help = "Leave out namespaces that match. May be given several times."},
     {.name = "ns-from", SL_ROW_LIST("PATTERN"), SL_ROW_OF(RESTORE | VERIFY, "Source"),
      .help = "Rename namespaces that match: 'shop.*' with --ns-to 'test.*', or with variables as "
              "in 'shop.$month$_orders' and 'orders.$month$'. May be given several times; the "

@@ -63,7 +63,9 @@ static bool check_name(sl_text name, size_t index, sl_error *error) {
                             index + 1);
     if (!sl_utf8_valid(name.bytes, name.length, NULL) || memchr(name.bytes, '\0', name.length))
         return sl_error_set(error, SL_EXIT_SOURCE,
-                            "the name of column %zu of the header is not UTF-8", index + 1);
+                            "the name of column %zu of the header is not UTF-8; --encoding latin-1 "
+                            "reads it as windows-1252",
+                            index + 1);
     return true;
 }
 
@@ -73,16 +75,22 @@ static bool bind_names(sl_dialect *d, const sl_schema *schema, const sl_text *na
                        sl_error *error) {
     char *memory = d->names;
     for (size_t i = 0; i < d->column_count; i++) {
-        if (!check_name(names[i], i, error))
+        sl_text name = names[i];
+        if (d->latin1 && !sl_utf8_valid(name.bytes, name.length, NULL)) {
+            uint8_t *end = sl_put_windows_1252((uint8_t *)memory, name.bytes, name.length);
+            name = (sl_text){memory, (size_t)((char *)end - memory)};
+        } else {
+            memcpy(memory, name.bytes, name.length);
+        }
+        if (!check_name(name, i, error))
             return false;
-        memcpy(memory, names[i].bytes, names[i].length);
         sl_column *column = &d->columns[i];
         column->published = memory;
-        memory += names[i].length;
+        memory += name.length;
         *memory++ = '\0';
         size_t k = 0;
         while (schema && k < schema->column_count &&
-               !sl_schema_column_is_named(&schema->columns[k], names[i]))
+               !sl_schema_column_is_named(&schema->columns[k], name))
             k++;
         if (schema && k < schema->column_count) {
             column->schema = schema->columns[k];
@@ -383,7 +391,7 @@ bool sl_dialect_bind(const sl_plan *plan, const sl_schema *schema, const sl_firs
     d->columns = calloc(count, sizeof *d->columns);
     size_t name_bytes = count + 1;
     for (size_t i = 0; names && i < count; i++)
-        name_bytes += names[i].length;
+        name_bytes += (d->latin1 ? 3 : 1) * names[i].length;
     d->names = malloc(name_bytes);
     d->header = malloc(d->header_length + 1);
     if (!d->converters || !d->columns || !d->names || !d->header) {

@@ -96,6 +96,31 @@ static uint64_t formats_of(sl_text value, uint64_t among) {
     return fitting;
 }
 
+bool sl_has_decimal_comma(sl_text value) {
+    size_t commas = 0, after = 0;
+    for (size_t i = 0; i < value.length; i++) {
+        char byte = value.bytes[i];
+        if (byte == ',')
+            commas++;
+        else if (is_digit(byte))
+            after += commas;
+        else if (byte == '.' ? commas > 0 : (byte != '-' && byte != '+') || i > 0)
+            return false;
+    }
+    return commas == 1 && after > 0 && after != 3 && value.bytes[0] != ',';
+}
+
+/* Is it a number such as 12.500, of one to three digits before the point and three after it? */
+static bool is_grouped(sl_text value) {
+    size_t sign = *value.bytes == '-';
+    return value.length >= sign + 5 && value.length <= sign + 7 &&
+           value.bytes[value.length - 4] == '.' && value.bytes[sign] != '0';
+}
+
+bool sl_column_guess_is_grouped(const sl_column_guess *guess) {
+    return guess->kinds & KIND_DOUBLE && !(guess->kinds & KIND_INT) && !guess->ungrouped;
+}
+
 /* The types that store a value without loss, of those that stored all earlier values of the column.
  * The value is not missing. */
 static uint32_t kinds_of(sl_text value, sl_column_guess *guess) {
@@ -121,6 +146,7 @@ static uint32_t kinds_of(sl_text value, sl_column_guess *guess) {
                 sl_convert_lossless(value.bytes, value.length, &number))) {
         kinds |= KIND_DOUBLE;
         guess->finite = guess->finite || isfinite(number);
+        guess->ungrouped = guess->ungrouped || !is_grouped(value);
     }
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
         if (left & flags[i].kind && (is_word(value, flags[i].yes) || is_word(value, flags[i].no)))
@@ -148,8 +174,11 @@ void sl_column_guess_add(sl_column_guess *guess, sl_text value) {
         return;
     }
     guess->values++;
-    if (guess->kinds != 0)
-        guess->kinds &= kinds_of(value, guess);
+    if (guess->kinds == 0)
+        return;
+    guess->kinds &= kinds_of(value, guess);
+    if (guess->kinds == 0)
+        guess->comma = sl_has_decimal_comma(value);
 }
 
 /* The format of the set; NULL if it is empty, or if the order of day and month is not certain. */

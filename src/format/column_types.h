@@ -16,6 +16,8 @@ typedef struct sl_column_guess {
     uint64_t dates;   /* bit set of date formats */
     bool finite;      /* a value is a number other than infinity */
     bool date_time;   /* a value of ISO 8601 has a time */
+    bool comma;       /* a value has a decimal comma: 2,75 */
+    bool ungrouped;   /* a value has a point that does not separate groups of digits: 2.75 */
 } sl_column_guess;
 
 #define SL_COLUMN_GUESS                                                                            \
@@ -28,6 +30,13 @@ extern const sl_words sl_missing_words;
 
 /* Adds a value. Reads no byte after it. */
 void sl_column_guess_add(sl_column_guess *guess, sl_text value);
+
+/* Is it a number with a decimal comma (2,75 and 1.234,5)? False for 1,234, where the comma may
+ * separate groups of digits. */
+bool sl_has_decimal_comma(sl_text value);
+
+/* May the points in all numbers of the column separate groups of digits, as in 12.500? */
+bool sl_column_guess_is_grouped(const sl_column_guess *guess);
 
 /* Sets the type of a column, without its names. A column without values becomes text with the words
  * for missing values. */

@@ -161,7 +161,9 @@ bool sl_evidence_collect(const sl_table *table, sl_text head, bool whole, const 
         if (sl_line_is_blank(line))
             continue;
         bool near = found->lines++ < LINES_COMPARED;
-        if (sl_table_split(table, line, fields, near ? count : 0) != count)
+        size_t split = sl_table_split(table, line, fields, near ? count : 0);
+        found->longer += split > count;
+        if (split != count)
             continue;
         found->fitting++;
         if (near && !sl_text_equal(line, table->first.line))

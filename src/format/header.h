@@ -18,6 +18,7 @@ size_t sl_table_split(const sl_table *table, sl_text line, sl_text *fields, size
 /* What the lines below the first one show. */
 typedef struct sl_evidence {
     size_t lines, fitting; /* not blank; with as many fields as the first line */
+    size_t longer;         /* with more fields */
     bool contrast;         /* a column has a word in the first line and typed values below it */
     bool typed;            /* a column holds typed values below the first line */
     unsigned repeated;     /* values of the first line that are repeated in their columns */

@@ -186,6 +186,44 @@ static bool bind(const sl_plan *plan, sl_dialect *d, sl_error *error) {
                         shown);
 }
 
+#define ROWS_CHECKED 20
+
+static bool identifies(const column *c) {
+    for (size_t i = 0; i < sizeof known_columns / sizeof known_columns[0]; i++) {
+        if (known_columns[i].identifies && is_named(c, known_columns[i].name))
+            return true;
+    }
+    return false;
+}
+
+/* Checks the values of the columns WND, CIG, VIS, TMP and DEW in the first rows, since other tables
+ * have columns of these names: each value of a global-hourly table contains commas, as +0025,1. */
+static bool check_values(const sl_dialect *d, const sl_first_line *first, sl_text head,
+                         sl_error *error) {
+    sl_text cells[COLUMNS_MAX], other = {0};
+    size_t at = first->end;
+    for (size_t i = 0; i < ROWS_CHECKED && at < head.length; i++) {
+        const char *line = head.bytes + at, *end = memchr(line, '\n', head.length - at);
+        size_t length = end ? (size_t)(end - line) : head.length - at;
+        at += length + 1;
+        if (sl_header_split((sl_text){line, length}, ',', cells, COLUMNS_MAX) != d->column_count)
+            continue;
+        for (size_t k = 0; k < d->column_count; k++) {
+            if (cells[k].length == 0 || !identifies(&d->columns[k]))
+                continue;
+            if (memchr(cells[k].bytes, ',', cells[k].length))
+                return true;
+            other = cells[k];
+        }
+    }
+    char quoted[SL_QUOTED_ROOM];
+    return other.length == 0 ||
+           sl_error_set(error, SL_EXIT_SOURCE,
+                        "its columns WND, CIG, VIS, TMP or DEW hold values such as %s; expected "
+                        "values such as \"+0025,1\"",
+                        sl_quoted(other, quoted));
+}
+
 static void dialect_destroy(sl_dialect *dialect) {
     if (dialect)
         free(dialect->header);
@@ -229,7 +267,7 @@ static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whol
     sl_dialect *dialect = dialect_create(&first);
     if (!dialect)
         return sl_error_memory(error, "looking at a source");
-    if (!bind(plan, dialect, error)) {
+    if (!bind(plan, dialect, error) || !check_values(dialect, &first, head, error)) {
         dialect_destroy(dialect);
         return sl_error_prefix(error, "this is not a global-hourly table");
     }

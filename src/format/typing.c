@@ -199,13 +199,23 @@ bool sl_typing_restore(sl_typing *typing, const char *const *names, const char *
     return ok;
 }
 
-void sl_typing_decide(sl_typing *typing) {
-    for (size_t k = 0; k < typing->count; k++) {
-        for (size_t i = 0; i < typing->layouts[k]->count; i++) {
-            sl_typed_column *column = &typing->layouts[k]->columns[i];
-            sl_column_guess_decide(&column->guess, &column->schema);
-        }
+/* In a text with decimal commas, a column of numbers such as 12.500 is text: the point may separate
+ * groups of digits. */
+static void decide(sl_typed_layout *layout) {
+    bool commas = false;
+    for (size_t i = 0; i < layout->count; i++)
+        commas = commas || layout->columns[i].guess.comma;
+    for (size_t i = 0; i < layout->count; i++) {
+        sl_typed_column *column = &layout->columns[i];
+        if (commas && sl_column_guess_is_grouped(&column->guess))
+            column->guess.kinds = 0;
+        sl_column_guess_decide(&column->guess, &column->schema);
     }
+}
+
+void sl_typing_decide(sl_typing *typing) {
+    for (size_t k = 0; k < typing->count; k++)
+        decide(typing->layouts[k]);
 }
 
 bool sl_typing_apply(const sl_typing *typing, bool long_names, sl_dialect *dialect,

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,17 +65,48 @@ static uint32_t get32(const uint8_t *from) {
     return (uint32_t)get(from, 4);
 }
 
-/* An entry in the file is the numbers of sl_journal_entry, in their order. */
-#define FIELDS (SL_JOURNAL_ENTRY_BYTES / 8)
+/* The fields of an entry in the file, in this order: the positions of their values in
+ * sl_journal_entry. Add a field at the end. */
+#define FIELD(name) offsetof(sl_journal_entry, name)
+static const size_t entry_fields[] = {
+    FIELD(source),
+    FIELD(sequence),
+    FIELD(offset),
+    FIELD(entry_start),
+    FIELD(check),
+    FIELD(text_bytes),
+    FIELD(inserted),
+    FIELD(already_stored),
+    FIELD(refused),
+    FIELD(taken),
+    FIELD(table_bytes),
+    FIELD(raw_bytes),
+    FIELD(counts.lines),
+    FIELD(counts.records),
+    FIELD(counts.documents),
+    FIELD(counts.rejects),
+    FIELD(counts.headers),
+    FIELD(counts.blank_lines),
+    FIELD(counts.repaired),
+    FIELD(counts.transcoded),
+    FIELD(counts.length_mismatches),
+    FIELD(counts.malformed_fields),
+    FIELD(counts.unknown_groups),
+};
+#define FIELDS (sizeof entry_fields / sizeof entry_fields[0])
+#define FIELDS_LEAST 23u /* of the first program that wrote this format */
+_Static_assert(FIELDS * 8 == SL_JOURNAL_ENTRY_BYTES, "each field of sl_journal_entry has a row");
 
 void sl_journal_encode(const sl_journal_entry *entry, uint8_t bytes[SL_JOURNAL_ENTRY_BYTES]) {
     for (size_t i = 0; i < FIELDS; i++)
-        put(bytes + 8 * i, ((const uint64_t *)entry)[i], 8);
+        put(bytes + 8 * i, *(const uint64_t *)((const char *)entry + entry_fields[i]), 8);
 }
 
-void sl_journal_decode(const uint8_t bytes[SL_JOURNAL_ENTRY_BYTES], sl_journal_entry *entry) {
-    for (size_t i = 0; i < FIELDS; i++)
-        ((uint64_t *)entry)[i] = get(bytes + 8 * i, 8);
+bool sl_journal_decode(const uint8_t *bytes, size_t length, sl_journal_entry *entry) {
+    *entry = (sl_journal_entry){0};
+    for (size_t i = 0; i < FIELDS && i < length / 8; i++)
+        *(uint64_t *)((char *)entry + entry_fields[i]) = get(bytes + 8 * i, 8);
+    return length >= FIELDS_LEAST * 8 && length % 8 == 0;
 }
 
 /* ---- records ---- */
@@ -131,10 +163,10 @@ static bool is_sound(const bson_t *document) {
 
 static bool take_record(uint32_t type, const uint8_t *payload, uint32_t length,
                         const sl_journal_handlers *handlers) {
-    if (type == RECORD_ENTRY && length == SL_JOURNAL_ENTRY_BYTES) {
+    if (type == RECORD_ENTRY) {
         sl_journal_entry entry;
-        sl_journal_decode(payload, &entry);
-        return handlers->entry(handlers->context, &entry);
+        return sl_journal_decode(payload, length, &entry) &&
+               handlers->entry(handlers->context, &entry);
     }
     bson_t document;
     return type == RECORD_DOCUMENT && bson_init_static(&document, payload, length) &&

@@ -10,10 +10,12 @@
  *
  *   3  the first record, the same in all versions: "shardloadjournal", uint32 format version
  *   1  a BSON document, whose fields show its kind (resume.c)
- *   2  an sl_journal_entry, one per block of this loader: its uint64 fields in their order
+ *   2  an entry, one per block of this loader: uint64 fields in the order of the table in journal.c
  *
  * Bytes after the last complete record are ignored. docs/internals/delivery.md lists all fields. A
- * change of the layout needs another SL_JOURNAL_FORMAT; a journal of another format is refused.
+ * field that is added at the end of an entry does not change the format: it is 0 in an entry
+ * without it, and a program that does not know it ignores it. Any other change of the layout needs
+ * another SL_JOURNAL_FORMAT; a journal of another format is refused.
  *
  * The file is locked while it is open: two loaders never share a work directory. */
 #ifndef SHARDLOAD_JOURNAL_H
@@ -42,13 +44,12 @@ typedef struct sl_journal_entry {
 } sl_journal_entry; /* of uint64_t only */
 
 #define SL_JOURNAL_ENTRY_BYTES sizeof(sl_journal_entry)
-/* The version of the layout. It changes automatically with the number of fields; if fields change
- * only their order or meaning, change the summand. Version 1 had no first record of type 3. */
-#define SL_JOURNAL_FORMAT (2u + (uint32_t)(SL_JOURNAL_ENTRY_BYTES / 8) - 23u)
+#define SL_JOURNAL_FORMAT 2u /* version 1 had no first record of type 3 */
 
 /* Encodes an entry for the file. */
 void sl_journal_encode(const sl_journal_entry *entry, uint8_t bytes[SL_JOURNAL_ENTRY_BYTES]);
-void sl_journal_decode(const uint8_t bytes[SL_JOURNAL_ENTRY_BYTES], sl_journal_entry *entry);
+/* Decodes the `length` bytes of an entry from the file. False: an entry has not this length. */
+bool sl_journal_decode(const uint8_t *bytes, size_t length, sl_journal_entry *entry);
 
 typedef struct sl_journal_handlers {
     /* False ends the reading: this program did not write the record. */

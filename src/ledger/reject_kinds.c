@@ -46,6 +46,11 @@ static const char *end_of_quoted(const char *from) {
 
 static const char *end_of_number(const char *at) {
     at += *at == '-';
+    if (*at == '0' && at[1] == 'x') {
+        for (at += 2; isxdigit((unsigned char)*at);)
+            at++;
+        return at;
+    }
     while (is_digit(*at))
         at++;
     for (; *at == '.' && is_digit(at[1]); at++) {
@@ -69,10 +74,11 @@ static void write_pattern(const char *reason, char *out, size_t room) {
         } else if ((is_digit(*at) || (*at == '-' && is_digit(at[1]))) &&
                    !isalnum((unsigned char)before) && before != '_') {
             out[used++] = 'N';
-            before = 'N';
+            before = '0';
             at = end_of_number(at);
         } else {
-            before = out[used++] = *at++;
+            before = *at == '-' && isalpha((unsigned char)before) ? 'x' : *at; /* UTF-8 */
+            out[used++] = *at++;
         }
     }
     out[used] = '\0';

@@ -190,15 +190,33 @@ static void write_place(const void *context, char *out, size_t room) {
                   (unsigned long long)(place->line > 0 ? place->line : place->offset));
 }
 
+/* Logs one of the first rejects. */
+static void show(sl_reject_files *rejects, const sl_source *from, const sl_reject_place *place,
+                 const char *column, sl_text reason) {
+    if (rejects->shown >= SHOWN_MAX)
+        return;
+    char why[400];
+    sl_text_printable(reason, why, sizeof why);
+    keep_reason(rejects, why);
+    sl_log_warning("%s%s%s, %s %llu%s%s: %s; rejected", from->shown, place->entry ? ": " : "",
+                   place->entry ? place->entry : "", place->line > 0 ? "line" : "byte",
+                   (unsigned long long)(place->line > 0 ? place->line : place->offset),
+                   *column ? ", " : "", column, why);
+    if (++rejects->shown == SHOWN_MAX)
+        sl_log_warning("further rejects are %s%s%s", rejects->table ? "in " : "counted only",
+                       rejects->table ? rejects->directory : "",
+                       rejects->table ? "/rejects.tsv only" : "");
+}
+
 static void put_row(sl_reject_files *rejects, size_t source, const char *entry, uint64_t line,
                     uint64_t offset, sl_text named, sl_text reason, sl_text record) {
     const sl_source *from = sl_source_set_at(rejects->set, source);
+    const sl_reject_place place = {from->path, entry, line, offset};
     char path[PATH_MAX + 1024], column[300];
     sl_text_printable(named, column, sizeof column);
     rejects->written++;
     if (rejects->kinds)
-        sl_reject_kinds_add(rejects->kinds, reason, named, write_place,
-                            &(sl_reject_place){from->path, entry, line, offset});
+        sl_reject_kinds_add(rejects->kinds, reason, named, write_place, &place);
     if (rejects->table) {
         snprintf(path, sizeof path, "%s%s%s", from->path, entry ? ": " : "", entry ? entry : "");
         put_cell(rejects->table, sl_text_of(path), '\t');
@@ -208,19 +226,18 @@ static void put_row(sl_reject_files *rejects, size_t source, const char *entry, 
         put_cell(rejects->table, reason, '\t');
         put_cell(rejects->table, record, '\n');
     }
-    if (rejects->shown < SHOWN_MAX) {
-        char why[400];
-        sl_text_printable(reason, why, sizeof why);
-        keep_reason(rejects, why);
-        char place[64];
-        snprintf(place, sizeof place, line > 0 ? "line %llu" : "byte %llu",
-                 (unsigned long long)(line > 0 ? line : offset));
-        sl_log_warning("%s%s%s, %s%s%s: %s; rejected", from->shown, entry ? ": " : "",
-                       entry ? entry : "", place, *column ? ", " : "", column, why);
-        if (++rejects->shown == SHOWN_MAX)
-            sl_log_warning("further rejects are %s%s%s", rejects->table ? "in " : "counted only",
-                           rejects->table ? rejects->directory : "",
-                           rejects->table ? "/rejects.tsv only" : "");
+    show(rejects, from, &place, column, reason);
+}
+
+void sl_rejects_show(sl_reject_files *rejects, const sl_source_block *block,
+                     const sl_reject_list *list) {
+    const sl_source *from = sl_source_set_at(rejects->set, block->source);
+    sl_listed_reject one;
+    for (size_t at = 0; sl_reject_list_next(list, &at, &one);) {
+        char column[300];
+        sl_text_printable(one.column, column, sizeof column);
+        show(rejects, from, &(sl_reject_place){from->path, block->entry, 0, one.offset}, column,
+             one.reason);
     }
 }
 

@@ -59,6 +59,11 @@ void sl_rejects_set_header(sl_reject_files *rejects, size_t source, sl_text head
 bool sl_rejects_block_done(sl_reject_files *rejects, const sl_source_block *block,
                            const sl_journal_entry *entry, sl_reject_list *list, sl_error *error);
 
+/* Logs the first rejects of a block that will not be completed: a resumed load parses it again. One
+ * thread, after the workers have ended. */
+void sl_rejects_show(sl_reject_files *rejects, const sl_source_block *block,
+                     const sl_reject_list *list);
+
 /* Makes `kinds` (borrowed until the files are closed) count the rejects from now on; rejects of the
  * earlier run are read from rejects.tsv. Call it before any block is added. */
 void sl_rejects_count_kinds(sl_reject_files *rejects, sl_reject_kinds *kinds);

@@ -40,12 +40,12 @@ bool sl_rejects_pass_limit(sl_run *run, const sl_ledger *ledger, bool at_end, sl
     atomic_store(&run->ended_by, SL_ENDED_BY_REJECT_LIMIT);
     sl_error_set(
         error, SL_EXIT_SOURCE,
-        "%llu of %llu records rejected, more than --max-rejects %s allows; the rejects are "
-        "in %s%s",
+        "%llu of %llu records rejected, more than --max-rejects %s allows; see the first ones "
+        "above%s%s%s",
         (unsigned long long)rejects, (unsigned long long)sum.records,
         sl_reject_limit_text(config, limit),
-        ledger->work_directory[0] ? ledger->work_directory : "the messages above",
-        ledger->work_directory[0] ? "/rejects.tsv" : "");
+        ledger->work_directory[0] ? ", and those of completed blocks in " : "",
+        ledger->work_directory, ledger->work_directory[0] ? "/rejects.tsv" : "");
     return true;
 }
 
@@ -61,8 +61,9 @@ bool sl_rejects_are_all(sl_run *run, const sl_ledger *ledger, const char *reason
     sl_error_set(
         error, SL_EXIT_SOURCE, "all %llu records were rejected%s%s; nothing was loaded. %s%s%s",
         (unsigned long long)sum.records, *reasons ? ", the first ones because: " : "", reasons,
-        sum.by_parser ? "Check --format, --schema, --encoding and --missing, and the output of "
-                        "`shardload inspect` for the sources"
+        sum.by_parser ? "Check --format, --schema, --encoding and --missing, for tables also "
+                        "--skip-lines, --header and --ragged, and the output of `shardload "
+                        "inspect` for the sources"
                       : "",
         sum.by_parser && sum.by_server ? ". " : "",
         sum.by_server ? "Check the collection's validator and unique indexes; where another "

@@ -206,6 +206,9 @@ static void *work(void *context) {
 }
 
 static void worker_clear(sl_worker *worker) {
+    bool limit = atomic_load(&worker->run->ended_by) == SL_ENDED_BY_REJECT_LIMIT;
+    for (const sl_open_block *one = worker->open_blocks; one && limit; one = one->next)
+        sl_rejects_show(worker->ledger->rejects, &one->block, &one->rejects);
     sl_reader_destroy(worker->reader);
     worker->sink_type->outlet_destroy(worker->outlet);
     sl_delivery_clear(worker);

@@ -141,6 +141,17 @@ static mongoc_client_session_t *start_session(mongoc_client_t *client) {
     return session;
 }
 
+/* The parameter that has no values to draw from; NULL: each has some. */
+static const sl_parameter *without_values(const sl_query *query) {
+    for (size_t i = 0; i < query->parameter_count; i++) {
+        const sl_parameter *one = &query->parameters[i];
+        if ((one->draw == SL_DRAW_LIST || one->draw == SL_DRAW_SAMPLE) &&
+            (!one->values || bson_count_keys(one->values) == 0))
+            return one;
+    }
+    return NULL;
+}
+
 bool sl_runner_init(sl_runner *runner, sl_connection *connection, mongoc_client_t *client,
                     const sl_query *query, const sl_query_target *target, uint64_t number,
                     uint64_t clients, sl_error *error) {
@@ -149,10 +160,14 @@ bool sl_runner_init(sl_runner *runner, sl_connection *connection, mongoc_client_
     bson_init(&runner->filled);
     bson_init(&runner->options);
     if (!sl_value_generator_init(&runner->generator, query, target->seed, number, clients,
-                                 target->limit))
-        return sl_error_set(error, SL_EXIT_CLUSTER,
-                            "%s: a parameter has no values to draw from, or memory ran out",
-                            query->name);
+                                 target->limit)) {
+        const sl_parameter *empty = without_values(query);
+        return empty ? sl_error_set(error, SL_EXIT_CLUSTER,
+                                    "%s: the parameter %s has no values to draw from: give it "
+                                    "values, or sample a field that the documents have",
+                                    query->name, empty->name)
+                     : sl_error_memory(error, "preparing a query");
+    }
     runner->preference = sl_read_preference(target->read_preference ? target->read_preference
                                                                     : query->read_preference);
     runner->session = start_session(client);

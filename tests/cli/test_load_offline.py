@@ -478,7 +478,10 @@ class Rejects(support.Case):
     def test_too_many_rejects_end_the_load(self):
         outcome = self.shardload("load", "--sink", "null", "--max-rejects", 1, "--work-dir", "w",
                                  self.source, code=support.EXIT_SOURCE)
-        self.assertIn("reject", outcome.err)
+        self.assertIn("2 of 4 records rejected, more than --max-rejects 1 allows; see the first ones "
+                      "above", outcome.err)
+        self.assertIn(f"{self.source}, byte ", outcome.err)
+        self.assertIn("; rejected", outcome.err)
 
     def test_rejects_up_to_the_limit_are_accepted(self):
         for limit in ("2", "50%"):
