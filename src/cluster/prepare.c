@@ -12,6 +12,56 @@
 
 #include "internal.h"
 
+/* ---- the registry ---- */
+
+/* Does a document of the collection match? Consumes the filter. */
+static bool holds(sl_connection *connection, const char *database, const char *collection,
+                  bson_t *filter, bool *found, sl_error *error) {
+    bson_t reply;
+    bson_iter_t iter, first;
+    bson_t *find = BCON_NEW("find", BCON_UTF8(collection), "filter", BCON_DOCUMENT(filter), "limit",
+                            BCON_INT64(1), "singleBatch", BCON_BOOL(true));
+    bool ok = sl_cluster_command(connection, database, find, &reply, NULL, error) ||
+              sl_error_prefix(error, "reading %s.%s", database, collection);
+    *found = ok && bson_iter_init(&iter, &reply) &&
+             bson_iter_find_descendant(&iter, "cursor.firstBatch.0", &first);
+    bson_destroy(&reply);
+    bson_destroy(find);
+    bson_destroy(filter);
+    return ok;
+}
+
+/* Refuses a target whose registry would be a collection of the user's, and a target that is the
+ * registry of another collection: the load would write into it, or --drop would drop it. */
+static bool check_registry(sl_connection *connection, const sl_target *target, sl_error *error) {
+    char registry[SL_NAMESPACE_ROOM];
+    const char *suffix = strrchr(target->collection, '.');
+    bool found = false;
+    sl_target_registry(target, registry);
+    bson_t *others =
+        BCON_NEW("$nor", "[", "{", "_id", "counter", "last", "{", "$type", "number", "}", "}", "{",
+                 "_id", "{", "$type", "string", "}", "number", "{", "$type", "number", "}", "state",
+                 "{", "$in", "[", "started", "loaded", "]", "}", "}", "]");
+    if (!holds(connection, target->database, registry, others, &found, error))
+        return false;
+    if (found)
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "%s.%s holds other documents than a registry of sources, and a load "
+                            "into %s.%s would use it as its registry: rename that collection, or "
+                            "load into another --collection",
+                            target->database, registry, target->database, target->collection);
+    if (!suffix || strcmp(suffix, ".sources") != 0)
+        return true;
+    bson_t *counter = BCON_NEW("_id", "counter", "last", "{", "$type", "number", "}");
+    if (!holds(connection, target->database, target->collection, counter, &found, error))
+        return false;
+    return !found || sl_error_set(error, SL_EXIT_USAGE,
+                                  "%s.%s is the registry of sources of the collection %.*s: load "
+                                  "into another --collection",
+                                  target->database, target->collection,
+                                  (int)(suffix - target->collection), target->collection);
+}
+
 /* ---- drop ---- */
 
 /* Drops the collection before its registry. If the process dies in between, the registry lists
@@ -352,7 +402,7 @@ bool sl_check_target(sl_connection *connection, const sl_target *target, bool *e
     existing found;
     *exists = false;
     *change = target->shard_key ? SL_SHARDING_NEW : SL_SHARDING_NONE;
-    if (!check_version(connection, target, error))
+    if (!check_version(connection, target, error) || !check_registry(connection, target, error))
         return false;
     if (target->drop)
         return true;
@@ -369,7 +419,8 @@ bool sl_prepare_target(sl_connection *connection, const sl_target *target, bool 
     sl_sharding_change change = shards ? SL_SHARDING_NEW : SL_SHARDING_NONE;
     *created = false;
     /* The database first: a user who may not shard gets the error before anything is dropped. */
-    if (!check_version(connection, target, error) || !create_database(connection, target, error) ||
+    if (!check_version(connection, target, error) || !check_registry(connection, target, error) ||
+        !create_database(connection, target, error) ||
         (target->drop && !sl_drop_target(connection, target, error)))
         return false;
     existing found;

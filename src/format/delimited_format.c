@@ -127,6 +127,29 @@ static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whol
     return true;
 }
 
+/* Have the dialects a column of the same name? */
+static bool share_a_column(const sl_dialect *one, const sl_dialect *other) {
+    for (size_t i = 0; i < one->column_count; i++) {
+        if (strcmp(one->columns[i].published, other->columns[i].published) == 0)
+            return true;
+    }
+    for (size_t i = 0; i < one->column_count; i++) {
+        for (size_t k = 0; k < other->column_count; k++) {
+            if (strcmp(one->columns[i].published, other->columns[k].published) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool may_be_pieces(const sl_dialect *one, const sl_dialect *other) {
+    bool header = one->header_length > 0, other_header = other->header_length > 0;
+    return one->inferable && other->inferable && one->delimiter == other->delimiter &&
+           one->blanks == other->blanks && one->column_count == other->column_count &&
+           one->column_count > 1 &&
+           (header != other_header || (header && !share_a_column(one, other)));
+}
+
 static const sl_splitter *splitter(const sl_dialect *dialect, bool *lines) {
     *lines = false;
     return dialect->quoted_lines ? &sl_quoted_splitter : NULL;
@@ -150,6 +173,7 @@ const sl_format sl_format_delimited = {
     .key_of = sl_delimited_key_of,
     .header = sl_delimited_header,
     .parse = sl_delimited_parse,
+    .may_be_pieces = may_be_pieces,
     .splitter = splitter,
     .splits_alike = splits_alike,
 };

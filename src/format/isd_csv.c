@@ -197,7 +197,8 @@ static bool identifies(const column *c) {
 }
 
 /* Checks the values of the columns WND, CIG, VIS, TMP and DEW in the first rows, since other tables
- * have columns of these names: each value of a global-hourly table contains commas, as +0025,1. */
+ * have columns of these names: each value of a global-hourly table contains commas, as +0025,1, and
+ * none a point. */
 static bool check_values(const sl_dialect *d, const sl_first_line *first, sl_text head,
                          sl_error *error) {
     sl_text cells[COLUMNS_MAX], other = {0};
@@ -213,7 +214,8 @@ static bool check_values(const sl_dialect *d, const sl_first_line *first, sl_tex
                 continue;
             if (memchr(cells[k].bytes, ',', cells[k].length))
                 return true;
-            other = cells[k];
+            if (memchr(cells[k].bytes, '.', cells[k].length))
+                other = cells[k];
         }
     }
     char quoted[SL_QUOTED_ROOM];

@@ -272,15 +272,38 @@ static bool check_kinds(const sl_job *job, sl_error *error) {
     }
     return !mixed ||
            sl_error_set(error, SL_EXIT_SOURCE,
-                        "these sources hold different kinds of records:" SL_LINES "\nLoad each "
-                        "kind into a "
-                        "separate "
-                        "collection: "
-                        "name the files, "
-                        "or select files "
-                        "of a folder "
-                        "with --include",
+                        "these sources hold different kinds of records:" SL_LINES
+                        "\nLoad each kind into a separate collection: name the files, or select "
+                        "files of a folder with --include",
                         list);
+}
+
+/* Refuses files that may be pieces of one table, unless options describe their headers. */
+static bool check_pieces(const sl_job *job, sl_error *error) {
+    const sl_format_options *options = &job->config->format_options;
+    size_t count = sl_source_set_count(job->set), first = count;
+    if (options->header != SL_HEADER_AUTO || options->columns)
+        return true;
+    for (size_t i = 0; i < count; i++) {
+        const sl_job_source *source = &job->sources[i];
+        if (source->skipped || !source->dialect || !source->format->may_be_pieces)
+            continue;
+        if (first == count)
+            first = i;
+        const sl_job_source *before = &job->sources[first];
+        if (before->format != source->format ||
+            !source->format->may_be_pieces(before->dialect, source->dialect))
+            continue;
+        const char *a = sl_source_set_at(job->set, first)->shown,
+                   *b = sl_source_set_at(job->set, i)->shown;
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "%s and %s have the same number of columns, and none of the same name: "
+                            "are they pieces of one file, with one header? Then load them joined: "
+                            "cat %s %s | shardload load ... -. If each has a header of its own, "
+                            "give --header yes; if none has one, --header no",
+                            a, b, a, b);
+    }
+    return true;
 }
 
 /* Checks that the sources have the columns that identify a document. */
@@ -419,7 +442,7 @@ bool sl_sources_open(sl_job *job, sl_error *error) {
                             "nothing to load: the format of none of the %zu files found is "
                             "recognised",
                             count);
-    if (!check_kinds(job, error) || !check_key_fields(job, error))
+    if (!check_kinds(job, error) || !check_pieces(job, error) || !check_key_fields(job, error))
         return false;
     sl_source_set_report_skipped(job->set, NULL, NULL); /* the load itself will read and report
                                                            these entries again */

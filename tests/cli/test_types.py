@@ -62,6 +62,48 @@ class Types(support.Case):
                           "3 texts, 1 empty", text)
         self.assertRegex(shown, r"logged +datetime %d-%b-%Y")
 
+    def test_points_between_groups_of_digits(self):
+        """12.500 is twelve and a half, or twelve thousand five hundred where 2,75 is a number."""
+        rows = "id;price;n;x\n1;1,50;1.000;0.125\n2;2,75;12.500;1.250\n"
+        documents, _ = self.documents(self.file("commas.csv", rows))
+        self.assertEqual(documents, [{"id": 1, "price": "1,50", "n": "1.000", "x": 0.125},
+                                     {"id": 2, "price": "2,75", "n": "12.500", "x": 1.25}])
+        documents, _ = self.documents(self.file("points.csv", rows.replace(",", ".")))
+        self.assertEqual(documents[1], {"id": 2, "price": 2.75, "n": 12.5, "x": 1.25})
+
+    def test_names_and_values_in_windows_1252(self):
+        path = self.file("latin.csv", "Gr\xf6\xdfe;Preis\n1;\xfc\n2;5\n".encode("cp1252"))
+        documents, _ = self.documents("--encoding", "latin-1", path)
+        self.assertEqual(documents, [{"Gr\xf6\xdfe": 1, "Preis": "\xfc"},
+                                     {"Gr\xf6\xdfe": 2, "Preis": "5"}])
+        outcome = self.shardload("inspect", "--format", "delimited", path, code=support.EXIT_SOURCE)
+        self.assertIn("column 1 of the header is not UTF-8; --encoding latin-1", outcome.text)
+
+    def test_a_header_with_more_columns_than_most_lines(self):
+        rows = "id,name,note\n" + "".join(f"{n},n{n}\n" for n in range(9)) + "9,n9,full\n"
+        documents, _ = self.documents("--ragged", "pad", self.file("short.csv", rows))
+        self.assertEqual((documents[0], documents[9]), ({"id": 0, "name": "n0"},
+                                                        {"id": 9, "name": "n9", "note": "full"}))
+
+    def test_pieces_of_one_file(self):
+        """Without its header, a piece would lose a record as names of columns."""
+        rows = [f"a{n},b{n},c{n}\n" for n in range(40)]
+        first = self.file("part-0.csv", "name,street,town\n" + "".join(rows[:20]))
+        second = self.file("part-1.csv", "".join(rows[20:]))
+        numbers = self.file("part-2.csv", "".join(f"{n},b{n},{n}\n" for n in range(40)))
+        for other in (second, numbers):
+            outcome = self.shardload("load", "--sink", "null", "--format", "delimited", first, other,
+                                     code=support.EXIT_SOURCE)
+            self.assertIn("are they pieces of one file", outcome.err)
+            self.assertIn(f"cat {first} {other} | shardload load", outcome.err)
+        with_headers, _ = self.documents("--header", "yes", first, second)
+        self.assertEqual(len(with_headers), 39)
+        without, _ = self.documents("--header", "no", first, second)
+        self.assertEqual(len(without), 41)
+        joined = self.shardload("load", "--sink", "null", "--format", "delimited", "-",
+                                stdin=first.read_bytes() + second.read_bytes())
+        self.assertRegex(joined.text, r"records +40\n")
+
     def test_types_text_loads_text(self):
         documents, work = self.documents("--types", "text", self.file("a.csv", "a,b\n1,-\n"))
         self.assertEqual(documents, [{"a": "1", "b": "-"}])

@@ -37,6 +37,28 @@ class DropCase:
         self.assertIn("--batch-size 2000 is more than the server accepts (1000 documents)", outcome.err)
         self.assertEqual(self.database.t.count_documents({}), 300)
 
+    # The name of the registry
+
+    def test_a_collection_of_the_user_is_not_taken_for_a_registry(self):
+        mine = [{"_id": n, "v": "mine"} for n in range(500)]
+        self.database["t.sources"].insert_many(mine)
+        message = f"{self.database_name}.t.sources holds other documents than a registry of sources"
+        for words in ([], ["--drop"]):
+            outcome, _ = self.load(*words, self.source(), code=support.EXIT_USAGE)
+            self.assertIn(message, outcome.err)
+            self.assertIn(message, self.plan(*words, self.source(), code=support.EXIT_USAGE).err)
+        self.assertEqual(list(self.database["t.sources"].find()), mine)
+        self.assertEqual(self.collections(), ["t.sources"])
+
+    def test_a_registry_is_no_target(self):
+        self.load(self.source())
+        before = list(self.database["t.sources"].find())
+        for words in ([], ["--drop"]):
+            outcome = self.shardload("load", "--uri", self.uri, "-d", self.database_name, "-c",
+                                     "t.sources", *words, self.source(), code=support.EXIT_USAGE)
+            self.assertIn("t.sources is the registry of sources of the collection t", outcome.err)
+        self.assertEqual(list(self.database["t.sources"].find()), before)
+
     # A collection that was dropped without its registry
 
     def test_a_source_loaded_before_the_drop_is_refused_without_again(self):

@@ -49,6 +49,21 @@ static void tables_are_found(void **state) {
         {"a,b,,\n1,2,x\n3,4,y\n5,6,z\n", "no header", NULL, 3},
         {"x y\n1 2\n3 4\n", "separated by blanks", "{ \"x\" : \"1\", \"y\" : \"2\" }", 2},
         {"1.5 2\n3 4\n", "no header", "{ \"column1\" : \"1.5\", \"column2\" : \"2\" }", 2},
+        /* Decimal commas: as many fields, whether commas or semicolons separate them. */
+        {"1;1,5\n2;2,5\n", "semicolons, no header",
+         "{ \"column1\" : \"1\", \"column2\" : \"1,5\" }", 2},
+        {"2020-01-01;1,5;2,5\n2020-01-02;2,5;3,5\n", "semicolons, no header, 3 columns", NULL, 2},
+        {"Temp (C, mean);Hum\n1,5;40\n2,5;50\n", "semicolons, header",
+         "{ \"Temp (C, mean)\" : \"1,5\", \"Hum\" : \"40\" }", 2},
+        {"Lee, Ann;12,5\nMay, Bob;13,5\n", "semicolons, no header, 2 columns", NULL, 2},
+        {"1,2,10;20\n3,4,30;40\n", "commas, no header, 3 columns", NULL, 2},
+        {"1,a;b\n2,c;d\n", "commas, no header, 2 columns", NULL, 2},
+        /* Titles of spreadsheets; sparse records are no titles. */
+        {"Sales,,\n,,\nid,name,v\n1,x,2.5\n2,y,3.5\n",
+         "header, 3 columns; 2 lines before the table skipped",
+         "{ \"id\" : \"1\", \"name\" : \"x\", \"v\" : \"2.5\" }", 2},
+        {"5,,\n6,7,8\n9,10,11\n", "no header", "{ \"column1\" : \"5\" }", 3},
+        {"\"1\"\t\"x\"\n\"2\"\t\"y\"\n", "quotes are kept: a schema with `quotes: true`", NULL, 2},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         parsed p = parse_delimited(rows[i].text);
@@ -72,6 +87,7 @@ static void other_text_is_refused(void **state) {
     static const char *const texts[] = {
         "Dear reader,\nthis is prose.\nIt goes on, and on, and on.\nNever mind, it ends.\n",
         "word\nother\n",
+        "ts\n2020-01-01 10:00:00\n2020-01-02 10:00:00\n2020-01-03 10:00:00\n", /* one column */
         "{\"a\": 1, \"b\": 2}\n{\"a\": 1, \"b\": 2}\n",
         "[1, 2]\n[3, 4]\n",
         "<html>\n<p>1, 2</p>\n",
