@@ -370,6 +370,8 @@ typedef struct sl_registry_entry {
     bool part_loaded;      /* this loader's part has been loaded */
     uint32_t parts_loaded; /* number of parts that have been loaded */
     sl_layout layout;      /* common to all its loaders, see sl_registry_agree_layout */
+    uint64_t types;        /* a hash of its columns' inferred types, which all its loaders must
+                              share; 0: not inferred */
     /* For a pipe: the host and directory in which its load can be completed; NULL otherwise. */
     const char *host;
     const char *work_directory; /* absolute */

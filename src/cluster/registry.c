@@ -181,7 +181,18 @@ static bool same_options(const sl_registry *registry, const bson_t *document,
                             shown, strcmp(bson_iter_key(&is), "version") == 0 ? "program " : "--",
                             bson_iter_key(&is), shown_before, bson_iter_utf8(&is, NULL));
     }
-    return true;
+    int64_t types = bson_iter_recurse(&iter, &was) && bson_iter_find(&was, SL_REGISTRY_TYPES)
+                        ? bson_iter_as_int64(&was)
+                        : (int64_t)entry->types;
+    if (types == (int64_t)entry->types)
+        return true;
+    char shown[400];
+    sl_text_printable(sl_text_of(entry->name), shown, sizeof shown);
+    return sl_error_set(error, SL_EXIT_USAGE,
+                        "%s: another loader has started its part with other types of its columns, "
+                        "which were inferred from other sources: give all loaders the same "
+                        "sources, or the types with --schema",
+                        shown);
 }
 
 static bool fill(const sl_registry *registry, const bson_t *document, sl_registry_entry *entry,

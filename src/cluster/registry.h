@@ -9,6 +9,9 @@
 #define BATCH ((size_t)1000)
 #define NAME_ROOM 4096
 
+/* The field of `options` with sl_registry_entry.types. */
+#define SL_REGISTRY_TYPES "inferredTypes"
+
 struct sl_registry {
     sl_connection *connection;
     char *database;

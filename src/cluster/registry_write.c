@@ -83,9 +83,16 @@ static void append_started(bson_t *document, const sl_registry_entry *entry) {
 }
 
 /* The options that documents depend on, which all parts of a source must share. */
-static void append_own_options(const sl_registry *registry, bson_t *document) {
-    if (registry->options)
-        BSON_APPEND_DOCUMENT(document, "options", registry->options);
+static void append_own_options(const sl_registry *registry, bson_t *document,
+                               const sl_registry_entry *entry) {
+    bson_t options;
+    if (!registry->options)
+        return;
+    BSON_APPEND_DOCUMENT_BEGIN(document, "options", &options);
+    bson_concat(&options, registry->options);
+    if (entry->types != 0)
+        BSON_APPEND_INT64(&options, SL_REGISTRY_TYPES, (int64_t)entry->types);
+    bson_append_document_end(document, &options);
 }
 
 /* The same for a source that is already in the registry, perhaps with finished parts. */
@@ -94,7 +101,7 @@ static void append_started_again(const sl_registry *registry, bson_t *document,
     append_started(document, entry);
     if (registry->afresh && entry->state == SL_SOURCE_LOADED) {
         append_no_parts(document);
-        append_own_options(registry, document);
+        append_own_options(registry, document, entry);
     } else {
         append_part(registry, document, NULL);
     }
@@ -156,7 +163,7 @@ static bool insert_new(sl_registry *registry, sl_registry_entry *entries, size_t
             BSON_APPEND_UTF8(&document, "_id", entries[i].fingerprint);
             BSON_APPEND_INT32(&document, "number", (int32_t)entries[i].number);
             append_started(&document, &entries[i]);
-            append_own_options(registry, &document);
+            append_own_options(registry, &document, &entries[i]);
             bson_append_document_end(&documents, &document);
         }
         if (used == 0) {
@@ -235,12 +242,6 @@ static bool set_where_absent(sl_registry *registry, const sl_registry_entry *ent
     return run_write(registry, &command, &updates, &matched, NULL, error);
 }
 
-static void append_own_options_of(const sl_registry *registry, bson_t *document,
-                                  const sl_registry_entry *entry) {
-    (void)entry;
-    append_own_options(registry, document);
-}
-
 static void append_layout(const sl_registry *registry, bson_t *document,
                           const sl_registry_entry *entry) {
     bson_t layout;
@@ -260,7 +261,7 @@ static bool start_batch(sl_registry *registry, sl_registry_entry *entries, size_
         !update_known(registry, entries, count, append_started_again, &known, error))
         return false;
     if (known > 0 && registry->options &&
-        !set_where_absent(registry, entries, count, "options", append_own_options_of, error))
+        !set_where_absent(registry, entries, count, "options", append_own_options, error))
         return false;
     if (known > 0 && !sl_registry_read_batch(registry, entries, count, error))
         return false;

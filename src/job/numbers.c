@@ -3,6 +3,7 @@
  * the target, which also records the sources that have been loaded. */
 #include "numbers.h"
 #include "parts.h"
+#include "types.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -36,7 +37,8 @@ sl_registry_entry *sl_sources_entries(const sl_job *job, size_t *count, sl_error
         if (!source->skipped)
             entries[(*count)++] = (sl_registry_entry){.fingerprint = source->fingerprint,
                                                       .name = facts->path,
-                                                      .size = facts->stored_bytes};
+                                                      .size = facts->stored_bytes,
+                                                      .types = sl_types_hash(job, source)};
     }
     if (!entries)
         sl_error_memory(error, "numbering the sources");

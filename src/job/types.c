@@ -20,6 +20,7 @@
 #include "format/delimited.h"
 #include "format/typing.h"
 #include "report/run_record.h"
+#include "util/hash.h"
 #include "util/log.h"
 
 #define PLAIN_BLOCKS UINT64_C(64)
@@ -360,4 +361,19 @@ uint64_t sl_types_sampled_of(const sl_job *job, const sl_job_source *source) {
 bool sl_types_same_columns(const sl_job *job, const sl_job_source *a, const sl_job_source *b) {
     const sl_typing *typing = typing_plan(job)->typing;
     return sl_typing_layout_of(typing, a->dialect) == sl_typing_layout_of(typing, b->dialect);
+}
+
+uint64_t sl_types_hash(const sl_job *job, const sl_job_source *source) {
+    uint64_t hash = SL_HASH_A;
+    if (!is_typed(job, source))
+        return 0;
+    for (size_t i = 0; i < source->dialect->column_count; i++) {
+        const sl_column *column = &source->dialect->columns[i];
+        char type[SL_TYPE_ROOM];
+        sl_column_type_write(&column->schema, type);
+        const char *const texts[] = {column->published, type};
+        for (size_t k = 0; k < 2; k++)
+            hash = sl_hash_mix(hash ^ sl_hash_text(texts[k], strlen(texts[k])), SL_HASH_B);
+    }
+    return hash != 0 ? hash : 1;
 }

@@ -49,6 +49,18 @@ class Parts(support.ClusterCase):
         self.assertEqual(sum(source["documents"] for source in registered), documents)
         self.assertEqual(self.balancer_mode(), "full")
 
+    def test_parts_with_different_inferred_types(self):
+        """The types of a.csv depend on the other sources with its columns."""
+        numbers = self.file("a.csv", "k,v\n" + "".join(f"{n},{n}\n" for n in range(3000)))
+        words = self.file("c.csv", "k,v\n" + "".join(f"{n},word\n" for n in range(3000)))
+        self.part(1, 2, numbers)
+        outcome, _ = self.part(2, 2, numbers, words, code=support.EXIT_USAGE)
+        self.assertIn("a.csv: another loader has started its part with other types of its columns",
+                      outcome.err)
+        self.part(2, 2, numbers)
+        self.assertEqual(self.database.t.count_documents({"v": {"$type": "string"}}), 0)
+        self.assertEqual(self.database.t.count_documents({}), 3000)
+
     def assert_two_at_once(self, *words, documents=1200):
         sources = [self.wide(documents)]
         running = [self.begin(number, 2, *words, *sources) for number in (1, 2)]
