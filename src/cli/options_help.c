@@ -42,22 +42,21 @@ static void print_row(FILE *out, const sl_option_row *row) {
     if (column == 0)
         fprintf(out, "\n%34s", "");
     char help[1200];
-    bool show_default = row->fallback && row->kind != SL_OPTION_FLAG;
-    snprintf(help, sizeof help, "%s%s%s%s", row->help, show_default ? " (default: " : "",
-             show_default ? row->fallback : "", show_default ? ")" : "");
+    const char *shown = sl_shown_default(row);
+    snprintf(help, sizeof help, "%s%s%s%s", row->help, shown ? " (default: " : "",
+             shown ? shown : "", shown ? ")" : "");
     print_wrapped(out, help, 34, 34);
 }
 
 void sl_print_command_help(const sl_program *program, const sl_command *command) {
     printf("usage: %s %s %s\n\n%s\n\n%s\n", program->name, command->name, command->synopsis,
            command->summary, command->details);
-    const char *group = NULL;
     for (const sl_option_row *row = program->rows; row->name; row++) {
-        if (!(row->commands & command->bit))
+        if (!(row->commands & command->bit) || !sl_begins_group(program, row, command->bit))
             continue;
-        if (!group || strcmp(group, row->group) != 0)
-            printf("\n%s:\n", group = row->group);
-        print_row(stdout, row);
+        printf("\n%s:\n", row->group);
+        for (const sl_option_row *one = row; one; one = sl_next_in_group(one, command->bit))
+            print_row(stdout, one);
     }
     printf("\nAll commands:\n"
            "      --config FILE               Read options from a YAML file: long names as keys.\n"

@@ -4,6 +4,9 @@
 #ifndef SHARDLOAD_OPTIONS_INTERNAL_H
 #define SHARDLOAD_OPTIONS_INTERNAL_H
 
+#include <limits.h>
+#include <string.h>
+
 #include "options.h"
 
 /* Ordered by precedence: a later origin overrides an earlier one. */
@@ -36,6 +39,33 @@ struct sl_options {
 
 /* The index of the row with that name, or SIZE_MAX. */
 size_t sl_options_row(const sl_options *options, const char *name, size_t length);
+
+/* The default that --help and the manual show; NULL: none. 0 is the default of a count that is not
+ * used unless it is given. */
+static inline const char *sl_shown_default(const sl_option_row *row) {
+    bool shown = row->fallback && row->kind != SL_OPTION_FLAG && strcmp(row->fallback, "0") != 0;
+    return shown ? row->fallback : NULL;
+}
+
+/* The next row of the same group, among those of the commands in the bit set. NULL: it was the
+ * last. The rows of a group need not be adjacent. */
+static inline const sl_option_row *sl_next_in_group(const sl_option_row *row, unsigned commands) {
+    const char *group = row->group;
+    while ((++row)->name) {
+        if (row->commands & commands && strcmp(row->group, group) == 0)
+            return row;
+    }
+    return NULL;
+}
+
+/* Is the row the first one of its group, among those of the commands in the bit set? */
+static inline bool sl_begins_group(const sl_program *program, const sl_option_row *row,
+                                   unsigned commands) {
+    const sl_option_row *first = program->rows;
+    while (!(first->commands & commands) || strcmp(first->group, row->group) != 0)
+        first++;
+    return first == row;
+}
 
 /* Does the command that was given take the option of this row? */
 static inline bool sl_options_applies(const sl_options *options, size_t index) {

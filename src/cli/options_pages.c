@@ -58,7 +58,7 @@ static void print_manual_row(const sl_program *program, const sl_option_row *row
     }
     putchar('\n');
     print_roff(row->help);
-    if (row->fallback && row->kind != SL_OPTION_FLAG) {
+    if (sl_shown_default(row)) {
         fputs(" (default: ", stdout);
         print_roff(row->fallback);
         putchar(')');
@@ -86,11 +86,12 @@ void sl_print_manual(const sl_program *program) {
         fputs("\n.fi\n", stdout);
     }
     fputs(".SH OPTIONS\n", stdout);
-    const char *group = NULL;
     for (const sl_option_row *row = program->rows; row->name; row++) {
-        if (!group || strcmp(group, row->group) != 0)
-            print_titled(".SS", group = row->group);
-        print_manual_row(program, row);
+        if (!sl_begins_group(program, row, UINT_MAX))
+            continue;
+        print_titled(".SS", row->group);
+        for (const sl_option_row *one = row; one; one = sl_next_in_group(one, UINT_MAX))
+            print_manual_row(program, one);
     }
     fputs(".SS All commands\n.TP\n\\fB\\-\\-config\\fR \\fIFILE\\fR\n"
           "Read options from a YAML file: long names as keys.\n"

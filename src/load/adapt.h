@@ -101,9 +101,9 @@ sl_adapt_settings sl_adapt_best(const sl_adapt *adapt);
  * are faster? */
 bool sl_adapt_only_fewer_left(const sl_adapt *adapt);
 
-/* Since when the best settings have been kept, because no neighbouring settings were faster or the
- * time for a search had ended, in seconds since the loading began. Below 0 during the first search
- * and after a change of the best settings, until that search has ended. */
+/* The time, in seconds after the loading began, at which the search ended whose best settings are
+ * still in use. Below 0 while a search runs: the first one, or one that has changed the best
+ * settings. */
 double sl_adapt_settled_at(const sl_adapt *adapt);
 
 #endif

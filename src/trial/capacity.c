@@ -106,7 +106,7 @@ bool sl_capacity_set(sl_capacity_model *model, const char *assignment, sl_error 
     }
     if (more || *at || (count != 1 && count != 3))
         return sl_error_set(error, SL_EXIT_USAGE,
-                            "%s: \"%.60s\" is not a number, like 85k, nor LOW..VALUE..HIGH",
+                            "%s: \"%.60s\" is neither a number such as 85k nor LOW..VALUE..HIGH",
                             model->inputs[input].name, equals + 1);
     double value = numbers[count / 2], low = numbers[0], high = numbers[count - 1];
     if (!(low <= value && value <= high))

@@ -248,8 +248,8 @@ class FailedStarts(StartCase):
         self.assertLessEqual(before.items(), self.content("w").items())
 
     def test_loads_that_start_at_once_in_a_new_folder(self):
-        """Each fails to connect, and removes only what is its own: no file is left, and no other
-        error occurs than the two that may. The folder is left, empty, if the load that has created
+        """Each fails because no server answers, or because another load uses the folder, and removes
+        only its own files: none is left. The folder is left, empty, if the load that has created
         it was not the first to lock it."""
         uri = f"mongodb://127.0.0.1:{support.free_port()}/"
         for _ in range(10):

@@ -51,7 +51,7 @@ class Direct(support.ClusterCase):
         self.assertEqual(self.balancer_mode(), "full")
 
     def test_without_the_option_all_batches_pass_the_router(self):
-        """So the proxy counts batches, and its 0 in the test above is significant."""
+        """The proxy counts every batch here, so the 0 above shows that none passed the router."""
         sources, _ = self.generate("B", 2000, "--seed", 5)
         _, work = self.load("-j", 3, "--batch-size", 500, *sources)
         self.assertEqual(self.proxy.batches, support.run_record(work)["accounting"]["batches"])

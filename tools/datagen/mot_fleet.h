@@ -19,7 +19,7 @@ enum { ENGINE_PETROL, ENGINE_DIESEL, ENGINE_SMALL, ENGINE_BIKE, ENGINE_VAN, ENGI
 // A test class. The group names its models in the table of models.
 struct vehicle_class {
     uint8_t id;
-    uint8_t engine; // of a car it depends on the fuel
+    uint8_t engine; // cars: chosen by the fuel
     const char *group;
     uint32_t share;          // of all tests, in 100,000
     int pass_bonus;          // how much likelier than a car it passes, in 10,000
