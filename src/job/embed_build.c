@@ -298,7 +298,7 @@ static bool close_stream(sl_store_builder *builder, FILE *stream, const char *na
 static bool write_facts(const char *folder, const sl_store_facts *facts, sl_error *error) {
     char path[SL_PARTITION_PATH];
     bson_t document = BSON_INITIALIZER;
-    BSON_APPEND_INT32(&document, "format", 1);
+    BSON_APPEND_INT32(&document, "format", SL_STORE_FORMAT);
     BSON_APPEND_UTF8(&document, "identity", facts->identity);
     BSON_APPEND_UTF8(&document, "letters", facts->letters);
     BSON_APPEND_INT64(&document, "records", (int64_t)facts->records);
@@ -321,6 +321,7 @@ bool sl_store_build(const char *folder, size_t sorted_at_once, sl_store_facts *f
     sl_store_builder builder = {
         .folder = folder, .sorted_at_once = sorted_at_once, .facts = facts, .error = error};
     snprintf(records, sizeof records, "%s/records", folder);
+    facts->format = SL_STORE_FORMAT;
     facts->keys = facts->too_many = facts->group_bytes = facts->bits = 0;
     facts->letters[0] = '\0';
     while (facts->bits < 40 && facts->records >> facts->bits > GROUPS_PER_ENTRY)

@@ -17,7 +17,6 @@
 #include "util/private_file.h"
 
 #define PATH_ROOM 640
-#define FORMAT 1
 
 struct sl_store {
     sl_store_facts facts;
@@ -41,6 +40,11 @@ static void text_of(const bson_t *document, const char *name, char *out, size_t 
         snprintf(out, room, "%s", bson_iter_utf8(&iter, NULL));
 }
 
+static bool damaged(const char *path, const char *why, sl_error *error) {
+    return sl_error_set(error, SL_EXIT_USAGE,
+                        "%s: %s; start the load again, with another --work-dir", path, why);
+}
+
 bool sl_store_read_facts(const char *folder, bool *there, sl_store_facts *facts, sl_error *error) {
     char path[PATH_ROOM];
     bson_t *document;
@@ -50,8 +54,8 @@ bool sl_store_read_facts(const char *folder, bool *there, sl_store_facts *facts,
         return true;
     if (!sl_json_read_file(path, &document, error))
         return false;
-    bool known = number_of(document, "format") == FORMAT;
-    *facts = (sl_store_facts){.records = number_of(document, "records"),
+    *facts = (sl_store_facts){.format = number_of(document, "format"),
+                              .records = number_of(document, "records"),
                               .rejects = number_of(document, "rejects"),
                               .left_out = number_of(document, "leftOut"),
                               .without_key = number_of(document, "withoutKey"),
@@ -62,18 +66,12 @@ bool sl_store_read_facts(const char *folder, bool *there, sl_store_facts *facts,
     text_of(document, "identity", facts->identity, sizeof facts->identity);
     text_of(document, "letters", facts->letters, sizeof facts->letters);
     bson_destroy(document);
-    return (known && facts->bits <= 40) ||
-           sl_error_set(error, SL_EXIT_USAGE,
-                        "%s: written by another version of shardload; name another --work-dir",
-                        path);
+    if (facts->format != SL_STORE_FORMAT)
+        *facts = (sl_store_facts){.format = facts->format};
+    return facts->bits <= 40 || damaged(path, "its numbers are wrong", error);
 }
 
 /* ---- opening ---- */
-
-static bool damaged(const char *path, const char *why, sl_error *error) {
-    return sl_error_set(error, SL_EXIT_USAGE,
-                        "%s: %s; start the load again, with another --work-dir", path, why);
-}
 
 /* Maps a file of exactly this length. Returns NULL with error, or when the length is 0. */
 static void *map_file(const char *folder, const char *name, uint64_t length, int protection,

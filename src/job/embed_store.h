@@ -38,8 +38,10 @@ static inline const uint8_t *sl_group_array(const sl_group *group) {
 }
 
 /* The content of "complete". */
+#define SL_STORE_FORMAT 2
 typedef struct sl_store_facts {
-    char identity[160]; /* of the sources and options that the store was made of */
+    uint64_t format;    /* with another one than SL_STORE_FORMAT, the other facts are not known */
+    char identity[160]; /* of the options that the store was made with */
     char letters[SL_JOIN_FIELDS_MAX + 1]; /* sl_join_key_letters of one of the keys; "": no key */
     uint64_t records;                     /* of the sources, without rejects */
     uint64_t rejects;                     /* of the sources */
@@ -60,7 +62,7 @@ typedef struct sl_store_facts {
 bool sl_store_build(const char *folder, size_t sorted_at_once, sl_store_facts *facts,
                     sl_error *error);
 
-/* Reads "complete". `*there`: the folder contains a store. */
+/* Reads "complete". `*there`: the folder contains a store, perhaps of another format. */
 bool sl_store_read_facts(const char *folder, bool *there, sl_store_facts *facts, sl_error *error);
 
 typedef struct sl_store sl_store;

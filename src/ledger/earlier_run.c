@@ -93,77 +93,99 @@ bool sl_earlier_differs(const sl_ledger *ledger, sl_exit code, const char *how, 
 /* Was the file modified since the earlier run? A fingerprint covers only the beginning and the end
  * of a file. If the modification time differs, its middle may have changed, also in blocks that
  * were not loaded and so cannot be compared: that is an error. */
-static bool same_time(const sl_ledger *ledger, const sl_source *source,
-                      const sl_source_identity *was, sl_error *error) {
-    char how[800], before[SL_FILE_TIME_ROOM], now[SL_FILE_TIME_ROOM];
+static bool same_time(const sl_source *source, const sl_source_identity *was,
+                      sl_sources_difference *difference) {
+    char now[SL_FILE_TIME_ROOM];
     if (was->modified_ns == source->identity.modified_ns)
         return true;
-    sl_file_time_shown(was->modified_ns, before);
-    snprintf(
-        how, sizeof how,
-        "%.300s was modified at %s; the earlier run recorded %s. Load it again with --drop, or, if "
-        "you know that its text is the same, restore its modification time (touch -d %s), and its "
-        "text will be compared",
-        source->shown, sl_file_time_shown(source->identity.modified_ns, now), before, before);
-    return sl_earlier_differs(ledger, SL_EXIT_SOURCE, how, error);
+    sl_file_time_shown(was->modified_ns, difference->modified);
+    snprintf(difference->how, sizeof difference->how,
+             "%.300s was modified at %s; the earlier run recorded %s", source->shown,
+             sl_file_time_shown(source->identity.modified_ns, now), difference->modified);
+    return false;
 }
 
-/* The completed blocks of a source are read again and compared, unless it is the same, unchanged
- * file. A pipe has no fingerprint: it gets the fingerprint in the journal, and its blocks are
- * always compared. */
-bool sl_earlier_same_sources(sl_job *job, sl_ledger *ledger, sl_error *error) {
+/* Compares a source with what the earlier run recorded of it. A pipe has no fingerprint: it gets
+ * the recorded one, and its blocks are always compared. */
+static bool same_source(const bson_t *was, sl_job *job, size_t index,
+                        sl_sources_difference *difference) {
+    const sl_source *facts = sl_source_set_at(job->set, index);
+    sl_job_source *source = &job->sources[index];
+    const char *fingerprint = sl_earlier_text(was, "fingerprint");
+    bool pipe = facts->kind == SL_SOURCE_PIPE;
+    bson_iter_t field;
+    bool left_out = bson_iter_init_find(&field, was, "leftOut") && bson_iter_bool(&field);
+    if (pipe && strncmp(fingerprint, SL_PIPE_FINGERPRINT, strlen(SL_PIPE_FINGERPRINT)) == 0)
+        snprintf(source->fingerprint, sizeof source->fingerprint, "%s", fingerprint);
+    if (strcmp(fingerprint, source->fingerprint) == 0 && left_out == source->skipped) {
+        sl_source_identity before = identity_in(was);
+        if (!pipe && !same_time(facts, &before, difference))
+            return false;
+        source->compare = pipe || !sl_source_same_identity(&before, &facts->identity);
+        difference->compare += source->compare;
+        difference->changed += source->compare && !pipe;
+        return true;
+    }
+    int64_t size = bson_iter_init_find(&field, was, "storedBytes") ? bson_iter_as_int64(&field) : 0;
+    snprintf(difference->how, sizeof difference->how,
+             "source %zu is %.300s with %llu bytes, but in the earlier run it was %.300s with %lld "
+             "bytes%s",
+             index + 1, facts->shown, (unsigned long long)facts->stored_bytes,
+             sl_earlier_text(was, "path"), (long long)size,
+             (uint64_t)size == facts->stored_bytes ? "; their contents differ" : "");
+    return false;
+}
+
+bool sl_earlier_compare_sources(const bson_t *earlier, sl_job *job,
+                                sl_sources_difference *difference) {
     bson_iter_t iter, sources;
-    size_t count = sl_source_set_count(job->set), index = 0, changed = 0;
-    char how[900];
-    if (!bson_iter_init_find(&iter, ledger->earlier->begun, "sources") ||
-        !bson_iter_recurse(&iter, &sources))
-        return sl_earlier_differs(ledger, SL_EXIT_SOURCE, "its journal lists no sources", error);
+    size_t count = sl_source_set_count(job->set), index = 0;
+    *difference = (sl_sources_difference){.how = "its journal lists no sources"};
+    if (!bson_iter_init_find(&iter, earlier, "sources") || !bson_iter_recurse(&iter, &sources))
+        return false;
     for (; bson_iter_next(&sources); index++) {
         const uint8_t *bytes;
         uint32_t length;
         bson_t was;
         if (!BSON_ITER_HOLDS_DOCUMENT(&sources))
-            return sl_earlier_differs(ledger, SL_EXIT_SOURCE, "its journal lists no sources",
-                                      error);
+            return false;
         bson_iter_document(&sources, &length, &bytes);
-        if (!bson_init_static(&was, bytes, length) || index >= count)
-            continue;
-        const sl_source *facts = sl_source_set_at(job->set, index);
-        sl_job_source *source = &job->sources[index];
-        const char *fingerprint = sl_earlier_text(&was, "fingerprint");
-        bson_iter_t field;
-        bool left_out = bson_iter_init_find(&field, &was, "leftOut") && bson_iter_bool(&field);
-        if (facts->kind == SL_SOURCE_PIPE &&
-            strncmp(fingerprint, SL_PIPE_FINGERPRINT, strlen(SL_PIPE_FINGERPRINT)) == 0)
-            snprintf(source->fingerprint, sizeof source->fingerprint, "%s", fingerprint);
-        if (strcmp(fingerprint, source->fingerprint) == 0 && left_out == source->skipped) {
-            bool pipe = facts->kind == SL_SOURCE_PIPE;
-            sl_source_identity before = identity_in(&was);
-            if (!pipe && !same_time(ledger, facts, &before, error))
-                return false;
-            source->compare = pipe || !sl_source_same_identity(&before, &facts->identity);
-            ledger->compared = ledger->compared || source->compare;
-            changed += source->compare && !pipe;
-            continue;
-        }
-        int64_t size =
-            bson_iter_init_find(&field, &was, "storedBytes") ? bson_iter_as_int64(&field) : 0;
-        snprintf(how, sizeof how,
-                 "source %zu is %.300s with %llu bytes, but in the journal it is %.300s with %lld "
-                 "bytes%s",
-                 index + 1, facts->shown, (unsigned long long)facts->stored_bytes,
-                 sl_earlier_text(&was, "path"), (long long)size,
-                 (uint64_t)size == facts->stored_bytes ? "; their contents differ" : "");
-        return sl_earlier_differs(ledger, SL_EXIT_SOURCE, how, error);
+        if (bson_init_static(&was, bytes, length) && index < count &&
+            !same_source(&was, job, index, difference))
+            return false;
     }
-    if (changed > 0)
+    difference->how[0] = '\0';
+    if (index != count)
+        snprintf(difference->how, sizeof difference->how,
+                 "there are %zu sources, but the earlier run had %zu", count, index);
+    return index == count;
+}
+
+void sl_earlier_log_compared(const sl_sources_difference *difference, const char *since) {
+    bool one = difference->changed == 1;
+    if (difference->changed > 0)
         sl_log_warning(
-            "%zu of the sources %s been copied or moved since the interrupted run, or "
-            "%s permissions changed: the text that was loaded is read again and compared",
-            changed, changed == 1 ? "has" : "have", changed == 1 ? "its" : "their");
-    if (index == count)
+            "%zu of the sources %s been copied or moved since %s, or %s permissions changed: the "
+            "text that was loaded is read again and compared",
+            difference->changed, one ? "has" : "have", since, one ? "its" : "their");
+}
+
+/* The completed blocks of a source are read again and compared, unless it is the same, unchanged
+ * file. */
+bool sl_earlier_same_sources(sl_job *job, sl_ledger *ledger, sl_error *error) {
+    sl_sources_difference found;
+    char how[1000];
+    if (sl_earlier_compare_sources(ledger->earlier->begun, job, &found)) {
+        ledger->compared = ledger->compared || found.compare > 0;
+        sl_earlier_log_compared(&found, "the interrupted run");
         return true;
-    snprintf(how, sizeof how, "there are %zu sources, but the journal lists %zu", count, index);
+    }
+    if (!found.modified[0])
+        return sl_earlier_differs(ledger, SL_EXIT_SOURCE, found.how, error);
+    snprintf(how, sizeof how,
+             "%s. Load it again with --drop, or, if you know that its text is the same, restore "
+             "its modification time (touch -d %s), and its text will be compared",
+             found.how, found.modified);
     return sl_earlier_differs(ledger, SL_EXIT_SOURCE, how, error);
 }
 

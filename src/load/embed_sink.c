@@ -10,6 +10,7 @@
 
 #include "bson/bson_writer.h"
 #include "job/embed_partitions.h"
+#include "ledger/resume.h"
 #include "util/hash.h"
 #include "worker.h"
 
@@ -131,6 +132,11 @@ static bool write_record(sl_outlet *outlet, const bson_t *record, uint32_t sourc
     size_t length = copy_embedded(outlet, record, key_length > 0, made_id);
     return sl_partition_write(outlet->writer, key, key_length, sl_hash(key, key_length),
                               sl_record_position(source, at), outlet->document, length, error);
+}
+
+uint64_t sl_divided_text(const sl_source_block *block) {
+    const uint64_t words[] = {block->source, block->offset, sl_resume_check(block)};
+    return block->text.length ? sl_hash((const uint8_t *)words, sizeof words) : 0;
 }
 
 /* A batch counts as written once the buffers have been flushed: there may be no next batch to flush

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "bson/bson_writer.h"
+#include "embed_sources.h"
 #include "job/embed_partitions.h"
 #include "job/sources.h"
 #include "load.h"
@@ -15,7 +16,6 @@
 #include "report/json.h"
 #include "util/hash.h"
 #include "util/log.h"
-#include "util/memory_stream.h"
 #include "util/private_file.h"
 #include "util/text.h"
 
@@ -29,7 +29,7 @@ typedef struct sl_preparation {
     sl_divided divided;
     sl_load_config config;          /* of the load of the records */
     char *keys[SL_JOIN_FIELDS_MAX]; /* owned; divided.keys */
-    char *fingerprints;             /* of the sources, one per line */
+    sl_job records_job;             /* their sources, open */
     sl_error *error;
 } sl_preparation;
 
@@ -186,49 +186,36 @@ static void configure(sl_preparation *preparation) {
     format->skip_lines = 0;
 }
 
-/* Opens the sources of the records, and collects their fingerprints. */
+/* Opens the sources of the records, and finds the keys and their types. */
 static bool look_at_records(sl_preparation *preparation, char *letters) {
-    sl_job records;
+    sl_job *records = &preparation->records_job;
     size_t index;
     sl_error *error = preparation->error;
     sl_join *join = &preparation->embed->join;
-    size_t length;
-    sl_job_init(&records, &preparation->config);
-    bool ok = sl_sources_open(&records, error);
-    if (ok && records.has_pipe)
-        ok = sl_error_set(error, SL_EXIT_USAGE,
-                          "--embed %s: a pipe cannot be read twice; name a file",
-                          preparation->config.paths[0]);
-    FILE *stream = ok ? sl_memory_stream(&preparation->fingerprints, &length) : NULL;
-    ok = ok && (stream || sl_error_memory(error, "examining the sources"));
-    for (size_t i = 0; ok && i < sl_source_set_count(records.set); i++) {
-        fputs(records.sources[i].skipped ? "" : records.sources[i].fingerprint, stream);
-        fputc('\n', stream);
+    const char *keys[SL_JOIN_FIELDS_MAX];
+    if (!sl_sources_open(records, error))
+        return false;
+    if (records->has_pipe)
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "--embed %s: a pipe cannot be read twice; name a file",
+                            preparation->config.paths[0]);
+    const sl_job_source *first = first_source(records, &index);
+    sl_embed_keys(first->format, first->dialect, join->records, join->count, keys);
+    for (size_t i = 0; i < join->count; i++) {
+        preparation->divided.keys[i] = preparation->keys[i] = strdup(keys[i]);
+        if (!preparation->keys[i])
+            return sl_error_memory(error, "reading --on");
     }
-    if (stream && fclose(stream) != 0)
-        ok = sl_error_memory(error, "examining the sources");
-    if (ok) {
-        const char *keys[SL_JOIN_FIELDS_MAX];
-        const sl_job_source *first = first_source(&records, &index);
-        sl_embed_keys(first->format, first->dialect, join->records, join->count, keys);
-        for (size_t i = 0; ok && i < join->count; i++) {
-            preparation->divided.keys[i] = preparation->keys[i] = strdup(keys[i]);
-            ok = preparation->keys[i] || sl_error_memory(error, "reading --on");
-        }
-        preparation->divided.key_count = join->count;
-        ok = ok && look_at_head(&records, preparation->divided.keys, join->count, letters, error);
-    }
-    sl_job_clear(&records);
-    return ok;
+    preparation->divided.key_count = join->count;
+    return look_at_head(records, preparation->divided.keys, join->count, letters, error);
 }
 
-/* Identifies the store: its sources, and the options that change its content. */
+/* The options that change the content of the store. */
 static void identify(sl_preparation *preparation, char *identity, size_t room) {
     bson_t options = BSON_INITIALIZER;
     sl_load_append_options(&preparation->config, &options);
     BSON_APPEND_UTF8(&options, "on", preparation->job->config->embed_on);
     BSON_APPEND_UTF8(&options, "field", preparation->embed->field);
-    BSON_APPEND_UTF8(&options, "sources", preparation->fingerprints);
     snprintf(identity, room, "%016llx",
              (unsigned long long)sl_hash(bson_get_data(&options), options.len));
     bson_destroy(&options);
@@ -239,25 +226,6 @@ static int64_t number_in(const bson_t *record, const char *path) {
     return bson_iter_init(&iter, record) && bson_iter_find_descendant(&iter, path, &found)
                ? bson_iter_as_int64(&found)
                : 0;
-}
-
-/* Has the load read the sources from which the store's identity was made? */
-static bool same_sources(const sl_preparation *preparation, const bson_t *record) {
-    bson_iter_t iter, items;
-    const char *expected = preparation->fingerprints;
-    if (!bson_iter_init_find(&iter, record, "sources") || !bson_iter_recurse(&iter, &items))
-        return false;
-    while (bson_iter_next(&items)) {
-        const char *text = "";
-        bson_iter_t item;
-        if (bson_iter_recurse(&items, &item) && bson_iter_find(&item, "fingerprint"))
-            text = bson_iter_utf8(&item, NULL);
-        size_t length = strlen(text);
-        if (strncmp(expected, text, length) != 0 || expected[length] != '\n')
-            return false;
-        expected += length + 1;
-    }
-    return *expected == '\0';
 }
 
 /* Reads the records with a separate load, and divides them by key. */
@@ -277,10 +245,7 @@ static bool read_records(sl_preparation *preparation, sl_store_facts *facts) {
     else if (ok && code != SL_EXIT_OK && code != SL_EXIT_REJECTS)
         ok = sl_error_set(error, code, "--embed: the records of %s could not be read (see above)",
                           config->embed_path);
-    if (ok && !same_sources(preparation, &record))
-        ok = sl_error_set(error, SL_EXIT_SOURCE,
-                          "%s has changed while it was read; start the load again",
-                          config->embed_path);
+    ok = ok && sl_embed_sources_were_read(&preparation->records_job, &record, error);
     facts->rejects = (uint64_t)number_in(&record, "accounting.rejectedByParser");
     facts->records = (uint64_t)number_in(&record, "accounting.inserted");
     facts->left_out = (uint64_t)number_in(&record, "accounting.malformedFields");
@@ -298,45 +263,93 @@ static bool make_store(sl_preparation *preparation, sl_store_facts *facts) {
     sl_log_info("reading %s, whose records are embedded as %s", config->embed_path,
                 config->embed_field);
     return read_records(preparation, facts) &&
+           sl_embed_sources_write(preparation->folder, &preparation->records_job,
+                                  atomic_load(&preparation->divided.text), preparation->error) &&
            sl_store_build(preparation->folder, SL_SORTED_AT_ONCE, facts, preparation->error);
 }
 
 /* ---- the phase ---- */
+
+/* The error that the sources are not those of the store, which must not be made again. */
+static bool refuse_sources(const sl_preparation *preparation,
+                           const sl_sources_difference *difference) {
+    char restore[200] = "give it again as it was";
+    const sl_load_config *config = preparation->job->config;
+    if (difference->modified[0])
+        snprintf(restore, sizeof restore,
+                 "if you know that its text is the same, restore its modification time (touch -d "
+                 "%s), and its text will be compared",
+                 difference->modified);
+    return sl_error_set(
+        preparation->error, SL_EXIT_SOURCE,
+        config->resume ? "--embed: %.200s has changed since the load began: %s; %s. Otherwise "
+                         "start a new load: without --resume, with --drop and another "
+                         "--work-dir"
+                       : "--embed: %.200s has changed since its records were stored in the work "
+                         "directory: %s; %s. To compare with its present text, name another "
+                         "--work-dir; to load that text, start a new load with --drop",
+        config->embed_path, difference->how, restore);
+}
+
+/* Was the store in the folder made with these options? An error if it was not, and must not be made
+ * again (`kept`). */
+static bool same_options(sl_preparation *preparation, bool kept, bool *same) {
+    const sl_store_facts *facts = &preparation->embed->facts;
+    char identity[sizeof facts->identity];
+    identify(preparation, identity, sizeof identity);
+    *same = facts->format == SL_STORE_FORMAT && strcmp(facts->identity, identity) == 0;
+    return *same || !kept ||
+           sl_error_set(preparation->error, SL_EXIT_USAGE,
+                        facts->format != SL_STORE_FORMAT
+                            ? "%s was written by another version of shardload; %s"
+                            : "%s has the records of another --embed or --on; %s",
+                        preparation->folder,
+                        preparation->job->config->resume
+                            ? "start a new load: without --resume, with --drop and another "
+                              "--work-dir"
+                            : "name another --work-dir, in which the records are stored again");
+}
+
+/* Is there a store of these sources and options? Reads its facts. An error if there is another one,
+ * and the load is a resume, or a verification, which must not replace the store of a load. */
+static bool find_store(sl_preparation *preparation, sl_store_keys used, bool *found) {
+    sl_sources_difference difference;
+    sl_error *error = preparation->error;
+    bool resume = preparation->job->config->resume, kept = resume || used == SL_STORE_READ_ONLY;
+    if (!sl_store_read_facts(preparation->folder, found, &preparation->embed->facts, error))
+        return false;
+    if (!*found)
+        return used != SL_STORE_CONTINUED ||
+               sl_error_set(error, SL_EXIT_SOURCE,
+                            "--embed: the records of %s are no longer in the work directory; load "
+                            "without --resume, with another --work-dir",
+                            preparation->job->config->embed_path);
+    if (!same_options(preparation, kept, found))
+        return false;
+    if (!*found)
+        return true;
+    return sl_embed_sources_compare(preparation->folder, &preparation->records_job, !kept, found,
+                                    &difference, error) &&
+           (*found || !kept || refuse_sources(preparation, &difference));
+}
 
 static bool open_store(sl_preparation *preparation, sl_store_keys used) {
     sl_embed *embed = preparation->embed;
     sl_store_facts *facts = &embed->facts;
     sl_error *error = preparation->error;
     char documents[SL_JOIN_FIELDS_MAX + 1], records[SL_JOIN_FIELDS_MAX + 1] = "";
-    char identity[sizeof facts->identity];
     const char *keys[SL_JOIN_FIELDS_MAX];
     size_t index;
-    bool there;
+    bool found;
     const sl_job_source *first = first_source(preparation->job, &index);
     sl_embed_keys(first->format, first->dialect, embed->join.documents, embed->join.count, keys);
     if (!look_at_head(preparation->job, keys, embed->join.count, documents, error) ||
-        !look_at_records(preparation, records) || !compare_types(preparation, documents, records))
+        !look_at_records(preparation, records) || !compare_types(preparation, documents, records) ||
+        !find_store(preparation, used, &found))
         return false;
-    identify(preparation, identity, sizeof identity);
-    if (!sl_store_read_facts(preparation->folder, &there, facts, error))
-        return false;
-    bool same = there && strcmp(facts->identity, identity) == 0;
-    bool changed = there && !same && preparation->job->resumed;
-    if (changed || (!there && used == SL_STORE_CONTINUED))
-        return sl_error_set(error, SL_EXIT_SOURCE,
-                            there ? "--embed: %s has changed since the load began; load without "
-                                    "--resume, with another --work-dir"
-                                  : "--embed: the records of %s are no longer in the work "
-                                    "directory; load without --resume, with another --work-dir",
-                            preparation->job->config->embed_path);
-    if (there && !same && used == SL_STORE_READ_ONLY)
-        return sl_error_set(error, SL_EXIT_USAGE,
-                            "%s has the records of another --embed or --on, or %s has changed; "
-                            "name another --work-dir, in which the records are stored again",
-                            preparation->folder, preparation->job->config->embed_path);
-    if (!same) {
+    if (!found) {
         *facts = (sl_store_facts){.records = 0};
-        snprintf(facts->identity, sizeof facts->identity, "%s", identity);
+        identify(preparation, facts->identity, sizeof facts->identity);
         if (!make_store(preparation, facts))
             return false;
     }
@@ -344,40 +357,62 @@ static bool open_store(sl_preparation *preparation, sl_store_keys used) {
         return sl_error_set(
             error, SL_EXIT_SOURCE, "--embed %s: no record has values in all fields of --on %s",
             preparation->job->config->embed_path, preparation->job->config->embed_on);
-    if (!same && used == SL_STORE_CONTINUED)
-        used = SL_STORE_UNUSED;
     return sl_store_open(preparation->folder, facts, used, &embed->store, error);
+}
+
+static bool begin(sl_preparation *preparation, const char *work_directory) {
+    const sl_load_config *config = preparation->job->config;
+    snprintf(preparation->folder, sizeof preparation->folder, "%s/embed", work_directory);
+    snprintf(preparation->records, sizeof preparation->records, "%.600s/records",
+             preparation->folder);
+    snprintf(preparation->load, sizeof preparation->load, "%.600s/load", preparation->folder);
+    preparation->divided.folder = preparation->records;
+    configure(preparation);
+    sl_job_init(&preparation->records_job, &preparation->config);
+    preparation->embed = calloc(1, sizeof *preparation->embed);
+    if (!preparation->embed)
+        return sl_error_memory(preparation->error, "embedding records");
+    preparation->embed->field = config->embed_field;
+    return sl_join_parse(config->embed_on, &preparation->embed->join, preparation->error);
+}
+
+static void preparation_clear(sl_preparation *preparation) {
+    for (size_t i = 0; i < SL_JOIN_FIELDS_MAX; i++)
+        free(preparation->keys[i]);
+    sl_job_clear(&preparation->records_job);
 }
 
 bool sl_embedding_open(sl_job *job, const char *work_directory, sl_store_keys keys,
                        sl_error *error) {
     sl_preparation preparation = {.job = job, .error = error};
-    const sl_load_config *config = job->config;
-    sl_embed *embed = calloc(1, sizeof *embed);
-    if (!embed)
-        return sl_error_memory(error, "embedding records");
-    embed->field = config->embed_field;
-    preparation.embed = embed;
-    snprintf(preparation.folder, sizeof preparation.folder, "%s/embed", work_directory);
-    snprintf(preparation.records, sizeof preparation.records, "%.600s/records", preparation.folder);
-    snprintf(preparation.load, sizeof preparation.load, "%.600s/load", preparation.folder);
-    preparation.divided.folder = preparation.records;
-    configure(&preparation);
-    bool ok = sl_join_parse(config->embed_on, &embed->join, error) &&
+    bool ok = begin(&preparation, work_directory) &&
               sl_private_folder_make(preparation.folder, error) && open_store(&preparation, keys);
-    for (size_t i = 0; i < SL_JOIN_FIELDS_MAX; i++)
-        free(preparation.keys[i]);
-    free(preparation.fingerprints);
+    sl_embed *embed = preparation.embed;
+    preparation_clear(&preparation);
     if (!ok) {
         sl_embed_destroy(embed);
         return false;
     }
     char count[SL_HUMAN_ROOM], different[SL_HUMAN_ROOM];
     sl_log_info("embedding %s: %s records of %s, with %s different keys", embed->field,
-                sl_human_count(embed->facts.records, count), config->embed_path,
+                sl_human_count(embed->facts.records, count), job->config->embed_path,
                 sl_human_count(embed->facts.keys, different));
     job->embed = embed;
     return true;
+}
+
+bool sl_embedding_check(sl_job *job, const char *work_directory, sl_error *error) {
+    sl_preparation preparation = {.job = job, .error = error};
+    char letters[SL_JOIN_FIELDS_MAX + 1];
+    bool there;
+    bool ok = begin(&preparation, work_directory) &&
+              sl_store_read_facts(preparation.folder, &there, &preparation.embed->facts, error);
+    if (ok && there)
+        ok = look_at_records(&preparation, letters) &&
+             find_store(&preparation, SL_STORE_UNUSED, &there);
+    sl_embed_destroy(preparation.embed);
+    preparation_clear(&preparation);
+    return ok;
 }
 
 bool sl_embedding_finish(sl_job *job, const char *work_directory, sl_error *error) {

@@ -5,6 +5,7 @@
  *   load/      the work directory of that load: its run.json, its rejects
  *   records/   the records, divided by the hash of their key (embed_partitions.h)
  *   groups, index, used, complete    the store (embed_store.h)
+ *   sources    the identity of each source, and a hash of their text (embed_sources.h)
  *   orphans.json    at the end: the records that are in no document */
 #ifndef SHARDLOAD_EMBEDDING_H
 #define SHARDLOAD_EMBEDDING_H
@@ -14,13 +15,17 @@
 #include "send/sink.h"
 
 /* Opens the store for the job, into job->embed, with the configuration's --embed. Creates it if the
- * work directory has no store of these sources and options. The sources of the job are open.
- * `keys`: SL_STORE_UNUSED if no block has been completed; SL_STORE_CONTINUED if an earlier run has
- * completed blocks: then any other store is an error, because only the earlier run's store shows
- * which records are in documents; SL_STORE_READ_ONLY for a verification, which must not replace the
- * store of a load. */
+ * work directory has no store of these sources and options; with --resume, and for a verification,
+ * another store is an error. The sources of the job are open. `keys`: SL_STORE_UNUSED if no block
+ * has been completed; SL_STORE_CONTINUED if an earlier run has completed blocks: then any other
+ * store is an error, because only the earlier run's store shows which records are in documents;
+ * SL_STORE_READ_ONLY for a verification, which must not replace the store of a load. */
 bool sl_embedding_open(sl_job *job, const char *work_directory, sl_store_keys keys,
                        sl_error *error);
+
+/* When a completed load is resumed, nothing is embedded: checks only that the sources are still
+ * those of the store, if the work directory has one. */
+bool sl_embedding_check(sl_job *job, const char *work_directory, sl_error *error);
 
 /* After the load: writes and logs the records that are in no document. */
 bool sl_embedding_finish(sl_job *job, const char *work_directory, sl_error *error);
@@ -40,7 +45,12 @@ typedef struct sl_divided {
     const char *keys[SL_JOIN_FIELDS_MAX];
     size_t key_count;
     _Atomic uint64_t without_key; /* records */
+    _Atomic uint64_t text;        /* the sum of sl_divided_text of all blocks */
 } sl_divided;
+
+/* A hash of a block's text and position. The sum for all blocks identifies the text of the
+ * sources. */
+uint64_t sl_divided_text(const sl_source_block *block);
 
 extern const sl_sink_type sl_sink_divided;
 

@@ -362,6 +362,8 @@ sl_exit sl_load_run(const sl_load_config *config) {
          sl_resume_open(&load.job, &load.ledger, &finished, &error);
     if (ok && !finished)
         start_status(&load);
+    if (ok && finished && config->embed_field)
+        ok = sl_embedding_check(&load.job, load.ledger.work_directory, &error);
     ok = ok && (finished || run_phases(&load, &error));
 
     if (!ok)

@@ -15,6 +15,7 @@
  * where it is counted in a segment of its block. delivery.c empties a batch only after a result
  * that adds up to its number of documents; otherwise an error ends the load. */
 #include "worker.h"
+#include "embedding.h"
 #include "job/archive_entries.h"
 #include "job/line_ends.h"
 #include "job/sources.h"
@@ -135,6 +136,9 @@ static bool parse_block(sl_worker *worker, const sl_source_block *block,
     open_block->parsed = ok && !worker->error.code;
     if (open_block->parsed && ledger->journal)
         open_block->check = sl_resume_check(block);
+    if (open_block->parsed && job->config->divided)
+        atomic_fetch_add_explicit(&job->config->divided->text, sl_divided_text(block),
+                                  memory_order_relaxed);
     return open_block->parsed && sl_block_complete(worker, open_block);
 }
 

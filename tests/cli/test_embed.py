@@ -7,7 +7,10 @@ import json
 import os
 import random
 import re
+import signal
 import sys
+import time
+import zipfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import support
@@ -115,6 +118,56 @@ class Tables(support.Case):
         self.assert_accounting(work, records=2, inserted=1, rejectedByParser=1)
         orphans = [json.loads(line) for line in (work / "embed/orphans.json").open()]
         self.assertEqual([(one["k"], len(one["items"])) for one in orphans], [(1, 1)] * 17)
+
+    def test_a_repeated_load_reads_a_changed_table_again(self):
+        """Also if only the ctime shows the change: the size and the time are those of the first load,
+        and the fingerprint covers the first and last 64 KiB only."""
+        orders = self.file("orders.csv", "k,v\n" + "".join(f"{n},a\n" for n in range(3000)))
+        for name, pack in (("items.csv", self.file), ("items.csv.zip", self.packed)):
+            times = None
+            values = [random.Random(n).randbytes(60).hex() for n in range(3000)]
+            for restore in (None, False, True):
+                if restore is not None:
+                    values[1500] = values[1500][::-1]
+                path = pack(name, "k,w\n" + "".join(f"{n},{w}\n" for n, w in enumerate(values)))
+                if restore:
+                    os.utime(path, ns=times)
+                times = path.stat().st_atime_ns, path.stat().st_mtime_ns
+                dump = self.scratch / "dump.bson"
+                dump.unlink(missing_ok=True)
+                self.shardload("load", "--sink", f"bson:{dump}", "--work-dir", self.scratch / name[6:],
+                               "--embed", f"items={path}", "--on", "k", orders)
+                found = {one["k"]: one["items"] for one in
+                         map(bson.decode, support.bson_documents(dump.read_bytes()))}
+                self.assertEqual(found, {n: [{"w": w}] for n, w in enumerate(values)})
+
+    def packed(self, name, content):
+        """A zip archive that is not compressed, so its size does not depend on the text."""
+        path = self.scratch / name
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr(zipfile.ZipInfo("items.csv"), content)
+        return path
+
+    def test_a_table_that_is_changed_while_it_is_read_ends_the_load(self):
+        """Whether this is before or after the load of the records has opened it."""
+        orders = self.file("orders.csv", "k,v\n1,a\n")
+        items = self.file("items.csv", "k,w\n" + "1,2345678901234567890\n" * 1500000)
+        work = self.scratch / "work"
+        running = self.start("shardload", "load", "--sink", "null", "--work-dir", work, "-j", 1,
+                             "--embed", f"items={items}", "--on", "k", orders)
+        end = time.monotonic() + support.LIMIT
+        while not (work / "embed").exists() and time.monotonic() < end:
+            time.sleep(0.001)
+        running.signal(signal.SIGSTOP)
+        with items.open("r+b") as file:
+            file.seek(items.stat().st_size // 2)
+            file.write(b"9")
+        self.assertFalse((work / "embed/complete").exists())
+        running.signal(signal.SIGCONT)
+        outcome = running.wait()
+        self.assertEqual(outcome.code, support.EXIT_SOURCE, outcome.text)
+        self.assertIn("while it was being read", outcome.err)
+        self.assertFalse((work / "embed/complete").exists())
 
     def test_a_source_without_records_embeds_nothing(self):
         raw, work = self.dump("--embed", f"i={self.file('items.csv', 'k,text' + chr(10))}", "--on",

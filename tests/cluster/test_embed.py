@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """--embed into a cluster: the stored documents have their records, also after kills; resumed loads
 report the same records without a document; and verify compares the embedded records, too."""
+import json
+import os
 import random
 import shutil
 import signal
+import zipfile
 
 import support
 
@@ -103,6 +106,103 @@ class Embedding(support.ClusterCase):
         shutil.rmtree(self.work / "embed")
         outcome = self.shardload(*self.words("--resume"), code=support.EXIT_SOURCE)
         self.assertIn("are no longer in the work directory", outcome.err)
+
+    def change_middle(self):
+        """Changes a record in the middle of the second source, which keeps its size."""
+        lines = self.records.read_text().splitlines(keepends=True)
+        at = next(at for at in range(len(lines) // 2, len(lines)) if lines[at][0] != "-")
+        key, number = lines[at].rstrip().split(",")
+        other = ("8" if number[0] == "9" else "9") + number[1:]
+        lines[at] = f"{key},{other}\n"
+        self.records.write_text("".join(lines))
+        for item in self.items[int(key)]:
+            item["n"] = int(other) if item["n"] == int(number) else item["n"]
+
+    def test_records_that_were_changed_after_the_load(self):
+        """The fingerprint is that of the first and last 64 KiB, which the change does not affect."""
+        self.shardload(*self.words(), code=support.EXIT_REJECTS)
+        self.change_middle()
+        outcome = self.verify("--content", code=support.EXIT_SOURCE)
+        self.assertRegex(outcome.err, "items.csv has changed since its records were stored in the "
+                         "work directory: .*items.csv was modified at .*name another --work-dir")
+        outcome = self.shardload(*self.words("--resume"), code=support.EXIT_SOURCE)
+        self.assertRegex(outcome.err, "items.csv has changed since the load began: .*items.csv was "
+                         "modified at .*touch -d .*--drop and another --work-dir")
+        self.shardload("verify", *self.target(), "--work-dir", self.scratch / "other", "--content",
+                       *self.options, self.orders, code=support.EXIT_VERIFICATION)
+        self.shardload(*self.words("--drop"), code=support.EXIT_REJECTS)
+        self.assert_stored()
+        self.verify("--content", code=support.EXIT_OK)
+
+    def test_records_that_were_changed_before_anything_was_sent(self):
+        words = self.words()
+        at = words.index(self.uri)
+        words[at] = "mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=300"
+        self.shardload(*words, code=support.EXIT_CLUSTER)
+        self.assertTrue((self.work / "embed/complete").exists())
+        self.change_middle()
+        outcome = self.shardload(*self.words("--resume"), code=support.EXIT_SOURCE)
+        self.assertIn("has changed since the load began", outcome.err)
+        self.assertEqual(self.database["t"].count_documents({}), 0)
+        self.shardload(*self.words(), code=support.EXIT_REJECTS)
+        self.assert_stored()
+
+    def test_records_that_were_copied_are_compared(self):
+        """As for the main sources: another inode or ctime is no difference if all text is equal."""
+        self.shardload(*self.words(), code=support.EXIT_REJECTS)
+        copy = self.scratch / "copy"
+        shutil.copy2(self.records, copy)
+        copy.rename(self.records)
+        outcome = self.verify("--content", code=support.EXIT_OK)
+        self.assertIn("is read again and compared", outcome.err)
+        self.assertIn("nothing to resume",
+                      self.shardload(*self.words("--resume"), code=support.EXIT_REJECTS).text)
+        facts = self.records.stat()
+        self.change_middle()
+        os.utime(self.records, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+        for outcome in (self.verify("--content", code=support.EXIT_SOURCE),
+                        self.shardload(*self.words("--resume"), code=support.EXIT_SOURCE)):
+            self.assertRegex(outcome.err, "items.csv has changed since .*its text is not the same")
+        self.shardload(*self.words("--drop"), code=support.EXIT_REJECTS)
+        self.assert_stored()
+
+    def test_copies_of_all_kinds_of_sources_are_compared(self):
+        """The hash of the text does not depend on the threads, nor on how the text is packed."""
+        lines = [f"{line},{PAD}" for line in self.records.read_text().splitlines()]
+        table = "\n".join([lines[0].replace(PAD, "text"), *lines[1:]]) + "\n"
+        rows = [line.split(",") for line in lines[1:]]
+        folder = self.scratch / "folder"
+        for part in (0, 1):
+            self.file(f"folder/{part}.json", "[" + ",\n".join(
+                json.dumps({"key": int(key), "n": int(n), "text": {"of": text}}, indent=1)
+                for key, n, text in rows[part::2]) + "]")
+        with zipfile.ZipFile(self.scratch / "two.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("a.csv", table)
+            archive.writestr("b.csv", table)
+        for source in (self.zipped("items.csv.gz", table), self.scratch / "two.zip", folder):
+            self.work = self.scratch / f"work-{source.name}"
+            self.options = ["--embed", f"items={source}", "--on", "key"]
+            self.shardload(*self.words("--drop", "-j", 4), code=support.EXIT_REJECTS)
+            moved = self.scratch / "moved"
+            source.rename(moved)
+            (shutil.copytree if moved.is_dir() else shutil.copy2)(moved, source)
+            (shutil.rmtree if moved.is_dir() else os.unlink)(moved)
+            outcome = self.verify("--content", "-j", 1, code=support.EXIT_OK)
+            self.assertIn("is read again and compared", outcome.err, source)
+
+    def test_a_store_of_an_earlier_version_is_not_used(self):
+        """It has no identity of its sources."""
+        self.shardload(*self.words(), code=support.EXIT_REJECTS)
+        complete = self.work / "embed/complete"
+        complete.write_text(json.dumps({**json.loads(complete.read_text()), "format": 1}))
+        (self.work / "embed/sources").unlink()
+        for outcome in (self.verify(code=support.EXIT_USAGE),
+                        self.shardload(*self.words("--resume"), code=support.EXIT_USAGE)):
+            self.assertIn("was written by another version of shardload", outcome.err)
+        self.shardload(*self.words("--drop"), code=support.EXIT_REJECTS)
+        self.assertEqual(json.loads(complete.read_text())["format"], 2)
+        self.assert_stored()
+        self.verify("--content", code=support.EXIT_OK)
 
 
 if __name__ == "__main__":

@@ -156,7 +156,7 @@ class EachChange:
         before = sorted(self.stored())
         outcome = self.resume()
         self.assertEqual(outcome.code, support.EXIT_SOURCE, outcome.text)
-        self.assertRegex(outcome.err, self.name + "|there are 1 sources, but the journal lists 2")
+        self.assertRegex(outcome.err, self.name + "|there are 1 sources, but the earlier run had 2")
         self.assertEqual(sorted(self.stored()), before)
 
     def test_a_source_changed_during_its_load_ends_the_load(self):
