@@ -34,7 +34,7 @@ static const struct {
 #define IDENTITY_FIELDS (sizeof identity_fields / sizeof identity_fields[0])
 _Static_assert(IDENTITY_FIELDS * 8 == sizeof(sl_source_identity), "all of it is in the journal");
 
-static void append_identity(bson_t *source, const sl_source_identity *identity) {
+void sl_resume_append_identity(bson_t *source, const sl_source_identity *identity) {
     bson_t fields;
     BSON_APPEND_DOCUMENT_BEGIN(source, "identity", &fields);
     for (size_t i = 0; i < IDENTITY_FIELDS; i++) {
@@ -45,8 +45,7 @@ static void append_identity(bson_t *source, const sl_source_identity *identity) 
     bson_append_document_end(source, &fields);
 }
 
-/* The identity that a source had in the earlier run; fields that the journal lacks are 0. */
-static sl_source_identity identity_in(const bson_t *source) {
+sl_source_identity sl_resume_identity_in(const bson_t *source) {
     bson_iter_t iter, fields;
     sl_source_identity identity = {0};
     for (size_t i = 0; i < IDENTITY_FIELDS; i++) {
@@ -71,7 +70,7 @@ void sl_earlier_append_sources(bson_t *document, const sl_job *job) {
         BSON_APPEND_UTF8(&item, "fingerprint", job->sources[i].fingerprint);
         BSON_APPEND_INT64(&item, "storedBytes", (int64_t)facts->stored_bytes);
         BSON_APPEND_BOOL(&item, "leftOut", job->sources[i].skipped);
-        append_identity(&item, &facts->identity);
+        sl_resume_append_identity(&item, &facts->identity);
         bson_append_document_end(&sources, &item);
     }
     bson_append_array_end(document, &sources);
@@ -118,7 +117,7 @@ static bool same_source(const bson_t *was, sl_job *job, size_t index,
     if (pipe && strncmp(fingerprint, SL_PIPE_FINGERPRINT, strlen(SL_PIPE_FINGERPRINT)) == 0)
         snprintf(source->fingerprint, sizeof source->fingerprint, "%s", fingerprint);
     if (strcmp(fingerprint, source->fingerprint) == 0 && left_out == source->skipped) {
-        sl_source_identity before = identity_in(was);
+        sl_source_identity before = sl_resume_identity_in(was);
         if (!pipe && !same_time(facts, &before, difference))
             return false;
         source->compare = pipe || !sl_source_same_identity(&before, &facts->identity);

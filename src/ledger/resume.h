@@ -26,6 +26,9 @@ bool sl_resume_find_target(const sl_job *job, const sl_destination *destination,
 bool sl_resume_target(sl_job *job, sl_destination *destination, sl_ledger *ledger, sl_error *error);
 /* Recovers the completed blocks and the totals of earlier runs, before the first block is read. */
 bool sl_resume_recover(sl_job *job, sl_ledger *ledger, sl_error *error);
+/* The identity of a file as the field `identity` of a document. Fields that it lacks are 0. */
+void sl_resume_append_identity(bson_t *source, const sl_source_identity *identity);
+sl_source_identity sl_resume_identity_in(const bson_t *source);
 /* A hash of a block's text for the journal; 0 for generated records. Any thread. */
 uint64_t sl_resume_check(const sl_source_block *block);
 /* Is a block consistent with the journal? A completed block must have the same text, and the source

@@ -18,6 +18,7 @@
 
 #include <bson/bson.h>
 
+#include "source/source.h"
 #include "util/error.h"
 
 /* The documents of a time-series collection are stored in a collection with this prefix. */
@@ -34,14 +35,16 @@ typedef struct sl_namespace {
     char *database, *collection;       /* in the dump */
     char *to_database, *to_collection; /* on the server */
     sl_namespace_kind kind;
-    char *data;          /* path of its documents; NULL: none */
-    uint64_t data_bytes; /* size of that file */
-    char *metadata;      /* path of its metadata; NULL: none. For an archive, the text of the
-                            metadata */
-    bool unpacked;       /* `data` is a file of the work directory, removed after the restore */
-    bson_t *options;     /* of the command `create`, without those in `later` */
-    bson_t *later;       /* options that are set after the load: validator ... */
-    bson_t *indexes;     /* array of index specifications, without the index of _id */
+    char *data;                  /* path of its documents; NULL: none */
+    uint64_t data_bytes;         /* size of that file */
+    sl_source_identity identity; /* of that file when the restore began; zero: not taken */
+    char *metadata;         /* path of its metadata; NULL: none. For an archive, the text of the
+                               metadata */
+    uint64_t metadata_hash; /* of the text of a metadata file */
+    bool unpacked;          /* `data` is a file of the work directory, removed after the restore */
+    bson_t *options;        /* of the command `create`, without those in `later` */
+    bson_t *later;          /* options that are set after the load: validator ... */
+    bson_t *indexes;        /* array of index specifications, without the index of _id */
     uint32_t index_count;
     bool capped, collated;   /* collated: the collection has a default collation */
     bool left_out;           /* by a filter */

@@ -15,6 +15,7 @@
 #include "bson/extjson.h"
 #include "format/simd.h"
 #include "source/source.h"
+#include "util/hash.h"
 
 #define METADATA_BYTES_MAX ((size_t)64 << 20)
 
@@ -216,6 +217,7 @@ bool sl_metadata_read(sl_namespace *item, sl_error *error) {
             return false;
         }
     }
+    item->metadata_hash = sl_hash_text(text, length);
     bool ok = whole ? sl_metadata_parse(item, item->metadata, text, length, error)
                     : sl_error_set(error, SL_EXIT_SOURCE, "%s: larger than %zu MiB", item->metadata,
                                    METADATA_BYTES_MAX >> 20);

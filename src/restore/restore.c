@@ -69,7 +69,24 @@ static bool make_directory(sl_restore *restore, sl_error *error) {
                                   &restore->lock, error);
 }
 
-/* The file `restore` marks a work directory, and names the dump. */
+/* An archive is not compared: once it has been unpacked, it is not read again. */
+static bool check_list(sl_restore *restore, sl_error *error) {
+    bool folder = sl_dump_is_folder(restore->config->dump);
+    if (folder == sl_restore_has_list(restore))
+        return !folder || sl_restore_same_dump(restore, error);
+    return sl_error_set(error, SL_EXIT_SOURCE,
+                        folder ? "--resume: %s does not list the files of a dump, because an "
+                                 "earlier version of this program or a restore of an archive has "
+                                 "written it. So %s cannot be compared with the dump of the "
+                                 "interrupted restore: begin a new restore with another --work-dir "
+                                 "and --drop"
+                               : "--resume: %s is a restore of a folder, and %s is none: give it "
+                                 "the same dump again, or begin a new restore with another "
+                                 "--work-dir and --drop",
+                        restore->directory, restore->config->dump);
+}
+
+/* The file `restore` marks a work directory, and names the dump. It is written last. */
 static bool begin_or_resume(sl_restore *restore, sl_error *error) {
     char path[600], resolved[4096];
     const char *dump = realpath(restore->config->dump, resolved) ? resolved : restore->config->dump;
@@ -95,11 +112,12 @@ static bool begin_or_resume(sl_restore *restore, sl_error *error) {
         if (!read || strcmp(text, dump) != 0)
             return sl_error_set(error, SL_EXIT_USAGE, "--resume: %s is a restore of %s, not of %s",
                                 restore->directory, text, dump);
-        return true;
+        return check_list(restore, error);
     }
     char line[4100];
     int length = snprintf(line, sizeof line, "%s\n", dump);
-    return sl_private_file_replace(path, line, (size_t)length, error);
+    return (!sl_dump_is_folder(restore->config->dump) || sl_restore_write_list(restore, error)) &&
+           sl_private_file_replace(path, line, (size_t)length, error);
 }
 
 /* ---- the phases ---- */

@@ -330,7 +330,8 @@ static bool load_documents(step *s, sl_error *error) {
     bool whole = false;
     if (!s->item->data)
         return true;
-    if (!sl_dump_head(s->item->data, head, sizeof head, &length, &whole, error))
+    if (!sl_restore_same_file(s->item, error) ||
+        !sl_dump_head(s->item->data, head, sizeof head, &length, &whole, error))
         return false;
     if (whole && length == 0)
         return true;

@@ -59,6 +59,22 @@ void sl_restore_interrupt(sl_restore *restore, bool at_once);
 /* May a command of the restore be repeated? For sl_connection_set_retry_check. */
 bool sl_restore_keep_trying(void *context);
 
+/* ---- same_dump.c, same_text.c ---- */
+
+/* Has the work directory the list of the files of a dump folder? */
+bool sl_restore_has_list(const sl_restore *restore);
+/* Writes that list, before anything is changed on the server. */
+bool sl_restore_write_list(sl_restore *restore, sl_error *error);
+/* Compares the dump with the list of the interrupted restore. A namespace that is missing or new,
+ * and a file that differs, are errors (SL_EXIT_SOURCE). */
+bool sl_restore_same_dump(sl_restore *restore, sl_error *error);
+/* Is the data file of a namespace still the one with which this restore began? */
+bool sl_restore_same_file(const sl_namespace *item, sl_error *error);
+/* Reads the data file of a namespace again, and compares it with the journal of its load. `folder`:
+ * that of the namespace. `*where`: the byte of the first block that differs. */
+bool sl_restore_same_text(const char *folder, const sl_namespace *item, bool *same, uint64_t *where,
+                          sl_error *error);
+
 /* ---- restore.c ---- */
 
 /* Opens the dump, applies names and shard keys, logs what is not restored. */

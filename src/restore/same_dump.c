@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Is the dump of a resumed restore the dump with which the restore began? Otherwise the collections
+ * on the server would be those of two dumps, or some would be missing.
+ *
+ * Before anything is changed on the server, the work directory gets the list of the namespaces of a
+ * dump folder: one BSON document,
+ *
+ *   {namespaces: [{db, collection, leftOut, data: {path, identity, ends}, metadata: {path, hash}}]}
+ *
+ * `identity` is that of the journal of a load; `ends` is a hash of the first and last 64 KiB;
+ * `hash` is one of the whole text. As in a resumed load, a data file must have the same size,
+ * modification time and ends. If it has another inode or ctime, it has been copied: what has been
+ * loaded of it is read again and compared with the journal of its load (same_text.c). */
+#include "restoring.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ledger/resume.h"
+#include "report/lookup.h"
+#include "report/run_record.h"
+#include "util/hash.h"
+#include "util/log.h"
+#include "util/private_file.h"
+
+#define LIST "dump-files.bson"
+#define END_BYTES ((size_t)64 << 10)
+
+/* Marks of the namespaces of the dump. */
+enum { LISTED = 1, COPIED = 2 };
+
+static char *list_of(const sl_restore *restore, char path[600]) {
+    snprintf(path, 600, "%s/" LIST, restore->directory);
+    return path;
+}
+
+bool sl_restore_has_list(const sl_restore *restore) {
+    char path[600];
+    return access(list_of(restore, path), F_OK) == 0;
+}
+
+/* ---- files ---- */
+
+/* A hash of the first and last bytes of a file; 0 if it cannot be read. The restore of its
+ * collection then reports why. */
+static int64_t hash_of_ends(const char *path, uint64_t size) {
+    char *bytes = malloc(END_BYTES);
+    int file = bytes ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+    size_t length = size < END_BYTES ? (size_t)size : END_BYTES;
+    uint64_t hash = size;
+    for (int end = 0; end < 2; end++) {
+        off_t at = end == 0 ? 0 : (off_t)(size - length);
+        bool read = file >= 0 && pread(file, bytes, length, at) == (ssize_t)length;
+        hash = read && hash != 0 ? sl_hash_mix(hash ^ SL_HASH_A, sl_hash_text(bytes, length)) : 0;
+    }
+    if (file >= 0)
+        close(file);
+    free(bytes);
+    return (int64_t)hash;
+}
+
+/* The path of a file in the folder of the dump. */
+static const char *inside(const sl_restore *restore, const char *path) {
+    return path + strlen(restore->config->dump) + 1;
+}
+
+bool sl_restore_same_file(const sl_namespace *item, sl_error *error) {
+    static const sl_source_identity none;
+    if (sl_source_same_identity(&item->identity, &none))
+        return true;
+    sl_source_identity now = sl_source_identity_at(item->data);
+    return sl_source_same_identity(&item->identity, &now) ||
+           sl_error_set(error, SL_EXIT_SOURCE,
+                        "%s: was replaced or changed after the restore began; do not change a dump "
+                        "until its restore has ended. Give the unchanged dump to a new restore, "
+                        "with another --work-dir and --drop",
+                        item->data);
+}
+
+/* ---- writing ---- */
+
+static void append_namespace(const sl_restore *restore, sl_namespace *item, bson_t *one) {
+    bson_t file;
+    BSON_APPEND_UTF8(one, "db", item->database);
+    BSON_APPEND_UTF8(one, "collection", item->collection);
+    BSON_APPEND_BOOL(one, "leftOut", item->left_out);
+    if (item->left_out)
+        return;
+    if (item->data) {
+        item->identity = sl_source_identity_at(item->data);
+        BSON_APPEND_DOCUMENT_BEGIN(one, "data", &file);
+        BSON_APPEND_UTF8(&file, "path", inside(restore, item->data));
+        BSON_APPEND_INT64(&file, "ends", hash_of_ends(item->data, item->identity.size));
+        sl_resume_append_identity(&file, &item->identity);
+        bson_append_document_end(one, &file);
+    }
+    if (item->metadata) {
+        BSON_APPEND_DOCUMENT_BEGIN(one, "metadata", &file);
+        BSON_APPEND_UTF8(&file, "path", inside(restore, item->metadata));
+        BSON_APPEND_INT64(&file, "hash", (int64_t)item->metadata_hash);
+        bson_append_document_end(one, &file);
+    }
+}
+
+bool sl_restore_write_list(sl_restore *restore, sl_error *error) {
+    bson_t list = BSON_INITIALIZER, array, one;
+    char path[600];
+    BSON_APPEND_ARRAY_BEGIN(&list, "namespaces", &array);
+    for (size_t i = 0; i < restore->dump.count; i++) {
+        sl_record_begin_item(&array, i, &one);
+        append_namespace(restore, &restore->dump.items[i], &one);
+        bson_append_document_end(&array, &one);
+    }
+    bool ok =
+        (bson_append_array_end(&list, &array) || sl_error_memory(error, "listing the dump")) &&
+        sl_private_file_replace(list_of(restore, path), (const char *)bson_get_data(&list),
+                                list.len, error);
+    bson_destroy(&list);
+    return ok;
+}
+
+/* ---- comparing ---- */
+
+static bool refuse(const sl_restore *restore, const char *file, const char *how, sl_error *error) {
+    return sl_error_set(error, SL_EXIT_SOURCE,
+                        "--resume: %.300s/%.300s %s. So this dump is not that of the interrupted "
+                        "restore in %.300s, and nothing has been changed: give it the same dump "
+                        "again, or begin a new restore with another --work-dir and --drop",
+                        restore->config->dump, file, how, restore->directory);
+}
+
+static int64_t number_in(const bson_t *file, const char *name) {
+    bson_iter_t iter;
+    return bson_iter_init_find(&iter, file, name) ? bson_iter_as_int64(&iter) : 0;
+}
+
+/* Compares what is known without reading the file. `was`: what the list says of it. */
+static bool same_data(const sl_restore *restore, sl_namespace *item, const bson_t *was,
+                      unsigned char *mark, sl_error *error) {
+    char how[400], before_shown[SL_FILE_TIME_ROOM], now_shown[SL_FILE_TIME_ROOM];
+    sl_source_identity before = sl_resume_identity_in(was);
+    sl_source_identity now = item->identity = sl_source_identity_at(item->data);
+    const char *file = inside(restore, item->data), *path = sl_look_text(was, "path");
+    if (!path || strcmp(file, path) != 0)
+        return refuse(restore, path ? path : file, "is missing or was replaced", error);
+    if (now.size != before.size) {
+        snprintf(how, sizeof how, "has %llu bytes, but had %llu when the restore began",
+                 (unsigned long long)now.size, (unsigned long long)before.size);
+        return refuse(restore, file, how, error);
+    }
+    int64_t was_ends = number_in(was, "ends"), ends = hash_of_ends(item->data, now.size);
+    if (was_ends != 0 && ends != 0 && was_ends != ends)
+        return refuse(restore, file,
+                      "has the same size as when the restore began, but other content", error);
+    if (now.modified_ns != before.modified_ns) {
+        sl_file_time_shown(before.modified_ns, before_shown);
+        snprintf(how, sizeof how,
+                 "was modified at %s, but was of %s when the restore began (if you know that its "
+                 "content is the same, restore that time with touch -d %s, and what was restored "
+                 "will be compared)",
+                 sl_file_time_shown(now.modified_ns, now_shown), before_shown, before_shown);
+        return refuse(restore, file, how, error);
+    }
+    if (!sl_source_same_identity(&now, &before))
+        *mark |= COPIED;
+    return true;
+}
+
+/* Does the file `now` (NULL: none) exist exactly if the list has it? `was`: NULL if not. */
+static bool same_presence(const sl_restore *restore, const char *now, const bson_t *was,
+                          sl_error *error) {
+    const char *path = was ? sl_look_text(was, "path") : NULL;
+    if (was && !now)
+        return refuse(restore, path ? path : "?", "is missing", error);
+    return was || !now ||
+           refuse(restore, inside(restore, now), "did not exist when the restore began", error);
+}
+
+/* Compares a namespace with that of the list. */
+static bool same_namespace(const sl_restore *restore, sl_namespace *item, const bson_t *was,
+                           unsigned char *mark, sl_error *error) {
+    bson_t data, metadata;
+    bool had_data = sl_look_inside(was, "data", &data);
+    bool had_metadata = sl_look_inside(was, "metadata", &metadata);
+    *mark |= LISTED;
+    if (item->left_out)
+        return true;
+    if (sl_look_truth(was, "leftOut") != 0)
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "--resume: %s.%s was left out when the restore began: give the "
+                            "--ns-include and --ns-exclude of the first run",
+                            item->database, item->collection);
+    if (!same_presence(restore, item->metadata, had_metadata ? &metadata : NULL, error) ||
+        !same_presence(restore, item->data, had_data ? &data : NULL, error))
+        return false;
+    if (item->metadata && (int64_t)item->metadata_hash != number_in(&metadata, "hash"))
+        return refuse(restore, inside(restore, item->metadata),
+                      "has other content than when the restore began", error);
+    return !item->data || same_data(restore, item, &data, mark, error);
+}
+
+static sl_namespace *find(sl_dump *dump, size_t likely, const char *database,
+                          const char *collection) {
+    for (size_t i = 0; database && collection && i < dump->count; i++) {
+        sl_namespace *item = &dump->items[(likely + i) % dump->count];
+        if (strcmp(item->collection, collection) == 0 && strcmp(item->database, database) == 0)
+            return item;
+    }
+    return NULL;
+}
+
+/* Every namespace of the list must be in the dump. */
+static bool find_all(sl_restore *restore, const bson_t *list, unsigned char *marks,
+                     sl_error *error) {
+    sl_dump *dump = &restore->dump;
+    size_t index = 0;
+    for (sl_walk walk = sl_walk_start(list, "namespaces"); sl_walk_next(&walk); index++) {
+        sl_namespace *item = find(dump, index, sl_look_text(&walk.item, "db"),
+                                  sl_look_text(&walk.item, "collection"));
+        const char *path = sl_look_text(&walk.item, "data.path");
+        path = path ? path : sl_look_text(&walk.item, "metadata.path");
+        if (item ? !same_namespace(restore, item, &walk.item, &marks[item - dump->items], error)
+                 : path && !refuse(restore, path, "is missing", error))
+            return false;
+    }
+    return true;
+}
+
+/* No other namespace may be restored. */
+static bool find_no_other(const sl_restore *restore, const unsigned char *marks, sl_error *error) {
+    for (size_t i = 0; i < restore->dump.count; i++) {
+        const sl_namespace *item = &restore->dump.items[i];
+        if (!item->left_out && !(marks[i] & LISTED))
+            return refuse(restore, inside(restore, item->data ? item->data : item->metadata),
+                          "is of a collection that was not in the dump when the restore began",
+                          error);
+    }
+    return true;
+}
+
+/* Compares the files that have been copied with what was loaded of them. */
+static bool same_texts(const sl_restore *restore, const unsigned char *marks, sl_error *error) {
+    size_t copied = 0;
+    for (size_t i = 0; i < restore->dump.count; i++)
+        copied += (marks[i] & COPIED) != 0;
+    if (copied > 0)
+        sl_log_warning("%zu of the files of the dump %s been copied or moved since the interrupted "
+                       "restore, or %s permissions changed: what was restored is read again and "
+                       "compared",
+                       copied, copied == 1 ? "has" : "have", copied == 1 ? "its" : "their");
+    for (size_t i = 0; copied > 0 && i < restore->dump.count; i++) {
+        const sl_namespace *item = &restore->dump.items[i];
+        char folder[SL_RESTORE_DIRECTORY_ROOM + 80], how[100];
+        bool same;
+        uint64_t where;
+        if (!(marks[i] & COPIED))
+            continue;
+        sl_namespace_folder(restore->directory, item, folder, sizeof folder);
+        if (!sl_restore_same_text(folder, item, &same, &where, error))
+            return false;
+        snprintf(how, sizeof how, "has another text after byte %llu than was restored",
+                 (unsigned long long)where);
+        if (!same)
+            return refuse(restore, inside(restore, item->data), how, error);
+    }
+    return true;
+}
+
+/* Returns the bytes of the list, which hold `*list`. */
+static uint8_t *read_list(const sl_restore *restore, bson_t *list, sl_error *error) {
+    char path[600];
+    FILE *file = fopen(list_of(restore, path), "rb");
+    uint8_t *bytes = NULL;
+    long length = file && fseek(file, 0, SEEK_END) == 0 ? ftell(file) : -1;
+    bool read = length > 0 && fseek(file, 0, SEEK_SET) == 0 && (bytes = malloc((size_t)length)) &&
+                fread(bytes, 1, (size_t)length, file) == (size_t)length &&
+                bson_init_static(list, bytes, (size_t)length) &&
+                bson_validate(list, BSON_VALIDATE_NONE, NULL) && bson_has_field(list, "namespaces");
+    if (file)
+        fclose(file);
+    if (read)
+        return bytes;
+    free(bytes);
+    sl_error_set(error, SL_EXIT_SOURCE,
+                 "--resume: %s cannot be read: begin a new restore with another --work-dir and "
+                 "--drop",
+                 path);
+    return NULL;
+}
+
+bool sl_restore_same_dump(sl_restore *restore, sl_error *error) {
+    bson_t list;
+    uint8_t *bytes = read_list(restore, &list, error);
+    if (!bytes)
+        return false;
+    unsigned char *marks = calloc(restore->dump.count + 1, 1);
+    bool ok = marks ? find_all(restore, &list, marks, error) &&
+                          find_no_other(restore, marks, error) && same_texts(restore, marks, error)
+                    : sl_error_memory(error, "comparing the dump");
+    free(marks);
+    free(bytes);
+    return ok;
+}

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A restore is resumed only with the dump with which it began: another dump at the same path, a
+collection that is missing or new, and changed files are refused before anything is changed."""
+import os
+import pathlib
+import shutil
+import signal
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import dump_making as making
+import support
+from restore_case import INDEXES, Restoring, documents
+from support import bson
+
+NAMES = "abcdef"
+NOT_THE_SAME = "this dump is not that of the interrupted restore"
+
+
+class Standalone(Restoring):
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+
+    def setUp(self):
+        super().setUp()
+        self.work = self.scratch / "work"
+        # Longer than the ends of a file that are always compared: twice 64 KiB.
+        self.made = {name: [{"_id": n, "of": name, "s": f"{n:07}" * 70} for n in range(1000)]
+                     for name in NAMES}
+
+    def folder(self, change=None, zipped=False):
+        """A dump at the same path each time. `change`: of the documents of c."""
+        made = {**self.made, **(change or {})}
+        return making.folder(self.scratch / "dump", [
+            *(self.namespace(name, some, indexes=INDEXES[:1]) for name, some in made.items()),
+            self.namespace("v", options={"viewOn": "a", "pipeline": []})], zipped)
+
+    def interrupted(self, **more):
+        """A restore without c, which exists as a view. The view is dropped afterwards."""
+        dump = self.folder(**more)
+        self.database.command("create", "c", viewOn="x", pipeline=[])
+        outcome, _ = self.restore(dump, work=self.work, code=support.EXIT_CLUSTER)
+        self.assertIn("exists and is a view", outcome.err)
+        self.database.drop_collection("c")
+        return dump
+
+    def refused(self, dump, *said, code=support.EXIT_SOURCE, words=()):
+        """Nothing is changed on the server."""
+        before = self.there()
+        outcome, _ = self.restore(dump, "--resume", *words, work=self.work, code=code)
+        for text in said:
+            self.assertIn(text, outcome.err)
+        self.assertEqual(self.there(), before)
+
+    def there(self):
+        return {name: self.database[name].count_documents({})
+                for name in self.database.list_collection_names()}
+
+    def resumed(self, dump, *words):
+        outcome, _ = self.restore(dump, "--resume", *words, work=self.work)
+        for name, some in self.made.items():
+            self.check(name, some)
+        self.assertEqual(self.database.v.count_documents({}), 1000)
+        return outcome
+
+    def test_a_newer_dump_at_the_same_path_is_refused(self):
+        dump = self.interrupted()
+        kept = dump.rename(self.scratch / "kept")
+        self.folder({name: documents(1200) for name in NAMES})
+        self.refused(dump, NOT_THE_SAME, f"{self.db}/a.bson has", "--work-dir and --drop",
+                     "give it the same dump again")
+        self.assertNotIn("c", self.there())
+        # The same sizes, with other content.
+        shutil.rmtree(dump)
+        self.folder({name: [{**one, "_id": -one["_id"]} for one in self.made[name]]
+                     for name in NAMES})
+        self.refused(dump, NOT_THE_SAME, f"{self.db}/a.bson has the same size", "other content")
+        shutil.rmtree(dump)
+        kept.rename(dump)
+        self.resumed(dump)
+
+    def test_a_missing_and_a_new_collection_are_refused(self):
+        dump = self.interrupted()
+        files = list((dump / self.db).glob("c.*"))
+        self.assertEqual(len(files), 2)
+        for path in files:
+            path.rename(self.scratch / path.name)
+        self.refused(dump, NOT_THE_SAME, f"{self.db}/c.bson is missing")
+        (self.scratch / "c.bson").rename(dump / self.db / "c.bson")
+        self.refused(dump, NOT_THE_SAME, f"{self.db}/c.metadata.json is missing")
+        (self.scratch / "c.metadata.json").rename(dump / self.db / "c.metadata.json")
+        (dump / self.db / "v.metadata.json").rename(self.scratch / "v.metadata.json")
+        self.refused(dump, NOT_THE_SAME, f"{self.db}/v.metadata.json is missing")
+        (self.scratch / "v.metadata.json").rename(dump / self.db / "v.metadata.json")
+        new = dump / self.db / "g.bson"
+        new.write_bytes(bson.encode({"_id": 1}))
+        self.refused(dump, NOT_THE_SAME, f"{self.db}/g.bson is of a collection that was not")
+        new.unlink()
+        self.resumed(dump)
+
+    def test_changed_metadata_are_refused(self):
+        for zipped in (False, True):
+            with self.subTest(zipped=zipped):
+                dump = self.interrupted(zipped=zipped)
+                name = "c.metadata.json" + (".gz" if zipped else "")
+                kept = (dump / self.db / name).read_bytes()
+                making.folder(dump, [self.namespace("c", None, indexes=INDEXES[:2])], zipped)
+                self.refused(dump, NOT_THE_SAME, f"{self.db}/{name} has other content")
+                (dump / self.db / name).write_bytes(kept)   # other times, the same content
+                self.resumed(dump)
+                for name in (*NAMES, "v"):
+                    self.database.drop_collection(name)
+                shutil.rmtree(dump)
+                shutil.rmtree(self.work)
+
+    def test_a_changed_middle_is_refused(self):
+        """The size and the ends of the file are the same."""
+        dump = self.interrupted()
+        path = dump / self.db / "a.bson"
+        facts, data = path.stat(), path.read_bytes()
+        self.assertGreater(len(data), 400000)
+        path.write_bytes(data.replace(b"0000500" * 70, b"0000999" * 70))
+        self.refused(dump, NOT_THE_SAME, f"{self.db}/a.bson was modified at", "touch -d")
+        # With the time restored, what was restored is compared.
+        os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+        self.refused(dump, NOT_THE_SAME, f"{self.db}/a.bson has another text after byte 0")
+        path.write_bytes(data)
+        os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+        self.assertIn("has been copied or moved", self.resumed(dump).err)
+
+    def test_a_copy_of_the_dump_is_accepted(self):
+        for zipped in (False, True):
+            with self.subTest(zipped=zipped):
+                dump = self.interrupted(zipped=zipped)
+                kept = dump.rename(self.scratch / "kept")
+                shutil.copytree(kept, dump)     # with the times of the files
+                self.assertIn("6 of the files of the dump have been copied",
+                              self.resumed(dump).err)
+                for name in (*NAMES, "v"):
+                    self.database.drop_collection(name)
+                for path in (dump, kept, self.work):
+                    shutil.rmtree(path)
+
+    def test_a_copy_is_compared_with_an_interrupted_load(self):
+        made = [{"_id": n, "s": f"{n:07}" * 100} for n in range(20000)]
+        dump = making.folder(self.scratch / "dump", [self.namespace("t", made)])
+        running = self.start("shardload", "restore", "--uri", self.uri, "--work-dir", self.work,
+                             "--progress", "none", "--rate-limit", 4000, "-j", 1, dump)
+        self.wait_for(lambda: self.database.t.estimated_document_count() > 6000, "documents")
+        running.signal(signal.SIGINT)
+        self.assertEqual(running.wait().code, support.EXIT_INTERRUPTED)
+        path = dump / self.db / "t.bson"
+        facts, data = path.stat(), path.read_bytes()
+        for middle in (data.replace(b"0000200" * 100, b"0000999" * 100), data):
+            path.write_bytes(middle)
+            os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+            if middle != data:
+                self.refused(dump, NOT_THE_SAME, "has another text after byte 0")
+        self.restore(dump, "--resume", work=self.work)
+        self.check("t", made)
+
+    def test_an_empty_and_a_damaged_collection_are_accepted(self):
+        data = b"".join(map(bson.encode, self.made["a"]))
+        dump = making.folder(self.scratch / "dump", [
+            self.namespace("e", []), self.namespace("d", [data[:-5]], metadata=False)], True)
+        self.restore(dump, work=self.work, code=support.EXIT_REJECTS)
+        self.restore(dump, "--resume", work=self.work, code=support.EXIT_REJECTS)
+        kept = dump.rename(self.scratch / "kept")
+        shutil.copytree(kept, dump)
+        self.restore(dump, "--resume", work=self.work, code=support.EXIT_REJECTS)
+
+    def test_other_collections_are_not_compared(self):
+        dump = self.folder()
+        words = ["--ns-exclude", "*.b"]
+        self.restore(dump, *words, work=self.work)
+        making.folder(dump, [self.namespace("b", documents(3))])
+        self.restore(dump, "--resume", *words, work=self.work)
+        self.refused(dump, f"{self.db}.b was left out when the restore began",
+                     code=support.EXIT_USAGE)
+        self.assertNotIn("b", self.there())
+        # Fewer of them: their files are not compared.
+        making.folder(dump, [self.namespace("c", documents(3))])
+        self.restore(dump, "--resume", *words, "--ns-exclude", "*.c", work=self.work)
+
+    def test_a_work_directory_without_the_list_is_refused(self):
+        dump = self.interrupted()
+        (self.work / "dump-files.bson").rename(self.scratch / "list")
+        self.refused(dump, "does not list the files of a dump", "--work-dir and --drop")
+        (self.work / "dump-files.bson").write_bytes(b"damaged")
+        self.refused(dump, "dump-files.bson cannot be read")
+        (self.scratch / "list").rename(self.work / "dump-files.bson")
+        kept = dump.rename(self.scratch / "kept")
+        dump.write_bytes(making.archive([self.namespace("c", documents(3))]))
+        self.refused(dump, "is a restore of a folder")
+        dump.unlink()
+        kept.rename(dump)
+        self.resumed(dump)
+
+    def test_a_file_that_is_replaced_during_the_restore(self):
+        dump = self.folder()
+        running = self.start("shardload", "restore", "--uri", self.uri, "--work-dir", self.work,
+                             "--progress", "none", "--rate-limit", 300, "--batch-size", 50,
+                             "--collections-at-once", 1,
+                             "--ns-include", "*.a", "--ns-include", "*.b", dump)
+        self.wait_for(lambda: self.database.a.estimated_document_count() > 50, "documents")
+        making.folder(dump, [self.namespace("b", documents(3))])
+        self.shardload("status", self.work, "--rate-limit", "unlimited")
+        outcome = running.wait()
+        self.assertEqual(outcome.code, support.EXIT_SOURCE, outcome.text)
+        self.assertIn("b.bson: was replaced or changed after the restore began", outcome.err)
+        self.check("a", self.made["a"])
+        self.check("b", [])
+
+
+if __name__ == "__main__":
+    import tap
+    tap.main()
