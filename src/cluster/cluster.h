@@ -175,10 +175,11 @@ bool sl_target_check(sl_connection *connection, const sl_target *target, sl_erro
 
 /* ---- inserts.c ---- */
 
-/* Waits up to about half a minute until no server runs an insert into the target. If an insert is
- * still running then, returns false with an error that describes it. Without the privilege to list
- * operations, logs a warning and returns true. */
-bool sl_wait_for_inserts(sl_connection *connection, const sl_target *target, sl_error *error);
+/* Waits up to about half a minute until no server runs a write into the target; `changes_only`: a
+ * write other than an insert. If one is still running then, returns false with an error that
+ * describes it. Without the privilege to list operations, logs a warning and returns true. */
+bool sl_wait_for_writes(sl_connection *connection, const sl_target *target, bool changes_only,
+                        sl_error *error);
 
 /* Counts the documents that match a filter on _id, without orphans. */
 bool sl_count_matching(sl_connection *connection, const sl_target *target, const bson_t *filter,

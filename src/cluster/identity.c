@@ -6,7 +6,7 @@
  * documents in the new one, or creates a collection of that name. So commands contain the UUID too,
  * as `collectionUUID`, and the server refuses them with error 361 when the name belongs to another
  * collection. Servers before 6.0 (and 6.0 with an older feature compatibility version) do not
- * accept the field; for these servers inserts.c waits until no insert is running. */
+ * accept the field; for these servers inserts.c waits until no write is running. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waits until no server runs an insert into the target.
+/* Waits until no server runs a write into the target: an insert, update, delete or findAndModify.
  *
- * For servers that do not accept a collection's UUID in commands (identity.c): such a server
- * continues an insert after its client has died, into the collection that has the name at that
- * time. A server reads a command as soon as it has arrived completely, and a writer sends one
- * command at a time. So if $currentOp shows no insert twice, a quarter of a second apart, no insert
- * of a dead client is left. */
+ * A server continues a write after its client has died. The collection's UUID in the command
+ * (identity.c) stops the write if the collection has been dropped and created again. It does not
+ * stop it if the collection is the same, and servers before 6.0 do not accept it. A server reads a
+ * command as soon as it has arrived completely, and a writer sends one command at a time. So if
+ * $currentOp shows no write twice, a quarter of a second apart, no write of a dead client is
+ * left. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -15,7 +16,23 @@
 
 #include "internal.h"
 
-/* Describes one of the running inserts: its server and its client. "" when there is none. */
+/* Names of operations and of commands in $currentOp. The others change stored documents. */
+static const char *const names[] = {"insert",        "clusterInsert", /* not for changes alone */
+                                    "update",        "clusterUpdate",       "remove",
+                                    "delete",        "clusterDelete",       "findAndModify",
+                                    "findandmodify", "clusterFindAndModify"};
+#define INSERTS 2 /* the first names */
+
+static const char *words_for(const char *operation) {
+    static const char *const words[][2] = {
+        {"insert", "an insert"}, {"update", "an update"}, {"remove", "a delete"}};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strcmp(operation, words[i][0]) == 0)
+            return words[i][1];
+    return "a write";
+}
+
+/* Describes one of the running writes: its kind, server and client. "" when there is none. */
 static void describe(const bson_t *reply, char *out, size_t room) {
     static const struct {
         const char *field, *words;
@@ -29,7 +46,11 @@ static void describe(const bson_t *reply, char *out, size_t room) {
     if (!bson_iter_init(&iter, reply) ||
         !bson_iter_find_descendant(&iter, "cursor.firstBatch.0", &entry))
         return;
-    size_t used = (size_t)snprintf(out, room, "an insert is running");
+    const char *operation = "";
+    if (bson_iter_recurse(&entry, &field) && bson_iter_find(&field, "op") &&
+        BSON_ITER_HOLDS_UTF8(&field))
+        operation = bson_iter_utf8(&field, NULL);
+    size_t used = (size_t)snprintf(out, room, "%s is running", words_for(operation));
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         char shown[100];
         if (!bson_iter_recurse(&entry, &field) || !bson_iter_find(&field, parts[i].field) ||
@@ -40,36 +61,58 @@ static void describe(const bson_t *reply, char *out, size_t room) {
     }
 }
 
-/* Describes a running insert in `running`, or sets it to "". On failure `*code` is the server's
+/* Appends to a $match: an operation has one of the names, or its command has. */
+static void append_names(bson_t *match, bool changes_only) {
+    bson_t any, condition;
+    uint32_t count = 0;
+    BSON_APPEND_ARRAY_BEGIN(match, "$or", &any);
+    for (size_t i = changes_only ? INSERTS : 0; i < sizeof names / sizeof names[0]; i++) {
+        char number[16], command[40];
+        const char *key;
+        bson_uint32_to_string(count++, &key, number, sizeof number);
+        BSON_APPEND_DOCUMENT_BEGIN(&any, key, &condition);
+        BSON_APPEND_UTF8(&condition, "op", names[i]);
+        bson_append_document_end(&any, &condition);
+        snprintf(command, sizeof command, "command.%s", names[i]);
+        bson_uint32_to_string(count++, &key, number, sizeof number);
+        BSON_APPEND_DOCUMENT_BEGIN(&any, key, &condition);
+        BCON_APPEND(&condition, command, "{", "$exists", BCON_BOOL(true), "}");
+        bson_append_document_end(&any, &condition);
+    }
+    bson_append_array_end(match, &any);
+}
+
+/* Describes a running write in `running`, or sets it to "". On failure `*code` is the server's
  * error code. */
-static bool find_insert(sl_connection *connection, const sl_target *target, char *running,
-                        size_t room, int32_t *code, sl_error *error) {
+static bool find_write(sl_connection *connection, const sl_target *target, bool changes_only,
+                       char *running, size_t room, int32_t *code, sl_error *error) {
     char ns[SL_NAMESPACE_ROOM];
-    bson_t reply;
+    bson_t reply, match = BSON_INITIALIZER;
+    BSON_APPEND_UTF8(&match, "ns", sl_target_namespace(target, ns));
+    append_names(&match, changes_only);
     bson_t *command =
         BCON_NEW("aggregate", BCON_INT32(1), "pipeline", "[", "{", "$currentOp", "{", "allUsers",
-                 BCON_BOOL(true), "}", "}", "{", "$match", "{", "ns",
-                 BCON_UTF8(sl_target_namespace(target, ns)), "$or", "[", "{", "op", "insert", "}",
-                 "{", "command.insert", "{", "$exists", BCON_BOOL(true), "}", "}", "{",
-                 "command.clusterInsert", "{", "$exists", BCON_BOOL(true), "}", "}", "]", "}", "}",
-                 "{", "$limit", BCON_INT32(1), "}", "]", "cursor", "{", "}");
+                 BCON_BOOL(true), "}", "}", "{", "$match", BCON_DOCUMENT(&match), "}", "{",
+                 "$limit", BCON_INT32(1), "}", "]", "cursor", "{", "}");
     bool ok = sl_cluster_command(connection, "admin", command, &reply, code, error);
     describe(&reply, running, room);
     bson_destroy(&reply);
     bson_destroy(command);
+    bson_destroy(&match);
     return ok;
 }
 
-bool sl_wait_for_inserts(sl_connection *connection, const sl_target *target, sl_error *error) {
+bool sl_wait_for_writes(sl_connection *connection, const sl_target *target, bool changes_only,
+                        sl_error *error) {
     char running[500];
     int32_t code;
     unsigned attempt = 0;
     for (unsigned quiet = 0; quiet < 2;) {
-        if (!find_insert(connection, target, running, sizeof running, &code, error)) {
+        if (!find_write(connection, target, changes_only, running, sizeof running, &code, error)) {
             if (code != SL_CODE_UNAUTHORIZED)
-                return sl_error_prefix(error, "looking for inserts into %s.%s", target->database,
+                return sl_error_prefix(error, "looking for writes into %s.%s", target->database,
                                        target->collection);
-            sl_log_warning("cannot check whether another program is inserting into %s.%s: "
+            sl_log_warning("cannot check whether another program is writing to %s.%s: "
                            "%s (privilege inprog, role clusterMonitor)",
                            target->database, target->collection, error->message);
             return true;
@@ -85,8 +128,8 @@ bool sl_wait_for_inserts(sl_connection *connection, const sl_target *target, sl_
         quiet = 0;
         sl_error_set(
             error, SL_EXIT_CLUSTER,
-            "%s.%s: %s. On this server the insert could continue into the new collection of this "
-            "name: stop the program that sends it, and give the same command again",
+            "%s.%s: %s. On this server it could continue into the new collection of this name: "
+            "stop the program that sends it, and give the same command again",
             target->database, target->collection, running);
         if (!sl_connection_backoff(connection, attempt++, error))
             return false;

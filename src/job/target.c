@@ -25,27 +25,60 @@ void sl_target_configure(sl_destination *destination, const sl_job *job, bool re
                                       .shard_existing = config->shard_existing};
 }
 
-/* Waits until no insert is running, if a running insert could be that of a killed loader. If the
- * collection is not dropped, the inserts may come from another running program: then the load
- * continues. */
-static bool wait_for_inserts(const sl_job *job, const sl_destination *destination,
-                             sl_error *error) {
+/* Late writes of a killed loader: what must have ended before this load writes? */
+typedef enum late_writes {
+    NONE,
+    CHANGES, /* updates, deletes and findAndModify */
+    ALL
+} late_writes;
+
+/* Commands with the UUID of another collection are refused. So late writes matter if the server
+ * does not accept the UUID, or if the load continues in the same collection:
+ *
+ * - In a mode other than insert, a late update or delete would overwrite or remove a document of
+ *   this load, and a late insert would store a document that this load deletes.
+ * - An insert into the same collection is not affected by a late insert: one of both is refused,
+ *   and this load sees which. But a late upsert or delete may match a document that was just
+ *   inserted, if its _id comes from the data. A restore inserts what it dumped, usually into a
+ *   collection that it has created, so it does not wait a quarter of a second for each collection.
+ * - The same is true for --resume. The late writes of the load's own earlier process are harmless,
+ *   because a statement's result depends only on its record, and each is sent again in the same
+ *   mode. But another load may have been killed in between.
+ *
+ * Shared loads, and loads with --allow-other-writers, run beside other writers and do not wait. */
+static late_writes dangerous_writes(const sl_job *job, const sl_target *target) {
     const sl_load_config *config = job->config;
-    if (job->resumed || sl_load_is_shared(job->config) ||
-        (config->allow_other_writers && !destination->target.drop))
+    if (sl_load_is_shared(config) || (config->allow_other_writers && !target->drop) ||
+        (target->by_uuid && target->drop))
+        return NONE;
+    if (config->format_options.mode != SL_MODE_INSERT || (!target->by_uuid && !job->resumed))
+        return ALL;
+    return job->own_ids && !config->connection ? CHANGES : NONE;
+}
+
+/* Waits until no dangerous write is running. If the collection is not dropped, the writes may come
+ * from another running program: then the load continues. */
+static bool wait_for_writes(const sl_job *job, const sl_destination *destination, sl_error *error) {
+    const sl_target *target = &destination->target;
+    const late_writes late = dangerous_writes(job, target);
+    bool exists = true;
+    if (late == NONE)
         return true;
-    if (sl_wait_for_inserts(destination->connection, &destination->target, error))
-        return true;
-    if (destination->target.drop || error->code == SL_EXIT_INTERRUPTED)
+    if (target->by_uuid && !sl_target_exists(destination->connection, target, &exists, error))
         return false;
-    sl_log_warning("%s.%s: another program is inserting documents while this load runs",
-                   destination->target.database, destination->target.collection);
+    if (!exists || sl_wait_for_writes(destination->connection, target, late == CHANGES, error))
+        return true;
+    if (target->drop || error->code == SL_EXIT_INTERRUPTED)
+        return false;
+    error->code = SL_EXIT_OK; /* not a failure */
+    sl_log_warning("%s.%s: another program is writing documents while this load runs",
+                   target->database, target->collection);
     return true;
 }
 
 bool sl_target_begin(sl_job *job, sl_destination *destination, sl_error *error) {
     return sl_target_find_support(destination->connection, &destination->target, error) &&
-           (destination->target.by_uuid || wait_for_inserts(job, destination, error));
+           wait_for_writes(job, destination, error);
 }
 
 bool sl_target_check_shards(const sl_destination *destination, const _Atomic uint64_t *sent,

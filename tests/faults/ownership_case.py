@@ -103,24 +103,26 @@ class OwnershipCase(fault_case.FaultCase):
     def primaries(self):
         return self.members
 
-    def hold_inserts(self):
-        """From now on the servers hold inserts into the collection. Returns a function that releases
-        them."""
+    def hold_inserts(self, failpoint=HOLD_INSERTS):
+        """From now on the servers hold inserts into the collection, or the writes of another
+        failpoint. Returns a function that releases them."""
         clients = self.primary_clients()
 
         def switch(mode):
             for client in clients:
-                client.admin.command("configureFailPoint", HOLD_INSERTS, mode=mode,
+                client.admin.command("configureFailPoint", failpoint, mode=mode,
                                      data={"nss": f"{self.database_name}.t"})
         switch("alwaysOn")
         self.addCleanup(switch, "off")
         return lambda: switch("off")
 
-    def held_inserts(self):
-        """The inserts that are held now, as a set of (server, operation)."""
+    def held_inserts(self, failpoint=HOLD_INSERTS):
+        """The inserts, or writes of another failpoint, that are held now, as a set of (server,
+        operation)."""
         return {(number, entry["opid"])
                 for number, client in enumerate(self.primary_clients())
-                for entry in client.admin.command("currentOp", failpointMsg=HOLD_INSERTS)["inprog"]}
+                for entry in client.admin.command("currentOp", ns=f"{self.database_name}.t",
+                                                   failpointMsg=failpoint)["inprog"]}
 
     def kill_loader_with_held_inserts(self, *more, **where):
         """Kills the first loader while the servers hold its inserts. Returns (a function that

@@ -122,7 +122,7 @@ class OldServers:
     def test_a_user_who_may_not_list_operations_is_warned(self):
         _, uri = self.start_proxy(WithoutUuid, True)
         outcome = self.second(uri=uri).wait()
-        self.assertIn("cannot check whether another program is inserting", outcome.err)
+        self.assertIn("cannot check whether another program is writing to", outcome.err)
         self.assert_only_the_second(outcome)
 
     def test_a_collection_replaced_during_the_load_is_reported(self):
