@@ -111,17 +111,19 @@ weather records replace `config`. It also measures zstd, which was added in serv
 """,
     full="""
 You need one server. `shardload tune` loads a source once with each compressor, makes the server write its files, and
-measures the size of data and indexes, the load rate, and the queries of a suite:
+measures the size of data and indexes, and the load rate. With `--suite FILE` it also times the queries of a suite
+(`docs/suites.md`):
 
-    shardload tune -d c -c emails --try-compressors none,snappy,zlib,zstd --max-trials 1 --trial-bytes 1T \\
-        --index '{"mailbox": 1}' --suite emails.yaml enron/messages.bson
-    shardload tune ... flights.csv          names such as origin.name become embedded documents
-    shardload tune ... tweets.json.gz
+    options='--try-compressors none,snappy,zlib,zstd --max-trials 1 --trial-bytes 1T'
+    shardload tune -d c -c emails $options --index '{"mailbox": 1}' enron/messages.bson
+    shardload tune -d c -c flights $options flights.csv        # names such as origin.name: embedded documents
+    shardload tune -d c -c tweets $options tweets.json.gz
     shardload load --sink bson:orders.bson --embed items=lineitem.csv --on o_orderkey=l_orderkey orders.csv
-    shardload tune ... orders.bson          orders with their line items
-    shardload tune ... mot/ ; shardload tune ... isd/2014/
+    shardload tune -d c -c orders $options orders.bson         # orders with their line items
+    shardload tune -d c -c tests $options mot/
+    shardload tune -d c -c weather $options isd/2014/
 
-Or use generated data, with the published numbers of documents:
+Or use more generated data:
 
     tools/reproduce compression --scale 40
 """,
