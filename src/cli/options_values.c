@@ -97,3 +97,12 @@ void sl_options_each(const sl_options *options,
         }
     }
 }
+
+size_t sl_options_row(const sl_options *options, const char *name, size_t length) {
+    for (size_t i = 0; i < options->rows; i++) {
+        const char *row = options->program->rows[i].name;
+        if (strlen(row) == length && memcmp(row, name, length) == 0)
+            return i;
+    }
+    return SIZE_MAX;
+}

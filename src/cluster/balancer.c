@@ -57,19 +57,6 @@
 
 /* ---- the balancer's commands ---- */
 
-bool sl_balancer_read_mode(sl_connection *connection, char mode[8], sl_error *error) {
-    bson_t reply;
-    bson_iter_t iter;
-    bson_t *command = BCON_NEW("balancerStatus", BCON_INT32(1));
-    bool ok = sl_cluster_command(connection, "admin", command, &reply, NULL, error);
-    bool on = ok && bson_iter_init_find(&iter, &reply, "mode") && BSON_ITER_HOLDS_UTF8(&iter) &&
-              strcmp(bson_iter_utf8(&iter, NULL), "full") == 0;
-    strcpy(mode, on ? "full" : "off");
-    bson_destroy(&reply);
-    bson_destroy(command);
-    return ok;
-}
-
 /* balancerStop waits for running moves. After a minute it fails with a transient error, and
  * sl_cluster_command sends it again. */
 static bool switch_to(const sl_balancer *balancer, const char *command_name, sl_error *error) {

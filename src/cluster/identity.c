@@ -6,7 +6,10 @@
  * documents in the new one, or creates a collection of that name. So commands contain the UUID too,
  * as `collectionUUID`, and the server refuses them with error 361 when the name belongs to another
  * collection. Servers before 6.0 (and 6.0 with an older feature compatibility version) do not
- * accept the field; for these servers inserts.c waits until no write is running. */
+ * accept the field; for these servers inserts.c waits until no write is running.
+ *
+ * On the direct route each shard is asked, by the connections of direct.c, whose check also asks
+ * for the identity. So the two files call each other. */
 #include <stdio.h>
 #include <string.h>
 
@@ -63,17 +66,6 @@ typedef struct identity {
     char uuid[SL_UUID_ROOM]; /* of the collection with the target's name; "" when there is none */
     char name[256];          /* of the collection with the target's UUID; "" when there is none */
 } identity;
-
-void sl_uuid_of(const bson_iter_t *field, char uuid[SL_UUID_ROOM]) {
-    const uint8_t *bytes;
-    uint32_t length;
-    uuid[0] = '\0';
-    if (!BSON_ITER_HOLDS_BINARY(field))
-        return;
-    bson_iter_binary(field, NULL, &length, &bytes);
-    for (uint32_t i = 0; i < length && i < 16; i++)
-        snprintf(uuid + 2 * i, 3, "%02x", bytes[i]);
-}
 
 static bool look_up(mongoc_client_t *client, const sl_target *target, identity *found,
                     bson_error_t *why) {

@@ -105,20 +105,6 @@ static bool bound_of(const bson_iter_t *chunk, const char *which, bson_value_t *
     return true;
 }
 
-bool sl_chunk_shard(const bson_iter_t *chunk, const sl_topology *topology, uint32_t *shard,
-                    sl_error *error) {
-    bson_iter_t iter;
-    const char *name = "";
-    if (bson_iter_recurse(chunk, &iter) && bson_iter_find(&iter, "shard") &&
-        BSON_ITER_HOLDS_UTF8(&iter))
-        name = bson_iter_utf8(&iter, NULL);
-    return sl_topology_find(topology, name, shard) ||
-           sl_error_set(error, SL_EXIT_CLUSTER,
-                        "a chunk is on shard \"%s\", which was not part of the cluster when this "
-                        "program started; give the same command again",
-                        name);
-}
-
 static void clear_chunk(sl_chunk *chunk) {
     bson_value_destroy(&chunk->minimum);
     bson_value_destroy(&chunk->maximum);

@@ -34,16 +34,6 @@ bool sl_delimited_plan_create(const sl_format_options *options, size_t schema_co
     return true;
 }
 
-void sl_delimited_plan_destroy(sl_plan *plan) {
-    if (!plan)
-        return;
-    for (size_t i = 0; i < plan->schema_count; i++)
-        sl_schema_destroy(plan->schemas[i]);
-    free(plan->schemas);
-    sl_typing_destroy(plan->typing);
-    free(plan);
-}
-
 void sl_delimited_dialect_destroy(sl_dialect *dialect) {
     if (!dialect)
         return;

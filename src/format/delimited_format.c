@@ -159,6 +159,16 @@ static bool splits_alike(const sl_dialect *a, const sl_dialect *b) {
     return a->delimiter == b->delimiter && a->quotes == b->quotes;
 }
 
+void sl_delimited_plan_destroy(sl_plan *plan) {
+    if (!plan)
+        return;
+    for (size_t i = 0; i < plan->schema_count; i++)
+        sl_schema_destroy(plan->schemas[i]);
+    free(plan->schemas);
+    sl_typing_destroy(plan->typing);
+    free(plan);
+}
+
 const sl_format sl_format_delimited = {
     .name = "delimited",
     .summary = "text with a delimiter: columns as in a schema, or as found in the text",

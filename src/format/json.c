@@ -44,32 +44,6 @@ static bool plan_create(const sl_format_options *options, sl_plan **plan, sl_err
 
 /* ---- recognising a source ---- */
 
-/* Can the bytes from `p` on, as far as they have been read, begin a document? */
-static bool begins_document(const char *p, const char *end) {
-    p = sl_json_skip(p + 1, end);
-    if (p >= end || *p == '}')
-        return true;
-    if (*p != '"')
-        return false;
-    for (p++; p < end && *p != '"'; p++) {
-        if ((unsigned char)*p < 0x20)
-            return false;
-        p += *p == '\\';
-    }
-    p = p < end ? sl_json_skip(p + 1, end) : end;
-    return p >= end || *p == ':';
-}
-
-bool sl_json_begins(sl_text head) {
-    const char *end = head.bytes + head.length, *p = sl_json_skip(head.bytes, end);
-    if (p == end)
-        return false;
-    const char *first = *p == '[' ? sl_json_skip(p + 1, end) : p;
-    if (first > p && (first == end || *first == ']'))
-        return true;
-    return *first == '{' && begins_document(first, end);
-}
-
 static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whole,
                   sl_dialect **dialect, sl_error *error) {
     (void)plan, (void)name;

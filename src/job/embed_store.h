@@ -40,18 +40,20 @@ static inline const uint8_t *sl_group_array(const sl_group *group) {
 /* The content of "complete". */
 #define SL_STORE_FORMAT 2
 typedef struct sl_store_facts {
-    uint64_t format;    /* with another one than SL_STORE_FORMAT, the other facts are not known */
-    char identity[160]; /* of the options that the store was made with */
-    char letters[SL_JOIN_FIELDS_MAX + 1]; /* sl_join_key_letters of one of the keys; "": no key */
-    uint64_t records;                     /* of the sources, without rejects */
-    uint64_t rejects;                     /* of the sources */
-    uint64_t left_out;                    /* values of the records (invalid: missing) */
-    uint64_t without_key;                 /* of the records */
-    uint64_t too_many; /* of the records: with a key that has too many for one document */
+    uint64_t format;      /* with another one than SL_STORE_FORMAT, the other facts are not known */
+    char identity[160];   /* of the options that the store was made with */
+    char letters[16];     /* sl_join_key_letters of one of the keys; "": no key. The size leaves no
+                             padding: two of these are compared as bytes */
+    uint64_t records;     /* of the sources, without rejects */
+    uint64_t rejects;     /* of the sources */
+    uint64_t left_out;    /* values of the records (invalid: missing) */
+    uint64_t without_key; /* of the records */
+    uint64_t too_many;    /* of the records: with a key that has too many for one document */
     uint64_t keys;
     uint64_t bits; /* of a hash, by which "index" is ordered */
     uint64_t group_bytes;
 } sl_store_facts;
+_Static_assert(SL_JOIN_FIELDS_MAX < 16, "sl_store_facts.letters has room for all keys");
 
 /* Makes the store in `folder` from the partitions in `folder`/records, and removes the partitions
  * except "apart". The caller sets identity, records and rejects of the facts; the function sets the

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prepares the records to embed, and reports their outcome. */
+/* Prepares the records to embed, and reports their outcome. A separate load reads these records, so
+ * this file and load.c call each other. */
 #include "embedding.h"
 
 #include <stdio.h>

@@ -73,19 +73,6 @@ const sl_reader_times *sl_reader_spent(const sl_reader *reader) {
     return &reader->times;
 }
 
-bool sl_reader_grow(sl_reader *reader, size_t room, sl_error *error) {
-    if (room <= reader->room)
-        return true;
-    if (room < reader->room * 2)
-        room = reader->room * 2;
-    char *buffer = realloc(reader->buffer, room + SL_SLACK);
-    if (!buffer)
-        return sl_error_memory(error, "reading a long line");
-    reader->buffer = buffer;
-    reader->room = room;
-    return true;
-}
-
 /* ---- splittable sources ---- */
 
 static bool open_plain(sl_reader *reader, size_t source, sl_error *error) {

@@ -55,3 +55,8 @@ char *sl_path_shown(const char *path, char out[SL_SHOWN_ROOM]) {
     sl_text_printable(sl_text_of(path + start), out + dots, SL_SHOWN_ROOM - dots);
     return out;
 }
+
+const char *sl_base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}

@@ -22,4 +22,7 @@ void sl_names_clear(sl_names *names);
 #define SL_SHOWN_ROOM 512
 char *sl_path_shown(const char *path, char out[SL_SHOWN_ROOM]);
 
+/* The last component of a path: a pointer into it. */
+const char *sl_base_name(const char *path);
+
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Blocks of a sequential source. Bytes read after a block's last line are kept for the reader that
- * takes the next block; block.c decides which reader that is. */
+ * takes the next block; block.c decides which reader that is. A source set owns the open sources,
+ * so this file and source_set.c call each other. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,19 @@ void sl_kept_pipe_destroy(sl_kept_pipe *kept) {
     sl_stream_close(kept->stream);
     free(kept->head);
     free(kept);
+}
+
+bool sl_reader_grow(sl_reader *reader, size_t room, sl_error *error) {
+    if (room <= reader->room)
+        return true;
+    if (room < reader->room * 2)
+        room = reader->room * 2;
+    char *buffer = realloc(reader->buffer, room + SL_SLACK);
+    if (!buffer)
+        return sl_error_memory(error, "reading a long line");
+    reader->buffer = buffer;
+    reader->room = room;
+    return true;
 }
 
 static void begin_entry(sl_open_source *open) {

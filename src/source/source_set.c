@@ -22,11 +22,6 @@
 
 #define END_BYTES ((size_t)65536)
 
-const char *sl_base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static source_state *add(sl_source_set *set, const char *path, sl_error *error) {
     source_state *states = sl_grow(set->states, set->count, &set->room, sizeof *states);
     if (!states) {

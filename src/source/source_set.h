@@ -90,6 +90,4 @@ bool sl_source_set_detect_kind(sl_source_set *set, size_t index, sl_error *error
 /* Opens the stream of a source. */
 bool sl_source_set_open(sl_source_set *set, size_t index, sl_stream **stream, sl_error *error);
 
-const char *sl_base_name(const char *path);
-
 #endif

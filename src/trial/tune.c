@@ -77,12 +77,6 @@ static bool check_files(const sl_tune *tune, sl_error *error) {
 
 /* ---- trials ---- */
 
-bool sl_tune_time_is_up(const sl_tune *tune) {
-    double limit = tune->config->time_max;
-    return limit > 0 &&
-           sl_seconds_since(tune->begun) + tune->trial_seconds + tune->other_seconds > limit;
-}
-
 static sl_trial_result measure(void *context, const size_t *at, double *rate) {
     sl_tune *tune = context;
     if (sl_interrupt_requested()) {

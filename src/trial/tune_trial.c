@@ -194,3 +194,9 @@ bool sl_tune_load_once(sl_tune *tune, const size_t *at, double share, sl_tune_pu
     bson_destroy(&account);
     return ok;
 }
+
+bool sl_tune_time_is_up(const sl_tune *tune) {
+    double limit = tune->config->time_max;
+    return limit > 0 &&
+           sl_seconds_since(tune->begun) + tune->trial_seconds + tune->other_seconds > limit;
+}

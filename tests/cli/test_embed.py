@@ -149,14 +149,14 @@ class Tables(support.Case):
         return path
 
     def test_a_table_that_is_changed_while_it_is_read_ends_the_load(self):
-        """Whether this is before or after the load of the records has opened it."""
+        """The load of the records has perhaps not opened it yet, but its types have been read."""
         orders = self.file("orders.csv", "k,v\n1,a\n")
         items = self.file("items.csv", "k,w\n" + "1,2345678901234567890\n" * 1500000)
         for attempt in range(20):  # until the program is stopped before it has read all records
             work = self.scratch / f"work-{attempt}"
             running = self.start("shardload", "load", "--sink", "null", "--work-dir", work, "-j", 1,
                                  "--embed", f"items={items}", "--on", "k", orders)
-            while running.running() and not (work / "embed").exists():
+            while running.running() and "reading" not in running.text():
                 time.sleep(0.001)
             running.signal(signal.SIGSTOP)
             if not (work / "embed/load/run.json").exists():
