@@ -427,7 +427,7 @@ queries:
                  for folder in sorted(self.work.glob("trial-*"))]
         record = self.record()
         self.assertEqual(len(loads), record["trials"] + 3)
-        self.assertGreater(loads[2], loads[1])  # the first load alone would give a third
+        self.assertGreater(loads[2], loads[1])
         self.assertEqual(loads[2:], [record["sample"]["records"]] * (len(loads) - 2))
 
     def test_generated_records(self):
