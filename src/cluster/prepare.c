@@ -38,11 +38,10 @@ static bool check_registry(sl_connection *connection, const sl_target *target, s
     const char *suffix = strrchr(target->collection, '.');
     bool found = false;
     sl_target_registry(target, registry);
-    bson_t *others =
-        BCON_NEW("$nor", "[", "{", "_id", "counter", "last", "{", "$type", "number", "}", "}", "{",
-                 "_id", "creating", "since", "{", "$type", "date", "}", "}", "{", "_id", "{",
-                 "$type", "string", "}", "number", "{", "$type", "number", "}", "state", "{", "$in",
-                 "[", "started", "loaded", "]", "}", "}", "]");
+    bson_t *others = BCON_NEW("$nor", "[", "{", "_id", "counter", "last", "{", "$type", "number",
+                              "}", "}", "{", "_id", "creating", "}", "{", "_id", "{", "$type",
+                              "string", "}", "number", "{", "$type", "number", "}", "state", "{",
+                              "$in", "[", "started", "loaded", "]", "}", "}", "]");
     if (!holds(connection, target->database, registry, others, &found, error))
         return false;
     if (found)
