@@ -16,12 +16,12 @@
 
 #include "internal.h"
 
-/* Names of operations and of commands in $currentOp. The others change stored documents. */
-static const char *const names[] = {"insert",        "clusterInsert", /* not for changes alone */
-                                    "update",        "clusterUpdate",       "remove",
-                                    "delete",        "clusterDelete",       "findAndModify",
-                                    "findandmodify", "clusterFindAndModify"};
-#define INSERTS 2 /* the first names */
+/* Names of operations and of commands in $currentOp. The first INSERTS of them store new documents,
+ * the others change stored ones. */
+static const char *const names[] = {
+    "insert", "clusterInsert", "update",        "clusterUpdate", "remove",
+    "delete", "clusterDelete", "findAndModify", "findandmodify", "clusterFindAndModify"};
+#define INSERTS 2
 
 static const char *words_for(const char *operation) {
     static const char *const words[][2] = {
