@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pool of clients with patient streams (patience.c). Version 2 of the driver accepts a
- * program's own streams only for clients that are not from the driver's pools. With that version,
- * this file keeps the clients. Each of them looks for the servers itself when a command needs one;
- * the threads of a driver's pool would do that in the background. */
+/* A pool of clients whose streams wait for slow replies (patience.c). With version 2 of the driver,
+ * a program can replace the streams of a client only if the client is not from one of the driver's
+ * pools. So with that version this file keeps the clients. Each of them looks for the servers
+ * itself when a command needs one; the threads of a driver's pool would do that in the background.
+ */
 #include <stdlib.h>
 
 #include "internal.h"

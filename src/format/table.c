@@ -10,13 +10,13 @@
 #include "column_types.h"
 #include "delimited.h"
 #include "header.h"
+#include "table_hints.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #define LINES_SEARCHED 400u
-#define LINES_COMPARED 50u
 #define FIT_SHARE 0.7 /* least share of a table's lines that have its number of fields */
 
 static const char delimiters[] = "\t|,;";
@@ -181,46 +181,6 @@ static double try_delimiter(sl_table *table, sl_text head, bool whole, size_t fr
     return fitting >= 2 ? (double)fitting / (double)(lines->count - first) : 0;
 }
 
-/* ---- decimal commas ---- */
-
-/* Is it a number, date or the like, which contains no semicolon and no comma but a decimal one? */
-static bool is_typed(sl_text field) {
-    const char *comma = memchr(field.bytes, ',', field.length);
-    return sl_value_look(field) == SL_LOOKS_TYPED && !memchr(field.bytes, ';', field.length) &&
-           (!comma || sl_has_decimal_comma(field));
-}
-
-/* The share of fields that are typed in the first lines of a table, all of which must have as many
- * fields as its first line; 0: they do not. */
-static double typed_share(const sl_table *table, sl_text head, bool whole) {
-    const size_t count = sl_table_split(table, table->first.line, NULL, 0);
-    sl_text fields[32], line;
-    size_t seen = 0, typed = 0, lines = 0;
-    for (size_t at = table->first.text_start;
-         lines < LINES_COMPARED && sl_table_next_line(table, head, whole, &at, &line);) {
-        if (sl_line_is_blank(line))
-            continue;
-        lines++;
-        if (count < 2 || sl_table_split(table, line, fields, 32) != count)
-            return 0;
-        for (size_t i = 0; i < count && i < 32; i++, seen++)
-            typed += is_typed(fields[i]);
-    }
-    return seen > 0 ? (double)typed / (double)seen : 0;
-}
-
-/* If both commas and semicolons could separate the fields, as in 1;1,5: semicolons do if at least
- * as many of their fields are typed. */
-static void prefer_semicolons(sl_table *table, sl_text head, bool whole) {
-    sl_table other = *table;
-    other.first.delimiter = ';';
-    double share = typed_share(&other, head, whole);
-    if (table->first.delimiter != ',' || share <= 0 || share < typed_share(table, head, whole))
-        return;
-    table->first.delimiter = ';';
-    table->first.fields = sl_table_split(table, table->first.line, NULL, 0);
-}
-
 /* ---- lines before the header ---- */
 
 #define TITLES_MAX 50u
@@ -253,49 +213,6 @@ static void skip_titles(sl_table *table, sl_text head, bool whole) {
     }
     if (!is_title(&next, next.first.line, count))
         *table = next;
-}
-
-/* With --ragged pad: does the first line name the columns of lines that may be shorter? */
-static bool heads_short_lines(const sl_table *table, const sl_text *fields,
-                              const sl_evidence *found) {
-    for (size_t i = 0; i < table->first.fields; i++) {
-        if (sl_value_look(fields[i]) != SL_LOOKS_WORD)
-            return false;
-    }
-    return table->first.fields >= 2 && found->lines > 0 && found->longer == 0;
-}
-
-/* Are the lines dates with times, such as 2016-01-15 10:00:00, so that their blank separates no
- * columns? */
-static bool are_dates(const sl_table *table, sl_text head, bool whole) {
-    sl_column_guess guess = SL_COLUMN_GUESS;
-    sl_schema_column type = {0};
-    sl_text line;
-    size_t at = table->first.text_start;
-    for (size_t i = 0; i < LINES_COMPARED && sl_table_next_line(table, head, whole, &at, &line);)
-        i += !sl_line_is_blank(line) && (sl_column_guess_add(&guess, line), true);
-    sl_column_guess_decide(&guess, &type);
-    return type.type == SL_TYPE_DATE || type.type == SL_TYPE_DATETIME;
-}
-
-/* Fields in quotes that the dialect keeps, among the first lines of a table of tabs or pipes. */
-static bool keeps_quotes(const sl_table *table, sl_text head, bool whole) {
-    sl_text fields[32], line;
-    size_t at = table->first.text_start;
-    if (table->first.delimiter != '|' && table->first.delimiter != '\t')
-        return false;
-    for (size_t i = 0; i < LINES_COMPARED && sl_table_next_line(table, head, whole, &at, &line);
-         i++) {
-        const char *from = line.bytes, *end = line.bytes + line.length;
-        size_t count = sl_table_split(table, line, fields, 32);
-        for (size_t k = 0; k < count && k < 32; k++) {
-            from = fields[k].bytes;
-            if (fields[k].length > 0 && from > line.bytes && from[-1] == '"' &&
-                from + fields[k].length < end && from[fields[k].length] == '"')
-                return true;
-        }
-    }
-    return false;
 }
 
 static bool refuse(sl_text line, const char *why, sl_error *error) {
@@ -341,7 +258,7 @@ static bool search(sl_table *table, sl_text head, bool whole, size_t from, sl_er
         }
     }
     free(lines);
-    if (best_share >= FIT_SHARE && best.blanks == 1 && are_dates(&best, head, whole))
+    if (best_share >= FIT_SHARE && best.blanks == 1 && sl_are_dates(&best, head, whole))
         best_share = 0;
     if (best_share < FIT_SHARE || is_binary(head))
         return refuse(line,
@@ -500,7 +417,7 @@ bool sl_table_find(const sl_format_options *options, sl_text head, bool whole, s
     if (strchr("{[<", *table->first.line.bytes) && !declared)
         return refuse(table->first.line, "it looks like JSON, XML or HTML", error);
     if (!*separator)
-        prefer_semicolons(table, head, whole);
+        sl_prefer_semicolons(table, head, whole);
     const size_t from = table->first.text_start;
     if (!declared)
         skip_titles(table, head, whole);
@@ -514,7 +431,7 @@ bool sl_table_find(const sl_format_options *options, sl_text head, bool whole, s
     bool normal = table->first.delimiter != 0 && 2 * found.fitting >= found.lines;
     bool typed = ok && sl_fields_have_typed(fields, table->first.fields);
     normal = normal || (ok && options->pad && table->first.delimiter != 0 &&
-                        heads_short_lines(table, fields, &found));
+                        sl_heads_short_lines(table, fields, &found));
     if (ok && !declared && normal && typed && !found.typed && found.lines > 0)
         normal = false; /* a title with a number, perhaps */
     if (ok && !normal && !declared) {
@@ -548,7 +465,7 @@ bool sl_table_find(const sl_format_options *options, sl_text head, bool whole, s
     ok = ok && complete(options, table, fields, &found, error);
     if (ok && table->first.text_start > searched_from)
         skip_lines(table, head, searched_from);
-    if (ok && keeps_quotes(table, head, whole))
+    if (ok && sl_keeps_quotes(table, head, whole))
         add_note(table, "; quotes are kept: a schema with `quotes: true` removes them");
     if (ok && !declared && !table->header && is_binary(head))
         ok = refuse(first, "it contains bytes that do not occur in text", error);

@@ -25,7 +25,7 @@ void sl_target_configure(sl_destination *destination, const sl_job *job, bool re
                                       .shard_existing = config->shard_existing};
 }
 
-/* Late writes of a killed loader: what must have ended before this load writes? */
+/* The writes of a killed loader that must have ended before this load begins to write. */
 typedef enum late_writes {
     NONE,
     CHANGES, /* updates, deletes and findAndModify */

@@ -192,11 +192,12 @@ static void write_place(const void *context, char *out, size_t room) {
 
 /* Logs one of the first rejects. */
 static void show(sl_reject_files *rejects, const sl_source *from, const sl_reject_place *place,
-                 const char *column, sl_text reason) {
+                 sl_text named, sl_text reason) {
     if (rejects->shown >= SHOWN_MAX)
         return;
-    char why[400];
+    char why[400], column[300];
     sl_text_printable(reason, why, sizeof why);
+    sl_text_printable(named, column, sizeof column);
     keep_reason(rejects, why);
     sl_log_warning("%s%s%s, %s %llu%s%s: %s; rejected", from->shown, place->entry ? ": " : "",
                    place->entry ? place->entry : "", place->line > 0 ? "line" : "byte",
@@ -212,8 +213,7 @@ static void put_row(sl_reject_files *rejects, size_t source, const char *entry, 
                     uint64_t offset, sl_text named, sl_text reason, sl_text record) {
     const sl_source *from = sl_source_set_at(rejects->set, source);
     const sl_reject_place place = {from->path, entry, line, offset};
-    char path[PATH_MAX + 1024], column[300];
-    sl_text_printable(named, column, sizeof column);
+    char path[PATH_MAX + 1024];
     rejects->written++;
     if (rejects->kinds)
         sl_reject_kinds_add(rejects->kinds, reason, named, write_place, &place);
@@ -222,23 +222,21 @@ static void put_row(sl_reject_files *rejects, size_t source, const char *entry, 
         put_cell(rejects->table, sl_text_of(path), '\t');
         if (line > 0)
             sl_print_to(rejects->table, "%llu", (unsigned long long)line);
-        sl_print_to(rejects->table, "\t%llu\t%s\t", (unsigned long long)offset, column);
+        sl_print_to(rejects->table, "\t%llu\t", (unsigned long long)offset);
+        put_cell(rejects->table, named, '\t');
         put_cell(rejects->table, reason, '\t');
         put_cell(rejects->table, record, '\n');
     }
-    show(rejects, from, &place, column, reason);
+    show(rejects, from, &place, named, reason);
 }
 
 void sl_rejects_show(sl_reject_files *rejects, const sl_source_block *block,
                      const sl_reject_list *list) {
     const sl_source *from = sl_source_set_at(rejects->set, block->source);
     sl_listed_reject one;
-    for (size_t at = 0; sl_reject_list_next(list, &at, &one);) {
-        char column[300];
-        sl_text_printable(one.column, column, sizeof column);
-        show(rejects, from, &(sl_reject_place){from->path, block->entry, 0, one.offset}, column,
+    for (size_t at = 0; sl_reject_list_next(list, &at, &one);)
+        show(rejects, from, &(sl_reject_place){from->path, block->entry, 0, one.offset}, one.column,
              one.reason);
-    }
 }
 
 #define RAW_PATH_ROOM 1024
