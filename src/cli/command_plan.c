@@ -34,6 +34,7 @@ static void refuse_beside_model(void *context, const char *name, const char *val
     static const char *const taken[] = {"model", "set", "sweep", "report", "config"};
     static const char *const of_sources[] = {
         "format",       "schema",      "names",        "encoding",      "trim",          "escape",
+        "delimiter",    "quote",       "header",       "columns",       "skip-lines",    "ragged",
         "quoted-lines", "missing",     "include",      "skip-other",    "blocks",        "records",
         "skew",         "field-count", "field-length", "document-size", "integer-count", "seed"};
     const model_options *at = context;

@@ -111,6 +111,14 @@ const sl_option_row sl_load_rows[] = {
              "windows-1252, which contains Latin-1."},
     {.name = "trim", SL_ROW_FLAG, SL_ROW_OF(READING, "Source"),
      .help = "Remove blanks from both ends of every field."},
+    {.name = "delimiter", SL_ROW_TEXT("CHAR"), .fallback = "auto", SL_ROW_OF(READING, "Source"),
+     .help = "delimited: what separates the fields: one ASCII character, tab, or a code such as "
+             "\\x01.",
+     .check = sl_check_delimiter},
+    {.name = "quote", SL_ROW_TEXT("CHAR"), .fallback = "auto", SL_ROW_OF(READING, "Source"),
+     .help = "delimited: the character around quoted fields, or none. auto: a double quote; with "
+             "tabs or pipes, or if it is a single quote, only where the first 64 KiB show it.",
+     .check = sl_check_quote},
     {.name = "escape", SL_ROW_TEXT("CHAR"), .fallback = "none", SL_ROW_OF(READING, "Source"),
      .help = "delimited: the character in quoted fields after which a quote is data: none, "
              "backslash, or one character. Two quotes are always one.",

@@ -153,6 +153,8 @@ bool sl_set_up_source(sl_setup *setup, const sl_options *options, sl_error *erro
         .trim = sl_option_flag(options, "trim"),
         .quoted_lines = strcmp(sl_option_string(options, "quoted-lines"), "yes") == 0,
         .escape = sl_option_escape(sl_option_string(options, "escape")),
+        .delimiter = sl_option_delimiter(sl_option_string(options, "delimiter")),
+        .quote = sl_option_quote(sl_option_string(options, "quote")),
         .header = header_named(sl_option_string(options, "header")),
         .columns = sl_option_string(options, "columns"),
         .skip_lines = sl_option_number(options, "skip-lines"),
@@ -166,11 +168,15 @@ bool sl_set_up_source(sl_setup *setup, const sl_options *options, sl_error *erro
         setup->schema_text = read_text(config->format_options.schema_name, error);
         config->format_options.schema_text = setup->schema_text;
     }
-    static const char *const found[] = {"header", "columns", "skip-lines", "ragged"};
+    static const char *const found[] = {"delimiter", "quote",      "header",
+                                        "columns",   "skip-lines", "ragged"};
     for (size_t i = 0; config->format_options.schema_name && i < sizeof found / sizeof found[0];
          i++)
         if (sl_option_given(options, found[i]))
             sl_option_problem(error, "--%s is for text without --schema", found[i]);
+    const sl_format_options *format = &config->format_options;
+    if (format->delimiter && format->delimiter == format->quote)
+        sl_option_problem(error, "--quote and --delimiter: %c cannot be both", format->quote);
     set_up_generated(config, options, error);
     if (config->format_options.id_fields && strcmp(config->format, "ycsb") == 0)
         sl_option_problem(error, "--id-field: generated records have no column that could become "

@@ -9,7 +9,9 @@
 #include <string.h>
 #include <strings.h>
 
+#include "format/head.h"
 #include "format/key_fields.h"
+#include "format/schema.h"
 #include "report/json.h"
 #include "util/text.h"
 
@@ -302,6 +304,38 @@ bool sl_check_routes(const char *text, char *problem, size_t room) {
 bool sl_check_write_concerns(const char *text, char *problem, size_t room) {
     static const char *const words[] = {"majority", "number", NULL};
     return check_words(text, words, problem, room);
+}
+
+char sl_option_delimiter(const char *text) {
+    char delimiter = 0;
+    return strcmp(text, "auto") != 0 && sl_delimiter_named(text, &delimiter) ? delimiter : 0;
+}
+
+bool sl_check_delimiter(const char *text, char *problem, size_t room) {
+    if (strcmp(text, "auto") == 0 || sl_option_delimiter(text) != 0)
+        return true;
+    snprintf(problem, room,
+             "%s is not a delimiter; give auto, tab, comma, semicolon, pipe, blank, one ASCII "
+             "character other than quotes and backslashes, or a code such as \\x01",
+             text);
+    return false;
+}
+
+char sl_option_quote(const char *text) {
+    char quote = SL_QUOTE_AUTO;
+    if (strcmp(text, "none") == 0)
+        return SL_QUOTE_NONE;
+    return strcmp(text, "auto") != 0 && sl_quote_named(text, &quote) ? quote : SL_QUOTE_AUTO;
+}
+
+bool sl_check_quote(const char *text, char *problem, size_t room) {
+    if (strcmp(text, "auto") == 0 || sl_option_quote(text) != SL_QUOTE_AUTO)
+        return true;
+    snprintf(problem, room,
+             "%s is not a quote; give auto, none, or one printable ASCII character other than a "
+             "backslash",
+             text);
+    return false;
 }
 
 char sl_option_escape(const char *text) {

@@ -35,6 +35,14 @@ bool sl_check_collection(const char *text, char *problem, size_t room);
 bool sl_check_embed(const char *text, char *problem, size_t room);
 bool sl_check_part(const char *text, char *problem, size_t room);
 bool sl_check_shard_names(const char *text, char *problem, size_t room);
+/* `auto`, or the name of a delimiter; sl_option_delimiter returns it (0: auto). */
+bool sl_check_delimiter(const char *text, char *problem, size_t room);
+char sl_option_delimiter(const char *text);
+
+/* `auto`, `none` or one byte; sl_option_quote returns it (head.h: SL_QUOTE_AUTO). */
+bool sl_check_quote(const char *text, char *problem, size_t room);
+char sl_option_quote(const char *text);
+
 /* `none`, `backslash` or one byte; sl_option_escape returns it (0: none). */
 bool sl_check_escape(const char *text, char *problem, size_t room);
 char sl_option_escape(const char *text);

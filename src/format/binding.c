@@ -350,10 +350,6 @@ static size_t find_spill(const sl_dialect *d, const sl_schema *schema) {
     return spill;
 }
 
-static bool choose(sl_choice choice, bool otherwise) {
-    return choice == SL_CHOICE_UNSET ? otherwise : choice == SL_CHOICE_YES;
-}
-
 bool sl_dialect_bind(const sl_plan *plan, const sl_schema *schema, const sl_first_line *first,
                      const sl_text *names, size_t count, sl_dialect **out, sl_error *error) {
     if (count > SL_COLUMNS_MAX)
@@ -365,8 +361,7 @@ bool sl_dialect_bind(const sl_plan *plan, const sl_schema *schema, const sl_firs
     if (!d)
         return sl_error_memory(error, "binding columns");
     d->delimiter = first->delimiter;
-    d->quotes = choose(schema ? schema->quotes : SL_CHOICE_UNSET,
-                       first->delimiter != '|' && first->delimiter != '\t');
+    d->quote = sl_quote_of(schema ? schema->quote : plan->options.quote, first->delimiter);
     if (plan->options.trim || (schema && schema->trim))
         d->trim = SL_TRIM_BOTH;
     d->latin1 = plan->options.latin1;
@@ -402,7 +397,7 @@ bool sl_dialect_bind(const sl_plan *plan, const sl_schema *schema, const sl_firs
         !sl_dialect_compile(d, plan->options.long_names, error) ||
         !bind_key_fields(d, &plan->options, error))
         goto fail;
-    d->spill = d->quotes ? SIZE_MAX : find_spill(d, schema);
+    d->spill = d->quote ? SIZE_MAX : find_spill(d, schema);
     *out = d;
     return true;
 fail:
@@ -418,7 +413,7 @@ bool sl_dialect_bind_table(const sl_plan *plan, const sl_table *table, sl_dialec
     d->pad = plan->options.pad;
     d->blanks = table->blanks;
     d->skip_lines = table->skipped;
-    d->quotes = d->quotes && !table->blanks;
+    d->quote = table->quote;
     memcpy(d->note, table->note, sizeof d->note);
     if (!table->header) {
         d->header_length = d->watched_length = 0;
@@ -454,7 +449,7 @@ static const char *delimiter_name(char delimiter) {
     case 0:
         return "no delimiter";
     default:
-        return "own delimiter";
+        return "another delimiter";
     }
 }
 
@@ -477,8 +472,12 @@ char *sl_delimited_describe(const sl_dialect *dialect, char *out, size_t room) {
 }
 
 bool sl_delimited_check_head(const sl_dialect *d, sl_text head, bool whole, sl_error *error) {
-    sl_lines lines = {d->delimiter, d->quotes && !d->stray_quotes, d->column_count,
-                      sl_delimited_quotes_advice, (size_t)d->body_offset};
+    sl_lines lines = {.delimiter = d->delimiter,
+                      .quote = d->quote,
+                      .continues = d->quote && !d->stray_quotes,
+                      .columns = d->column_count,
+                      .advice = sl_delimited_quotes_advice,
+                      .body = (size_t)d->body_offset};
     return sl_lines_check(head, whole, &lines, error);
 }
 

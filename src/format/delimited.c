@@ -154,9 +154,9 @@ static void find_marks(sl_parser *parser, sl_marks *m, uint32_t start, bool reco
     const uint32_t left = (uint32_t)text.length - start;
     const uint32_t stop = start + (left < SL_STRETCH_BYTES ? left : SL_STRETCH_BYTES);
     if (records)
-        parser->simd->find_records(m, text.bytes, start, stop, d->delimiter);
+        parser->simd->find_records(m, text.bytes, start, stop, d->delimiter, d->quote);
     else
-        parser->simd->find_marks(m, text.bytes, start, stop, d->delimiter, d->quotes);
+        parser->simd->find_marks(m, text.bytes, start, stop, d->delimiter, d->quote);
     if (stop == text.length && text.bytes[stop - 1] != '\n') /* a last line without line feed */
         sl_marks_add_line_end(m, stop);
 }

@@ -76,7 +76,7 @@ typedef struct sl_column {
 /* A source's dialect, bound to a schema. */
 struct sl_dialect {
     char delimiter;
-    bool quotes;
+    char quote;        /* quotes fields; 0: none does */
     bool stray_quotes; /* the data is known to have fields that begin with an unclosed quote: their
                           lines are rejected. If false, such a field is assumed to contain a line
                           end, and the load ends */

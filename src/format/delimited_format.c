@@ -64,7 +64,7 @@ static bool sniff_table(const sl_plan *plan, sl_text head, bool whole, sl_dialec
     sl_table table;
     bool ok = sl_table_find(&plan->options, head, whole, &table, error);
     if (ok && table.first.delimiter == 0) /* one column: a delimiter is one field too many */
-        table.first.delimiter = ',';
+        table.first.delimiter = plan->options.delimiter ? plan->options.delimiter : ',';
     ok = ok && sl_dialect_bind_table(plan, &table, dialect, error);
     sl_table_clear(&table);
     return ok;
@@ -80,8 +80,8 @@ static bool sniff_by_schema(const sl_plan *plan, sl_text head, sl_dialect **dial
     }
     sl_first_line first;
     size_t skip = sl_after_lines(head, (uint64_t)schema->skip_lines);
-    if (!sl_first_line_read((sl_text){head.bytes + skip, head.length - skip}, delimiters, &first,
-                            error))
+    if (!sl_first_line_read((sl_text){head.bytes + skip, head.length - skip}, delimiters,
+                            schema->quote, &first, error))
         return false;
     first.text_start += skip; /* offsets are from the head's first byte */
     first.end += skip;
@@ -94,8 +94,9 @@ static bool sniff_by_schema(const sl_plan *plan, sl_text head, sl_dialect **dial
     if (schema->blanks) {
         sl_blanks_split(first.line, (unsigned)schema->blanks, names, count);
     } else {
-        sl_header_split(first.line, first.delimiter, names, count);
-        sl_header_unquote(first.line, names, count, (char *)(names + count + 1));
+        const char quote = sl_quote_of(schema->quote, first.delimiter);
+        sl_header_split(first.line, first.delimiter, quote, names, count);
+        sl_header_unquote(first.line, quote, names, count, (char *)(names + count + 1));
     }
     bool header = schema->header == SL_CHOICE_YES ||
                   (schema->header == SL_CHOICE_UNSET && names_columns(schema, names, count));
@@ -111,7 +112,7 @@ static bool sniff_by_schema(const sl_plan *plan, sl_text head, sl_dialect **dial
     sl_table_clear(&table);
     if (fits && schema->blanks) {
         (*dialect)->blanks = (uint8_t)schema->blanks;
-        (*dialect)->quotes = false;
+        (*dialect)->quote = 0;
     }
     free(names);
     return fits;
@@ -156,7 +157,7 @@ static const sl_splitter *splitter(const sl_dialect *dialect, bool *lines) {
 }
 
 static bool splits_alike(const sl_dialect *a, const sl_dialect *b) {
-    return a->delimiter == b->delimiter && a->quotes == b->quotes;
+    return a->delimiter == b->delimiter && a->quote == b->quote;
 }
 
 void sl_delimited_plan_destroy(sl_plan *plan) {

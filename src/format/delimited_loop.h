@@ -44,7 +44,7 @@ typedef struct read_mode {
 
 /* Is the field after the mark `before` quoted? */
 static inline bool is_quoted(const sl_dialect *d, const char *text, uint32_t before) {
-    return d->quotes && before != UINT32_MAX && text[before] == '"';
+    return d->quote && before != UINT32_MAX && text[before] == d->quote;
 }
 
 static ALWAYS_INLINE const char *field_begin(const char *text, uint32_t before) {
@@ -57,15 +57,15 @@ static ALWAYS_INLINE uint8_t *put_document(sl_parser *parser, const char *text, 
     const sl_dialect *d = parser->dialect;
     const uint32_t *before = record->before, *after = record->after;
     const sl_converter *converter = d->converters;
-    const char *next = field_begin(text, *before);
+    const char quote = d->quote, *next = field_begin(text, *before);
     uint8_t *out = sl_bson_begin_with_id(start, id);
     for (; converter->step != SL_STEP_END; converter++, before++, after++) {
         const char *begin = mode.quotes ? field_begin(text, *before) : next;
         const char *end = text + *after;
         size_t length = (size_t)(end - begin);
         next = end + 1;
-        if (mode.regular && *begin == '"') {
-            if (unlikely(length < 2 || end[-1] != '"'))
+        if (mode.regular && *begin == quote) {
+            if (unlikely(length < 2 || end[-1] != quote))
                 goto refused;
             begin++;
             length -= 2;
@@ -226,23 +226,23 @@ static inline bool resolve_quotes(sl_parser *parser, const sl_marks *m, const ch
                                   uint32_t next, const sl_record *record, uint32_t line_end) {
     const uint32_t *mark = m->marks + next;
     const size_t count = parser->dialect->column_count;
-    const char escape = parser->dialect->escape;
+    const char escape = parser->dialect->escape, quote = parser->dialect->quote;
     uint32_t at = record->start;
     for (size_t f = 0; f < count; f++) {
-        if (*mark == at && at != line_end && text[at] == '"') {
+        if (*mark == at && at != line_end && text[at] == quote) {
             do {
                 if (*++mark == line_end)
                     return false;
-            } while (text[*mark] != '"');
+            } while (text[*mark] != quote);
             uint32_t close = *mark++;
             parser->before[f] = at;
             parser->after[f] = close;
             if ((escape && text[close - 1] == escape) ||
                 (*mark == line_end ? close + 1 != record->end
-                                   : close + 1 != *mark || text[*mark] == '"'))
+                                   : close + 1 != *mark || text[*mark] == quote))
                 return false;
         } else {
-            while (*mark != line_end && text[*mark] == '"')
+            while (*mark != line_end && text[*mark] == quote)
                 mark++;
             parser->before[f] = at - 1;
             parser->after[f] = *mark == line_end ? record->end : *mark;
@@ -318,22 +318,22 @@ static inline bool resolve_record(sl_parser *parser, const sl_marks *m, uint32_t
     const char *text = parser->block->text.bytes;
     const uint32_t length = (uint32_t)parser->block->text.length;
     const size_t count = parser->dialect->column_count;
-    const char escape = parser->dialect->escape;
+    const char escape = parser->dialect->escape, quote = parser->dialect->quote;
     const uint32_t *mark = m->marks + *next, *stop = m->marks + 1 + m->mark_count;
     uint32_t at = record->start;
     for (size_t f = 0; f < count; f++) {
-        bool quoted = mark < stop && *mark == at && at < length && text[at] == '"';
+        bool quoted = mark < stop && *mark == at && at < length && text[at] == quote;
         uint32_t close = 0;
         if (quoted) {
             do {
                 if (++mark >= stop || *mark == length)
                     return false;
-            } while (text[*mark] != '"');
+            } while (text[*mark] != quote);
             close = *mark++;
             if (escape && text[close - 1] == escape)
                 return false;
         } else {
-            while (mark < stop && *mark < length && text[*mark] == '"')
+            while (mark < stop && *mark < length && text[*mark] == quote)
                 mark++;
         }
         if (mark >= stop)
@@ -342,7 +342,7 @@ static inline bool resolve_record(sl_parser *parser, const sl_marks *m, uint32_t
         uint32_t after = *mark;
         if (ends && after > at)
             after -= text[after - 1] == '\r';
-        if (quoted && (close + 1 != after || (!ends && text[after] == '"')))
+        if (quoted && (close + 1 != after || (!ends && text[after] == quote)))
             return false;
         parser->before[f] = quoted ? at : at - 1;
         parser->after[f] = quoted ? close : after;

@@ -73,7 +73,7 @@ uint8_t *sl_put_careful_text(const sl_dialect *dialect, sl_text field, bool quot
     if (memchr(field.bytes, '\0', field.length))
         return NULL;
     uint8_t *value = to + 4;
-    const uint8_t escape = (uint8_t)dialect->escape;
+    const uint8_t escape = (uint8_t)dialect->escape, quote = (uint8_t)dialect->quote;
     if (sl_utf8_valid(field.bytes, field.length, NULL)) {
         to = sl_bson_copy(value, field.bytes, field.length);
     } else if (dialect->latin1) {
@@ -87,8 +87,8 @@ uint8_t *sl_put_careful_text(const sl_dialect *dialect, sl_text field, bool quot
         to = value;
         for (const uint8_t *from = value; from < end; from++) {
             bool escaped = escape && *from == escape;
-            bool pair = from + 1 < end && ((escaped && (from[1] == '"' || from[1] == escape)) ||
-                                           (*from == '"' && from[1] == '"'));
+            bool pair = from + 1 < end && ((escaped && (from[1] == quote || from[1] == escape)) ||
+                                           (*from == quote && from[1] == quote));
             from += pair;
             *to++ = *from;
         }

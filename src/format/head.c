@@ -32,7 +32,13 @@ static const char *binary_kind(sl_text head) {
     return NULL;
 }
 
-bool sl_first_line_read(sl_text head, const char *delimiters, sl_first_line *first,
+char sl_quote_of(char choice, char delimiter) {
+    if (choice == SL_QUOTE_AUTO)
+        return delimiter == '|' || delimiter == '\t' ? 0 : '"';
+    return choice == SL_QUOTE_NONE ? 0 : choice;
+}
+
+bool sl_first_line_read(sl_text head, const char *delimiters, char quote, sl_first_line *first,
                         sl_error *error) {
     const char *kind = head.length > 0 ? binary_kind(head) : NULL;
     if (kind)
@@ -64,7 +70,8 @@ bool sl_first_line_read(sl_text head, const char *delimiters, sl_first_line *fir
     first->delimiter = 0;
     first->fields = 1;
     for (const char *candidate = delimiters; *candidate; candidate++) {
-        size_t fields = sl_header_split(first->line, *candidate, NULL, 0);
+        size_t fields =
+            sl_header_split(first->line, *candidate, sl_quote_of(quote, *candidate), NULL, 0);
         if (fields > first->fields) {
             first->fields = fields;
             first->delimiter = *candidate;
@@ -74,14 +81,13 @@ bool sl_first_line_read(sl_text head, const char *delimiters, sl_first_line *fir
 }
 
 /* The position of the end of the field that starts at `at`. */
-static size_t field_end(sl_text line, size_t at, char delimiter) {
-    bool may_be_quoted = delimiter != '|' && delimiter != '\t';
-    if (may_be_quoted && at < line.length && line.bytes[at] == '"') {
+static size_t field_end(sl_text line, size_t at, char delimiter, char quote) {
+    if (quote && at < line.length && line.bytes[at] == quote) {
         size_t close = at + 1;
         while (close < line.length) {
-            bool pair =
-                close + 1 < line.length && line.bytes[close] == '"' && line.bytes[close + 1] == '"';
-            if (line.bytes[close] == '"' && !pair)
+            bool pair = close + 1 < line.length && line.bytes[close] == quote &&
+                        line.bytes[close + 1] == quote;
+            if (line.bytes[close] == quote && !pair)
                 break;
             close += pair || line.bytes[close] == '\\' ? 2 : 1;
         }
@@ -93,18 +99,19 @@ static size_t field_end(sl_text line, size_t at, char delimiter) {
     return at;
 }
 
-size_t sl_header_split(sl_text line, char delimiter, sl_text *names, size_t limit) {
+size_t sl_header_split(sl_text line, char delimiter, char quote, sl_text *names, size_t limit) {
+    const char around = quote ? quote : '"';
     size_t count = 0;
     size_t at = 0;
     for (;;) {
-        size_t end = field_end(line, at, delimiter);
+        size_t end = field_end(line, at, delimiter, quote);
         if (count < limit) {
             sl_text name = {line.bytes + at, end - at};
             while (name.length > 0 && *name.bytes == ' ')
                 name.bytes++, name.length--;
             while (name.length > 0 && name.bytes[name.length - 1] == ' ')
                 name.length--;
-            if (name.length >= 2 && *name.bytes == '"' && name.bytes[name.length - 1] == '"')
+            if (name.length >= 2 && *name.bytes == around && name.bytes[name.length - 1] == around)
                 name = (sl_text){name.bytes + 1, name.length - 2};
             names[count] = name;
         }
@@ -115,19 +122,20 @@ size_t sl_header_split(sl_text line, char delimiter, sl_text *names, size_t limi
     }
 }
 
-void sl_header_unquote(sl_text line, sl_text *names, size_t count, char *memory) {
+void sl_header_unquote(sl_text line, char quote, sl_text *names, size_t count, char *memory) {
+    const char around = quote ? quote : '"';
     for (size_t i = 0; i < count; i++) {
         if (names[i].length < 2)
             continue;
         const char *end = names[i].bytes + names[i].length;
-        bool quoted = names[i].bytes > line.bytes && names[i].bytes[-1] == '"' &&
-                      end < line.bytes + line.length && *end == '"';
+        bool quoted = names[i].bytes > line.bytes && names[i].bytes[-1] == around &&
+                      end < line.bytes + line.length && *end == around;
         if (!quoted)
             continue;
         char *to = memory;
         for (const char *from = names[i].bytes; from < end; from++) {
             *to++ = *from;
-            from += *from == '"' && from + 1 < end && from[1] == '"';
+            from += *from == around && from + 1 < end && from[1] == around;
         }
         names[i] = (sl_text){memory, (size_t)(to - memory)};
         memory = to;
@@ -136,15 +144,15 @@ void sl_header_unquote(sl_text line, sl_text *names, size_t count, char *memory)
 
 /* ---- line ends ---- */
 
-sl_quotes sl_line_quotes(sl_text line, char delimiter, bool escapes, size_t *open) {
+sl_quotes sl_line_quotes(sl_text line, char delimiter, char quote, bool escapes, size_t *open) {
     for (size_t at = 0;; at++) {
-        if (at < line.length && line.bytes[at] == '"') {
+        if (at < line.length && line.bytes[at] == quote) {
             *open = at++;
             while (at < line.length) {
                 bool more = at + 1 < line.length;
                 bool pair = more && ((escapes && line.bytes[at] == '\\') ||
-                                     (line.bytes[at] == '"' && line.bytes[at + 1] == '"'));
-                if (line.bytes[at] == '"' && !pair)
+                                     (line.bytes[at] == quote && line.bytes[at + 1] == quote));
+                if (line.bytes[at] == quote && !pair)
                     break;
                 at += pair ? 2 : 1;
             }
@@ -160,10 +168,10 @@ sl_quotes sl_line_quotes(sl_text line, char delimiter, bool escapes, size_t *ope
     }
 }
 
-bool sl_line_continues(sl_text line, char delimiter, size_t *open) {
+bool sl_line_continues(sl_text line, char delimiter, char quote, size_t *open) {
     size_t with = 0, without = 0;
-    sl_quotes escaped = sl_line_quotes(line, delimiter, true, &with);
-    sl_quotes plain = sl_line_quotes(line, delimiter, false, &without);
+    sl_quotes escaped = sl_line_quotes(line, delimiter, quote, true, &with);
+    sl_quotes plain = sl_line_quotes(line, delimiter, quote, false, &without);
     *open = escaped == SL_QUOTES_OPEN ? with : without;
     return escaped != SL_QUOTES_CLOSED && plain != SL_QUOTES_CLOSED &&
            (escaped == SL_QUOTES_OPEN || plain == SL_QUOTES_OPEN);
@@ -177,23 +185,25 @@ static bool is_blank(sl_text text) {
 
 /* The position of the first CR, from `at` on, that is not in quotes; the line's length if there is
  * none. */
-static size_t lone_return(sl_text line, size_t at) {
+static size_t lone_return(sl_text line, char quote, size_t at) {
     for (bool quoted = false; at < line.length; at++) {
-        quoted ^= line.bytes[at] == '"';
+        quoted ^= line.bytes[at] == quote;
         if (line.bytes[at] == '\r' && !quoted)
             break;
     }
     return at;
 }
 
-bool sl_line_holds_records(sl_text line, char delimiter, size_t columns) {
+bool sl_line_holds_records(sl_text line, char delimiter, char quote, size_t columns) {
+    const char around = quote ? quote : '"';
     size_t from = 0;
-    for (size_t at = lone_return(line, 0); from < line.length; at = lone_return(line, from)) {
+    for (size_t at = lone_return(line, around, 0); from < line.length;
+         at = lone_return(line, around, from)) {
         sl_text piece = {line.bytes + from, at - from};
         if (from == 0 && at == line.length)
             return false;
         if ((from == 0 || !is_blank(piece)) &&
-            sl_header_split(piece, delimiter, NULL, 0) != columns)
+            sl_header_split(piece, delimiter, quote, NULL, 0) != columns)
             return false;
         from = at + 1;
     }
@@ -227,7 +237,7 @@ bool sl_lines_check(sl_text head, bool whole, const sl_lines *lines, sl_error *e
     sl_text line;
     for (size_t number = 1, begin = at; next_line(head, whole, &at, &line); number++, begin = at) {
         size_t open;
-        if (lines->quotes && sl_line_continues(line, lines->delimiter, &open)) {
+        if (lines->continues && sl_line_continues(line, lines->delimiter, lines->quote, &open)) {
             char quoted[SL_QUOTED_ROOM];
             if (begin < lines->body)
                 return sl_error_set(
@@ -244,8 +254,9 @@ bool sl_lines_check(sl_text head, bool whole, const sl_lines *lines, sl_error *e
                                 lines->advice);
         }
         if (memchr(line.bytes, '\r', line.length) &&
-            sl_line_holds_records(line, lines->delimiter, lines->columns))
-            return refuse_returns(number, begin + lone_return(line, 0), error);
+            sl_line_holds_records(line, lines->delimiter, lines->quote, lines->columns))
+            return refuse_returns(
+                number, begin + lone_return(line, lines->quote ? lines->quote : '"', 0), error);
     }
     return true;
 }
@@ -256,6 +267,6 @@ bool sl_first_line_end_check(sl_text head, bool whole, sl_error *error) {
     bool complete = next_line(head, whole, &at, &line);
     if (!complete && line.length == 0)
         return true;
-    size_t found = lone_return(line, 0);
+    size_t found = lone_return(line, '"', 0);
     return found == line.length || refuse_returns(1, found, error);
 }

@@ -10,6 +10,13 @@
 #include "util/error.h"
 #include "util/text.h"
 
+/* The byte that quotes fields, as chosen by the user: one of these, or the byte itself. */
+#define SL_QUOTE_AUTO '\0' /* a double quote; with pipes and tabs none */
+#define SL_QUOTE_NONE '\1'
+
+/* The byte that quotes fields between such delimiters; 0: none. */
+char sl_quote_of(char choice, char delimiter);
+
 /* A source's first line that is not blank. Offsets are from the source's first byte. */
 typedef struct sl_first_line {
     sl_text line;        /* without line end */
@@ -22,17 +29,20 @@ typedef struct sl_first_line {
 } sl_first_line;
 
 /* Reads the first line. False with error set when all lines are blank, or the bytes are those of a
- * binary file. `delimiters`: the candidates, in order of preference. */
-bool sl_first_line_read(sl_text head, const char *delimiters, sl_first_line *first,
+ * binary file. `delimiters`: the candidates, in order of preference. `quote`: see SL_QUOTE_AUTO. */
+bool sl_first_line_read(sl_text head, const char *delimiters, char quote, sl_first_line *first,
                         sl_error *error);
 
-/* Splits a header line into its fields, quoted or not, and stores the first `limit`. Returns the
- * number of fields. */
-size_t sl_header_split(sl_text line, char delimiter, sl_text *names, size_t limit);
+/* In the following functions `quote` is the byte that quotes fields, or 0. */
+
+/* Splits a header line into its fields, without quotes, and stores the first `limit`. Returns the
+ * number of fields. If no byte quotes fields, double quotes around a name are removed all the
+ * same. */
+size_t sl_header_split(sl_text line, char delimiter, char quote, sl_text *names, size_t limit);
 
 /* Replaces the doubled quotes of quoted names by single ones. Changed names are stored in `memory`,
  * of line.length bytes. `names`: from sl_header_split for this line. */
-void sl_header_unquote(sl_text line, sl_text *names, size_t count, char *memory);
+void sl_header_unquote(sl_text line, char quote, sl_text *names, size_t count, char *memory);
 
 /* Checks the quotes of a line. A field is quoted when it begins with a quote; a doubled quote is
  * data. `escapes`: a backslash in quotes escapes the next byte. `*open`: position of the opening
@@ -42,12 +52,12 @@ typedef enum sl_quotes {
     SL_QUOTES_OPEN,    /* the last quoted field is still open at the line's end */
     SL_QUOTES_STRANGE, /* a byte other than the delimiter follows a closing quote */
 } sl_quotes;
-sl_quotes sl_line_quotes(sl_text line, char delimiter, bool escapes, size_t *open);
+sl_quotes sl_line_quotes(sl_text line, char delimiter, char quote, bool escapes, size_t *open);
 
 /* Does a quoted field of the line continue in the next line? The quotes are checked with and
  * without escapes: true if neither check returns SL_QUOTES_CLOSED, and at least one SL_QUOTES_OPEN.
  * `*open` is then the position of the opening quote. */
-bool sl_line_continues(sl_text line, char delimiter, size_t *open);
+bool sl_line_continues(sl_text line, char delimiter, char quote, size_t *open);
 
 /* The message for a line that continues; its argument is the line's text from the quote on, by
  * sl_quoted. */
@@ -57,12 +67,13 @@ bool sl_line_continues(sl_text line, char delimiter, size_t *open);
 
 /* Does the line consist of several records separated by CRs? True if it contains a CR outside
  * quotes, and the first piece, and each other piece that is not blank, has `columns` fields. */
-bool sl_line_holds_records(sl_text line, char delimiter, size_t columns);
+bool sl_line_holds_records(sl_text line, char delimiter, char quote, size_t columns);
 
 /* The properties of a dialect that sl_lines_check needs. */
 typedef struct sl_lines {
     char delimiter;
-    bool quotes;
+    char quote;     /* of the header: see sl_header_split */
+    bool continues; /* a line must not end in quotes */
     size_t columns;
     const char *advice; /* appended to SL_LINE_CONTINUES */
     size_t body;        /* offset of the first record: --quoted-lines does not help before it */

@@ -17,18 +17,17 @@
 /* The position of the line end of the record that begins at `at`; its first line ends at
  * `line_end`. Returns `line_end` if the quotes do not form a record, or the record is too long. */
 static size_t record_end(const sl_table *table, sl_text head, size_t at, size_t line_end) {
-    const char delimiter = table->first.delimiter, escape = table->escape;
+    const char delimiter = table->first.delimiter, escape = table->escape, quote = table->quote;
     size_t stop = head.length - at < RECORD_MOST ? head.length : at + RECORD_MOST;
-    if (table->blanks || delimiter == 0 || delimiter == '|' || delimiter == '\t' ||
-        !memchr(head.bytes + at, '"', line_end - at))
+    if (delimiter == 0 || !quote || !memchr(head.bytes + at, quote, line_end - at))
         return line_end;
     while (at < stop) {
-        if (head.bytes[at] == '"') {
+        if (head.bytes[at] == quote) {
             for (at++; at < stop; at++) {
                 char byte = head.bytes[at];
                 bool pair = at + 1 < stop && ((escape && byte == escape) ||
-                                              (byte == '"' && head.bytes[at + 1] == '"'));
-                if (byte == '"' && !pair)
+                                              (byte == quote && head.bytes[at + 1] == quote));
+                if (byte == quote && !pair)
                     break;
                 at += pair;
             }
@@ -91,8 +90,9 @@ size_t sl_blanks_split(sl_text line, unsigned least, sl_text *fields, size_t lim
 }
 
 size_t sl_table_split(const sl_table *table, sl_text line, sl_text *fields, size_t limit) {
-    return table->blanks ? sl_blanks_split(line, table->blanks, fields, limit)
-                         : sl_header_split(line, table->first.delimiter, fields, limit);
+    return table->blanks
+               ? sl_blanks_split(line, table->blanks, fields, limit)
+               : sl_header_split(line, table->first.delimiter, table->quote, fields, limit);
 }
 
 /* ---- is the first line a header? ---- */

@@ -95,7 +95,7 @@ static bool take_line(sl_isd_parser *p, const char *line, size_t length) {
     const column *refused = NULL;
     size_t open;
     if (count == SIZE_MAX &&
-        sl_line_quotes((sl_text){line, length}, ',', false, &open) == SL_QUOTES_OPEN)
+        sl_line_quotes((sl_text){line, length}, ',', '"', false, &open) == SL_QUOTES_OPEN)
         return sl_isd_refuse_open_quote(p, line, length, open);
     if (length > ROW_BYTES_MAX)
         sl_isd_refuse(p, line, length, NULL, "%zu bytes are too many for a row", length);
@@ -207,7 +207,8 @@ static bool check_values(const sl_dialect *d, const sl_first_line *first, sl_tex
         const char *line = head.bytes + at, *end = memchr(line, '\n', head.length - at);
         size_t length = end ? (size_t)(end - line) : head.length - at;
         at += length + 1;
-        if (sl_header_split((sl_text){line, length}, ',', cells, COLUMNS_MAX) != d->column_count)
+        if (sl_header_split((sl_text){line, length}, ',', '"', cells, COLUMNS_MAX) !=
+            d->column_count)
             continue;
         for (size_t k = 0; k < d->column_count; k++) {
             if (cells[k].length == 0 || !identifies(&d->columns[k]))
@@ -248,7 +249,7 @@ static sl_dialect *dialect_create(const sl_first_line *first) {
     d->header_text = first->line.length;
     d->body_offset = first->end;
     d->column_count = first->fields;
-    sl_header_split((sl_text){header, d->header_text}, ',', names, first->fields);
+    sl_header_split((sl_text){header, d->header_text}, ',', '"', names, first->fields);
     for (size_t k = 0; k < first->fields; k++)
         d->columns[k].name = names[k];
     free(names);
@@ -260,7 +261,7 @@ static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whol
     (void)name;
     (void)whole;
     sl_first_line first;
-    if (!sl_isd_plan_fits(plan, error) || !sl_first_line_read(head, ",", &first, error))
+    if (!sl_isd_plan_fits(plan, error) || !sl_first_line_read(head, ",", '"', &first, error))
         return false;
     if (first.fields > COLUMNS_MAX)
         return sl_error_set(error, SL_EXIT_SOURCE,
@@ -278,7 +279,11 @@ static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whol
 }
 
 static bool check_head(const sl_dialect *dialect, sl_text head, bool whole, sl_error *error) {
-    sl_lines lines = {',', true, dialect->column_count, "", 0};
+    sl_lines lines = {.delimiter = ',',
+                      .quote = '"',
+                      .continues = true,
+                      .columns = dialect->column_count,
+                      .advice = ""};
     return sl_lines_check(head, whole, &lines, error);
 }
 

@@ -15,14 +15,14 @@ struct sl_simd {
     bool (*supported)(void); /* by this processor */
 
     /* Finds the positions of the marks in text[start..stop), at most SL_STRETCH_BYTES. Reads up to
-     * 63 bytes after `stop`. */
+     * 63 bytes after `stop`. `quote`: the byte that quotes fields, or 0. */
     void (*find_marks)(sl_marks *marks, const char *text, uint32_t start, uint32_t stop,
-                       char delimiter, bool quotes);
+                       char delimiter, char quote);
 
     /* As find_marks with quotes, of text[start..stop) that begins with a record: finds only the
      * marks outside of quoted fields, without the quotes. For dialects without escapes. */
     void (*find_records)(sl_marks *marks, const char *text, uint32_t start, uint32_t stop,
-                         char delimiter);
+                         char delimiter, char quote);
 
     /* As sl_utf8_valid. */
     bool (*utf8_valid)(const char *text, size_t length);

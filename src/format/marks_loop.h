@@ -13,8 +13,8 @@
 
 /* The 64 bytes at `at`, without marks, line feeds and quotes from `stop` on. */
 static ALWAYS_INLINE sl_scan scan_until(uint32_t stop, const char *text, uint32_t at,
-                                        char delimiter, bool quotes) {
-    sl_scan scan = sl_scan_64(text + at, delimiter, quotes);
+                                        char delimiter, char quote) {
+    sl_scan scan = sl_scan_64(text + at, delimiter, quote);
     if (unlikely(stop - at < SL_SCAN_BYTES)) {
         uint64_t within = (UINT64_C(1) << (stop - at)) - 1;
         scan.marks &= within;
@@ -25,12 +25,12 @@ static ALWAYS_INLINE sl_scan scan_until(uint32_t stop, const char *text, uint32_
 }
 
 static ALWAYS_INLINE void find(sl_marks *m, const char *text, uint32_t start, uint32_t stop,
-                               char delimiter, bool quotes) {
+                               char delimiter, char quote) {
     const uint64_t last = UINT64_C(1) << 63; /* the result of ctz is undefined for 0 */
     uint32_t *marks = m->marks + 1, *lines = m->lines;
     bool high = false, odd = false, quoted = false;
     for (uint32_t at = start; at < stop; at += SL_SCAN_BYTES) {
-        sl_scan scan = scan_until(stop, text, at, delimiter, quotes);
+        sl_scan scan = scan_until(stop, text, at, delimiter, quote);
         high |= scan.high;
         odd |= scan.odd;
         quoted |= scan.quotes != 0;
@@ -49,24 +49,26 @@ static ALWAYS_INLINE void find(sl_marks *m, const char *text, uint32_t start, ui
 }
 
 static void find_marks(sl_marks *marks, const char *text, uint32_t start, uint32_t stop,
-                       char delimiter, bool quotes) {
-    if (quotes) /* two copies of the loop, each without this condition */
-        find(marks, text, start, stop, delimiter, true);
+                       char delimiter, char quote) {
+    if (quote) /* two copies of the loop, each without this condition */
+        find(marks, text, start, stop, delimiter, quote);
     else
-        find(marks, text, start, stop, delimiter, false);
+        find(marks, text, start, stop, delimiter, 0);
 }
 
 /* As find_marks for a dialect with quotes and without escapes: finds the marks that end fields and
  * records of a text that begins with a record. */
 static void find_records(sl_marks *m, const char *text, uint32_t start, uint32_t stop,
-                         char delimiter) {
+                         char delimiter, char quote) {
     const uint64_t last = UINT64_C(1) << 63; /* the result of ctz is undefined for 0 */
+    if (!quote)
+        __builtin_unreachable(); /* so that the scan does not test it */
     uint32_t *marks = m->marks + 1, line_count = 0, line_feeds = 0;
     uint64_t inside = 0, after_end = 1; /* of the byte before `at` */
     uint64_t irregular = 0, quotes = 0;
     bool high = false, odd = false;
     for (uint32_t at = start; at < stop; at += SL_SCAN_BYTES) {
-        sl_scan scan = scan_until(stop, text, at, delimiter, true);
+        sl_scan scan = scan_until(stop, text, at, delimiter, quote);
         const uint64_t within = sl_parity_before(scan.quotes) ^ inside;
         const uint64_t ends = scan.marks ^ scan.quotes;
         /* A quote that opens a field follows an end. The second of two quotes in a field does not;

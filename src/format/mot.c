@@ -80,13 +80,14 @@ static const sl_schema *schema_by_fields(const sl_plan *plan, sl_text head,
     const sl_schema *best = NULL;
     size_t best_lines = 0, most_fields = 0;
     size_t tally[SL_COLUMNS_MAX + 1] = {0};
+    const char quote = sl_quote_of(SL_QUOTE_AUTO, first->delimiter);
     for (size_t at = first->text_start; at < head.length;) {
         const char *end = memchr(head.bytes + at, '\n', head.length - at);
         if (!end && at > first->text_start)
             break; /* the line may be incomplete */
         size_t length = end ? (size_t)(end - head.bytes) - at : head.length - at;
         size_t fields =
-            sl_header_split((sl_text){head.bytes + at, length}, first->delimiter, NULL, 0);
+            sl_header_split((sl_text){head.bytes + at, length}, first->delimiter, quote, NULL, 0);
         if (fields <= SL_COLUMNS_MAX)
             tally[fields]++;
         if (fields > most_fields)
@@ -198,7 +199,8 @@ static bool values_fit(const sl_schema *schema, sl_text head, const sl_first_lin
         at += line.length + 1;
         if (line.length > 0 && line.bytes[line.length - 1] == '\r')
             line.length--;
-        size_t count = sl_header_split(line, first->delimiter, fields, columns);
+        size_t count = sl_header_split(
+            line, first->delimiter, sl_quote_of(SL_QUOTE_AUTO, first->delimiter), fields, columns);
         bool fits = count >= columns;
         for (size_t i = 0; fits && i < columns; i++) {
             if (count > columns && schema->columns[i].spill)
@@ -214,7 +216,7 @@ static bool values_fit(const sl_schema *schema, sl_text head, const sl_first_lin
 static bool begins_with_number(sl_text line, char delimiter) {
     sl_text field;
     uint64_t number;
-    sl_header_split(line, delimiter, &field, 1);
+    sl_header_split(line, delimiter, sl_quote_of(SL_QUOTE_AUTO, delimiter), &field, 1);
     return line.bytes[0] != '"' && sl_text_to_u64(field, &number);
 }
 
@@ -227,13 +229,14 @@ static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whol
                             "the format mot has built-in schemas; use the "
                             "format delimited with a schema");
     sl_first_line first;
-    if (!sl_first_line_read(head, delimiters, &first, error))
+    if (!sl_first_line_read(head, delimiters, SL_QUOTE_AUTO, &first, error))
         return false;
     size_t columns = first.fields;
     sl_text *names = calloc(columns, sizeof *names);
     if (!names)
         return sl_error_memory(error, "reading a header");
-    sl_header_split(first.line, first.delimiter, names, columns);
+    sl_header_split(first.line, first.delimiter, sl_quote_of(SL_QUOTE_AUTO, first.delimiter), names,
+                    columns);
     bool header = !begins_with_number(first.line, first.delimiter);
     const sl_schema *schema = header ? schema_by_names(plan, names, columns)
                                      : schema_by_fields(plan, head, &first, &columns);

@@ -321,7 +321,7 @@ static uint8_t *put_column(sl_parser *parser, sl_record *record, const sl_nest_s
     const char *begin = text + (uint32_t)(before + 1);
     sl_text field = sl_field_trim((sl_text){begin, (size_t)(text + after - begin)}, d->trim);
     const sl_column *column = &d->columns[step->column];
-    bool quoted = d->quotes && before != UINT32_MAX && text[before] == '"';
+    bool quoted = d->quote && before != UINT32_MAX && text[before] == d->quote;
     uint8_t *type;
     if (sl_field_is_missing(&column->schema, field)) {
         in->missing++;

@@ -13,10 +13,10 @@ static sl_quote_state next_state(const sl_dialect *d, sl_quote_state state, char
     case SL_IN_QUOTES:
         if (d->escape && byte == d->escape)
             return SL_AFTER_ESCAPE;
-        return byte == '"' ? SL_AFTER_QUOTE : SL_IN_QUOTES;
+        return byte == d->quote ? SL_AFTER_QUOTE : SL_IN_QUOTES;
     case SL_AFTER_QUOTE:
     case SL_AT_FIELD:
-        if (byte == '"')
+        if (byte == d->quote)
             return SL_IN_QUOTES;
         break;
     case SL_IN_FIELD:
@@ -77,12 +77,12 @@ size_t sl_quoted_records(const sl_dialect *d, sl_text text, size_t from, bool wh
 
 /* Does a quoted field begin at `at`? */
 static bool opens_field(const sl_dialect *d, sl_text text, size_t at) {
-    return text.bytes[at] == '"' &&
+    return text.bytes[at] == d->quote &&
            (at == 0 || text.bytes[at - 1] == d->delimiter || text.bytes[at - 1] == '\n');
 }
 
 bool sl_quoted_divides(const sl_dialect *d, sl_text head, bool always) {
-    if (!d->quotes || d->stray_quotes)
+    if (!d->quote || d->stray_quotes)
         return false;
     size_t body = d->body_offset < head.length ? d->body_offset : head.length;
     sl_quote_state state = SL_AT_FIELD;

@@ -35,10 +35,11 @@ static size_t pass_quotes(const sl_dialect *d, const char *text, size_t at, size
     const size_t first = at;
     uint64_t inside = *state == SL_IN_QUOTES ? UINT64_MAX : 0; /* of the byte before `at` */
     uint64_t after_mark = *state == SL_AT_FIELD || *state == SL_AFTER_QUOTE;
-    if (d->escape)
+    const char quote = d->quote;
+    if (d->escape || !quote)
         return at;
     for (; at + SL_SCAN_BYTES <= stop; at += SL_SCAN_BYTES) {
-        sl_scan scan = sl_scan_64(text + at, d->delimiter, true);
+        sl_scan scan = sl_scan_64(text + at, d->delimiter, quote);
         uint64_t within = sl_parity_before(scan.quotes) ^ inside;
         if (scan.quotes & within & ~(scan.marks << 1 | after_mark))
             break;
@@ -50,7 +51,7 @@ static size_t pass_quotes(const sl_dialect *d, const char *text, size_t at, size
     char last = text[at - 1];
     if (inside)
         *state = SL_IN_QUOTES;
-    else if (last == '"')
+    else if (last == quote)
         *state = SL_AFTER_QUOTE;
     else
         *state = last == d->delimiter || last == '\n' ? SL_AT_FIELD : SL_IN_FIELD;

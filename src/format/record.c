@@ -13,7 +13,7 @@
 #include <stdio.h>
 
 const char sl_delimited_quotes_advice[] =
-    ", or, if the quote is data, give a --schema with `quotes: false`";
+    ", or, if the quote is data, give --quote none (in a schema `quotes: false`)";
 
 static bool is_blank(const char *text, uint32_t start, uint32_t end) {
     while (start < end && text[start] == ' ')
@@ -40,7 +40,7 @@ static sl_line bad_count(const sl_parser *parser, const sl_record *record, size_
                  d->column_count);
     else
         snprintf(reject->reason, sizeof reject->reason, "too many fields: %zu instead of %zu%s",
-                 count, d->column_count, d->quotes ? "; is a quote missing?" : "");
+                 count, d->column_count, d->quote ? "; is a quote missing?" : "");
     return SL_LINE_BAD;
 }
 
@@ -66,7 +66,7 @@ static sl_line split_plain(sl_parser *parser, sl_record *record, sl_reject *reje
     size_t extra = count > d->column_count ? count - d->column_count : 0;
     sl_text line = {text + record->start, record->end - record->start};
     if (extra > 0 && memchr(line.bytes, '\r', line.length) &&
-        sl_line_holds_records(line, d->delimiter, d->column_count)) {
+        sl_line_holds_records(line, d->delimiter, d->quote, d->column_count)) {
         snprintf(reject->reason, sizeof reject->reason,
                  "several records in one line, separated by carriage returns (CR)");
         return SL_LINE_BAD;
@@ -90,8 +90,8 @@ static uint32_t closing_quote(const sl_dialect *d, const char *text, uint32_t op
     uint32_t at = open + 1;
     while (at < end) {
         bool pair = at + 1 < end && ((d->escape && text[at] == d->escape) ||
-                                     (text[at] == '"' && text[at + 1] == '"'));
-        if (text[at] == '"' && !pair)
+                                     (text[at] == d->quote && text[at + 1] == d->quote));
+        if (text[at] == d->quote && !pair)
             return at;
         at += pair ? 2 : 1;
     }
@@ -133,7 +133,7 @@ static bool continues(const sl_parser *parser, const sl_record *record, uint32_t
     char quoted[SL_QUOTED_ROOM];
     if (parser->block->divided)
         return misleads(parser, record, open_at, at, reject);
-    if (d->stray_quotes || !sl_line_continues(line, d->delimiter, &open))
+    if (d->stray_quotes || !sl_line_continues(line, d->delimiter, d->quote, &open))
         return false;
     reject->misread = true;
     snprintf(reject->reason, sizeof reject->reason, SL_LINE_CONTINUES "%s",
@@ -150,7 +150,7 @@ static sl_line split_quoted(sl_parser *parser, sl_record *record, sl_reject *rej
     for (;;) {
         uint32_t before = at - 1, after;
         const char *column = count < d->column_count ? d->columns[count].published : NULL;
-        if (at < record->end && text[at] == '"') {
+        if (at < record->end && text[at] == d->quote) {
             before = at;
             after = closing_quote(d, text, at, record->end);
             at = after + 1;
@@ -220,8 +220,8 @@ sl_line sl_record_split(sl_parser *parser, sl_record *record, sl_reject *reject)
     record->after = parser->after;
     if (parser->dialect->blanks)
         return split_blanks(parser, record, reject);
-    return parser->dialect->quotes ? split_quoted(parser, record, reject)
-                                   : split_plain(parser, record, reject);
+    return parser->dialect->quote ? split_quoted(parser, record, reject)
+                                  : split_plain(parser, record, reject);
 }
 
 bool sl_record_is_header(const sl_parser *parser, const sl_record *record) {
@@ -234,7 +234,7 @@ bool sl_record_is_header(const sl_parser *parser, const sl_record *record) {
                sl_text_equal(line, (sl_text){d->header, d->watched_length});
     }
     sl_text first;
-    sl_header_split(line, d->delimiter, &first, 1);
+    sl_header_split(line, d->delimiter, d->quote, &first, 1);
     return sl_text_equal_ignoring_case(first, sl_text_of(d->columns[0].published)) ||
            sl_schema_column_is_named(&d->columns[0].schema, first);
 }

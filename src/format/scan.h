@@ -3,7 +3,7 @@
  * text.
  *
  * Each instruction set has a header scan_*.h with these functions; all give the same results:
- *   sl_scan sl_scan_64(const char *bytes, char delimiter, bool quotes);
+ *   sl_scan sl_scan_64(const char *bytes, char delimiter, char quote);
  *   uint32_t *sl_scan_positions(uint32_t *to, uint64_t mask, uint32_t at)
  *       stores `at` plus the index of each set bit, and returns the end; may overwrite
  *       SL_SCAN_SCRIBBLE more numbers;
@@ -20,11 +20,11 @@
 #define SL_SCAN_SCRIBBLE 32u
 
 typedef struct sl_scan {
-    uint64_t marks;  /* delimiters, line feeds and, with `quotes`, double quotes */
+    uint64_t marks;  /* delimiters, line feeds and quotes */
     uint64_t lines;  /* line feeds */
-    uint64_t quotes; /* with `quotes`: double quotes; else 0 */
+    uint64_t quotes; /* bytes equal to `quote`; 0 if that is 0 */
     bool high;       /* contains bytes above 0x7F */
-    bool odd;        /* contains NULs or, with `quotes`, backslashes */
+    bool odd;        /* contains NULs or, with a quote, backslashes */
 } sl_scan;
 
 #endif

@@ -12,7 +12,7 @@ static inline uint64_t sl_scan_mask(__m256i low, __m256i high) {
            (uint32_t)_mm256_movemask_epi8(low);
 }
 
-static inline sl_scan sl_scan_64(const char *bytes, char delimiter, bool quotes) {
+static inline sl_scan sl_scan_64(const char *bytes, char delimiter, char quote) {
     const __m256i line_feeds = _mm256_set1_epi8('\n');
     const __m256i delimiters = _mm256_set1_epi8(delimiter);
     __m256i a = _mm256_loadu_si256((const __m256i *)(const void *)bytes);
@@ -22,9 +22,9 @@ static inline sl_scan sl_scan_64(const char *bytes, char delimiter, bool quotes)
     __m256i marks_b = _mm256_or_si256(lines_b, _mm256_cmpeq_epi8(b, delimiters));
     __m256i odd = _mm256_cmpeq_epi8(_mm256_min_epu8(a, b), _mm256_setzero_si256());
     sl_scan scan = {.lines = sl_scan_mask(lines_a, lines_b)};
-    if (quotes) {
-        const __m256i quote = _mm256_set1_epi8('"'), backslash = _mm256_set1_epi8('\\');
-        __m256i quote_a = _mm256_cmpeq_epi8(a, quote), quote_b = _mm256_cmpeq_epi8(b, quote);
+    if (quote) {
+        const __m256i around = _mm256_set1_epi8(quote), backslash = _mm256_set1_epi8('\\');
+        __m256i quote_a = _mm256_cmpeq_epi8(a, around), quote_b = _mm256_cmpeq_epi8(b, around);
         marks_a = _mm256_or_si256(marks_a, quote_a);
         marks_b = _mm256_or_si256(marks_b, quote_b);
         odd = _mm256_or_si256(

@@ -8,13 +8,13 @@
 
 #include "scan.h"
 
-static inline sl_scan sl_scan_64(const char *bytes, char delimiter, bool quotes) {
+static inline sl_scan sl_scan_64(const char *bytes, char delimiter, char quote) {
     __m512i part = _mm512_loadu_si512(bytes);
     sl_scan scan = {.lines = _mm512_cmpeq_epi8_mask(part, _mm512_set1_epi8('\n'))};
     uint64_t odd = _mm512_testn_epi8_mask(part, part);
     scan.marks = scan.lines | _mm512_cmpeq_epi8_mask(part, _mm512_set1_epi8(delimiter));
-    if (quotes) {
-        scan.quotes = _mm512_cmpeq_epi8_mask(part, _mm512_set1_epi8('"'));
+    if (quote) {
+        scan.quotes = _mm512_cmpeq_epi8_mask(part, _mm512_set1_epi8(quote));
         scan.marks |= scan.quotes;
         odd |= _mm512_cmpeq_epi8_mask(part, _mm512_set1_epi8('\\'));
     }

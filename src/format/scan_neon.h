@@ -18,14 +18,14 @@ static inline uint64_t sl_scan_mask(const uint8x16_t equal[4]) {
     return vgetq_lane_u64(vreinterpretq_u64_u8(vpaddq_u8(all, all)), 0);
 }
 
-static inline sl_scan sl_scan_64(const char *bytes, char delimiter, bool quotes) {
+static inline sl_scan sl_scan_64(const char *bytes, char delimiter, char quote) {
     uint8x16_t marks[4], lines[4], quoted[4], high = vdupq_n_u8(0), odd = high;
     for (unsigned i = 0; i < 4; i++) {
         uint8x16_t part = vld1q_u8((const uint8_t *)bytes + 16 * i);
         lines[i] = vceqq_u8(part, vdupq_n_u8('\n'));
         marks[i] = vorrq_u8(lines[i], vceqq_u8(part, vdupq_n_u8((uint8_t)delimiter)));
-        if (quotes) {
-            quoted[i] = vceqq_u8(part, vdupq_n_u8('"'));
+        if (quote) {
+            quoted[i] = vceqq_u8(part, vdupq_n_u8((uint8_t)quote));
             marks[i] = vorrq_u8(marks[i], quoted[i]);
             odd = vorrq_u8(odd, vceqq_u8(part, vdupq_n_u8('\\')));
         }
@@ -34,7 +34,7 @@ static inline sl_scan sl_scan_64(const char *bytes, char delimiter, bool quotes)
     }
     return (sl_scan){.marks = sl_scan_mask(marks),
                      .lines = sl_scan_mask(lines),
-                     .quotes = quotes ? sl_scan_mask(quoted) : 0,
+                     .quotes = quote ? sl_scan_mask(quoted) : 0,
                      .high = vmaxvq_u8(high) > 0x7F,
                      .odd = vmaxvq_u8(odd) != 0};
 }

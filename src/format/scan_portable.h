@@ -12,7 +12,7 @@ static inline uint64_t sl_scan_zero_bytes(uint64_t word) {
     return (zero >> 7) * 0x0102040810204080u >> 56;
 }
 
-static inline sl_scan sl_scan_64(const char *bytes, char delimiter, bool quotes) {
+static inline sl_scan sl_scan_64(const char *bytes, char delimiter, char quote) {
     const uint64_t ones = 0x0101010101010101u, highs = 0x80 * ones;
     const uint64_t delimiters = ones * (uint8_t)delimiter;
     uint64_t high = 0, odd = 0;
@@ -22,8 +22,8 @@ static inline sl_scan sl_scan_64(const char *bytes, char delimiter, bool quotes)
         memcpy(&word, bytes + i, sizeof word);
         uint64_t lines = sl_scan_zero_bytes(word ^ ones * '\n');
         uint64_t marks = lines | sl_scan_zero_bytes(word ^ delimiters);
-        if (quotes) {
-            uint64_t here = sl_scan_zero_bytes(word ^ ones * '"');
+        if (quote) {
+            uint64_t here = sl_scan_zero_bytes(word ^ ones * (uint8_t)quote);
             marks |= here;
             scan.quotes |= here << i;
             odd |= sl_scan_zero_bytes(word ^ ones * '\\');

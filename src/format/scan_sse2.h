@@ -7,7 +7,7 @@
 
 #include "scan.h"
 
-static inline sl_scan sl_scan_64(const char *bytes, char delimiter, bool quotes) {
+static inline sl_scan sl_scan_64(const char *bytes, char delimiter, char quote) {
     const __m128i line_feeds = _mm_set1_epi8('\n');
     const __m128i delimiters = _mm_set1_epi8(delimiter);
     __m128i high = _mm_setzero_si128(), odd = high;
@@ -16,8 +16,8 @@ static inline sl_scan sl_scan_64(const char *bytes, char delimiter, bool quotes)
         __m128i part = _mm_loadu_si128((const __m128i *)(const void *)(bytes + i));
         __m128i lines = _mm_cmpeq_epi8(part, line_feeds);
         __m128i marks = _mm_or_si128(lines, _mm_cmpeq_epi8(part, delimiters));
-        if (quotes) {
-            __m128i here = _mm_cmpeq_epi8(part, _mm_set1_epi8('"'));
+        if (quote) {
+            __m128i here = _mm_cmpeq_epi8(part, _mm_set1_epi8(quote));
             marks = _mm_or_si128(marks, here);
             scan.quotes |= (uint64_t)(unsigned)_mm_movemask_epi8(here) << i;
             odd = _mm_or_si128(odd, _mm_cmpeq_epi8(part, _mm_set1_epi8('\\')));

@@ -23,6 +23,7 @@ typedef enum key_kind {
     KEY_TYPE,      /* sl_type */
     KEY_INVALID,   /* sl_invalid */
     KEY_DELIMITER, /* char */
+    KEY_QUOTES,    /* char */
     KEY_COUNTS,    /* field_counts */
     KEY_COLUMNS,
 } key_kind;
@@ -37,7 +38,7 @@ static const key_row schema_keys[] = {
     {"name", KEY_TEXT, offsetof(sl_schema, name)},
     {"kind", KEY_TEXT, offsetof(sl_schema, kind)},
     {"delimiter", KEY_DELIMITER, offsetof(sl_schema, delimiter)},
-    {"quotes", KEY_CHOICE, offsetof(sl_schema, quotes)},
+    {"quotes", KEY_QUOTES, offsetof(sl_schema, quote)},
     {"header", KEY_CHOICE, offsetof(sl_schema, header)},
     {"exact", KEY_BOOL, offsetof(sl_schema, exact)},
     {"trim", KEY_BOOL, offsetof(sl_schema, trim)},
@@ -147,22 +148,52 @@ static bool read_invalid(const reader *r, const yaml_node_t *node, sl_invalid *i
     return report(r, node, "reject, text or missing");
 }
 
-static bool read_delimiter(const reader *r, const yaml_node_t *node, char *delimiter) {
+bool sl_delimiter_named(const char *word, char *delimiter) {
     static const struct {
         const char *word;
-        const char *byte;
-    } names[] = {{"comma", ","}, {"pipe", "|"}, {"tab", "\t"}, {"semicolon", ";"}};
-    const char *word = scalar(node);
-    for (size_t i = 0; word && i < sizeof names / sizeof names[0]; i++) {
+        char byte;
+    } names[] = {{"comma", ','}, {"pipe", '|'},      {"tab", '\t'},
+                 {"\\t", '\t'},  {"semicolon", ';'}, {"blank", ' '}};
+    unsigned byte = word[1] == '\0' ? (uint8_t)*word : 0;
+    int end = 0;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (strcmp(word, names[i].word) == 0)
-            word = names[i].byte;
+            byte = (uint8_t)names[i].byte;
     }
-    if (!word || word[1] != '\0' || (uint8_t)*word > 0x7F || strchr("\"\\\r\n", *word))
-        return report(r, node,
-                      "comma, pipe, tab, semicolon, or one ASCII byte that is not a "
-                      "quote, a backslash or a line end");
-    *delimiter = *word;
+    if (sscanf(word, "\\x%2x%n", &byte, &end) == 1 && word[end] != '\0')
+        byte = 0;
+    if (byte == 0 || byte > 0x7F || strchr("\"\\\r\n", (int)byte))
+        return false;
+    *delimiter = (char)byte;
     return true;
+}
+
+bool sl_quote_named(const char *word, char *quote) {
+    if (*word <= ' ' || *word >= 0x7F || word[1] != '\0' || *word == '\\')
+        return false;
+    *quote = *word;
+    return true;
+}
+
+static bool read_delimiter(const reader *r, const yaml_node_t *node, char *delimiter) {
+    const char *word = scalar(node);
+    return (word && sl_delimiter_named(word, delimiter)) ||
+           report(r, node,
+                  "comma, pipe, tab, semicolon, blank, or one ASCII byte (\";\", \"\\x01\") that "
+                  "is not a quote, a backslash or a line end");
+}
+
+static bool read_quotes(const reader *r, const yaml_node_t *node, char *quote) {
+    const char *word = scalar(node);
+    bool yes;
+    if (word && word[0] != '\0' && word[1] != '\0') {
+        if (!read_bool(r, node, &yes))
+            return false;
+        *quote = yes ? '"' : SL_QUOTE_NONE;
+        return true;
+    }
+    return (word && sl_quote_named(word, quote)) ||
+           report(r, node, "true, false, or one character that quotes fields");
 }
 
 /* The number of items of a sequence; SIZE_MAX when the node is not a sequence. */
@@ -311,6 +342,8 @@ static bool read_value(const reader *r, const yaml_node_t *node, const key_row *
         return read_invalid(r, node, field);
     case KEY_DELIMITER:
         return read_delimiter(r, node, field);
+    case KEY_QUOTES:
+        return read_quotes(r, node, field);
     case KEY_COUNTS:
         return read_counts(r, node, field);
     case KEY_COLUMNS:
@@ -386,6 +419,10 @@ bool sl_schema_read(sl_text yaml, const char *source, sl_schema **out, sl_error 
     if (schema->skip_lines < 0 || schema->skip_lines > 1000 || schema->blanks < 0 ||
         schema->blanks > 2) {
         report(&r, root, "a schema with skip_lines from 0 to 1000, and blanks from 0 to 2");
+        goto fail;
+    }
+    if (schema->delimiter && schema->quote == schema->delimiter) {
+        report(&r, root, "a schema whose delimiter is not its quote");
         goto fail;
     }
     if (!schema->kind)

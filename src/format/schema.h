@@ -3,15 +3,20 @@
  *
  * A schema is a YAML mapping. Example with every key:
  *
- * name: parcels # required kind: parcels # the kind of records, for messages; default: the name
- * delimiter: "," # one byte, or comma, pipe, tab, semicolon; default: sniffed quotes: true # are
- * fields quoted? Default: unless the delimiter is | or tab header: true # is the first line a
- * header? Default: when it names the columns skip_lines: 0 # lines before the table blanks: 0 # 1
- * or 2: fields are separated by this many blanks or more exact: false # true: match no header that
- * has further columns trim: false # true: remove blanks at both ends of every field field_counts:
- * [3, 4] # match texts without header that have this many fields missing: [NULL, n/a] # for all
- * columns without their own list lossless: false # true: for all columns columns: # required, in
- * the order of a text without header
+ *     name: parcels            # required
+ *     kind: parcels            # the kind of records, for messages; default: the name
+ *     delimiter: ","           # one byte, or comma, pipe, tab, semicolon; default: detected
+ *     quotes: true             # are fields quoted, or the byte that quotes them; default: true,
+ *                              #   but false if the delimiter is | or tab
+ *     header: true             # is the first line a header? Default: when it names the columns
+ *     skip_lines: 0            # lines before the table
+ *     blanks: 0                # 1 or 2: this many blanks or more separate fields
+ *     exact: false             # true: match no header that has further columns
+ *     trim: false              # true: remove blanks at both ends of every field
+ *     field_counts: [3, 4]     # match texts without header that have this many fields
+ *     missing: [NULL, n/a]     # for all columns without their own list
+ *     lossless: false          # true: for all columns
+ *     columns:                 # required, in the order of a text without header
  *     - name: weight_in_grams  # required; the header's name, and the long key of the document
  *       short: w               # the short key; default: the name
  *       aliases: [weight]      # other names in headers
@@ -40,6 +45,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "head.h"
 #include "util/error.h"
 #include "util/text.h"
 
@@ -98,7 +104,7 @@ typedef struct sl_schema {
     sl_words missing; /* shared by columns without their own list */
     bool lossless;
     char delimiter; /* 0 when not given */
-    sl_choice quotes;
+    char quote;     /* SL_QUOTE_AUTO, SL_QUOTE_NONE, or the byte that quotes fields */
     sl_choice header;
     bool exact;
     bool trim;
@@ -122,6 +128,14 @@ bool sl_schema_column_is_named(const sl_schema_column *column, sl_text name);
 
 /* Is it a longitude or a latitude? */
 bool sl_schema_is_coordinate(const sl_schema_column *column);
+
+/* Sets the delimiter that a word or a byte names: tab, `\t`, `\x01`, `;`. False: no delimiter has
+ * this name. */
+bool sl_delimiter_named(const char *word, char *delimiter);
+
+/* Sets the byte that quotes fields. False: it is not one printable ASCII character that can be
+ * used for it. */
+bool sl_quote_named(const char *word, char *quote);
 
 /* The type's name in schemas, such as "int". */
 const char *sl_type_name(sl_type type);

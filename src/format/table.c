@@ -222,18 +222,20 @@ static bool refuse(sl_text line, const char *why, sl_error *error) {
                         "this is not delimited text: its first line is `%s`; %s", shown, why);
 }
 
-/* Does the head contain a byte that does not occur in text? */
-static bool is_binary(sl_text head) {
+/* Does the head contain a byte that is neither the delimiter nor occurs in text? */
+static bool is_binary(sl_text head, char delimiter) {
     for (size_t i = 0; i < head.length; i++) {
         uint8_t byte = (uint8_t)head.bytes[i];
-        if (byte < 0x20 && !memchr("\t\r\n\f", byte, 4))
+        if (byte < 0x20 && !memchr("\t\r\n\f", byte, 4) && byte != (uint8_t)delimiter)
             return true;
     }
     return false;
 }
 
 /* Searches for a table from `from` on. */
-static bool search(sl_table *table, sl_text head, bool whole, size_t from, sl_error *error) {
+static bool search(const sl_format_options *options, sl_table *table, sl_text head, bool whole,
+                   size_t from, sl_error *error) {
+    const char given = options->delimiter;
     static const struct {
         char delimiter;
         uint8_t blanks;
@@ -245,12 +247,15 @@ static bool search(sl_table *table, sl_text head, bool whole, size_t from, sl_er
     if (!lines)
         return sl_error_memory(error, "looking for a table");
     for (size_t i = 0; i < sizeof tried / sizeof tried[0]; i++) {
-        if (tried[i].blanks && best_share >= FIT_SHARE)
+        if (given ? i > 0 : tried[i].blanks && best_share >= FIT_SHARE)
             break;
         sl_table one = *table;
-        one.first.delimiter = tried[i].delimiter;
-        one.blanks = tried[i].blanks;
+        one.first.delimiter = given ? given : tried[i].delimiter;
+        one.blanks = given ? 0 : tried[i].blanks;
+        one.quote = one.blanks ? 0 : sl_quote_of(options->quote, one.first.delimiter);
         double share = try_delimiter(&one, head, whole, from, lines);
+        if (share > 0 && options->quote == SL_QUOTE_AUTO && sl_find_quote(&one, head, whole))
+            share = try_delimiter(&one, head, whole, from, lines);
         if (share > best_share ||
             (share > 0 && share == best_share && one.first.fields > best.first.fields)) {
             best = one;
@@ -260,12 +265,12 @@ static bool search(sl_table *table, sl_text head, bool whole, size_t from, sl_er
     free(lines);
     if (best_share >= FIT_SHARE && best.blanks == 1 && sl_are_dates(&best, head, whole))
         best_share = 0;
-    if (best_share < FIT_SHARE || is_binary(head))
+    if (best_share < FIT_SHARE || is_binary(head, given))
         return refuse(line,
                       "expected a header of names separated by tabs, pipes, commas or semicolons, "
                       "or lines of values with the same number of fields. For a single column give "
                       "--header, for lines before the table --skip-lines, for another delimiter "
-                      "--schema",
+                      "--delimiter",
                       error);
     *table = best;
     return true;
@@ -333,7 +338,8 @@ static sl_text *fields_of(const sl_table *table, sl_error *error) {
     }
     sl_table_split(table, table->first.line, fields, count);
     if (!table->blanks)
-        sl_header_unquote(table->first.line, fields, count, (char *)(fields + count + 1));
+        sl_header_unquote(table->first.line, table->quote, fields, count,
+                          (char *)(fields + count + 1));
     return fields;
 }
 
@@ -347,7 +353,9 @@ static bool complete(const sl_format_options *options, sl_table *table, sl_text 
         table->header = options->header == SL_HEADER_YES;
         return set_given_names(table, options->columns, table->first.fields, error);
     }
-    if (!table->header)
+    if (!table->header && table->first.fields == 1)
+        add_note(table, "; no header found: the column is named column1");
+    else if (!table->header)
         add_note(table, "; no header found: columns are named column1 to column%zu",
                  table->first.fields);
     return sl_table_set_names(table, table->header ? fields : NULL, table->first.fields, error);
@@ -396,14 +404,18 @@ bool sl_table_find(const sl_format_options *options, sl_text head, bool whole, s
     size_t skip = sl_after_lines(head, options->skip_lines);
     bool declared = options->header != SL_HEADER_AUTO || options->columns || skip > 0;
     size_t skipped = (size_t)options->skip_lines;
+    const char given[2] = {options->delimiter, '\0'};
     char separator[2] = "";
     if (skip == 0) {
         skip = separator_line(head, separator);
         skipped = skip > 0;
     }
     sl_text rest = {head.bytes + skip, head.length - skip};
-    if (!sl_first_line_read(skip > 0 ? rest : head, *separator ? separator : delimiters,
-                            &table->first, error))
+    if (!sl_first_line_read(skip > 0 ? rest : head,
+                            *given       ? given
+                            : *separator ? separator
+                                         : delimiters,
+                            options->quote, &table->first, error))
         return false;
     if (skip > 0) { /* offsets are from the head's first byte */
         table->first.end += skip;
@@ -416,8 +428,11 @@ bool sl_table_find(const sl_format_options *options, sl_text head, bool whole, s
     }
     if (strchr("{[<", *table->first.line.bytes) && !declared)
         return refuse(table->first.line, "it looks like JSON, XML or HTML", error);
-    if (!*separator)
+    table->quote = sl_quote_of(options->quote, table->first.delimiter);
+    if (!*separator && !*given)
         sl_prefer_semicolons(table, head, whole);
+    if (options->quote == SL_QUOTE_AUTO)
+        sl_find_quote(table, head, whole);
     const size_t from = table->first.text_start;
     if (!declared)
         skip_titles(table, head, whole);
@@ -432,12 +447,15 @@ bool sl_table_find(const sl_format_options *options, sl_text head, bool whole, s
     bool typed = ok && sl_fields_have_typed(fields, table->first.fields);
     normal = normal || (ok && options->pad && table->first.delimiter != 0 &&
                         sl_heads_short_lines(table, fields, &found));
+    normal = normal || (ok && sl_is_column(table, head, whole, typed));
     if (ok && !declared && normal && typed && !found.typed && found.lines > 0)
         normal = false; /* a title with a number, perhaps */
     if (ok && !normal && !declared) {
-        sl_lines rule = {table->first.delimiter,
-                         table->first.delimiter != '|' && table->first.delimiter != '\t',
-                         table->first.fields, "", 0};
+        sl_lines rule = {.delimiter = table->first.delimiter,
+                         .quote = table->quote,
+                         .continues = table->quote != 0,
+                         .columns = table->first.fields,
+                         .advice = ""};
         /* Fields that continue in the next line are refused by check_head. */
         if (table->first.delimiter != 0 && !typed && !sl_lines_check(head, whole, &rule, NULL)) {
             normal = true;
@@ -445,7 +463,7 @@ bool sl_table_find(const sl_format_options *options, sl_text head, bool whole, s
             size_t begin = from;
             free(fields);
             fields = NULL;
-            ok = search(table, head, whole, begin, error) &&
+            ok = search(options, table, head, whole, begin, error) &&
                  (fields = fields_of(table, error)) != NULL &&
                  sl_evidence_collect(table, head, whole, fields, &found, error);
             if (ok && !found.typed && !sl_fields_have_typed(fields, table->first.fields))
@@ -465,9 +483,11 @@ bool sl_table_find(const sl_format_options *options, sl_text head, bool whole, s
     ok = ok && complete(options, table, fields, &found, error);
     if (ok && table->first.text_start > searched_from)
         skip_lines(table, head, searched_from);
-    if (ok && sl_keeps_quotes(table, head, whole))
-        add_note(table, "; quotes are kept: a schema with `quotes: true` removes them");
-    if (ok && !declared && !table->header && is_binary(head))
+    if (ok && table->quote != sl_quote_of(SL_QUOTE_AUTO, table->first.delimiter) && table->quote)
+        add_note(table, "; fields are quoted by %c", table->quote);
+    if (ok && options->quote == SL_QUOTE_AUTO && sl_keeps_quotes(table, head, whole))
+        add_note(table, "; quotes are kept: --quote '\"' removes them");
+    if (ok && !declared && !table->header && is_binary(head, table->first.delimiter))
         ok = refuse(first, "it contains bytes that do not occur in text", error);
     free(fields);
     return ok;

@@ -12,6 +12,7 @@
 typedef struct sl_table {
     sl_first_line first; /* the table's first line; `text_start` is its offset */
     uint8_t blanks;      /* fields are separated by this many blanks or more; 0: by the delimiter */
+    char quote;          /* the byte that quotes fields; 0: none */
     char escape;         /* as in sl_format_options */
     size_t skipped;      /* lines before it */
     bool header;         /* the first line names the columns */

@@ -17,7 +17,15 @@ bool sl_heads_short_lines(const sl_table *table, const sl_text *fields, const sl
  * columns? */
 bool sl_are_dates(const sl_table *table, sl_text head, bool whole);
 
-/* Has a table of tabs or pipes fields in quotes? Their quotes become part of the values. */
+/* Is it a table of one column: short lines of numbers or dates, perhaps below a name? `typed`: the
+ * first line is a number or date. */
+bool sl_is_column(const sl_table *table, sl_text head, bool whole, bool typed);
+
+/* Looks for another byte that quotes fields than table->quote, and sets it. False: there is none. */
+bool sl_find_quote(sl_table *table, sl_text head, bool whole);
+
+/* If no byte quotes the fields of the table: do fields begin and end with double quotes all the
+ * same? */
 bool sl_keeps_quotes(const sl_table *table, sl_text head, bool whole);
 
 #endif

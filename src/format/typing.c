@@ -316,8 +316,13 @@ char *sl_typing_write_schema(const sl_dialect *dialect, const char *name, uint64
     put_quoted(&out, name);
     put(&out, "\nkind: records\ndelimiter: ");
     put_quoted(&out, delimiter);
-    put(&out, "\nquotes: %s\nheader: %s\n", dialect->quotes ? "true" : "false",
-        dialect->header_length > 0 ? "true" : "false");
+    const char quote[2] = {dialect->quote, '\0'};
+    put(&out, "\nquotes: ");
+    if (dialect->quote == '"' || !dialect->quote)
+        put(&out, dialect->quote ? "true" : "false");
+    else
+        put_quoted(&out, quote);
+    put(&out, "\nheader: %s\n", dialect->header_length > 0 ? "true" : "false");
     if (dialect->skip_lines > 0)
         put(&out, "skip_lines: %zu\n", dialect->skip_lines);
     if (dialect->trim == SL_TRIM_BOTH)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "format/head.h"
 #include "util/md5.h"
 
 #define BATCH_BYTES_LEAST ((size_t)1 << 20)
@@ -41,6 +42,9 @@ void sl_load_append_options(const sl_load_config *config, bson_t *options) {
     BSON_APPEND_UTF8(options, "quotedLines", format->quoted_lines ? "yes" : "auto");
     const char escape[] = {format->escape, '\0'};
     BSON_APPEND_UTF8(options, "escape", format->escape ? escape : "none");
+    const char delimiter[] = {format->delimiter, '\0'}, quote[] = {format->quote, '\0'};
+    BSON_APPEND_UTF8(options, "delimiter", delimiter); /* the next two: see below on journals */
+    BSON_APPEND_UTF8(options, "quote", format->quote == SL_QUOTE_NONE ? "none" : quote);
     static const char *const headers[] = {"auto", "yes", "no"};
     char lines[24];
     snprintf(lines, sizeof lines, "%llu", (unsigned long long)format->skip_lines);

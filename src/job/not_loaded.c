@@ -56,6 +56,17 @@ void sl_not_loaded_add(sl_job *job, size_t source, const char *entry, const char
         sl_log_warning("only the log file lists further files and entries that are not loaded");
 }
 
+void sl_not_loaded_add_empty(sl_job *job, size_t source, const char *entry) {
+    sl_not_loaded *list = &job->not_loaded;
+    pthread_mutex_lock(&list->lock);
+    uint64_t number = ++list->empty;
+    pthread_mutex_unlock(&list->lock);
+    sl_log(number <= SHOWN_MAX ? SL_LOG_WARNING : SL_LOG_DEBUG, "%s%s%s: empty; nothing to load",
+           sl_source_set_at(job->set, source)->shown, entry ? ": " : "", entry ? entry : "");
+    if (number == SHOWN_MAX)
+        sl_log_warning("only the log file lists further empty files and entries");
+}
+
 bool sl_not_loaded_check(sl_job *job, sl_error *error) {
     const sl_not_loaded *list = &job->not_loaded;
     char names[1400] = "";

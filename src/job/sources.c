@@ -375,13 +375,17 @@ static void leave_out(sl_job *job, size_t index, bool empty, const char *message
     if (strncmp(message, path, length) == 0 && strncmp(message + length, ": ", 2) == 0)
         message += length + 2;
     if (empty)
-        sl_log_warning("%s: empty; nothing to load", path);
+        sl_not_loaded_add_empty(job, index, NULL);
     else
         sl_not_loaded_add(job, index, NULL, message);
 }
 
 static void on_passed_over(void *context, size_t source, const char *entry, const char *reason) {
     char text[300];
+    if (!reason) {
+        sl_not_loaded_add_empty(context, source, entry);
+        return;
+    }
     snprintf(text, sizeof text, "this is %s", reason);
     sl_not_loaded_add(context, source, entry, text);
 }

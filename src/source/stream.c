@@ -34,24 +34,39 @@ struct sl_stream {
 /* For an input that begins with these bytes and is not text, returns a phrase that names its kind
  * and the command to convert it. NULL otherwise. */
 static const char *not_text_advice(const unsigned char *bytes, size_t length) {
+    static const char office[] =
+        "a spreadsheet or document; export the table as CSV, and load that";
     static const struct {
+        size_t offset;
         const char *magic;
         size_t length;
         const char *advice;
     } containers[] = {
-        {"7z\xBC\xAF\x27\x1C", 6, "a 7-Zip archive; unpack it first (7z x)"},
-        {"Rar!\x1A\x07", 6, "a RAR archive; unpack it first (unrar x, or 7z x)"},
-        {DUMP_MAGIC, 4,
+        {0, "7z\xBC\xAF\x27\x1C", 6, "a 7-Zip archive; unpack it first (7z x)"},
+        {0, "Rar!\x1A\x07", 6, "a RAR archive; unpack it first (unrar x, or 7z x)"},
+        {0, DUMP_MAGIC, 4,
          "a mongodump archive, which holds several collections: `shardload restore` restores it"},
-        {"%PDF", 4, "a PDF document, not text"},
-        {"\xFF\xFE", 2,
+        {0, "%PDF", 4, "a PDF document, not text"},
+        {0, "PAR1\x15", 5, "a Parquet file; convert it to CSV or JSON first"},
+        {0, "Obj\x01", 4, "an Avro file; convert it to JSON first"},
+        {0, "SQLite format 3", 16, "an SQLite database; export its tables as CSV first"},
+        {0, "\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1", 8, office},
+        /* The names of the first entries of zip files. */
+        {30, "[Content_Types].xml", 19, office},
+        {30, "_rels/.rels", 11, office},
+        {30, "docProps/", 9, office},
+        {30, "xl/", 3, office},
+        {30, "mimetypeapplication/vnd.oasis", 29, office},
+        {0, "\xFF\xFE", 2,
          "compressed UTF-16 or UTF-32 text; unpack and convert it first: iconv -t UTF-8"},
-        {"\xFE\xFF", 2,
+        {0, "\xFE\xFF", 2,
          "compressed UTF-16 text; unpack and convert it first: iconv -f UTF-16 -t UTF-8"},
     };
+    const bool zip = length >= 4 && memcmp(bytes, "PK\3\4", 4) == 0;
     for (size_t i = 0; i < sizeof containers / sizeof containers[0]; i++) {
-        if (length >= containers[i].length &&
-            memcmp(bytes, containers[i].magic, containers[i].length) == 0)
+        size_t offset = containers[i].offset;
+        if (length >= offset + containers[i].length && (zip || offset == 0) &&
+            memcmp(bytes + offset, containers[i].magic, containers[i].length) == 0)
             return containers[i].advice;
     }
     return NULL;
@@ -155,7 +170,7 @@ bool sl_stream_next_entry(sl_stream *stream, bool *more, sl_reader_times *times,
             advice = not_text_advice(head, length);
         if (!advice && sl_archive_kind_of(head, length))
             advice = "an archive within the archive; unpack it first";
-        if (advice && stream->report_to && stream->report_to->report)
+        if ((advice || length == 0) && stream->report_to && stream->report_to->report)
             stream->report_to->report(stream->report_to->report_context, stream->source,
                                       sl_archive_entry_name(stream->archive), advice);
         if (advice || length == 0)

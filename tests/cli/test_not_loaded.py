@@ -44,6 +44,7 @@ class Archives(Case):
         for item in found["items"]:
             self.assertIn(NOT_LOADED[item["entry"]], item["reason"])
             self.assertIn(f"{path}: {item['entry']}: not loaded: ", outcome.err)
+        self.assertEqual(outcome.err.count(f"{path}: empty.csv: empty; nothing to load"), 1)
         self.assertRegex(outcome.err, r"files and entries not loaded +3\n")
         log = (work / "shardload.log").read_text()
         for name in (".hidden.csv", "__MACOSX/x.csv"):

@@ -52,6 +52,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                                  .pad = choice & 32,
                                  .quoted_lines = choice & 128,
                                  .escape = (choice & 129) == 129 ? '\\' : '\0',
+                                 .quote = (choice & 130) == 130 ? '\'' : SL_QUOTE_AUTO,
+                                 .delimiter = (choice & 20) == 20 ? ';' : '\0',
                                  .schema_text = schema > 0 ? (const char *)data : NULL,
                                  .schema_name = "fuzz.yaml"};
     const sl_format *format = sl_format_named("delimited");

@@ -50,7 +50,7 @@ static void all_versions_find_the_same_ends(void **state) {
         versions++;
         for (unsigned round = 0; round < 300; round++) {
             sl_dialect dialect = {.delimiter = ',',
-                                  .quotes = true,
+                                  .quote = '"',
                                   .escape = escapes[round % 4 == 0],
                                   .simd = sl_simds[v]};
             size_t length = 1 + next_random(&seed) % LENGTH;
@@ -84,7 +84,7 @@ static void a_field_that_is_never_closed_ends_the_search(void **state) {
     assert_non_null(text);
     memset(text, '\n', length + SL_SLACK);
     text[0] = '"';
-    sl_dialect dialect = {.delimiter = ',', .quotes = true, .simd = sl_simds[0]};
+    sl_dialect dialect = {.delimiter = ',', .quote = '"', .simd = sl_simds[0]};
     for (size_t v = 0; !sl_simd_supported(dialect.simd); v++)
         dialect.simd = sl_simds[v];
     sl_split split = {.context = &dialect};

@@ -11,19 +11,19 @@ static sl_marks marks;
 /* Checks positions, lines and flags of bytes[start..stop). The flags may include up to 63 bytes
  * after `stop`, so the callers put only `x` there. */
 static void check(const sl_simd *simd, const char *bytes, uint32_t start, uint32_t stop,
-                  char delimiter, bool quotes) {
+                  char delimiter, char quote) {
     bool high = false, odd = false, quoted = false;
     uint32_t count = 0, lines = 0;
-    simd->find_marks(&marks, bytes, start, stop, delimiter, quotes);
+    simd->find_marks(&marks, bytes, start, stop, delimiter, quote);
     for (uint32_t i = start; i < stop; i++) {
         uint8_t byte = (uint8_t)bytes[i];
-        if (byte == '\n' || byte == (uint8_t)delimiter || (quotes && byte == '"'))
+        if (byte == '\n' || byte == (uint8_t)delimiter || (quote && byte == (uint8_t)quote))
             assert_int_equal(marks.marks[++count], i);
         if (byte == '\n')
             assert_int_equal(marks.lines[lines++], i);
         high |= byte >= 0x80;
-        odd |= byte == 0 || (quotes && byte == '\\');
-        quoted |= quotes && byte == '"';
+        odd |= byte == 0 || (quote && byte == '\\');
+        quoted |= quote && byte == (uint8_t)quote;
     }
     assert_int_equal(marks.mark_count, count);
     assert_int_equal(marks.line_count, lines);
@@ -37,9 +37,10 @@ TEST(every_byte_at_every_position) {
         for (unsigned at = 0; at < 64; at++) {
             for (unsigned byte = 0; byte < 256; byte++) {
                 bytes[at] = (char)byte;
-                check(simd, bytes, 0, 64, ',', false);
-                check(simd, bytes, 0, 64, ',', true);
-                check(simd, bytes, 0, at + 1, '|', false);
+                check(simd, bytes, 0, 64, ',', 0);
+                check(simd, bytes, 0, 64, ',', '"');
+                check(simd, bytes, 0, 64, ',', '\'');
+                check(simd, bytes, 0, at + 1, '|', 0);
             }
             bytes[at] = 'x';
         }
@@ -63,7 +64,10 @@ TEST(many_marks) {
                 kinds ? ",\n|"[(random >> 16) % kinds] : crowd[(random >> 16) % (sizeof crowd - 1)];
         }
         for (const sl_simd *simd = next_simd(NULL); simd; simd = next_simd(simd))
-            check(simd, bytes, start, stop, round % 2 ? ',' : '|', round % 3 == 0);
+            check(simd, bytes, start, stop, round % 2 ? ',' : '|',
+                  round % 3   ? 0
+                  : round % 2 ? '"'
+                              : '!');
     }
 }
 
@@ -71,7 +75,7 @@ TEST(many_marks) {
 static void check_records(const sl_simd *simd, const char *bytes, uint32_t stop) {
     bool inside = false, quoted = false, irregular = false;
     uint32_t count = 0, lines = 0, line_feeds = 0;
-    simd->find_records(&marks, bytes, 0, stop, ',');
+    simd->find_records(&marks, bytes, 0, stop, ',', '"');
     for (uint32_t i = 0; i < stop; i++) {
         const char byte = bytes[i], before = i > 0 ? bytes[i - 1] : '\n';
         inside ^= byte == '"';

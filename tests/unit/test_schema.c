@@ -32,7 +32,7 @@ TEST(every_key_is_read) {
     assert_string_equal(schema->name, "parcels");
     assert_string_equal(schema->kind, "posted parcels");
     assert_int_equal(schema->delimiter, ';');
-    assert_int_equal(schema->quotes, SL_CHOICE_NO);
+    assert_int_equal(schema->quote, SL_QUOTE_NONE);
     assert_int_equal(schema->header, SL_CHOICE_YES);
     assert_true(schema->exact && schema->trim);
     assert_int_equal(schema->field_counts[0], 2);

@@ -3,16 +3,38 @@
  * loads prose or a binary file as a table. */
 #include "parse_text.h"
 
+#include "format/head.h"
+
 static parsed parse_delimited(const char *text) {
     return parse_with("delimited", &(sl_format_options){0}, text);
 }
 
+typedef struct found {
+    const char *text, *described, *first; /* the first document */
+    unsigned documents;
+} found;
+
+static void assert_found(const found *rows, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        parsed p = parse_delimited(rows[i].text);
+        if (!p.format)
+            fail_msg("%s: %s", rows[i].text, p.error.message);
+        assert_contains(p.described, rows[i].described);
+        if (p.documents != rows[i].documents || p.reject_count > 0)
+            fail_msg("%s: %u documents", rows[i].text, p.documents);
+        if (rows[i].first)
+            assert_string_equal(json_at(&p, 0), rows[i].first);
+        uint64_t lines = 0;
+        for (const char *at = rows[i].text; *at; at++)
+            lines += *at == '\n';
+        assert_int_equal(p.counts.lines, lines);
+        free_parsed(&p);
+    }
+}
+
 static void tables_are_found(void **state) {
     (void)state;
-    static const struct {
-        const char *text, *described, *first; /* the first document */
-        unsigned documents;
-    } rows[] = {
+    static const found rows[] = {
         {"a,b\n1,2\n", "commas, header, 2 columns", "{ \"a\" : \"1\", \"b\" : \"2\" }", 1},
         {"a,b\n", "header, 2 columns", NULL, 0},
         {"1,2,3\n4,5,6\n", "no header found: columns are named column1 to column3",
@@ -58,28 +80,76 @@ static void tables_are_found(void **state) {
         {"Lee, Ann;12,5\nMay, Bob;13,5\n", "semicolons, no header, 2 columns", NULL, 2},
         {"1,2,10;20\n3,4,30;40\n", "commas, no header, 3 columns", NULL, 2},
         {"1,a;b\n2,c;d\n", "commas, no header, 2 columns", NULL, 2},
+        /* One column. */
+        {"ts\n2020-01-01 10:00:00\n2020-01-02 10:00:00\n", "header, 1 column",
+         "{ \"ts\" : \"2020-01-01 10:00:00\" }", 2},
+        {"1\n2\n3\n", "no header, 1 column; no header found: the column is named column1",
+         "{ \"column1\" : \"1\" }", 3},
         /* Titles of spreadsheets; sparse records are no titles. */
         {"Sales,,\n,,\nid,name,v\n1,x,2.5\n2,y,3.5\n",
          "header, 3 columns; 2 lines before the table skipped",
          "{ \"id\" : \"1\", \"name\" : \"x\", \"v\" : \"2.5\" }", 2},
         {"5,,\n6,7,8\n9,10,11\n", "no header", "{ \"column1\" : \"5\" }", 3},
-        {"\"1\"\t\"x\"\n\"2\"\t\"y\"\n", "quotes are kept: a schema with `quotes: true`", NULL, 2},
+    };
+    assert_found(rows, sizeof rows / sizeof rows[0]);
+}
+
+/* A quote that is not recognised would be stored in each value, and a delimiter within it would
+ * move all later values to the next column. A quote that is data must be kept. */
+static void quotes_are_found(void **state) {
+    (void)state;
+    static const found rows[] = {
+        {"\"1\"\t\"x\"\n\"2\"\t\"y\"\n", "fields are quoted by \"",
+         "{ \"column1\" : \"1\", \"column2\" : \"x\" }", 2},
+        {"id|text\n1|\"x\"\n2|\"y\"\n3|\n", "fields are quoted by \"",
+         "{ \"id\" : \"1\", \"text\" : \"x\" }", 3},
+        {"id\ttext\n1\t\"a\tb\"\n2\tc\n", "fields are quoted by \"",
+         "{ \"id\" : \"1\", \"text\" : \"a\\tb\" }", 2},
+        {"id|text\n1|\"a \"\"b\"\" c\"\n2|c\n", "fields are quoted by \"",
+         "{ \"id\" : \"1\", \"text\" : \"a \\\"b\\\" c\" }", 2},
+        {"'id','text'\n'1','a, b'\n'2','it''s'\n", "fields are quoted by '",
+         "{ \"id\" : \"1\", \"text\" : \"a, b\" }", 2},
+        {"id;text\n1;'a;b'\n2;'c;d'\n3;'e;f'\n", "fields are quoted by '",
+         "{ \"id\" : \"1\", \"text\" : \"a;b\" }", 3},
+        /* Quotes that are data. */
+        {"1\t\"x\"\n2\ty\n", "quotes are kept: --quote '\"'",
+         "{ \"column1\" : \"1\", \"column2\" : \"\\\"x\\\"\" }", 2},
+        {"id|size\n1|\"x\"\n2|\"y\" disk\n", "quotes are kept",
+         "{ \"id\" : \"1\", \"size\" : \"\\\"x\\\"\" }", 2},
+        {"id,text\n1,'x'\n2,'y'\n", "commas, header, 2 columns",
+         "{ \"id\" : \"1\", \"text\" : \"'x'\" }", 2},
+        {"id,a,b\n1,'t is,it'\n2,'x,y'\n", "commas, header, 3 columns",
+         "{ \"id\" : \"1\", \"a\" : \"'t is\", \"b\" : \"it'\" }", 2},
+        {"'id',\"text\"\n'1',\"a, b\"\n'2',\"c\"\n", "commas, header, 2 columns",
+         "{ \"'id'\" : \"'1'\", \"text\" : \"a, b\" }", 2},
+    };
+    assert_found(rows, sizeof rows / sizeof rows[0]);
+}
+
+static void delimiter_and_quote_can_be_given(void **state) {
+    (void)state;
+    static const struct {
+        sl_format_options options;
+        const char *text, *first;
+    } rows[] = {
+        {{.delimiter = '^'}, "a^b\n1^2\n", "{ \"a\" : \"1\", \"b\" : \"2\" }"},
+        {{.delimiter = '\1'}, "a\001b,c\n1\0012,3\n", "{ \"a\" : \"1\", \"b,c\" : \"2,3\" }"},
+        {{.delimiter = ';'}, "a,b,c;d\n1,2,3;4\n", "{ \"a,b,c\" : \"1,2,3\", \"d\" : \"4\" }"},
+        {{.quote = SL_QUOTE_NONE}, "a,b\n\"1\",2\n", "{ \"a\" : \"\\\"1\\\"\", \"b\" : \"2\" }"},
+        {{.quote = '\''}, "a,b\n'1',\"2\"\n", "{ \"a\" : \"1\", \"b\" : \"\\\"2\\\"\" }"},
+        {{.quote = '"'}, "a|b\n\"1\"|2\n", "{ \"a\" : \"1\", \"b\" : \"2\" }"},
+        {{.quote = '~', .delimiter = ':'}, "a:b\n~1:2~:3\n", "{ \"a\" : \"1:2\", \"b\" : \"3\" }"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        parsed p = parse_delimited(rows[i].text);
+        parsed p = parse_with("delimited", &rows[i].options, rows[i].text);
         if (!p.format)
             fail_msg("%s: %s", rows[i].text, p.error.message);
-        assert_contains(p.described, rows[i].described);
-        if (p.documents != rows[i].documents || p.reject_count > 0)
-            fail_msg("%s: %u documents", rows[i].text, p.documents);
-        if (rows[i].first)
-            assert_string_equal(json_at(&p, 0), rows[i].first);
-        uint64_t lines = 0;
-        for (const char *at = rows[i].text; *at; at++)
-            lines += *at == '\n';
-        assert_int_equal(p.counts.lines, lines);
+        assert_int_equal(p.documents, 1);
+        assert_string_equal(json_at(&p, 0), rows[i].first);
         free_parsed(&p);
     }
+    parsed p = parse_with("delimited", &(sl_format_options){.delimiter = '^'}, "a,b\n1,2\n");
+    assert_null(p.format);
 }
 
 static void other_text_is_refused(void **state) {
@@ -87,7 +157,6 @@ static void other_text_is_refused(void **state) {
     static const char *const texts[] = {
         "Dear reader,\nthis is prose.\nIt goes on, and on, and on.\nNever mind, it ends.\n",
         "word\nother\n",
-        "ts\n2020-01-01 10:00:00\n2020-01-02 10:00:00\n2020-01-03 10:00:00\n", /* one column */
         "{\"a\": 1, \"b\": 2}\n{\"a\": 1, \"b\": 2}\n",
         "[1, 2]\n[3, 4]\n",
         "<html>\n<p>1, 2</p>\n",
@@ -220,6 +289,8 @@ static void other_tables_are_not_mot(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tables_are_found),
+        cmocka_unit_test(quotes_are_found),
+        cmocka_unit_test(delimiter_and_quote_can_be_given),
         cmocka_unit_test(other_text_is_refused),
         cmocka_unit_test(options_replace_the_detection),
         cmocka_unit_test(ragged_lines_are_padded_or_rejected),
