@@ -116,6 +116,8 @@ static void quotes_are_found(void **state) {
          "{ \"column1\" : \"1\", \"column2\" : \"\\\"x\\\"\" }", 2},
         {"id|size\n1|\"x\"\n2|\"y\" disk\n", "quotes are kept",
          "{ \"id\" : \"1\", \"size\" : \"\\\"x\\\"\" }", 2},
+        {"id\ttext\n1\t\"a \"\"b\"\" c\"\n2\t\"x\" y\n", "quotes are kept",
+         "{ \"id\" : \"1\", \"text\" : \"\\\"a \\\"\\\"b\\\"\\\" c\\\"\" }", 2},
         {"id,text\n1,'x'\n2,'y'\n", "commas, header, 2 columns",
          "{ \"id\" : \"1\", \"text\" : \"'x'\" }", 2},
         {"id,a,b\n1,'t is,it'\n2,'x,y'\n", "commas, header, 3 columns",
