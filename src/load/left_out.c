@@ -60,10 +60,9 @@ void sl_left_out_log(const sl_left_out *list, uint64_t total) {
     uint64_t here = 0;
     for (size_t i = 0; i < list->count; i++) {
         sl_print_text(label, sizeof label, "left out in column %s", list->columns[i].name);
-        sl_log_info("  %-38s %12s", label, sl_human_count(list->columns[i].values, human));
+        sl_log_row(label, sl_human_count(list->columns[i].values, human));
         here += list->columns[i].values;
     }
     if (list->count > 0 && here < total)
-        sl_log_info("  %-38s %12s", "left out in earlier runs",
-                    sl_human_count(total - here, human));
+        sl_log_row("left out in earlier runs", sl_human_count(total - here, human));
 }

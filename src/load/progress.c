@@ -16,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "report/json.h"
@@ -144,12 +143,8 @@ static char *compose(sl_progress *progress, const sl_view *seen, unsigned column
 }
 
 static void draw_terminal(sl_progress *progress, const sl_view *seen) {
-    struct winsize size = {0};
-    unsigned columns = 80;
-    if (ioctl(fileno(sl_screen_stream()), TIOCGWINSZ, &size) == 0 && size.ws_col > 20)
-        columns = size.ws_col;
     char text[SL_PROGRESS_LINE_ROOM];
-    compose(progress, seen, columns, text);
+    compose(progress, seen, sl_screen_columns(), text);
     pthread_mutex_lock(&progress->screen);
     snprintf(progress->line, sizeof progress->line, "\r\033[K%s", text);
     progress->drawn = true;

@@ -310,16 +310,14 @@ static void print_summary(const sl_load *load, const sl_parse_counts *parsed,
     unsigned threads = sl_pace_threads(&load->run);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (rows[i].always || rows[i].number > 0)
-            sl_log_info("  %-38s %12s", rows[i].label, sl_human_count(rows[i].number, human));
+            sl_log_row(rows[i].label, sl_human_count(rows[i].number, human));
     }
     sl_left_out_log(left_out, parsed->malformed_fields);
     if (left->stored_bytes > 0 && !generated)
-        sl_log_info("  %-38s %12s", "stored bytes not read",
-                    sl_human_bytes((double)left->stored_bytes, human));
+        sl_log_row("stored bytes not read", sl_human_bytes((double)left->stored_bytes, human));
     if (atomic_load(&load->run.ended_by) == SL_ENDED_BY_REJECT_LIMIT) {
         char limit[SL_REJECT_LIMIT_ROOM];
-        sl_log_info("  %-38s %12s", "ended by --max-rejects",
-                    sl_reject_limit_text(load->job.config, limit));
+        sl_log_row("ended by --max-rejects", sl_reject_limit_text(load->job.config, limit));
     }
     if (seconds > 0)
         sl_log_info("  %s documents/s, %s/s of %s, %u thread%s",

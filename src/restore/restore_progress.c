@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 
 #include "report/json.h"
 #include "util/clock.h"
@@ -64,13 +63,10 @@ void sl_restore_progress_destroy(sl_restore_progress *progress) {
 
 /* Draws the namespaces that are being restored, as many as fit. */
 static void draw(sl_restore_progress *progress) {
-    struct winsize size = {0};
-    size_t columns = 80, used = 0;
+    size_t used = 0;
     char text[900] = "";
     if (progress->kind != SL_PROGRESS_TERMINAL)
         return;
-    if (ioctl(fileno(sl_screen_stream()), TIOCGWINSZ, &size) == 0 && size.ws_col > 20)
-        columns = size.ws_col;
     pthread_mutex_lock(&progress->screen);
     for (const sl_restore_line *one = progress->lines; one; one = one->next) {
         if (one->name && one->text[0])
@@ -80,7 +76,7 @@ static void draw(sl_restore_progress *progress) {
     bool erase = used > 0 || progress->drawn[0];
     progress->drawn[0] = '\0';
     if (used)
-        snprintf(progress->drawn, sizeof progress->drawn, "\r\033[K%.*s", (int)columns - 1, text);
+        snprintf(progress->drawn, sizeof progress->drawn, "\r\033[K%.*s", (int)sl_screen_columns() - 1, text);
     if (erase)
         fputs(used ? progress->drawn : "\r\033[K", sl_screen_stream());
     fflush(sl_screen_stream());

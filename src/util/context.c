@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "context_state.h"
@@ -89,6 +90,12 @@ FILE *sl_screen_stream(void) {
     if (!bound)
         return stderr;
     return bound->surroundings.screen ? bound->surroundings.screen : bound->nowhere;
+}
+
+unsigned sl_screen_columns(void) {
+    struct winsize size = {0};
+    bool known = ioctl(fileno(sl_screen_stream()), TIOCGWINSZ, &size) == 0 && size.ws_col > 20;
+    return known ? size.ws_col : 80;
 }
 
 bool sl_screen_is_terminal(void) {

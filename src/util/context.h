@@ -60,6 +60,8 @@ void sl_context_forget_error(sl_context *context);
 FILE *sl_output(void);
 FILE *sl_screen_stream(void);
 FILE *sl_progress_stream(void);
+/* The screen's number of columns; 80 if it is not known. */
+unsigned sl_screen_columns(void);
 /* Is the screen a terminal, on which a line can be drawn again? */
 bool sl_screen_is_terminal(void);
 

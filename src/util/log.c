@@ -140,3 +140,9 @@ void sl_log(sl_log_level level, const char *format, ...) {
         to->log(to->data, level, text);
     pthread_mutex_unlock(&logger->lock);
 }
+
+void sl_log_row(const char *label, const char *value) {
+    enum { VALUE = 12, BLANKS = 3, LABEL_MOST = 38 };
+    int left = (int)sl_screen_columns() - VALUE - BLANKS - 1;
+    sl_log_info("  %-*s %*s", left < LABEL_MOST ? left : LABEL_MOST, label, VALUE, value);
+}
