@@ -270,7 +270,7 @@ bool sl_dialect_compile(sl_dialect *d, bool long_names, sl_error *error) {
         all_text &= schema->type == SL_TYPE_TEXT || schema->type == SL_TYPE_CODE ||
                     schema->invalid != SL_INVALID_REJECT;
     }
-    if (!d->nesting && !sl_nesting_create(d, &d->nesting, error))
+    if (!d->nesting && !sl_nesting_create(d, &d->nesting, &d->contradict, error))
         return false;
     d->fixed_bytes += d->nesting ? d->nesting->bytes : 0;
     d->converters[d->column_count].step = SL_STEP_END;
@@ -455,9 +455,11 @@ static const char *delimiter_name(char delimiter) {
 
 char *sl_delimited_describe(const sl_dialect *dialect, char *out, size_t room) {
     const sl_dialect *d = dialect;
-    snprintf(out, room, "%s%s%s: %s, %s, %zu column%s%s", d->kind, d->letter[0] ? ", dialect " : "",
-             d->letter, delimiter_name(d->delimiter), d->header_length > 0 ? "header" : "no header",
-             d->column_count, d->column_count == 1 ? "" : "s", d->note);
+    snprintf(
+        out, room, "%s%s%s: %s, %s, %zu column%s%s%s", d->kind, d->letter[0] ? ", dialect " : "",
+        d->letter, delimiter_name(d->delimiter), d->header_length > 0 ? "header" : "no header",
+        d->column_count, d->column_count == 1 ? "" : "s", d->note,
+        d->contradict ? "; no name is nested: names such as a and a.b contradict each other" : "");
     const char *separator = "; not in the schema, loaded as text: ";
     for (size_t i = 0; i < d->column_count && d->extra_columns > 0; i++) {
         if (d->columns[i].schema.name != d->columns[i].published)

@@ -104,6 +104,7 @@ struct sl_dialect {
     size_t fixed_bytes;       /* this plus the record's length bounds the document's bytes */
     sl_converter *converters; /* column_count, then one of step SL_STEP_END */
     sl_column *columns;
+    bool contradict;            /* names would be nested, but contradict each other */
     struct sl_nesting *nesting; /* NULL: no column is nested (nesting.h). Owned */
     struct sl_key_fields
         *keys;   /* of --id-field and --match-fields, by the documents' keys; NULL: no

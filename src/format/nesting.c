@@ -225,10 +225,12 @@ static bool flatten(tree *t, size_t parent, sl_nesting *nesting) {
     return true;
 }
 
-bool sl_nesting_create(const sl_dialect *dialect, sl_nesting **result, sl_error *error) {
+bool sl_nesting_create(const sl_dialect *dialect, sl_nesting **result, bool *contradict,
+                       sl_error *error) {
     part parts[DEPTH_MAX];
     bool any = false;
     *result = NULL;
+    *contradict = false;
     for (size_t i = 0; i < dialect->column_count && !any; i++)
         any = dialect->columns[i].schema.point || split(dialect->columns[i].key, parts) > 0;
     if (!any)
@@ -251,6 +253,7 @@ bool sl_nesting_create(const sl_dialect *dialect, sl_nesting **result, sl_error 
         nesting = NULL;
     }
     free(t.nodes);
+    *contradict = t.contradiction;
     *result = nesting;
     return ok || sl_error_memory(error, "reading a header");
 }

@@ -41,8 +41,7 @@ static void add_note(sl_table *table, const char *format, ...) {
     va_end(arguments);
 }
 
-/* Sets the names: unique names made from `given` or, if that is NULL or empty, from the number of
- * the column. Quadratic only in the number of repeated names. */
+/* Quadratic only in the number of repeated names. */
 bool sl_table_set_names(sl_table *table, const sl_text *given, size_t count, sl_error *error) {
     size_t bytes = 0;
     if (count > SL_COLUMNS_MAX)
@@ -57,7 +56,7 @@ bool sl_table_set_names(sl_table *table, const sl_text *given, size_t count, sl_
     if (!table->names || !table->memory)
         return sl_error_memory(error, "reading a header");
     char *at = table->memory;
-    size_t empty = 0, repeated = 0;
+    size_t empty = 0, repeated = 0, numbered = 0; /* `numbered`: the first repeated column */
     for (size_t i = 0; i < count; i++) {
         sl_text name = given ? given[i] : (sl_text){NULL, 0};
         char *begin = at;
@@ -76,15 +75,18 @@ bool sl_table_set_names(sl_table *table, const sl_text *given, size_t count, sl_
              name_is_taken(table, i, (sl_text){begin, (size_t)(at - begin)}); number++) {
             at = base + snprintf(base, 24, "_%zu", number);
         }
-        repeated += at != base;
+        numbered = at != base && repeated++ == 0 ? i : numbered;
         table->names[i] = (sl_text){begin, (size_t)(at - begin)};
     }
     if (given && empty > 0)
         add_note(table, "; %zu column%s without name: named by number", empty,
                  empty == 1 ? "" : "s");
-    if (repeated > 0)
-        add_note(table, "; %zu repeated name%s numbered: name_2", repeated,
-                 repeated == 1 ? "" : "s");
+    if (repeated > 0) {
+        char name[40];
+        sl_text_printable(table->names[numbered], name, sizeof name);
+        add_note(table, "; %zu repeated name%s numbered, as " SL_LINES, repeated,
+                 repeated == 1 ? "" : "s", name);
+    }
     return true;
 }
 
@@ -460,20 +462,19 @@ bool sl_table_find(const sl_format_options *options, sl_text head, bool whole, s
         if (table->first.delimiter != 0 && !typed && !sl_lines_check(head, whole, &rule, NULL)) {
             normal = true;
         } else {
-            size_t begin = from;
             free(fields);
             fields = NULL;
-            ok = search(options, table, head, whole, begin, error) &&
+            ok = search(options, table, head, whole, from, error) &&
                  (fields = fields_of(table, error)) != NULL &&
                  sl_evidence_collect(table, head, whole, fields, &found, error);
             if (ok && !found.typed && !sl_fields_have_typed(fields, table->first.fields))
                 ok = refuse(first, "it may be prose that contains delimiters", error);
-            if (ok && header_before(table, head, begin)) {
+            if (ok && header_before(table, head, from)) {
                 free(fields);
                 header = true;
                 ok = (fields = fields_of(table, error)) != NULL;
             }
-            searched_from = begin;
+            searched_from = from;
             if (ok && table->blanks)
                 add_note(table, "; fields are separated by %s",
                          table->blanks == 1 ? "blanks" : "two blanks or more");
