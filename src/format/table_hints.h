@@ -21,7 +21,8 @@ bool sl_are_dates(const sl_table *table, sl_text head, bool whole);
  * first line is a number or date. */
 bool sl_is_column(const sl_table *table, sl_text head, bool whole, bool typed);
 
-/* Looks for another byte that quotes fields than table->quote, and sets it. False: there is none. */
+/* Looks for another byte that quotes fields than table->quote, and sets it. False: there is
+ * none. */
 bool sl_find_quote(sl_table *table, sl_text head, bool whole);
 
 /* If no byte quotes the fields of the table: do fields begin and end with double quotes all the
