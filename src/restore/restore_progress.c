@@ -76,7 +76,8 @@ static void draw(sl_restore_progress *progress) {
     bool erase = used > 0 || progress->drawn[0];
     progress->drawn[0] = '\0';
     if (used)
-        snprintf(progress->drawn, sizeof progress->drawn, "\r\033[K%.*s", (int)sl_screen_columns() - 1, text);
+        snprintf(progress->drawn, sizeof progress->drawn, "\r\033[K%.*s",
+                 (int)sl_screen_columns() - 1, text);
     if (erase)
         fputs(used ? progress->drawn : "\r\033[K", sl_screen_stream());
     fflush(sl_screen_stream());

@@ -189,11 +189,11 @@ bool sl_source_fingerprint(sl_source_set *set, size_t index, char fingerprint[SL
 bool sl_source_same_text(sl_source_set *set, size_t a, size_t b, bool *same, uint64_t *where,
                          sl_error *error);
 
-/* Called for each archive entry that is not read because it is another archive, a PDF and so on, or
- * because it is empty (`reason` is then NULL), when a reader (or, in a pipe, sl_source_head) reaches
- * it. Not called for hidden entries, folders and links, and entries that do not match `include`.
- * Both texts are safe to print, and valid during the call. Any thread, one at a time for a source.
- * Set it before the first read. */
+/* Called for each archive entry that is not read because it is another archive, a PDF and so on,
+ * or because it is empty (`reason` is then NULL), when a reader (or, in a pipe, sl_source_head)
+ * reaches it. Not called for hidden entries, folders and links, and entries that do not match
+ * `include`. Both texts are safe to print, and valid during the call. Any thread, one at a time
+ * for a source. Set it before the first read. */
 typedef void sl_skipped_entry_report(void *context, size_t source, const char *entry,
                                      const char *reason);
 void sl_source_set_report_skipped(sl_source_set *set, sl_skipped_entry_report *report,

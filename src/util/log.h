@@ -29,8 +29,8 @@ void sl_log_set_screen_hook(void (*hook)(bool before, void *context), void *cont
 /* Logs one line; the format needs no newline. */
 void sl_log(sl_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Logs a row of a summary: a label, and a value at the right. The row is 53 columns wide, or as wide
- * as a narrower screen. */
+/* Logs a row of a summary: a label, and a value at the right. The row is 53 columns wide, or as
+ * wide as a narrower screen. */
 void sl_log_row(const char *label, const char *value);
 
 #define sl_log_error(...) sl_log(SL_LOG_ERROR, __VA_ARGS__)
