@@ -143,9 +143,10 @@ see `scale.md`), and config servers and a router on machines of their own. On ea
 its shards, all at the same time. The first loader creates the collection, splits it and distributes its chunks:
 
     shardload load --uri mongodb://router1/ -d kv -c records --format ycsb --records 7170648489 \\
-        --document-size 147439 --index '{"n0": 1}' --only-shards shard-$K --route direct --work-dir shard-$K
+        --document-size 147439 --only-shards shard-$K --route direct --work-dir shard-$K
 
 If a loader dies, repeat its command with `--resume`. The loader that ends last counts the documents of all loaders.
+Then build the index, in mongosh: `db.getSiblingDB("kv").records.createIndex({n0: 1})`.
 Copy the records to one machine, show them as one load, and query:
 
     shardload report --html petabyte.html shard-*/run.json
