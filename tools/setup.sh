@@ -90,12 +90,12 @@ fi
 # with sanitizers; without unit tests that need servers, and tests that run neither program, or (test_memory)
 # replace the allocator.
 # shellcheck disable=SC2034 # used by the scripts that source this file
-offline_tests=(bin/tests/) sanitized_tests=()
+offline_tests=(tests/unit/) sanitized_tests=()
 for file in "$top"/tests/unit/test_*.c "$top"/tests/cli/test_*.py; do
     name=$(basename "${file%.*}")
     case $file:$name in
     *.c:test_cluster*) ;;
-    *.c:*) sanitized_tests+=("bin/tests/$name") ;;
+    *.c:*) sanitized_tests+=("tests/unit/$name.c") ;;
     *:test_fuzz) ;;
     *:test_bench | *:test_contributing | *:test_datagen* | *:test_house | *:test_memory | *:test_mutants | *:test_packages)
         offline_tests+=("tests/cli/$name.py")

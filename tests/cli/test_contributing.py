@@ -56,10 +56,12 @@ class Examples(support.Case):
         return made
 
     def link(self, objects, program):
-        """Links the objects before the libraries, in the place of the object of a unit test."""
-        words = shlex.split(next(self.tests.glob("CMakeFiles/test_*.dir/link.txt")).read_text())
-        first, last = (index for index, word in enumerate(words) if word.endswith(".o") or word == "-o")
-        self.run_words([*words[:first], *objects, "-o", program, *words[last + 2:]])
+        """Links the objects before the libraries, in the place of the files of unit tests."""
+        words = shlex.split((self.tests / "CMakeFiles/unit_tests.dir/link.txt").read_text())
+        main = next(word for word in words if word.endswith("/unit.c.o"))
+        first = next(index for index, word in enumerate(words) if word.endswith(".o"))
+        self.run_words([*words[:first], main, *objects, "-o", program,
+                        *words[words.index("-o") + 2:]])
 
     def test_the_examples_build_and_work(self):
         src = self.scratch / "src"
@@ -121,8 +123,8 @@ class Pages(unittest.TestCase):
         done = subprocess.run(["ctest", "--test-dir", build, "-N"], capture_output=True, text=True,
                               check=True)
         listed = set(re.findall(r"Test +#\d+: (\S+)", done.stdout))
-        built = {path.name for path in pathlib.Path(build, "bin/tests").glob("test_*")}
-        self.assertEqual(listed, {name for name in built if not name.startswith("test_cluster")})
+        files = {path.stem for path in (support.TREE / "tests/unit").glob("test_*.c")}
+        self.assertEqual(listed, {name for name in files if not name.startswith("test_cluster")})
         self.assertIn("All other tests: tools/test", done.stdout + done.stderr)
 
     def test_the_version_is_in_one_place(self):

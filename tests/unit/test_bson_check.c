@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The BSON checker, compared with a recursive validation of the same bytes and with libbson. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "unit.h"
 
 #include <bson/bson.h>
-#include <cmocka.h>
 
 #include "bson/bson_check.h"
 #include "bson/bson_writer.h"
@@ -99,8 +92,7 @@ static bool libbson_accepts(const uint8_t *bytes, size_t length) {
            bson_validate(&view, BSON_VALIDATE_UTF8 | BSON_VALIDATE_UTF8_ALLOW_NULL, NULL);
 }
 
-static void every_type_is_valid_and_every_truncation_is_noticed(void **state) {
-    (void)state;
+TEST(every_type_is_valid_and_every_truncation_is_noticed) {
     bson_t *d = make_all_types();
     const uint8_t *bytes = bson_get_data(d);
     sl_bson_facts facts;
@@ -115,8 +107,7 @@ static void every_type_is_valid_and_every_truncation_is_noticed(void **state) {
     bson_destroy(d);
 }
 
-static void every_wrong_byte_is_judged_as_by_the_reference(void **state) {
-    (void)state;
+TEST(every_wrong_byte_is_judged_as_by_the_reference) {
     bson_t *d = make_all_types();
     uint8_t *bytes = malloc(d->len);
     unsigned accepted = 0, refused = 0;
@@ -139,8 +130,7 @@ static void every_wrong_byte_is_judged_as_by_the_reference(void **state) {
     bson_destroy(d);
 }
 
-static void the_id_is_found_only_at_the_top(void **state) {
-    (void)state;
+TEST(the_id_is_found_only_at_the_top) {
     bson_t *d = make_all_types();
     sl_bson_facts facts;
     bson_iter_t iter;
@@ -169,8 +159,7 @@ static void the_id_is_found_only_at_the_top(void **state) {
     bson_destroy(d);
 }
 
-static void nesting_has_a_limit(void **state) {
-    (void)state;
+TEST(nesting_has_a_limit) {
     for (unsigned levels = SL_BSON_NESTING_MAX; levels <= SL_BSON_NESTING_MAX + 1; levels++) {
         bson_t *d = bson_new();
         for (unsigned i = 0; i < levels; i++) {
@@ -186,8 +175,7 @@ static void nesting_has_a_limit(void **state) {
     }
 }
 
-static void a_document_has_16_mib_at_most(void **state) {
-    (void)state;
+TEST(a_document_has_16_mib_at_most) {
     size_t length = SL_BSON_DOCUMENT_MAX;
     uint8_t *bytes = calloc(1, length + 1 + SL_BSON_SLACK);
     for (size_t more = 0; more <= 1; more++) {
@@ -207,8 +195,7 @@ static void a_document_has_16_mib_at_most(void **state) {
 }
 
 /* The bytes at the end of a document, or after a truncated one, look like a predicted element. */
-static void an_element_at_the_end_of_a_document(void **state) {
-    (void)state;
+TEST(an_element_at_the_end_of_a_document) {
     static const uint8_t like_y[] = {0x10, 'y', 0, 2, 0, 0, 0};
     sl_bson_headers *headers = malloc(sizeof *headers);
     sl_bson_facts facts;
@@ -233,7 +220,7 @@ static void an_element_at_the_end_of_a_document(void **state) {
     free(headers);
 }
 
-static void predictions_change_no_result(void **state) {
+TEST(predictions_change_no_result) {
     with_predictions(every_type_is_valid_and_every_truncation_is_noticed, state);
     with_predictions(every_wrong_byte_is_judged_as_by_the_reference, state);
     with_predictions(the_id_is_found_only_at_the_top, state);
@@ -241,8 +228,7 @@ static void predictions_change_no_result(void **state) {
 }
 
 /* More keys than the table has places, in two orders, and with one of every three missing. */
-static void many_keys_are_checked(void **state) {
-    (void)state;
+TEST(many_keys_are_checked) {
     sl_bson_facts facts;
     predicting = malloc(sizeof *predicting);
     sl_bson_headers_init(predicting, SL_BSON_HEADERS, 0);
@@ -262,8 +248,7 @@ static void many_keys_are_checked(void **state) {
     predicting = NULL;
 }
 
-static void the_quick_test_accepts_every_document(void **state) {
-    (void)state;
+TEST(the_quick_test_accepts_every_document) {
     bson_t *d = make_all_types(), empty = BSON_INITIALIZER;
     assert_true(sl_bson_may_begin(bson_get_data(d)));
     assert_true(sl_bson_may_begin(bson_get_data(&empty)));
@@ -273,19 +258,4 @@ static void the_quick_test_accepts_every_document(void **state) {
     assert_false(sl_bson_may_begin((const uint8_t *)"\x20\0\0\x02\x10"));
     assert_false(sl_bson_may_begin((const uint8_t *)"\x20\0\0\0\x20"));
     bson_destroy(d);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_type_is_valid_and_every_truncation_is_noticed),
-        cmocka_unit_test(every_wrong_byte_is_judged_as_by_the_reference),
-        cmocka_unit_test(the_id_is_found_only_at_the_top),
-        cmocka_unit_test(nesting_has_a_limit),
-        cmocka_unit_test(a_document_has_16_mib_at_most),
-        cmocka_unit_test(an_element_at_the_end_of_a_document),
-        cmocka_unit_test(predictions_change_no_result),
-        cmocka_unit_test(many_keys_are_checked),
-        cmocka_unit_test(the_quick_test_accepts_every_document),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

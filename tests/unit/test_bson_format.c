@@ -39,8 +39,7 @@ static parsed parse_dump(const dump *d) {
     return parse_in_blocks("bson", &(sl_format_options){0}, text, 0, 0);
 }
 
-static void an_id_becomes_the_first_field(void **state) {
-    (void)state;
+TEST(an_id_becomes_the_first_field) {
     dump d = {0};
     bson_t *ids[] = {
         BCON_NEW("_id", BCON_UTF8("x"), "a", BCON_INT32(1)),
@@ -71,8 +70,7 @@ static void an_id_becomes_the_first_field(void **state) {
     free(d.bytes);
 }
 
-static void an_id_that_no_server_stores_is_rejected(void **state) {
-    (void)state;
+TEST(an_id_that_no_server_stores_is_rejected) {
     dump d = {0};
     bson_t *bad[] = {BCON_NEW("_id", "[", BCON_INT32(1), "]"), BCON_NEW("_id", BCON_REGEX("a", "")),
                      BCON_NEW("_id", BCON_UNDEFINED),
@@ -172,8 +170,7 @@ static parsed parse_any_way(const dump *d) {
     return whole;
 }
 
-static void blocks_depend_on_the_text_only(void **state) {
-    (void)state;
+TEST(blocks_depend_on_the_text_only) {
     dump d = make_dump(20);
     parsed p = parse_any_way(&d);
     assert_int_equal(p.counts.documents, 20);
@@ -211,8 +208,7 @@ static void damage(const dump *whole, size_t at, uint8_t value) {
     free(d.bytes);
 }
 
-static void one_damaged_byte_costs_one_document(void **state) {
-    (void)state;
+TEST(one_damaged_byte_costs_one_document) {
     dump d = make_dump(5);
     static const uint8_t values[] = {0x00, 0x03, 0x40, 0xFF};
     for (size_t at = d.starts[1]; at < d.starts[3]; at++) {
@@ -232,8 +228,7 @@ static dump replaced(const dump *whole, size_t from, size_t to, size_t count, in
     return d;
 }
 
-static void missing_and_inserted_bytes_cost_few_documents(void **state) {
-    (void)state;
+TEST(missing_and_inserted_bytes_cost_few_documents) {
     dump whole = make_dump(6);
     size_t begin = whole.starts[2], middle = begin + 30, next = whole.starts[3];
     const struct {
@@ -268,8 +263,7 @@ static void missing_and_inserted_bytes_cost_few_documents(void **state) {
     free(whole.bytes);
 }
 
-static void a_truncated_end_is_a_reject(void **state) {
-    (void)state;
+TEST(a_truncated_end_is_a_reject) {
     dump d = make_dump(3);
     size_t full = d.length;
     for (d.length = d.starts[2] + 1; d.length < full; d.length++) {
@@ -283,8 +277,7 @@ static void a_truncated_end_is_a_reject(void **state) {
     free(d.bytes);
 }
 
-static void a_long_damage_is_rejected_in_pieces(void **state) {
-    (void)state;
+TEST(a_long_damage_is_rejected_in_pieces) {
     dump whole = make_dump(2);
     dump d = replaced(&whole, whole.starts[1], whole.starts[1], (size_t)3 << 20, 0);
     uint64_t ends;
@@ -296,8 +289,7 @@ static void a_long_damage_is_rejected_in_pieces(void **state) {
     free(d.bytes);
 }
 
-static void other_text_is_not_taken_for_bson(void **state) {
-    (void)state;
+TEST(other_text_is_not_taken_for_bson) {
     source_name = "text";
     const char *texts[] = {"", "a,b\n1,2\n", "{\"a\": 1}\n", "\x05\x00"};
     for (size_t i = 0; i < 4; i++) {
@@ -310,18 +302,4 @@ static void other_text_is_not_taken_for_bson(void **state) {
     assert_int_equal(p.counts.rejects, 1);
     source_name = "text";
     free_parsed(&p);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_id_becomes_the_first_field),
-        cmocka_unit_test(an_id_that_no_server_stores_is_rejected),
-        cmocka_unit_test(blocks_depend_on_the_text_only),
-        cmocka_unit_test(one_damaged_byte_costs_one_document),
-        cmocka_unit_test(missing_and_inserted_bytes_cost_few_documents),
-        cmocka_unit_test(a_truncated_end_is_a_reject),
-        cmocka_unit_test(a_long_damage_is_rejected_in_pieces),
-        cmocka_unit_test(other_text_is_not_taken_for_bson),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

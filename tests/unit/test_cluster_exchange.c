@@ -146,7 +146,7 @@ static void test_a_reply_of_megabytes_is_complete(void **state) {
     sl_connection_return(f->connection, client);
 }
 
-int main(void) {
+RUN_TESTS {
     struct CMUnitTest tests[] = {
         cmocka_unit_test(test_header_belongs_to_the_request),
         cmocka_unit_test(test_body_is_one_whole_document),

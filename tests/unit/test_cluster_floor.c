@@ -485,7 +485,7 @@ static void test_racing_loaders_do_not_pass_the_last_number(void **state) {
     }
 }
 
-int main(void) {
+RUN_TESTS {
     struct CMUnitTest tests[] = {
         ON_EACH(test_shards_have_names),
         ON_EACH(test_compressor_is_kept_and_compared),

@@ -311,7 +311,7 @@ static void test_hashes_equal_those_of_the_server(void **state) {
     bson_destroy(command);
 }
 
-int main(void) {
+RUN_TESTS {
     struct CMUnitTest tests[] = {
         ON(SHARDED, test_hashes_equal_those_of_the_server),
         ON(SHARDED, test_hashed_field),

@@ -279,7 +279,8 @@ static void test_balancer_is_restored(void **state) {
     switch_balancer(f, was_on);
 }
 
-/* The killed loader, which runs as a separate process. */
+/* The killed loader, which runs as a separate process: this program with the variable HOLD. */
+#define HOLD "SHARDLOAD_TEST_HOLD"
 static int hold_balancer(void) {
     sl_connection *connection;
     sl_balancer *balancer;
@@ -302,7 +303,8 @@ static void test_balancer_after_a_killed_loader(void **state) {
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        execl("/proc/self/exe", "test", "hold", (char *)NULL);
+        setenv(HOLD, "1", 1);
+        execl("/proc/self/exe", "unit_tests", "test_cluster_sharding", (char *)NULL);
         _exit(127);
     }
     int status;
@@ -377,8 +379,8 @@ static void test_no_balancer_without_shards(void **state) {
     assert_string_equal(sl_balancer_before(balancer), "");
 }
 
-int main(int count, char **words) {
-    if (count == 2 && strcmp(words[1], "hold") == 0)
+RUN_TESTS {
+    if (getenv(HOLD))
         return hold_balancer();
     struct CMUnitTest tests[] = {
         ON_EACH(test_unsharded_map_has_one_owner),

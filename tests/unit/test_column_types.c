@@ -37,8 +37,7 @@ static const char *type_of(const char *values) {
     return out;
 }
 
-static void columns_have_the_narrowest_type_that_loses_nothing(void **state) {
-    (void)state;
+TEST(columns_have_the_narrowest_type_that_loses_nothing) {
     static const struct {
         const char *values, *type;
     } rows[] = {
@@ -120,8 +119,7 @@ static void columns_have_the_narrowest_type_that_loses_nothing(void **state) {
     }
 }
 
-static void text_columns_keep_words_for_missing_values(void **state) {
-    (void)state;
+TEST(text_columns_keep_words_for_missing_values) {
     sl_column_guess guess = SL_COLUMN_GUESS;
     sl_schema_column column = {0};
     sl_column_guess_add(&guess, sl_text_of("NA"));
@@ -133,8 +131,7 @@ static void text_columns_keep_words_for_missing_values(void **state) {
 
 /* What a program prints for a double is accepted, and gives the same double; a changed last digit
  * is refused unless it is the other half of a tie. */
-static void numbers_that_programs_print_are_kept(void **state) {
-    (void)state;
+TEST(numbers_that_programs_print_are_kept) {
     uint64_t seed = 88172645463325252u;
     for (unsigned i = 0; i < 200000; i++) {
         seed ^= seed << 13;
@@ -165,8 +162,7 @@ static void numbers_that_programs_print_are_kept(void **state) {
     }
 }
 
-static void short_decimals_are_read_as_by_strtod(void **state) {
-    (void)state;
+TEST(short_decimals_are_read_as_by_strtod) {
     uint64_t seed = 1234567;
     for (unsigned i = 0; i < 200000; i++) {
         seed = seed * 6364136223846793005u + 1442695040888963407u;
@@ -182,8 +178,7 @@ static void short_decimals_are_read_as_by_strtod(void **state) {
     }
 }
 
-static void dates_are_instants(void **state) {
-    (void)state;
+TEST(dates_are_instants) {
     static const struct {
         const char *format, *text;
         int64_t milliseconds; /* -1: refused */
@@ -228,8 +223,7 @@ static void dates_are_instants(void **state) {
 }
 
 /* A schema with inferred types is strict: what would be changed is a reject. */
-static void lossless_columns_refuse_what_they_would_change(void **state) {
-    (void)state;
+TEST(lossless_columns_refuse_what_they_would_change) {
     static const char schema[] =
         "name: s\nlossless: true\nmissing: [\"-\", NA]\ncolumns:\n"
         "  - {name: i, type: int}\n  - {name: d, type: double}\n"
@@ -272,8 +266,7 @@ static void lossless_columns_refuse_what_they_would_change(void **state) {
 }
 
 /* --resume takes the types of the journal, whatever a new sample would give. */
-static void types_are_restored(void **state) {
-    (void)state;
+TEST(types_are_restored) {
     static const char text[] = "b,a\n1,2\n3,x\n";
     static const char *const names[] = {"b", "a"}, *const types[] = {"double", "date %d/%m/%Y"},
                              *const wrong[] = {"double", "datum"};
@@ -301,17 +294,4 @@ static void types_are_restored(void **state) {
     sl_typing_destroy(typing);
     sl_format_delimited.dialect_destroy(dialect);
     sl_format_delimited.plan_destroy(plan);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(columns_have_the_narrowest_type_that_loses_nothing),
-        cmocka_unit_test(text_columns_keep_words_for_missing_values),
-        cmocka_unit_test(numbers_that_programs_print_are_kept),
-        cmocka_unit_test(short_decimals_are_read_as_by_strtod),
-        cmocka_unit_test(types_are_restored),
-        cmocka_unit_test(dates_are_instants),
-        cmocka_unit_test(lossless_columns_refuse_what_they_would_change),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

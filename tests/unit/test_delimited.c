@@ -14,8 +14,7 @@ static parsed parse_delimited(const char *text) {
     return parse_with("delimited", &(sl_format_options){0}, text);
 }
 
-static void dotted_names_are_nested(void **state) {
-    (void)state;
+TEST(dotted_names_are_nested) {
     static const struct {
         const char *text, *json;
     } rows[] = {
@@ -56,8 +55,7 @@ static void dotted_names_are_nested(void **state) {
     free_parsed(&p);
 }
 
-static void without_a_schema_columns_are_text(void **state) {
-    (void)state;
+TEST(without_a_schema_columns_are_text) {
     parsed p = parse_delimited("make,count,\"a b\"\nFORD,12,2019-01-01\n,,x\n");
     assert_int_equal(p.documents, 2);
     assert_string_equal(json_at(&p, 0),
@@ -68,8 +66,7 @@ static void without_a_schema_columns_are_text(void **state) {
     free_parsed(&p);
 }
 
-static void every_delimiter(void **state) {
-    (void)state;
+TEST(every_delimiter) {
     static const char delimiters[] = ",|\t;";
     for (const char *d = delimiters; *d; d++) {
         char text[64];
@@ -80,8 +77,7 @@ static void every_delimiter(void **state) {
     }
 }
 
-static void other_text_is_refused(void **state) {
-    (void)state;
+TEST(other_text_is_refused) {
     static const struct {
         const char *text;
         const char *message;
@@ -109,8 +105,7 @@ static void other_text_is_refused(void **state) {
     assert_contains(p.error.message, "binary");
 }
 
-static void a_schema_gives_types(void **state) {
-    (void)state;
+TEST(a_schema_gives_types) {
     parsed p = parse_with_schema("name: all\n"
                                  "columns:\n"
                                  "  - {name: i, type: int, minimum: -100}\n"
@@ -136,8 +131,7 @@ static void a_schema_gives_types(void **state) {
 }
 
 /* Missing-value words that look like values, and keys that are too long for the fast path. */
-static void missing_words_and_long_keys(void **state) {
-    (void)state;
+TEST(missing_words_and_long_keys) {
     parsed p = parse_with_schema("name: all\n"
                                  "columns:\n"
                                  "  - {name: a_key_that_takes_more_than_32_bytes, type: int}\n"
@@ -160,8 +154,7 @@ static void missing_words_and_long_keys(void **state) {
 
 /* UTF-8 is checked for many fields at once. One invalid field must be rejected, and only that
  * field, at any position. */
-static void one_bad_field_among_many_good_ones(void **state) {
-    (void)state;
+TEST(one_bad_field_among_many_good_ones) {
     static char text[60000];
     for (unsigned bad = 0; bad < 900; bad += 67) {
         size_t length = (size_t)snprintf(text, sizeof text, "a,b\n");
@@ -183,8 +176,7 @@ static void one_bad_field_among_many_good_ones(void **state) {
 
 /* Numbers and dates, valid or with one wrong byte: each instruction set must give the same result
  * as the portable version, which test_convert.c checks against the calendar. */
-static void each_instruction_set_converts_equally(void **state) {
-    (void)state;
+TEST(each_instruction_set_converts_equally) {
     uint32_t random = 4711;
     for (unsigned round = 0; round < 300; round++) {
         char text[60 * 40 + 16];
@@ -233,8 +225,7 @@ static void each_instruction_set_converts_equally(void **state) {
     }
 }
 
-static void every_type_refuses_invalid_values(void **state) {
-    (void)state;
+TEST(every_type_refuses_invalid_values) {
     static const struct {
         const char *column;
         const char *value;
@@ -274,8 +265,7 @@ static void every_type_refuses_invalid_values(void **state) {
     }
 }
 
-static void headerless_text_needs_a_schema(void **state) {
-    (void)state;
+TEST(headerless_text_needs_a_schema) {
     parsed p = parse_with_schema(three_columns, "1,one,2019-01-01\n2,two,NULL\n");
     assert_int_equal(p.documents, 2);
     assert_string_equal(text_at(&p, 1, "word"), "two");
@@ -287,8 +277,7 @@ static void headerless_text_needs_a_schema(void **state) {
     assert_contains(p.error.message, "has 2 fields");
 }
 
-static void columns_may_have_any_order_and_be_missing(void **state) {
-    (void)state;
+TEST(columns_may_have_any_order_and_be_missing) {
     parsed p = parse_with_schema(three_columns, "other,NUMBER\nkept,7\n");
     assert_string_equal(json_at(&p, 0), "{ \"other\" : \"kept\", \"number\" : 7 }");
     assert_contains(p.described, "not in the schema, loaded as text: other");
@@ -300,8 +289,7 @@ static void columns_may_have_any_order_and_be_missing(void **state) {
     assert_contains(p.error.message, "the header lacks columns that x must have: b, c");
 }
 
-static void quotes_and_escapes(void **state) {
-    (void)state;
+TEST(quotes_and_escapes) {
     static const struct {
         const char *field;
         const char *value; /* NULL: rejected; "\n": the field might continue on the next line */
@@ -357,8 +345,7 @@ static void quotes_and_escapes(void **state) {
     free_parsed(&p);
 }
 
-static void without_escape_a_backslash_is_data(void **state) {
-    (void)state;
+TEST(without_escape_a_backslash_is_data) {
     parsed p = parse_delimited("a,b\n\"c:\\\",x\\\n\"p\\q\",\"\\\\\"\n\"say \\\"hi\\\"\",1\n");
     assert_int_equal(p.documents, 2);
     assert_string_equal(text_at(&p, 0, "a"), "c:\\");
@@ -374,16 +361,14 @@ static void without_escape_a_backslash_is_data(void **state) {
     free_parsed(&p);
 }
 
-static void pipes_and_tabs_do_not_quote(void **state) {
-    (void)state;
+TEST(pipes_and_tabs_do_not_quote) {
     parsed p = parse_delimited("a|b\n\"x|y\"\n\"p\\\"|q\n");
     assert_string_equal(json_at(&p, 0), "{ \"a\" : \"\\\"x\", \"b\" : \"y\\\"\" }");
     assert_string_equal(json_at(&p, 1), "{ \"a\" : \"\\\"p\\\\\\\"\", \"b\" : \"q\" }");
     free_parsed(&p);
 }
 
-static void line_ends_of_every_kind(void **state) {
-    (void)state;
+TEST(line_ends_of_every_kind) {
     static const char *const texts[] = {
         "a,b\n1,2\n3,4\n",
         "a,b\r\n1,2\r\n3,4\r\n",
@@ -403,8 +388,7 @@ static void line_ends_of_every_kind(void **state) {
     }
 }
 
-static void blank_lines_and_repeated_headers_are_counted(void **state) {
-    (void)state;
+TEST(blank_lines_and_repeated_headers_are_counted) {
     parsed p = parse_delimited("a,b\n\n1,2\n   \n\r\na,b\n3,4\na,other\n\n");
     assert_int_equal(p.documents,
                      3); /* "a,other" is data: only a complete header line is skipped */
@@ -422,8 +406,7 @@ static void blank_lines_and_repeated_headers_are_counted(void **state) {
     free_parsed(&p);
 }
 
-static void wrong_numbers_of_fields(void **state) {
-    (void)state;
+TEST(wrong_numbers_of_fields) {
     parsed p = parse_delimited("a,b,c\n1,2\n1,2,3,4\n1,2,3\n1\n4,5,6\n7,8,9\n");
     assert_int_equal(p.documents, 3);
     assert_int_equal(p.reject_count, 3);
@@ -435,8 +418,7 @@ static void wrong_numbers_of_fields(void **state) {
     free_parsed(&p);
 }
 
-static void extra_delimiters_spill(void **state) {
-    (void)state;
+TEST(extra_delimiters_spill) {
     static const char schema[] = "name: x\ncolumns: [{name: a, type: int}, {name: b, spill: true},"
                                  " {name: c}]";
     parsed p = parse_with_schema(schema, "a|b|c\n1|x|y|z\n2||||\n");
@@ -455,8 +437,7 @@ static void extra_delimiters_spill(void **state) {
 /* Any division into blocks gives the same documents, with the ids of their offsets. The lines are
  * shorter than a step of the scan, longer than the text it scans at once, and of lengths
  * between. */
-static void block_boundaries_do_not_matter(void **state) {
-    (void)state;
+TEST(block_boundaries_do_not_matter) {
     static const size_t lengths[] = {0,   1,   5,   31,   62, 63,   64,  65,
                                      127, 500, 900, 8190, 3,  8193, 9000};
     enum { LINES = 400 };
@@ -500,8 +481,7 @@ static void block_boundaries_do_not_matter(void **state) {
     }
 }
 
-static void the_sink_can_stop_the_parser(void **state) {
-    (void)state;
+TEST(the_sink_can_stop_the_parser) {
     char text[4000] = "a,b\n";
     for (int i = 0; i < 300; i++)
         strcat(text, "x,y\n");
@@ -511,8 +491,7 @@ static void the_sink_can_stop_the_parser(void **state) {
     free_parsed(&p);
 }
 
-static void a_record_too_large_is_refused(void **state) {
-    (void)state;
+TEST(a_record_too_large_is_refused) {
     size_t length = (size_t)17 << 20;
     char *text = malloc(length);
     assert_non_null(text);
@@ -527,8 +506,7 @@ static void a_record_too_large_is_refused(void **state) {
     free(text);
 }
 
-static void other_bytes_than_utf8(void **state) {
-    (void)state;
+TEST(other_bytes_than_utf8) {
     static const char text[] = "a,b\ncaf\xE9,\x80\n\xC5\xBB,y\n\"\x93q\\\"\x94\",z\n";
     parsed p = parse_with("delimited", &(sl_format_options){.latin1 = true, .escape = '\\'}, text);
     assert_int_equal(p.documents, 3);
@@ -551,8 +529,7 @@ static void other_bytes_than_utf8(void **state) {
 }
 
 /* Found by fuzzing: one of the blank lines before a header was not counted. */
-static void block_boundaries_before_the_header_do_not_matter(void **state) {
-    (void)state;
+TEST(block_boundaries_before_the_header_do_not_matter) {
     const sl_text text = sl_text_of("\n \na,b\n1,2\n\n3,4\n");
     parsed one = parse_in_blocks("delimited", &(sl_format_options){0}, text, 0, 0);
     assert_int_equal(one.counts.blank_lines, 3);
@@ -565,31 +542,6 @@ static void block_boundaries_before_the_header_do_not_matter(void **state) {
     free_parsed(&one);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(dotted_names_are_nested),
-        cmocka_unit_test(without_a_schema_columns_are_text),
-        cmocka_unit_test(every_delimiter),
-        cmocka_unit_test(other_text_is_refused),
-        cmocka_unit_test(a_schema_gives_types),
-        cmocka_unit_test(missing_words_and_long_keys),
-        cmocka_unit_test(one_bad_field_among_many_good_ones),
-        cmocka_unit_test(each_instruction_set_converts_equally),
-        cmocka_unit_test(every_type_refuses_invalid_values),
-        cmocka_unit_test(headerless_text_needs_a_schema),
-        cmocka_unit_test(columns_may_have_any_order_and_be_missing),
-        cmocka_unit_test(quotes_and_escapes),
-        cmocka_unit_test(without_escape_a_backslash_is_data),
-        cmocka_unit_test(pipes_and_tabs_do_not_quote),
-        cmocka_unit_test(line_ends_of_every_kind),
-        cmocka_unit_test(blank_lines_and_repeated_headers_are_counted),
-        cmocka_unit_test(wrong_numbers_of_fields),
-        cmocka_unit_test(extra_delimiters_spill),
-        cmocka_unit_test(block_boundaries_do_not_matter),
-        cmocka_unit_test(block_boundaries_before_the_header_do_not_matter),
-        cmocka_unit_test(the_sink_can_stop_the_parser),
-        cmocka_unit_test(a_record_too_large_is_refused),
-        cmocka_unit_test(other_bytes_than_utf8),
-    };
-    return run_with_each_simd(tests, sizeof tests / sizeof tests[0]);
+RUN_TESTS {
+    return run_with_each_simd(added, added_count);
 }

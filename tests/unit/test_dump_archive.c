@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The reader of mongodump archives: generated archives, read in pieces, truncated and damaged. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "unit.h"
 
 #include <bson/bson.h>
-#include <cmocka.h>
 
 #include "bson/bson_writer.h"
 #include "bson/dump_archive.h"
@@ -111,8 +105,7 @@ static reading read_archive(const archive_text *text, size_t step) {
     return all;
 }
 
-static void documents_are_assigned_to_their_collections(void **state) {
-    (void)state;
+TEST(documents_are_assigned_to_their_collections) {
     archive_text text = make_archive();
     for (size_t step = 1; step < text.length + 9; step += step < 20 ? 1 : 50) {
         reading all = read_archive(&text, step);
@@ -124,8 +117,7 @@ static void documents_are_assigned_to_their_collections(void **state) {
     }
 }
 
-static void every_truncation_is_noticed(void **state) {
-    (void)state;
+TEST(every_truncation_is_noticed) {
     archive_text text = make_archive();
     size_t full = text.length;
     for (text.length = 0; text.length < full; text.length++) {
@@ -135,8 +127,7 @@ static void every_truncation_is_noticed(void **state) {
     }
 }
 
-static void a_changed_byte_of_a_document_is_noticed(void **state) {
-    (void)state;
+TEST(a_changed_byte_of_a_document_is_noticed) {
     archive_text text = make_archive();
     for (size_t at = 0; at < text.length; at++) {
         archive_text changed = text;
@@ -150,8 +141,7 @@ static void a_changed_byte_of_a_document_is_noticed(void **state) {
 }
 
 /* The first document of b is damaged: a3, in the next block, is found; b has a wrong CRC. */
-static void reading_goes_on_behind_damage(void **state) {
-    (void)state;
+TEST(reading_goes_on_behind_damage) {
     archive_text text = make_archive();
     bson_t *second = BCON_NEW("_id", BCON_INT32(2));
     uint8_t *at = memmem(text.bytes, text.length, bson_get_data(second), second->len);
@@ -185,14 +175,4 @@ static void reading_goes_on_behind_damage(void **state) {
     }
     assert_string_equal(found, "a1 a3 a+ b? ");
     sl_dump_archive_destroy(archive);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(documents_are_assigned_to_their_collections),
-        cmocka_unit_test(every_truncation_is_noticed),
-        cmocka_unit_test(a_changed_byte_of_a_document_is_noticed),
-        cmocka_unit_test(reading_goes_on_behind_damage),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Extended JSON against libbson: every type in every form that the specification publishes, and the
  * differences that docs/extended-json.md lists. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "unit.h"
 
 #include "extjson_reading.h"
@@ -97,8 +92,7 @@ static const char *const same[] = {
     "{\"$db\":\"x\"}",
 };
 
-static void the_same_as_libbson(void **state) {
-    (void)state;
+TEST(the_same_as_libbson) {
     for (size_t i = 0; i < sizeof same / sizeof same[0]; i++)
         assert_same_as_libbson(same[i], strlen(same[i]));
 }
@@ -260,8 +254,7 @@ static const struct {
     {"{\"a\":{\"$dbPointer\":{\"$ref\":\"a\",\"$id\":\"b\"}}}", 37, "$dbPointer is", false},
 };
 
-static void refused_with_position_and_reason(void **state) {
-    (void)state;
+TEST(refused_with_position_and_reason) {
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
         const char *text = refused[i].text;
         converted c = convert_text(text);
@@ -298,8 +291,7 @@ static const struct {
      "\"5\" } } } } }"},
 };
 
-static void stored_where_libbson_refuses_or_changes(void **state) {
-    (void)state;
+TEST(stored_where_libbson_refuses_or_changes) {
     for (size_t i = 0; i < sizeof different / sizeof different[0]; i++) {
         converted c = convert_text(different[i].text);
         bson_t document;
@@ -313,8 +305,7 @@ static void stored_where_libbson_refuses_or_changes(void **state) {
     }
 }
 
-static void code_keeps_its_nuls_and_a_pattern_its_options(void **state) {
-    (void)state;
+TEST(code_keeps_its_nuls_and_a_pattern_its_options) {
     converted c = convert_text("{\"a\":{\"$code\":\"x\\u0000y\"},\"b\":{\"$regex\":\"\","
                                "\"$options\":\"igz\"}}");
     bson_t document;
@@ -347,8 +338,7 @@ static void assert_becomes(const char *text, const int64_t *id, const char *cano
     free_converted(&c);
 }
 
-static void an_id_is_the_first_field(void **state) {
-    (void)state;
+TEST(an_id_is_the_first_field) {
     const int64_t id = 77;
     static const struct {
         const char *text, *with, *without;
@@ -380,8 +370,7 @@ static void an_id_is_the_first_field(void **state) {
     }
 }
 
-static void a_large_id_is_moved(void **state) {
-    (void)state;
+TEST(a_large_id_is_moved) {
     const int64_t id = 1;
     enum { SIZE = 70000 };
     char *text = malloc(2 * SIZE + 100);
@@ -419,8 +408,7 @@ static char *nested(unsigned depth, bool arrays) {
     return text;
 }
 
-static void a_hundred_levels(void **state) {
-    (void)state;
+TEST(a_hundred_levels) {
     for (int arrays = 0; arrays < 2; arrays++) {
         for (unsigned depth = 1; depth <= 102; depth++) {
             char *text = nested(depth, arrays);
@@ -434,8 +422,7 @@ static void a_hundred_levels(void **state) {
     }
 }
 
-static void sixteen_mebibytes(void **state) {
-    (void)state;
+TEST(sixteen_mebibytes) {
     const size_t most = (size_t)16 << 20, room = most + 4096;
     char *text = malloc(room);
     assert_non_null(text);
@@ -455,8 +442,7 @@ static void sixteen_mebibytes(void **state) {
     free(text);
 }
 
-static void many_keys(void **state) {
-    (void)state;
+TEST(many_keys) {
     enum { KEYS = 200000 };
     char *text = malloc((size_t)KEYS * 12 + 100), *at = text;
     assert_non_null(text);
@@ -476,8 +462,7 @@ static void many_keys(void **state) {
 
 /* A parser compares keys with those of earlier documents: of any two documents, the second gives
  * the same result as with a new parser. */
-static void earlier_documents_change_nothing(void **state) {
-    (void)state;
+TEST(earlier_documents_change_nothing) {
     static const char *const texts[] = {
         "{\"a\":1,\"b\":{\"a\":2,\"c\":[{\"a\":1},{\"a\":2,\"b\":3}]},\"c\":3}",
         "{\"a\":1,\"b\":{\"a\":1},\"a\":2}",
@@ -537,8 +522,7 @@ static void earlier_documents_change_nothing(void **state) {
     }
 }
 
-static void a_text_after_the_document_is_not_read(void **state) {
-    (void)state;
+TEST(a_text_after_the_document_is_not_read) {
     static const char text[] = "{\"a\":{\"b\":[1]}} {\"a\":2}";
     converted c = convert_text(text);
     assert_int_equal(c.used, 15);
@@ -546,8 +530,7 @@ static void a_text_after_the_document_is_not_read(void **state) {
 }
 
 /* Of {"a}":1} in two parts: the key was seen before, and the second part must not complete it. */
-static void a_known_key_ends_within_the_text(void **state) {
-    (void)state;
+TEST(a_known_key_ends_within_the_text) {
     static const char text[100] = "{\"a}\":1}";
     for (sl_extjson **parser = all_parsers(); *parser; parser++) {
         static const size_t lengths[] = {sizeof "{\"a}\":1}" - 1, sizeof "{\"a}" - 1};
@@ -568,20 +551,4 @@ static int end_tests(void **state) {
     return 0;
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_same_as_libbson),
-        cmocka_unit_test(refused_with_position_and_reason),
-        cmocka_unit_test(stored_where_libbson_refuses_or_changes),
-        cmocka_unit_test(code_keeps_its_nuls_and_a_pattern_its_options),
-        cmocka_unit_test(an_id_is_the_first_field),
-        cmocka_unit_test(a_large_id_is_moved),
-        cmocka_unit_test(a_hundred_levels),
-        cmocka_unit_test(sixteen_mebibytes),
-        cmocka_unit_test(many_keys),
-        cmocka_unit_test(earlier_documents_change_nothing),
-        cmocka_unit_test(a_known_key_ends_within_the_text),
-        cmocka_unit_test(a_text_after_the_document_is_not_read),
-    };
-    return cmocka_run_group_tests(tests, NULL, end_tests);
-}
+BEFORE_AND_AFTER_ALL(NULL, end_tests)

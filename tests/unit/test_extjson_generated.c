@@ -2,12 +2,7 @@
 /* Generated documents: the same bytes as libbson makes of the same text. Some texts are written by
  * libbson from documents of every type; the others are generated, with all freedoms of the grammar:
  * blanks, escapes, forms of numbers. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "extjson_reading.h"
 
@@ -15,13 +10,13 @@
 #define TEXTS 12000
 #define DEPTH 4u
 
-static uint64_t state = 88172645463325252u;
+static uint64_t drawn = 88172645463325252u;
 
 static uint32_t draw(uint32_t limit) {
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return (uint32_t)(state >> 33) % limit;
+    drawn ^= drawn << 13;
+    drawn ^= drawn >> 7;
+    drawn ^= drawn << 17;
+    return (uint32_t)(drawn >> 33) % limit;
 }
 
 static uint64_t draw_word(void) {
@@ -184,8 +179,7 @@ static void add_document(bson_t *document, unsigned depth) {
     }
 }
 
-static void documents_written_by_libbson(void **unused) {
-    (void)unused;
+TEST(documents_written_by_libbson) {
     for (int i = 0; i < DOCUMENTS; i++) {
         bson_t document = BSON_INITIALIZER;
         size_t length;
@@ -338,8 +332,7 @@ static void put_value(text *t, unsigned depth) {
     }
 }
 
-static void generated_texts(void **unused) {
-    (void)unused;
+TEST(generated_texts) {
     static text t;
     for (int i = 0; i < TEXTS; i++) {
         t.used = 0;
@@ -350,8 +343,7 @@ static void generated_texts(void **unused) {
 
 /* A text of which a byte is changed: refused by both, or the same document. libbson accepts some
  * texts that this parser refuses, so only the other direction is checked. */
-static void damaged_texts(void **unused) {
-    (void)unused;
+TEST(damaged_texts) {
     static text t;
     for (int i = 0; i < TEXTS; i++) {
         t.used = 0;
@@ -370,11 +362,4 @@ static int end_tests(void **unused) {
     return 0;
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(documents_written_by_libbson),
-        cmocka_unit_test(generated_texts),
-        cmocka_unit_test(damaged_texts),
-    };
-    return cmocka_run_group_tests(tests, NULL, end_tests);
-}
+BEFORE_AND_AFTER_ALL(NULL, end_tests)

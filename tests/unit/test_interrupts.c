@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Interrupts with nested listeners: a tuning listens, and so does each of its loads. Ctrl-C during
  * a load is reported to both, and the tuning can still read it after the load has ended. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -218,7 +212,7 @@ static void the_second_signal_ends_the_process_after_both_handlers(void **state)
     check_child(interrupt_twice, NULL, "21");
 }
 
-int main(void) {
+RUN_TESTS {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(
             the_second_signal_ends_the_process_after_both_handlers), /* no thread yet */

@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* JSON files: the text is readable, it is read back as the same document, and files that exist are
  * not damaged by a failed write. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
 
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -194,7 +186,7 @@ static void text_that_is_not_utf8(void **state) {
     bson_destroy(&document);
 }
 
-int main(void) {
+RUN_TESTS {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(text_is_indented),
         cmocka_unit_test(text_is_read_back_equal),

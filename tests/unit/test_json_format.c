@@ -11,8 +11,7 @@ static parsed parse_json(const char *text) {
     return parse_with("json", &(sl_format_options){0}, text);
 }
 
-static void documents_in_every_layout(void **state) {
-    (void)state;
+TEST(documents_in_every_layout) {
     static const struct {
         const char *text, *described;
     } rows[] = {
@@ -42,8 +41,7 @@ static void documents_in_every_layout(void **state) {
     }
 }
 
-static void empty_texts(void **state) {
-    (void)state;
+TEST(empty_texts) {
     parsed p = parse_json("[]");
     assert_non_null(p.format);
     assert_int_equal(p.counts.records, 0);
@@ -53,8 +51,7 @@ static void empty_texts(void **state) {
     free_parsed(&p);
 }
 
-static void other_texts_are_not_recognised(void **state) {
-    (void)state;
+TEST(other_texts_are_not_recognised) {
     static const char *const texts[] = {
         "",           " \n",
         "a,b\n1,2\n", "{id},name\n1,2\n",
@@ -76,8 +73,7 @@ static void other_texts_are_not_recognised(void **state) {
     assert_null(p.format);
 }
 
-static void no_other_format_takes_json(void **state) {
-    (void)state;
+TEST(no_other_format_takes_json) {
     static const char *const texts[] = {
         "{\"a\":1,\"b\":2}\n{\"a\":1,\"b\":2}\n",
         "[{\"a\":1,\"b\":2},\n{\"a\":1,\"b\":2}]\n",
@@ -90,8 +86,7 @@ static void no_other_format_takes_json(void **state) {
     }
 }
 
-static void an_invalid_line_is_a_reject(void **state) {
-    (void)state;
+TEST(an_invalid_line_is_a_reject) {
     static const struct {
         const char *line, *reason, *record;
         uint32_t documents; /* of this line */
@@ -130,8 +125,7 @@ static void an_invalid_line_is_a_reject(void **state) {
     }
 }
 
-static void an_invalid_document_with_a_certain_end_is_a_reject(void **state) {
-    (void)state;
+TEST(an_invalid_document_with_a_certain_end_is_a_reject) {
     static const char *const documents[] = {
         "{\"b\":\n {\"$oid\":\"12\"}}",   "{\"b\":1,\n\"b\":\"}\"}",
         "{\"b\":[{}, []],\n\"c\":1e999}", "{\"b\":\n\"\xFF{\"}",
@@ -163,8 +157,7 @@ static void an_invalid_document_with_a_certain_end_is_a_reject(void **state) {
     free_parsed(&p);
 }
 
-static void an_uncertain_end_ends_the_load(void **state) {
-    (void)state;
+TEST(an_uncertain_end_ends_the_load) {
     static const char *const documents[] = {
         "{\"b\":\"x\"y\"}", "{\"b\":}",     "{\"b\" 1}", "{\"b\":1,}", "{\"b\":[1}]}",
         "{\"b\":\"x\ny\"}", "{\"b\":[1,]}", "{b:1}",     "{\"b\":1",   "{\"b\":\"\\q\"}",
@@ -203,8 +196,7 @@ static char *make_lines(size_t size, size_t *length) {
     return text;
 }
 
-static void lines_in_blocks_of_any_size(void **state) {
-    (void)state;
+TEST(lines_in_blocks_of_any_size) {
     size_t length;
     char *text = make_lines(30000, &length);
     parsed whole = parse_in_blocks("json", &(sl_format_options){0}, (sl_text){text, length}, 0, 0);
@@ -270,8 +262,7 @@ static size_t split_slowly(const char *text, size_t length, size_t least) {
     return length;
 }
 
-static void the_splitter_finds_the_ends_of_documents(void **state) {
-    (void)state;
+TEST(the_splitter_finds_the_ends_of_documents) {
     size_t length;
     char *lines = make_lines(3000, &length), *text = malloc(length + 10);
     assert_non_null(text);
@@ -313,8 +304,7 @@ static void the_splitter_finds_the_ends_of_documents(void **state) {
     free(lines);
 }
 
-static void the_splitter_checks_the_text_between_documents(void **state) {
-    (void)state;
+TEST(the_splitter_checks_the_text_between_documents) {
     static const struct {
         const char *text;
         size_t where;
@@ -349,8 +339,7 @@ static void the_splitter_checks_the_text_between_documents(void **state) {
     }
 }
 
-static void lines_are_recognised(void **state) {
-    (void)state;
+TEST(lines_are_recognised) {
     static const struct {
         const char *text;
         bool whole, lines;
@@ -377,8 +366,7 @@ static void lines_are_recognised(void **state) {
     }
 }
 
-static void the_offsets_of_documents_are_reported(void **state) {
-    (void)state;
+TEST(the_offsets_of_documents_are_reported) {
     static const char text[] = "{\"_id\":5}\n{}\n {\"a\":1,\"_id\":\"x\"}\n\n";
     char copy[sizeof text + SL_SLACK] = {0};
     memcpy(copy, text, sizeof text - 1);
@@ -408,20 +396,6 @@ static void the_offsets_of_documents_are_reported(void **state) {
     sl_format_plan_destroy(format, plan);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(documents_in_every_layout),
-        cmocka_unit_test(empty_texts),
-        cmocka_unit_test(other_texts_are_not_recognised),
-        cmocka_unit_test(no_other_format_takes_json),
-        cmocka_unit_test(an_invalid_line_is_a_reject),
-        cmocka_unit_test(an_invalid_document_with_a_certain_end_is_a_reject),
-        cmocka_unit_test(an_uncertain_end_ends_the_load),
-        cmocka_unit_test(lines_in_blocks_of_any_size),
-        cmocka_unit_test(the_splitter_finds_the_ends_of_documents),
-        cmocka_unit_test(the_splitter_checks_the_text_between_documents),
-        cmocka_unit_test(lines_are_recognised),
-        cmocka_unit_test(the_offsets_of_documents_are_reported),
-    };
-    return run_with_each_simd(tests, sizeof tests / sizeof tests[0]);
+RUN_TESTS {
+    return run_with_each_simd(added, added_count);
 }

@@ -7,16 +7,9 @@
  *
  * There are two tests per instruction set; sets that this build or this processor lacks are
  * skipped. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "unit.h"
 
 #include <bson/bson.h>
-#include <cmocka.h>
 
 #include "format/format.h"
 #include "util/document_id.h"
@@ -477,7 +470,7 @@ static void regular_stretches_give_the_same_as_others(void **named) {
     assert_true(documents > ROUNDS * ROWS / 2);
 }
 
-int main(void) {
+RUN_TESTS {
     static char names[][9] = {"sse2", "avx2", "avx512", "neon", "portable"};
     enum { COUNT = sizeof names / sizeof names[0] };
     struct CMUnitTest tests[2 * COUNT];

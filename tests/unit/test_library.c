@@ -1,18 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The public library, without a server: two loads at once, options, errors, plans, reports. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -280,7 +272,7 @@ static void the_version_has_three_numbers(void **state) {
     assert_int_equal(sscanf(shardload_version(), "%u.%u.%u", &a, &b, &c), 3);
 }
 
-int main(void) {
+RUN_TESTS {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_loads_at_once_do_not_mix),
         cmocka_unit_test_setup_teardown(all_wrong_options_are_reported_together, create, destroy),

@@ -37,8 +37,7 @@ static const char *with(const char *text, const char *from, const char *to) {
     return out;
 }
 
-static void one_row_in_every_dialect(void **state) {
-    (void)state;
+TEST(one_row_in_every_dialect) {
     static const struct {
         const char *text;
         const char *described;
@@ -80,8 +79,7 @@ static void one_row_in_every_dialect(void **state) {
     }
 }
 
-static void long_names(void **state) {
-    (void)state;
+TEST(long_names) {
     static const char *const names[] = {NAMES};
     parsed p = parse_with("mot", &(sl_format_options){.long_names = true}, PIPES "\n" ROW "\n");
     bson_t document;
@@ -102,8 +100,7 @@ static void long_names(void **state) {
     free_parsed(&p);
 }
 
-static void widths_of_numbers(void **state) {
-    (void)state;
+TEST(widths_of_numbers) {
     static const struct {
         const char *field;
         bson_type_t type;
@@ -124,8 +121,7 @@ static void widths_of_numbers(void **state) {
     }
 }
 
-static void a_class_of_digits_is_a_number(void **state) {
-    (void)state;
+TEST(a_class_of_digits_is_a_number) {
     parsed p = parse_mot(with(PIPES "\n" ROW "\n", "|4|", "|4A|"));
     assert_string_equal(text_at(&p, 0, "c"), "4A");
     free_parsed(&p);
@@ -135,8 +131,7 @@ static void a_class_of_digits_is_a_number(void **state) {
     free_parsed(&p);
 }
 
-static void missing_values_have_no_key(void **state) {
-    (void)state;
+TEST(missing_values_have_no_key) {
     parsed p = parse_mot(PIPES "\n1|2||4|NT|P|||||||||\n1|2||4|NT|P|||||||\n"
                                "1|2|NULL|4|NT|P||NULL|||||0|NULL\n");
     assert_int_equal(p.documents, 2);
@@ -149,8 +144,7 @@ static void missing_values_have_no_key(void **state) {
     free_parsed(&p);
 }
 
-static void required_values_may_not_be_missing(void **state) {
-    (void)state;
+TEST(required_values_may_not_be_missing) {
     static const struct {
         const char *field;
         const char *column;
@@ -172,8 +166,7 @@ static void required_values_may_not_be_missing(void **state) {
     }
 }
 
-static void dialect_a_is_trimmed_and_keeps_zeros(void **state) {
-    (void)state;
+TEST(dialect_a_is_trimmed_and_keeps_zeros) {
     parsed p = parse_mot("9|8|NULL|4 |N |P|0|UB| FORD  |FIESTA |SILVER|P|0|NULL\n");
     assert_string_equal(json_at(&p, 0),
                         "{ \"t\" : 9, \"v\" : 8, \"c\" : 4, \"y\" : \"N\", \"r\" : \"P\", "
@@ -190,8 +183,7 @@ static void dialect_a_is_trimmed_and_keeps_zeros(void **state) {
 }
 
 /* A real line of 2015: "Estima II", typed with pipes. */
-static void extra_pipes_belong_to_the_model(void **state) {
-    (void)state;
+TEST(extra_pipes_belong_to_the_model) {
     const char *row = with(ROW, "ESTIMA", "Estima ||");
     char text[800];
     parsed p = parse_mot(row);
@@ -219,8 +211,7 @@ static void extra_pipes_belong_to_the_model(void **state) {
     free_parsed(&p);
 }
 
-static void quotes_have_a_meaning_only_with_commas(void **state) {
-    (void)state;
+TEST(quotes_have_a_meaning_only_with_commas) {
     parsed p = parse_mot(with(PIPES "\n" ROW "\n", "ESTIMA", "\"A\"  COUPE"));
     assert_string_equal(text_at(&p, 0, "o"), "\"A\"  COUPE");
     free_parsed(&p);
@@ -236,15 +227,13 @@ static void quotes_have_a_meaning_only_with_commas(void **state) {
     free_parsed(&p);
 }
 
-static void control_bytes_are_part_of_the_value(void **state) {
-    (void)state;
+TEST(control_bytes_are_part_of_the_value) {
     parsed p = parse_mot(with(PIPES "\n" ROW "\n", "ESTIMA", "Z\x1AR\t1400\x01"));
     assert_string_equal(text_at(&p, 0, "o"), "Z\x1AR\t1400\x01");
     free_parsed(&p);
 }
 
-static void headers_inside_the_data(void **state) {
-    (void)state;
+TEST(headers_inside_the_data) {
     parsed p = parse_mot(PIPES "\n" ROW "\n" PIPES "\r\n\nTEST_ID|vehicle_id\n" ROW "\n");
     assert_int_equal(p.documents, 2);
     assert_int_equal(p.counts.headers, 2);
@@ -260,8 +249,7 @@ static void headers_inside_the_data(void **state) {
     free_parsed(&p);
 }
 
-static void headers_bind_by_name(void **state) {
-    (void)state;
+TEST(headers_bind_by_name) {
     parsed p = parse_mot("\xEF\xBB\xBF\"VEHICLE_ID\",\"Test_Id\",test_result,test_type,"
                          "test_class_id,site_id\r\n5,4,P,NT,4,007\r\n");
     assert_string_equal(json_at(&p, 0), "{ \"v\" : 5, \"t\" : 4, \"r\" : \"P\", \"y\" : \"NT\", "
@@ -277,8 +265,7 @@ static void headers_bind_by_name(void **state) {
     assert_contains(p.error.message, "two columns");
 }
 
-static void bad_fields_are_named(void **state) {
-    (void)state;
+TEST(bad_fields_are_named) {
     static const struct {
         const char *from;
         const char *to;
@@ -315,8 +302,7 @@ static void bad_fields_are_named(void **state) {
     free_parsed(&p);
 }
 
-static void items_and_lookups(void **state) {
-    (void)state;
+TEST(items_and_lookups) {
     static const struct {
         const char *text;
         const char *kind;
@@ -362,8 +348,7 @@ static void items_and_lookups(void **state) {
     free_parsed(&p);
 }
 
-static void other_text_is_refused(void **state) {
-    (void)state;
+TEST(other_text_is_refused) {
     static const char *const texts[] = {
         "{\"testid\":59,\"testdate\":\"2021-08-21\"}\n",
         "make,count\nFORD,1\n",
@@ -388,23 +373,6 @@ static void other_text_is_refused(void **state) {
     assert_contains(p.error.message, "has built-in schemas");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_row_in_every_dialect),
-        cmocka_unit_test(long_names),
-        cmocka_unit_test(widths_of_numbers),
-        cmocka_unit_test(a_class_of_digits_is_a_number),
-        cmocka_unit_test(missing_values_have_no_key),
-        cmocka_unit_test(required_values_may_not_be_missing),
-        cmocka_unit_test(dialect_a_is_trimmed_and_keeps_zeros),
-        cmocka_unit_test(extra_pipes_belong_to_the_model),
-        cmocka_unit_test(quotes_have_a_meaning_only_with_commas),
-        cmocka_unit_test(control_bytes_are_part_of_the_value),
-        cmocka_unit_test(headers_inside_the_data),
-        cmocka_unit_test(headers_bind_by_name),
-        cmocka_unit_test(bad_fields_are_named),
-        cmocka_unit_test(items_and_lookups),
-        cmocka_unit_test(other_text_is_refused),
-    };
-    return run_with_each_simd(tests, sizeof tests / sizeof tests[0]);
+RUN_TESTS {
+    return run_with_each_simd(added, added_count);
 }

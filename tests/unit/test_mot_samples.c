@@ -35,8 +35,7 @@ static bool begins(const char *name, const char *prefix) {
 }
 
 /* Each sample is recognised as the right format, and every row is loaded. */
-static void every_sample_loads_completely(void **state) {
-    (void)state;
+TEST(every_sample_loads_completely) {
     static const char *const mot[] = {"test_", "constructed", "dirty", "item_", "mdr_"};
     static const char *const delimited[] = {"freq_", "make_model", "rfr_catalogue"};
     char folder[1024], path[2048];
@@ -82,7 +81,6 @@ static void every_sample_loads_completely(void **state) {
     assert_true(seen > 0);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_sample_loads_completely)};
-    return run_with_each_simd(tests, sizeof tests / sizeof tests[0]);
+RUN_TESTS {
+    return run_with_each_simd(added, added_count);
 }

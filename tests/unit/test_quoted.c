@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where records with quoted line ends end: the kernels of all instruction sets against a search
  * byte by byte, for every position of a block's end. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "format/kernels.h"
 
@@ -37,8 +31,7 @@ static void make_text(char *text, size_t length, uint32_t *seed) {
     }
 }
 
-static void all_versions_find_the_same_ends(void **state) {
-    (void)state;
+TEST(all_versions_find_the_same_ends) {
     static const char escapes[] = {0, '\\'};
     enum { LENGTH = 700 };
     char text[LENGTH + SL_SLACK];
@@ -77,8 +70,7 @@ static void all_versions_find_the_same_ends(void **state) {
     assert_true(versions > 0);
 }
 
-static void a_field_that_is_never_closed_ends_the_search(void **state) {
-    (void)state;
+TEST(a_field_that_is_never_closed_ends_the_search) {
     const size_t length = SL_BSON_DOCUMENT_MAX + 4096;
     char *text = malloc(length + SL_SLACK);
     assert_non_null(text);
@@ -92,12 +84,4 @@ static void a_field_that_is_never_closed_ends_the_search(void **state) {
     assert_int_equal(sl_quoted_splitter.find_end(&split, (sl_text){text, length}, 1024, false),
                      length);
     free(text);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_versions_find_the_same_ends),
-        cmocka_unit_test(a_field_that_is_never_closed_ends_the_search),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

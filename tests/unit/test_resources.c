@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Exhausted resources: their exit code, and failures without an error, which an overlooked
  * allocation failure leaves. Such a failure must not end a load with exit code 0. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <errno.h>
 
 #include "load/run.h"
 
-static void errno_has_a_class(void **state) {
-    (void)state;
+TEST(errno_has_a_class) {
     static const int exhausted[] = {ENOMEM, ENOSPC, EDQUOT, EFBIG, EMFILE, ENFILE};
     for (size_t i = 0; i < sizeof exhausted / sizeof exhausted[0]; i++)
         assert_int_equal(sl_exit_of_errno(exhausted[i], SL_EXIT_SOURCE), SL_EXIT_RESOURCES);
@@ -23,16 +17,14 @@ static void errno_has_a_class(void **state) {
     assert_int_equal(sl_exit_of_errno(0, SL_EXIT_CLUSTER), SL_EXIT_CLUSTER);
 }
 
-static void memory_is_a_resource(void **state) {
-    (void)state;
+TEST(memory_is_a_resource) {
     sl_error error;
     assert_false(sl_error_memory(&error, "counting"));
     assert_int_equal(error.code, SL_EXIT_RESOURCES);
     assert_non_null(strstr(error.message, "out of memory while counting"));
 }
 
-static void a_missing_error_is_an_error(void **state) {
-    (void)state;
+TEST(a_missing_error_is_an_error) {
     sl_error error = {0};
     assert_false(sl_error_missing(&error, "a phase"));
     assert_int_equal(error.code, SL_EXIT_RESOURCES);
@@ -43,8 +35,7 @@ static void a_missing_error_is_an_error(void **state) {
     assert_string_equal(error.message, "no server");
 }
 
-static void a_worker_that_fails_in_silence_ends_the_run(void **state) {
-    (void)state;
+TEST(a_worker_that_fails_in_silence_ends_the_run) {
     sl_error error = {0};
     const sl_load_config config = {.threads = 1, .batch_documents = 10};
     sl_job job;
@@ -57,14 +48,4 @@ static void a_worker_that_fails_in_silence_ends_the_run(void **state) {
     assert_int_equal(run.failure.code, SL_EXIT_RESOURCES);
     sl_run_clear(&run);
     sl_job_clear(&job);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(errno_has_a_class),
-        cmocka_unit_test(memory_is_a_resource),
-        cmocka_unit_test(a_missing_error_is_an_error),
-        cmocka_unit_test(a_worker_that_fails_in_silence_ends_the_run),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

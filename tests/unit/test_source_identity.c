@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files that change while they are loaded: the change is detected when the file is opened, after
  * each block, and at the end of the load, for every kind of source and every kind of change. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -340,7 +333,7 @@ static void completed_blocks_are_read_only_to_be_compared(void **state) {
     }
 }
 
-int main(void) {
+RUN_TESTS {
     struct CMUnitTest tests[SCENARIOS + 2] = {
         cmocka_unit_test(no_reader_reads_another_file),
         cmocka_unit_test(completed_blocks_are_read_only_to_be_compared),

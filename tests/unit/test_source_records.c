@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Blocks of texts whose records are not lines: the same records in each block, whatever reads them
  * (a plain file, gzip, a pipe, an archive; any number of threads), and none lost or read twice. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "format/json.h"
 #include "source_reading.h"
 
@@ -133,8 +125,7 @@ static void check_blocks(const reading *r, const char *text, size_t length, uint
     assert_int_equal(sum, documents);
 }
 
-static void the_same_blocks_from_every_source(void **state) {
-    (void)state;
+TEST(the_same_blocks_from_every_source) {
     for (int array = 0; array < 2; array++) {
         size_t length;
         uint64_t documents;
@@ -161,8 +152,7 @@ static void the_same_blocks_from_every_source(void **state) {
     }
 }
 
-static void each_entry_of_an_archive_begins_anew(void **state) {
-    (void)state;
+TEST(each_entry_of_an_archive_begins_anew) {
     size_t length;
     uint64_t documents;
     char *text = make_documents((size_t)3 << 20, true, &length, &documents), command[600];
@@ -184,8 +174,7 @@ static void each_entry_of_an_archive_begins_anew(void **state) {
     free(text);
 }
 
-static void a_document_that_does_not_end_is_an_error(void **state) {
-    (void)state;
+TEST(a_document_that_does_not_end_is_an_error) {
     size_t length = (size_t)20 << 20;
     char *text = malloc(length);
     assert_non_null(text);
@@ -206,11 +195,4 @@ static void a_document_that_does_not_end_is_an_error(void **state) {
     free(text);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_same_blocks_from_every_source),
-        cmocka_unit_test(each_entry_of_an_archive_begins_anew),
-        cmocka_unit_test(a_document_that_does_not_end_is_an_error),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+BEFORE_AND_AFTER_ALL(make_folder, remove_folder)

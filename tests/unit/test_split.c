@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Blocks of sources whose format divides the text into records: they cover the text, begin at
  * records, and are the same plain, compressed, from a pipe, and for any number of threads. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "source_reading.h"
 
 #define BLOCKS_MOST 64
@@ -91,8 +83,7 @@ static reading read_all(const char *path, const char *text, unsigned threads) {
     return all;
 }
 
-static void blocks_begin_at_records_for_any_reader(void **state) {
-    (void)state;
+TEST(blocks_begin_at_records_for_any_reader) {
     size_t length;
     char *text = make_records((size_t)20 << 20, &length);
     write_file(path_of("plain"), text, length, false);
@@ -126,8 +117,7 @@ static void blocks_begin_at_records_for_any_reader(void **state) {
     free(text);
 }
 
-static void a_truncated_record_is_the_end_of_the_last_block(void **state) {
-    (void)state;
+TEST(a_truncated_record_is_the_end_of_the_last_block) {
     size_t length;
     char *text = make_records((size_t)3 << 20, &length);
     length -= 2;
@@ -145,8 +135,7 @@ static size_t split_nothing(sl_split *split, sl_text text, size_t least, bool en
     return 0;
 }
 
-static void a_format_that_finds_no_end_is_an_error(void **state) {
-    (void)state;
+TEST(a_format_that_finds_no_end_is_an_error) {
     const char *path = path_of("endless");
     sl_source_set *set;
     sl_reader *reader;
@@ -162,11 +151,4 @@ static void a_format_that_finds_no_end_is_an_error(void **state) {
     sl_source_set_destroy(set);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(blocks_begin_at_records_for_any_reader),
-        cmocka_unit_test(a_truncated_record_is_the_end_of_the_last_block),
-        cmocka_unit_test(a_format_that_finds_no_end_is_an_error),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+BEFORE_AND_AFTER_ALL(make_folder, remove_folder)

@@ -32,8 +32,7 @@ static void assert_found(const found *rows, size_t count) {
     }
 }
 
-static void tables_are_found(void **state) {
-    (void)state;
+TEST(tables_are_found) {
     static const found rows[] = {
         {"a,b\n1,2\n", "commas, header, 2 columns", "{ \"a\" : \"1\", \"b\" : \"2\" }", 1},
         {"a,b\n", "header, 2 columns", NULL, 0},
@@ -98,8 +97,7 @@ static void tables_are_found(void **state) {
 
 /* A quote that is not recognised would be stored in each value, and a delimiter within it would
  * move all later values to the next column. A quote that is data must be kept. */
-static void quotes_are_found(void **state) {
-    (void)state;
+TEST(quotes_are_found) {
     static const found rows[] = {
         {"\"1\"\t\"x\"\n\"2\"\t\"y\"\n", "fields are quoted by \"",
          "{ \"column1\" : \"1\", \"column2\" : \"x\" }", 2},
@@ -130,8 +128,7 @@ static void quotes_are_found(void **state) {
     assert_found(rows, sizeof rows / sizeof rows[0]);
 }
 
-static void delimiter_and_quote_can_be_given(void **state) {
-    (void)state;
+TEST(delimiter_and_quote_can_be_given) {
     static const struct {
         sl_format_options options;
         const char *text, *first;
@@ -156,8 +153,7 @@ static void delimiter_and_quote_can_be_given(void **state) {
     assert_null(p.format);
 }
 
-static void other_text_is_refused(void **state) {
-    (void)state;
+TEST(other_text_is_refused) {
     static const char *const texts[] = {
         "Dear reader,\nthis is prose.\nIt goes on, and on, and on.\nNever mind, it ends.\n",
         "word\nother\n",
@@ -184,8 +180,7 @@ static void other_text_is_refused(void **state) {
     assert_null(p.format);
 }
 
-static void options_replace_the_detection(void **state) {
-    (void)state;
+TEST(options_replace_the_detection) {
     sl_format_options options = {.header = SL_HEADER_NO};
     parsed p = parse_with("delimited", &options, "a,b\nc,d\n");
     assert_int_equal(p.documents, 2);
@@ -219,8 +214,7 @@ static void options_replace_the_detection(void **state) {
     free_parsed(&p);
 }
 
-static void ragged_lines_are_padded_or_rejected(void **state) {
-    (void)state;
+TEST(ragged_lines_are_padded_or_rejected) {
     static const char *const texts[] = {"a,b,c\n1,2,3\n4,5\n6\n7,8,9,10\n",
                                         "a|b|c\n1|2|3\n4|5\n6\n7|8|9|10\n"};
     for (size_t i = 0; i < 2; i++) {
@@ -242,8 +236,7 @@ static void ragged_lines_are_padded_or_rejected(void **state) {
 }
 
 /* Takes no longer than other headers: a hostile file must not stop a load. */
-static void many_equal_names_are_numbered(void **state) {
-    (void)state;
+TEST(many_equal_names_are_numbered) {
     static char text[70000];
     for (size_t columns = 1000; columns <= 30000; columns += 29000) {
         char *at = text;
@@ -260,8 +253,7 @@ static void many_equal_names_are_numbered(void **state) {
 }
 
 /* A short first record is not skipped like a title: exit code 0 means that nothing was lost. */
-static void short_records_before_the_table_are_rejected(void **state) {
-    (void)state;
+TEST(short_records_before_the_table_are_rejected) {
     parsed p = parse_delimited("Title\n\n1,2\n3,4,5\n6,7,8\n9,10,11\n");
     assert_int_equal(p.documents, 3);
     assert_one_reject(&p, "", "too few fields: 2 of 3");
@@ -275,8 +267,7 @@ static void short_records_before_the_table_are_rejected(void **state) {
 }
 
 /* Tables that merely have 5 or 14 columns and begin with a number are not MOT data. */
-static void other_tables_are_not_mot(void **state) {
-    (void)state;
+TEST(other_tables_are_not_mot) {
     static const char *const texts[] = {"1,2,3,4,5\n6,7,8,9,10\n", "1,2,A,word,D\n2,3,B,other,D\n",
                                         "1,2,3,4,5,6,7,8,9,10,11,12,13,14\n"};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
@@ -288,19 +279,4 @@ static void other_tables_are_not_mot(void **state) {
     parsed p = parse_with(NULL, &(sl_format_options){0}, "1343771031|8394|A|7|\n1|2|F|13|D\n");
     assert_string_equal(p.format->name, "mot");
     free_parsed(&p);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tables_are_found),
-        cmocka_unit_test(quotes_are_found),
-        cmocka_unit_test(delimiter_and_quote_can_be_given),
-        cmocka_unit_test(other_text_is_refused),
-        cmocka_unit_test(options_replace_the_detection),
-        cmocka_unit_test(ragged_lines_are_padded_or_rejected),
-        cmocka_unit_test(short_records_before_the_table_are_rejected),
-        cmocka_unit_test(many_equal_names_are_numbered),
-        cmocka_unit_test(other_tables_are_not_mot),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,31 +1,110 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The main function of the unit tests. */
+/* The program of the unit tests, which contains all files test_*.c:
+ *
+ *     unit_tests FILE [CASE]    the tests of FILE, such as test_options, whose names contain CASE
+ *     unit_tests                all files, each in a process of its own
+ *
+ * One program needs one link with the libraries instead of one for each file. */
 #include "unit.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define FILES_MAX 200
 #define TESTS_MAX 100
 
-static struct CMUnitTest tests[TESTS_MAX]; /* sorted by line */
-static int lines[TESTS_MAX];
-static size_t count;
-static CMFixtureFunction before_all, after_all;
+typedef struct test_file {
+    const char *path;
+    struct CMUnitTest tests[TESTS_MAX]; /* sorted by line */
+    int lines[TESTS_MAX];
+    size_t count;
+    CMFixtureFunction before_all, after_all;
+    unit_runner *run; /* NULL: the tests one after the other */
+} test_file;
 
-void unit_add(const char *name, CMUnitTestFunction function, int line) {
-    if (count == TESTS_MAX)
-        abort();
-    size_t at = count++;
-    for (; at > 0 && lines[at - 1] > line; at--) {
-        tests[at] = tests[at - 1];
-        lines[at] = lines[at - 1];
+static test_file files[FILES_MAX];
+static size_t file_count;
+
+/* The entry of the file, a new one if there is none. */
+static test_file *file_of(const char *path) {
+    for (size_t i = 0; i < file_count; i++) {
+        if (strcmp(files[i].path, path) == 0)
+            return &files[i];
     }
-    tests[at] = (struct CMUnitTest){.name = name, .test_func = function};
-    lines[at] = line;
+    if (file_count == FILES_MAX)
+        abort();
+    files[file_count].path = path;
+    return &files[file_count++];
 }
 
-void unit_surround(CMFixtureFunction before, CMFixtureFunction after) {
-    before_all = before;
-    after_all = after;
+void unit_add(const char *path, int line, const char *name, CMUnitTestFunction function) {
+    test_file *file = file_of(path);
+    if (file->count == TESTS_MAX)
+        abort();
+    size_t at = file->count++;
+    for (; at > 0 && file->lines[at - 1] > line; at--) {
+        file->tests[at] = file->tests[at - 1];
+        file->lines[at] = file->lines[at - 1];
+    }
+    file->tests[at] = (struct CMUnitTest){.name = name, .test_func = function};
+    file->lines[at] = line;
 }
 
-int main(void) {
-    return _cmocka_run_group_tests("tests", tests, count, before_all, after_all);
+void unit_surround(const char *path, CMFixtureFunction before, CMFixtureFunction after) {
+    test_file *file = file_of(path);
+    file->before_all = before;
+    file->after_all = after;
+}
+
+void unit_run_with(const char *path, unit_runner *run) {
+    file_of(path)->run = run;
+}
+
+/* Is `name` the name of the file, without folder and suffix? */
+static bool is_called(const test_file *file, const char *name) {
+    const char *slash = strrchr(file->path, '/');
+    const char *base = slash ? slash + 1 : file->path;
+    size_t length = strlen(name);
+    return strncmp(base, name, length) == 0 && strcmp(base + length, ".c") == 0;
+}
+
+/* Returns the exit status: 0 if no test failed. */
+static int run_file(const test_file *file) {
+    int failed = file->run ? file->run(file->tests, file->count)
+                           : _cmocka_run_group_tests("tests", file->tests, file->count,
+                                                     file->before_all, file->after_all);
+    return failed ? 1 : 0;
+}
+
+/* Tests change the environment, signals and limits of their process. */
+static int run_in_child(const test_file *file) {
+    printf("# %s\n", file->path);
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0)
+        exit(run_file(file));
+    int status;
+    return child > 0 && waitpid(child, &status, 0) == child && status == 0 ? 0 : 1;
+}
+
+int main(int count, char **words) {
+    int status = 0;
+    if (count == 1) {
+        for (size_t i = 0; i < file_count; i++)
+            status |= run_in_child(&files[i]);
+        return status;
+    }
+    if (count == 3) {
+        static char pattern[200];
+        snprintf(pattern, sizeof pattern, "*%s*", words[2]);
+        cmocka_set_test_filter(pattern);
+    }
+    for (size_t i = 0; i < file_count && count < 4; i++) {
+        if (is_called(&files[i], words[1]))
+            return run_file(&files[i]);
+    }
+    fprintf(stderr,
+            "usage: unit_tests [FILE [CASE]], with FILE one of the files tests/unit/test_*.c "
+            "without \".c\"\n");
+    return 2;
 }

@@ -62,7 +62,7 @@ class TestRun(NamedTuple):
 
 
 def source_of(name, tree=TREE):
-    """The file of a test: `unit/test_x`, `cli/test_x`, `faults/test_x:Case.test_y`."""
+    """The file of a test: `unit/test_x`, `unit/test_x:case`, `cli/test_x`, `faults/test_x:Case.test_y`."""
     path = name.partition(":")[0]
     return tree / "tests" / (path + (".c" if path.startswith("unit/") else ".py"))
 
@@ -70,7 +70,8 @@ def source_of(name, tree=TREE):
 def command_of(name, tree, build):
     path, _, case = name.partition(":")
     if path.startswith("unit/"):
-        return [str(build / "bin" / "tests" / path.removeprefix("unit/"))]
+        return [str(build / "bin" / "tests" / "unit_tests"), path.removeprefix("unit/"),
+                *filter(None, [case])]
     return [sys.executable, str(source_of(name, tree)), *filter(None, [case])]
 
 

@@ -119,8 +119,8 @@ class TreeCopy:
 
     def __init__(self, folder, tests):
         self.folder, self.tree, self.build = folder, folder / "tree", folder / "build"
-        self.units = sorted({test.removeprefix("unit/") for test in tests
-                             if test.startswith("unit/")})
+        self.targets = sorted({*self.PROGRAMS, *self.TEST_TOOLS,
+                               *(target for test in tests for target in self.targets_of(test))})
         self.passing = {}         # test -> it passes in the unchanged tree
 
     def __enter__(self):
@@ -135,7 +135,7 @@ class TreeCopy:
             if shutil.which("ccache"):
                 words.append("-DCMAKE_C_COMPILER_LAUNCHER=ccache")
             self.run(*words)
-        self.compile_unchanged(self.PROGRAMS + self.TEST_TOOLS + self.units)
+        self.compile_unchanged(self.targets)
         os.environ.setdefault("SHARDLOAD_BUILD", str(self.build))
         return self
 
@@ -181,7 +181,7 @@ class TreeCopy:
 
     def targets_of(self, test):
         if test.startswith("unit/"):
-            return [test.removeprefix("unit/")]
+            return ["unit_tests"]
         return self.PROGRAMS
 
     def try_test(self, test):

@@ -44,16 +44,13 @@ class Result(NamedTuple):
 # ---- the files ----
 
 def label_of(name):
-    """The path of a test within the tree or the build folder; NAMEs are looked up in it."""
-    path, colon, case = name.partition(":")
-    kind, _, file = path.partition("/")
-    return (f"bin/tests/{file}" if kind == "unit" else f"tests/{path}.py") + colon + case
+    """The path of a test within the tree; NAMEs are looked up in it."""
+    return str(source_of(name).relative_to(TREE)) + "".join(name.partition(":")[1:])
 
 
 def all_tests():
-    names = [f"unit/{path.name}" for path in (build_folder() / "bin" / "tests").glob("test_*")]
-    return names + [f"{kind}/{path.stem}" for kind in KINDS[:3]
-                    for path in (TREE / "tests" / kind).glob("test_*.py")]
+    return [f"{kind}/{path.stem}" for kind in KINDS for path in (TREE / "tests" / kind).glob("test_*.*")
+            if path.suffix == (".c" if kind == "unit" else ".py")]
 
 
 def select(words):
@@ -173,7 +170,7 @@ def results_of(jobs, results):
 
 def show(result):
     run = result.run
-    print(f"{label_of(result.name).removeprefix('bin/'):44} {run.passed:4} passed {run.failed:3} failed "
+    print(f"{label_of(result.name):44} {run.passed:4} passed {run.failed:3} failed "
           f"{run.skipped:3} skipped {run.seconds:4.0f} s {result.processor:4.0f} s processor time")
     lines = [line for line in run.output.splitlines() if re.search(r"^(not )?ok .*# *SKIP", line, re.I)]
     if run.failed:
