@@ -176,8 +176,9 @@ class Holders(BalancerCase):
         self.assertEqual(len(self.holders()), 2)
 
 
-# 36 s in total: longer than --timeout 1 and the 30 s of retries for a server that does not reply.
-BUSY_REPLIES, BUSY_SECONDS = 4, 9
+# 31.75 s with the pauses between them: longer than --timeout 1 and the 30 s of retries for a server
+# that does not reply.
+BUSY_REPLIES, BUSY_SECONDS = 4, 7.5
 
 
 class BusyBalancer(proxy.Proxy):

@@ -2,6 +2,7 @@
 """A second Ctrl-C during a trial removes its temporary collection for good. Batches sent before the
 signal may still arrive, and an insert after the drop would create the collection again."""
 import signal
+import socket
 import threading
 import time
 
@@ -10,7 +11,7 @@ import support
 
 ROWS = 300000
 BATCHES_BEFORE = 40     # number of batches before the signal or the fault
-SETTLED = 1.0           # seconds after which no batch is on its way any more
+TCP_CLOSE = 7           # state of a connection that the server has closed, too
 TRIALS = {
     "tune": ["--try-threads", 8, "--try-batch-sizes", 100, "--search", "grid", "--repeats", 20,
              "--trial-bytes", "1GiB"],
@@ -21,6 +22,11 @@ TRIALS = {
 
 def is_thrown_away(name):
     return (".tune." in name or ".drill." in name) and not name.endswith(".sources")
+
+
+def is_closed_by_the_server(link):
+    """The server closes the connection after the last request on it."""
+    return link.server.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == TCP_CLOSE
 
 
 class SecondCtrlC:
@@ -37,8 +43,17 @@ class SecondCtrlC:
                           "t", "--work-dir", f"work-{next(self._counter)}", *TRIALS[command],
                           self.path)
 
+    def is_working(self, server):
+        """Is an operation running in the test's database?"""
+        names = {"$regex": f"^{self.database_name}[.]"}
+        return bool(server.admin.command("currentOp", ns=names)["inprog"])
+
     def collections(self):
-        time.sleep(SETTLED)
+        """The collections, once no batch of the ended program is on its way any more."""
+        self.wait_for(lambda: all(map(is_closed_by_the_server, self.proxy.links)),
+                      "the end of the connections")
+        self.wait_for(lambda: not any(map(self.is_working, self.servers())),
+                      "the end of the operations")
         return sorted(self.database.list_collection_names())
 
     def assert_nothing_left(self, running, description):
@@ -128,6 +143,9 @@ class SecondCtrlC:
 class OneServer(SecondCtrlC, support.ClusterCase):
     variable = "SHARDLOAD_TEST_STANDALONE_URI"
 
+    def servers(self):
+        return [self.client]
+
 
 class TwoShards(SecondCtrlC, support.ClusterCase):
     variable = "SHARDLOAD_TEST_URI"
@@ -136,6 +154,10 @@ class TwoShards(SecondCtrlC, support.ClusterCase):
         super().setUp()
         self.clear_balancer()
         self.addCleanup(self.clear_balancer)
+        self.shards = self.shard_clients()
+
+    def servers(self):
+        return self.shards.values()
 
 
 if __name__ == "__main__":
