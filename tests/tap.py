@@ -5,11 +5,15 @@
         import tap
         tap.main()
 
+tap.main(at_once=[CLASS]) runs the tests of the class at the same time, and beside those of other
+classes. This is for tests that wait most of the time and do not change the same objects.
+
 Arguments on the command line choose the cases whose full name contains any of them. The exit status
 is 1 when a case fails, or when there is none to run.
 """
 
 import sys
+import threading
 import time
 import traceback
 import unittest
@@ -29,23 +33,26 @@ def name_of(test):
 
 
 class TapResult(unittest.TestResult):
-    """Prints a TAP line for each result."""
+    """Prints a TAP line for each result. Several threads may report results."""
 
     def __init__(self, output):
         super().__init__()
         self.output = output
         self.count = 0
         self.failed_subtests = set()
+        self.lock = threading.Lock()
 
-    def line(self, good, test, directive=""):
-        self.count += 1
+    def line(self, good, test, directive="", notes=""):
         mark = "ok" if good else "not ok"
-        print(f"{mark} {self.count} - {name_of(test)}{directive}", file=self.output, flush=True)
+        with self.lock:
+            self.count += 1
+            print(f"{mark} {self.count} - {name_of(test)}{directive}", file=self.output)
+            for note in notes.splitlines():
+                print(f"# {note}", file=self.output)
+            self.output.flush()
 
-    def diagnose(self, error):
-        for line in "".join(traceback.format_exception(*error)).splitlines():
-            print(f"# {line}", file=self.output)
-        self.output.flush()
+    def failed(self, test, error):
+        self.line(False, test, notes="".join(traceback.format_exception(*error)))
 
     def addSuccess(self, test):
         super().addSuccess(test)
@@ -55,20 +62,17 @@ class TapResult(unittest.TestResult):
 
     def addFailure(self, test, err):
         super().addFailure(test, err)
-        self.line(False, test)
-        self.diagnose(err)
+        self.failed(test, err)
 
     def addError(self, test, err):
         super().addError(test, err)
-        self.line(False, test)
-        self.diagnose(err)
+        self.failed(test, err)
 
     def addSubTest(self, test, subtest, err):
         super().addSubTest(test, subtest, err)
         if err is not None:
             self.failed_subtests.add(test)
-            self.line(False, subtest)
-            self.diagnose(err)
+            self.failed(subtest, err)
 
     def addSkip(self, test, reason):
         super().addSkip(test, reason)
@@ -80,8 +84,7 @@ class TapResult(unittest.TestResult):
 
     def addUnexpectedSuccess(self, test):
         super().addUnexpectedSuccess(test)
-        self.line(False, test)
-        print("# expected to fail, and succeeded", file=self.output, flush=True)
+        self.line(False, test, notes="expected to fail, and succeeded")
 
 
 def cases_of(suite):
@@ -92,20 +95,39 @@ def cases_of(suite):
             yield item
 
 
-def main(module="__main__"):
+def run_at_once(kind, cases, result):
+    """Runs the cases of a class, each in a thread. Returns the threads."""
+    try:
+        kind.setUpClass()
+    except unittest.SkipTest as skip:
+        for case in cases:
+            result.addSkip(case, skip)
+        return []
+    threads = [threading.Thread(target=case.run, args=[result]) for case in cases]
+    for thread in threads:
+        thread.start()
+    return threads
+
+
+def main(module="__main__", at_once=()):
     """Runs the cases of `module`, and exits with 0 if all succeeded, with 1 otherwise."""
     suite = unittest.defaultTestLoader.loadTestsFromModule(sys.modules[module])
     filters = sys.argv[1:]
-    if filters:
-        suite = unittest.TestSuite(
-            case for case in cases_of(suite) if any(word in case.id() for word in filters)
-        )
+    cases = [case for case in cases_of(suite)
+             if not filters or any(word in case.id() for word in filters)]
     # Standard output is for TAP only; what a test prints goes to standard error.
     output = sys.stdout
     sys.stdout = sys.stderr
     result = TapResult(output)
     began = time.monotonic()
-    suite.run(result)
+    threads = [thread for kind in at_once
+               if (own := [case for case in cases if isinstance(case, kind)])
+               for thread in run_at_once(kind, own, result)]
+    unittest.TestSuite(case for case in cases if not isinstance(case, tuple(at_once))).run(result)
+    for thread in threads:
+        thread.join()
+    for kind in at_once:
+        kind.doClassCleanups()
     print(f"1..{result.count}", file=output)
     print(f"# {result.count} results in {time.monotonic() - began:.1f} s", file=output, flush=True)
     sys.exit(0 if result.wasSuccessful() and result.count else 1)

@@ -221,4 +221,4 @@ class Sharded(SilentCase):
 
 if __name__ == "__main__":
     import tap
-    tap.main()
+    tap.main(at_once=[Standalone])

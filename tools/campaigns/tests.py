@@ -31,7 +31,7 @@ LIMIT = 900                   # ... in Python
 SLOWEST = 10
 MOST_RETRIED = 3              # files that --retry repeats; more than these do not fail by chance
 KINDS = ("faults", "cluster", "cli", "unit")      # the slowest kind first
-LONG = {"cli/test_fuzz"}      # short files that run for long
+LONG = {"cli/test_fuzz", "faults/test_silent"}    # short files that run for long
 
 
 class Result(NamedTuple):
