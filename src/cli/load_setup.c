@@ -2,7 +2,6 @@
 /* Converts options to a configuration. All problems are reported together. */
 #include "load_setup.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 #include <unistd.h>
 
 #include "cluster/cluster.h"
+#include "util/read_file.h"
 #include "util/text.h"
 
 #include "connection_string.h"
@@ -67,35 +67,14 @@ static void record_option(void *context, const char *name, const char *value, co
 }
 
 static char *read_text(const char *path, sl_error *error) {
-    FILE *file = fopen(path, "r");
-    char *text = NULL;
-    size_t used = 0, room = 0;
-    while (file) {
-        if (room - used < 4096) {
-            room = room * 2 + 8192;
-            char *more = realloc(text, room);
-            if (!more) {
-                sl_option_memory(error, "reading --schema");
-                break;
-            }
-            text = more;
-        }
-        size_t count = fread(text + used, 1, room - used - 1, file);
-        used += count;
-        if (count == 0 || used > SCHEMA_BYTES_MAX)
-            break;
-    }
-    if (text)
-        text[used] = '\0';
-    if (!file && sl_exit_of_errno(errno, SL_EXIT_USAGE) == SL_EXIT_RESOURCES)
-        sl_option_memory(error, "opening the file of --schema");
-    else if (!file || ferror(file) || used > SCHEMA_BYTES_MAX)
-        sl_option_problem(error, "--schema %.300s: %s", path,
-                          used > SCHEMA_BYTES_MAX ? "larger than 1 MiB: not a schema"
-                                                  : "cannot be read");
-    if (file)
-        fclose(file);
-    return text;
+    char prefix[320];
+    sl_text text;
+    sl_error why;
+    if (sl_read_file(path, SCHEMA_BYTES_MAX, SL_EXIT_USAGE, &text, &why))
+        return (char *)text.bytes;
+    snprintf(prefix, sizeof prefix, "--schema %.300s: ", path);
+    sl_option_failed(error, prefix, &why);
+    return NULL;
 }
 
 /* The options of --format ycsb, which generates its records; other formats need sources instead. */

@@ -13,13 +13,14 @@
 #include "util/log.h"
 #include "util/memory_stream.h"
 #include "util/print.h"
+#include "util/read_file.h"
 #include "util/text.h"
 
 #include "connection_string.h"
 #include "query_csv.h"
 #include "secrets.h"
 
-#define SUITE_BYTES_MAX ((size_t)16 << 20)
+#define SUITE_BYTES_MAX ((size_t)16 << 20) /* on standard input */
 
 int sl_query_fail(sl_error *error) {
     sl_log_error(SL_LINES, error->message);
@@ -39,16 +40,11 @@ bool sl_query_selected(const sl_options *options, const sl_query *query) {
 
 /* Reads the suite on standard input. */
 static bool read_input(sl_suite **suite, sl_error *error) {
-    char *text = malloc(SUITE_BYTES_MAX + 1);
-    if (!text)
-        return sl_error_memory(error, "reading a query suite");
-    size_t length = fread(text, 1, SUITE_BYTES_MAX + 1, stdin);
-    bool ok =
-        ferror(stdin) ? sl_error_set(error, SL_EXIT_SOURCE, "standard input cannot be read")
-        : length > SUITE_BYTES_MAX
-            ? sl_error_set(error, SL_EXIT_SOURCE, "standard input: larger than 16 MiB: not a suite")
-            : sl_suite_parse(text, length, "standard input", suite, error);
-    free(text);
+    sl_text text;
+    if (!sl_read_stream(stdin, SUITE_BYTES_MAX, SL_EXIT_SOURCE, &text, error))
+        return sl_error_prefix(error, "standard input");
+    bool ok = sl_suite_parse(text.bytes, text.length, "standard input", suite, error);
+    free((char *)text.bytes);
     return ok;
 }
 

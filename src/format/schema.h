@@ -45,6 +45,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <yaml.h>
+
 #include "head.h"
 #include "util/error.h"
 #include "util/text.h"
@@ -111,7 +113,7 @@ typedef struct sl_schema {
     uint32_t field_counts[8]; /* ended by 0 */
     sl_schema_column *columns;
     size_t column_count;
-    void *document; /* the YAML that owns the strings */
+    yaml_document_t document; /* owns the strings */
 } sl_schema;
 
 /* The maximum number of columns, so that tables on the stack stay small. */

@@ -3,29 +3,25 @@
  * suite_query.c. */
 #include "suite.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "util/embedded.h"
-#include "util/yaml_limits.h"
+#include "util/read_file.h"
 
-#define FILE_BYTES_MAX ((off_t)16 << 20)
 #define REPEAT_DEFAULT 5
 #define WARM_UP_DEFAULT 1
 
 static bool read_queries(sl_yaml *r, const yaml_node_t *node, void *field) {
     sl_suite *suite = field;
+    const yaml_node_t *item;
     size_t items;
     if (!sl_yaml_count(r, node, YAML_SEQUENCE_NODE, "a list of queries", &items))
         return false;
     suite->queries = calloc(items, sizeof *suite->queries);
     if (!suite->queries)
         return sl_error_memory(r->error, "reading a query suite");
-    for (size_t i = 0; i < items; i++) {
-        const yaml_node_t *item =
-            yaml_document_get_node(&r->document, node->data.sequence.items.start[i]);
+    for (size_t i = 0; (item = sl_yaml_item(r, node, i)); i++) {
         sl_query *query = &suite->queries[suite->count++];
         if (!sl_suite_query(r, item, query))
             return false;
@@ -62,6 +58,7 @@ static bool read_defaults(sl_yaml *r, const yaml_node_t *node, void *field) {
 /* Reads the mapping of queries to weights, which may be in the file before the queries. */
 static bool read_mix(sl_yaml *r, const yaml_node_t *node, sl_suite *suite) {
     char what[SL_YAML_FOUND_ROOM];
+    const yaml_node_t *name, *weight;
     size_t pairs;
     if (!sl_yaml_count(r, node, YAML_MAPPING_NODE,
                        "a mapping of queries to weights, such as {read: 95, update: 5}", &pairs))
@@ -69,15 +66,10 @@ static bool read_mix(sl_yaml *r, const yaml_node_t *node, sl_suite *suite) {
     suite->mix = calloc(pairs, sizeof *suite->mix);
     if (!suite->mix)
         return sl_error_memory(r->error, "reading a query suite");
-    for (size_t i = 0; i < pairs; i++) {
-        const yaml_node_pair_t *pair = &node->data.mapping.pairs.start[i];
-        const yaml_node_t *name = yaml_document_get_node(&r->document, pair->key);
-        const yaml_node_t *weight = yaml_document_get_node(&r->document, pair->value);
+    for (size_t i = 0; sl_yaml_pair(r, node, i, &name, &weight); i++) {
         sl_share *share = &suite->mix[suite->mix_count++];
         size_t index = 0;
-        while (index < suite->count &&
-               (name->type != YAML_SCALAR_NODE ||
-                !sl_text_equal(sl_yaml_text(name), sl_text_of(suite->queries[index].name))))
+        while (index < suite->count && !sl_yaml_is(name, suite->queries[index].name))
             index++;
         if (index == suite->count)
             return sl_yaml_fail(r, name->start_mark, "no query of this suite is called %s",
@@ -90,9 +82,7 @@ static bool read_mix(sl_yaml *r, const yaml_node_t *node, sl_suite *suite) {
         if (!sl_suite_double(r, weight, &share->weight))
             return false;
         if (!(share->weight > 0) || share->weight > 1e9)
-            return sl_yaml_fail(r, weight->start_mark,
-                                "expected a weight above 0 and up to 1e9, found %s",
-                                sl_yaml_found(weight, what));
+            return sl_yaml_expected(r, weight, "a weight above 0 and up to 1e9");
     }
     return true;
 }
@@ -128,73 +118,43 @@ static bool read_suite(sl_yaml *r, const yaml_node_t *node, sl_suite *suite) {
 
 bool sl_suite_parse(const char *text, size_t length, const char *file, sl_suite **suite,
                     sl_error *error) {
+    sl_yaml r = {.text = {text, length},
+                 .file = file,
+                 .code = SL_EXIT_SOURCE,
+                 .error = error,
+                 .single = "suite"};
+    const yaml_node_t *root;
     *suite = NULL;
-    sl_yaml r = {.text = {text, length}, .file = file, .error = error};
-    yaml_parser_t parser;
-    if (!sl_yaml_within_limits(r.text, file, SL_EXIT_SOURCE, error))
+    if (!sl_yaml_read(&r, &root))
         return false;
-    if (!yaml_parser_initialize(&parser))
-        return sl_error_memory(error, "reading a query suite");
-    yaml_parser_set_input_string(&parser, (const unsigned char *)text, length);
     bool ok = false;
-    if (!sl_yaml_load(&r, &parser))
-        goto done;
-
     sl_suite *new_suite = calloc(1, sizeof *new_suite);
     if (!new_suite) {
         sl_error_memory(error, "reading a query suite");
     } else {
         new_suite->repeat = REPEAT_DEFAULT;
         new_suite->warm_up = WARM_UP_DEFAULT;
-        const yaml_node_t *root = yaml_document_get_root_node(&r.document);
         ok = root ? read_suite(&r, root, new_suite)
                   : sl_error_set(error, SL_EXIT_SOURCE, "%s: the file contains no suite", file);
     }
     yaml_document_delete(&r.document);
-    if (ok && (ok = sl_yaml_load(&r, &parser))) {
-        const yaml_node_t *second = yaml_document_get_root_node(&r.document);
-        if (second)
-            ok =
-                sl_yaml_fail(&r, second->start_mark, "expected one suite, found a second document");
-        yaml_document_delete(&r.document);
-    }
     if (ok)
         *suite = new_suite;
     else
         sl_suite_destroy(new_suite);
-done:
-    yaml_parser_delete(&parser);
     return ok;
 }
 
 static bool open_file(const char *path, sl_suite **suite, sl_error *error) {
-    bool ok = false;
-    char *text = NULL;
-    struct stat about;
-    FILE *in = fopen(path, "rbe");
-    if (!in || fstat(fileno(in), &about) != 0) {
-        sl_error_set(
-            error, sl_exit_of_errno(errno, SL_EXIT_SOURCE),
+    sl_text text;
+    sl_error why;
+    if (!sl_read_file(path, SL_YAML_BYTES_MAX, SL_EXIT_SOURCE, &text, &why))
+        return sl_error_set(
+            error, why.code,
             "%s: %s; give a YAML file, or the name of a suite that `shardquery list` shows", path,
-            strerror(errno));
-        goto done;
-    }
-    if (!S_ISREG(about.st_mode) || about.st_size > FILE_BYTES_MAX) {
-        sl_error_set(error, SL_EXIT_SOURCE, "%s: expected a regular file of at most 16 MiB", path);
-        goto done;
-    }
-    text = malloc((size_t)about.st_size + 1);
-    if (!text) {
-        sl_error_memory(error, "reading a query suite");
-        goto done;
-    }
-    size_t length = fread(text, 1, (size_t)about.st_size, in);
-    ok = ferror(in) ? sl_error_set(error, SL_EXIT_SOURCE, "%s: cannot be read", path)
-                    : sl_suite_parse(text, length, path, suite, error);
-done:
-    free(text);
-    if (in)
-        fclose(in);
+            why.message);
+    bool ok = sl_suite_parse(text.bytes, text.length, path, suite, error);
+    free((char *)text.bytes);
     return ok;
 }
 

@@ -6,8 +6,9 @@
 
 #include "query.h"
 
+#include "util/yaml_reader.h"
+
 #include "parameters.h"
-#include "yaml_reader.h"
 
 /* Readers of values, for tables of keys. Each stores the value in `field`, whose type is given at
  * the parameter. Strings are owned by the struct with the field. */

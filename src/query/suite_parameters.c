@@ -70,13 +70,9 @@ static bool read_range(sl_yaml *r, const yaml_node_t *node, void *field) {
     sl_parameter *p = field;
     if (!set_draw(r, node, p, SL_DRAW_RANGE))
         return false;
-    if (node->type != YAML_SEQUENCE_NODE ||
-        node->data.sequence.items.top - node->data.sequence.items.start != 2)
+    if (node->type != YAML_SEQUENCE_NODE || sl_yaml_length(node) != 2)
         return sl_yaml_fail(r, node->start_mark, "expected [lowest, highest]");
-    const yaml_node_t *low =
-        yaml_document_get_node(&r->document, node->data.sequence.items.start[0]);
-    const yaml_node_t *high =
-        yaml_document_get_node(&r->document, node->data.sequence.items.start[1]);
+    const yaml_node_t *low = sl_yaml_item(r, node, 0), *high = sl_yaml_item(r, node, 1);
     if (!sl_suite_double(r, low, &p->low) || !sl_suite_double(r, high, &p->high))
         return false;
     sl_error ignored = {0}, *error = r->error;
@@ -139,36 +135,28 @@ static bool read_parameter(sl_yaml *r, const yaml_node_t *node, sl_parameter *pa
                          "expected one of range, list, zipf, sequence and sample"));
 }
 
+static bool take_parameter(sl_yaml *r, const yaml_node_t *name, const yaml_node_t *value,
+                           void *into /* sl_query * */) {
+    sl_query *query = into;
+    sl_parameter *parameter = &query->parameters[query->parameter_count++];
+    if (!sl_suite_name(r, name, &parameter->name))
+        return false;
+    if (strcmp(parameter->name, SL_LIMIT_PARAMETER) == 0)
+        return sl_yaml_fail(r, name->start_mark,
+                            "the parameter \"%s\" is set by --limit and cannot be declared",
+                            parameter->name);
+    return read_parameter(r, value, parameter);
+}
+
 bool sl_suite_parameters(sl_yaml *r, const yaml_node_t *node, sl_query *query) {
-    char what[SL_YAML_FOUND_ROOM];
-    if (node->type != YAML_MAPPING_NODE)
-        return sl_yaml_fail(r, node->start_mark, "expected a mapping of names, found %s",
-                            sl_yaml_found(node, what));
-    size_t pairs = (size_t)(node->data.mapping.pairs.top - node->data.mapping.pairs.start);
-    if (pairs > SL_PARAMETERS_MAX)
+    size_t pairs = sl_yaml_length(node);
+    if (node->type == YAML_MAPPING_NODE && pairs > SL_PARAMETERS_MAX)
         return sl_yaml_fail(r, node->start_mark, "a query has at most %d parameters",
                             SL_PARAMETERS_MAX);
     query->parameters = calloc(pairs + 1, sizeof *query->parameters);
     if (!query->parameters)
         return sl_error_memory(r->error, "reading a query suite");
-    for (size_t i = 0; i < pairs; i++) {
-        const yaml_node_pair_t *pair = &node->data.mapping.pairs.start[i];
-        const yaml_node_t *name = yaml_document_get_node(&r->document, pair->key);
-        sl_parameter *parameter = &query->parameters[query->parameter_count++];
-        if (!sl_suite_name(r, name, &parameter->name))
-            return false;
-        bool taken = strcmp(parameter->name, SL_LIMIT_PARAMETER) == 0;
-        for (size_t k = 0; k < i; k++)
-            taken = taken || strcmp(query->parameters[k].name, parameter->name) == 0;
-        if (taken)
-            return sl_yaml_fail(r, name->start_mark, "the parameter \"%s\" %s", parameter->name,
-                                strcmp(parameter->name, SL_LIMIT_PARAMETER) == 0
-                                    ? "is set by --limit and cannot be declared"
-                                    : "is declared twice");
-        if (!read_parameter(r, yaml_document_get_node(&r->document, pair->value), parameter))
-            return false;
-    }
-    return true;
+    return sl_yaml_each(r, node, "a mapping of names", take_parameter, query);
 }
 
 void sl_parameter_clear(sl_parameter *parameter) {

@@ -65,19 +65,13 @@ static bool check_keys(sl_yaml *r, const yaml_node_t *node, const sl_query *quer
 }
 
 static bool read_operation(sl_yaml *r, const yaml_node_t *node, void *field) {
-    sl_query *query = field;
-    for (unsigned i = 0; i < SL_OPERATIONS; i++) {
-        if (node->type == YAML_SCALAR_NODE &&
-            sl_text_equal(sl_yaml_text(node), sl_text_of(operation_names[i]))) {
-            query->operation = (sl_operation)i;
-            return true;
-        }
-    }
-    char what[SL_YAML_FOUND_ROOM];
-    return sl_yaml_fail(r, node->start_mark,
-                        "expected aggregate, find, findOne, count, distinct, mapReduce, update "
-                        "or insert, found %s",
-                        sl_yaml_found(node, what));
+    size_t index;
+    bool ok = sl_yaml_choice(r, node, operation_names, SL_OPERATIONS,
+                             "aggregate, find, findOne, count, distinct, mapReduce, update or "
+                             "insert",
+                             &index);
+    ((sl_query *)field)->operation = (sl_operation)index;
+    return ok;
 }
 
 /* The functions put_* append a value to `into` under `key`. */
@@ -210,17 +204,11 @@ static bool read_expected(sl_yaml *r, const yaml_node_t *node, void *field) {
 /* ---- statistics that the client computes ---- */
 
 static bool read_by(sl_yaml *r, const yaml_node_t *node, void *field) {
-    char what[SL_YAML_FOUND_ROOM];
-    sl_query *query = field;
-    bool scalar = node->type == YAML_SCALAR_NODE;
-    if (scalar && sl_text_equal(sl_yaml_text(node), sl_text_of("accumulate")))
-        query->statistic = SL_STATISTIC_ACCUMULATE;
-    else if (scalar && sl_text_equal(sl_yaml_text(node), sl_text_of("list")))
-        query->statistic = SL_STATISTIC_LIST;
-    else
-        return sl_yaml_fail(r, node->start_mark, "expected accumulate or list, found %s",
-                            sl_yaml_found(node, what));
-    return true;
+    static const char *const words[] = {"accumulate", "list"};
+    size_t index;
+    bool ok = sl_yaml_choice(r, node, words, 2, "accumulate or list", &index);
+    ((sl_query *)field)->statistic = index == 0 ? SL_STATISTIC_ACCUMULATE : SL_STATISTIC_LIST;
+    return ok;
 }
 
 static bool read_threads(sl_yaml *r, const yaml_node_t *node, void *field) {
@@ -244,25 +232,15 @@ static bool read_statistic(sl_yaml *r, const yaml_node_t *node, void *field) {
 
 /* ---- options of a query ---- */
 
-/* Is the scalar one of the words? `list` names them in the message. */
-static bool one_of(sl_yaml *r, const yaml_node_t *node, const char *const *words,
-                   const char *list) {
-    for (; *words; words++) {
-        if (node->type == YAML_SCALAR_NODE && sl_text_equal(sl_yaml_text(node), sl_text_of(*words)))
-            return true;
-    }
-    char what[SL_YAML_FOUND_ROOM];
-    return sl_yaml_fail(r, node->start_mark, "expected %s; found %s", list,
-                        sl_yaml_found(node, what));
-}
-
 static bool read_read_concern(sl_yaml *r, const yaml_node_t *node, void *field) {
-    static const char *const levels[] = {"local",        "available", "majority",
-                                         "linearizable", "snapshot",  NULL};
+    static const char *const levels[] = {"local", "available", "majority", "linearizable",
+                                         "snapshot"};
+    size_t index;
     char *level = NULL;
     bson_t concern;
     bool ok =
-        one_of(r, node, levels, "local, available, majority, linearizable or snapshot") &&
+        sl_yaml_choice(r, node, levels, sizeof levels / sizeof levels[0],
+                       "local, available, majority, linearizable or snapshot", &index) &&
         sl_suite_text(r, node, &level) &&
         sl_suite_append(
             r, BSON_APPEND_DOCUMENT_BEGIN(((sl_query *)field)->options, "readConcern", &concern) &&
@@ -273,10 +251,12 @@ static bool read_read_concern(sl_yaml *r, const yaml_node_t *node, void *field) 
 }
 
 static bool read_read_preference(sl_yaml *r, const yaml_node_t *node, void *field) {
-    static const char *const modes[] = {
-        "primary", "primaryPreferred", "secondary", "secondaryPreferred", "nearest", NULL};
-    return one_of(r, node, modes,
-                  "primary, primaryPreferred, secondary, secondaryPreferred or nearest") &&
+    static const char *const modes[] = {"primary", "primaryPreferred", "secondary",
+                                        "secondaryPreferred", "nearest"};
+    size_t index;
+    return sl_yaml_choice(r, node, modes, sizeof modes / sizeof modes[0],
+                          "primary, primaryPreferred, secondary, secondaryPreferred or nearest",
+                          &index) &&
            sl_suite_text(r, node, &((sl_query *)field)->read_preference);
 }
 

@@ -14,84 +14,73 @@ bool sl_suite_append(sl_yaml *r, bool appended) {
 }
 
 bool sl_suite_text(sl_yaml *r, const yaml_node_t *node, void *field) {
-    char what[SL_YAML_FOUND_ROOM];
-    if (node->type != YAML_SCALAR_NODE || node->data.scalar.length == 0 ||
-        memchr(node->data.scalar.value, 0, node->data.scalar.length))
-        return sl_yaml_fail(r, node->start_mark, "expected text, found %s",
-                            sl_yaml_found(node, what));
+    const char *word = sl_yaml_word(node);
     char **text = field;
-    *text = strndup((const char *)node->data.scalar.value, node->data.scalar.length);
+    if (!word)
+        return sl_yaml_expected(r, node, "text");
+    *text = strdup(word);
     return *text || sl_error_memory(r->error, "reading a query suite");
 }
 
 bool sl_suite_name(sl_yaml *r, const yaml_node_t *node, void *field) {
-    if (node->type == YAML_SCALAR_NODE) {
-        sl_text text = sl_yaml_text(node);
-        for (size_t i = 0; i < text.length; i++) {
-            if ((unsigned char)text.bytes[i] < 0x20)
-                return sl_yaml_fail(r, node->start_mark, "expected a name of one line");
-        }
+    sl_text text = sl_yaml_text(node);
+    for (size_t i = 0; i < text.length; i++) {
+        if ((unsigned char)text.bytes[i] < 0x20)
+            return sl_yaml_fail(r, node->start_mark, "expected a name of one line");
     }
     return sl_suite_text(r, node, field);
 }
 
-/* Copies a scalar of 1 to 63 bytes, NUL-terminated. False for other nodes, and for a scalar that
- * contains a NUL byte or begins with a blank. */
-static bool short_scalar(const yaml_node_t *node, char out[64]) {
-    if (node->type != YAML_SCALAR_NODE || node->data.scalar.length == 0 ||
-        node->data.scalar.length >= 64 ||
-        memchr(node->data.scalar.value, 0, node->data.scalar.length))
-        return false;
-    memcpy(out, node->data.scalar.value, node->data.scalar.length);
-    out[node->data.scalar.length] = '\0';
-    return strchr(" \t\r\n", out[0]) == NULL;
+/* A scalar that is not empty, contains no NUL and does not begin with a blank; "" for others. */
+static const char *solid(const yaml_node_t *node) {
+    const char *word = sl_yaml_word(node);
+    return word && !strchr(" \t\r\n", word[0]) ? word : "";
 }
 
 bool sl_suite_number(sl_yaml *r, const yaml_node_t *node, int64_t minimum, int64_t maximum,
                      int64_t *number) {
-    char what[SL_YAML_FOUND_ROOM], text[64], *end = text;
-    long long value = short_scalar(node, text) ? strtoll(text, &end, 10) : 0;
-    if (end == text || *end || value < minimum || value > maximum)
-        return sl_yaml_fail(r, node->start_mark,
-                            "expected a whole number from %" PRId64 " to %" PRId64 ", found %s",
-                            minimum, maximum, sl_yaml_found(node, what));
+    const char *text = solid(node);
+    char expected[100], *end;
+    long long value = strtoll(text, &end, 10);
+    if (end == text || *end || value < minimum || value > maximum) {
+        snprintf(expected, sizeof expected, "a whole number from %" PRId64 " to %" PRId64, minimum,
+                 maximum);
+        return sl_yaml_expected(r, node, expected);
+    }
     *number = value;
     return true;
 }
 
 bool sl_suite_double(sl_yaml *r, const yaml_node_t *node, double *number) {
-    char what[SL_YAML_FOUND_ROOM], text[64], *end = text;
-    double value = short_scalar(node, text) ? strtod(text, &end) : 0;
+    const char *text = solid(node);
+    char *end;
+    double value = strtod(text, &end);
     if (end == text || *end || !isfinite(value))
-        return sl_yaml_fail(r, node->start_mark, "expected a number, found %s",
-                            sl_yaml_found(node, what));
+        return sl_yaml_expected(r, node, "a number");
     *number = value;
     return true;
 }
 
-bool sl_suite_repeat(sl_yaml *r, const yaml_node_t *node, void *field) {
+/* Reads a number of repetitions. */
+static bool read_times(sl_yaml *r, const yaml_node_t *node, int64_t minimum, unsigned *times) {
     int64_t number = 0;
-    bool ok = sl_suite_number(r, node, 1, SL_REPEAT_MAX, &number);
+    bool ok = sl_suite_number(r, node, minimum, SL_REPEAT_MAX, &number);
     if (ok)
-        *(unsigned *)field = (unsigned)number;
+        *times = (unsigned)number;
     return ok;
+}
+
+bool sl_suite_repeat(sl_yaml *r, const yaml_node_t *node, void *field) {
+    return read_times(r, node, 1, field);
 }
 
 bool sl_suite_warm_up(sl_yaml *r, const yaml_node_t *node, void *field) {
-    int64_t number = 0;
-    bool ok = sl_suite_number(r, node, 0, SL_REPEAT_MAX, &number);
-    if (ok)
-        *(unsigned *)field = (unsigned)number;
-    return ok;
+    return read_times(r, node, 0, field);
 }
 
 bool sl_suite_flag(sl_yaml *r, const yaml_node_t *node, bool *flag) {
-    char what[SL_YAML_FOUND_ROOM];
-    bool scalar = node->type == YAML_SCALAR_NODE;
-    *flag = scalar && sl_text_equal(sl_yaml_text(node), sl_text_of("true"));
-    return *flag || (scalar && sl_text_equal(sl_yaml_text(node), sl_text_of("false"))) ||
-           sl_yaml_fail(r, node->start_mark, "expected true or false, found %s",
-                        sl_yaml_found(node, what));
+    *flag = sl_yaml_is(node, "true");
+    return *flag || sl_yaml_is(node, "false") || sl_yaml_expected(r, node, "true or false");
 }
 
 /* ---- Extended JSON in scalars ---- */

@@ -3,18 +3,17 @@
  * breaks it into lines. */
 #include "json.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "util/memory_stream.h"
 #include "util/private_file.h"
+#include "util/read_file.h"
 #include "util/text.h"
 
 #define LINE_COLUMNS 100
-#define FILE_BYTES_MAX ((off_t)256 << 20)
+#define FILE_BYTES_MAX ((size_t)256 << 20)
 
 /* The bytes of the string that begins at `at`, with both quotes. */
 static size_t string_length(const char *at) {
@@ -247,36 +246,13 @@ bson_t *sl_json_parse(const char *text, size_t length, bson_error_t *wrong) {
 }
 
 bool sl_json_read_file(const char *path, bson_t **document, sl_error *error) {
-    *document = NULL;
-    char *text = NULL;
-    FILE *in = fopen(path, "rbe");
-    struct stat about;
-    if (!in || fstat(fileno(in), &about) != 0) {
-        sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE), "%s: cannot be opened: %s",
-                     path, strerror(errno));
-        goto done;
-    }
-    if (!S_ISREG(about.st_mode) || about.st_size > FILE_BYTES_MAX) {
-        sl_error_set(error, SL_EXIT_USAGE, "%s: expected a regular file of at most 256 MiB", path);
-        goto done;
-    }
-    size_t length = (size_t)about.st_size;
-    text = malloc(length + 1);
-    if (!text) {
-        sl_error_memory(error, "reading JSON");
-        goto done;
-    }
-    if (fread(text, 1, length, in) != length) {
-        sl_error_set(error, SL_EXIT_USAGE, "%s: cannot be read", path);
-        goto done;
-    }
+    sl_text text;
     bson_error_t wrong = {0};
-    *document = sl_json_parse(text, length, &wrong);
-    if (!*document)
-        sl_error_set(error, SL_EXIT_SOURCE, "%s: not a JSON document: %s", path, wrong.message);
-done:
-    free(text);
-    if (in)
-        fclose(in);
-    return *document != NULL;
+    *document = NULL;
+    if (!sl_read_file(path, FILE_BYTES_MAX, SL_EXIT_USAGE, &text, error))
+        return sl_error_prefix(error, "%s", path);
+    *document = sl_json_parse(text.bytes, text.length, &wrong);
+    free((char *)text.bytes);
+    return *document ||
+           sl_error_set(error, SL_EXIT_SOURCE, "%s: not a JSON document: %s", path, wrong.message);
 }

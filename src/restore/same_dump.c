@@ -25,6 +25,7 @@
 #include "util/hash.h"
 #include "util/log.h"
 #include "util/private_file.h"
+#include "util/read_file.h"
 
 #define LIST "dump-files.bson"
 #define END_BYTES ((size_t)64 << 10)
@@ -272,18 +273,12 @@ static bool same_texts(const sl_restore *restore, const unsigned char *marks, sl
 /* Returns the bytes of the list, which hold `*list`. */
 static uint8_t *read_list(const sl_restore *restore, bson_t *list, sl_error *error) {
     char path[600];
-    FILE *file = fopen(list_of(restore, path), "rb");
-    uint8_t *bytes = NULL;
-    long length = file && fseek(file, 0, SEEK_END) == 0 ? ftell(file) : -1;
-    bool read = length > 0 && fseek(file, 0, SEEK_SET) == 0 && (bytes = malloc((size_t)length)) &&
-                fread(bytes, 1, (size_t)length, file) == (size_t)length &&
-                bson_init_static(list, bytes, (size_t)length) &&
-                bson_validate(list, BSON_VALIDATE_NONE, NULL) && bson_has_field(list, "namespaces");
-    if (file)
-        fclose(file);
-    if (read)
-        return bytes;
-    free(bytes);
+    sl_text text = {NULL, 0};
+    if (sl_read_file(list_of(restore, path), INT32_MAX, SL_EXIT_SOURCE, &text, NULL) &&
+        bson_init_static(list, (const uint8_t *)text.bytes, text.length) &&
+        bson_validate(list, BSON_VALIDATE_NONE, NULL) && bson_has_field(list, "namespaces"))
+        return (uint8_t *)text.bytes;
+    free((char *)text.bytes);
     sl_error_set(error, SL_EXIT_SOURCE,
                  "--resume: %s cannot be read: begin a new restore with another --work-dir and "
                  "--drop",

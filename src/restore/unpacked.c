@@ -4,13 +4,16 @@
 #include "dump.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "patterns.h"
 #include "report/run_record.h"
 #include "util/private_file.h"
+#include "util/read_file.h"
 #include "util/text.h"
 
 #define LIST "list.bson"
@@ -167,28 +170,20 @@ bool sl_dump_read_list(sl_dump *dump, const char *folder, const sl_name_options 
                        sl_error *error) {
     char path[600];
     snprintf(path, sizeof path, "%s/" LIST, folder);
-    FILE *file = fopen(path, "rb");
-    *found = file != NULL;
-    if (!file)
+    sl_text text;
+    bson_t list;
+    *found = access(path, F_OK) == 0;
+    if (!*found)
         return errno == ENOENT || sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_SOURCE),
                                                "%s: %s", path, strerror(errno));
-    bson_reader_t *reader = NULL;
-    const bson_t *list = NULL;
-    uint8_t *bytes = NULL;
-    long length = fseek(file, 0, SEEK_END) == 0 ? ftell(file) : -1;
-    bool read = length > 0 && fseek(file, 0, SEEK_SET) == 0 && (bytes = malloc((size_t)length)) &&
-                fread(bytes, 1, (size_t)length, file) == (size_t)length;
-    fclose(file);
-    if (read)
-        reader = bson_reader_new_from_data(bytes, (size_t)length);
-    list = reader ? bson_reader_read(reader, NULL) : NULL;
-    bool ok = list ? take_array(dump, list, "items", take_item, error) &&
-                         take_array(dump, list, "notes", take_note, error) &&
-                         apply_names(dump, names, error)
-                   : sl_error_set(error, SL_EXIT_SOURCE,
-                                  "%s cannot be read: start again with another --work-dir", path);
-    if (reader)
-        bson_reader_destroy(reader);
-    free(bytes);
+    if (!sl_read_file(path, INT32_MAX, SL_EXIT_SOURCE, &text, error))
+        return sl_error_prefix(error, "%s", path);
+    bool valid = bson_init_static(&list, (const uint8_t *)text.bytes, text.length);
+    bool ok = valid ? take_array(dump, &list, "items", take_item, error) &&
+                          take_array(dump, &list, "notes", take_note, error) &&
+                          apply_names(dump, names, error)
+                    : sl_error_set(error, SL_EXIT_SOURCE,
+                                   "%s cannot be read: start again with another --work-dir", path);
+    free((char *)text.bytes);
     return ok;
 }

@@ -116,7 +116,7 @@ class Suites(support.Case):
         for name, text in MAPPINGS.items():
             with self.subTest(name or "suite"):
                 outcome = self.run_suite(text.replace("@", "no-such-key"))
-                listed = re.search(r"expected one of the keys (.*); found \"no-such-key\"",
+                listed = re.search(r"expected one of the keys (.*), found \"no-such-key\"",
                                    outcome.text)
                 self.assertTrue(listed, outcome.text)
                 schema = SCHEMA["$defs"][name] if name else SCHEMA

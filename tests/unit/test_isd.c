@@ -322,7 +322,7 @@ TEST(invalid_name_maps_are_refused) {
         {"names: {pressure: $x}", "without dots and dollar signs"},
         {"names: {pressure: 12345678901234567890123456789012345678901234567}", "at most 46 bytes"},
         {"names: {pressure: [x]}", "expected a name"},
-        {"names: {pressure: x, pressure: y}", "expected each path once"},
+        {"names: {pressure: x, pressure: y}", "the key \"pressure\" is given twice"},
         {"names: [x]", "expected a mapping of key paths to new names"},
         {"names: {pressure: x}\nextra: 1", "names.yaml:2:1: expected one of the keys name, names"},
         {"names: {", "not YAML"},

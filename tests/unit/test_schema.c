@@ -67,14 +67,15 @@ TEST(errors_name_their_position) {
     } rows[] = {
         {"", "s.yaml: ", "empty"},
         {"name: [\n", "s.yaml:2:1: ", "not YAML"},
-        {"just words", "s.yaml:1:1: ", "expected a schema: a mapping"},
+        {"just words", "s.yaml:1:1: ", "expected a mapping of keys to values"},
         {"name: x\n", "s.yaml:1:1: ", "the keys name and columns"},
         {"columns: [{name: a}]\n", "s.yaml:1:1: ", "the keys name and columns"},
         {"name: x\ncolumsn: []\n", "s.yaml:2:1: ", "expected one of the keys name, kind,"},
         {"name: x\ncolumsn: []\n", "s.yaml:2:1: ", "found \"columsn\""},
-        {"name: x\nname: y\n", "s.yaml:2:1: ", "each key once"},
+        {"name: x\nname: y\n", "s.yaml:2:1: ", "the key \"name\" is given twice"},
         {"name: x\ncolumns: []\n", "s.yaml:2:10: ", "a list of 1 to 1024 columns"},
-        {"name: x\ncolumns:\n  - a\n", "s.yaml:3:5: ", "a column: a mapping"},
+        {"name: x\ncolumns:\n  - a\n",
+         "s.yaml:3:5: ", "expected a mapping of keys to values, such as name: ..., found \"a\""},
         {"name: x\ncolumns:\n  - {type: int}\n", "s.yaml:3:5: ", "a column with a name"},
         {"name: x\ncolumns:\n  - {name: a, type: integer}\n", "s.yaml:3:21: ",
          "a type: text, int, double, date, datetime, code, flag, decimal128, objectid, uuid, "

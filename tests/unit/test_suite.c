@@ -266,7 +266,7 @@ TEST(files) {
     assert_int_equal(error.code, SL_EXIT_SOURCE);
     assert_non_null(strstr(error.message, path));
     assert_false(sl_suite_open(folder, &suite, &error));
-    assert_non_null(strstr(error.message, "regular file"));
+    assert_non_null(strstr(error.message, "directory"));
 
     FILE *file = fopen(path, "w");
     assert_non_null(file);

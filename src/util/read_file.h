@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads a small file into memory. */
+#ifndef SHARDLOAD_READ_FILE_H
+#define SHARDLOAD_READ_FILE_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "error.h"
+#include "text.h"
+
+/* Reads a file of at most `most` bytes. `text` is NUL-terminated (the NUL is not counted); free
+ * text->bytes. False with an error that does not name the file: "No such file or directory",
+ * "larger than 16 MiB". Its class is `code`, or SL_EXIT_RESOURCES. No other copy of the content is
+ * left in memory, because it may be a password. */
+bool sl_read_file(const char *path, size_t most, sl_exit code, sl_text *text, sl_error *error);
+
+/* The same for an open stream of which nothing has been read. */
+bool sl_read_stream(FILE *file, size_t most, sl_exit code, sl_text *text, sl_error *error);
+
+#endif
