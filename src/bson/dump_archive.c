@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A state machine over the parts of an archive; dump_archive.h has the layout. */
 #include "dump_archive.h"
+#include "bson_lookup.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -59,14 +60,6 @@ static sl_dump_event damaged(sl_dump_item *item, const char *why) {
     return SL_DUMP_DAMAGED;
 }
 
-/* The text of a field of a valid document; NULL: there is none. */
-static const char *text_of(const bson_t *document, const char *name) {
-    bson_iter_t iter;
-    return bson_iter_init_find(&iter, document, name) && BSON_ITER_HOLDS_UTF8(&iter)
-               ? bson_iter_utf8(&iter, NULL)
-               : NULL;
-}
-
 /* Finds the namespace, or adds it. False without memory. */
 static bool find_namespace(sl_dump_archive *archive, const char *database, const char *collection) {
     for (size_t i = 0; i < archive->count; i++) {
@@ -91,14 +84,16 @@ static bool find_namespace(sl_dump_archive *archive, const char *database, const
 
 /* Is it the metadata of a view? Before mongodump 4.2 they had no type. */
 static bool is_view(const bson_t *document) {
-    const char *type = text_of(document, "type"), *metadata = text_of(document, "metadata");
+    const char *type = sl_look_text(document, "type"),
+               *metadata = sl_look_text(document, "metadata");
     return (type && strcmp(type, "view") == 0) ||
            (!type && metadata && strstr(metadata, "\"viewOn\"") != NULL);
 }
 
 /* Enters the namespace that a collection's metadata or a block's header names. */
 static sl_dump_event enter(sl_dump_archive *archive, const bson_t *document, sl_dump_item *item) {
-    const char *database = text_of(document, "db"), *collection = text_of(document, "collection");
+    const char *database = sl_look_text(document, "db"),
+               *collection = sl_look_text(document, "collection");
     if (!database || !collection)
         return damaged(item, "a header names no database and collection");
     if (!find_namespace(archive, database, collection))
@@ -239,8 +234,9 @@ static sl_bson_verdict check_header(const uint8_t *bytes, size_t available, bool
     sl_bson_verdict verdict = sl_bson_check(bytes, available, &facts);
     if (verdict != SL_BSON_VALID)
         return verdict == SL_BSON_MORE && !ended ? SL_BSON_MORE : SL_BSON_INVALID;
-    return bson_init_static(&header, bytes, facts.length) && text_of(&header, "db") &&
-                   text_of(&header, "collection") && bson_iter_init_find(&iter, &header, "EOF") &&
+    return bson_init_static(&header, bytes, facts.length) && sl_look_text(&header, "db") &&
+                   sl_look_text(&header, "collection") &&
+                   bson_iter_init_find(&iter, &header, "EOF") &&
                    bson_iter_init_find(&iter, &header, "CRC") && BSON_ITER_HOLDS_INT64(&iter)
                ? SL_BSON_VALID
                : SL_BSON_INVALID;

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bson/bson_lookup.h"
 #include "load/status.h"
 #include "report/json.h"
 #include "util/clock.h"
@@ -44,7 +45,7 @@ static bool read_status(const char *directory, bson_t **status, sl_error *error)
                             directory, SL_STATUS_FILE);
     if (!sl_json_read_file(path, status, error))
         return false;
-    int64_t version = sl_status_number(*status, "statusVersion", 0);
+    int64_t version = sl_look_int64(*status, "statusVersion", 0);
     if (version == SL_STATUS_VERSION)
         return true;
     bson_destroy(*status);
@@ -57,14 +58,14 @@ static bool read_status(const char *directory, bson_t **status, sl_error *error)
 
 static sl_liveness liveness_of(const bson_t *status) {
     char here[SL_HOST_ROOM];
-    if (strcmp(sl_status_string(status, "state"), "running") != 0)
+    if (strcmp(sl_look_string(status, "state"), "running") != 0)
         return SL_LIVENESS_ENDED;
     bool silent = sl_status_age(status) > SILENT_SECONDS;
     sl_host_identity(here);
-    if (strcmp(here, sl_status_string(status, "process.hostIdentity")) != 0)
+    if (strcmp(here, sl_look_string(status, "process.hostIdentity")) != 0)
         return silent ? SL_LIVENESS_UNKNOWN : SL_LIVENESS_RUNNING;
-    int64_t began = sl_status_number(status, "process.started", -1);
-    int64_t begins = sl_process_start(sl_status_number(status, "process.pid", 0));
+    int64_t began = sl_look_int64(status, "process.started", -1);
+    int64_t begins = sl_process_start(sl_look_int64(status, "process.pid", 0));
     if (begins == 0 || (begins > 0 && began > 0 && begins != began))
         return SL_LIVENESS_DEAD;
     return silent ? SL_LIVENESS_SILENT : SL_LIVENESS_RUNNING;
@@ -105,7 +106,7 @@ static bool change_rate(const char *directory, uint64_t rate, bson_t **status, s
             return false;
         bson_destroy(*status);
         *status = now;
-        if (strcmp(sl_status_string(now, "limit.request"), request.id) == 0)
+        if (strcmp(sl_look_string(now, "limit.request"), request.id) == 0)
             return true;
         liveness = liveness_of(now);
         if (liveness == SL_LIVENESS_ENDED || liveness == SL_LIVENESS_DEAD) {

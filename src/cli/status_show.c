@@ -6,36 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bson/bson_lookup.h"
 #include "load/run.h"
 #include "report/json.h"
 #include "util/clock.h"
 #include "util/context.h"
 #include "util/print.h"
 #include "util/text.h"
-
-static bool find(const bson_t *status, const char *path, bson_iter_t *found) {
-    bson_iter_t iter;
-    return bson_iter_init(&iter, status) && bson_iter_find_descendant(&iter, path, found);
-}
-
-const char *sl_status_string(const bson_t *status, const char *path) {
-    bson_iter_t found;
-    return find(status, path, &found) && BSON_ITER_HOLDS_UTF8(&found) ? bson_iter_utf8(&found, NULL)
-                                                                      : "";
-}
-
-int64_t sl_status_number(const bson_t *status, const char *path, int64_t otherwise) {
-    bson_iter_t found;
-    return find(status, path, &found) && BSON_ITER_HOLDS_NUMBER(&found) ? bson_iter_as_int64(&found)
-                                                                        : otherwise;
-}
-
-static double amount(const bson_t *status, const char *path, double otherwise) {
-    bson_iter_t found;
-    return find(status, path, &found) && BSON_ITER_HOLDS_NUMBER(&found)
-               ? bson_iter_as_double(&found)
-               : otherwise;
-}
 
 /* The file may be damaged: a number that is not a count becomes 0. */
 static uint64_t whole(double value) {
@@ -44,7 +21,7 @@ static uint64_t whole(double value) {
 
 double sl_status_age(const bson_t *status) {
     double age =
-        (double)(sl_wall_clock_ms() - sl_status_number(status, "heartbeatMilliseconds", 0)) / 1e3;
+        (double)(sl_wall_clock_ms() - sl_look_int64(status, "heartbeatMilliseconds", 0)) / 1e3;
     return age > 0 ? age : 0;
 }
 
@@ -53,7 +30,7 @@ static const char *state_of(const bson_t *status, sl_liveness liveness) {
                                         [SL_LIVENESS_UNKNOWN] = "unknown",
                                         [SL_LIVENESS_DEAD] = "dead"};
     return liveness == SL_LIVENESS_RUNNING || liveness == SL_LIVENESS_ENDED
-               ? sl_status_string(status, "state")
+               ? sl_look_string(status, "state")
                : names[liveness];
 }
 
@@ -95,7 +72,7 @@ static void print_waits(const bson_t *status) {
     bson_iter_t list, item;
     double shares[2] = {0, 0};
     const char *names[2] = {"", ""};
-    if (!find(status, "load.waitsFor", &list) || !BSON_ITER_HOLDS_DOCUMENT(&list) ||
+    if (!sl_look_find(status, "load.waitsFor", &list) || !BSON_ITER_HOLDS_DOCUMENT(&list) ||
         !bson_iter_recurse(&list, &item))
         return;
     while (bson_iter_next(&item)) {
@@ -121,10 +98,11 @@ static void print_waits(const bson_t *status) {
 static void print_share(const bson_t *status, bool restore) {
     char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM];
     const char *share = restore ? "share" : "load.share";
-    double done = amount(status, share, -1),
-           left = amount(status, restore ? "secondsLeft" : "load.secondsLeft", -1);
-    double bytes = amount(status, restore ? "sourceBytes" : "load.sourceBytes", 0),
-           total = amount(status, restore ? "sourceBytesTotal" : "load.sourceBytesTotal", 0);
+    double done = sl_look_amount(status, share, -1),
+           left = sl_look_amount(status, restore ? "secondsLeft" : "load.secondsLeft", -1);
+    double bytes = sl_look_amount(status, restore ? "sourceBytes" : "load.sourceBytes", 0),
+           total =
+               sl_look_amount(status, restore ? "sourceBytesTotal" : "load.sourceBytesTotal", 0);
     if (done >= 0 && total > 0)
         row("done", "%.1f %% (%s of %s)", 100 * done, sl_human_bytes(bytes, a),
             sl_human_bytes(total, b));
@@ -140,69 +118,59 @@ static void print_share(const bson_t *status, bool restore) {
 
 /* The namespaces that a restore is loading. */
 static void print_namespaces(const bson_t *status) {
-    bson_iter_t list, item;
-    if (!find(status, "namespaces.running", &list) || !BSON_ITER_HOLDS_ARRAY(&list) ||
-        !bson_iter_recurse(&list, &item))
-        return;
-    while (bson_iter_next(&item)) {
-        bson_t one;
-        const uint8_t *data;
-        uint32_t length;
-        if (!BSON_ITER_HOLDS_DOCUMENT(&item))
-            continue;
-        bson_iter_document(&item, &length, &data);
-        if (bson_init_static(&one, data, length))
-            row("loading", "%s, %.0f %%", sl_status_string(&one, "name"),
-                100 * amount(&one, "share", 0));
-    }
+    for (sl_walk walk = sl_walk_start(status, "namespaces.running"); sl_walk_next(&walk);)
+        row("loading", "%s, %.0f %%", sl_look_string(&walk.item, "name"),
+            100 * sl_look_amount(&walk.item, "share", 0));
 }
 
 static void print_figures(const bson_t *status, bool running) {
     char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM], c[SL_HUMAN_ROOM];
     bson_iter_t iter;
-    bool restore = find(status, "namespaces", &iter);
+    bool restore = sl_look_find(status, "namespaces", &iter);
     if (restore)
         row("namespaces", "%lld of %lld completed",
-            (long long)sl_status_number(status, "namespaces.completed", 0),
-            (long long)sl_status_number(status, "namespaces.count", 0));
+            (long long)sl_look_int64(status, "namespaces.completed", 0),
+            (long long)sl_look_int64(status, "namespaces.count", 0));
     if (restore && running)
         print_namespaces(status);
-    if (amount(status, "load.seconds", -1) < 0) {
+    if (sl_look_amount(status, "load.seconds", -1) < 0) {
         row("documents", "none yet");
         return;
     }
     if (running)
         print_share(status, restore);
     const char *documents = restore ? "documents" : "load.documents";
-    row("documents", "%s", sl_human_count((uint64_t)sl_status_number(status, documents, 0), a));
+    row("documents", "%s", sl_human_count((uint64_t)sl_look_int64(status, documents, 0), a));
     if (running) {
-        bool bson = amount(status, "load.bsonBytesPerSecond", -1) >= 0;
+        bool bson = sl_look_amount(status, "load.bsonBytesPerSecond", -1) >= 0;
         row("rate", "%s/s now, %s/s overall, %s/s of %s",
-            sl_human_count(whole(amount(status, "load.documentsPerSecond", 0)), a),
-            sl_human_count(whole(amount(status, "load.documentsPerSecondOverall", 0)), b),
+            sl_human_count(whole(sl_look_amount(status, "load.documentsPerSecond", 0)), a),
+            sl_human_count(whole(sl_look_amount(status, "load.documentsPerSecondOverall", 0)), b),
             sl_human_bytes(
-                amount(status, bson ? "load.bsonBytesPerSecond" : "load.textBytesPerSecond", 0), c),
+                sl_look_amount(status, bson ? "load.bsonBytesPerSecond" : "load.textBytesPerSecond",
+                               0),
+                c),
             bson ? "BSON" : "text");
     }
-    int64_t rejects = sl_status_number(status, restore ? "rejects" : "load.rejects", 0);
+    int64_t rejects = sl_look_int64(status, restore ? "rejects" : "load.rejects", 0);
     if (rejects > 0)
         row("rejects", "%s; see %s%s/rejects.tsv", sl_human_count((uint64_t)rejects, a),
-            sl_status_string(status, "workDirectory"), restore ? "/*" : "");
-    int64_t retries = sl_status_number(status, "load.retries", 0);
+            sl_look_string(status, "workDirectory"), restore ? "/*" : "");
+    int64_t retries = sl_look_int64(status, "load.retries", 0);
     if (retries > 0)
         row("retries", "%s batches sent again", sl_human_count((uint64_t)retries, a));
     if (!running)
         return;
     print_waits(status);
     row("threads", "%lld of at most %lld, batches of %s documents",
-        (long long)sl_status_number(status, "load.threads", 0),
-        (long long)sl_status_number(status, "load.threadsMost", 0),
-        sl_human_count((uint64_t)sl_status_number(status, "load.batchSize", 0), a));
+        (long long)sl_look_int64(status, "load.threads", 0),
+        (long long)sl_look_int64(status, "load.threadsMost", 0),
+        sl_human_count((uint64_t)sl_look_int64(status, "load.batchSize", 0), a));
 }
 
 static void print_limit(const bson_t *status) {
     char a[SL_HUMAN_ROOM];
-    int64_t limit = sl_status_number(status, "limit.documentsPerSecond", 0);
+    int64_t limit = sl_look_int64(status, "limit.documentsPerSecond", 0);
     if (limit > 0)
         row("rate limit", "%s documents/s", sl_human_count((uint64_t)limit, a));
     else
@@ -210,11 +178,11 @@ static void print_limit(const bson_t *status) {
 }
 
 static void print_advice(const bson_t *status, sl_liveness liveness) {
-    const char *command = sl_status_string(status, "resumeCommand");
+    const char *command = sl_look_string(status, "resumeCommand");
     char age[SL_HUMAN_ROOM];
     sl_human_seconds(sl_status_age(status), age);
-    const char *host = sl_status_string(status, "process.host");
-    long long pid = (long long)sl_status_number(status, "process.pid", 0);
+    const char *host = sl_look_string(status, "process.host");
+    long long pid = (long long)sl_look_int64(status, "process.pid", 0);
     if (liveness == SL_LIVENESS_SILENT)
         sl_print("the process has not written its status for %s: it is stopped, or its disk\n"
                  "hangs or is full\n",
@@ -225,13 +193,13 @@ static void print_advice(const bson_t *status, sl_liveness liveness) {
                  age, host, pid);
     if (liveness == SL_LIVENESS_DEAD)
         sl_print("process %lld ended without finishing, %s ago\n", pid, age);
-    bool complete = strcmp(sl_status_string(status, "state"), "finished") == 0;
+    bool complete = strcmp(sl_look_string(status, "state"), "finished") == 0;
     if (liveness == SL_LIVENESS_RUNNING || liveness == SL_LIVENESS_SILENT || complete)
         return;
     if (*command)
         sl_print("to complete it%s, give %s with --resume --work-dir\n%s\n",
                  liveness == SL_LIVENESS_UNKNOWN ? " if it does not" : "", command,
-                 sl_status_string(status, "resumeWorkDirectory"));
+                 sl_look_string(status, "resumeWorkDirectory"));
     else
         sl_print("it cannot be resumed\n");
 }
@@ -239,25 +207,25 @@ static void print_advice(const bson_t *status, sl_liveness liveness) {
 void sl_status_print(const bson_t *status, sl_liveness liveness) {
     char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM];
     bool running = liveness != SL_LIVENESS_ENDED;
-    const char *target = sl_status_string(status, "target");
-    sl_print("%s%s%s: %s\n", sl_status_string(status, "command"),
-             !*target                                                      ? ""
-             : strcmp(sl_status_string(status, "command"), "restore") == 0 ? " of "
-                                                                           : " into ",
+    const char *target = sl_look_string(status, "target");
+    sl_print("%s%s%s: %s\n", sl_look_string(status, "command"),
+             !*target                                                    ? ""
+             : strcmp(sl_look_string(status, "command"), "restore") == 0 ? " of "
+                                                                         : " into ",
              target, state_of(status, liveness));
-    row("work directory", "%s", sl_status_string(status, "workDirectory"));
-    row("process", "%lld on %s", (long long)sl_status_number(status, "process.pid", 0),
-        sl_status_string(status, "process.host"));
-    row("phase", "%s, for %s of %s", sl_status_string(status, "phase"),
-        sl_human_seconds(amount(status, "phaseSeconds", 0), a),
-        sl_human_seconds(amount(status, "elapsedSeconds", 0), b));
+    row("work directory", "%s", sl_look_string(status, "workDirectory"));
+    row("process", "%lld on %s", (long long)sl_look_int64(status, "process.pid", 0),
+        sl_look_string(status, "process.host"));
+    row("phase", "%s, for %s of %s", sl_look_string(status, "phase"),
+        sl_human_seconds(sl_look_amount(status, "phaseSeconds", 0), a),
+        sl_human_seconds(sl_look_amount(status, "elapsedSeconds", 0), b));
     print_figures(status, running);
     if (running)
         print_limit(status);
     if (!running) {
-        row("exit code", "%lld", (long long)sl_status_number(status, "exitCode", 0));
-        if (*sl_status_string(status, "message"))
-            sl_print(SL_LINES "\n", sl_status_string(status, "message"));
+        row("exit code", "%lld", (long long)sl_look_int64(status, "exitCode", 0));
+        if (*sl_look_string(status, "message"))
+            sl_print(SL_LINES "\n", sl_look_string(status, "message"));
     }
     print_advice(status, liveness);
 }

@@ -16,9 +16,6 @@ typedef enum sl_liveness {
     SL_LIVENESS_ENDED,
 } sl_liveness;
 
-/* Values by their path ("process.pid"); never NULL, "" for none. */
-const char *sl_status_string(const bson_t *status, const char *path);
-int64_t sl_status_number(const bson_t *status, const char *path, int64_t otherwise);
 /* Seconds since the file was written. */
 double sl_status_age(const bson_t *status);
 

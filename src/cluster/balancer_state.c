@@ -39,13 +39,6 @@ void sl_balancer_append_self(const sl_balancer *balancer, int64_t now, bson_t *h
     bson_append_document_end(holders, &me);
 }
 
-static const char *text_of(const bson_t *holder, const char *key) {
-    bson_iter_t iter;
-    return bson_iter_init_find(&iter, holder, key) && BSON_ITER_HOLDS_UTF8(&iter)
-               ? bson_iter_utf8(&iter, NULL)
-               : "";
-}
-
 /* Milliseconds, or 0. */
 static int64_t time_of(const bson_t *holder, const char *key) {
     bson_iter_t iter;
@@ -72,9 +65,9 @@ static bool is_me(const sl_balancer *balancer, const bson_t *holder) {
  * compared. */
 static sl_holder_state state_of_process(const sl_balancer *balancer, const bson_t *holder) {
     bson_iter_t pid, start;
-    const char *host = text_of(holder, "hostId");
+    const char *host = sl_look_string(holder, "hostId");
     bool here = host[0] ? strcmp(host, balancer->host) == 0
-                        : strcmp(text_of(holder, "host"), balancer->name) == 0;
+                        : strcmp(sl_look_string(holder, "host"), balancer->name) == 0;
     if (!here || !bson_iter_init_find(&pid, holder, "pid"))
         return SL_HOLDER_UNSURE;
     int64_t actual = sl_process_start(bson_iter_as_int64(&pid));
@@ -97,7 +90,7 @@ static sl_holder_state state_of(const sl_balancer *balancer, const bson_t *holde
 /* "process 123 on host" into `out`. */
 static void name_holder(const bson_t *holder, char *out, size_t room) {
     bson_iter_t pid;
-    const char *host = text_of(holder, "host");
+    const char *host = sl_look_string(holder, "host");
     snprintf(out, room, "process %lld on %s",
              (long long)(bson_iter_init_find(&pid, holder, "pid") ? bson_iter_as_int64(&pid) : 0),
              host[0] ? host : "an unknown host");
@@ -170,7 +163,7 @@ bool sl_balancer_document_read(const sl_balancer *balancer, int64_t now,
     bson_iter_t iter, list;
     bool ok = sl_find_by_id(balancer->connection, STATE_DATABASE, STATE_COLLECTION, "state", &found,
                             &document->exists, error);
-    if (document->exists && strcmp(text_of(&found, "before"), "full") == 0)
+    if (document->exists && strcmp(sl_look_string(&found, "before"), "full") == 0)
         strcpy(document->before, "full");
     if (document->exists && bson_iter_init_find(&iter, &found, "holders") &&
         BSON_ITER_HOLDS_ARRAY(&iter) && bson_iter_recurse(&iter, &list))
@@ -292,11 +285,10 @@ bool sl_balancer_status(sl_connection *connection, sl_balancer_view *view, sl_er
     int32_t code;
     bool ok = sl_cluster_command(connection, STATE_DATABASE, command, &reply, &code, error);
     bson_t document, holder;
-    if (ok && bson_iter_init(&iter, &reply) &&
-        bson_iter_find_descendant(&iter, "cursor.firstBatch.0", &found) &&
+    if (ok && sl_look_find(&reply, "cursor.firstBatch.0", &found) &&
         sl_document_at(&found, &document)) {
         int64_t now = time_of(&document, "now");
-        snprintf(view->before, sizeof view->before, "%s", text_of(&document, "before"));
+        snprintf(view->before, sizeof view->before, "%s", sl_look_string(&document, "before"));
         size_t used = 0;
         bool more = bson_iter_init_find(&iter, &document, "holders") &&
                     BSON_ITER_HOLDS_ARRAY(&iter) && bson_iter_recurse(&iter, &list);

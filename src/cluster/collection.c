@@ -10,12 +10,11 @@
 /* ---- reading ---- */
 
 static void take_uuid(const bson_t *reply, char uuid[33]) {
-    bson_iter_t iter, inner;
+    bson_iter_t inner;
     bson_subtype_t subtype;
     const uint8_t *bytes;
     uint32_t length = 0;
-    if (bson_iter_init(&iter, reply) &&
-        bson_iter_find_descendant(&iter, "cursor.firstBatch.0.info.uuid", &inner) &&
+    if (sl_look_find(reply, "cursor.firstBatch.0.info.uuid", &inner) &&
         BSON_ITER_HOLDS_BINARY(&inner))
         bson_iter_binary(&inner, &subtype, &length, &bytes);
     for (uint32_t i = 0; length == 16 && i < length; i++)
@@ -31,17 +30,14 @@ bool sl_collection_read(sl_connection *connection, const sl_target *target,
     bson_t *list = BCON_NEW("listCollections", BCON_INT32(1), "filter", "{", "name",
                             BCON_UTF8(target->collection), "}");
     bool ok = sl_cluster_command(connection, target->database, list, &reply, NULL, error);
-    bson_iter_t iter, inner;
     bson_t options;
-    if (ok && bson_iter_init(&iter, &reply) &&
-        bson_iter_find_descendant(&iter, "cursor.firstBatch.0.type", &inner) &&
-        BSON_ITER_HOLDS_UTF8(&inner)) {
+    const char *type = ok ? sl_look_text(&reply, "cursor.firstBatch.0.type") : NULL;
+    if (type) {
         facts->exists = true;
-        snprintf(facts->type, sizeof facts->type, "%s", bson_iter_utf8(&inner, NULL));
+        snprintf(facts->type, sizeof facts->type, "%s", type);
         take_uuid(&reply, facts->uuid);
-        if (bson_iter_init(&iter, &reply) &&
-            bson_iter_find_descendant(&iter, "cursor.firstBatch.0.options", &inner) &&
-            sl_document_at(&inner, &options) && !bson_concat(&facts->options, &options))
+        if (sl_look_inside(&reply, "cursor.firstBatch.0.options", &options) &&
+            !bson_concat(&facts->options, &options))
             ok = sl_error_memory(error, "reading the collection's options");
     }
     bson_destroy(&reply);
@@ -67,21 +63,13 @@ bool sl_collection_is_empty(sl_connection *connection, const sl_target *target, 
 bool sl_collection_indexes(sl_connection *connection, const sl_target *target, bson_t *indexes,
                            sl_error *error) {
     bson_t reply, array;
-    bson_iter_t iter, batch;
     /* A collection has at most 64 indexes. */
     bson_t *list = BCON_NEW("listIndexes", BCON_UTF8(target->collection), "cursor", "{",
                             "batchSize", BCON_INT32(1000), "}");
     bson_init(indexes);
     bool ok = sl_cluster_command(connection, target->database, list, &reply, NULL, error);
-    if (ok && bson_iter_init(&iter, &reply) &&
-        bson_iter_find_descendant(&iter, "cursor.firstBatch", &batch) &&
-        BSON_ITER_HOLDS_ARRAY(&batch)) {
-        const uint8_t *bytes;
-        uint32_t length;
-        bson_iter_array(&batch, &length, &bytes);
-        ok = (bson_init_static(&array, bytes, length) && bson_concat(indexes, &array)) ||
-             sl_error_memory(error, "reading indexes");
-    }
+    if (ok && sl_look_inside(&reply, "cursor.firstBatch", &array))
+        ok = bson_concat(indexes, &array) || sl_error_memory(error, "reading indexes");
     bson_destroy(&reply);
     bson_destroy(list);
     return ok;

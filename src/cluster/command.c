@@ -23,25 +23,18 @@ char *sl_target_registry(const sl_target *target, char out[SL_NAMESPACE_ROOM]) {
     return out;
 }
 
-/* A reply with {ok: 1} may contain a write error or a write concern error. Returns its code, or -1;
- * `*reason` is its message. */
-static int32_t hidden_failure(const bson_t *reply, const char **reason) {
-    bson_iter_t iter, inner;
-    int32_t code = -1;
-    bool found = bson_iter_init(&iter, reply) &&
-                 bson_iter_find_descendant(&iter, "writeErrors.0.code", &inner);
-    if (found) {
-        code = (int32_t)bson_iter_as_int64(&inner);
-        found = bson_iter_init(&iter, reply) &&
-                bson_iter_find_descendant(&iter, "writeErrors.0.errmsg", &inner);
-    } else if (bson_iter_init(&iter, reply) &&
-               bson_iter_find_descendant(&iter, "writeConcernError.code", &inner)) {
-        code = (int32_t)bson_iter_as_int64(&inner);
-        found = bson_iter_init(&iter, reply) &&
-                bson_iter_find_descendant(&iter, "writeConcernError.errmsg", &inner);
+int32_t sl_hidden_failure(const bson_t *reply, const char **reason) {
+    static const char *const paths[][2] = {{"writeErrors.0.code", "writeErrors.0.errmsg"},
+                                           {"writeConcernError.code", "writeConcernError.errmsg"}};
+    for (size_t i = 0; i < 2; i++) {
+        bson_iter_t code;
+        if (!sl_look_find(reply, paths[i][0], &code))
+            continue;
+        const char *text = sl_look_text(reply, paths[i][1]);
+        *reason = text ? text : "no reason";
+        return (int32_t)bson_iter_as_int64(&code);
     }
-    *reason = found && BSON_ITER_HOLDS_UTF8(&inner) ? bson_iter_utf8(&inner, NULL) : "no reason";
-    return code;
+    return -1;
 }
 
 bool sl_cluster_command(sl_connection *connection, const char *database, const bson_t *command,
@@ -57,7 +50,7 @@ bool sl_cluster_command(sl_connection *connection, const char *database, const b
     for (unsigned attempt = 0;; attempt++) {
         ok = sl_connection_command(connection, database, command, reply, code, error);
         const char *reason;
-        int32_t hidden = ok ? hidden_failure(reply, &reason) : -1;
+        int32_t hidden = ok ? sl_hidden_failure(reply, &reason) : -1;
         if (hidden >= 0) {
             bson_iter_t iter;
             const char *name =
@@ -87,15 +80,6 @@ void sl_append_majority(bson_t *command) {
     BSON_APPEND_UTF8(&concern, "w", "majority");
     BSON_APPEND_INT32(&concern, "wtimeout", 30000);
     bson_append_document_end(command, &concern);
-}
-
-bool sl_document_at(const bson_iter_t *iter, bson_t *document) {
-    const uint8_t *bytes;
-    uint32_t length;
-    if (!BSON_ITER_HOLDS_DOCUMENT(iter))
-        return false;
-    bson_iter_document(iter, &length, &bytes);
-    return bson_init_static(document, bytes, length);
 }
 
 /* Copies the first document of an array document; `*document` is always initialised. */

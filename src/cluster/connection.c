@@ -172,20 +172,6 @@ bool sl_connection_find(sl_connection *connection, const char *database, const c
     return ok;
 }
 
-static int32_t int_of(const bson_t *reply, const char *key, int32_t otherwise) {
-    bson_iter_t iter;
-    if (bson_iter_init_find(&iter, reply, key) && BSON_ITER_HOLDS_NUMBER(&iter))
-        return (int32_t)bson_iter_as_int64(&iter);
-    return otherwise;
-}
-
-static void string_of(const bson_t *reply, const char *key, char *out, size_t room) {
-    bson_iter_t iter;
-    out[0] = '\0';
-    if (bson_iter_init_find(&iter, reply, key) && BSON_ITER_HOLDS_UTF8(&iter))
-        snprintf(out, room, "%s", bson_iter_utf8(&iter, NULL));
-}
-
 static bool by_certificate(const mongoc_uri_t *uri) {
     const char *mechanism = mongoc_uri_get_auth_mechanism(uri);
     return mechanism && strcasecmp(mechanism, "MONGODB-X509") == 0;
@@ -260,15 +246,15 @@ static bool read_properties(sl_connection *connection, int32_t *code, sl_error *
     if (*code == SL_CODE_AUTHENTICATION_FAILED)
         name_refused_user(connection, error);
     if (ok) {
-        char message[32];
-        string_of(&reply, "msg", message, sizeof message);
-        string_of(&reply, "setName", server->set_name, sizeof server->set_name);
-        server->deployment = strcmp(message, "isdbgrid") == 0 ? SL_SHARDED
-                             : server->set_name[0]            ? SL_REPLICA_SET
-                                                              : SL_STANDALONE;
-        server->max_batch_documents = int_of(&reply, "maxWriteBatchSize", 1000);
-        server->max_message_bytes = int_of(&reply, "maxMessageSizeBytes", 48000000);
-        server->max_document_bytes = int_of(&reply, "maxBsonObjectSize", 16777216);
+        bool router = strcmp(sl_look_string(&reply, "msg"), "isdbgrid") == 0;
+        snprintf(server->set_name, sizeof server->set_name, "%s",
+                 sl_look_string(&reply, "setName"));
+        server->deployment = router                ? SL_SHARDED
+                             : server->set_name[0] ? SL_REPLICA_SET
+                                                   : SL_STANDALONE;
+        server->max_batch_documents = (int32_t)sl_look_int64(&reply, "maxWriteBatchSize", 1000);
+        server->max_message_bytes = (int32_t)sl_look_int64(&reply, "maxMessageSizeBytes", 48000000);
+        server->max_document_bytes = (int32_t)sl_look_int64(&reply, "maxBsonObjectSize", 16777216);
     }
     bson_destroy(&reply);
     if (!ok)
@@ -278,7 +264,7 @@ static bool read_properties(sl_connection *connection, int32_t *code, sl_error *
     ok = run_command(connection, "reading the version", "admin", build_info, &reply, code, error);
     bson_destroy(build_info);
     if (ok)
-        string_of(&reply, "version", server->version, sizeof server->version);
+        snprintf(server->version, sizeof server->version, "%s", sl_look_string(&reply, "version"));
     bson_destroy(&reply);
 
     server->routers = 0;

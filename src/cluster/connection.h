@@ -124,6 +124,10 @@ void sl_connection_set_retry_check(sl_connection *connection, bool (*keep_on)(vo
  * another client.) `code` is the `server_code` of sl_connection_command. */
 bool sl_code_is_transient(int32_t code);
 
+/* A reply with {ok: 1} may contain a write error or a write concern error. Returns its code, and
+ * sets `*reason` to its message, borrowed; -1 if there is none. */
+int32_t sl_hidden_failure(const bson_t *reply, const char **reason);
+
 /* Sets `error` to "<doing>: <message>", with driver internals removed from the driver's message.
  * Always returns false. */
 bool sl_error_from_driver(sl_error *error, const char *doing, const bson_error_t *driver_error);

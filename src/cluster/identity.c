@@ -70,7 +70,7 @@ typedef struct identity {
 static bool look_up(mongoc_client_t *client, const sl_target *target, identity *found,
                     bson_error_t *why) {
     bson_t reply;
-    bson_iter_t iter, list, field, inner;
+    bson_iter_t inner;
     *found = (identity){.uuid = ""};
     bson_t by_uuid = BSON_INITIALIZER;
     append_uuid(&by_uuid, "info.uuid", target->uuid);
@@ -79,17 +79,12 @@ static bool look_up(mongoc_client_t *client, const sl_target *target, identity *
                  BCON_UTF8(target->collection), "}", BCON_DOCUMENT(&by_uuid), "]", "}");
     bson_destroy(&by_uuid);
     bool ok = mongoc_client_command_simple(client, target->database, command, NULL, &reply, why);
-    bool any = ok && bson_iter_init(&iter, &reply) &&
-               bson_iter_find_descendant(&iter, "cursor.firstBatch", &field) &&
-               bson_iter_recurse(&field, &list);
-    while (any && bson_iter_next(&list)) {
+    for (sl_walk walk = sl_walk_start(&reply, "cursor.firstBatch"); ok && sl_walk_next(&walk);) {
         char uuid[SL_UUID_ROOM] = "";
-        if (!bson_iter_recurse(&list, &field) || !bson_iter_find(&field, "name") ||
-            !BSON_ITER_HOLDS_UTF8(&field))
+        const char *name = sl_look_text(&walk.item, "name");
+        if (!name)
             continue;
-        const char *name = bson_iter_utf8(&field, NULL);
-        if (bson_iter_recurse(&list, &field) &&
-            bson_iter_find_descendant(&field, "info.uuid", &inner))
+        if (sl_look_find(&walk.item, "info.uuid", &inner))
             sl_uuid_of(&inner, uuid);
         if (strcmp(name, target->collection) == 0)
             memcpy(found->uuid, uuid, sizeof uuid);

@@ -41,22 +41,18 @@ static void describe(const bson_t *reply, char *out, size_t room) {
                  {"appName", " for program "},
                  {"client", " from "},
                  {"client_s", " from "}};
-    bson_iter_t iter, entry, field;
+    bson_t entry;
     out[0] = '\0';
-    if (!bson_iter_init(&iter, reply) ||
-        !bson_iter_find_descendant(&iter, "cursor.firstBatch.0", &entry))
+    if (!sl_look_inside(reply, "cursor.firstBatch.0", &entry))
         return;
-    const char *operation = "";
-    if (bson_iter_recurse(&entry, &field) && bson_iter_find(&field, "op") &&
-        BSON_ITER_HOLDS_UTF8(&field))
-        operation = bson_iter_utf8(&field, NULL);
-    size_t used = (size_t)snprintf(out, room, "%s is running", words_for(operation));
+    size_t used =
+        (size_t)snprintf(out, room, "%s is running", words_for(sl_look_string(&entry, "op")));
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         char shown[100];
-        if (!bson_iter_recurse(&entry, &field) || !bson_iter_find(&field, parts[i].field) ||
-            !BSON_ITER_HOLDS_UTF8(&field) || used >= room)
+        const char *text = sl_look_text(&entry, parts[i].field);
+        if (!text || used >= room)
             continue;
-        sl_text_printable(sl_text_of(bson_iter_utf8(&field, NULL)), shown, sizeof shown);
+        sl_text_printable(sl_text_of(text), shown, sizeof shown);
         used += (size_t)snprintf(out + used, room - used, "%s%s", parts[i].words, shown);
     }
 }

@@ -6,6 +6,8 @@
 
 #include <pthread.h>
 
+#include "bson/bson_lookup.h"
+
 #include "cluster.h"
 
 /* ---- socket.c ---- */
@@ -198,9 +200,6 @@ bool sl_connection_backoff(sl_connection *connection, unsigned attempt, sl_error
  * also counts as failure. `reply` (may be NULL) is always initialised. */
 bool sl_cluster_command(sl_connection *connection, const char *database, const bson_t *command,
                         bson_t *reply, int32_t *code, sl_error *error);
-
-/* Makes `document` a view of the document at `iter`. False when there is none. */
-bool sl_document_at(const bson_iter_t *iter, bson_t *document);
 
 /* Appends writeConcern {w: "majority", wtimeout: 30000}. */
 void sl_append_majority(bson_t *command);

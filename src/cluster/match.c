@@ -61,11 +61,6 @@ static bool check_shard_key(const sl_target *target, const bson_t *key, const ch
                         list(fields, count, given, sizeof given), given, lacks);
 }
 
-static bool is_set(const bson_t *document, const char *key) {
-    bson_iter_t iter;
-    return bson_iter_init_find(&iter, document, key) && bson_iter_as_bool(&iter);
-}
-
 /* Does the index compare strings in the same way as the statements? Statements use the collation of
  * the collection, which is that of its index _id_. Without a collation they compare bytes, and any
  * unique index suffices. */
@@ -84,7 +79,7 @@ static bool identifies(const bson_t *index, const bson_t *by_id, const char *con
     bson_iter_t iter;
     bson_t key;
     char lacks[300];
-    return is_set(index, "unique") && !is_set(index, "sparse") &&
+    return sl_look_flag(index, "unique") && !sl_look_flag(index, "sparse") &&
            !bson_has_field(index, "partialFilterExpression") && is_comparable(index, by_id) &&
            bson_iter_init_find(&iter, index, "key") && sl_document_at(&iter, &key) &&
            lacking(&key, fields, count, lacks, sizeof lacks) == 0;
@@ -97,9 +92,8 @@ static bool has_unique_index(sl_connection *connection, const sl_target *target,
     bson_iter_t iter = {0}, items;
     *has = false;
     bool ok = sl_cluster_command(connection, target->database, command, &reply, NULL, error);
-    bool any = ok && bson_iter_init(&iter, &reply) &&
-               bson_iter_find_descendant(&iter, "cursor.firstBatch", &items) &&
-               bson_iter_recurse(&items, &iter);
+    bool any =
+        ok && sl_look_find(&reply, "cursor.firstBatch", &items) && bson_iter_recurse(&items, &iter);
     bson_t by_id = BSON_INITIALIZER;
     bson_iter_t look = iter;
     while (any && bson_iter_next(&look)) {

@@ -18,13 +18,12 @@
 static bool holds(sl_connection *connection, const char *database, const char *collection,
                   bson_t *filter, bool *found, sl_error *error) {
     bson_t reply;
-    bson_iter_t iter, first;
+    bson_iter_t first;
     bson_t *find = BCON_NEW("find", BCON_UTF8(collection), "filter", BCON_DOCUMENT(filter), "limit",
                             BCON_INT64(1), "singleBatch", BCON_BOOL(true));
     bool ok = sl_cluster_command(connection, database, find, &reply, NULL, error) ||
               sl_error_prefix(error, "reading %s.%s", database, collection);
-    *found = ok && bson_iter_init(&iter, &reply) &&
-             bson_iter_find_descendant(&iter, "cursor.firstBatch.0", &first);
+    *found = ok && sl_look_find(&reply, "cursor.firstBatch.0", &first);
     bson_destroy(&reply);
     bson_destroy(find);
     bson_destroy(filter);
@@ -100,18 +99,15 @@ static bool read_existing(sl_connection *connection, const sl_target *target, ex
     bson_t *list = BCON_NEW("listCollections", BCON_INT32(1), "filter", "{", "name",
                             BCON_UTF8(target->collection), "}");
     bool ok = sl_cluster_command(connection, target->database, list, &reply, NULL, error);
-    bson_iter_t iter, inner;
-    if (ok && bson_iter_init(&iter, &reply) &&
-        bson_iter_find_descendant(&iter, "cursor.firstBatch.0.type", &inner) &&
-        BSON_ITER_HOLDS_UTF8(&inner)) {
+    bson_iter_t inner;
+    const char *type = ok ? sl_look_text(&reply, "cursor.firstBatch.0.type") : NULL;
+    if (type) {
         found->exists = true;
-        snprintf(found->type, sizeof found->type, "%s", bson_iter_utf8(&inner, NULL));
+        snprintf(found->type, sizeof found->type, "%s", type);
         found->clustered =
-            bson_iter_init(&iter, &reply) &&
-            bson_iter_find_descendant(&iter, "cursor.firstBatch.0.options.clusteredIndex", &inner);
+            sl_look_find(&reply, "cursor.firstBatch.0.options.clusteredIndex", &inner);
     }
-    if (found->exists && bson_iter_init(&iter, &reply) &&
-        bson_iter_find_descendant(&iter, "cursor.firstBatch.0.info.uuid", &inner))
+    if (found->exists && sl_look_find(&reply, "cursor.firstBatch.0.info.uuid", &inner))
         sl_uuid_of(&inner, found->uuid);
     bson_destroy(&reply);
     bson_destroy(list);
@@ -155,28 +151,20 @@ static bool check_compressor(sl_connection *connection, const sl_target *target,
                  BCON_INT32(1), "creation", "$storageStats.wiredTiger.creationString", "}", "}",
                  "]", "cursor", "{", "batchSize", BCON_INT32(10000), "}");
     bool ok = sl_cluster_command(connection, target->database, statistics, &reply, NULL, error);
-    bson_iter_t iter, row, field;
-    if (ok && bson_iter_init(&iter, &reply) &&
-        bson_iter_find_descendant(&iter, "cursor.firstBatch", &row) &&
-        bson_iter_recurse(&row, &iter)) {
-        while (ok && bson_iter_next(&iter)) {
-            if (!bson_iter_recurse(&iter, &row) || !bson_iter_find(&row, "creation") ||
-                !BSON_ITER_HOLDS_UTF8(&row))
-                continue; /* another storage engine: nothing to compare */
-            char compressor[32];
-            compressor_of(bson_iter_utf8(&row, NULL), compressor);
-            if (strcmp(compressor, target->compressor) == 0)
-                continue;
-            bool on_shard = bson_iter_recurse(&iter, &field) && bson_iter_find(&field, "shard") &&
-                            BSON_ITER_HOLDS_UTF8(&field);
+    for (sl_walk walk = sl_walk_start(&reply, "cursor.firstBatch"); ok && sl_walk_next(&walk);) {
+        const char *creation = sl_look_text(&walk.item, "creation");
+        const char *shard = sl_look_text(&walk.item, "shard");
+        char compressor[32];
+        if (!creation)
+            continue; /* another storage engine: nothing to compare */
+        compressor_of(creation, compressor);
+        if (strcmp(compressor, target->compressor) != 0)
             ok = sl_error_set(error, SL_EXIT_CLUSTER,
                               "%s.%s exists with compressor %s%s%s, and --compressor %s was given; "
                               "leave the option out to load into the existing collection, or use "
                               "--drop to create it again",
                               target->database, target->collection, compressor,
-                              on_shard ? " on shard " : "",
-                              on_shard ? bson_iter_utf8(&field, NULL) : "", target->compressor);
-        }
+                              shard ? " on shard " : "", shard ? shard : "", target->compressor);
     }
     bson_destroy(&reply);
     bson_destroy(statistics);

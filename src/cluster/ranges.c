@@ -272,10 +272,8 @@ bool sl_count_matching(sl_connection *connection, const sl_target *target, const
     bool ok = sl_cluster_command(connection, target->database, command, &reply, &code, error);
     if (code == SL_CODE_COLLECTION_UUID_MISMATCH)
         sl_target_mismatch(connection, target, error);
-    bson_iter_t iter, n;
-    if (ok && bson_iter_init(&iter, &reply) &&
-        bson_iter_find_descendant(&iter, "cursor.firstBatch.0.n", &n))
-        *count = (uint64_t)bson_iter_as_int64(&n);
+    if (ok)
+        *count = (uint64_t)sl_look_int64(&reply, "cursor.firstBatch.0.n", 0);
     bson_destroy(&reply);
     bson_destroy(command);
     return ok;

@@ -109,8 +109,8 @@ static void fill_parts(const sl_registry *registry, const bson_t *document,
     entry->parts_loaded = 0;
     entry->part_loaded = false;
     snprintf(path, sizeof path, "parts.%s", registry->division);
-    bool any = registry->part > 0 && bson_iter_init(&iter, document) &&
-               bson_iter_find_descendant(&iter, path, &found) && bson_iter_recurse(&found, &part);
+    bool any = registry->part > 0 && sl_look_find(document, path, &found) &&
+               bson_iter_recurse(&found, &part);
     while (any && bson_iter_next(&part)) {
         if (!BSON_ITER_HOLDS_NUMBER(&part))
             continue;
@@ -224,24 +224,16 @@ static int by_fingerprint(const void *a, const void *b) {
 bool sl_registry_fill(const sl_registry *registry, const bson_t *reply, sl_registry_entry *entries,
                       size_t count, sl_error *error) {
     sl_registry_entry *sorted[BATCH] = {NULL};
-    bson_iter_t iter, found, documents, field;
     bool ok = true;
     for (size_t i = 0; i < count; i++)
         sorted[i] = &entries[i];
     qsort(sorted, count, sizeof sorted[0], by_fingerprint);
-    if (!bson_iter_init(&iter, reply) ||
-        !bson_iter_find_descendant(&iter, "cursor.firstBatch", &found) ||
-        !bson_iter_recurse(&found, &documents))
-        return true;
-    while (ok && bson_iter_next(&documents)) {
-        bson_t document;
-        if (!sl_document_at(&documents, &document) ||
-            !bson_iter_init_find(&field, &document, "_id") || !BSON_ITER_HOLDS_UTF8(&field))
-            continue;
-        const sl_registry_entry *key =
-            &(sl_registry_entry){.fingerprint = bson_iter_utf8(&field, NULL)};
-        sl_registry_entry **entry = bsearch(&key, sorted, count, sizeof sorted[0], by_fingerprint);
-        ok = !entry || fill(registry, &document, *entry, error);
+    for (sl_walk walk = sl_walk_start(reply, "cursor.firstBatch"); ok && sl_walk_next(&walk);) {
+        const char *id = sl_look_text(&walk.item, "_id");
+        const sl_registry_entry *key = &(sl_registry_entry){.fingerprint = id};
+        sl_registry_entry **entry =
+            id ? bsearch(&key, sorted, count, sizeof sorted[0], by_fingerprint) : NULL;
+        ok = !entry || fill(registry, &walk.item, *entry, error);
     }
     return ok;
 }
@@ -458,7 +450,6 @@ bool sl_registry_last(sl_registry *registry, uint32_t *last, sl_error *error) {
 bool sl_registry_total(sl_registry *registry, uint64_t *documents, bool *complete,
                        sl_error *error) {
     bson_t reply;
-    bson_iter_t iter, field;
     bson_t *command =
         BCON_NEW("aggregate", BCON_UTF8(registry->collection), "pipeline", "[", "{", "$match", "{",
                  "number", "{", "$exists", BCON_BOOL(true), "}", "}", "}", "{", "$group", "{",
@@ -466,15 +457,8 @@ bool sl_registry_total(sl_registry *registry, uint64_t *documents, bool *complet
                  "$sum", "{", "$cond", "[", "{", "$eq", "[", "$state", "loaded", "]", "}",
                  BCON_INT32(0), BCON_INT32(1), "]", "}", "}", "}", "}", "]", "cursor", "{", "}");
     bool ok = sl_registry_run(registry, command, &reply, NULL, error);
-    *documents = 0;
-    *complete = false;
-    if (ok && bson_iter_init(&iter, &reply) &&
-        bson_iter_find_descendant(&iter, "cursor.firstBatch.0.started", &field)) {
-        *complete = bson_iter_as_int64(&field) == 0;
-        if (bson_iter_init(&iter, &reply) &&
-            bson_iter_find_descendant(&iter, "cursor.firstBatch.0.documents", &field))
-            *documents = (uint64_t)bson_iter_as_int64(&field);
-    }
+    *complete = ok && sl_look_int64(&reply, "cursor.firstBatch.0.started", 1) == 0;
+    *documents = ok ? (uint64_t)sl_look_int64(&reply, "cursor.firstBatch.0.documents", 0) : 0;
     bson_destroy(&reply);
     bson_destroy(command);
     return ok;

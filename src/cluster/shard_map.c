@@ -19,17 +19,12 @@ bool sl_key_is_id(const bson_t *key) {
            BSON_ITER_HOLDS_NUMBER(&iter);
 }
 
-/* Is a flag of the document set? */
-static bool flag_of(const bson_t *document, const char *key) {
-    bson_iter_t iter;
-    return bson_iter_init_find(&iter, document, key) && bson_iter_as_bool(&iter);
-}
-
 void sl_sharding_parse(sl_sharding *sharding) {
     /* Old servers keep the entries of dropped collections; new ones also list collections that are
      * not sharded but were moved to another shard. */
     bson_iter_t iter;
-    if (flag_of(&sharding->document, "dropped") || flag_of(&sharding->document, "unsplittable") ||
+    if (sl_look_flag(&sharding->document, "dropped") ||
+        sl_look_flag(&sharding->document, "unsplittable") ||
         !bson_iter_init_find(&iter, &sharding->document, "key") || !BSON_ITER_HOLDS_DOCUMENT(&iter))
         return;
     sharding->sharded = sl_document_at(&iter, &sharding->key);

@@ -6,13 +6,9 @@
 
 #include "internal.h"
 
-static uint64_t number_of(const bson_iter_t *row, const char *key) {
-    bson_iter_t iter;
-    if (bson_iter_recurse(row, &iter) && bson_iter_find(&iter, key)) {
-        int64_t value = bson_iter_as_int64(&iter);
-        return value > 0 ? (uint64_t)value : 0;
-    }
-    return 0;
+static uint64_t number_of(const bson_t *row, const char *key) {
+    int64_t value = sl_look_int64(row, key, 0);
+    return value > 0 ? (uint64_t)value : 0;
 }
 
 static int by_shard(const void *a, const void *b) {
@@ -22,25 +18,18 @@ static int by_shard(const void *a, const void *b) {
 
 bool sl_statistics_of(const bson_t *reply, const char *lone, sl_shard_statistics **rows,
                       size_t *count, sl_error *error) {
-    bson_iter_t iter, batch, row, field;
-    if (!bson_iter_init(&iter, reply) ||
-        !bson_iter_find_descendant(&iter, "cursor.firstBatch", &batch) ||
-        !bson_iter_recurse(&batch, &row))
-        return true;
-    while (bson_iter_next(&row)) {
+    for (sl_walk walk = sl_walk_start(reply, "cursor.firstBatch"); sl_walk_next(&walk);) {
         sl_shard_statistics *grown = realloc(*rows, (*count + 1) * sizeof *grown);
         if (!grown)
             return sl_error_memory(error, "reading the collection's statistics");
         *rows = grown;
         sl_shard_statistics *made = &grown[(*count)++];
-        bool named = bson_iter_recurse(&row, &field) && bson_iter_find(&field, "shard") &&
-                     BSON_ITER_HOLDS_UTF8(&field);
-        snprintf(made->shard, sizeof made->shard, "%s",
-                 named ? bson_iter_utf8(&field, NULL) : lone);
-        made->documents = number_of(&row, "documents");
-        made->data_bytes = number_of(&row, "data");
-        made->storage_bytes = number_of(&row, "storage");
-        made->index_bytes = number_of(&row, "index");
+        const char *shard = sl_look_text(&walk.item, "shard");
+        snprintf(made->shard, sizeof made->shard, "%s", shard ? shard : lone);
+        made->documents = number_of(&walk.item, "documents");
+        made->data_bytes = number_of(&walk.item, "data");
+        made->storage_bytes = number_of(&walk.item, "storage");
+        made->index_bytes = number_of(&walk.item, "index");
     }
     if (*count > 1)
         qsort(*rows, *count, sizeof **rows, by_shard);
@@ -81,14 +70,11 @@ bool sl_statistics_read(sl_connection *connection, const sl_target *target,
 }
 
 void sl_storage_engine_of(const bson_t *status, sl_storage_engine *engine) {
-    bson_iter_t iter, field;
-    if (bson_iter_init(&iter, status) &&
-        bson_iter_find_descendant(&iter, "storageEngine.name", &field) &&
-        BSON_ITER_HOLDS_UTF8(&field))
-        snprintf(engine->name, sizeof engine->name, "%s", bson_iter_utf8(&field, NULL));
-    if (bson_iter_init(&iter, status) &&
-        bson_iter_find_descendant(&iter, "wiredTiger.cache.maximum bytes configured", &field))
-        engine->cache_bytes = (uint64_t)bson_iter_as_int64(&field);
+    static const char cache[] = "wiredTiger.cache.maximum bytes configured";
+    const char *name = sl_look_text(status, "storageEngine.name");
+    if (name)
+        snprintf(engine->name, sizeof engine->name, "%s", name);
+    engine->cache_bytes = (uint64_t)sl_look_int64(status, cache, (int64_t)engine->cache_bytes);
 }
 
 static sl_shard_statistics *row_of(sl_shard_statistics *rows, size_t count, const char *shard) {

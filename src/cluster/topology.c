@@ -20,19 +20,13 @@ static bool add_shard(sl_topology *topology, const char *name, const char *host,
     return true;
 }
 
-static const char *text_of(const bson_iter_t *document, const char *key) {
-    bson_iter_t iter;
-    if (bson_iter_recurse(document, &iter) && bson_iter_find(&iter, key) &&
-        BSON_ITER_HOLDS_UTF8(&iter))
-        return bson_iter_utf8(&iter, NULL);
-    return "";
-}
-
 bool sl_topology_add_shards(sl_topology *topology, const bson_t *documents, sl_error *error) {
     bson_iter_t iter;
+    bson_t shard;
     bool ok = bson_iter_init(&iter, documents);
     while (ok && bson_iter_next(&iter))
-        ok = add_shard(topology, text_of(&iter, "_id"), text_of(&iter, "host"), error);
+        ok = !sl_document_at(&iter, &shard) || add_shard(topology, sl_look_string(&shard, "_id"),
+                                                         sl_look_string(&shard, "host"), error);
     return ok;
 }
 

@@ -23,10 +23,9 @@ typedef struct sl_oplog {
 } sl_oplog;
 
 static double seconds_at(const bson_t *reply, const char *path) {
-    bson_iter_t iter, found;
+    bson_iter_t found;
     uint32_t seconds = 0, increment;
-    if (!bson_iter_init(&iter, reply) || !bson_iter_find_descendant(&iter, path, &found) ||
-        !BSON_ITER_HOLDS_TIMESTAMP(&found))
+    if (!sl_look_find(reply, path, &found) || !BSON_ITER_HOLDS_TIMESTAMP(&found))
         return NAN;
     bson_iter_timestamp(&found, &seconds, &increment);
     return seconds > 0 ? (double)seconds : NAN;

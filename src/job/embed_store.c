@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bson/bson_lookup.h"
 #include "report/json.h"
 #include "util/hash.h"
 #include "util/private_file.h"
@@ -28,18 +29,6 @@ struct sl_store {
 
 /* ---- "complete" ---- */
 
-static uint64_t number_of(const bson_t *document, const char *name) {
-    bson_iter_t iter;
-    return bson_iter_init_find(&iter, document, name) ? (uint64_t)bson_iter_as_int64(&iter) : 0;
-}
-
-static void text_of(const bson_t *document, const char *name, char *out, size_t room) {
-    bson_iter_t iter;
-    out[0] = '\0';
-    if (bson_iter_init_find(&iter, document, name) && BSON_ITER_HOLDS_UTF8(&iter))
-        snprintf(out, room, "%s", bson_iter_utf8(&iter, NULL));
-}
-
 static bool damaged(const char *path, const char *why, sl_error *error) {
     return sl_error_set(error, SL_EXIT_USAGE,
                         "%s: %s; start the load again, with another --work-dir", path, why);
@@ -54,17 +43,17 @@ bool sl_store_read_facts(const char *folder, bool *there, sl_store_facts *facts,
         return true;
     if (!sl_json_read_file(path, &document, error))
         return false;
-    *facts = (sl_store_facts){.format = number_of(document, "format"),
-                              .records = number_of(document, "records"),
-                              .rejects = number_of(document, "rejects"),
-                              .left_out = number_of(document, "leftOut"),
-                              .without_key = number_of(document, "withoutKey"),
-                              .too_many = number_of(document, "tooMany"),
-                              .keys = number_of(document, "keys"),
-                              .bits = number_of(document, "bits"),
-                              .group_bytes = number_of(document, "groupBytes")};
-    text_of(document, "identity", facts->identity, sizeof facts->identity);
-    text_of(document, "letters", facts->letters, sizeof facts->letters);
+    *facts = (sl_store_facts){.format = (uint64_t)sl_look_int64(document, "format", 0),
+                              .records = (uint64_t)sl_look_int64(document, "records", 0),
+                              .rejects = (uint64_t)sl_look_int64(document, "rejects", 0),
+                              .left_out = (uint64_t)sl_look_int64(document, "leftOut", 0),
+                              .without_key = (uint64_t)sl_look_int64(document, "withoutKey", 0),
+                              .too_many = (uint64_t)sl_look_int64(document, "tooMany", 0),
+                              .keys = (uint64_t)sl_look_int64(document, "keys", 0),
+                              .bits = (uint64_t)sl_look_int64(document, "bits", 0),
+                              .group_bytes = (uint64_t)sl_look_int64(document, "groupBytes", 0)};
+    snprintf(facts->identity, sizeof facts->identity, "%s", sl_look_string(document, "identity"));
+    snprintf(facts->letters, sizeof facts->letters, "%s", sl_look_string(document, "letters"));
     bson_destroy(document);
     if (facts->format != SL_STORE_FORMAT)
         *facts = (sl_store_facts){.format = facts->format};

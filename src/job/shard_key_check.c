@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bson/bson_lookup.h"
 #include "bson/bson_writer.h"
 
 #include "document_sample.h"
@@ -65,8 +66,7 @@ static void look_at(sampling *s, const uint8_t *bytes) {
         return;
     s->documents++;
     for (size_t i = 0; i < s->count; i++) {
-        if (s->found[i] || !bson_iter_init(&iter, &document) ||
-            !bson_iter_find_descendant(&iter, s->fields[i], &field))
+        if (s->found[i] || !sl_look_find(&document, s->fields[i], &field))
             continue;
         s->found[i] = true;
         s->missing--;

@@ -2,6 +2,7 @@
 /* Checks of a resumed load: its sources must be those of the journal, and completed blocks must
  * still have the same text. */
 #include "earlier_run.h"
+#include "bson/bson_lookup.h"
 #include "report/run_record.h"
 #include "resume.h"
 
@@ -46,13 +47,11 @@ void sl_resume_append_identity(bson_t *source, const sl_source_identity *identit
 }
 
 sl_source_identity sl_resume_identity_in(const bson_t *source) {
-    bson_iter_t iter, fields;
+    bson_t fields;
     sl_source_identity identity = {0};
+    sl_look_inside(source, "identity", &fields);
     for (size_t i = 0; i < IDENTITY_FIELDS; i++) {
-        if (!bson_iter_init_find(&iter, source, "identity") || !bson_iter_recurse(&iter, &fields) ||
-            !bson_iter_find(&fields, identity_fields[i].name))
-            continue;
-        int64_t value = bson_iter_as_int64(&fields);
+        int64_t value = sl_look_int64(&fields, identity_fields[i].name, 0);
         memcpy((char *)&identity + identity_fields[i].at, &value, sizeof value);
     }
     return identity;
@@ -74,14 +73,6 @@ void sl_earlier_append_sources(bson_t *document, const sl_job *job) {
         bson_append_document_end(&sources, &item);
     }
     bson_append_array_end(document, &sources);
-}
-
-const char *sl_earlier_text(const bson_t *document, const char *path) {
-    bson_iter_t iter, found;
-    return bson_iter_init(&iter, document) && bson_iter_find_descendant(&iter, path, &found) &&
-                   BSON_ITER_HOLDS_UTF8(&found)
-               ? bson_iter_utf8(&found, NULL)
-               : "";
 }
 
 bool sl_earlier_differs(const sl_ledger *ledger, sl_exit code, const char *how, sl_error *error) {
@@ -110,10 +101,9 @@ static bool same_source(const bson_t *was, sl_job *job, size_t index,
                         sl_sources_difference *difference) {
     const sl_source *facts = sl_source_set_at(job->set, index);
     sl_job_source *source = &job->sources[index];
-    const char *fingerprint = sl_earlier_text(was, "fingerprint");
+    const char *fingerprint = sl_look_string(was, "fingerprint");
     bool pipe = facts->kind == SL_SOURCE_PIPE;
-    bson_iter_t field;
-    bool left_out = bson_iter_init_find(&field, was, "leftOut") && bson_iter_bool(&field);
+    bool left_out = sl_look_flag(was, "leftOut");
     if (pipe && strncmp(fingerprint, SL_PIPE_FINGERPRINT, strlen(SL_PIPE_FINGERPRINT)) == 0)
         snprintf(source->fingerprint, sizeof source->fingerprint, "%s", fingerprint);
     if (strcmp(fingerprint, source->fingerprint) == 0 && left_out == source->skipped) {
@@ -125,12 +115,12 @@ static bool same_source(const bson_t *was, sl_job *job, size_t index,
         difference->changed += source->compare && !pipe;
         return true;
     }
-    int64_t size = bson_iter_init_find(&field, was, "storedBytes") ? bson_iter_as_int64(&field) : 0;
+    int64_t size = sl_look_int64(was, "storedBytes", 0);
     snprintf(difference->how, sizeof difference->how,
              "source %zu is %.300s with %llu bytes, but in the earlier run it was %.300s with %lld "
              "bytes%s",
              index + 1, facts->shown, (unsigned long long)facts->stored_bytes,
-             sl_earlier_text(was, "path"), (long long)size,
+             sl_look_string(was, "path"), (long long)size,
              (uint64_t)size == facts->stored_bytes ? "; their contents differ" : "");
     return false;
 }
@@ -143,14 +133,9 @@ bool sl_earlier_compare_sources(const bson_t *earlier, sl_job *job,
     if (!bson_iter_init_find(&iter, earlier, "sources") || !bson_iter_recurse(&iter, &sources))
         return false;
     for (; bson_iter_next(&sources); index++) {
-        const uint8_t *bytes;
-        uint32_t length;
         bson_t was;
-        if (!BSON_ITER_HOLDS_DOCUMENT(&sources))
-            return false;
-        bson_iter_document(&sources, &length, &bytes);
-        if (bson_init_static(&was, bytes, length) && index < count &&
-            !same_source(&was, job, index, difference))
+        if (!sl_document_at(&sources, &was) ||
+            (index < count && !same_source(&was, job, index, difference)))
             return false;
     }
     difference->how[0] = '\0';

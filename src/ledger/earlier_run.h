@@ -17,9 +17,6 @@ typedef struct sl_earlier_run {
 /* The order of entries, for qsort and bsearch. */
 int sl_earlier_entry_order(const void *a, const void *b);
 
-/* The text at a path of a document, or "". */
-const char *sl_earlier_text(const bson_t *document, const char *path);
-
 /* Sets the error that the journal belongs to another load; `how` is the difference. Returns
  * false. */
 bool sl_earlier_differs(const sl_ledger *ledger, sl_exit code, const char *how, sl_error *error);

@@ -20,6 +20,7 @@
  * documents are found under their _ids. Writing and recovering are in one file, since they must
  * agree on these steps. */
 #include "resume.h"
+#include "bson/bson_lookup.h"
 #include "earlier_run.h"
 #include "job/embed_store.h"
 #include "send/route.h"
@@ -108,7 +109,7 @@ static bool same_options(const sl_job *job, const sl_ledger *ledger, sl_error *e
     char how[900] = "";
     size_t used = 0;
     append_options(&now, job->config);
-    const char *version = sl_earlier_text(ledger->earlier->begun, "version");
+    const char *version = sl_look_string(ledger->earlier->begun, "version");
     if (strcmp(version, job->config->program_version) != 0)
         used += (size_t)snprintf(how, sizeof how,
                                  "version %.40s of this program began it, whose documents may "
@@ -119,7 +120,7 @@ static bool same_options(const sl_job *job, const sl_ledger *ledger, sl_error *e
     while (bson_iter_next(&options)) {
         char path[64];
         snprintf(path, sizeof path, "options.%s", bson_iter_key(&options));
-        const char *was = sl_earlier_text(ledger->earlier->begun, path),
+        const char *was = sl_look_string(ledger->earlier->begun, path),
                    *is = bson_iter_utf8(&options, NULL);
         if (strcmp(was, is) != 0 && used < sizeof how)
             used += (size_t)snprintf(how + used, sizeof how - used,
@@ -146,7 +147,7 @@ static void earlier_clear(sl_earlier_run *earlier) {
 static void take_holder(sl_ledger *ledger) {
     bson_oid_t id;
     const char *holder =
-        ledger->earlier->begun ? sl_earlier_text(ledger->earlier->begun, "holder") : "";
+        ledger->earlier->begun ? sl_look_string(ledger->earlier->begun, "holder") : "";
     if (bson_oid_is_valid(holder, strlen(holder)))
         bson_oid_init_from_string(&id, holder);
     else
@@ -244,7 +245,7 @@ static bool same_numbers(const sl_job *job, const sl_ledger *ledger) {
 }
 
 static bool same_target(const sl_ledger *ledger, const char *uuid, sl_error *error) {
-    return strcmp(uuid, sl_earlier_text(ledger->earlier->target, "target")) == 0 ||
+    return strcmp(uuid, sl_look_string(ledger->earlier->target, "target")) == 0 ||
            sl_earlier_differs(
                ledger, SL_EXIT_CLUSTER,
                uuid[0]

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "bson/bson_lookup.h"
 #include "util/interrupt.h"
 #include "util/log.h"
 #include "util/text.h"
@@ -57,11 +58,8 @@ static bool find_example(void *context, const sl_gap *gap, sl_error *error) {
         sl_connection_find(destination->connection, destination->target.database,
                            destination->target.collection, gap->filter, options, &documents, error);
     if (ok && bson_iter_init(&iter, &documents) && bson_iter_next(&iter)) {
-        const uint8_t *bytes;
-        uint32_t length;
         bson_t view;
-        bson_iter_document(&iter, &length, &bytes);
-        if (bson_init_static(&view, bytes, length))
+        if (sl_document_at(&iter, &view))
             *counting->example = bson_as_relaxed_extended_json(&view, NULL);
     }
     bson_destroy(&documents);
@@ -157,21 +155,14 @@ void sl_unregistered_append(const sl_ledger *ledger, bson_t *document) {
         append_counts(document, "outside", &ledger->unregistered);
 }
 
-static uint64_t number_at(const bson_t *document, const char *path) {
-    bson_iter_t iter, field;
-    return bson_iter_init(&iter, document) && bson_iter_find_descendant(&iter, path, &field)
-               ? (uint64_t)bson_iter_as_int64(&field)
-               : 0;
-}
-
 bool sl_unregistered_recall(sl_ledger *ledger, const bson_t *document) {
     if (!bson_has_field(document, "outside"))
         return false;
     ledger->unregistered = (sl_unregistered){
         .known = true,
-        .numbers = number_at(document, "outside.numbers"),
-        .other_types = number_at(document, "outside.otherTypes"),
-        .sources = (size_t)number_at(document, "outside.sources"),
+        .numbers = (uint64_t)sl_look_int64(document, "outside.numbers", 0),
+        .other_types = (uint64_t)sl_look_int64(document, "outside.otherTypes", 0),
+        .sources = (size_t)sl_look_int64(document, "outside.sources", 0),
     };
     return true;
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bson/bson_lookup.h"
 #include "embedding.h"
 #include "job/embed_partitions.h"
 #include "report/json.h"
@@ -88,7 +89,7 @@ bool sl_embed_sources_compare(const char *folder, sl_job *records, bool exact, b
     } else if (*same && difference->compare > 0) {
         sl_earlier_log_compared(difference, "their records were stored");
         ok = hash_text(records, &text, error);
-        *same = ok && strcmp(digits_of(text, digits), sl_earlier_text(stored, "text")) == 0;
+        *same = ok && strcmp(digits_of(text, digits), sl_look_string(stored, "text")) == 0;
         snprintf(difference->how, sizeof difference->how, "%s",
                  *same ? "" : "its text is not the same");
     }

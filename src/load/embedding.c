@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bson/bson_lookup.h"
 #include "bson/bson_writer.h"
 #include "embed_sources.h"
 #include "job/embed_partitions.h"
@@ -222,13 +223,6 @@ static void identify(sl_preparation *preparation, char *identity, size_t room) {
     bson_destroy(&options);
 }
 
-static int64_t number_in(const bson_t *record, const char *path) {
-    bson_iter_t iter, found;
-    return bson_iter_init(&iter, record) && bson_iter_find_descendant(&iter, path, &found)
-               ? bson_iter_as_int64(&found)
-               : 0;
-}
-
 /* Reads the records with a separate load, and divides them by key. */
 static bool read_records(sl_preparation *preparation, sl_store_facts *facts) {
     const sl_load_config *config = preparation->job->config;
@@ -247,9 +241,9 @@ static bool read_records(sl_preparation *preparation, sl_store_facts *facts) {
         ok = sl_error_set(error, code, "--embed: the records of %s could not be read (see above)",
                           config->embed_path);
     ok = ok && sl_embed_sources_were_read(&preparation->records_job, &record, error);
-    facts->rejects = (uint64_t)number_in(&record, "accounting.rejectedByParser");
-    facts->records = (uint64_t)number_in(&record, "accounting.inserted");
-    facts->left_out = (uint64_t)number_in(&record, "accounting.malformedFields");
+    facts->rejects = (uint64_t)sl_look_int64(&record, "accounting.rejectedByParser", 0);
+    facts->records = (uint64_t)sl_look_int64(&record, "accounting.inserted", 0);
+    facts->left_out = (uint64_t)sl_look_int64(&record, "accounting.malformedFields", 0);
     facts->without_key = atomic_load(&preparation->divided.without_key);
     bson_destroy(&record);
     return ok;

@@ -24,11 +24,6 @@ static uint64_t count_at(const bson_t *document, const char *path) {
     return (uint64_t)sl_look_amount(document, path, 0);
 }
 
-static const char *text_at(const bson_t *document, const char *path) {
-    const char *text = sl_look_text(document, path);
-    return text ? text : "";
-}
-
 void sl_reject_summary_log(const bson_t *record, const char *of) {
     char human[SL_HUMAN_ROOM];
     uint64_t others = count_at(record, "rejects.others"),
@@ -39,16 +34,17 @@ void sl_reject_summary_log(const bson_t *record, const char *of) {
     sl_log_info("  rejects%s%s by reason, with the first one of each", of ? " of " : "",
                 of ? of : "");
     for (sl_walk walk = sl_walk_start(record, "rejects.kinds"); sl_walk_next(&walk);) {
-        const char *column = text_at(&walk.item, "column");
+        const char *column = sl_look_string(&walk.item, "column");
         uint64_t count = count_at(&walk.item, "count");
         if (shown++ >= SHOWN) {
             others += count;
             continue;
         }
         sl_log_info("  %12s  %s%s%s", sl_human_count(count, human), column, column[0] ? ": " : "",
-                    text_at(&walk.item, "reason"));
-        sl_log_info("                %s%s%s", text_at(&walk.item, "firstPlace"),
-                    count > 1 ? ": " : "", count > 1 ? text_at(&walk.item, "firstReason") : "");
+                    sl_look_string(&walk.item, "reason"));
+        sl_log_info("                %s%s%s", sl_look_string(&walk.item, "firstPlace"),
+                    count > 1 ? ": " : "",
+                    count > 1 ? sl_look_string(&walk.item, "firstReason") : "");
     }
     log_count(others, "for other reasons");
     log_count(lost, "in blocks that were not completed");

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bson/bson_lookup.h"
 #include "report/json.h"
 #include "util/md5.h"
 #include "util/text.h"
@@ -223,10 +224,7 @@ bool sl_answer_expected(const bson_t *answers, const sl_query *query, bson_t *ar
     if (answers && bson_iter_init_find(&object, answers, "answers") &&
         bson_iter_recurse(&object, &one) && bson_iter_find(&one, query->name) &&
         BSON_ITER_HOLDS_ARRAY(&one)) {
-        uint32_t length;
-        const uint8_t *bytes;
-        bson_iter_array(&one, &length, &bytes);
-        return bson_init_static(array, bytes, length);
+        return sl_container_at(&one, array);
     }
     return query->expected &&
            bson_init_static(array, bson_get_data(query->expected), query->expected->len);

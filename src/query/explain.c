@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bson/bson_lookup.h"
 #include "util/memory_stream.h"
 
 #define DEPTH_MAX 200 /* of nesting in a server's reply; bounds the recursion */
@@ -124,15 +125,12 @@ static bool append_plan(bson_t *plans, uint32_t index, const char *shard, const 
  * {queryPlanner: {winningPlan: {shards: [{shardName, winningPlan}]}},
  *  executionStats: {executionStages: {shards: [{shardName, totalDocsExamined ...}]}}}. */
 static bool append_find_plans(bson_t *plans, const bson_t *reply, bool *any) {
-    bson_iter_t iter, list, statistics, server, figures;
-    if (!bson_iter_init(&iter, reply) ||
-        !bson_iter_find_descendant(&iter, "queryPlanner.winningPlan.shards", &list) ||
+    bson_iter_t list, statistics, server, figures;
+    if (!sl_look_find(reply, "queryPlanner.winningPlan.shards", &list) ||
         !BSON_ITER_HOLDS_ARRAY(&list) || !bson_iter_recurse(&list, &server))
         return true;
-    bool ran =
-        bson_iter_init(&iter, reply) &&
-        bson_iter_find_descendant(&iter, "executionStats.executionStages.shards", &statistics) &&
-        BSON_ITER_HOLDS_ARRAY(&statistics);
+    bool ran = sl_look_find(reply, "executionStats.executionStages.shards", &statistics) &&
+               BSON_ITER_HOLDS_ARRAY(&statistics);
     for (uint32_t i = 0; bson_iter_next(&server); i++) {
         const char *name = text_of(&server, "shardName");
         bool found = false;

@@ -11,6 +11,7 @@
 
 #include <mongoc/mongoc.h>
 
+#include "bson/bson_lookup.h"
 #include "util/context.h"
 
 struct sl_monitor {
@@ -30,9 +31,8 @@ static bool run_command(mongoc_client_t *client, const char *command, bson_t *re
 }
 
 static int64_t number_at(const bson_t *reply, const char *path, bool *known) {
-    bson_iter_t iter, found;
-    if (bson_iter_init(&iter, reply) && bson_iter_find_descendant(&iter, path, &found) &&
-        BSON_ITER_HOLDS_NUMBER(&found))
+    bson_iter_t found;
+    if (sl_look_find(reply, path, &found) && BSON_ITER_HOLDS_NUMBER(&found))
         return bson_iter_as_int64(&found);
     *known = false;
     return 0;

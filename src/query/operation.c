@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "bson/bson_lookup.h"
 #include "util/clock.h"
 
 /* A server is selected again after this time. */
@@ -226,18 +227,14 @@ static void read_document(const answer_reader *reader, const bson_t *document) {
 /* Reads the elements of the array at `path` of a reply. An element that is not a document becomes
  * {value: element}. */
 static void read_array(const answer_reader *reader, const bson_t *reply, const char *path) {
-    bson_iter_t iter, array, item;
-    if (!bson_iter_init(&iter, reply) || !bson_iter_find_descendant(&iter, path, &array) ||
-        !BSON_ITER_HOLDS_ARRAY(&array) || !bson_iter_recurse(&array, &item))
+    bson_iter_t array, item;
+    if (!sl_look_find(reply, path, &array) || !BSON_ITER_HOLDS_ARRAY(&array) ||
+        !bson_iter_recurse(&array, &item))
         return;
     while (bson_iter_next(&item)) {
         bson_t document;
-        if (BSON_ITER_HOLDS_DOCUMENT(&item)) {
-            uint32_t length;
-            const uint8_t *bytes;
-            bson_iter_document(&item, &length, &bytes);
-            if (bson_init_static(&document, bytes, length))
-                read_document(reader, &document);
+        if (sl_document_at(&item, &document)) {
+            read_document(reader, &document);
         } else {
             bson_init(&document);
             bson_append_iter(&document, "value", -1, &item);
@@ -245,11 +242,6 @@ static void read_array(const answer_reader *reader, const bson_t *reply, const c
             bson_destroy(&document);
         }
     }
-}
-
-static int64_t number_in(const bson_t *reply, const char *key) {
-    bson_iter_t iter;
-    return bson_iter_init_find(&iter, reply, key) ? bson_iter_as_int64(&iter) : 0;
 }
 
 /* The answer of a count or a write is {n: number}. */
@@ -289,33 +281,23 @@ static bool read_cursor(sl_runner *runner, const answer_reader *reader, bson_t *
 /* Does the reply, whose `ok` is 1, contain a write error? Sets result->code and `error`. */
 static bool write_failed(const sl_runner *runner, const bson_t *reply, sl_result *result,
                          sl_error *error) {
-    static const char *const paths[][2] = {{"writeErrors.0.code", "writeErrors.0.errmsg"},
-                                           {"writeConcernError.code", "writeConcernError.errmsg"}};
-    for (size_t i = 0; i < 2; i++) {
-        bson_iter_t iter, code, message;
-        if (!bson_iter_init(&iter, reply) || !bson_iter_find_descendant(&iter, paths[i][0], &code))
-            continue;
-        bool has_message = bson_iter_init(&iter, reply) &&
-                           bson_iter_find_descendant(&iter, paths[i][1], &message) &&
-                           BSON_ITER_HOLDS_UTF8(&message);
-        result->code = (int32_t)bson_iter_as_int64(&code);
-        sl_error_set(error, SL_EXIT_CLUSTER, "%s: %s", runner->query->name,
-                     has_message ? bson_iter_utf8(&message, NULL) : "a write failed");
-        return true;
-    }
-    return false;
+    const char *reason;
+    int32_t code = sl_hidden_failure(reply, &reason);
+    if (code < 0)
+        return false;
+    result->code = code;
+    sl_error_set(error, SL_EXIT_CLUSTER, "%s: %s", runner->query->name, reason);
+    return true;
 }
 
 /* Takes ownership of the reply. */
 static bool read_reply(sl_runner *runner, const answer_reader *reader, bson_t *reply,
                        sl_error *error) {
-    bson_iter_t iter, id;
     switch (runner->query->operation) {
     case SL_AGGREGATE:
     case SL_FIND:
     case SL_FIND_ONE:
-        if (bson_iter_init(&iter, reply) && bson_iter_find_descendant(&iter, "cursor.id", &id) &&
-            bson_iter_as_int64(&id) != 0) {
+        if (sl_look_int64(reply, "cursor.id", 0) != 0) {
             bson_t own;
             bson_copy_to(reply, &own); /* the reply may be a view */
             bson_destroy(reply);
@@ -324,7 +306,7 @@ static bool read_reply(sl_runner *runner, const answer_reader *reader, bson_t *r
         read_array(reader, reply, "cursor.firstBatch");
         break;
     case SL_COUNT:
-        read_number(reader, number_in(reply, "n"));
+        read_number(reader, sl_look_int64(reply, "n", 0));
         break;
     case SL_DISTINCT:
         read_array(reader, reply, "values");
@@ -337,7 +319,7 @@ static bool read_reply(sl_runner *runner, const answer_reader *reader, bson_t *r
             bson_destroy(reply);
             return false;
         }
-        read_number(reader, number_in(reply, "n"));
+        read_number(reader, sl_look_int64(reply, "n", 0));
     }
     bson_destroy(reply);
     return true;
@@ -345,13 +327,7 @@ static bool read_reply(sl_runner *runner, const answer_reader *reader, bson_t *r
 
 /* Makes `concern` a view of the query's read concern. False when it has none. */
 static bool read_concern_of(const sl_query *query, bson_t *concern) {
-    bson_iter_t iter;
-    uint32_t length;
-    const uint8_t *bytes;
-    if (!bson_iter_init_find(&iter, query->options, "readConcern"))
-        return false;
-    bson_iter_document(&iter, &length, &bytes);
-    return bson_init_static(concern, bytes, length);
+    return sl_look_inside(query->options, "readConcern", concern);
 }
 
 /* Selects a server by the read preference, unless the selection is recent. */
@@ -393,14 +369,13 @@ static bool run_directly(sl_runner *runner, const bson_t *command, bson_t *reply
     runner->direct = sl_exchange_run(runner->exchange, command, reply);
     if (!runner->direct)
         return false;
-    bson_iter_t iter;
-    *ok = bson_iter_init_find(&iter, reply, "ok") && bson_iter_as_bool(&iter);
+    *ok = sl_look_flag(reply, "ok");
     if (*ok)
         return true;
-    int32_t code = (int32_t)number_in(reply, "code");
-    bool has_message = bson_iter_init_find(&iter, reply, "errmsg") && BSON_ITER_HOLDS_UTF8(&iter);
+    int32_t code = (int32_t)sl_look_int64(reply, "code", 0);
+    const char *message = sl_look_text(reply, "errmsg");
     bson_set_error(wrong, MONGOC_ERROR_SERVER, (uint32_t)code, "%s",
-                   has_message ? bson_iter_utf8(&iter, NULL) : "the command failed");
+                   message ? message : "the command failed");
     return !sl_code_is_transient(code) || code == CODE_MAX_TIME_EXPIRED;
 }
 

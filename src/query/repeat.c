@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bson/bson_lookup.h"
 #include "util/clock.h"
 
 #include "explain.h"
@@ -180,12 +181,11 @@ bool sl_query_count_documents(sl_connection *connection, const char *database,
                  "count", "{", "}", "}", "}", "{", "$group", "{", "_id", BCON_NULL, "n", "{",
                  "$sum", "$count", "}", "}", "}", "]", "cursor", "{", "}");
     bson_t reply;
-    bson_iter_t iter, found;
+    bson_iter_t found;
     int32_t code;
     sl_error failure = {0};
     bool ok = sl_connection_command(connection, database, command, &reply, &code, &failure);
-    if (ok && bson_iter_init(&iter, &reply) &&
-        bson_iter_find_descendant(&iter, "cursor.firstBatch.0.n", &found)) {
+    if (ok && sl_look_find(&reply, "cursor.firstBatch.0.n", &found)) {
         *exists = true;
         *count = (uint64_t)bson_iter_as_int64(&found);
     }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bson/bson_lookup.h"
 #include "util/context.h"
 
 typedef struct running_figures {
@@ -51,9 +52,8 @@ static void append_value(worker *w, double value) {
 
 static void read_value(void *context, const bson_t *document) {
     worker *w = context;
-    bson_iter_t iter, field;
-    if (!bson_iter_init(&iter, document) || !bson_iter_find_descendant(&iter, w->field, &field) ||
-        !BSON_ITER_HOLDS_NUMBER(&field))
+    bson_iter_t field;
+    if (!sl_look_find(document, w->field, &field) || !BSON_ITER_HOLDS_NUMBER(&field))
         return;
     double value = bson_iter_as_double(&field);
     if (w->query.statistic == SL_STATISTIC_LIST)

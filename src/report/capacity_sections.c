@@ -10,11 +10,6 @@
 
 #include "scale.h"
 
-static const char *text_of(const bson_t *item, const char *path) {
-    const char *text = sl_look_text(item, path);
-    return text ? text : "";
-}
-
 /* A number with its unit: times and bytes in larger units, others with the unit's name. */
 static const char *amount(sl_page *page, double value, const char *unit) {
     if (isnan(value))
@@ -54,7 +49,7 @@ static void add_bar(sl_page *page, sl_bars *bars, const char *label, const bson_
 static bool find_answer(const bson_t *model, sl_walk *walk) {
     *walk = sl_walk_start(model, "results");
     while (sl_walk_next(walk)) {
-        if (strcmp(text_of(&walk->item, "name"), text_of(model, "answer")) == 0)
+        if (strcmp(sl_look_string(&walk->item, "name"), sl_look_string(model, "answer")) == 0)
             return true;
     }
     return false;
@@ -65,11 +60,11 @@ static void add_answer(sl_page *page, const bson_t *model) {
     if (!find_answer(model, &walk))
         return;
     const bson_t *answer = &walk.item;
-    const char *unit = text_of(answer, "unit"), *between = range(page, answer, unit);
-    const char *decided = text_of(answer, "decidedBy");
+    const char *unit = sl_look_string(answer, "unit"), *between = range(page, answer, unit);
+    const char *decided = sl_look_string(answer, "decidedBy");
     sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_PLAIN,
                      sl_page_text(page, "Computed, not measured: %.40s is %s%s%s%s.%s%.60s%s",
-                                  text_of(answer, "name"),
+                                  sl_look_string(answer, "name"),
                                   amount(page, sl_look_number(answer, "value"), unit),
                                   *between ? " (" : "", between, *between ? ")" : "",
                                   *decided ? " Decided by: " : "", decided, *decided ? "." : ""));
@@ -80,7 +75,7 @@ static void add_figure(sl_page *page, sl_page_table *table, const bson_t *item, 
     double quotient = sl_look_number(item, "quotient");
     sl_page_cell(page, table, amount(page, sl_look_number(item, "published"), unit));
     sl_page_cell(page, table, isnan(quotient) ? "-" : sl_page_text(page, "%.2f", quotient));
-    sl_page_cell(page, table, text_of(item, "how"));
+    sl_page_cell(page, table, sl_look_string(item, "how"));
 }
 
 static void show_results(sl_page *page, const bson_t *model) {
@@ -91,20 +86,20 @@ static void show_results(sl_page *page, const bson_t *model) {
     size_t row = 0;
     for (sl_walk walk = sl_walk_start(model, "results"); sl_walk_next(&walk) && row < SL_ROWS_MAX;
          row++) {
-        const char *unit = text_of(&walk.item, "unit");
-        sl_page_cell(page, table, text_of(&walk.item, "name"));
+        const char *unit = sl_look_string(&walk.item, "unit");
+        sl_page_cell(page, table, sl_look_string(&walk.item, "name"));
         sl_page_cell(page, table, amount(page, sl_look_number(&walk.item, "value"), unit));
         sl_page_cell(page, table, range(page, &walk.item, unit));
-        sl_page_cell(page, table, text_of(&walk.item, "decidedBy"));
+        sl_page_cell(page, table, sl_look_string(&walk.item, "decidedBy"));
         add_figure(page, table, &walk.item, unit);
     }
     table = sl_page_add_table(page, "Formulas", of_formulas, "lll", 3);
     row = 0;
     for (sl_walk walk = sl_walk_start(model, "results"); sl_walk_next(&walk) && row < SL_ROWS_MAX;
          row++) {
-        sl_page_cell(page, table, text_of(&walk.item, "name"));
-        sl_page_cell(page, table, text_of(&walk.item, "formula"));
-        sl_page_cell(page, table, text_of(&walk.item, "note"));
+        sl_page_cell(page, table, sl_look_string(&walk.item, "name"));
+        sl_page_cell(page, table, sl_look_string(&walk.item, "formula"));
+        sl_page_cell(page, table, sl_look_string(&walk.item, "note"));
     }
 }
 
@@ -117,17 +112,18 @@ static void show_points(sl_page *page, const bson_t *model) {
     sl_page_table *table = sl_page_add_table(page, "Published points", titles, "llrrrl", 6);
     for (sl_walk walk = sl_walk_start(model, "points"); sl_walk_next(&walk) && row < SL_ROWS_MAX;
          row++) {
-        const char *unit = text_of(&walk.item, "unit");
-        sl_page_cell(page, table, text_of(&walk.item, "result"));
-        sl_page_cell(page, table, text_of(&walk.item, "name"));
+        const char *unit = sl_look_string(&walk.item, "unit");
+        sl_page_cell(page, table, sl_look_string(&walk.item, "result"));
+        sl_page_cell(page, table, sl_look_string(&walk.item, "name"));
         sl_page_cell(page, table, amount(page, sl_look_number(&walk.item, "value"), unit));
         add_figure(page, table, &walk.item, unit);
     }
 }
 
 static void show_sweep(sl_page *page, const bson_t *model) {
-    const char *input = text_of(model, "sweep.input"), *unit = text_of(model, "sweep.unit");
-    const char *result = text_of(model, "sweep.result");
+    const char *input = sl_look_string(model, "sweep.input"),
+               *unit = sl_look_string(model, "sweep.unit");
+    const char *result = sl_look_string(model, "sweep.result");
     const char *const titles[] = {input, result, "range", "decided by"};
     size_t row = 0;
     if (sl_walk_count(model, "sweep.rows") == 0)
@@ -144,7 +140,7 @@ static void show_sweep(sl_page *page, const bson_t *model) {
         sl_page_cell(page, table, label);
         sl_page_cell(page, table, amount(page, sl_look_number(&walk.item, "value"), unit));
         sl_page_cell(page, table, range(page, &walk.item, unit));
-        sl_page_cell(page, table, text_of(&walk.item, "decidedBy"));
+        sl_page_cell(page, table, sl_look_string(&walk.item, "decidedBy"));
     }
     sl_section_more(page, table, row > SL_ROWS_MAX ? row - SL_ROWS_MAX : 0);
 }
@@ -155,12 +151,12 @@ static void show_inputs(sl_page *page, const bson_t *model) {
     size_t row = 0;
     for (sl_walk walk = sl_walk_start(model, "inputs"); sl_walk_next(&walk) && row < SL_ROWS_MAX;
          row++) {
-        const char *unit = text_of(&walk.item, "unit");
-        sl_page_cell(page, table, text_of(&walk.item, "name"));
+        const char *unit = sl_look_string(&walk.item, "unit");
+        sl_page_cell(page, table, sl_look_string(&walk.item, "name"));
         sl_page_cell(page, table, amount(page, sl_look_number(&walk.item, "value"), unit));
         sl_page_cell(page, table, range(page, &walk.item, unit));
-        sl_page_cell(page, table, text_of(&walk.item, "from"));
-        sl_page_cell(page, table, text_of(&walk.item, "note"));
+        sl_page_cell(page, table, sl_look_string(&walk.item, "from"));
+        sl_page_cell(page, table, sl_look_string(&walk.item, "note"));
     }
 }
 
@@ -171,8 +167,8 @@ static void show_times(sl_page *page, const bson_t *model) {
         sl_page_add_bars(page, "Times", "The whisker is the range of the inputs.", SL_UNIT_SECONDS);
     for (sl_walk walk = sl_walk_start(model, "results"); sl_walk_next(&walk) && row < SL_ROWS_MAX;
          row++) {
-        if (strcmp(text_of(&walk.item, "unit"), "s") == 0)
-            add_bar(page, bars, text_of(&walk.item, "name"), &walk.item, "s");
+        if (strcmp(sl_look_string(&walk.item, "unit"), "s") == 0)
+            add_bar(page, bars, sl_look_string(&walk.item, "name"), &walk.item, "s");
     }
 }
 
@@ -183,7 +179,7 @@ void sl_sections_capacity(sl_page *page, const bson_t *record) {
         return;
     add_answer(page, &model);
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        const char *text = text_of(&model, texts[i]);
+        const char *text = sl_look_string(&model, texts[i]);
         if (*text)
             sl_page_add_text(page, SL_BLOCK_TEXT, SL_TONE_PLAIN, text);
     }

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bson/bson_lookup.h"
 #include "bson/extjson.h"
 #include "format/simd.h"
 #include "source/source.h"
@@ -70,17 +71,10 @@ static bool take_options(sl_namespace *item, const bson_t *options, const char *
 
 /* Is it the index of _id, or the clustered index? Both are created with the collection. */
 static bool is_id_index(const bson_t *index) {
-    bson_iter_t iter;
-    const uint8_t *bytes;
-    uint32_t length;
     bson_t key;
-    if (bson_iter_init_find(&iter, index, "clustered") && bson_iter_as_bool(&iter))
-        return true;
-    if (!bson_iter_init_find(&iter, index, "key") || !BSON_ITER_HOLDS_DOCUMENT(&iter))
-        return false;
-    bson_iter_document(&iter, &length, &bytes);
-    return bson_init_static(&key, bytes, length) && bson_count_keys(&key) == 1 &&
-           bson_iter_init_find(&iter, &key, "_id") && bson_iter_as_int64(&iter) == 1;
+    return sl_look_flag(index, "clustered") ||
+           (sl_look_inside(index, "key", &key) && bson_count_keys(&key) == 1 &&
+            sl_look_int64(&key, "_id", 0) == 1);
 }
 
 static bool append_index(sl_namespace *item, const bson_t *index) {
@@ -113,15 +107,11 @@ static bool take_indexes(sl_namespace *item, bson_iter_t *field, const char *nam
     if (!BSON_ITER_HOLDS_ARRAY(field) || !bson_iter_recurse(field, &iter))
         return sl_error_set(error, SL_EXIT_SOURCE, "%s: \"indexes\" is not an array", name);
     while (bson_iter_next(&iter)) {
-        const uint8_t *bytes;
-        uint32_t length;
         bson_t index;
-        if (!BSON_ITER_HOLDS_DOCUMENT(&iter))
+        if (!sl_document_at(&iter, &index))
             return sl_error_set(error, SL_EXIT_SOURCE, "%s: index %s is not an object", name,
                                 bson_iter_key(&iter));
-        bson_iter_document(&iter, &length, &bytes);
-        if (!bson_init_static(&index, bytes, length) || !bson_has_field(&index, "key") ||
-            !bson_has_field(&index, "name"))
+        if (!bson_has_field(&index, "key") || !bson_has_field(&index, "name"))
             return sl_error_set(error, SL_EXIT_SOURCE, "%s: index %s has no key or no name", name,
                                 bson_iter_key(&iter));
         if (!is_id_index(&index) && !append_index(item, &index))
@@ -143,14 +133,10 @@ static bool take_fields(sl_namespace *item, const bson_t *document, const char *
         item->collection = collection;
     }
     if (bson_iter_init_find(&iter, document, "options")) {
-        const uint8_t *bytes;
-        uint32_t length;
         bson_t options;
-        if (!BSON_ITER_HOLDS_DOCUMENT(&iter))
+        if (!sl_document_at(&iter, &options))
             return sl_error_set(error, SL_EXIT_SOURCE, "%s: \"options\" is not an object", name);
-        bson_iter_document(&iter, &length, &bytes);
-        if (!bson_init_static(&options, bytes, length) ||
-            !take_options(item, &options, name, error))
+        if (!take_options(item, &options, name, error))
             return false;
     }
     return !bson_iter_init_find(&iter, document, "indexes") ||

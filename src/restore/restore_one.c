@@ -21,6 +21,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bson/bson_lookup.h"
 #include "load/load.h"
 #include "report/json.h"
 #include "util/clock.h"
@@ -122,24 +123,12 @@ static void begin(step *s, sl_restore *restore, sl_connection *connection, size_
 
 /* ---- files of the namespace ---- */
 
-static uint64_t number_at(const bson_t *document, const char *path) {
-    bson_iter_t iter, found;
-    return bson_iter_init(&iter, document) && bson_iter_find_descendant(&iter, path, &found)
-               ? (uint64_t)bson_iter_as_int64(&found)
-               : 0;
-}
-
 /* Checks that a namespace which an earlier run has restored still exists: on the same deployment,
  * under the name that this command gives it, and as the same collection (UUID). */
 static bool check_earlier(const step *s, const bson_t *read, sl_error *error) {
-    bson_iter_t iter;
     sl_collection_facts facts;
-    const char *name = s->name, *uuid = "";
-    if (bson_iter_init_find(&iter, read, "namespace") && BSON_ITER_HOLDS_UTF8(&iter))
-        name = bson_iter_utf8(&iter, NULL);
-    if (bson_iter_init_find(&iter, read, "uuid") && BSON_ITER_HOLDS_UTF8(&iter))
-        uuid = bson_iter_utf8(&iter, NULL);
-    if (strcmp(name, s->name) != 0)
+    const char *name = sl_look_text(read, "namespace"), *uuid = sl_look_string(read, "uuid");
+    if (name && strcmp(name, s->name) != 0)
         return sl_error_set(error, SL_EXIT_USAGE,
                             "--resume: %s.%s has been restored as %s, and would now be %s: give "
                             "the --ns-from and --ns-to of the first run, or start a new restore "
@@ -168,13 +157,13 @@ static bool read_earlier(step *s, sl_error *error) {
     }
     *s->outcome = (sl_restored){.begun = true,
                                 .earlier = true,
-                                .code = (sl_exit)number_at(read, "exitCode"),
-                                .existed = number_at(read, "existed") > 0,
-                                .records = number_at(read, "records"),
-                                .inserted = number_at(read, "inserted"),
-                                .already_stored = number_at(read, "alreadyThere"),
-                                .rejected = number_at(read, "rejected"),
-                                .indexes = (uint32_t)number_at(read, "indexes")};
+                                .code = (sl_exit)sl_look_int64(read, "exitCode", 0),
+                                .existed = (uint64_t)sl_look_int64(read, "existed", 0) > 0,
+                                .records = (uint64_t)sl_look_int64(read, "records", 0),
+                                .inserted = (uint64_t)sl_look_int64(read, "inserted", 0),
+                                .already_stored = (uint64_t)sl_look_int64(read, "alreadyThere", 0),
+                                .rejected = (uint64_t)sl_look_int64(read, "rejected", 0),
+                                .indexes = (uint32_t)sl_look_int64(read, "indexes", 0)};
     bson_destroy(read);
     return true;
 }
@@ -272,11 +261,11 @@ static bool prepare(step *s, sl_error *error) {
 /* ---- the documents ---- */
 
 static void take_totals(step *s, const bson_t *record) {
-    s->outcome->records = number_at(record, "accounting.records");
-    s->outcome->inserted = number_at(record, "accounting.inserted");
-    s->outcome->already_stored = number_at(record, "accounting.alreadyThere");
-    s->outcome->rejected = number_at(record, "accounting.rejectedByParser") +
-                           number_at(record, "accounting.rejectedByServer");
+    s->outcome->records = (uint64_t)sl_look_int64(record, "accounting.records", 0);
+    s->outcome->inserted = (uint64_t)sl_look_int64(record, "accounting.inserted", 0);
+    s->outcome->already_stored = (uint64_t)sl_look_int64(record, "accounting.alreadyThere", 0);
+    s->outcome->rejected = (uint64_t)sl_look_int64(record, "accounting.rejectedByParser", 0) +
+                           (uint64_t)sl_look_int64(record, "accounting.rejectedByServer", 0);
 }
 
 /* Loads the documents. The load logs its errors. */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bson/bson_lookup.h"
 #include "report/json.h"
 #include "util/clock.h"
 #include "util/context.h"
@@ -100,20 +101,17 @@ void sl_restore_progress_begin(sl_restore_progress *progress, sl_restore_line *l
     pthread_mutex_unlock(&progress->screen);
 }
 
-static double number(const bson_t *figures, const char *key, double otherwise) {
-    bson_iter_t iter;
-    return bson_iter_init_find(&iter, figures, key) ? bson_iter_as_double(&iter) : otherwise;
-}
-
 static void compose(const bson_t *figures, char *text, size_t room) {
     char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM];
-    double share = number(figures, "share", -1), left = number(figures, "secondsLeft", -1);
+    double share = sl_look_amount(figures, "share", -1),
+           left = sl_look_amount(figures, "secondsLeft", -1);
     size_t used = 0;
     if (share >= 0)
         used += sl_print_text(text, room, "%.1f %%  ", 100 * share);
-    used += sl_print_text(text + used, room - used, "%s documents  %s/s",
-                          sl_human_count((uint64_t)number(figures, "documents", 0), a),
-                          sl_human_count((uint64_t)number(figures, "documentsPerSecond", 0), b));
+    used += sl_print_text(
+        text + used, room - used, "%s documents  %s/s",
+        sl_human_count((uint64_t)sl_look_amount(figures, "documents", 0), a),
+        sl_human_count((uint64_t)sl_look_amount(figures, "documentsPerSecond", 0), b));
     if (left >= 0)
         sl_print_text(text + used, room - used, "  ETA %s", sl_human_seconds(left, a));
 }

@@ -133,11 +133,6 @@ static bool refuse(const sl_restore *restore, const char *file, const char *how,
                         restore->config->dump, file, how, restore->directory);
 }
 
-static int64_t number_in(const bson_t *file, const char *name) {
-    bson_iter_t iter;
-    return bson_iter_init_find(&iter, file, name) ? bson_iter_as_int64(&iter) : 0;
-}
-
 /* Compares what is known without reading the file. `was`: what the list says of it. */
 static bool same_data(const sl_restore *restore, sl_namespace *item, const bson_t *was,
                       unsigned char *mark, sl_error *error) {
@@ -152,7 +147,7 @@ static bool same_data(const sl_restore *restore, sl_namespace *item, const bson_
                  (unsigned long long)now.size, (unsigned long long)before.size);
         return refuse(restore, file, how, error);
     }
-    int64_t was_ends = number_in(was, "ends"), ends = hash_of_ends(item->data, now.size);
+    int64_t was_ends = sl_look_int64(was, "ends", 0), ends = hash_of_ends(item->data, now.size);
     if (was_ends != 0 && ends != 0 && was_ends != ends)
         return refuse(restore, file,
                       "has the same size as when the restore began, but other content", error);
@@ -197,7 +192,7 @@ static bool same_namespace(const sl_restore *restore, sl_namespace *item, const 
     if (!same_presence(restore, item->metadata, had_metadata ? &metadata : NULL, error) ||
         !same_presence(restore, item->data, had_data ? &data : NULL, error))
         return false;
-    if (item->metadata && (int64_t)item->metadata_hash != number_in(&metadata, "hash"))
+    if (item->metadata && (int64_t)item->metadata_hash != sl_look_int64(&metadata, "hash", 0))
         return refuse(restore, inside(restore, item->metadata),
                       "has other content than when the restore began", error);
     return !item->data || same_data(restore, item, &data, mark, error);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "bson/bson_check.h"
+#include "bson/bson_lookup.h"
 #include "bson/bson_writer.h"
 #include "cluster/presplit.h"
 #include "shard_keys.h"
@@ -105,21 +106,14 @@ static bool presplit(sl_connection *connection, const sl_namespace *item, const 
 /* Does the index have this key, and can it support a shard key? */
 static bool supports(bson_iter_t *index, const bson_t *key) {
     static const char *const excluding[] = {"partialFilterExpression", "sparse"};
-    const uint8_t *bytes;
-    uint32_t length;
     bson_t specification, index_key;
-    bson_iter_t iter, a, b;
-    bson_iter_document(index, &length, &bytes);
-    if (!bson_init_static(&specification, bytes, length) ||
-        bson_has_field(&specification, excluding[0]) ||
-        bson_has_field(&specification, excluding[1]) ||
-        (bson_iter_init(&iter, &specification) &&
-         bson_iter_find_descendant(&iter, "collation.locale", &a) && BSON_ITER_HOLDS_UTF8(&a) &&
-         strcmp(bson_iter_utf8(&a, NULL), "simple") != 0) ||
-        !bson_iter_init_find(&iter, &specification, "key") || !BSON_ITER_HOLDS_DOCUMENT(&iter))
+    bson_iter_t a, b;
+    if (!sl_document_at(index, &specification) || bson_has_field(&specification, excluding[0]) ||
+        bson_has_field(&specification, excluding[1]))
         return false;
-    bson_iter_document(&iter, &length, &bytes);
-    if (!bson_init_static(&index_key, bytes, length) ||
+    const char *locale = sl_look_text(&specification, "collation.locale");
+    if ((locale && strcmp(locale, "simple") != 0) ||
+        !sl_look_inside(&specification, "key", &index_key) ||
         bson_count_keys(&index_key) != bson_count_keys(key) || !bson_iter_init(&a, &index_key) ||
         !bson_iter_init(&b, key))
         return false;

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bson/bson_lookup.h"
 #include "bson/bson_writer.h"
 #include "bson/dump_archive.h"
 #include "patterns.h"
@@ -178,19 +179,11 @@ static bool put(unpacking *u, const sl_dump_item *found, sl_error *error) {
 
 /* ---- the parts of the archive ---- */
 
-static const char *text_at(const bson_t *document, const char *name) {
-    bson_iter_t iter;
-    return bson_iter_init_find(&iter, document, name) && BSON_ITER_HOLDS_UTF8(&iter)
-               ? bson_iter_utf8(&iter, NULL)
-               : "";
-}
-
 static bool add_collection(unpacking *u, const sl_dump_item *found, sl_error *error) {
     const char *database = found->of->database, *collection = found->of->collection;
     const char *why = sl_dump_not_restored(database, collection);
     char name[600];
     bson_t document;
-    bson_iter_t iter;
     snprintf(name, sizeof name, "%s.%s", database, collection);
     if (why)
         return sl_dump_note_add(u->dump, name, false, why, error);
@@ -202,11 +195,12 @@ static bool add_collection(unpacking *u, const sl_dump_item *found, sl_error *er
                                     : "a collection without a database",
                                 error);
     if (!bson_init_static(&document, found->document, found->length) ||
-        !sl_dump_add_item(u->dump, database, collection, text_at(&document, "metadata"), error))
+        !sl_dump_add_item(u->dump, database, collection, sl_look_string(&document, "metadata"),
+                          error))
         return false;
     sl_namespace *item = sl_dump_find_item(u->dump, database, collection);
-    if (!u->folder && item && bson_iter_init_find(&iter, &document, "size"))
-        item->data_bytes = (uint64_t)bson_iter_as_int64(&iter);
+    if (!u->folder && item)
+        item->data_bytes = (uint64_t)sl_look_int64(&document, "size", (int64_t)item->data_bytes);
     return true;
 }
 

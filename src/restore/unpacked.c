@@ -10,11 +10,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "patterns.h"
+#include "bson/bson_lookup.h"
 #include "report/run_record.h"
 #include "util/private_file.h"
 #include "util/read_file.h"
 #include "util/text.h"
+
+#include "patterns.h"
 
 #define LIST "list.bson"
 
@@ -93,40 +95,26 @@ bool sl_dump_write_list(const sl_dump *dump, const char *folder, sl_error *error
     return ok;
 }
 
-/* A text of a document of the list; "" if there is none. */
-static const char *text_at(const bson_t *document, const char *name) {
-    bson_iter_t iter;
-    return bson_iter_init_find(&iter, document, name) && BSON_ITER_HOLDS_UTF8(&iter)
-               ? bson_iter_utf8(&iter, NULL)
-               : "";
-}
-
-static bool flag_at(const bson_t *document, const char *name) {
-    bson_iter_t iter;
-    return bson_iter_init_find(&iter, document, name) && bson_iter_as_bool(&iter);
-}
-
 static bool take_item(sl_dump *dump, const bson_t *one, sl_error *error) {
-    bson_iter_t iter;
-    const char *database = text_at(one, "db"), *collection = text_at(one, "collection");
-    const char *data = text_at(one, "data");
-    if (!sl_dump_add_item(dump, database, collection, text_at(one, "metadata"), error))
+    const char *database = sl_look_string(one, "db"),
+               *collection = sl_look_string(one, "collection");
+    const char *data = sl_look_string(one, "data");
+    if (!sl_dump_add_item(dump, database, collection, sl_look_string(one, "metadata"), error))
         return false;
     sl_namespace *item = sl_dump_find_item(dump, database, collection);
     if (item && data[0])
         item->data = strdup(data);
-    if (item && bson_iter_init_find(&iter, one, "bytes"))
-        item->data_bytes = (uint64_t)bson_iter_as_int64(&iter);
     if (item) {
+        item->data_bytes = (uint64_t)sl_look_int64(one, "bytes", (int64_t)item->data_bytes);
         item->unpacked = true;
-        item->left_out = flag_at(one, "leftOut");
+        item->left_out = sl_look_flag(one, "leftOut");
     }
     return (item && (item->data || !data[0])) || sl_error_memory(error, "reading the list");
 }
 
 static bool take_note(sl_dump *dump, const bson_t *one, sl_error *error) {
-    return sl_dump_note_add(dump, text_at(one, "what"), flag_at(one, "lost"), text_at(one, "why"),
-                            error);
+    return sl_dump_note_add(dump, sl_look_string(one, "what"), sl_look_flag(one, "lost"),
+                            sl_look_string(one, "why"), error);
 }
 
 static bool take_array(sl_dump *dump, const bson_t *list, const char *name,
@@ -137,11 +125,8 @@ static bool take_array(sl_dump *dump, const bson_t *list, const char *name,
     if (!ok)
         return sl_error_set(error, SL_EXIT_SOURCE, "the list of unpacked files is damaged");
     while (ok && bson_iter_next(&items)) {
-        const uint8_t *bytes;
-        uint32_t length;
         bson_t one;
-        bson_iter_document(&items, &length, &bytes);
-        ok = bson_init_static(&one, bytes, length) && take(dump, &one, error);
+        ok = sl_document_at(&items, &one) && take(dump, &one, error);
     }
     return ok;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bson/bson_lookup.h"
 #include "job/outputs.h"
 #include "restoring.h"
 #include "util/interrupt.h"
@@ -39,10 +40,9 @@ static char *text_of(const bson_iter_t *value) {
 
 /* An index with the collation "simple" equals an index without collation. */
 static bool is_simple(const bson_iter_t *value) {
-    bson_iter_t inner;
-    return strcmp(bson_iter_key(value), "collation") == 0 && BSON_ITER_HOLDS_DOCUMENT(value) &&
-           bson_iter_recurse(value, &inner) && bson_iter_find(&inner, "locale") &&
-           BSON_ITER_HOLDS_UTF8(&inner) && strcmp(bson_iter_utf8(&inner, NULL), "simple") == 0;
+    bson_t inner;
+    return strcmp(bson_iter_key(value), "collation") == 0 && sl_document_at(value, &inner) &&
+           strcmp(sl_look_string(&inner, "locale"), "simple") == 0;
 }
 
 /* Compares the fields of two documents, in any order. */
@@ -86,26 +86,12 @@ static bool compare_options(comparison *c, const sl_collection_facts *facts, sl_
 
 /* ---- indexes ---- */
 
-static bool view_of(const bson_iter_t *iter, bson_t *view) {
-    const uint8_t *bytes;
-    uint32_t length;
-    bson_iter_document(iter, &length, &bytes);
-    return BSON_ITER_HOLDS_DOCUMENT(iter) && bson_init_static(view, bytes, length);
-}
-
-static const char *index_name(const bson_t *index) {
-    bson_iter_t iter;
-    return bson_iter_init_find(&iter, index, "name") && BSON_ITER_HOLDS_UTF8(&iter)
-               ? bson_iter_utf8(&iter, NULL)
-               : "";
-}
-
 /* Finds the index of this name in an array. */
 static bool find_index(const bson_t *indexes, const char *name, bson_t *found) {
     bson_iter_t iter;
     bool more = bson_iter_init(&iter, indexes);
     while (more && bson_iter_next(&iter)) {
-        if (view_of(&iter, found) && strcmp(index_name(found), name) == 0)
+        if (sl_document_at(&iter, found) && strcmp(sl_look_string(found, "name"), name) == 0)
             return true;
     }
     return false;
@@ -120,19 +106,19 @@ static bool compare_indexes(comparison *c, sl_error *error) {
     for (bool more = ok && bson_iter_init(&iter, c->item->indexes);
          more && bson_iter_next(&iter);) {
         char what[300];
-        if (!view_of(&iter, &here))
+        if (!sl_document_at(&iter, &here))
             continue;
-        snprintf(what, sizeof what, "index %s", index_name(&here));
-        if (find_index(&stored, index_name(&here), &there))
+        snprintf(what, sizeof what, "index %s", sl_look_string(&here, "name"));
+        if (find_index(&stored, sl_look_string(&here, "name"), &there))
             compare_fields(c, what, &here, &there);
         else
             report(c, what, "one", NULL);
     }
     for (bool more = ok && bson_iter_init(&iter, &stored); more && bson_iter_next(&iter);) {
-        if (view_of(&iter, &there) && strcmp(index_name(&there), "_id_") != 0 &&
+        if (sl_document_at(&iter, &there) && strcmp(sl_look_string(&there, "name"), "_id_") != 0 &&
             !bson_has_field(&there, "clustered") &&
-            !find_index(c->item->indexes, index_name(&there), &here))
-            sl_log_info("%s: index %s is not in the dump", c->name, index_name(&there));
+            !find_index(c->item->indexes, sl_look_string(&there, "name"), &here))
+            sl_log_info("%s: index %s is not in the dump", c->name, sl_look_string(&there, "name"));
     }
     bson_destroy(&stored);
     return ok;

@@ -6,6 +6,7 @@
 
 #include <mongoc/mongoc.h>
 
+#include "bson/bson_lookup.h"
 #include "cluster/connection.h"
 #include "report/json.h"
 #include "util/document_id.h"
@@ -288,13 +289,6 @@ static sl_verdict judge_own_concern(const sl_reply *reply, sl_error *error) {
     return verdict_of(code) == SL_REPLY_FINAL ? SL_REPLY_FINAL : SL_REPLY_UNKNOWN;
 }
 
-static int64_t number_in(const bson_t *body, const char *key, int64_t otherwise) {
-    bson_iter_t iter;
-    return bson_iter_init_find(&iter, body, key) && BSON_ITER_HOLDS_NUMBER(&iter)
-               ? bson_iter_as_int64(&iter)
-               : otherwise;
-}
-
 /* The number of documents that were inserted; -1 if the answer does not name each once. */
 static int64_t count_upserted(const sl_reply *reply) {
     bson_iter_t items;
@@ -320,9 +314,9 @@ static int64_t count_upserted(const sl_reply *reply) {
 sl_verdict sl_reply_judge_modify(const sl_reply *reply, sl_modified *found, sl_error *error) {
     uint32_t refused;
     bool each_once;
-    const int64_t n = number_in(reply->body, "n", -1), upserted = count_upserted(reply);
+    const int64_t n = sl_look_int64(reply->body, "n", -1), upserted = count_upserted(reply);
     const bool deletes = reply->mode == SL_MODE_DELETE;
-    const int64_t modified = number_in(reply->body, "nModified", deletes ? n : -1);
+    const int64_t modified = sl_look_int64(reply->body, "nModified", deletes ? n : -1);
     *found = (sl_modified){0};
     if (n < 0 && !reply->ok)
         return judge_command(reply->why, error);

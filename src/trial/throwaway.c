@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bson/bson_lookup.h"
 #include "util/clock.h"
 #include "util/interrupt.h"
 #include "util/log.h"
@@ -109,21 +110,16 @@ bool sl_throwaway_remove_leftovers(sl_connection *connection, const char *databa
                             "{", "name", BCON_REGEX(pattern, ""), "}", "cursor", "{", "batchSize",
                             BCON_INT32(10000), "}");
     bool ok = sl_connection_command(connection, database, list, &reply, NULL, error);
-    bson_iter_t iter, batch, name;
-    if (ok && bson_iter_init(&iter, &reply) &&
-        bson_iter_find_descendant(&iter, "cursor.firstBatch", &batch) &&
-        bson_iter_recurse(&batch, &iter)) {
-        while (ok && bson_iter_next(&iter)) {
-            char found[SL_THROWAWAY_ROOM];
-            if (!bson_iter_recurse(&iter, &name) || !bson_iter_find(&name, "name") ||
-                !BSON_ITER_HOLDS_UTF8(&name))
-                continue;
-            snprintf(found, sizeof found, "%s", bson_iter_utf8(&name, NULL));
-            size_t length = strlen(found), tail = strlen(REGISTRY);
-            if (length > tail && strcmp(found + length - tail, REGISTRY) == 0)
-                found[length - tail] = '\0'; /* the registry is dropped with its collection */
-            ok = remove_leftover(connection, database, found, found + strlen(prefix), error);
-        }
+    for (sl_walk walk = sl_walk_start(&reply, "cursor.firstBatch"); ok && sl_walk_next(&walk);) {
+        char found[SL_THROWAWAY_ROOM];
+        const char *name = sl_look_text(&walk.item, "name");
+        if (!name)
+            continue;
+        snprintf(found, sizeof found, "%s", name);
+        size_t length = strlen(found), tail = strlen(REGISTRY);
+        if (length > tail && strcmp(found + length - tail, REGISTRY) == 0)
+            found[length - tail] = '\0'; /* the registry is dropped with its collection */
+        ok = remove_leftover(connection, database, found, found + strlen(prefix), error);
     }
     bson_destroy(&reply);
     bson_destroy(list);

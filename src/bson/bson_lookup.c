@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bson_lookup.h"
+
+#define NUMBER_MAX 1e18
+
+bool sl_look_find(const bson_t *document, const char *path, bson_iter_t *value) {
+    bson_iter_t iter;
+    return bson_iter_init(&iter, document) && bson_iter_find_descendant(&iter, path, value);
+}
+
+double sl_value_number(const bson_iter_t *at) {
+    double value = NAN;
+    if (BSON_ITER_HOLDS_DOUBLE(at))
+        value = bson_iter_double(at);
+    else if (BSON_ITER_HOLDS_INT32(at) || BSON_ITER_HOLDS_INT64(at))
+        value = (double)bson_iter_as_int64(at);
+    else if (BSON_ITER_HOLDS_DATE_TIME(at))
+        value = (double)bson_iter_date_time(at);
+    return fabs(value) <= NUMBER_MAX ? value : NAN;
+}
+
+double sl_look_number(const bson_t *document, const char *path) {
+    bson_iter_t value;
+    return sl_look_find(document, path, &value) ? sl_value_number(&value) : NAN;
+}
+
+double sl_look_amount(const bson_t *document, const char *path, double fallback) {
+    double value = sl_look_number(document, path);
+    return value >= 0 ? value : fallback;
+}
+
+const char *sl_look_text(const bson_t *document, const char *path) {
+    bson_iter_t value;
+    return sl_look_find(document, path, &value) && BSON_ITER_HOLDS_UTF8(&value)
+               ? bson_iter_utf8(&value, NULL)
+               : NULL;
+}
+
+const char *sl_look_string(const bson_t *document, const char *path) {
+    const char *text = sl_look_text(document, path);
+    return text ? text : "";
+}
+
+int64_t sl_look_int64(const bson_t *document, const char *path, int64_t fallback) {
+    bson_iter_t value;
+    return sl_look_find(document, path, &value) && BSON_ITER_HOLDS_NUMBER(&value)
+               ? bson_iter_as_int64(&value)
+               : fallback;
+}
+
+int sl_look_truth(const bson_t *document, const char *path) {
+    bson_iter_t value;
+    return sl_look_find(document, path, &value) && BSON_ITER_HOLDS_BOOL(&value)
+               ? bson_iter_bool(&value)
+               : -1;
+}
+
+bool sl_look_flag(const bson_t *document, const char *path) {
+    bson_iter_t value;
+    return sl_look_find(document, path, &value) && bson_iter_as_bool(&value);
+}
+
+bool sl_document_at(const bson_iter_t *at, bson_t *document) {
+    return BSON_ITER_HOLDS_DOCUMENT(at) && sl_container_at(at, document);
+}
+
+bool sl_container_at(const bson_iter_t *at, bson_t *document) {
+    uint32_t length = 0;
+    const uint8_t *bytes = NULL;
+    if (BSON_ITER_HOLDS_DOCUMENT(at))
+        bson_iter_document(at, &length, &bytes);
+    else if (BSON_ITER_HOLDS_ARRAY(at))
+        bson_iter_array(at, &length, &bytes);
+    return bytes && bson_init_static(document, bytes, length);
+}
+
+bool sl_look_inside(const bson_t *document, const char *path, bson_t *inner) {
+    bson_iter_t value;
+    if (sl_look_find(document, path, &value) && sl_container_at(&value, inner))
+        return true;
+    bson_init(inner); /* an empty document needs no bson_destroy */
+    return false;
+}
+
+sl_walk sl_walk_start(const bson_t *document, const char *path) {
+    sl_walk walk = {.more = false};
+    bson_iter_t value;
+    walk.more = sl_look_find(document, path, &value) && BSON_ITER_HOLDS_ARRAY(&value) &&
+                bson_iter_recurse(&value, &walk.at);
+    return walk;
+}
+
+bool sl_walk_next(sl_walk *walk) {
+    while (walk->more && (walk->more = bson_iter_next(&walk->at))) {
+        if (sl_document_at(&walk->at, &walk->item))
+            return true;
+    }
+    return false;
+}
+
+uint32_t sl_walk_count(const bson_t *document, const char *path) {
+    uint32_t count = 0;
+    for (sl_walk walk = sl_walk_start(document, path); sl_walk_next(&walk);)
+        count++;
+    return count;
+}
+
+uint32_t sl_look_count(const bson_t *document, const char *path) {
+    uint32_t count = 0;
+    sl_walk walk = sl_walk_start(document, path);
+    while (walk.more && bson_iter_next(&walk.at))
+        count++;
+    return count;
+}

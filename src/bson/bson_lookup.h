@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads fields of BSON documents by their paths: "accounting.records". A field that is missing or
+ * has another type is not an error: the functions return NULL, NAN or another given value. */
+#ifndef SHARDLOAD_BSON_LOOKUP_H
+#define SHARDLOAD_BSON_LOOKUP_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <bson/bson.h>
+
+bool sl_look_find(const bson_t *document, const char *path, bson_iter_t *value);
+
+/* A number from -1e18 to 1e18, or NAN. */
+double sl_look_number(const bson_t *document, const char *path);
+/* A number from 0 to 1e18, or `fallback`. */
+double sl_look_amount(const bson_t *document, const char *path, double fallback);
+/* A number as an integer, or `fallback`. */
+int64_t sl_look_int64(const bson_t *document, const char *path, int64_t fallback);
+/* A text, borrowed; NULL if there is none. */
+const char *sl_look_text(const bson_t *document, const char *path);
+/* A text, borrowed; "" if there is none. */
+const char *sl_look_string(const bson_t *document, const char *path);
+/* 1 true, 0 false, -1 missing. */
+int sl_look_truth(const bson_t *document, const char *path);
+/* Is it true, or a number other than 0? */
+bool sl_look_flag(const bson_t *document, const char *path);
+/* Sets `*inner` to a document or an array, borrowed; empty when it returns false. */
+bool sl_look_inside(const bson_t *document, const char *path, bson_t *inner);
+
+/* Walks the documents of an array:
+ *     for (sl_walk walk = sl_walk_start(record, "phases"); sl_walk_next(&walk);)
+ *         use(&walk.item); */
+typedef struct sl_walk {
+    bson_iter_t at;
+    bool more;
+    bson_t item; /* the current document, borrowed */
+} sl_walk;
+sl_walk sl_walk_start(const bson_t *document, const char *path);
+bool sl_walk_next(sl_walk *walk); /* skips elements that are not documents */
+uint32_t sl_walk_count(const bson_t *document, const char *path); /* counts its documents */
+uint32_t sl_look_count(const bson_t *document, const char *path); /* counts its elements */
+
+/* The value at `at`: a number from -1e18 to 1e18, or NAN. */
+double sl_value_number(const bson_iter_t *at);
+/* Makes `document` a view of the document at `at`; or of the document or array. */
+bool sl_document_at(const bson_iter_t *at, bson_t *document);
+bool sl_container_at(const bson_iter_t *at, bson_t *document);
+
+#endif
