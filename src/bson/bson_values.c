@@ -7,26 +7,15 @@
 
 #include "bson_writer.h"
 
+#include "util/text.h"
+
 #define DECIMAL_TEXT_MAX 6200u /* longer than any exact form without exponent */
 
 #define DECIMAL_EXPONENT_DIGITS 6u
 
-static bool is_digit(char c) {
-    return c >= '0' && c <= '9';
-}
-
-/* The value of a hexadecimal digit; -1: none. */
-static int digit_of(char byte) {
-    if (byte >= '0' && byte <= '9')
-        return byte - '0';
-    byte = (char)(byte | 0x20);
-    return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : -1;
-}
-
-/* Reads 2 * count digits. */
-static bool take_bytes(uint8_t *to, const char *text, size_t count) {
+bool sl_bson_hex_bytes(uint8_t *to, const char *digits, size_t count) {
     for (size_t i = 0; i < count; i++) {
-        int high = digit_of(text[2 * i]), low = digit_of(text[2 * i + 1]);
+        int high = sl_hex_digit(digits[2 * i]), low = sl_hex_digit(digits[2 * i + 1]);
         if (high < 0 || low < 0)
             return false;
         to[i] = (uint8_t)(high << 4 | low);
@@ -35,7 +24,7 @@ static bool take_bytes(uint8_t *to, const char *text, size_t count) {
 }
 
 uint8_t *sl_bson_put_object_id(uint8_t *to, const char *text, size_t length) {
-    return length == 24 && take_bytes(to, text, 12) ? to + 12 : NULL;
+    return length == 24 && sl_bson_hex_bytes(to, text, 12) ? to + 12 : NULL;
 }
 
 uint8_t *sl_bson_put_uuid(uint8_t *to, const char *text, size_t length) {
@@ -45,7 +34,7 @@ uint8_t *sl_bson_put_uuid(uint8_t *to, const char *text, size_t length) {
     to = sl_bson_put_int32(to, 16);
     *to++ = BSON_SUBTYPE_UUID;
     for (size_t i = 0; i < sizeof groups; i++) {
-        if ((i > 0 && *text++ != '-') || !take_bytes(to, text, groups[i]))
+        if ((i > 0 && *text++ != '-') || !sl_bson_hex_bytes(to, text, groups[i]))
             return NULL;
         text += (size_t)2 * groups[i];
         to += groups[i];
@@ -60,7 +49,7 @@ static bool is_decimal(const char *text, size_t length) {
     const char *at = text, *end = text + length;
     size_t digits = 0;
     at += at < end && (*at == '-' || *at == '+');
-    for (bool point = false; at < end && (is_digit(*at) || (*at == '.' && !point)); at++) {
+    for (bool point = false; at < end && (sl_is_digit(*at) || (*at == '.' && !point)); at++) {
         point = point || *at == '.';
         digits += *at != '.';
     }
@@ -73,7 +62,7 @@ static bool is_decimal(const char *text, size_t length) {
         return false;
     for (; at < end - 1 && *at == '0'; at++)
         ;
-    for (digits = 0; at < end && is_digit(*at); at++)
+    for (digits = 0; at < end && sl_is_digit(*at); at++)
         digits++;
     return at == end && digits > 0 && digits <= DECIMAL_EXPONENT_DIGITS;
 }

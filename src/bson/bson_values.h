@@ -5,11 +5,15 @@
 #ifndef SHARDLOAD_BSON_VALUES_H
 #define SHARDLOAD_BSON_VALUES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /* The most bytes that a value takes: a UUID with length and subtype. */
 #define SL_BSON_VALUE_MAX 21u
+
+/* Writes `count` bytes, each from two hexadecimal digits. False for other characters. */
+bool sl_bson_hex_bytes(uint8_t *to, const char *digits, size_t count);
 
 /* 24 hexadecimal digits. */
 uint8_t *sl_bson_put_object_id(uint8_t *to, const char *text, size_t length);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* $binary, the older $type, and $uuid of Extended JSON. */
+#include "bson_values.h"
 #include "extjson_types.h"
 
 #include <bson/bson.h>
@@ -78,9 +79,8 @@ static const char *take_subtype(sl_extjson *x, const char *p, uint8_t *to, binar
     if (!(p = sl_extjson_take_text(x, p, to + EXTJSON_SCRATCH + (b->has_bytes ? b->length : 0),
                                    &text, reason)))
         return NULL;
-    int high = text.length == 2 ? extjson_hex_digit(text.bytes[0]) : 0;
-    int low =
-        text.length == 1 || text.length == 2 ? extjson_hex_digit(text.bytes[text.length - 1]) : -1;
+    int high = text.length == 2 ? sl_hex_digit(text.bytes[0]) : 0;
+    int low = text.length == 1 || text.length == 2 ? sl_hex_digit(text.bytes[text.length - 1]) : -1;
     if (b->has_subtype || high < 0 || low < 0)
         return extjson_not_a(x, at, reason, text);
     b->subtype = (uint8_t)(high << 4 | low);
@@ -164,9 +164,9 @@ const char *sl_extjson_take_uuid(sl_extjson *x, const char *p, uint8_t *type, ui
     uint8_t *bytes =
         *to + EXTJSON_SCRATCH; /* each byte is written before the next digits are read */
     if (text.length != 36 || s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' ||
-        !sl_extjson_hex_bytes(s, 4, bytes) || !sl_extjson_hex_bytes(s + 9, 2, bytes + 4) ||
-        !sl_extjson_hex_bytes(s + 14, 2, bytes + 6) ||
-        !sl_extjson_hex_bytes(s + 19, 2, bytes + 8) || !sl_extjson_hex_bytes(s + 24, 6, bytes + 10))
+        !sl_bson_hex_bytes(bytes, s, 4) || !sl_bson_hex_bytes(bytes + 4, s + 9, 2) ||
+        !sl_bson_hex_bytes(bytes + 6, s + 14, 2) || !sl_bson_hex_bytes(bytes + 8, s + 19, 2) ||
+        !sl_bson_hex_bytes(bytes + 10, s + 24, 6))
         return extjson_not_a(x, at, reason, text);
     put_binary(type, to, &b);
     return sl_extjson_take_end(x, p);

@@ -67,16 +67,6 @@ const char *sl_extjson_begin_object(sl_extjson *x, const char *p, const char *ex
     return *p == '{' ? p + 1 : sl_extjson_expected(x, p, expected);
 }
 
-bool sl_extjson_hex_bytes(const char *digits, size_t count, uint8_t *to) {
-    for (size_t i = 0; i < count; i++) {
-        int high = extjson_hex_digit(digits[2 * i]), low = extjson_hex_digit(digits[2 * i + 1]);
-        if (high < 0 || low < 0)
-            return false;
-        to[i] = (uint8_t)(high << 4 | low);
-    }
-    return true;
-}
-
 /* ---- ObjectId, numbers ---- */
 
 const char *sl_extjson_take_oid(sl_extjson *x, const char *p, uint8_t *type, uint8_t **to,
@@ -87,7 +77,7 @@ const char *sl_extjson_take_oid(sl_extjson *x, const char *p, uint8_t *type, uin
     (void)depth;
     if (!(p = sl_extjson_take_text(x, p, *to + EXTJSON_SCRATCH, &text, reason)))
         return NULL;
-    if (text.length != 24 || !sl_extjson_hex_bytes(text.bytes, 12, *to))
+    if (text.length != 24 || !sl_bson_hex_bytes(*to, text.bytes, 12))
         return extjson_not_a(x, at, reason, text);
     *type = BSON_TYPE_OID;
     *to += 12;

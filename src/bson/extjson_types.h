@@ -36,15 +36,6 @@ const char *sl_extjson_take_second(sl_extjson *x, const char *p, uint8_t *scratc
                                    const char *expected);
 const char *sl_extjson_begin_object(sl_extjson *x, const char *p, const char *expected);
 
-bool sl_extjson_hex_bytes(const char *digits, size_t count, uint8_t *to);
-
-static inline int extjson_hex_digit(char c) {
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static inline const char *extjson_not_a(sl_extjson *x, const char *at, const char *reason,
                                         sl_text text) {
     return extjson_fail_with(x, at, reason, text.bytes, text.length);

@@ -19,13 +19,9 @@ typedef struct number {
     int64_t exponent; /* the value is digits * 10^exponent */
 } number;
 
-static bool is_digit(char c) {
-    return (unsigned char)(c - '0') < 10;
-}
-
 /* Adds the digits at `p`; returns the address after them. */
 static const char *add_digits(number *n, const char *p, bool fraction) {
-    for (; is_digit(*p); p++) {
+    for (; sl_is_digit(*p); p++) {
         uint64_t digit = (uint64_t)(*p - '0');
         if (n->digits < UINT64_MAX / 10 - 1) {
             n->digits = n->digits * 10 + digit;
@@ -44,17 +40,17 @@ static const char *read_number(number *n, const char *p, const char **where, con
     p += n->negative;
     *where = p;
     *reason = "a value is expected";
-    if (!is_digit(*p))
+    if (!sl_is_digit(*p))
         return NULL;
     *reason = "a number that begins with 0 and continues with a digit";
-    if (*p == '0' && is_digit(p[1]))
+    if (*p == '0' && sl_is_digit(p[1]))
         return NULL;
     p = add_digits(n, p, false);
     if (*p == '.') {
         n->real = true;
         *where = ++p;
         *reason = "a digit is expected after the decimal point";
-        if (!is_digit(*p))
+        if (!sl_is_digit(*p))
             return NULL;
         p = add_digits(n, p, true);
     }
@@ -65,10 +61,10 @@ static const char *read_number(number *n, const char *p, const char **where, con
         p += *p == '-' || *p == '+';
         *where = p;
         *reason = "a digit is expected in an exponent";
-        if (!is_digit(*p))
+        if (!sl_is_digit(*p))
             return NULL;
         int64_t exponent = 0;
-        for (; is_digit(*p); p++)
+        for (; sl_is_digit(*p); p++)
             exponent = exponent < 100000000 ? exponent * 10 + (*p - '0') : exponent;
         n->exponent += negative ? -exponent : exponent;
     }
@@ -189,32 +185,12 @@ const char *sl_extjson_word_value(sl_extjson *x, const char *p, uint8_t *type, u
 static bool read_hex4(const char *p, uint32_t *code) {
     *code = 0;
     for (int i = 0; i < 4; i++) {
-        char c = p[i] | 0x20;
-        if (!is_digit(p[i]) && (c < 'a' || c > 'f'))
+        int digit = sl_hex_digit(p[i]);
+        if (digit < 0)
             return false;
-        *code = *code << 4 | (uint32_t)(is_digit(p[i]) ? p[i] - '0' : c - 'a' + 10);
+        *code = *code << 4 | (uint32_t)digit;
     }
     return true;
-}
-
-static uint8_t *put_utf8(uint8_t *to, uint32_t code) {
-    if (code < 0x80) {
-        *to++ = (uint8_t)code;
-        return to;
-    }
-    if (code < 0x800) {
-        *to++ = (uint8_t)(0xC0 | code >> 6);
-    } else {
-        if (code < 0x10000) {
-            *to++ = (uint8_t)(0xE0 | code >> 12);
-        } else {
-            *to++ = (uint8_t)(0xF0 | code >> 18);
-            *to++ = (uint8_t)(0x80 | (code >> 12 & 0x3F));
-        }
-        *to++ = (uint8_t)(0x80 | (code >> 6 & 0x3F));
-    }
-    *to++ = (uint8_t)(0x80 | (code & 0x3F));
-    return to;
 }
 
 const char *sl_extjson_escape(sl_extjson *x, const char *p, uint8_t **to) {
@@ -232,13 +208,13 @@ const char *sl_extjson_escape(sl_extjson *x, const char *p, uint8_t **to) {
     if (!read_hex4(p + 2, &code))
         return sl_extjson_expected(x, p, "four hexadecimal digits are expected after \\u");
     if (code < 0xD800 || code > 0xDFFF) {
-        *to = put_utf8(*to, code);
+        *to = sl_utf8_put(*to, code);
         return p + 6;
     }
     if (code > 0xDBFF || p[6] != '\\' || p[7] != 'u' || !read_hex4(p + 8, &second) ||
         second < 0xDC00 || second > 0xDFFF)
         return extjson_fail_with(x, p, "half of a surrogate pair, which is not a character", p, 6);
-    *to = put_utf8(*to, 0x10000 + ((code - 0xD800) << 10) + (second - 0xDC00));
+    *to = sl_utf8_put(*to, 0x10000 + ((code - 0xD800) << 10) + (second - 0xDC00));
     return p + 12;
 }
 
@@ -252,7 +228,7 @@ static bool read_part(const char **p, const char *end, int count, int64_t most, 
         return false;
     *value = 0;
     for (int i = 0; i < count; i++) {
-        if (!is_digit((*p)[i]))
+        if (!sl_is_digit((*p)[i]))
             return false;
         *value = *value * 10 + ((*p)[i] - '0');
     }
@@ -307,7 +283,7 @@ bool sl_extjson_date_of(sl_text text, int64_t *ms) {
             return false;
         if (p < end && *p == '.') {
             int digits = 0;
-            for (p++; p < end && is_digit(*p); p++, digits++)
+            for (p++; p < end && sl_is_digit(*p); p++, digits++)
                 fraction = digits < 3 ? fraction * 10 + (*p - '0') : fraction;
             if (digits < 1 || digits > 3)
                 return false;

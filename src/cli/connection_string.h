@@ -52,7 +52,7 @@
              "that are still starting. Without this option, a host that does not exist or does "   \
              "not listen is an error at once, and a server that does not answer is an error "      \
              "after a few seconds."},                                                              \
-    {.name = "wire-compression", SL_ROW_CHOICE("NAME", "none|snappy|zlib|zstd"),                   \
+    {.name = "wire-compression", SL_ROW_CHOICE("NAME", SL_COMPRESSORS),                                \
      SL_ROW_OF(mask, "Connection"),                                                                \
      .help = "Compress network traffic, if the server allows it; worthwhile on a slow network. "   \
              "Without this option, compressors= in --uri applies. Give only one of the two."}

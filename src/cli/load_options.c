@@ -231,7 +231,7 @@ const sl_option_row sl_load_rows[] = {
      .help = "YAML file with the shard keys of collections: 'shop.orders: {key: {customer: 1}}', "
              "also {_id: hashed}, and unique: true beside key. Collections that are not in the "
              "file are not sharded."},
-    {.name = "compressor", SL_ROW_CHOICE("NAME", "none|snappy|zlib|zstd"),
+    {.name = "compressor", SL_ROW_CHOICE("NAME", SL_COMPRESSORS),
      SL_ROW_OF(LOADING | PLAN, "Layout"),
      .help = "Block compressor of the collection. Without this option, the server's default."},
     {.name = "clustered", SL_ROW_FLAG, SL_ROW_OF(LOADING | PLAN, "Layout"),

@@ -15,6 +15,8 @@
 #include "report/json.h"
 #include "util/text.h"
 
+#include "option_rows.h"
+
 #define SKEW_MAX 10
 
 bson_t *sl_option_key(const char *text) {
@@ -264,46 +266,37 @@ bool sl_check_batch_sizes(const char *text, char *problem, size_t room) {
     return check_numbers(text, SL_BATCH_SIZE_MAX, "documents", problem, room);
 }
 
-/* A list of the given words; the word "number" allows any number from 1 to 50. */
-static bool check_words(const char *text, const char *const words[], char *problem, size_t room) {
+/* A list of these words, "one|two"; the word "number" allows any number from 1 to 50. */
+static bool check_words(const char *text, const char *words, char *problem, size_t room) {
+    const sl_text number = sl_text_of("number");
     for (const char *at = text;; at++) {
-        size_t length = strcspn(at, ",");
-        bool known = false, number = false;
+        sl_text item = {at, strcspn(at, ",")};
         uint64_t value;
-        for (size_t i = 0; words[i]; i++) {
-            bool any = strcmp(words[i], "number") == 0;
-            number = number || any;
-            known = known || (!any && sl_text_equal((sl_text){at, length}, sl_text_of(words[i])));
-        }
-        known = known || (number && sl_text_to_count((sl_text){at, length}, &value) && value >= 1 &&
-                          value <= 50);
-        if (!known) {
-            size_t used =
-                (size_t)snprintf(problem, room, "\"%.*s\" is not one of", (int)length, at);
-            for (size_t i = 0; words[i] && used < room; i++)
-                used +=
-                    (size_t)snprintf(problem + used, room - used, "%s %s", i ? "," : "", words[i]);
+        bool is_number = sl_text_to_count(item, &value) && value >= 1 && value <= 50;
+        if (sl_text_equal(item, number) || !sl_list_has(words, '|', is_number ? number : item)) {
+            size_t used = (size_t)snprintf(problem, room, "\"%.*s\" is not one of ",
+                                           (int)item.length, item.bytes);
+            for (; *words && used + 3 < room; words++)
+                used += (size_t)snprintf(problem + used, room - used, "%c%s",
+                                         *words == '|' ? ',' : *words, *words == '|' ? " " : "");
             return false;
         }
-        at += length;
+        at += item.length;
         if (!*at)
             return true;
     }
 }
 
 bool sl_check_compressors(const char *text, char *problem, size_t room) {
-    static const char *const words[] = {"none", "snappy", "zlib", "zstd", NULL};
-    return check_words(text, words, problem, room);
+    return check_words(text, SL_COMPRESSORS, problem, room);
 }
 
 bool sl_check_routes(const char *text, char *problem, size_t room) {
-    static const char *const words[] = {"mongos", "direct", NULL};
-    return check_words(text, words, problem, room);
+    return check_words(text, "mongos|direct", problem, room);
 }
 
 bool sl_check_write_concerns(const char *text, char *problem, size_t room) {
-    static const char *const words[] = {"majority", "number", NULL};
-    return check_words(text, words, problem, room);
+    return check_words(text, "majority|number", problem, room);
 }
 
 char sl_option_delimiter(const char *text) {

@@ -19,4 +19,7 @@
 /* The commands that take the option, and its heading in --help. */
 #define SL_ROW_OF(mask, heading) .commands = mask, .group = heading
 
+/* Compressors: the choices of --compressor and --wire-compression. */
+#define SL_COMPRESSORS "none|snappy|zlib|zstd"
+
 #endif

@@ -82,21 +82,10 @@ const char *sl_options_nearest(const sl_program *program, const char *name, size
 
 /* ---- text to value ---- */
 
-static bool word_in(const char *choices, const char *word) {
-    size_t length = strlen(word);
-    for (const char *at = choices; at && *at;) {
-        size_t one = strcspn(at, "|");
-        if (one == length && memcmp(at, word, length) == 0)
-            return true;
-        at += one + (at[one] == '|');
-    }
-    return false;
-}
-
 /* "P%" in choices allows any percentage from 0 to 100. */
 static bool percentage(const char *choices, const char *text, uint64_t *hundredths) {
     size_t length = strlen(text);
-    if (!word_in(choices, "P%") || length < 2 || text[length - 1] != '%')
+    if (!sl_list_has(choices, '|', sl_text_of("P%")) || length < 2 || text[length - 1] != '%')
         return false;
     char *end;
     double percent = strtod(text, &end);
@@ -120,15 +109,16 @@ typedef struct reading {
 } reading;
 
 static bool read_flag(const reading *r, sl_option_value *into) {
-    into->flag = word_in("true|yes|1|on", r->text);
-    return into->flag || word_in("false|no|0|off", r->text) ||
+    into->flag = sl_list_has("true|yes|1|on", '|', sl_text_of(r->text));
+    return into->flag || sl_list_has("false|no|0|off", '|', sl_text_of(r->text)) ||
            sl_option_problem(r->error, "%s: \"%s\" is neither true nor false", r->where, r->shown);
 }
 
 static bool read_count(const reading *r, sl_option_value *into) {
     const sl_option_row *row = r->row;
-    if (row->choices && (percentage(row->choices, r->text, &into->number) ||
-                         (word_in(row->choices, r->text) && strcmp(r->text, "P%") != 0)))
+    if (row->choices &&
+        (percentage(row->choices, r->text, &into->number) ||
+         (sl_list_has(row->choices, '|', sl_text_of(r->text)) && strcmp(r->text, "P%") != 0)))
         return true;
     if (sl_text_to_count(sl_text_of(r->text), &into->number) && in_range(row, into->number))
         return true;
@@ -169,7 +159,7 @@ static bool read_value(const reading *r, sl_option_value *into) {
                                  "%s: \"%s\" is not a time; write it like 90s, 15m, 4h or 2d",
                                  r->where, r->shown);
     case SL_OPTION_CHOICE:
-        return word_in(r->row->choices, r->text) ||
+        return sl_list_has(r->row->choices, '|', sl_text_of(r->text)) ||
                sl_option_problem(r->error, "%s: \"%s\" is not one of %s", r->where, r->shown,
                                  r->row->choices);
     case SL_OPTION_STRING:

@@ -11,6 +11,7 @@
 
 #include "report/lookup.h"
 #include "util/clock.h"
+#include "util/estimate.h"
 #include "util/text.h"
 
 #include "examine.h"
@@ -24,11 +25,6 @@
 #define BANDWIDTH_WARNING 20e6 /* bytes per second */
 #define INSERTS 200
 #define INSERT_BYTES 1000
-
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 /* Seconds that a ping takes; NAN, with `why` set, when it fails. */
 static double ping(const sl_examined_server *server, const uint8_t *comment, size_t length,
@@ -58,7 +54,7 @@ static size_t measure_pings(const sl_examined_server *server, double times[PINGS
             break;
         times[count++] = 1000 * seconds;
     }
-    qsort(times, count, sizeof *times, by_value);
+    qsort(times, count, sizeof *times, sl_by_value);
     return count;
 }
 

@@ -58,14 +58,11 @@ static bool is_word(sl_text value, const char *word) {
     return sl_text_equal(value, sl_text_of(word));
 }
 
-static bool is_digit(char byte) {
-    return byte >= '0' && byte <= '9';
-}
-
 static bool is_missing(sl_text value) {
     if (value.length == 0)
         return true;
-    if (value.length > 4 || is_digit(*value.bytes)) /* no word is longer, or begins with a digit */
+    if (value.length > 4 ||
+        sl_is_digit(*value.bytes)) /* no word is longer, or begins with a digit */
         return false;
     for (size_t i = 0; i < sl_missing_words.count; i++) {
         if (*value.bytes == *sl_missing_words.words[i] && is_word(value, sl_missing_words.words[i]))
@@ -79,7 +76,7 @@ static bool is_missing(sl_text value) {
 static bool may_be_date(sl_text value) {
     size_t digits = 0;
     for (size_t i = 0; i < value.length; i++)
-        digits += is_digit(value.bytes[i]);
+        digits += sl_is_digit(value.bytes[i]);
     return value.length >= 8 && digits >= 5;
 }
 
@@ -102,7 +99,7 @@ bool sl_has_decimal_comma(sl_text value) {
         char byte = value.bytes[i];
         if (byte == ',')
             commas++;
-        else if (is_digit(byte))
+        else if (sl_is_digit(byte))
             after += commas;
         else if (byte == '.' ? commas > 0 : (byte != '-' && byte != '+') || i > 0)
             return false;
@@ -300,7 +297,7 @@ sl_look sl_value_look(sl_text value) {
         return SL_LOOKS_MISSING;
     for (size_t i = 0; i < value.length; i++) {
         uint8_t byte = (uint8_t)value.bytes[i];
-        digit = digit || is_digit(value.bytes[i]);
+        digit = digit || sl_is_digit(value.bytes[i]);
         letter = letter || ((byte | 0x20) >= 'a' && (byte | 0x20) <= 'z') || byte >= 0x80;
     }
     return guess.kinds != 0 || (digit && !letter) ? SL_LOOKS_TYPED : SL_LOOKS_WORD;

@@ -13,13 +13,9 @@ const uint16_t sl_month_starts[3][101] = {
     {0},
 };
 
-static bool is_digit(char byte) {
-    return byte >= '0' && byte <= '9';
-}
-
 /* Two digits below `limit`. */
 static bool two_digits(const char *field, unsigned limit, unsigned *value) {
-    if (!is_digit(field[0]) || !is_digit(field[1]))
+    if (!sl_is_digit(field[0]) || !sl_is_digit(field[1]))
         return false;
     *value = (unsigned)(field[0] - '0') * 10 + (unsigned)(field[1] - '0');
     return *value < limit;
@@ -41,7 +37,7 @@ bool sl_convert_datetime(const char *field, size_t length, int64_t *milliseconds
         at += 3;
         if (at < length && field[at] == '.') {
             size_t start = ++at;
-            while (at < length && is_digit(field[at]))
+            while (at < length && sl_is_digit(field[at]))
                 at++;
             if (at == start || at - start > 9)
                 return false;
@@ -74,7 +70,7 @@ static bool read_double(const char *field, size_t length, double *value) {
     if (length == 0 || length >= sizeof copy)
         return false;
     for (size_t i = 0; i < length; i++) { /* excludes hexadecimal, "inf", "nan" and blanks */
-        if (!is_digit(field[i]) && !strchr("+-.eE", field[i]))
+        if (!sl_is_digit(field[i]) && !strchr("+-.eE", field[i]))
             return false;
         copy[i] = field[i];
     }
@@ -87,9 +83,9 @@ static bool read_double(const char *field, size_t length, double *value) {
 /* Does the number have a digit other than 0 before its exponent? */
 static bool is_above_0(const char *field, size_t length) {
     size_t i = 0;
-    while (i < length && (!is_digit(field[i]) || field[i] == '0') && (field[i] | 0x20) != 'e')
+    while (i < length && (!sl_is_digit(field[i]) || field[i] == '0') && (field[i] | 0x20) != 'e')
         i++;
-    return i < length && is_digit(field[i]);
+    return i < length && sl_is_digit(field[i]);
 }
 
 bool sl_convert_double(const char *field, size_t length, double *value) {
@@ -113,20 +109,6 @@ bool sl_text_is_plain(const char *text, size_t length) {
     return (odd & 0x8080808080808080u) == 0;
 }
 
-static uint8_t *put_utf8(uint8_t *to, uint32_t code) {
-    if (code < 0x80) {
-        *to++ = (uint8_t)code;
-    } else if (code < 0x800) {
-        *to++ = (uint8_t)(0xC0 | code >> 6);
-        *to++ = (uint8_t)(0x80 | (code & 0x3F));
-    } else {
-        *to++ = (uint8_t)(0xE0 | code >> 12);
-        *to++ = (uint8_t)(0x80 | (code >> 6 & 0x3F));
-        *to++ = (uint8_t)(0x80 | (code & 0x3F));
-    }
-    return to;
-}
-
 uint8_t *sl_put_windows_1252(uint8_t *to, const char *text, size_t length) {
     /* The bytes 0x80 to 0x9F, in which windows-1252 differs from Latin-1. */
     static const uint16_t codes[32] = {
@@ -136,7 +118,7 @@ uint8_t *sl_put_windows_1252(uint8_t *to, const char *text, size_t length) {
     };
     for (size_t i = 0; i < length; i++) {
         uint8_t byte = (uint8_t)text[i];
-        to = put_utf8(to, byte >= 0x80 && byte < 0xA0 ? codes[byte - 0x80] : byte);
+        to = sl_utf8_put(to, byte >= 0x80 && byte < 0xA0 ? codes[byte - 0x80] : byte);
     }
     return to;
 }
@@ -179,7 +161,7 @@ void sl_explain_integer(sl_text field, int64_t minimum, int64_t maximum, char *o
     size_t sign = field.length > 0 && field.bytes[0] == '-';
     bool digits = field.length > sign;
     for (size_t i = sign; i < field.length; i++)
-        digits &= is_digit(field.bytes[i]);
+        digits &= sl_is_digit(field.bytes[i]);
     int64_t value;
     if (!digits)
         snprintf(out, room, "%s is not a whole number", quoted);

@@ -15,14 +15,10 @@ typedef struct parts {
     bool twelve_hours; /* the hour was read by %I */
 } parts;
 
-static bool is_digit(char byte) {
-    return byte >= '0' && byte <= '9';
-}
-
 /* Reads `least` to `most` digits. */
 static bool number(parts *p, int least, int most, unsigned *value) {
     int count = 0;
-    for (*value = 0; count < most && p->at < p->end && is_digit(*p->at); count++)
+    for (*value = 0; count < most && p->at < p->end && sl_is_digit(*p->at); count++)
         *value = *value * 10 + (unsigned)(*p->at++ - '0');
     return count >= least;
 }
@@ -88,10 +84,10 @@ static bool seconds(parts *p) {
     if (!number(p, 2, 2, &p->second))
         return false;
     if (p->at == p->end || (*p->at != '.' && *p->at != ',') || p->at + 1 == p->end ||
-        !is_digit(p->at[1]))
+        !sl_is_digit(p->at[1]))
         return true;
     int digits = 0;
-    for (p->at++; p->at < p->end && is_digit(*p->at); p->at++, digits++) {
+    for (p->at++; p->at < p->end && sl_is_digit(*p->at); p->at++, digits++) {
         if (digits < 3)
             p->millisecond = p->millisecond * 10 + (unsigned)(*p->at - '0');
         else if (*p->at != '0')
@@ -122,7 +118,7 @@ static bool zone(parts *p) {
         return false;
     bool colon = p->at < p->end && *p->at == ':';
     p->at += colon;
-    if ((colon || (p->at < p->end && is_digit(*p->at))) && !number(p, 2, 2, &minutes))
+    if ((colon || (p->at < p->end && sl_is_digit(*p->at))) && !number(p, 2, 2, &minutes))
         return false;
     if (hours > 15 || minutes > 59)
         return false;
@@ -199,7 +195,7 @@ static bool convert_epoch(bool in_milliseconds, sl_text field, int64_t *millisec
     at += negative;
     int64_t value = 0;
     size_t digits = 0;
-    for (; at < end && is_digit(*at) && digits < 16; at++, digits++)
+    for (; at < end && sl_is_digit(*at) && digits < 16; at++, digits++)
         value = value * 10 + (*at - '0');
     if (digits == 0)
         return false;
@@ -209,7 +205,7 @@ static bool convert_epoch(bool in_milliseconds, sl_text field, int64_t *millisec
         value *= 1000;
         bool fraction = at < end && *at == '.' && at + 1 < end;
         at += fraction;
-        for (int64_t unit = 100; fraction && at < end && is_digit(*at); at++, unit /= 10) {
+        for (int64_t unit = 100; fraction && at < end && sl_is_digit(*at); at++, unit /= 10) {
             if (unit == 0 && *at != '0')
                 return false;
             value += unit * (*at - '0');

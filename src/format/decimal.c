@@ -29,10 +29,6 @@ typedef struct decimal {
     int exponent;    /* of ten */
 } decimal;
 
-static bool is_digit(char byte) {
-    return byte >= '0' && byte <= '9';
-}
-
 /* Reads the exponent after the E. */
 static bool read_exponent(const char *at, const char *end, int *exponent) {
     bool negative = at < end && *at == '-';
@@ -41,7 +37,7 @@ static bool read_exponent(const char *at, const char *end, int *exponent) {
         return false;
     int value = 0;
     for (; at < end; at++) {
-        if (!is_digit(*at))
+        if (!sl_is_digit(*at))
             return false;
         value = value * 10 + (*at - '0');
     }

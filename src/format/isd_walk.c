@@ -15,10 +15,6 @@ static bool has_tag(const char *record, size_t at, size_t end, section tag) {
     return end - at >= 3 && memcmp(record + at, tags[tag], 3) == 0;
 }
 
-static bool is_digit(char byte) {
-    return byte >= '0' && byte <= '9';
-}
-
 int sl_isd_remark_type(const char *bytes) {
     static const char types[6][4] = {"SYN", "AWY", "MET", "SOD", "SOM", "HPD"};
     for (int i = 0; i < 6; i++) {
@@ -29,7 +25,7 @@ int sl_isd_remark_type(const char *bytes) {
 }
 
 int sl_isd_remark_length(const char *digits) {
-    if (!is_digit(digits[0]) || !is_digit(digits[1]) || !is_digit(digits[2]))
+    if (!sl_is_digit(digits[0]) || !sl_is_digit(digits[1]) || !sl_is_digit(digits[2]))
         return -1;
     return (digits[0] - '0') * 100 + (digits[1] - '0') * 10 + (digits[2] - '0');
 }
@@ -49,7 +45,7 @@ static size_t pass_remarks(const char *record, size_t at, size_t end) {
 
 static size_t pass_qualities(const char *record, size_t at, size_t end) {
     while (end - at >= SL_ISD_QUALITY_BYTES && record[at] != '\0' && strchr("QPRCDN", record[at]) &&
-           is_digit(record[at + 1]) && is_digit(record[at + 2]))
+           sl_is_digit(record[at + 1]) && sl_is_digit(record[at + 2]))
         at += SL_ISD_QUALITY_BYTES;
     return at;
 }
@@ -154,7 +150,7 @@ static bool may_follow_groups(const char *record, size_t at, size_t end) {
             return true;
     }
     return is_letter(record[at]) && (end - at < 2 || is_letter(record[at + 1])) &&
-           (end - at < 3 || is_digit(record[at + 2]));
+           (end - at < 3 || sl_is_digit(record[at + 2]));
 }
 
 /* Drops the last group, and returns its offset. For groups followed by bytes that cannot begin

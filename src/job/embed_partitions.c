@@ -109,16 +109,6 @@ void sl_partition_writer_destroy(sl_partition_writer *writer) {
     free(writer);
 }
 
-static bool write_whole(int file, const uint8_t *bytes, size_t length) {
-    for (size_t done = 0; done < length;) {
-        ssize_t wrote = write(file, bytes + done, length - done);
-        if (wrote < 0 && errno != EINTR)
-            return false;
-        done += wrote > 0 ? (size_t)wrote : 0;
-    }
-    return true;
-}
-
 static uint8_t *buffer_of(const sl_partition_writer *writer, unsigned index) {
     return writer->buffers + index * SL_PARTITION_BUFFER;
 }
@@ -128,11 +118,11 @@ static bool write_out(sl_partition_writer *writer, unsigned index, const sl_part
                       const uint8_t *key, const uint8_t *document, size_t length, sl_error *error) {
     sl_partitions *to = writer->to;
     pthread_mutex_lock(&to->locks[index]);
-    bool ok = write_whole(to->files[index], buffer_of(writer, index), writer->used[index]);
+    bool ok = sl_write_all(to->files[index], buffer_of(writer, index), writer->used[index]);
     if (ok && head)
-        ok = write_whole(to->files[index], (const uint8_t *)head, sizeof *head) &&
-             write_whole(to->files[index], key, head->key_length) &&
-             write_whole(to->files[index], document, length);
+        ok = sl_write_all(to->files[index], head, sizeof *head) &&
+             sl_write_all(to->files[index], key, head->key_length) &&
+             sl_write_all(to->files[index], document, length);
     pthread_mutex_unlock(&to->locks[index]);
     writer->used[index] = 0;
     return ok || cannot_write(to, index, error);

@@ -28,10 +28,6 @@ static void end_at_character(char *text) {
         text[where] = '\0';
 }
 
-static bool is_digit(char c) {
-    return c >= '0' && c <= '9';
-}
-
 /* The end of the quoted text that begins at `from`, after its closing quote; `from` if it is not
  * closed. */
 static const char *end_of_quoted(const char *from) {
@@ -51,10 +47,10 @@ static const char *end_of_number(const char *at) {
             at++;
         return at;
     }
-    while (is_digit(*at))
+    while (sl_is_digit(*at))
         at++;
-    for (; *at == '.' && is_digit(at[1]); at++) {
-        while (is_digit(at[1]))
+    for (; *at == '.' && sl_is_digit(at[1]); at++) {
+        while (sl_is_digit(at[1]))
             at++;
     }
     return at;
@@ -71,7 +67,7 @@ static void write_pattern(const char *reason, char *out, size_t room) {
             used += (size_t)snprintf(out + used, room - used, "%c...%c", *at, *at);
             before = *at;
             at = end;
-        } else if ((is_digit(*at) || (*at == '-' && is_digit(at[1]))) &&
+        } else if ((sl_is_digit(*at) || (*at == '-' && sl_is_digit(at[1]))) &&
                    !isalnum((unsigned char)before) && before != '_') {
             out[used++] = 'N';
             before = '0';

@@ -149,14 +149,6 @@ static size_t join(const parts *all, const bool chosen[PARTS], double share, siz
     return used;
 }
 
-/* The columns of a text; names of shards may be longer in bytes. */
-static size_t columns_of(const char *text) {
-    size_t columns = 0;
-    for (; *text; text++)
-        columns += ((unsigned char)*text & 0xC0) != 0x80;
-    return columns;
-}
-
 /* For narrow terminals: shows what the workers wait for without "the " and without the
  * percentage. */
 static void shorten(parts *all, const sl_progress_facts *facts) {
@@ -183,21 +175,21 @@ static char *terminal_line(const sl_progress_facts *facts, size_t room,
     for (unsigned i = 0; i < ALWAYS; i++)
         chosen[ranks[i]] = true;
     join(&all, chosen, 0, 0, out);
-    if (columns_of(out) > room)
+    if (sl_letters(sl_text_of(out)) > room)
         shorten(&all, facts);
     join(&all, chosen, 0, 0, out);
-    if (columns_of(out) > room)
+    if (sl_letters(sl_text_of(out)) > room)
         squeeze(&all, facts);
     for (unsigned i = ALWAYS; i < RANKS; i++) {
         chosen[ranks[i]] = true;
         join(&all, chosen, 0, 0, out);
         bool bar_first = ranks[i] != PART_REJECTS && ranks[i] != PART_DOCUMENTS;
         size_t least = facts->share >= 0 && bar_first ? BAR_LEAST + 2 : 0;
-        if (columns_of(out) + least > room)
+        if (sl_letters(sl_text_of(out)) + least > room)
             chosen[ranks[i]] = false;
     }
     join(&all, chosen, 0, 0, out);
-    size_t used = columns_of(out), bar = 0;
+    size_t used = sl_letters(sl_text_of(out)), bar = 0;
     if (facts->share >= 0 && used + BAR_LEAST + 2 <= room)
         bar = room - used - 2 < BAR_MOST ? room - used - 2 : BAR_MOST;
     join(&all, chosen, facts->share < 1 ? facts->share : 1, bar, out);

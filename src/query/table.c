@@ -30,14 +30,6 @@ struct sl_table {
     bool failed; /* a column or cell could not be added */
 };
 
-/* The number of characters of a UTF-8 text. */
-static size_t width_of(const char *text) {
-    size_t width = 0;
-    for (; *text; text++)
-        width += ((unsigned char)*text & 0xC0) != 0x80;
-    return width;
-}
-
 sl_table *sl_table_create(void) {
     return calloc(1, sizeof(sl_table));
 }
@@ -65,7 +57,7 @@ bool sl_table_column(sl_table *table, const char *title, bool right) {
         table->failed = true;
         return false;
     }
-    table->columns[table->column_count++] = (column){shown, width_of(shown), right};
+    table->columns[table->column_count++] = (column){shown, sl_letters(sl_text_of(shown)), right};
     return true;
 }
 
@@ -93,7 +85,7 @@ bool sl_table_cell(sl_table *table, const char *format, ...) {
         goto fail;
     free(text);
     column *col = &table->columns[table->cell_count % table->column_count];
-    size_t width = width_of(shown);
+    size_t width = sl_letters(sl_text_of(shown));
     if (width > col->width)
         col->width = width;
     table->cells[table->cell_count++] = shown;
@@ -112,7 +104,7 @@ bool sl_table_figure_cell(sl_table *table, bool known, double value, int decimal
 static void print_cell(FILE *out, const sl_table *table, size_t index, const char *text) {
     const column *col = &table->columns[index];
     bool last = index + 1 == table->column_count;
-    int blanks = (int)(col->width - width_of(text));
+    int blanks = (int)(col->width - sl_letters(sl_text_of(text)));
     if (col->right)
         sl_print_to(out, "%*s%s", blanks, "", text);
     else

@@ -87,24 +87,12 @@ bool sl_sections_are_shared(const sl_records *records) {
     return option && records->count > 1;
 }
 
-/* Does the list "a,b,c" contain the name? */
-static bool lists(const char *list, const char *name) {
-    size_t length = strlen(name);
-    for (const char *at = list; *at;) {
-        size_t item = strcspn(at, ",");
-        if (item == length && strncmp(at, name, length) == 0)
-            return true;
-        at += item + (at[item] == ',');
-    }
-    return false;
-}
-
 /* The number of records with this part or, if `part` is 0, whose list contains this shard. */
 static size_t holders(const sl_records *records, const char *shard, unsigned part) {
     size_t found = 0;
     for (size_t i = 0; i < records->count; i++) {
         const bson_t *one = records->items[i];
-        found += part > 0 ? is_part(one, part) : lists(share_of(one), shard);
+        found += part > 0 ? is_part(one, part) : sl_list_has(share_of(one), ',', sl_text_of(shard));
     }
     return found;
 }

@@ -16,17 +16,10 @@
 #define COLUMNS_LEAST 40
 #define COLUMNS_MOST 200
 
-size_t sl_letters(const char *text) {
-    size_t width = 0;
-    for (; *text; text++)
-        width += ((unsigned char)*text & 0xC0) != 0x80;
-    return width;
-}
-
 void sl_put_letters(const sl_screen *screen, const char *text, size_t width, bool right) {
     char shown[1000];
     sl_text_printable(sl_text_of(text), shown, sizeof shown);
-    size_t letters = sl_letters(shown), most = width;
+    size_t letters = sl_letters(sl_text_of(shown)), most = width;
     const char *end = shown;
     bool cut = letters > width;
     if (cut && width > 3)
@@ -62,7 +55,7 @@ void sl_put_bar(const sl_screen *screen, double length) {
 
 static void put_rule(const sl_screen *screen, const char *text, const char *unicode,
                      const char *ascii) {
-    size_t letters = sl_letters(text);
+    size_t letters = sl_letters(sl_text_of(text));
     fputs("\n", screen->out);
     sl_put_letters(screen, text, letters < screen->columns ? letters : screen->columns, false);
     fputs("\n", screen->out);
@@ -77,7 +70,7 @@ static void put_words(const sl_screen *screen, const char *text, unsigned indent
     sl_text_printable(sl_text_of(text), shown, sizeof shown);
     size_t column = 0;
     for (char *word = strtok(shown, " "); word; word = strtok(NULL, " ")) {
-        size_t letters = sl_letters(word);
+        size_t letters = sl_letters(sl_text_of(word));
         if (column > 0 && column + 1 + letters > screen->columns) {
             fputs("\n", screen->out);
             column = 0;
@@ -95,7 +88,7 @@ static void put_words(const sl_screen *screen, const char *text, unsigned indent
 static void put_facts(const sl_screen *screen, const sl_page_table *facts) {
     size_t width = 0;
     for (size_t i = 0; i < facts->count; i += 2) {
-        size_t letters = sl_letters(facts->cells[i]);
+        size_t letters = sl_letters(sl_text_of(facts->cells[i]));
         width = letters > width ? letters : width;
     }
     width = width > 40 ? 40 : width;
@@ -113,9 +106,9 @@ static void put_facts(const sl_screen *screen, const sl_page_table *facts) {
 static void fit(const sl_screen *screen, const sl_page_table *table, size_t *widths) {
     size_t all = 2;
     for (size_t i = 0; i < table->columns; i++) {
-        widths[i] = sl_letters(table->titles[i]);
+        widths[i] = sl_letters(sl_text_of(table->titles[i]));
         for (size_t cell = i; cell < table->count; cell += table->columns) {
-            size_t letters = sl_letters(table->cells[cell]);
+            size_t letters = sl_letters(sl_text_of(table->cells[cell]));
             widths[i] = letters > widths[i] ? letters : widths[i];
         }
         widths[i] = widths[i] > COLUMNS_MOST ? COLUMNS_MOST : widths[i];
@@ -139,7 +132,7 @@ static void put_row(const sl_screen *screen, const sl_page_table *table, const c
                     const size_t *widths) {
     for (size_t i = 0; i < table->columns; i++) {
         bool last = i + 1 == table->columns && table->left[i];
-        size_t letters = sl_letters(cells[i]);
+        size_t letters = sl_letters(sl_text_of(cells[i]));
         fputs("  ", screen->out);
         sl_put_letters(screen, cells[i], last && letters < widths[i] ? letters : widths[i],
                        !table->left[i]);

@@ -14,8 +14,6 @@ typedef struct sl_screen {
     bool ascii;
 } sl_screen;
 
-/* The number of UTF-8 characters (not bytes). */
-size_t sl_letters(const char *text);
 /* Writes text in exactly `width` characters, safe on a terminal: padded with spaces, or shortened
  * with "...". */
 void sl_put_letters(const sl_screen *screen, const char *text, size_t width, bool right);

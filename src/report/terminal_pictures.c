@@ -82,7 +82,7 @@ static void put_bands(const sl_screen *screen, const sl_curves *curves, double e
     for (size_t i = 0; i < curves->band_count; i++) {
         size_t from = (size_t)(curves->bands[i].from / end * (double)width);
         size_t to = (size_t)(curves->bands[i].to / end * (double)width);
-        size_t letters = sl_letters(curves->bands[i].name);
+        size_t letters = sl_letters(sl_text_of(curves->bands[i].name));
         if (to < from + letters + 2 || from < column)
             continue;
         sl_print_to(screen->out, "%*s|", (int)(from - column), "");
@@ -99,7 +99,7 @@ static void put_lines(const sl_screen *screen, const sl_curves *curves, double e
     char text[SL_HUMAN_ROOM];
     for (size_t k = 0; k < curves->count; k++) {
         const sl_curve *curve = &curves->items[k];
-        size_t letters = sl_letters(curve->name);
+        size_t letters = sl_letters(sl_text_of(curve->name));
         label = letters > label ? letters : label;
         for (size_t i = 0; i < curve->count; i++)
             maximum = curve->y[i] > maximum ? curve->y[i] : maximum;
@@ -140,9 +140,9 @@ void sl_terminal_bars(const sl_screen *screen, const sl_bars *bars) {
     size_t label = 0, words = 0;
     double maximum = 0;
     for (size_t i = 0; i < bars->count; i++) {
-        size_t letters = sl_letters(bars->items[i].label);
+        size_t letters = sl_letters(sl_text_of(bars->items[i].label));
         label = letters > label ? letters : label;
-        letters = sl_letters(bars->items[i].text) + (bars->items[i].high >= 0 ? 24 : 0);
+        letters = sl_letters(sl_text_of(bars->items[i].text)) + (bars->items[i].high >= 0 ? 24 : 0);
         words = letters > words ? letters : words;
         maximum = bars->items[i].value > maximum ? bars->items[i].value : maximum;
     }
@@ -156,7 +156,7 @@ void sl_terminal_bars(const sl_screen *screen, const sl_bars *bars) {
         fputs("  ", screen->out);
         sl_put_bar(screen, maximum > 0 && bar->value > 0 ? bar->value / maximum * (double)room : 0);
         fputs(" ", screen->out);
-        sl_put_letters(screen, bar->text, sl_letters(bar->text), false);
+        sl_put_letters(screen, bar->text, sl_letters(sl_text_of(bar->text)), false);
         if (bar->low >= 0 && bar->high >= 0)
             sl_print_to(screen->out, " (%s to %s)", sl_value_text(bar->low, bars->unit, low),
                         sl_value_text(bar->high, bars->unit, high));
@@ -171,7 +171,7 @@ static void put_strip(const sl_screen *screen, const sl_strips *strips, const sl
     size_t room = screen->columns - label - 18;
     double begun = 0, scale = maximum > 0 ? (double)room / maximum : 0;
     if (*strip->label) {
-        sl_put_letters(screen, strip->label, sl_letters(strip->label), false);
+        sl_put_letters(screen, strip->label, sl_letters(sl_text_of(strip->label)), false);
         fputs("\n", screen->out);
     }
     for (size_t i = 0; i < strip->count; i++) {
@@ -197,14 +197,15 @@ void sl_terminal_strips(const sl_screen *screen, const sl_strips *strips) {
     size_t label = 0;
     double maximum = sl_strips_maximum(strips);
     for (size_t i = 0; i < strips->name_count; i++) {
-        size_t letters = sl_letters(strips->names[i]);
+        size_t letters = sl_letters(sl_text_of(strips->names[i]));
         label = letters > label ? letters : label;
     }
     label = label > 16 ? 16 : label;
     for (size_t i = 0; i < strips->count; i++)
         put_strip(screen, strips, &strips->items[i], label, maximum);
     if (strips->limit > 0) {
-        sl_put_letters(screen, strips->limit_name, sl_letters(strips->limit_name), false);
+        sl_put_letters(screen, strips->limit_name, sl_letters(sl_text_of(strips->limit_name)),
+                       false);
         fputs("\n", screen->out);
     }
 }
@@ -257,9 +258,9 @@ static void put_cells(const sl_screen *screen, const sl_grid *grid, size_t label
 }
 
 void sl_terminal_grid(const sl_screen *screen, const sl_grid *grid) {
-    size_t label = sl_letters(grid->row_name);
+    size_t label = sl_letters(sl_text_of(grid->row_name));
     for (size_t i = 0; i < grid->row_count; i++) {
-        size_t letters = sl_letters(grid->rows[i]);
+        size_t letters = sl_letters(sl_text_of(grid->rows[i]));
         label = letters > label ? letters : label;
     }
     label = label > 16 ? 16 : label;

@@ -11,6 +11,8 @@
 
 #include "scale.h"
 
+#include "util/estimate.h"
+
 #define GRIDS_MAX 24
 #define SETTINGS_MAX 4000
 #define AXIS_MAX 24
@@ -115,11 +117,6 @@ static void name_combinations(sl_page *page, settings *all) {
     }
 }
 
-static int compare_numbers(const void *left, const void *right) {
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
 /* The distinct values of an axis, ascending; at most AXIS_MAX. */
 static size_t axis_of(const settings *all, const char *combination, bool threads,
                       double values[AXIS_MAX]) {
@@ -133,7 +130,7 @@ static size_t axis_of(const settings *all, const char *combination, bool threads
         if (!known && count < AXIS_MAX)
             values[count++] = value;
     }
-    qsort(values, count, sizeof *values, compare_numbers);
+    qsort(values, count, sizeof *values, sl_by_value);
     return count;
 }
 

@@ -94,18 +94,12 @@ static bool cut(char *name, const char *end) {
     return true;
 }
 
-static int digit_of(char c) {
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
 /* Replaces %XX by the byte, in place. */
 static void unescape(char *name) {
     char *to = name;
     for (const char *at = name; *at; at++) {
-        int high = *at == '%' ? digit_of(at[1]) : -1, low = high >= 0 ? digit_of(at[2]) : -1;
+        int high = *at == '%' ? sl_hex_digit(at[1]) : -1,
+            low = high >= 0 ? sl_hex_digit(at[2]) : -1;
         if (low >= 0 && high * 16 + low != 0) {
             *to++ = (char)(high * 16 + low);
             at += 2;

@@ -112,15 +112,11 @@ static bool read_more(unpacking *u, sl_error *error) {
 /* ---- writing ---- */
 
 static bool flush(unpacking *u, sl_error *error) {
-    for (size_t done = 0; done < u->waiting;) {
-        ssize_t count = write(u->out, u->written + done, u->waiting - done);
-        if (count < 0 && errno != EINTR)
-            return sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_SOURCE),
-                                "%s: %s; an archive is unpacked into the work directory, which "
-                                "--work-dir names",
-                                u->item->data, strerror(errno));
-        done += count > 0 ? (size_t)count : 0;
-    }
+    if (!sl_write_all(u->out, u->written, u->waiting))
+        return sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_SOURCE),
+                            "%s: %s; an archive is unpacked into the work directory, which "
+                            "--work-dir names",
+                            u->item->data, strerror(errno));
     u->waiting = 0;
     return true;
 }

@@ -118,17 +118,6 @@ static bool view_documents(sl_outlet *outlet, const sl_batch *batch, sl_error *e
     return sl_batch_view(batch, outlet->views, error);
 }
 
-/* Has the collection been replaced by another one? */
-static bool is_replaced(bool ok, const bson_error_t *why, const bson_t *body) {
-    bson_iter_t items;
-    sl_write_error one;
-    bool is =
-        !ok && why->domain == MONGOC_ERROR_SERVER && why->code == SL_CODE_COLLECTION_UUID_MISMATCH;
-    for (bool any = sl_reply_errors(body, &items); !is && any && sl_reply_next_error(&items, &one);)
-        is = one.code == SL_CODE_COLLECTION_UUID_MISMATCH;
-    return is;
-}
-
 /* Sends the documents at `places`, or the first of them that fit. `body` is always initialised. */
 static sl_outcome send_command(sl_outlet *outlet, const uint32_t *places, uint32_t count,
                                uint32_t *taken, bson_t *body, sl_modified *found, sl_error *error) {
@@ -145,7 +134,7 @@ static sl_outcome send_command(sl_outlet *outlet, const uint32_t *places, uint32
     }
     bool ok = mongoc_client_write_command_with_opts(outlet->client, target->database, &command,
                                                     NULL, body, &why);
-    if (is_replaced(ok, &why, body)) {
+    if (sl_reply_is_replaced(&why, body)) {
         sl_target_mismatch(sending->destination->connection, target, error);
         return UNDELIVERABLE;
     }

@@ -7,6 +7,7 @@
 #include <mongoc/mongoc.h>
 
 #include "bson/bson_lookup.h"
+#include "cluster/cluster.h"
 #include "cluster/connection.h"
 #include "report/json.h"
 #include "util/document_id.h"
@@ -343,4 +344,13 @@ sl_verdict sl_reply_judge_modify(const sl_reply *reply, sl_modified *found, sl_e
                            .upserted = (uint32_t)upserted,
                            .refused = refused};
     return SL_REPLY_COMPLETE;
+}
+
+bool sl_reply_is_replaced(const bson_error_t *why, const bson_t *body) {
+    bson_iter_t items;
+    sl_write_error one;
+    bool is = why->domain == MONGOC_ERROR_SERVER && why->code == SL_CODE_COLLECTION_UUID_MISMATCH;
+    for (bool any = sl_reply_errors(body, &items); !is && any && sl_reply_next_error(&items, &one);)
+        is = one.code == SL_CODE_COLLECTION_UUID_MISMATCH;
+    return is;
 }

@@ -63,6 +63,9 @@ typedef struct sl_modified {
  * sent. */
 sl_verdict sl_reply_judge_modify(const sl_reply *reply, sl_modified *found, sl_error *error);
 
+/* Was the collection dropped, or replaced by another one? Then no document can be sent any more. */
+bool sl_reply_is_replaced(const bson_error_t *why, const bson_t *body);
+
 /* Sets `upserted` before the first document that was inserted by an upsert. False if none was
  * inserted. */
 bool sl_reply_upserted(const bson_t *body, bson_iter_t *upserted);

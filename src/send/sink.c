@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "util/private_file.h"
+
 /* ---- the null sink ---- */
 
 static bool null_open(const sl_sending *sending, void **shared, sl_error *error) {
@@ -113,14 +115,9 @@ static bool file_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_result 
     (void)refused, (void)context;
     bool ok = true;
     pthread_mutex_lock(&outlet->to->lock);
-    for (size_t done = 0; ok && done < batch->used;) {
-        ssize_t wrote = write(outlet->to->file, batch->bytes + done, batch->used - done);
-        if (wrote >= 0)
-            done += (size_t)wrote;
-        else if (errno != EINTR)
-            ok = sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE), "cannot write %s: %s",
-                              outlet->to->path, strerror(errno));
-    }
+    if (!sl_write_all(outlet->to->file, batch->bytes, batch->used))
+        ok = sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE), "cannot write %s: %s",
+                          outlet->to->path, strerror(errno));
     pthread_mutex_unlock(&outlet->to->lock);
     result->inserted = batch->documents;
     return ok;

@@ -272,17 +272,6 @@ static sl_scan_result take_write_errors(sl_outlet *outlet, const bson_t *reply,
     return compared;
 }
 
-/* Was the collection dropped or replaced? Then no document can be inserted any more. */
-static bool is_replaced(const bson_error_t *why, const bson_t *reply) {
-    bson_iter_t items;
-    sl_write_error one;
-    bool is = why->domain == MONGOC_ERROR_SERVER && why->code == SL_CODE_COLLECTION_UUID_MISMATCH;
-    for (bool any = sl_reply_errors(reply, &items);
-         !is && any && sl_reply_next_error(&items, &one);)
-        is = one.code == SL_CODE_COLLECTION_UUID_MISMATCH;
-    return is;
-}
-
 static sl_outcome send_parcel(sl_outlet *outlet, const sl_piece *piece, const sl_parcel *parcel,
                               const sl_listener *listener, sl_error *error) {
     bson_error_t why = {0};
@@ -293,7 +282,7 @@ static sl_outcome send_parcel(sl_outlet *outlet, const sl_piece *piece, const sl
     bool ok = mongoc_collection_insert_many(outlet->connection->collection,
                                             (const bson_t **)parcel->documents, parcel->count,
                                             outlet->options, &body, &why);
-    if (!ok && is_replaced(&why, &body)) {
+    if (!ok && sl_reply_is_replaced(&why, &body)) {
         sl_target_mismatch(outlet->sending->destination->connection,
                            &outlet->sending->destination->target, error);
         bson_destroy(&body);

@@ -161,14 +161,10 @@ static bool is_letter(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-static bool is_digit(char c) {
-    return c >= '0' && c <= '9';
-}
-
 static bool named(parser *p, sl_capacity_value *value) {
     const char *start = p->at;
-    while (is_letter(*p->at) || is_digit(*p->at) ||
-           (*p->at == '-' && (is_letter(p->at[1]) || is_digit(p->at[1]))))
+    while (is_letter(*p->at) || sl_is_digit(*p->at) ||
+           (*p->at == '-' && (is_letter(p->at[1]) || sl_is_digit(p->at[1]))))
         p->at++;
     sl_text name = {start, (size_t)(p->at - start)};
     if (accept(p, '('))

@@ -21,6 +21,8 @@
 
 #include "search_next.h"
 
+#include "util/estimate.h"
+
 #define TRIALS_MIN 8            /* for small grids, of which a quarter would be too few */
 #define INTERVAL 1.645          /* standard deviations of a two-sided 90 % interval */
 #define SHARE_FOR_THE_BEST 0.65 /* of the allowance; the remaining trials are for the cheapest */
@@ -221,15 +223,10 @@ static bool search_adaptively(sl_search_state *run, sl_error *error) {
 
 /* ---- results ---- */
 
-static int by_rate(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double median_of(const double *rates, size_t count) {
     double sorted[SL_SEARCH_REPEATS_MAX];
     memcpy(sorted, rates, count * sizeof sorted[0]);
-    qsort(sorted, count, sizeof sorted[0], by_rate);
+    qsort(sorted, count, sizeof sorted[0], sl_by_value);
     return (sorted[count / 2] + sorted[(count - 1) / 2]) / 2;
 }
 

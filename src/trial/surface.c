@@ -20,6 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/estimate.h"
+
 #define JITTER 1e-9
 #define OTHER_VALUE 0.85 /* correlation of two cells that differ in an unordered dimension */
 #define NOISE_USUAL 0.04 /* prior relative standard deviation of a trial */
@@ -100,11 +102,6 @@ void sl_surface_destroy(sl_surface *surface) {
 
 /* ---- observations ---- */
 
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 double sl_surface_median_variance(size_t trials) {
     return (trials < 3 ? 1 : 1.4) / (double)trials;
 }
@@ -150,7 +147,7 @@ static void observe(sl_surface *surface) {
         for (size_t k = 0; k < n; k++)
             surface->scatter += (logs[k] - mean) * (logs[k] - mean);
         surface->freedom += n - 1;
-        qsort(logs, n, sizeof logs[0], by_value);
+        qsort(logs, n, sizeof logs[0], sl_by_value);
         double median = (logs[n / 2] + logs[(n - 1) / 2]) / 2;
         surface->measured[surface->used] = i;
         surface->values[surface->used++] = median;

@@ -21,4 +21,10 @@ static inline sl_estimate sl_estimate_scaled(sl_estimate a, double factor) {
     return (sl_estimate){a.value * factor, a.low * factor, a.high * factor};
 }
 
+/* The order of doubles, for qsort. */
+static inline int sl_by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
 #endif

@@ -18,19 +18,6 @@
 
 static const char *const level_names[] = {"error", "warning", "info", "debug"};
 
-/* Ignores failures, which cannot be reported anywhere. */
-static void write_all(int file, const char *bytes, size_t length) {
-    while (length > 0) {
-        ssize_t written = write(file, bytes, length);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            return;
-        bytes += written;
-        length -= (size_t)written;
-    }
-}
-
 /* The calling thread's log, or NULL. */
 static sl_log_state *log_here(void) {
     sl_context *context = sl_context_current();
@@ -53,7 +40,7 @@ bool sl_log_open_file(const char *path, sl_error *error) {
     if (logger->file >= 0)
         close(logger->file);
     logger->file = file;
-    write_all(file, logger->early, logger->early_used);
+    sl_write_all(file, logger->early, logger->early_used);
     logger->early_used = 0;
     logger->opened = true;
     pthread_mutex_unlock(&logger->lock);
@@ -93,7 +80,7 @@ static void log_to_file(sl_log_state *logger, sl_log_level level, const char *te
     int length = snprintf(line, sizeof line, "%s.%03ldZ %s %s\n", stamp, now.tv_nsec / 1000000,
                           level_names[level], text);
     if (length > 0 && logger->file >= 0) {
-        write_all(logger->file, line, (size_t)length);
+        sl_write_all(logger->file, line, (size_t)length);
     } else if (length > 0 && logger->early_used + (size_t)length <= SL_LOG_EARLY_BYTES) {
         memcpy(logger->early + logger->early_used, line, (size_t)length);
         logger->early_used += (size_t)length;
@@ -113,7 +100,7 @@ static void log_to_screen(sl_log_state *logger, const sl_surroundings *to, sl_lo
     if (logger->hook)
         logger->hook(true, logger->hook_context);
     if (length > 0)
-        write_all(fileno(to->screen), line, (size_t)length);
+        sl_write_all(fileno(to->screen), line, (size_t)length);
     if (logger->hook)
         logger->hook(false, logger->hook_context);
 }

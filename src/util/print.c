@@ -60,13 +60,6 @@ typedef struct conversion {
     char spec[40]; /* for snprintf: width and precision as digits, integers as long long */
 } conversion;
 
-static size_t width_of(const char *bytes, size_t length) {
-    size_t width = 0;
-    for (size_t i = 0; i < length; i++)
-        width += ((unsigned char)bytes[i] & 0xC0) != 0x80;
-    return width;
-}
-
 /* The text up to its NUL, or its first `precision` bytes if that is not negative. */
 static sl_text text_of(const char *text, int precision) {
     if (!text)
@@ -81,8 +74,10 @@ static void put_text(output *to, const conversion *c, const char *argument) {
     size_t blanks = 0;
     if (c->width > 0) {
         size_t width = 0;
-        for (size_t at = 0; at < text.length;)
-            width += width_of(piece, sl_text_next_printable(text, &at, piece));
+        for (size_t at = 0; at < text.length;) {
+            size_t length = sl_text_next_printable(text, &at, piece);
+            width += sl_letters((sl_text){piece, length});
+        }
         blanks = (size_t)c->width > width ? (size_t)c->width - width : 0;
     }
     if (!c->left)

@@ -73,15 +73,12 @@ void sl_private_parent_sync(const char *path) {
     free(parent);
 }
 
-static bool write_all(int file, const char *bytes, size_t length) {
-    while (length > 0) {
-        ssize_t written = write(file, bytes, length);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written < 0)
+bool sl_write_all(int file, const void *bytes, size_t length) {
+    for (size_t done = 0; done < length;) {
+        ssize_t written = write(file, (const char *)bytes + done, length - done);
+        if (written < 0 && errno != EINTR)
             return false;
-        bytes += written;
-        length -= (size_t)written;
+        done += written > 0 ? (size_t)written : 0;
     }
     return true;
 }
@@ -118,7 +115,7 @@ static bool replace(const char *path, const char *bytes, size_t length, mode_t m
                      path, strerror(errno));
         goto done;
     }
-    ok = write_all(file, bytes, length) && (mode == 0600 || fchmod(file, mode) == 0) &&
+    ok = sl_write_all(file, bytes, length) && (mode == 0600 || fchmod(file, mode) == 0) &&
          (!sync || fsync(file) == 0);
     int closed = close(file);
     ok = ok && closed == 0 && rename(temporary, path) == 0;

@@ -15,6 +15,9 @@
  * -1 with error (SL_EXIT_USAGE). */
 int sl_private_file_open(const char *path, int flags, sl_error *error);
 
+/* Writes all bytes to a descriptor. False, with errno set, when it cannot. */
+bool sl_write_all(int file, const void *bytes, size_t length);
+
 /* Writes a file of `length` bytes atomically, with mode 0600: writes and syncs a temporary file in
  * the same folder, then renames it to `path`. Replaces an existing regular file; refuses a symbolic
  * link, a directory or a device. False with error (SL_EXIT_USAGE). */

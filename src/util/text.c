@@ -108,6 +108,24 @@ static bool eight_are_ascii(const unsigned char *bytes) {
     return (word & 0x8080808080808080u) == 0;
 }
 
+size_t sl_letters(sl_text text) {
+    size_t letters = 0;
+    for (size_t i = 0; i < text.length; i++)
+        letters += ((unsigned char)text.bytes[i] & 0xC0) != 0x80;
+    return letters;
+}
+
+bool sl_list_has(const char *list, char separator, sl_text word) {
+    const char ends[] = {separator, '\0'};
+    for (const char *at = list; at && *at;) {
+        size_t length = strcspn(at, ends);
+        if (sl_text_equal((sl_text){at, length}, word))
+            return true;
+        at += length + (at[length] == separator);
+    }
+    return false;
+}
+
 bool sl_utf8_valid(const char *bytes, size_t length, size_t *where) {
     const unsigned char *p = (const unsigned char *)bytes;
     size_t i = 0;

@@ -27,6 +27,18 @@ static inline bool sl_text_equal(sl_text a, sl_text b) {
     return a.length == b.length && (a.length == 0 || memcmp(a.bytes, b.bytes, a.length) == 0);
 }
 
+static inline bool sl_is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+/* The value of a hexadecimal digit; -1: none. */
+static inline int sl_hex_digit(char c) {
+    if (sl_is_digit(c))
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
 /* As sl_text_equal, ignoring the case of ASCII letters. */
 bool sl_text_equal_ignoring_case(sl_text a, sl_text b);
 
@@ -47,6 +59,33 @@ bool sl_text_to_seconds(sl_text text, double *seconds);
 /* Is the text well-formed UTF-8 (no surrogates, no overlong forms, up to U+10FFFF)? On false
  * `*where` (may be NULL) is the index of the first byte that is not. */
 bool sl_utf8_valid(const char *bytes, size_t length, size_t *where);
+
+/* Writes a code point as 1 to 4 bytes of UTF-8, and returns the position after it. */
+static inline uint8_t *sl_utf8_put(uint8_t *to, uint32_t code) {
+    if (code < 0x80) {
+        *to++ = (uint8_t)code;
+        return to;
+    }
+    if (code < 0x800) {
+        *to++ = (uint8_t)(0xC0 | code >> 6);
+    } else {
+        if (code < 0x10000) {
+            *to++ = (uint8_t)(0xE0 | code >> 12);
+        } else {
+            *to++ = (uint8_t)(0xF0 | code >> 18);
+            *to++ = (uint8_t)(0x80 | (code >> 12 & 0x3F));
+        }
+        *to++ = (uint8_t)(0x80 | (code >> 6 & 0x3F));
+    }
+    *to++ = (uint8_t)(0x80 | (code & 0x3F));
+    return to;
+}
+
+/* The number of characters of a UTF-8 text. */
+size_t sl_letters(sl_text text);
+
+/* Is the word an item of a list, such as "one|two|three" with the separator '|'? */
+bool sl_list_has(const char *list, char separator, sl_text word);
 
 /* Makes the character at `*at` (< text.length) safe to print, and moves `*at` after it. Control
  * characters (C0, DEL, C1), marks that change the direction of text, line and paragraph separators,
