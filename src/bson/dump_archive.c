@@ -113,7 +113,7 @@ static sl_dump_event begin_block(sl_dump_archive *archive, const bson_t *header,
     if (of->complete)
         return damaged(item, "a collection continues after its last block");
     archive->at = AT_DOCUMENTS;
-    if (!bson_iter_init_find(&iter, header, "EOF") || !bson_iter_as_bool(&iter))
+    if (!sl_look_flag(header, "EOF"))
         return SL_DUMP_SKIPPED;
     of->complete = true;
     archive->at = AT_EOF;

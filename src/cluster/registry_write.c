@@ -22,7 +22,6 @@ bool sl_registry_none_left(const sl_registry *registry, size_t count, sl_error *
  * uses up no numbers, and again after, since another loader may draw at the same time. */
 static bool draw_numbers(sl_registry *registry, size_t count, uint32_t *last, sl_error *error) {
     bson_t counter;
-    bson_iter_t iter;
     if (!sl_registry_last(registry, last, error))
         return false;
     if (count > SL_SOURCE_NUMBER_MAX - *last)
@@ -33,8 +32,7 @@ static bool draw_numbers(sl_registry *registry, size_t count, uint32_t *last, sl
                                  query, update, true, &counter, NULL, error) ||
               sl_error_prefix(error, "registry %s.%s", registry->database, registry->collection);
     if (ok) {
-        int64_t value =
-            bson_iter_init_find(&iter, &counter, "last") ? bson_iter_as_int64(&iter) : INT64_MAX;
+        int64_t value = sl_look_int64(&counter, "last", INT64_MAX);
         *last = (uint32_t)value;
         ok = (value >= (int64_t)count && value <= SL_SOURCE_NUMBER_MAX) ||
              sl_registry_none_left(registry, count, error);
@@ -136,10 +134,9 @@ static void begin_write(const sl_registry *registry, const char *name, const cha
 static bool run_write(sl_registry *registry, bson_t *command, bson_t *list, int64_t *matched,
                       int32_t *code, sl_error *error) {
     bson_t reply;
-    bson_iter_t iter;
     bson_append_array_end(command, list);
     bool ok = sl_registry_run(registry, command, &reply, code, error);
-    *matched = bson_iter_init_find(&iter, &reply, "n") ? bson_iter_as_int64(&iter) : 0;
+    *matched = sl_look_int64(&reply, "n", 0);
     bson_destroy(&reply);
     bson_destroy(command);
     return ok;

@@ -90,8 +90,6 @@ void sl_topology_destroy(sl_topology *topology) {
 bool sl_database_home(sl_connection *connection, const sl_target *target,
                       const sl_topology *topology, uint32_t *shard, bool *known, sl_error *error) {
     bson_t document;
-    bson_iter_t iter;
-    const char *primary = "";
     *shard = 0;
     *known = sl_connection_server(connection)->deployment != SL_SHARDED;
     if (*known)
@@ -99,20 +97,16 @@ bool sl_database_home(sl_connection *connection, const sl_target *target,
     bool found;
     bool ok = sl_find_by_id(connection, "config", "databases", target->database, &document, &found,
                             error);
-    if (found && bson_iter_init_find(&iter, &document, "primary") && BSON_ITER_HOLDS_UTF8(&iter))
-        primary = bson_iter_utf8(&iter, NULL);
-    *known = ok && sl_topology_find(topology, primary, shard);
+    *known =
+        ok && sl_topology_find(topology, found ? sl_look_string(&document, "primary") : "", shard);
     bson_destroy(&document);
     return ok;
 }
 
 bool sl_chunk_shard(const bson_iter_t *chunk, const sl_topology *topology, uint32_t *shard,
                     sl_error *error) {
-    bson_iter_t iter;
-    const char *name = "";
-    if (bson_iter_recurse(chunk, &iter) && bson_iter_find(&iter, "shard") &&
-        BSON_ITER_HOLDS_UTF8(&iter))
-        name = bson_iter_utf8(&iter, NULL);
+    bson_t document;
+    const char *name = sl_document_at(chunk, &document) ? sl_look_string(&document, "shard") : "";
     return sl_topology_find(topology, name, shard) ||
            sl_error_set(error, SL_EXIT_CLUSTER,
                         "a chunk is on shard \"%s\", which was not part of the cluster when this "

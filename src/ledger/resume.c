@@ -203,9 +203,7 @@ bool sl_resume_open(sl_job *job, sl_ledger *ledger, bool *finished, sl_error *er
         return false;
     }
     if (*finished) {
-        bson_iter_t iter;
-        bool rejects = bson_iter_init_find(&iter, ledger->earlier->finished, "rejects") &&
-                       bson_iter_as_int64(&iter) > 0;
+        bool rejects = sl_look_int64(ledger->earlier->finished, "rejects", 0) > 0;
         sl_log_info("%s: this load has been completed; there is nothing to resume",
                     ledger->work_directory);
         error->code = rejects ? SL_EXIT_REJECTS : SL_EXIT_OK;

@@ -37,14 +37,11 @@ bool sl_embed_sources_write(const char *folder, const sl_job *records, uint64_t 
 
 /* The identities show a change only if they were taken before the load began to read. */
 bool sl_embed_sources_were_read(const sl_job *records, const bson_t *run_record, sl_error *error) {
-    bson_iter_t iter, items, item;
     size_t index = 0, count = sl_source_set_count(records->set);
-    bool same =
-        bson_iter_init_find(&iter, run_record, "sources") && bson_iter_recurse(&iter, &items);
-    for (; same && bson_iter_next(&items); index++) {
-        const char *text = "";
-        if (bson_iter_recurse(&items, &item) && bson_iter_find(&item, "fingerprint"))
-            text = bson_iter_utf8(&item, NULL);
+    bool same = true;
+    for (sl_walk walk = sl_walk_start(run_record, "sources"); same && sl_walk_next(&walk);
+         index++) {
+        const char *text = sl_look_string(&walk.item, "fingerprint");
         const sl_job_source *source = &records->sources[index];
         same = index < count && strcmp(text, source->skipped ? "" : source->fingerprint) == 0;
     }

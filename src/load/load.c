@@ -10,9 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bson/bson_lookup.h"
 #include "util/clock.h"
 #include "util/interrupt.h"
 #include "util/log.h"
+#include "util/phase_names.h"
 #include "util/private_file.h"
 #include "util/text.h"
 
@@ -195,17 +197,16 @@ static bool name_capped(const sl_load *load, sl_error *error) {
     const sl_target *target = &load->destination.target;
     sl_collection_facts facts;
     sl_error ignored;
-    bson_iter_t iter;
     if (error->code != SL_EXIT_VERIFICATION)
         return false;
     bool read = sl_collection_read(load->destination.connection, target, &facts, &ignored);
-    if (read && bson_iter_init_find(&iter, &facts.options, "capped") && bson_iter_as_bool(&iter)) {
+    if (read && sl_look_flag(&facts.options, "capped")) {
         char size[SL_HUMAN_ROOM], count[SL_HUMAN_ROOM], most[SL_HUMAN_ROOM + 20] = "";
-        double bytes =
-            bson_iter_init_find(&iter, &facts.options, "size") ? bson_iter_as_double(&iter) : 0;
-        if (bson_iter_init_find(&iter, &facts.options, "max"))
+        double bytes = sl_look_amount(&facts.options, "size", 0);
+        int64_t documents = sl_look_int64(&facts.options, "max", 0);
+        if (documents > 0)
             snprintf(most, sizeof most, " and %s documents",
-                     sl_human_count((uint64_t)bson_iter_as_int64(&iter), count));
+                     sl_human_count((uint64_t)documents, count));
         sl_error_set(
             error, SL_EXIT_VERIFICATION,
             "verification failed: %s.%s is a capped collection of at most %s%s: when it is full, "
@@ -264,16 +265,16 @@ static bool run_phases(sl_load *load, sl_error *error) {
         bool embed_only;
         bool change; /* the phase as a unit changes the cluster: see sl_interrupt_begin_change */
     } phases[] = {
-        {"embed", prepare_embedding, .embed_only = true},
-        {"connect", sl_load_connect, .cluster_only = true},
-        {"prepare", sl_load_prepare, .cluster_only = true, .change = true},
-        {"prepare", sl_load_prepare_offline, .offline_only = true},
-        {"load", .function = load_documents}, /* each batch is a separate change */
-        {"indexes", build_indexes, .cluster_only = true, .change = true},
-        {"balancer", sl_load_restore_balancer, .cluster_only = true}, /* may also run in the signal
-                                                                         handler's thread */
-        {"orphans", finish_embedding, .embed_only = true},
-        {"verify", verify, .cluster_only = true},
+        {SL_PHASE_EMBED, prepare_embedding, .embed_only = true},
+        {SL_PHASE_CONNECT, sl_load_connect, .cluster_only = true},
+        {SL_PHASE_PREPARE, sl_load_prepare, .cluster_only = true, .change = true},
+        {SL_PHASE_PREPARE, sl_load_prepare_offline, .offline_only = true},
+        {SL_PHASE_LOAD, .function = load_documents}, /* each batch is a separate change */
+        {SL_PHASE_INDEXES, build_indexes, .cluster_only = true, .change = true},
+        /* It may also run in the thread of the signal handler. */
+        {SL_PHASE_BALANCER, sl_load_restore_balancer, .cluster_only = true},
+        {SL_PHASE_ORPHANS, finish_embedding, .embed_only = true},
+        {SL_PHASE_VERIFY, verify, .cluster_only = true},
     };
     bool cluster = load->job.config->sink == SL_SINK_CLUSTER;
     for (size_t i = 0; i < sizeof phases / sizeof phases[0]; i++) {
@@ -351,7 +352,7 @@ sl_exit sl_load_run(const sl_load_config *config) {
         sl_record_start(load.record, config, "load");
     /* The sources come first: their errors are reported before anything is created. */
     bool finished = false;
-    ok = ok && run_phase(&load, "sources", look_at_sources, &error);
+    ok = ok && run_phase(&load, SL_PHASE_SOURCES, look_at_sources, &error);
     if (!ok && !sl_outputs_check(config, load.job.set, NULL, &(sl_error){0}))
         load.report = load.html = NULL; /* files that must not be written */
     ok = ok &&

@@ -223,9 +223,8 @@ bool sl_answer_expected(const bson_t *answers, const sl_query *query, bson_t *ar
     bson_iter_t object, one;
     if (answers && bson_iter_init_find(&object, answers, "answers") &&
         bson_iter_recurse(&object, &one) && bson_iter_find(&one, query->name) &&
-        BSON_ITER_HOLDS_ARRAY(&one)) {
+        BSON_ITER_HOLDS_ARRAY(&one))
         return sl_container_at(&one, array);
-    }
     return query->expected &&
            bson_init_static(array, bson_get_data(query->expected), query->expected->len);
 }

@@ -218,17 +218,14 @@ bool sl_examined_by_definition(const sl_query *query, int64_t limit, uint64_t do
 /* The documents examined, summed over the servers of a summary. Without execution statistics, all
  * `documents` when every server scans the collection. False when unknown. */
 static bool examined_by_plan(const bson_t *summary, uint64_t documents, uint64_t *examined) {
-    bson_iter_t iter, plan;
     uint64_t sum = 0;
     bool measured = true, scanned = true, any = false;
-    if (!bson_iter_init_find(&iter, summary, "plans") || !bson_iter_recurse(&iter, &plan))
-        return false;
-    while (bson_iter_next(&plan)) {
-        bson_iter_t value;
-        const char *text = text_of(&plan, "plan");
+    for (sl_walk walk = sl_walk_start(summary, "plans"); sl_walk_next(&walk);) {
+        const char *text = sl_look_text(&walk.item, "plan");
+        int64_t counted = sl_look_int64(&walk.item, "examined", -1);
         any = true;
-        if (bson_iter_recurse(&plan, &value) && bson_iter_find(&value, "examined"))
-            sum += (uint64_t)bson_iter_as_int64(&value);
+        if (counted >= 0)
+            sum += (uint64_t)counted;
         else
             measured = false;
         scanned = scanned && text && strncmp(text, "COLLSCAN", 8) == 0 && !strstr(text, "LIMIT") &&

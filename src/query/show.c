@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tables on standard output: answers, plans, timings, differences. */
+#include "bson/bson_lookup.h"
 #include "query.h"
 #include "util/context.h"
 #include "util/print.h"
@@ -25,28 +26,20 @@ void sl_show_run(const sl_query *query, const sl_query_run *run, size_t rows, bo
     sl_print("%s\n", query->name);
     if (query->description)
         sl_print("  %s\n", query->description);
-    bson_iter_t plan;
-    if (show_plan && run->explained && bson_iter_init_find(&plan, run->explained, "plans")) {
-        bson_iter_t server;
-        bson_iter_t split;
-        bson_iter_recurse(&plan, &server);
-        while (bson_iter_next(&server)) {
-            bson_iter_t field;
-            bson_iter_recurse(&server, &field);
-            bson_iter_find(&field, "shard");
-            const char *shard = bson_iter_utf8(&field, NULL);
-            bson_iter_find(&field, "plan");
-            sl_print("  plan%s%s: %s", *shard ? " on " : "", shard, bson_iter_utf8(&field, NULL));
-            if (bson_iter_find(&field, "examined"))
-                sl_print(", %s documents examined",
-                         sl_human_count((uint64_t)bson_iter_as_int64(&field), count));
+    if (show_plan && run->explained && bson_has_field(run->explained, "plans")) {
+        for (sl_walk walk = sl_walk_start(run->explained, "plans"); sl_walk_next(&walk);) {
+            const char *shard = sl_look_string(&walk.item, "shard");
+            int64_t examined = sl_look_int64(&walk.item, "examined", -1);
+            sl_print("  plan%s%s: %s", *shard ? " on " : "", shard,
+                     sl_look_string(&walk.item, "plan"));
+            if (examined >= 0)
+                sl_print(", %s documents examined", sl_human_count((uint64_t)examined, count));
             sl_print("\n");
         }
-        bool is_split =
-            bson_iter_init_find(&split, run->explained, "split") && bson_iter_bool(&split);
+        bool split = sl_look_flag(run->explained, "split");
         sl_print("  the pipeline is %s\n",
-                 is_split ? "split: each shard runs its first part, one server merges"
-                          : "not split over shards");
+                 split ? "split: each shard runs its first part, one server merges"
+                       : "not split over shards");
     }
     if (run->answer != SL_ANSWER_NONE && run->answer != SL_ANSWER_UNSUPPORTED) {
         if (rows > 0 && !sl_table_print_documents(run->documents, rows, sl_output(), 2))

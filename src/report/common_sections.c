@@ -11,6 +11,8 @@
 
 #include "scale.h"
 
+#include "util/phase_names.h"
+
 const char *sl_section_time(sl_page *page, const bson_t *record, const char *path) {
     double milliseconds = sl_look_number(record, path);
     const char *written = sl_look_text(record, path); /* 2026-11-20T16:31:34Z */
@@ -295,7 +297,7 @@ double sl_section_documents(const bson_t *record) {
 
 double sl_section_load_seconds(const bson_t *record) {
     return sl_look_amount(record, "accounting.loadSeconds",
-                          sl_section_phase_seconds(record, "phases", "load"));
+                          sl_section_phase_seconds(record, "phases", SL_PHASE_LOAD));
 }
 
 const char *sl_section_target(sl_page *page, const bson_t *record) {

@@ -11,6 +11,8 @@
 #include "scale.h"
 #include "series.h"
 
+#include "util/phase_names.h"
+
 /* More intervals than this are not distinguishable on a page. */
 #define INTERVALS_MAX 300
 /* More shards than this are shown as rows of a grid, not as stacked curves. */
@@ -117,7 +119,7 @@ static double add_bands(sl_page *page, sl_curves *curves, const bson_t *record) 
          bands++) {
         const char *name = sl_look_text(&walk.item, "name");
         double seconds = sl_look_amount(&walk.item, "seconds", 0);
-        if (name && strcmp(name, "load") == 0)
+        if (name && strcmp(name, SL_PHASE_LOAD) == 0)
             begun = now;
         sl_page_band(page, curves, name ? name : "?", now, now + seconds);
         now += seconds;

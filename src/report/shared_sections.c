@@ -11,6 +11,8 @@
 #include "scale.h"
 #include "series.h"
 
+#include "util/phase_names.h"
+
 /* More curves are not distinguishable. */
 #define CURVES_MAX 12
 /* Shares that are missing, or that several records have. */
@@ -130,7 +132,7 @@ static span span_of(const bson_t *record) {
     found.begin = found.end = now;
     for (sl_walk walk = sl_walk_start(record, "phases"); sl_walk_next(&walk);) {
         const char *name = sl_look_text(&walk.item, "name");
-        bool loading = name && strcmp(name, "load") == 0;
+        bool loading = name && strcmp(name, SL_PHASE_LOAD) == 0;
         if (loading)
             found.begin = now;
         now += sl_look_amount(&walk.item, "seconds", 0);
@@ -156,7 +158,8 @@ static span span_of_all(const sl_records *records) {
 /* Documents that the last run of a loader has loaded: without the documents of runs that it
  * resumed. */
 static double loaded_now(const bson_t *record) {
-    double count = sl_section_rate(record) * sl_section_phase_seconds(record, "phases", "load");
+    double count =
+        sl_section_rate(record) * sl_section_phase_seconds(record, "phases", SL_PHASE_LOAD);
     return count >= 0 ? count : 0;
 }
 
@@ -241,7 +244,7 @@ static void show_loaders(sl_page *page, const sl_records *records) {
                      sl_section_number(page, sl_section_documents(one), SL_UNIT_COUNT));
         sl_page_cell(page, table, sl_section_number(page, sl_section_rate(one), SL_UNIT_COUNT));
         sl_page_cell(page, table,
-                     sl_section_number(page, sl_section_phase_seconds(one, "phases", "load"),
+                     sl_section_number(page, sl_section_phase_seconds(one, "phases", SL_PHASE_LOAD),
                                        SL_UNIT_SECONDS));
         sl_page_cell(page, table, sl_section_number(page, rejects_of(one), SL_UNIT_COUNT));
         sl_page_cell(page, table, sl_section_value(page, one, "accounting.retries", SL_UNIT_COUNT));

@@ -125,8 +125,9 @@ static bool take_indexes(sl_namespace *item, bson_iter_t *field, const char *nam
 static bool take_fields(sl_namespace *item, const bson_t *document, const char *name,
                         sl_error *error) {
     bson_iter_t iter;
-    if (bson_iter_init_find(&iter, document, "collectionName") && BSON_ITER_HOLDS_UTF8(&iter)) {
-        char *collection = strdup(bson_iter_utf8(&iter, NULL));
+    const char *own_name = sl_look_text(document, "collectionName");
+    if (own_name) {
+        char *collection = strdup(own_name);
         if (!collection)
             return sl_error_memory(error, "reading metadata");
         free(item->collection);

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bson/bson_lookup.h"
 #include "job/outputs.h"
 #include "load/status.h"
 #include "report/json.h"
@@ -127,11 +128,10 @@ static bool begin_or_resume(sl_restore *restore, sl_error *error) {
 static void warn_of_views(const sl_restore *restore) {
     for (size_t i = 0; i < restore->dump.count; i++) {
         const sl_namespace *view = &restore->dump.items[i];
-        bson_iter_t iter;
-        if (view->left_out || view->kind != SL_NAMESPACE_VIEW ||
-            !bson_iter_init_find(&iter, view->options, "viewOn") || !BSON_ITER_HOLDS_UTF8(&iter))
+        const char *on =
+            view->kind == SL_NAMESPACE_VIEW ? sl_look_text(view->options, "viewOn") : NULL;
+        if (view->left_out || !on)
             continue;
-        const char *on = bson_iter_utf8(&iter, NULL);
         for (size_t k = 0; k < restore->dump.count; k++) {
             const sl_namespace *item = &restore->dump.items[k];
             if (item->left_out || strcmp(item->collection, on) != 0 ||

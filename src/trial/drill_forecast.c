@@ -15,6 +15,7 @@
 
 #include "report/lookup.h"
 #include "util/document_id.h"
+#include "util/phase_names.h"
 #include "util/text.h"
 
 /* Standard deviations of a timing when no better value is known: relative, and in seconds. */
@@ -37,13 +38,13 @@
 
 const sl_phase_row sl_drill_phases[PHASES] = {
     [PHASE_START] = {"start", {SL_GROWS_NOT}},
-    [PHASE_SOURCES] = {"sources", {SL_GROWS_NOT}},
-    [PHASE_CONNECT] = {"connect", {SL_GROWS_NOT}},
-    [PHASE_PREPARE] = {"prepare", {SL_GROWS_NOT}}, /* a sample has as many ranges as all data */
-    [PHASE_LOAD] = {"load", GROWS_LINEARLY(0.1)},
-    [PHASE_INDEXES] = {"indexes", GROWS_AS_SORTING(0.1)},
-    [PHASE_BALANCER] = {"balancer", {SL_GROWS_NOT}},
-    [PHASE_VERIFY] = {"verify", GROWS_LINEARLY(0.1)},
+    [PHASE_SOURCES] = {SL_PHASE_SOURCES, {SL_GROWS_NOT}},
+    [PHASE_CONNECT] = {SL_PHASE_CONNECT, {SL_GROWS_NOT}},
+    [PHASE_PREPARE] = {SL_PHASE_PREPARE, {SL_GROWS_NOT}}, /* as many ranges as for all data */
+    [PHASE_LOAD] = {SL_PHASE_LOAD, GROWS_LINEARLY(0.1)},
+    [PHASE_INDEXES] = {SL_PHASE_INDEXES, GROWS_AS_SORTING(0.1)},
+    [PHASE_BALANCER] = {SL_PHASE_BALANCER, {SL_GROWS_NOT}},
+    [PHASE_VERIFY] = {SL_PHASE_VERIFY, GROWS_LINEARLY(0.1)},
     [PHASE_ACCOUNT] = {"account", {SL_GROWS_NOT}},
     [PHASE_QUERY] = {"query", GROWS_LINEARLY(0.1)},
 };

@@ -8,6 +8,8 @@
 
 #include <math.h>
 
+#include "util/phase_names.h"
+
 static const sl_estimate unknown = {NAN, NAN, NAN};
 
 static sl_estimate seconds_for(sl_estimate amount, sl_estimate rate) {
@@ -38,20 +40,20 @@ void sl_predict(const sl_rates *rates, const sl_measure *measure, size_t steps, 
     *prediction = (sl_plan_times){.complete = true};
     double fixed = (isnan(rates->connect_seconds) ? 0 : rates->connect_seconds) +
                    (isnan(rates->prepare_seconds) ? 0 : rates->prepare_seconds);
-    add(prediction, "prepare",
+    add(prediction, SL_PHASE_PREPARE,
         sl_estimate_sum(sl_estimate_exactly(fixed),
                         sl_estimate_scaled(rates->step_seconds, (double)steps)),
         "");
-    add(prediction, "load", load_seconds(rates, measure), "no rate is known");
+    add(prediction, SL_PHASE_LOAD, load_seconds(rates, measure), "no rate is known");
     if (indexes > 0)
-        add(prediction, "indexes",
+        add(prediction, SL_PHASE_INDEXES,
             isnan(rates->index_documents.value)
                 ? unknown
                 : sl_estimate_scaled(seconds_for(measure->documents, rates->index_documents),
                                      (double)indexes),
             "the run with these rates built no index");
     if (verify)
-        add(prediction, "verify",
+        add(prediction, SL_PHASE_VERIFY,
             isnan(rates->verify_documents.value)
                 ? unknown
                 : seconds_for(measure->documents, rates->verify_documents),

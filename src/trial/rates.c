@@ -11,6 +11,7 @@
 
 #include "report/json.h"
 #include "report/lookup.h"
+#include "util/phase_names.h"
 #include "util/text.h"
 
 #define PARTS 5
@@ -83,8 +84,10 @@ static bool unusable(const char *path, const char *why, sl_error *error) {
 static void take_phases(const bson_t *record, double documents, sl_rates *rates) {
     double placing = sl_look_number(record, "placing.seconds");
     double steps = sl_look_number(record, "placing.steps");
-    double prepare = phase_seconds(record, "prepare"), indexes = phase_seconds(record, "indexes");
-    double verify = phase_seconds(record, "verify"), connect = phase_seconds(record, "connect");
+    double prepare = phase_seconds(record, SL_PHASE_PREPARE),
+           indexes = phase_seconds(record, SL_PHASE_INDEXES);
+    double verify = phase_seconds(record, SL_PHASE_VERIFY),
+           connect = phase_seconds(record, SL_PHASE_CONNECT);
     const char *unverified = sl_look_text(record, "options.no-verify");
     rates->connect_seconds = connect;
     rates->prepare_seconds = isnan(placing) ? prepare : prepare - placing;
@@ -102,7 +105,8 @@ static void take_phases(const bson_t *record, double documents, sl_rates *rates)
 static bool from_load(const bson_t *record, const char *path, sl_rates *rates, sl_error *error) {
     double documents = sl_look_number(record, "accounting.inserted");
     double bytes = sl_look_number(record, "accounting.bsonBytes");
-    double seconds = phase_seconds(record, "load"), code = sl_look_number(record, "exitCode");
+    double seconds = phase_seconds(record, SL_PHASE_LOAD),
+           code = sl_look_number(record, "exitCode");
     const char *sink = sl_look_text(record, "options.sink");
     if (!(documents > 0) || !(seconds > 0))
         return unusable(path, "it contains no load", error);

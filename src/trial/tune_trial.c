@@ -14,6 +14,7 @@
 #include "util/clock.h"
 #include "util/document_id.h"
 #include "util/interrupt.h"
+#include "util/phase_names.h"
 #include "util/private_file.h"
 #include "util/text.h"
 
@@ -148,7 +149,7 @@ static bool run(sl_tune *tune, const sl_load_config *load, const bson_t *account
     figures->documents = (uint64_t)sl_look_amount(account, "accounting.inserted", 0);
     figures->text_bytes = (uint64_t)sl_look_amount(account, "accounting.textBytes", 0);
     figures->bson_bytes = (uint64_t)sl_look_amount(account, "accounting.bsonBytes", 0);
-    figures->seconds = fmax(0, sl_look_phase_seconds(account, "phases", "load"));
+    figures->seconds = fmax(0, sl_look_phase_seconds(account, "phases", SL_PHASE_LOAD));
     read_sources(account, sl_ycsb_record_bytes(&tune->config->load->format_options.ycsb), figures);
     if (code == SL_EXIT_INTERRUPTED || sl_interrupt_requested()) {
         tune->interrupted = true;

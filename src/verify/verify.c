@@ -18,6 +18,7 @@
 #include "util/clock.h"
 #include "util/interrupt.h"
 #include "util/log.h"
+#include "util/phase_names.h"
 
 #include "load/embedding.h"
 #include "load/progress.h"
@@ -132,8 +133,8 @@ static bool run_phases(sl_verification *verification, sl_error *error) {
         const char *name;
         bool (*run)(sl_verification *verification, sl_error *error);
     } phases[] = {
-        {"connect", connect_to_cluster},
-        {"sources", read_sources},
+        {SL_PHASE_CONNECT, connect_to_cluster},
+        {SL_PHASE_SOURCES, read_sources},
         {"count", count_ranges},
         {"between", find_others},
     };
@@ -143,7 +144,7 @@ static bool run_phases(sl_verification *verification, sl_error *error) {
         int64_t start = sl_clock_ns();
         ok = sl_embedding_open(&verification->job, verification->work_directory, SL_STORE_READ_ONLY,
                                error);
-        sl_run_record_phase(verification->record, "embed", sl_seconds_since(start));
+        sl_run_record_phase(verification->record, SL_PHASE_EMBED, sl_seconds_since(start));
     }
     for (size_t i = 0; ok && i < sizeof phases / sizeof phases[0]; i++) {
         int64_t start = sl_clock_ns();
