@@ -384,7 +384,7 @@ bool sl_key_fields_apply(const sl_key_fields *keys, bool own_id, uint8_t *docume
     if (keys->mode == SL_MODE_INSERT)
         return true;
     if (!own_id) /* a position cannot identify a stored document */
-        replace_position(document, NULL, 0, end);
+        replace_position(document, document, 0, end);
     for (size_t i = 0; i < keys->match.count; i++) {
         if (!need(document, 0, keys->match.names[i], "match-fields", &field, reject))
             return false;

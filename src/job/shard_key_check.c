@@ -152,7 +152,7 @@ static unsigned strangeness(const char *field, const char *name) {
     char low[NAME_ROOM], lower[NAME_ROOM];
     const char *last = strrchr(name, '.');
     size_t i = 0;
-    for (; field[i] && i < NAME_ROOM - 1; i++)
+    for (; i < NAME_ROOM - 1 && field[i]; i++)
         low[i] = (char)tolower((unsigned char)field[i]);
     low[i] = '\0';
     for (i = 0; name[i]; i++)

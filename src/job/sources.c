@@ -348,7 +348,7 @@ static bool add_generated_sources(sl_job *job, const sl_format *format, sl_error
         return sl_error_set(error, SL_EXIT_USAGE,
                             "--records: one load generates at most %llu documents of this size; "
                             "generate more with further loads, each with another --seed",
-                            (unsigned long long)(most * GENERATED_SOURCES_MAX));
+                            (unsigned long long)most * GENERATED_SOURCES_MAX);
     bool ok = sl_source_set_create(NULL, 0, NULL, &job->set, error);
     for (uint64_t first = 0; ok && first < records; first += most) {
         uint64_t count = records - first < most ? records - first : most;

@@ -210,7 +210,7 @@ static bool list(unpacking *u, sl_error *error) {
 static bool note_damage(unpacking *u, const sl_dump_item *found, const char *why, sl_error *error) {
     char what[1000];
     snprintf(what, sizeof what, "%s, byte %llu of the uncompressed archive%s%s%s%s", u->path,
-             (unsigned long long)(u->offset + u->at), found->of ? ", " : "",
+             (unsigned long long)u->offset + u->at, found->of ? ", " : "",
              found->of ? found->of->database : "", found->of ? "." : "",
              found->of ? found->of->collection : "");
     return sl_dump_note_add(u->dump, what, true, why, error);
@@ -252,7 +252,7 @@ static bool take(unpacking *u, bool *more, sl_error *error) {
                                 "%s, byte %llu: %s" SL_LINES SL_LINES "\na dump is a folder or an "
                                 "archive that mongodump wrote; one BSON file is loaded by "
                                 "`shardload load`",
-                                u->path, (unsigned long long)(u->offset + u->at), found.why,
+                                u->path, (unsigned long long)u->offset + u->at, found.why,
                                 u->unread.code ? "\n" : "", u->unread.message);
         if (u->at >= u->used && u->ended) { /* the end; note_incomplete has more */
             *more = false;

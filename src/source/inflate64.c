@@ -59,7 +59,7 @@ static bool breaks_off(const call *c) {
                         "%s: the Deflate64 data end early at byte %llu of the archive, after %llu "
                         "bytes of contents; the file is truncated: fetch it again",
                         c->label, (unsigned long long)c->input->offset,
-                        (unsigned long long)(c->inflate->total + *c->got));
+                        (unsigned long long)c->inflate->total + *c->got);
 }
 
 /* Loads the next bits, at least 57 unless the input ends before. */
