@@ -32,7 +32,8 @@ int32_t sl_hidden_failure(const bson_t *reply, const char **reason) {
             continue;
         const char *text = sl_look_text(reply, paths[i][1]);
         *reason = text ? text : "no reason";
-        return (int32_t)bson_iter_as_int64(&code);
+        int32_t value = (int32_t)bson_iter_as_int64(&code);
+        return value >= 0 ? value : 0;
     }
     return -1;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzzes the replies of $collStats and serverStatus, and the error text of a missing privilege,
- * which is rephrased. There is one row per document, ordered by shard, and every text is
- * NUL-terminated. */
+ * which is rephrased. There is one row per document with a valid length, ordered by shard, and every
+ * text is NUL-terminated. */
 #include <stdint.h>
 
 #include "cluster/internal.h"
@@ -11,12 +11,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static size_t documents_in(const bson_t *reply) {
     bson_iter_t iter, batch, row;
+    bson_t document;
     size_t count = 0;
     if (bson_iter_init(&iter, reply) &&
         bson_iter_find_descendant(&iter, "cursor.firstBatch", &batch) &&
-        bson_iter_recurse(&batch, &row)) {
+        BSON_ITER_HOLDS_ARRAY(&batch) && bson_iter_recurse(&batch, &row)) {
         while (bson_iter_next(&row))
-            count++;
+            count += sl_document_at(&row, &document);
     }
     return count;
 }
