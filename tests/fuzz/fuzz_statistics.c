@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzzes the replies of $collStats and serverStatus, and the error text of a missing privilege,
- * which is rephrased. There is one row per document with a valid length, ordered by shard, and every
- * text is NUL-terminated. */
+ * which is rephrased. There is one row per document with a valid length, ordered by shard, and
+ * every text is NUL-terminated. */
 #include <stdint.h>
 
 #include "cluster/internal.h"
