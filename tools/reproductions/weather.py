@@ -134,8 +134,8 @@ hundredth of the data, then the load:
     shardload load --config fast.yaml --uri "$URI" -d weather -c data --index '{"ts": 1, "st": 1}' isd/
 
 For a hundred shards (each with 8 processors, 61 GB of memory and an SSD) and ten routers, run a second loader on a
-second machine with `--part 2/2`, because the network of one loader machine was the published limit. Build the index when both have
-ended, in mongosh: `db.getSiblingDB("weather").data.createIndex({ts: 1, st: 1})`.
+second machine with `--part 2/2`, because the network of one loader machine was the published limit. Build
+the index when both have ended, in mongosh: `db.getSiblingDB("weather").data.createIndex({ts: 1, st: 1})`.
 
     shardload load --uri mongodb://router1,router2,...,router10/ -d weather -c data \\
         --shard-key '{"st": "hashed"}' --part 1/2 --work-dir part-1 isd/
