@@ -22,11 +22,12 @@ int64_t sl_look_int64(const bson_t *document, const char *path, int64_t fallback
 const char *sl_look_text(const bson_t *document, const char *path);
 /* A text, borrowed; "" if there is none. */
 const char *sl_look_string(const bson_t *document, const char *path);
-/* 1 true, 0 false, -1 missing. */
+/* Reads a truth value: 1 is true, 0 is false; -1: there is none. */
 int sl_look_truth(const bson_t *document, const char *path);
 /* Is it true, or a number other than 0? */
 bool sl_look_flag(const bson_t *document, const char *path);
-/* Sets `*inner` to a document or an array, borrowed; empty when it returns false. */
+/* Sets `*inner` to the document or array at the path, borrowed. False if there is none: `*inner` is
+ * then an empty document. */
 bool sl_look_inside(const bson_t *document, const char *path, bson_t *inner);
 
 /* Walks the documents of an array:
@@ -44,7 +45,8 @@ uint32_t sl_look_count(const bson_t *document, const char *path); /* counts its 
 
 /* The value at `at`: a number from -1e18 to 1e18, or NAN. */
 double sl_value_number(const bson_iter_t *at);
-/* Makes `document` a view of the document at `at`; or of the document or array. */
+/* Sets `*document` to the value at `at`, borrowed. False if that is not a document, or, for
+ * sl_container_at, neither a document nor an array. */
 bool sl_document_at(const bson_iter_t *at, bson_t *document);
 bool sl_container_at(const bson_iter_t *at, bson_t *document);
 

@@ -301,7 +301,7 @@ bool sl_check_write_concerns(const char *text, char *problem, size_t room) {
 
 char sl_option_delimiter(const char *text) {
     char delimiter = 0;
-    return strcmp(text, "auto") != 0 && sl_delimiter_named(text, &delimiter) ? delimiter : 0;
+    return sl_delimiter_named(text, &delimiter) ? delimiter : 0; /* "auto" names none */
 }
 
 bool sl_check_delimiter(const char *text, char *problem, size_t room) {
@@ -318,7 +318,7 @@ char sl_option_quote(const char *text) {
     char quote = SL_QUOTE_AUTO;
     if (strcmp(text, "none") == 0)
         return SL_QUOTE_NONE;
-    return strcmp(text, "auto") != 0 && sl_quote_named(text, &quote) ? quote : SL_QUOTE_AUTO;
+    return sl_quote_named(text, &quote) ? quote : SL_QUOTE_AUTO; /* "auto" is no quote */
 }
 
 bool sl_check_quote(const char *text, char *problem, size_t room) {

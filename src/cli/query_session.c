@@ -20,7 +20,7 @@
 #include "query_csv.h"
 #include "secrets.h"
 
-#define SUITE_BYTES_MAX ((size_t)16 << 20) /* on standard input */
+#define SUITE_BYTES_MAX ((size_t)16 << 20) /* of a suite that is read from standard input */
 
 int sl_query_fail(sl_error *error) {
     sl_log_error(SL_LINES, error->message);

@@ -51,8 +51,8 @@ typedef struct sl_format_options {
     bool latin1;       /* text that is not UTF-8 is read as windows-1252; else rejected */
     bool quoted_lines; /* delimited: quoted fields may contain line ends in all sources */
     char escape;       /* delimited: in quoted fields, the byte after it is data; 0: none */
-    char delimiter;    /* delimited, without schema, as the next one; 0: detected */
-    char quote;        /* the byte that quotes fields; see SL_QUOTE_AUTO in head.h */
+    char delimiter;    /* delimited, without schema: separates fields; 0: detected */
+    char quote;        /* the same: the byte that quotes fields, or SL_QUOTE_AUTO (head.h) */
     bool trim;         /* remove blanks at both ends of every field, in every dialect */
     sl_header_choice
         header;          /* delimited, without schema, like the next three: is there a header? */

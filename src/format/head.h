@@ -11,10 +11,10 @@
 #include "util/text.h"
 
 /* The byte that quotes fields, as chosen by the user: one of these, or the byte itself. */
-#define SL_QUOTE_AUTO '\0' /* a double quote; with pipes and tabs none */
+#define SL_QUOTE_AUTO '\0' /* a double quote, but none if pipes or tabs separate fields */
 #define SL_QUOTE_NONE '\1'
 
-/* The byte that quotes fields between such delimiters; 0: none. */
+/* The byte that quotes fields if this choice was made and this delimiter is used; 0: none. */
 char sl_quote_of(char choice, char delimiter);
 
 /* A source's first line that is not blank. Offsets are from the source's first byte. */
@@ -72,8 +72,8 @@ bool sl_line_holds_records(sl_text line, char delimiter, char quote, size_t colu
 /* The properties of a dialect that sl_lines_check needs. */
 typedef struct sl_lines {
     char delimiter;
-    char quote;     /* of the header: see sl_header_split */
-    bool continues; /* a line must not end in quotes */
+    char quote;     /* the byte that quotes fields; 0: none */
+    bool continues; /* a quoted field that is open at the end of its line is an error */
     size_t columns;
     const char *advice; /* appended to SL_LINE_CONTINUES */
     size_t body;        /* offset of the first record: --quoted-lines does not help before it */

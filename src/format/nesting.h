@@ -28,8 +28,8 @@ typedef struct sl_nesting {
     size_t bytes; /* upper bound of what the embedding adds to a document */
 } sl_nesting;
 
-/* Compiles the keys of a dialect. *nesting is NULL if none is nested; `*contradict`: because they
- * contradict each other, or are parts of _id. SL_EXIT_SOURCE if a point
+/* Compiles the keys of a dialect. `*nesting` is NULL if no key is nested. `*contradict` is true if
+ * keys would be nested, but contradict each other or are parts of _id. SL_EXIT_SOURCE if a point
  * lacks a coordinate, has other fields, or cannot be embedded because the names contradict each
  * other. */
 bool sl_nesting_create(const sl_dialect *dialect, sl_nesting **nesting, bool *contradict,

@@ -6,8 +6,9 @@
  *     name: parcels            # required
  *     kind: parcels            # the kind of records, for messages; default: the name
  *     delimiter: ","           # one byte, or comma, pipe, tab, semicolon; default: detected
- *     quotes: true             # are fields quoted, or the byte that quotes them; default: true,
- *                              #   but false if the delimiter is | or tab
+ *     quotes: true             # true: double quotes may surround fields; false: quotes are data;
+ *                              #   another byte: this byte may surround fields. Default: true, but
+ *                              #   false if the delimiter is | or tab
  *     header: true             # is the first line a header? Default: when it names the columns
  *     skip_lines: 0            # lines before the table
  *     blanks: 0                # 1 or 2: this many blanks or more separate fields
@@ -106,7 +107,7 @@ typedef struct sl_schema {
     sl_words missing; /* shared by columns without their own list */
     bool lossless;
     char delimiter; /* 0 when not given */
-    char quote;     /* SL_QUOTE_AUTO, SL_QUOTE_NONE, or the byte that quotes fields */
+    char quote;     /* the byte that quotes fields, SL_QUOTE_AUTO or SL_QUOTE_NONE */
     sl_choice header;
     bool exact;
     bool trim;
@@ -135,8 +136,8 @@ bool sl_schema_is_coordinate(const sl_schema_column *column);
  * this name. */
 bool sl_delimiter_named(const char *word, char *delimiter);
 
-/* Sets the byte that quotes fields. False: it is not one printable ASCII character that can be
- * used for it. */
+/* Sets the byte that quotes fields. False: the word is not one printable ASCII character, or is a
+ * backslash. */
 bool sl_quote_named(const char *word, char *quote);
 
 /* The type's name in schemas, such as "int". */

@@ -43,7 +43,7 @@ void sl_load_append_options(const sl_load_config *config, bson_t *options) {
     const char escape[] = {format->escape, '\0'};
     BSON_APPEND_UTF8(options, "escape", format->escape ? escape : "none");
     const char delimiter[] = {format->delimiter, '\0'}, quote[] = {format->quote, '\0'};
-    BSON_APPEND_UTF8(options, "delimiter", delimiter); /* the next two: see below on journals */
+    BSON_APPEND_UTF8(options, "delimiter", delimiter); /* also not in old journals */
     BSON_APPEND_UTF8(options, "quote", format->quote == SL_QUOTE_NONE ? "none" : quote);
     static const char *const headers[] = {"auto", "yes", "no"};
     char lines[24];

@@ -9,10 +9,10 @@
 #include "error.h"
 #include "text.h"
 
-/* Reads a file of at most `most` bytes. `text` is NUL-terminated (the NUL is not counted); free
- * text->bytes. False with an error that does not name the file: "No such file or directory",
- * "larger than 16 MiB". Its class is `code`, or SL_EXIT_RESOURCES. No other copy of the content is
- * left in memory, because it may be a password. */
+/* Reads a file of at most `most` bytes. The caller frees text->bytes; a NUL follows them, which
+ * text->length does not count. On false, the error does not name the file ("No such file or
+ * directory", "larger than 16 MiB"), and its class is `code` or SL_EXIT_RESOURCES. The content may
+ * be a password, so no other copy of it is left in memory. */
 bool sl_read_file(const char *path, size_t most, sl_exit code, sl_text *text, sl_error *error);
 
 /* The same for an open stream of which nothing has been read. */

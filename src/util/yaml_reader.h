@@ -24,8 +24,8 @@ typedef struct sl_yaml {
     const char *file;         /* the name of the file in messages */
     sl_exit code;             /* the class of errors */
     sl_error *error;          /* set when a function returns false */
-    const char *single;       /* a second document in the file is refused, and the first one called
-                               * this in the message; NULL: it is ignored */
+    const char *single;       /* what the file holds, for the message that refuses a second document
+                               * in it; NULL: a second document is ignored */
     yaml_document_t document; /* between sl_yaml_read and yaml_document_delete */
 } sl_yaml;
 

@@ -146,7 +146,7 @@ its shards, all at the same time. The first loader creates the collection, split
         --document-size 147439 --only-shards shard-$K --route direct --work-dir shard-$K
 
 If a loader dies, repeat its command with `--resume`. The loader that ends last counts the documents of all loaders.
-Then build the index, in mongosh: `db.getSiblingDB("kv").records.createIndex({n0: 1})`.
+When all loaders have ended, build the index in mongosh: `db.getSiblingDB("kv").records.createIndex({n0: 1})`.
 Copy the records to one machine, show them as one load, and query:
 
     shardload report --html petabyte.html shard-*/run.json
