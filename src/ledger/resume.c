@@ -204,8 +204,6 @@ bool sl_resume_open(sl_job *job, sl_ledger *ledger, bool *finished, sl_error *er
     }
     if (*finished) {
         bool rejects = sl_look_int64(ledger->earlier->finished, "rejects", 0) > 0;
-        sl_log_info("%s: this load has been completed; there is nothing to resume",
-                    ledger->work_directory);
         error->code = rejects ? SL_EXIT_REJECTS : SL_EXIT_OK;
     }
     return true;

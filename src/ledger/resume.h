@@ -9,7 +9,7 @@
 #include "ledger.h"
 
 /* Opens the journal; with --resume, checks that it belongs to this load. `*finished`: that load has
- * been completed, and nothing is left to do. */
+ * been completed, and error->code is its exit code. */
 bool sl_resume_open(sl_job *job, sl_ledger *ledger, bool *finished, sl_error *error);
 
 /* Begins the journal, if sl_resume_open has not done so because the journal belongs to a completed

@@ -297,6 +297,21 @@ static bool run_phases(sl_load *load, sl_error *error) {
 
 /* ---- the load ---- */
 
+/* With --resume, a load that has been completed sends nothing, but its collection must exist. */
+static bool confirm_completed(sl_load *load, sl_error *error) {
+    const sl_load_config *config = load->job.config;
+    if (config->embed_field && !sl_embedding_check(&load->job, load->ledger.work_directory, error))
+        return false;
+    if (!sl_load_connect(load, error))
+        return false;
+    sl_target_configure(&load->destination, &load->job, true);
+    if (!sl_resume_find_target(&load->job, &load->destination, &load->ledger, error))
+        return false;
+    sl_log_info("%s: this load has been completed; there is nothing to resume",
+                load->ledger.work_directory);
+    return true;
+}
+
 /* The records that are not in the collection; with --embed, also those that are in no document. */
 static uint64_t rejects_of(const sl_load *load) {
     sl_run_totals sum = sl_run_sum(&load->run);
@@ -363,9 +378,7 @@ sl_exit sl_load_run(const sl_load_config *config) {
          sl_resume_open(&load.job, &load.ledger, &finished, &error);
     if (ok && !finished)
         start_status(&load);
-    if (ok && finished && config->embed_field)
-        ok = sl_embedding_check(&load.job, load.ledger.work_directory, &error);
-    ok = ok && (finished || run_phases(&load, &error));
+    ok = ok && (finished ? confirm_completed : run_phases)(&load, &error);
 
     if (!ok)
         sl_error_missing(&error, "the preparation of the load");

@@ -112,6 +112,14 @@ class Finished(ResumeCase):
         record = (self.work / "run.json").read_bytes()
         outcome = self.resume("--trim")
         self.assertEqual(outcome.code, support.EXIT_USAGE, outcome.text)
+        for message in ("no longer exists", "dropped and created again"):
+            with self.subTest(message):
+                self.database.drop_collection("t")
+                if "again" in message:
+                    self.database.t.insert_one({"_id": 1})
+                outcome = self.resume()
+                self.assertEqual(outcome.code, support.EXIT_CLUSTER, outcome.text)
+                self.assertIn(message, outcome.err)
         self.assertEqual((self.work / "run.json").read_bytes(), record)
 
 
