@@ -202,11 +202,12 @@ bool sl_resume_open(sl_job *job, sl_ledger *ledger, bool *finished, sl_error *er
         ledger->work_directory[0] = '\0'; /* keeps the run.json of the load that it belongs to */
         return false;
     }
-    if (*finished) {
-        bool rejects = sl_look_int64(ledger->earlier->finished, "rejects", 0) > 0;
-        error->code = rejects ? SL_EXIT_REJECTS : SL_EXIT_OK;
-    }
     return true;
+}
+
+sl_exit sl_resume_completed_code(const sl_ledger *ledger) {
+    bool rejects = sl_look_int64(ledger->earlier->finished, "rejects", 0) > 0;
+    return rejects ? SL_EXIT_REJECTS : SL_EXIT_OK;
 }
 
 bool sl_resume_begin(const sl_job *job, sl_ledger *ledger, sl_error *error) {

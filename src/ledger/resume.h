@@ -9,8 +9,11 @@
 #include "ledger.h"
 
 /* Opens the journal; with --resume, checks that it belongs to this load. `*finished`: that load has
- * been completed, and error->code is its exit code. */
+ * been completed. */
 bool sl_resume_open(sl_job *job, sl_ledger *ledger, bool *finished, sl_error *error);
+
+/* The exit code of the completed load: SL_EXIT_OK or SL_EXIT_REJECTS. */
+sl_exit sl_resume_completed_code(const sl_ledger *ledger);
 
 /* Begins the journal, if sl_resume_open has not done so because the journal belongs to a completed
  * load. Called before anything is changed. */

@@ -309,6 +309,7 @@ static bool confirm_completed(sl_load *load, sl_error *error) {
         return false;
     sl_log_info("%s: this load has been completed; there is nothing to resume",
                 load->ledger.work_directory);
+    error->code = sl_resume_completed_code(&load->ledger);
     return true;
 }
 
