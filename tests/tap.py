@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the unittest cases of the main module and prints their results as TAP.
+"""Runs the unittest cases of a file and prints their results as TAP.
 
-    if __name__ == "__main__":
-        import tap
-        tap.main()
+    tap.py FILE [WORD...]
 
-tap.main(at_once=[CLASS]) runs the tests of the class at the same time, and beside those of other
-classes. This is for tests that wait most of the time and do not change the same objects.
-
-Arguments on the command line choose the cases whose full name contains any of them. The exit status
-is 1 when a case fails, or when there is none to run.
+The words choose the cases whose class and method contain any of them. The exit status is 1 when a case
+fails, or when there is none to run. AT_ONCE = [CLASS] in the file runs the tests of the class at the
+same time, and beside those of other classes. This is for tests that wait most of the time and do not
+change the same objects.
 """
 
+import importlib
+import os
 import sys
 import threading
 import time
@@ -25,11 +24,15 @@ def one_line(text):
     return " ".join(str(text).split()).replace("#", "\\#")
 
 
+def method_of(test):
+    """The class and method of the case."""
+    return ".".join(test.id().split(".")[-2:]) if hasattr(test, "id") else str(test)
+
+
 def name_of(test):
     """The class and method of the case, and the first line of its docstring."""
-    name = ".".join(test.id().split(".")[-2:]) if hasattr(test, "id") else str(test)
     description = test.shortDescription()
-    return one_line(f"{name}: {description}" if description else name)
+    return one_line(f"{method_of(test)}: {description}" if description else method_of(test))
 
 
 class TapResult(unittest.TestResult):
@@ -109,12 +112,15 @@ def run_at_once(kind, cases, result):
     return threads
 
 
-def main(module="__main__", at_once=()):
-    """Runs the cases of `module`, and exits with 0 if all succeeded, with 1 otherwise."""
-    suite = unittest.defaultTestLoader.loadTestsFromModule(sys.modules[module])
-    filters = sys.argv[1:]
+def main(path, *words):
+    """Runs the cases of a file, and exits with 0 if all succeeded, with 1 otherwise."""
+    folder, name = os.path.split(path.removesuffix(".py"))
+    sys.path.insert(0, folder)
+    module = importlib.import_module(name)
+    at_once = getattr(module, "AT_ONCE", [])
+    suite = unittest.defaultTestLoader.loadTestsFromModule(module)
     cases = [case for case in cases_of(suite)
-             if not filters or any(word in case.id() for word in filters)]
+             if not words or any(word in method_of(case) for word in words)]
     # Standard output is for TAP only; what a test prints goes to standard error.
     output = sys.stdout
     sys.stdout = sys.stderr
@@ -131,3 +137,7 @@ def main(module="__main__", at_once=()):
     print(f"1..{result.count}", file=output)
     print(f"# {result.count} results in {time.monotonic() - began:.1f} s", file=output, flush=True)
     sys.exit(0 if result.wasSuccessful() and result.count else 1)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

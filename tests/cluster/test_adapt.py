@@ -124,8 +124,3 @@ class Adapting(AdaptCase):
         self.assertEqual((record["threads"], record["batchSize"]), (START, 20000))
         self.assertNotIn("settledAfterSeconds", record)
         self.assertIn("too short to compare", outcome.err)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

@@ -252,8 +252,3 @@ class Refusals(BalancerCase):
         self.load(self.path)
         namespace = f"{self.database_name}.t"
         self.assertIsNotNone(self.client.config.collections.find_one({"_id": namespace}))
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

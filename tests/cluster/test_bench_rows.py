@@ -104,8 +104,3 @@ def servers_in(folder):
         if os.fsencode(folder) in words and entry.parent.name != str(os.getpid()):
             found.append(words)
     return found
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

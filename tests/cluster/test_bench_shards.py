@@ -225,8 +225,3 @@ class Shards(support.Case):
         self.assertIn("interrupted", found["why"])
         self.assertGreaterEqual(len(found["rows"][0]["rounds"]["rate"]), 1)
         self.assertIn("mongod, default,", out)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

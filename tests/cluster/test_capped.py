@@ -43,8 +43,3 @@ class Messages(support.ClusterCase):
         self.shardload("load", *self.target(), "--work-dir", work, "--progress", "none", "--embed",
                        f"items={records}", "--on", "key", path)
         self.assertEqual(self.database.t.find_one({"key": 1})["items"], [{"n": 2}, {"n": 3}])
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

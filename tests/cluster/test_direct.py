@@ -169,8 +169,3 @@ class NotAllowed(support.Case):
             self.assertIn("shard s0 (", outcome.err)
             self.assertIn("the role directShardOperations", outcome.err)
             self.assertNotIn("d", client.list_database_names())
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

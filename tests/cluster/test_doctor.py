@@ -309,8 +309,3 @@ class Documentation(support.Case):
     def test_each_check_is_in_the_table_of_the_page(self):
         page = (TREE / "docs/doctor.md").read_text().partition("## The checks")[2]
         self.assertEqual(re.findall(r"^\| ([a-z ]+) \| ", page, re.M)[1:], table_of_checks())
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

@@ -152,8 +152,3 @@ class Sharded(DropCase, support.ClusterCase):
         self.assertIn("not authorized for this", outcome.err)
         self.assertEqual(self.database.t.count_documents({}), 300)
         self.assertEqual(self.balancer_mode(), "full")
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

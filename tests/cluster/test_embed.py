@@ -203,8 +203,3 @@ class Embedding(support.ClusterCase):
         self.assertEqual(json.loads(complete.read_text())["format"], 2)
         self.assert_stored()
         self.verify("--content", code=support.EXIT_OK)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

@@ -139,8 +139,3 @@ class Unsharded(support.ClusterCase):
         self.database.t.insert_one({"_id": "mine"})
         self.load("--shard-key", '{"_id": 1}', path)
         self.assertEqual(self.database.t.count_documents({}), 2)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

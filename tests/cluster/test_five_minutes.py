@@ -4,9 +4,7 @@ import os
 import pathlib
 import re
 import subprocess
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import support
 
 PAGE = (support.TREE / "docs/five-minutes.md").read_text("utf-8")
@@ -58,8 +56,3 @@ class FiveMinutes(support.ClusterCase):
         self.assertNotIn("score", documents[3])
         (rejects,) = [path for path in self.scratch.glob("shardload-*/rejected/*people.csv")]
         self.assertIn("4,Dan,1971-01-30,London,unknown", pathlib.Path(rejects).read_text("utf-8"))
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

@@ -76,8 +76,3 @@ class PlantedJournal(support.ClusterCase):
             self.assertIn("w/journal", outcome.err)
             self.assertEqual(victim.read_text(), "precious")
             (work / "journal").unlink()
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

@@ -3,10 +3,7 @@
 the file, loaded again, resumed, and verified."""
 import collections
 import gzip
-import pathlib
-import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import support
 from support import bson
 
@@ -164,8 +161,3 @@ class Sharded(IdField, support.ClusterCase):
         source = self.file("a.csv", text_of(rows()))
         outcome = self.shardload("plan", *self.target(), "--id-field", "id", source)
         self.assertIn("sharded by a hashed key", outcome.text)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

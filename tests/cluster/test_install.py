@@ -5,9 +5,7 @@ import os
 import pathlib
 import shutil
 import subprocess
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import support
 
 ROWS = 3000
@@ -71,8 +69,3 @@ class Install(support.ClusterCase):
         for name in LIBRARY:
             self.command("c++", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-x", "c++",
                          f"-I{support.TREE}/include", "-include", f"shardload/{name}", "/dev/null")
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

@@ -221,8 +221,3 @@ class Killed(InterruptCase):
         running.wait()
         self.load(path)
         self.assertEqual(self.balancer_mode(), "off")
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

@@ -93,8 +93,3 @@ class Sharded(LeftOut):
 
 
 del LeftOut
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

@@ -28,8 +28,3 @@ class QuotedLineEnds(support.ClusterCase):
         self.assertNotIn("loaded before", outcome.text)
         self.load(self.file("q.csv", FIXED), "--drop")
         self.assertEqual(self.database["t"].count_documents({}), 600001)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

@@ -187,8 +187,3 @@ class Weather(support.ClusterCase):
         _, work = self.load("--shard-key", '{"st": "hashed"}', "--again", path)
         self.assertEqual(sorted(self.stored()), before)
         self.assert_accounting(work, records=1328, inserted=0, alreadyThere=1328)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

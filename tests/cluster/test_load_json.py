@@ -3,12 +3,9 @@
 text, a load that was killed is completed, and the sources can be verified afterwards."""
 import datetime
 import json
-import os
 import signal
-import sys
 import uuid
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import support
 from support import bson
 
@@ -122,8 +119,3 @@ class Json(support.ClusterCase):
         for name, text in (("cut.json", '[{"n":1},\n{"n":2}'), ("open.json", '{"n":\n1}\n{"n":2')):
             outcome, _ = self.load(self.file(name, text), code=support.EXIT_SOURCE)
             self.assertIn("the text ends within", outcome.err)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

@@ -409,8 +409,3 @@ class Sharded(AnyServer, support.ClusterCase):
         for document in reading.documents[::3000]:
             self.assertEqual(self.database.t.find_one({"_id": document["_id"]})["t"],
                              document["t"])
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

@@ -123,8 +123,3 @@ class Generated(support.ClusterCase):
         report = json.loads((self.scratch / "report.json").read_text())
         found = {entry["name"]: entry["answer"] for entry in report["queries"]}
         self.assertEqual({name: found.get(name) for name in answers}, dict.fromkeys(answers, "ok"))
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

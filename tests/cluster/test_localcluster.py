@@ -383,8 +383,3 @@ class Package(LocalCluster):
         self.assertEqual(run.returncode, 1)
         self.assertIn(self.sum, errors)
         self.assertEqual([p.name for p in self.cache.iterdir()], ["lock"])
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

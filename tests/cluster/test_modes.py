@@ -2,10 +2,7 @@
 """--mode upsert, merge, replace and delete: what each does to the stored documents, what is counted,
 and what is refused before anything is sent."""
 import collections
-import pathlib
-import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import support
 from support import bson
 
@@ -274,8 +271,3 @@ class Sharded(Modes, support.ClusterCase):
                                     "--match-fields", "_id,k")
             self.assert_accounting(work, changed=10, rejectedByServer=0)
         self.check_stored(documents([*rows(0, 10, "upsert"), *rows(10)]))
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

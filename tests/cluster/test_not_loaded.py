@@ -69,8 +69,3 @@ class Sharded(AnyServer, support.ClusterCase):
 
 class Standalone(AnyServer, support.ClusterCase):
     variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

@@ -97,8 +97,3 @@ class Standalone(Both, Restoring):
 
 class Sharded(Both, Restoring):
     variable = "SHARDLOAD_TEST_URI"
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

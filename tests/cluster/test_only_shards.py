@@ -302,8 +302,3 @@ class Refusals(OnlyShardsCase):
                     code=support.EXIT_USAGE)
                 self.assertIn("--only-shards needs a sharded cluster", outcome.err)
                 self.assertIn("--part", outcome.err)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

@@ -2,10 +2,7 @@
 """Loads of documents that bring an _id of their own: of any type, with duplicates in the source and
 on the server, into every kind of deployment; and their verification."""
 import collections
-import pathlib
-import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import own_ids_making as making
 import support
 
@@ -186,8 +183,3 @@ class Sharded(Documents, support.ClusterCase):
         outcome = self.shardload("plan", *self.target(), source)
         self.assertIn("sharded by a hashed key", outcome.text)
         self.assertRegex(outcome.text, r"a\.bson +bson .* 2,000 +exactly")
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

@@ -275,8 +275,3 @@ class Parts(support.ClusterCase):
         outcome, _ = self.part(1, 2, "-", stdin=source.read_bytes(), code=support.EXIT_USAGE)
         self.assertIn("a pipe cannot be shared", outcome.err)
         self.assertEqual(self.database.list_collection_names(), [])
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

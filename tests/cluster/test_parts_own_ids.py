@@ -3,11 +3,8 @@
 time store together what one loader stores, also if one of them is killed and resumed."""
 import collections
 import gzip
-import pathlib
 import signal
-import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import own_ids_making as making
 import support
 from support import bson
@@ -156,8 +153,3 @@ class Sharded(Divided, support.ClusterCase):
             self.check(documents(rows))
         self.load_parts("--mode", "upsert", *BY_ID, self.source(lines(5, COUNT)))
         self.assertEqual(self.shard_key(), {"_id": 1})
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

@@ -77,8 +77,3 @@ class Placing(support.ClusterCase):
         self.assertIn("spli?", outcome.err)     # from the server's message
         self.assertTrue(1 < server.refused < 4, server.refused)
         self.assertEqual(self.balancer_mode(), "full")
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

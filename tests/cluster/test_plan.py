@@ -177,8 +177,3 @@ class Standalone(AnyServer, support.ClusterCase):
         self.assertEqual([source["number"] for source in plan["sources"]], self.numbers(work))
         self.assertEqual(plan["layout"]["kind"], "unsharded")
         self.assertEqual(plan["layout"]["moves"], 0)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

@@ -143,8 +143,3 @@ class Privileges(support.Case):
         outcome = self.shardload(*self.load_args(
             ["--uri", self.server.uri, "-d", DATABASE, "-c", COLLECTION]), code=EXIT_CLUSTER)
         self.assertIn("the server requires authentication; give --username", outcome.err)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

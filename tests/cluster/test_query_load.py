@@ -439,8 +439,3 @@ class AServerThatStalls(support.Case):
         self.assertGreater(entry["skipped"], 0)
         self.assertEqual(entry["attempted"],
                          entry["succeeded"] + entry["failed"] + entry["skipped"])
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

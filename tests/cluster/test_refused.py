@@ -295,8 +295,3 @@ class EarlyEnds(support.ClusterCase):
         missed = support.run_record(work)["accounting"]["notReached"]
         self.assertTrue(0 < missed["storedBytes"] and 0 < missed["records"] < 60000, missed)
         self.assertIn("records not read (estimate)", outcome.text)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

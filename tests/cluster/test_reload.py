@@ -416,8 +416,3 @@ class Sharded(AnyServer, support.ClusterCase):
             else:
                 self.reload("--sample", "10%", path)
             self.assertEqual(self.balancer_mode(), "full", f"after {signals} signals")
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

@@ -81,8 +81,3 @@ class Standalone(AnyServer, support.ClusterCase):
 
 class Sharded(AnyServer, support.ClusterCase):
     variable = "SHARDLOAD_TEST_URI"
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

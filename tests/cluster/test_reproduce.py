@@ -179,8 +179,3 @@ class Runs(support.Case):
     def test_unknown_experiments_are_refused(self):
         done = self.reproduce("petabytes", code=2)
         self.assertIn("no such experiment: petabytes", done.stderr)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

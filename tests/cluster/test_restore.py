@@ -5,9 +5,7 @@ import os
 import pathlib
 import re
 import signal
-import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import dump_making as making
 import support
 from restore_case import COLLATION, INDEXES, VALIDATOR, Restoring, documents
@@ -601,8 +599,3 @@ class Sharded(Both, Restoring):
         self.assertIn("only s", outcome.err)
         self.assertIn("ttl", self.facts("t")[2])
         self.check("t", made)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

@@ -2,11 +2,8 @@
 """Restores of several collections at the same time: their connections, log lines, progress, failures,
 interruptions and resumption."""
 import json
-import pathlib
 import signal
-import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import support
 from restore_case import INDEXES, VALIDATOR, Restoring, documents
 
@@ -167,8 +164,3 @@ class Sharded(Both, Restoring):
             chunks = self.chunks(name)
             self.assertEqual(len(chunks), 8)
             self.assertEqual({chunk["shard"] for chunk in chunks}, shards)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

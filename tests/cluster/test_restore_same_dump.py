@@ -2,12 +2,9 @@
 """A restore is resumed only with the dump with which it began: another dump at the same path, a
 collection that is missing or new, and changed files are refused before anything is changed."""
 import os
-import pathlib
 import shutil
 import signal
-import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import dump_making as making
 import support
 from restore_case import INDEXES, Restoring, documents
@@ -209,8 +206,3 @@ class Standalone(Restoring):
         self.assertIn("b.bson: was replaced or changed after the restore began", outcome.err)
         self.check("a", self.made["a"])
         self.check("b", [])
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

@@ -424,8 +424,3 @@ class Failover(unittest.TestCase):
 def processes(folder):
     with open(os.path.join(folder, "cluster.json"), encoding="utf-8") as file:
         return json.load(file)["processes"]
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

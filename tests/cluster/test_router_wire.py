@@ -319,8 +319,3 @@ class OnTheWire(ClusterCase):
                 capture_output=True, text=True, timeout=PATIENCE, check=False)
         self.assertEqual(result.returncode, 1)
         self.assertIn("Address already in use", result.stderr)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

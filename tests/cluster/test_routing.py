@@ -227,8 +227,3 @@ class Routing(support.ClusterCase):
         self.assert_accounting(work, inserted=kept, alreadyThere=0, rejectedByParser=25,
                                rejectedByServer=total - kept)
         self.assertEqual(len(support.reject_rows(work)), 25 + total - kept)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

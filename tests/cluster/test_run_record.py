@@ -2,11 +2,8 @@
 """run.json and the lines of --progress json are valid by their JSON Schemas (docs/run-record.md), in
 loads that succeed, reject, fail or are resumed."""
 import json
-import os
 import re
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import json_schema
 import support
 
@@ -76,8 +73,3 @@ class RunRecord(support.ClusterCase):
         self.assertFalse(self.is_record({key: record[key] for key in record if key != "accounting"}))
         self.assertFalse(self.is_progress({**lines[-1], "share": 1.5}))
         self.assertFalse(self.is_progress({**lines[-1], "documents": -1}))
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

@@ -492,8 +492,3 @@ class Secrets(SecureCase):
         (self.scratch / "link.json").symlink_to(precious)
         self.assertEqual(self.query("files", *words, "--report", "link.json").code, EXIT_USAGE)
         self.assertEqual(precious.read_text(), "mine")
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

@@ -366,8 +366,3 @@ class WithoutServer(support.Case):
         self.assertEqual(len(message.splitlines()), 1, message)
         self.assertNotIn("sesame", message)
         self.assertNotIn("socketTimeoutMS", message, "an option that the user did not give")
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

@@ -73,8 +73,3 @@ class SharedLoads(support.ClusterCase):
         works = self.kill_and_resume([["--only-shards", name] for name in shards], source,
                                      "--route", "direct")
         self.assert_one_load(works, source)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

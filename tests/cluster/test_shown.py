@@ -82,8 +82,3 @@ class Sharded(Shown):
 
     def test_messages_of_the_server(self):
         self.skipTest("one server is enough")
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

@@ -93,8 +93,3 @@ class StartingServer(support.Case):
         server.start_again()
         self.assertEqual(running.wait().code, 0, running.text())
         self.assert_accounting(self.scratch / "w", inserted=49)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

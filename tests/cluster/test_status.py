@@ -269,8 +269,3 @@ class Status(support.ClusterCase):
         self.assertIn("hashed", outcome.err)
         outcome, _ = self.load("--shard-key", '{"_id": "hashed"}', source, collection="u")
         self.assertNotIn("all documents are on shard", outcome.err)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

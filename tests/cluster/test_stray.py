@@ -26,8 +26,3 @@ class Standalone(Stray, fault_case.ProxyCase):
 
 class Sharded(Stray, fault_case.ProxyCase):
     pass
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

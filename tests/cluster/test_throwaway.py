@@ -158,8 +158,3 @@ class TwoShards(SecondCtrlC, support.ClusterCase):
 
     def servers(self):
         return self.shards.values()
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

@@ -557,8 +557,3 @@ class TwoShards(TuneCase):
         self.assertEqual(outcome.code, support.EXIT_INTERRUPTED, outcome.text)
         self.assertEqual(self.collections(), [])
         self.assertEqual(self.balancer_mode(), "full")
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

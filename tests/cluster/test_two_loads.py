@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two loads at once in one process, through the library, into a cluster (two_loads.c)."""
-import os
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import support
 
 ROWS = (30000, 40000)
@@ -62,8 +59,3 @@ class TwoLoads(support.ClusterCase):
         self.shardload("load", *self.target("t1"), "--resume", "--work-dir", self.scratch / "w1",
                        self.scratch / "f1.csv")
         self.assert_complete(1)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inferred types on a cluster: a load that is resumed, and a verification, use the same types."""
-import pathlib
-import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import support
 
 
@@ -33,8 +30,3 @@ class Types(support.ClusterCase):
         self.shardload("verify", "--content", *self.target(), "--format", "delimited", path)
         self.shardload("verify", "--content", *self.target(), "--format", "delimited", "--types",
                        "text", path, code=support.EXIT_VERIFICATION)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

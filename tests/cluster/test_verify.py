@@ -284,8 +284,3 @@ class Sharded(AnyServer, support.ClusterCase):
         _, found, (row,) = self.verify("--content", path, code=support.EXIT_VERIFICATION)
         self.assertEqual((row["problem"], row["_id"]), ("extra", str(one["_id"])))
         self.assertEqual((found["missing"], found["different"]), (0, 0))
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

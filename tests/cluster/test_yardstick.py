@@ -100,8 +100,3 @@ class TwoShards(YardstickCase):
 
     def primary(self):
         return self.client.config.databases.find_one({"_id": self.database_name})["primary"]
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

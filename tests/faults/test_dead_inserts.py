@@ -217,8 +217,3 @@ class Direct(AnyServer, OwnershipCase):
         self.assertEqual(replaced, [True])
         self.assertEqual(outcome.code, support.EXIT_CLUSTER, outcome.text)
         self.assertIn("the collection was dropped there, or created", outcome.err)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

@@ -149,7 +149,3 @@ class Cluster(DeadUpdates):
 
 
 del DeadUpdates
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

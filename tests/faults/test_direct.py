@@ -217,8 +217,3 @@ class Elections(DirectCase):
         for member in old:
             self.servers.step_down(member)
         self.assert_nothing_lost(running.wait(), again=SOME)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

@@ -70,8 +70,3 @@ class Tar(Killed, ResumeCase):
 
 class Zip(Killed, ResumeCase):
     wrapping = staticmethod(resume_case.zipped)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

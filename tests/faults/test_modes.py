@@ -3,11 +3,7 @@
 connections and answers are lost or wrong: the collection is that of an undisturbed load, and each
 record is counted once."""
 import collections
-import pathlib
-import sys
 
-sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent),
-                str(pathlib.Path(__file__).resolve().parents[1])]
 import proxy
 import resume_case
 import support
@@ -150,8 +146,3 @@ class Standalone(Modes):
 
 class Sharded(Modes):
     variable = "SHARDLOAD_TEST_URI"
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

@@ -4,12 +4,8 @@ killed: every record is stored once, and nothing else is. Two records with the s
 document and one reject."""
 import collections
 import gzip
-import pathlib
 import signal
-import sys
 
-sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent),
-                str(pathlib.Path(__file__).resolve().parents[1])]
 import fault_case
 import own_ids_making as making
 import proxy
@@ -135,8 +131,3 @@ class ServerDies(OwnIds):
                 lambda: self.servers.kill_and_start_again("server")))
         self.assert_nothing_lost(self.begin().wait(), again=SOME)
         self.assertEqual(self.proxy.unused(), [])
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

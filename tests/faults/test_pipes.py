@@ -166,8 +166,3 @@ class TwoLoaders(PipeCase):
         self.assertEqual(outcome.code, support.EXIT_REJECTS, outcome.text)
         self.assertEqual(len(self.numbers()), 2)
         self.assertEqual(len(self.stored()), 2 * len(self.expected[0].documents))
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

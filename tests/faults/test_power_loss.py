@@ -221,8 +221,3 @@ class PowerLoss(resume_case.ResumeCase):
                 self.work = folder / "another"
             outcome = self.begin().wait()
         self.assert_completed(outcome)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

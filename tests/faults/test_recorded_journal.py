@@ -156,8 +156,3 @@ class OtherVersions(support.Case):
     def test_a_file_that_is_no_journal_is_refused(self):
         for content in b"A text file that is no journal.\n", journal_reader.record(2, bytes(184)):
             self.assert_refused(content, "is not a journal", f"format version {VERSION}")
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

@@ -366,8 +366,3 @@ class BlockedCluster(fault_case.FaultCase):
         finally:
             self.block_writes(False)
         self.assert_nothing_lost(running.wait(), again=SOME)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

@@ -397,8 +397,3 @@ class DamagedJournal(ResumeCase):
                     self.assertIn("journal", outcome.err)     # the bit is in the journal's header
                 else:
                     self.assert_completed(outcome)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

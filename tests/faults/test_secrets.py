@@ -71,8 +71,3 @@ class Memory(resume_case.ResumeCase):
                 self.assertEqual(outcome.code, support.EXIT_REJECTS, outcome.text)
                 self.assertTrue(copies, "not even the driver's copies were found")
                 self.assertEqual([copy for copy in copies if OWN.search(copy[0])], [])
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

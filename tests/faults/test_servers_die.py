@@ -215,8 +215,3 @@ class ShardedCluster(Survives):
         self.wait_for_documents(running, 30)
         second.stop()
         self.assert_nothing_lost(running.wait(), again=SOME)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

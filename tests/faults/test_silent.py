@@ -219,6 +219,4 @@ class Sharded(SilentCase):
         self.assertIn(outcome.code, (support.EXIT_INTERRUPTED, support.EXIT_CLUSTER), outcome.text)
 
 
-if __name__ == "__main__":
-    import tap
-    tap.main(at_once=[Standalone])
+AT_ONCE = [Standalone]

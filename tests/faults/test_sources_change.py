@@ -304,8 +304,3 @@ class Folder(OfAServer, Change):
     def put_back(self):
         super().put_back()
         shutil.copy2(self.first, self.path.with_name("a.txt"))
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

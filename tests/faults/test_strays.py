@@ -214,8 +214,3 @@ class Direct(fault_case.ProxyCase):
                 self.database.t.insert_one({"_id": stray})
                 outcome = running.wait()
                 self.assertEqual(outcome.code, support.EXIT_VERIFICATION, outcome.text)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

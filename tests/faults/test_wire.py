@@ -70,8 +70,3 @@ class Router(Faults, Wire):
 
 class LoneServer(Faults, Wire):
     variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()
