@@ -20,16 +20,13 @@ import time
 import unittest
 from typing import NamedTuple
 
-import servers
+import bson
+import bson.int64
+import bson.json_util
+import bson.raw_bson
+import pymongo
 
-try:
-    import bson
-    import bson.int64
-    import bson.json_util
-    import bson.raw_bson
-    import pymongo
-except ImportError:
-    bson = pymongo = None
+import servers
 
 TREE = pathlib.Path(__file__).resolve().parent.parent
 SAMPLES = pathlib.Path(os.environ.get("SHARDLOAD_SAMPLES") or TREE.parent / "shared" / "data")
@@ -77,11 +74,6 @@ def program(name):
     if not path.exists():
         raise unittest.SkipTest(f"{name} has not been built")
     return str(path)
-
-
-def need_driver():
-    if bson is None:
-        raise unittest.SkipTest("the Python driver (pymongo) is not installed")
 
 
 def mot_sample(name):
@@ -367,7 +359,6 @@ class ClusterCase(Case):
 
     @classmethod
     def setUpClass(cls):
-        need_driver()
         cls.uri = cluster_uri(cls.variable)
         cls.client = pymongo.MongoClient(cls.uri, serverSelectionTimeoutMS=20000)
         cls.addClassCleanup(cls.client.close)

@@ -4,21 +4,14 @@ import gzip
 import io
 import json
 import tarfile
-import unittest
 import zipfile
 
 import support
-from support import HEADER
-
-try:
-    import bson
-except ImportError:
-    bson = None
+from support import HEADER, bson
 
 ROW = "{0}|22|2015-11-20|4|NT|P|49828|UB|TOYOTA|YARIS|SILVER|PE|998|2005-10-17"
 
 
-@unittest.skipIf(bson is None, "the Python driver's bson is not installed")
 class Archives(support.Case):
     def documents(self, path, *words, **more):
         raw, work = self.dump(*words, path, **more)
@@ -119,8 +112,3 @@ class Archives(support.Case):
         stations = [document["st"] for document in found]
         self.assertEqual(stations.count("u029070"), 1095)
         self.assertEqual(stations.count("u123456"), 1095)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

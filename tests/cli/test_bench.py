@@ -166,7 +166,6 @@ class Relay(support.Case):
 class Bench(support.Case):
     def setUp(self):
         super().setUp()
-        support.need_driver()  # otherwise tools/bench would download it
         for name in ("shardload", "shardload-datagen", "shardload-yardstick", "shardload-router"):
             support.program(name)
         self.temporary = self.scratch / "tmp"
@@ -242,8 +241,3 @@ class Bench(support.Case):
         self.assertRegex(out, r"1 thread, GB/s of text +[0-9]")
         self.assertIn("1 rows interrupted", out)
         self.assertEqual(list(self.temporary.iterdir()), [], "temporary data was not deleted")
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

@@ -57,8 +57,3 @@ class Compose(unittest.TestCase):
 
     def test_anchors_are_defined(self):
         self.assertEqual(set(re.findall(r"\*(\w+)$", self.text, re.M)), set(re.findall(r"&(\w+)", self.text)))
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

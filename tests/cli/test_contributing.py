@@ -153,8 +153,3 @@ class Pages(unittest.TestCase):
         done = subprocess.run([sys.executable, support.TREE / "tools/checks/links.py", support.TREE],
                               capture_output=True, text=True, check=False)
         self.assertEqual(done.stdout + done.stderr, "")
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

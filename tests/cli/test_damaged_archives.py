@@ -400,8 +400,3 @@ class Known(Case):
         self.assertIn("256 MiB", message)
         self.assertIn("limit for one source", message)
         self.assertIn(command, message)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

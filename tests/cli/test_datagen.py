@@ -566,8 +566,3 @@ class Options(DatagenCase):
     def test_year_of_the_data(self):
         data, _ = self.generate("--rows", "2000", "--year", "2008", "--dirt", "none")
         self.assertEqual({row["test_date"].year for row in Reading(data).rows}, {2008})
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

@@ -591,8 +591,3 @@ class WrongOptions(IsdCase):
         outcome = self.run_program("shardload-datagen", "--format", "isd", "no/such/folder/")
         self.assertEqual(outcome.code, 1)
         self.assertIn("cannot make no/such/folder/", outcome.err)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

@@ -113,8 +113,3 @@ class Rows(support.Case):
     def test_no_irregularities_may_be_asked_for(self):
         plain = self.data("tweets", 50).read_bytes()
         self.assertEqual(self.data("tweets", 50, "--dirt", "none").read_bytes(), plain)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

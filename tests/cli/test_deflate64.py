@@ -39,7 +39,6 @@ def random_symbols(draw, before, count):
 class Deflate64(support.Case):
     def contents(self, source, stdin=b""):
         """The documents without their _id, the reasons of rejects, and the size of the text."""
-        support.need_driver()
         raw, work = self.dump("--types", "text", "--header", "yes", "--format", "delimited",
                               "--ragged", "pad", "--max-rejects", "100%", "-j", 2, source,
                               code=None, stdin=stdin)
@@ -190,8 +189,3 @@ class Deflate64(support.Case):
             with self.subTest(level):
                 self.loaded(archive, expected, size=size)
                 self.loaded("-", expected, archive.read_bytes(), size)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

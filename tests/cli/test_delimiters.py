@@ -78,8 +78,3 @@ class Delimiters(support.Case):
             with self.subTest(name):
                 self.assertIn(message, self.shardload("inspect", self.file(name, data),
                                                       code=support.EXIT_SOURCE).err)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

@@ -108,8 +108,3 @@ class Site(support.Case):
                               check=False, timeout=support.LIMIT)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertTrue(pathlib.Path(self.scratch / "site/five-minutes/index.html").exists())
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

@@ -8,11 +8,9 @@ import os
 import random
 import re
 import signal
-import sys
 import time
 import zipfile
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import support
 from support import bson
 
@@ -303,8 +301,3 @@ class Refused(support.Case):
         error = self.refused("--embed", f"i={self.file('items.csv.gz', damaged)}", "--on", "k",
                              self.file("orders.csv", "k,w\n1,a\n"), code=support.EXIT_SOURCE)
         self.assertIn("could not be read (see above)", error)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

@@ -419,8 +419,3 @@ class PinnedPackages(support.Case):
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertRegex(done.stderr, "HASHES|hash")
         self.assertIn("tools/python-driver.txt", done.stderr)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

@@ -14,8 +14,3 @@ class ExitCodes(support.Case):
         shown = " ".join(self.shardload("--help").out.split())
         epilogue = shown[shown.index("Exit codes:"):]
         self.assertEqual([int(code) for code in re.findall(r"(?:: |; )(\d+) ", epilogue)], codes)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

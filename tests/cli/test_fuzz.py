@@ -56,7 +56,3 @@ def test_of(target):
 
 for _target in TARGETS:
     setattr(Fuzzers, f"test_{_target}", test_of(_target))
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

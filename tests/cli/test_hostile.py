@@ -47,7 +47,6 @@ class HostileCase(support.Case):
 
     def ids(self, *words, **more):
         """The test ids of the loaded documents, in order, and the work directory."""
-        support.need_driver()
         raw, work = self.dump("-j", 2, *words, **more)
         return sorted(support.bson.decode(document)["t"] for document in raw), work
 
@@ -332,8 +331,3 @@ class Packed(HostileCase):
             outcome, work = self.load(*words, self.scratch / "nested.zip", code=code)
             self.assert_accounting(work, inserted=1)
             self.assertRegex(outcome.err, r"inner\.zip: not loaded: .*archive within the archive")
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

@@ -399,8 +399,3 @@ class PlantedFiles(FileCase):
         for path in files + [self.scratch / "r.json", self.scratch / "out.bson"]:
             self.assertEqual(path.stat().st_mode & 0o777, 0o600, path)
         self.assertEqual((self.work / "rejected").stat().st_mode & 0o777, 0o700)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

@@ -224,8 +224,3 @@ class House(unittest.TestCase):
         bare = [str(p.relative_to(TOP)) for p in files
                 if "SPDX-License-Identifier: Apache-2.0" not in p.read_text()[:300]]
         self.assertEqual(bare, [])
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

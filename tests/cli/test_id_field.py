@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """--id-field without a server: columns and fields that become the _id."""
-import pathlib
-import sys
 
 import bson
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import support
 
 
@@ -183,8 +180,3 @@ class IdField(support.Case):
             _, _, outcome = self.load("a.csv", "a,b\n1,2\n", "--id-field", words,
                                       code=support.EXIT_USAGE)
             self.assertIn(message, outcome.err)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

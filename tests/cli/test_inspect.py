@@ -22,10 +22,6 @@ def documents_in(text):
 
 
 class Inspect(support.Case):
-    @classmethod
-    def setUpClass(cls):
-        support.need_driver()
-
     def assert_shows(self, outcome, expected):
         shown = documents_in(outcome.out)
         self.assertEqual(len(shown), len(expected), outcome.out)
@@ -110,8 +106,3 @@ class Inspect(support.Case):
             self.assertIn(name, outcome.out)
         self.assertEqual([document["t"] for document in documents_in(outcome.out)],
                          [mot_reader.read(path).documents[0]["t"] for path in paths])
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

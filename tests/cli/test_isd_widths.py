@@ -28,8 +28,3 @@ class Widths(unittest.TestCase):
             ours[first, last] = sum(int(one.group(1)) for one in found), len(found)
         self.assertEqual(ours, published)
         self.assertEqual(sum(fields for _, fields in ours.values()), 505)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

@@ -147,8 +147,3 @@ class CarriageReturns(LineEndCase):
                 path = self.file("h.csv", text)
                 self.assertIn("no records", self.load(path, code=0))
                 self.assertIn("no records", self.shardload("inspect", path).out)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

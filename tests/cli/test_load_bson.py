@@ -3,14 +3,11 @@
 source, and damaged files lose no other document."""
 import gzip
 import io
-import pathlib
 import random
-import sys
 import tarfile
 
 import bson
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import support
 
 
@@ -150,8 +147,3 @@ class Damage(Case):
         _, work, found = self.load(source, code=support.EXIT_REJECTS)
         self.assertEqual(len(found), 40)
         self.assertEqual(b"".join(self.rejected(work)), bytes(3 << 20))
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

@@ -121,10 +121,6 @@ class TheReader(support.Case):
 class Samples(support.Case):
     """Published files load without options: no record is lost, every field is right."""
 
-    @classmethod
-    def setUpClass(cls):
-        support.need_driver()
-
     def other_packing(self, path):
         """The same text compressed, or uncompressed, under a name that contains the station."""
         data = path.read_bytes()
@@ -193,10 +189,6 @@ class Samples(support.Case):
 class Names(support.Case):
     """Keys of documents: long names, and names of a schema."""
 
-    @classmethod
-    def setUpClass(cls):
-        support.need_driver()
-
     def renamed(self, names, format_name, read, path):
         schema = self.file("names.yaml", "name: test\nnames:\n" + "".join(
             f"  {old}: {new}\n" for old, new in names.items()))
@@ -237,10 +229,6 @@ class Names(support.Case):
 
 class Described(support.Case):
     """Peculiarities of published records, one test each."""
-
-    @classmethod
-    def setUpClass(cls):
-        support.need_driver()
 
     def loads(self, text, code=support.EXIT_OK):
         """Loads text and compares it with the reader. Returns (documents, the reader's result)."""
@@ -368,7 +356,6 @@ class Damaged(support.Case):
 
     @classmethod
     def setUpClass(cls):
-        support.need_driver()
         cls.dice = random.Random(1901)
         cls.records = []
         for name in PACKED:
@@ -445,10 +432,6 @@ class Damaged(support.Case):
 class Lite(support.Case):
     HOUR = b"1901 01 01 06   -78  -103 10200   270   159     8    12    -1\n"
 
-    @classmethod
-    def setUpClass(cls):
-        support.need_driver()
-
     def test_hours_good_and_bad(self):
         bad = [self.HOUR.replace(b"01 01 06", moment) for moment in
                (b"02 29 06", b"01 01 24", b"13 01 06", b"01 0x 06")] + [self.HOUR[:50] + b"\n"]
@@ -478,10 +461,6 @@ class Lite(support.Case):
 
 class Table(support.Case):
     """Global-hourly tables: the same documents from comma-separated cells."""
-
-    @classmethod
-    def setUpClass(cls):
-        support.need_driver()
 
     @staticmethod
     def quoted(cells):
@@ -637,10 +616,6 @@ class Table(support.Case):
 
 
 class Inspect(support.Case):
-    @classmethod
-    def setUpClass(cls):
-        support.need_driver()
-
     def test_the_first_documents_of_every_sample(self):
         from test_inspect import documents_in
         for name in {**PACKED, **LITE}:
@@ -655,8 +630,3 @@ class Inspect(support.Case):
         outcome = self.shardload("inspect", sample("722874-93134-2007.gz"))
         self.assertIn("722874-93134", outcome.out)
         self.assertRegex(outcome.out, r"\bisd\b")
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

@@ -7,11 +7,8 @@ import gzip
 import io
 import json
 import lzma
-import os
-import sys
 import tarfile
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import support
 from support import bson
 
@@ -60,7 +57,6 @@ class Documents(support.Case):
         return [found[number][0] for number in range(len(documents))]
 
     def test_every_layout_from_every_source(self):
-        support.need_driver()
         documents = records(7 * MIB)
         for name, text in layouts(documents):
             data = text.encode()
@@ -76,7 +72,6 @@ class Documents(support.Case):
                 self.assertEqual(self.assert_same(raw, documents, "pipe"), ids)
 
     def test_an_archive_of_every_layout(self):
-        support.need_driver()
         documents = records(2 * MIB)
         packed = io.BytesIO()
         with tarfile.open(fileobj=packed, mode="w") as archive:
@@ -98,7 +93,6 @@ class Documents(support.Case):
                 self.assertTrue(found == expected, f"document {number} of part {part} differs")
 
     def test_documents_with_an_id_keep_it_as_first_field(self):
-        support.need_driver()
         ids = [1, "x", None, 2.5, True, {"a": 1}, bson.ObjectId("5f0a00000000bcdeff000001"),
                bson.int64.Int64(5), b"\x01"]
         expected = [bson.encode({"_id": one, "a": number, "b": {"_id": 7}})
@@ -175,8 +169,3 @@ class Invalid(support.Case):
             path = self.file("other.csv", text)
             outcome = self.shardload("inspect", path, code=None)
             self.assertIn("this is not JSON: it begins with", outcome.err)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

@@ -62,10 +62,6 @@ class TheReader(support.Case):
 class Samples(support.Case):
     """Published files load without options: no record is lost, every value is right."""
 
-    @classmethod
-    def setUpClass(cls):
-        support.need_driver()
-
     def loads(self, names):
         for sample in names:
             path = support.mot_sample(sample)
@@ -93,10 +89,6 @@ class Generated(support.Case):
     """Generated files of every dialect, with its irregularities and with bad records."""
 
     ROWS, BAD = 20000, 40
-
-    @classmethod
-    def setUpClass(cls):
-        support.need_driver()
 
     def every_dialect_agrees(self, threads):
         for dialect in DIALECTS:
@@ -170,10 +162,6 @@ class Mutated(support.Case):
 
     BYTES = b'|,"\\\t \r0129A-\x00\xff\xc3\xa9\x80NUL'
 
-    @classmethod
-    def setUpClass(cls):
-        support.need_driver()
-
     def damaged(self, line, dice):
         line = bytearray(line)
         for _ in range(dice.choice([0, 0, 0, 1, 1, 1, 2, 3])):
@@ -212,10 +200,6 @@ class Mutated(support.Case):
 
 class OddText(support.Case):
     """Unusual but valid text, and invalid text."""
-
-    @classmethod
-    def setUpClass(cls):
-        support.need_driver()
 
     def agrees(self, content, *options, code=support.EXIT_OK, name="data.txt", **reading):
         """The loader and the reader agree about the text. Returns (the reader's result, work)."""
@@ -408,10 +392,6 @@ class OddText(support.Case):
 class Rejects(support.Case):
     """Rejects are listed with their position and reason, and can be corrected and loaded."""
 
-    @classmethod
-    def setUpClass(cls):
-        support.need_driver()
-
     def setUp(self):
         super().setUp()
         bad = ROW.format(id=2).replace("49828", "4\t982\x018")
@@ -508,7 +488,6 @@ class Sinks(support.Case):
                          (self.scratch / "w" / "run.json").read_text())
 
     def test_a_dump_can_be_decoded_by_the_python_driver(self):
-        support.need_driver()
         path = support.mot_sample("test_result_2021_quoted.csv")
         raw, _ = self.dump(path)
         read = list(support.bson.decode_iter(b"".join(raw)))
@@ -563,10 +542,6 @@ class Sinks(support.Case):
 
 class Folders(support.Case):
     """A folder as source: its data files are loaded."""
-
-    @classmethod
-    def setUpClass(cls):
-        support.need_driver()
 
     def rows(self, *ids):
         return HEADER + "\n" + "".join(ROW.format(id=id) + "\n" for id in ids)
@@ -628,10 +603,6 @@ class Folders(support.Case):
 
 
 class StandardInput(support.Case):
-    @classmethod
-    def setUpClass(cls):
-        support.need_driver()
-
     def test_plain_and_gzip(self):
         (path,), _ = self.generate("B", 30000, "--dirt", "heavy", "--seed", 9)
         expected = mot_reader.read(path).documents
@@ -652,8 +623,3 @@ class StandardInput(support.Case):
     def test_empty_input(self):
         outcome = self.shardload("load", "--sink", "null", "-", code=support.EXIT_SOURCE)
         self.assertIn("empty", outcome.err)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

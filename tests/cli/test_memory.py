@@ -9,10 +9,8 @@ import json
 import os
 import pathlib
 import random
-import sys
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import support
 
 SAMPLES = int(os.environ.get("SHARDLOAD_MEMORY_SAMPLES", 120))  # per command and kind of failure
@@ -127,8 +125,3 @@ class FailedAllocations(support.Case):
             return (self.scratch / "x.bson").read_bytes()
         self.check(["load", "--sink", "bson:x.bson", "--report", "r.json", "--progress", "none",
                     "--format", "ycsb", "--records", 3000, "-j", 1], result)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

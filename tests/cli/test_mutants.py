@@ -19,8 +19,3 @@ class Mutants(unittest.TestCase):
         done = subprocess.run([sys.executable, TOP / "tools" / "mutants", "--list"],
                               capture_output=True, text=True, check=True)
         self.assertGreaterEqual(len(done.stdout.splitlines()), 60)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

@@ -280,8 +280,3 @@ class Copies(Case):
                                       timeout=support.LIMIT)
             self.assertEqual(done.returncode, support.EXIT_SOURCE, done.stderr)
             self.assertIn(f"standard input is the file {path}, ", done.stderr)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

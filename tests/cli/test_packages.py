@@ -161,8 +161,3 @@ class Configuring(support.Case):
         done, _ = self.configure("-DSHARDLOAD_TESTS=ON")
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("apt-get install libcmocka-dev", done.stderr)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

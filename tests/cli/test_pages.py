@@ -154,8 +154,3 @@ class Completion(support.Case):
         for words in (["load", "--schema", "he"], ["load", "he"]):
             for shell, offered in self.completed("shardload", *words).items():
                 self.assertEqual(offered, set() if shell == "bash" else {"here.csv"}, (shell, words))
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

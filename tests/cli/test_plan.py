@@ -386,8 +386,3 @@ class Plan(support.Case):
         outcome = self.shardload("plan", "--model", "mine.yaml", "--sweep", "shards=1,0",
                                  code=support.EXIT_USAGE)
         self.assertIn("contains 0", outcome.err)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

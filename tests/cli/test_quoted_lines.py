@@ -3,12 +3,9 @@
 whatever the position of a quote in a block, the number of threads and the kind of source."""
 import csv
 import io
-import os
 import random
-import sys
 import zipfile
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import support
 
 MIB = 1 << 20
@@ -227,8 +224,3 @@ class WrongQuotes(QuotedLinesCase):
         self.assertIn("--quoted-lines yes", self.refused(text))
         documents = self.loaded("--quoted-lines", "yes", self.file("w.csv", text))
         self.assertEqual(len(documents), 20_001)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

@@ -459,8 +459,3 @@ class Loads(ReportCase):
                                      code=support.EXIT_USAGE)
             self.assertIn(name, outcome.err)
             self.assertNotIn("= inserted", outcome.err)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

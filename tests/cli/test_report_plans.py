@@ -77,8 +77,3 @@ class Shards(ReportCase):
         self.assertEqual(page.source.count('class="verdict'), 3)
         self.assertIn("the machine was busy", page.text)
         self.assertIn("interrupted", page.text)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

@@ -122,8 +122,3 @@ class Shared(ReportCase):
         broken["part-1"].update(phases=[{"seconds": -1}, 3, {"name": 7}], startedAt=None, shards=[{}])
         broken["part-2"]["accounting"] = {"a.b": 1, "inserted": "x"}
         self.pages(broken)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

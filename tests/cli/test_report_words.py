@@ -86,8 +86,3 @@ class Words(ReportCase):
         text = self.page(self.record("tune", record)).text
         fastest = text[text.index("The fastest"):]
         self.assertNotIn(" 77 ", fastest)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`shardload restore` without a server: --dry-run, patterns, options, dumps that are not complete."""
 import gzip
-import pathlib
 import re
-import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import dump_making as making
 import support
 from dump_making import Namespace
@@ -253,8 +250,3 @@ class Archives(RestoreCase):
         path = self.archive(Namespace("a", "x", [{"_id": 1}]))
         outcome = self.shardload("inspect", path, code=support.EXIT_SOURCE)
         self.assertIn("shardload restore", outcome.err)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

@@ -42,8 +42,3 @@ class Scale(support.Case):
         output = " ".join(self.shardload("plan", "--help").out.split())
         self.assertEqual([name for name in models if name not in output], [])
         self.assertEqual([name for name in models if name not in self.text], [])
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

@@ -37,7 +37,6 @@ class Schemas(support.Case):
         return self.file("s.yaml", head + "columns:\n" + "".join(f"  - {one}\n" for one in columns))
 
     def documents(self, text, *columns, code=support.EXIT_OK):
-        support.need_driver()
         raw, work = self.dump("--schema", self.schema(*columns), self.file("t.csv", text), code=code)
         found = [support.bson.decode(one) for one in raw]
         for one in found:
@@ -52,7 +51,6 @@ class Schemas(support.Case):
                 self.assertTrue(self.accepts(path.read_text("utf-8")))
 
     def test_examples_of_the_page(self):
-        support.need_driver()
         texts, schemas, expected = fences("csv"), fences("yaml"), fences("json")
         self.assertEqual((len(texts), len(schemas), len(expected)), (5, 5, 5))
         for text, schema, lines in zip(texts, schemas, expected):
@@ -129,14 +127,12 @@ class Schemas(support.Case):
         self.assertEqual([one["a"]["x"] for one in nested], [*good.values(), *bad])
 
     def test_decimal128(self):
-        support.need_driver()
         texts = ("0", "-0.00", "19.90", "1E+3", "+5", ".5", "9" * 34, "1e-6176")
         self.check("decimal128", {text: support.bson.Decimal128(text) for text in texts},
                    ["NaN", "Infinity", "x", "1x", "9" * 35, "0x1", "1E", "-", "1 2", "--1"])
 
     def test_exponents_of_decimal128(self):
         """An exponent is read from the text only, and has no overflow."""
-        support.need_driver()
         bad = ["1e", "1e+", "1e99999999999999999999", "1e4294967297", "0e99999999999999999999",
                "1e6145", "1e-6177", "1e 5", "e5", ".", "1.2.3"]
         self.check("decimal128", {text: support.bson.Decimal128(text)
@@ -147,7 +143,6 @@ class Schemas(support.Case):
         self.assertEqual([one["a"] for one in found], [19])
 
     def test_object_id_and_uuid(self):
-        support.need_driver()
         text = "507f1f77bcf86cd799439011"
         identity = support.bson.ObjectId(text)
         self.check("objectid", {text: identity, text.upper(): identity},
@@ -198,7 +193,6 @@ class Schemas(support.Case):
         self.assertEqual([one["a"] for one in found], tiny)
 
     def test_a_column_with_a_tiny_number_stays_text(self):
-        support.need_driver()
         rows = "".join(f"{one},x\n" for one in ("0.5", "1e-400", "2.5"))
         raw, _ = self.dump("--format", "delimited", self.file("t.csv", "a,b\n" + rows))
         self.assertEqual([support.bson.decode(one)["a"] for one in raw], ["0.5", "1e-400", "2.5"])
@@ -319,8 +313,3 @@ class Schemas(support.Case):
             self.LON + "}", self.LAT + "}"), self.file("t.csv", "lon,lat\n1,2\n"),
             code=support.EXIT_USAGE)
         self.assertIn("cannot identify a document", outcome.err)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

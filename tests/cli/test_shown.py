@@ -142,8 +142,3 @@ class Forged(support.Case):
         self.shardload("load", "--sink", "null", "--work-dir", "w", path, code=1)
         for line in (self.scratch / "w/shardload.log").read_text().splitlines():
             self.assertNotRegex(line, "^2026-01-01T00:00:00.000Z info " + FORGED)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

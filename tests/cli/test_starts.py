@@ -336,8 +336,3 @@ class ShardKeys(StartCase):
         words = ["--format", "ycsb", "--records", "1000"]
         self.plan('{"n0": 1}', *words, code=0)
         self.assertIn("similar names: n0", self.plan('{"N0x": 1}', *words, code=EXIT_USAGE).err)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

@@ -376,8 +376,3 @@ class Status(support.Case):
         refused = self.shardload("load", "--sink", "bson:-", "--progress", "json", path,
                                  code=support.EXIT_USAGE)
         self.assertIn("both write to standard output", refused.err)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

@@ -128,8 +128,3 @@ class Suites(support.Case):
             schema = SCHEMA["$defs"][name] if name else SCHEMA
             for key in schema["properties"]:
                 self.assertIn(f"`{key}`", text)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

@@ -38,8 +38,3 @@ class Terminal(support.Case):
                 self.assertEqual(rows, [f"  {name:<{label}} {'5,000':>12}"
                                         for name in ("records", "= inserted")])
                 self.assertLess(max(map(len, rows)), columns)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

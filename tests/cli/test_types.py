@@ -5,12 +5,9 @@ import csv
 import datetime
 import gzip
 import io
-import os
 import random
-import sys
 import tarfile
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import support
 
 MIB = 1 << 20
@@ -21,10 +18,6 @@ def day(*numbers):
 
 
 class Types(support.Case):
-    @classmethod
-    def setUpClass(cls):
-        support.need_driver()
-
     def documents(self, *words, code=support.EXIT_OK):
         raw, work = self.dump("--format", "delimited", "-j", 1, *words, code=code)
         options = support.bson.codec_options.CodecOptions(tz_aware=True)
@@ -335,8 +328,3 @@ class Types(support.Case):
                 else:
                     self.assertIsInstance(stored, float)
                     self.assertEqual(stored, float(value))
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

@@ -65,8 +65,3 @@ class YamlLimits(support.Case):
         outcome = self.shardload("load", "--sink", "null", "--config", path, self.good,
                                  code=support.EXIT_USAGE)
         self.assertIn("1 MiB", outcome.err)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

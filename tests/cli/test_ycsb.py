@@ -12,10 +12,6 @@ FORMAT = ["--format", "ycsb"]
 
 
 class Generated(support.Case):
-    @classmethod
-    def setUpClass(cls):
-        support.need_driver()
-
     # Bytes
 
     def test_every_byte_is_as_documented(self):
@@ -206,8 +202,3 @@ class TheMaker(support.Case):
             self.assertEqual(sum(shares), 1 << 64)
             for k, other in itertools.product((1, 9, 999), (0,)):
                 self.assertAlmostEqual(shares[k] / shares[other], (k + 1) ** -skew, places=9)
-
-
-if __name__ == "__main__":
-    import tap
-    tap.main()

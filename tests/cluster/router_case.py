@@ -23,7 +23,6 @@ PATIENCE = 60  # seconds after which waiting for a condition fails
 
 
 def cluster_uri():
-    support.need_driver()
     return support.cluster_uri("SHARDLOAD_TEST_URI")
 
 

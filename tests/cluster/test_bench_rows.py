@@ -18,7 +18,6 @@ class Rows(support.Case):
 
     def setUp(self):
         super().setUp()
-        support.need_driver()
         support.program("shardload-yardstick")
         self.temporary = self.scratch / "tmp"
         self.temporary.mkdir()

@@ -88,7 +88,6 @@ class Options(unittest.TestCase):
 class Shards(support.Case):
     def setUp(self):
         super().setUp()
-        support.need_driver()  # else the bench would fetch it
         for name in ("shardload", "shardquery", "shardload-datagen", "shardload-router"):
             support.program(name)
         self.temporary = self.scratch / "tmp"

@@ -149,7 +149,6 @@ class NotAllowed(support.Case):
     them; here a failpoint fails the loader's finds on one shard."""
 
     def test_a_shard_that_refuses_direct_connections_is_named_with_the_missing_role(self):
-        support.need_driver()
         import secure_servers
         servers = secure_servers.Server(
             self.scratch / "servers", ["--shards", "1", "--cache", "0.25"],

@@ -194,7 +194,6 @@ class RestrictedUser(DoctorCase, support.Case):
 
     @classmethod
     def setUpClass(cls):
-        support.need_driver()
         support.program("shardload")
         secure_servers.start_for_class(cls)
         cls.uri = cls.server.uri
@@ -246,7 +245,6 @@ class Disturbed(DoctorCase, support.Case):
 
     @classmethod
     def setUpClass(cls):
-        support.need_driver()
         support.program("shardload")
         folder = secure_servers.folder_of_tests(cls)
         cls.server = servers.Servers(

@@ -99,7 +99,6 @@ class WithRealServers(LocalCluster):
 
     def setUp(self):
         super().setUp()
-        support.need_driver()
         support.program("shardload-router")
 
     def assert_life_of(self, *arguments, topology, processes):

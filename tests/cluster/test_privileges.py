@@ -22,7 +22,6 @@ def documented_roles():
 class Privileges(support.Case):
     @classmethod
     def setUpClass(cls):
-        support.need_driver()
         support.program("shardload")
         secure_servers.start_for_class(cls)
 

@@ -397,7 +397,6 @@ class AServerThatStalls(support.Case):
 
     @classmethod
     def setUpClass(cls):
-        support.need_driver()
         folder = pathlib.Path(tempfile.mkdtemp(prefix="shardload-stall-"))
         cls.addClassCleanup(shutil.rmtree, folder, ignore_errors=True)
         cls.servers = fault_case.Servers(folder / "servers", "--standalone")

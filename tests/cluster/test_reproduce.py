@@ -89,7 +89,6 @@ class Runs(support.Case):
 
     def setUp(self):
         super().setUp()
-        support.need_driver()
         support.program("shardload-router")
         self.temporary = self.scratch / "tmp"
         self.temporary.mkdir()

@@ -384,7 +384,6 @@ class Failover(unittest.TestCase):
     """A shard that is a replica set: the router finds its primary."""
 
     def test_the_router_finds_the_new_primary_after_an_election(self):
-        support.need_driver()
         support.program("shardload-router")
         tool = support.TREE / "tools" / "localcluster"
         with tempfile.TemporaryDirectory() as folder:

@@ -36,7 +36,6 @@ class SecureCase(support.Case):
 
     @classmethod
     def setUpClass(cls):
-        support.need_driver()
         support.program("shardload")
         secure_servers.need_openssl()
         cls.folder = secure_servers.folder_of_tests(cls)

@@ -78,7 +78,6 @@ class ShardKeys(support.ClusterCase):
 
 class StartingServer(support.Case):
     def test_wait_loads_as_soon_as_the_server_has_started(self):
-        support.need_driver()
         server = servers.Servers(self.scratch / "server", "--standalone", "--cache", "0.25")
         self.addCleanup(server.down)
         (name,) = server.names()

@@ -124,7 +124,6 @@ class FaultCase(support.ClusterCase):
 
     @classmethod
     def start_servers(cls):
-        support.need_driver()
         support.program("shardload-router")
         cls.servers = Servers(cls.class_folder() / "servers", *cls.shape)
         cls.addClassCleanup(cls.servers.down)
