@@ -86,18 +86,13 @@ static char *put_flight(struct drawer *drawer, uint64_t number, char *p) {
     return put_text(p, cancelled ? "true\n" : "false\n");
 }
 
-static void help(FILE *stream) {
-    fputs(
-        "  20 airports and 8 carriers, some much busier than others; 500 flights a day of 2015.\n",
-        stream);
-}
-
-const struct row_format flights_format = {
-    .format = {.name = "flights",
-               .summary = "flights as CSV, with names such as origin.name",
-               .help = help,
-               .check = rows_check,
-               .write = rows_write},
+const struct format flights_format = {
+    .name = "flights",
+    .summary = "flights as CSV, with names such as origin.name",
+    .help = "  20 airports and 8 carriers, some much busier than others; 500 flights a day of "
+            "2015.\n",
+    .check = rows_check,
+    .write = rows_write,
     .header = "flight.date,flight.number,carrier.code,carrier.name,tail,origin.code,origin.name,"
               "origin.city,origin.state,destination.code,destination.name,destination.city,"
               "destination.state,departure.scheduled,departure.actual,arrival.scheduled,"

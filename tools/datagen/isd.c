@@ -24,19 +24,6 @@ static bool is_folder(const char *path) {
            (stat(path, &status) == 0 && S_ISDIR(status.st_mode));
 }
 
-static void help(FILE *stream) {
-    fputs(
-        "  The stations belong to several networks. --ships adds a file of ships' reports, which "
-        "is\n"
-        "  much longer than the others. If OUTPUT is a folder, or ends in /, each station has a\n"
-        "  file, named USAF-WBAN-YYYY (.gz with --gzip). Station 722540 and some more are within\n"
-        "  100 km of 30.3 N, 97.7 W and have records in January. --dirt adds midnights written as\n"
-        "  2400, stations without a position, wrong lengths and unknown groups.\n"
-        "  The answers are those of the queries temperature-swing, snow-stations, sky-by-hour,\n"
-        "  monthly-means, near-point and strongest-wind.\n",
-        stream);
-}
-
 static void check(struct options *options, unsigned *problems) {
     if (options->dialect != NULL) {
         usage_problem(problems, "--dialect: format isd has no dialects");
@@ -231,7 +218,15 @@ cleanup:
 const struct format isd_format = {
     .name = "isd",
     .summary = "weather observations of NOAA's Integrated Surface Data, packed ASCII",
-    .help = help,
+    .help =
+        "  The stations belong to several networks. --ships adds a file of ships' reports, which "
+        "is\n"
+        "  much longer than the others. If OUTPUT is a folder, or ends in /, each station has a\n"
+        "  file, named USAF-WBAN-YYYY (.gz with --gzip). Station 722540 and some more are within\n"
+        "  100 km of 30.3 N, 97.7 W and have records in January. --dirt adds midnights written as\n"
+        "  2400, stations without a position, wrong lengths and unknown groups.\n"
+        "  The answers are those of the queries temperature-swing, snow-stations, sky-by-hour,\n"
+        "  monthly-means, near-point and strongest-wind.\n",
     .check = check,
     .write = write_all,
 };

@@ -21,16 +21,6 @@ static const struct mot_dialect *find_dialect(const char *name) {
     return dialect->name != NULL ? dialect : NULL;
 }
 
-static void help(FILE *stream) {
-    fputs("  Dialects of the published files (default B):\n", stream);
-    for (const struct mot_dialect *dialect = mot_dialects; dialect->name != NULL; dialect++) {
-        fprintf(stream, "    %-4s %s\n", dialect->name, dialect->summary);
-    }
-    fputs("  The answers are those of the queries green-ness, pass-rate-by-age, makes and\n"
-          "  worst-models.\n",
-          stream);
-}
-
 static void check(struct options *options, unsigned *problems) {
     if (options->stations > 0 || options->ships) {
         usage_problem(problems, "--stations and --ships are for format isd");
@@ -192,7 +182,19 @@ cleanup:
 const struct format mot_format = {
     .name = "mot",
     .summary = "anonymised MOT test results of Great Britain",
-    .help = help,
+    .help = "  Dialects of the published files (default B):\n"
+            "    A    2005-2013 as first published: pipes, no header, NULL and 0 for missing\n"
+            "    B    2005-2016 as published again: pipes, header\n"
+            "    C1   2017, first publication: commas\n"
+            "    C2   2017, later publication: pipes\n"
+            "    D    2018-2020: commas, quotes where needed\n"
+            "    E    2021: commas, every text quoted\n"
+            "    F    2022-2023: pipes, bare quotes\n"
+            "    G1   2024, first publication: commas, completed_date, stray header lines\n"
+            "    G2   2024-2025: commas, completed_date, some fuels in words\n"
+            "    tab  as B, with tabs\n"
+            "  The answers are those of the queries green-ness, pass-rate-by-age, makes and\n"
+            "  worst-models.\n",
     .check = check,
     .write = write_all,
 };

@@ -20,9 +20,8 @@ enum mot_quoting { QUOTE_NEVER, QUOTE_WHEN_NEEDED, QUOTE_ALL_TEXT };
 enum mot_era { ERA_2005, ERA_2015, ERA_2021, ERA_2024, ERA_COUNT };
 
 struct mot_dialect {
-    const char *name;
-    const char *summary;
-    int year; // the default
+    const char *name; // described in the help of mot.c
+    int year;         // the default
     char delimiter;
     bool header;
     bool original;   // dialect A: one-letter codes, NULL dates and 0 for what is missing

@@ -4,6 +4,7 @@
 #include "options.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,10 +12,9 @@
 #include "mot.h"
 #include "rows.h"
 
-static const struct format *const formats[] = {&mot_format,           &isd_format,
-                                               &emails_format.format, &flights_format.format,
-                                               &orders_format.format, &lineitems_format.format,
-                                               &tweets_format.format, &sensors_format.format};
+static const struct format *const formats[] = {&mot_format,     &isd_format,    &emails_format,
+                                               &flights_format, &orders_format, &lineitems_format,
+                                               &tweets_format,  &sensors_format};
 enum { FORMAT_COUNT = sizeof formats / sizeof formats[0] };
 
 static const char *const dirt_names[] = {"none", "published", "heavy"};
@@ -47,23 +47,11 @@ static uint64_t parse_number(const char *option, const char *value, uint64_t low
     char *end;
     errno = 0;
     unsigned long long number = strtoull(value, &end, 10);
-    uint64_t factor = 1;
-    switch (*end) {
-    case 'k':
-        factor = 1000;
-        break;
-    case 'm':
-        factor = 1000000;
-        break;
-    case 'g':
-        factor = 1000000000;
-        break;
-    default:
-        break;
-    }
-    if (factor > 1) {
-        end++;
-    }
+    static const char suffixes[] = "kmg";
+    static const uint64_t factors[] = {1000, 1000000, 1000000000};
+    const char *suffix = *end != '\0' ? strchr(suffixes, *end) : NULL;
+    uint64_t factor = suffix != NULL ? factors[suffix - suffixes] : 1;
+    end += suffix != NULL;
     if (*value < '0' || *value > '9' || *end != '\0' || errno == ERANGE || number > high / factor ||
         number * factor < low) {
         usage_problem(problems, "--%s must be a whole number from %llu to %llu, not '%s'", option,
@@ -83,49 +71,6 @@ static void set_format(struct options *options, const char *value, unsigned *pro
     usage_problem(problems, "--format: there is no format '%s'", value);
 }
 
-static void set_dialect(struct options *options, const char *value, unsigned *problems) {
-    (void)problems;
-    options->dialect = value;
-}
-
-static void set_year(struct options *options, const char *value, unsigned *problems) {
-    options->year = (int)parse_number("year", value, 1901, 2100, problems);
-}
-
-static void set_rows(struct options *options, const char *value, unsigned *problems) {
-    options->rows = parse_number("rows", value, 0, 1500000000, problems);
-}
-
-static void set_seed(struct options *options, const char *value, unsigned *problems) {
-    options->seed = parse_number("seed", value, 0, UINT64_MAX, problems);
-}
-
-static void set_files(struct options *options, const char *value, unsigned *problems) {
-    options->files = (uint32_t)parse_number("files", value, 1, 100000, problems);
-}
-
-static void set_stations(struct options *options, const char *value, unsigned *problems) {
-    options->stations = (uint32_t)parse_number("stations", value, 1, ISD_STATIONS, problems);
-}
-
-static void set_ships(struct options *options, const char *value, unsigned *problems) {
-    (void)value;
-    (void)problems;
-    options->ships = true;
-}
-
-static void set_gzip(struct options *options, const char *value, unsigned *problems) {
-    (void)value;
-    (void)problems;
-    if (options->gzip_level == 0) {
-        options->gzip_level = 6;
-    }
-}
-
-static void set_gzip_level(struct options *options, const char *value, unsigned *problems) {
-    options->gzip_level = (int)parse_number("gzip-level", value, 1, 9, problems);
-}
-
 static void set_dirt(struct options *options, const char *value, unsigned *problems) {
     for (int i = DIRT_NONE; i <= DIRT_HEAVY; i++) {
         if (strcmp(dirt_names[i], value) == 0) {
@@ -137,39 +82,57 @@ static void set_dirt(struct options *options, const char *value, unsigned *probl
     usage_problem(problems, "--dirt must be none, published or heavy, not '%s'", value);
 }
 
-static void set_bad(struct options *options, const char *value, unsigned *problems) {
-    options->bad = parse_number("bad", value, 0, 1000000, problems);
-}
+#define FIELD(name) .offset = offsetof(struct options, name)
+#define NUMBER(name, least, most)                                                                  \
+    FIELD(name), .size = sizeof((struct options *)0)->name, .low = least, .high = most
 
-static void set_answers(struct options *options, const char *value, unsigned *problems) {
-    (void)problems;
-    options->answers = value;
-}
-
+// A row without `set` stores the value in a field of struct options: as a number if `size` is not
+// zero, or else as text, and for a switch as true.
 static const struct option_row {
     const char *name;
     const char *argument; // NULL for a switch
     const char *help;
+    size_t offset, size; // of the field, in bytes
+    uint64_t low, high;  // of a number
     void (*set)(struct options *options, const char *value, unsigned *problems);
 } option_table[] = {
-    {"format", "NAME", "format to write (default mot)", set_format},
-    {"dialect", "NAME", "dialect of the format", set_dialect},
-    {"year", "YYYY", "year of the data (default: one that fits the dialect)", set_year},
-    {"rows", "N", "total number of records (default 100k)", set_rows},
-    {"seed", "N", "the same seed and options give the same bytes (default 1)", set_seed},
-    {"files", "N", "split the records evenly over N files (default 1)", set_files},
-    {"stations", "N", "weather stations (default: one for each 4000 records)", set_stations},
-    {"ships", NULL, "also write a file of ships' reports", set_ships},
-    {"gzip", NULL, "compress with gzip", set_gzip},
-    {"gzip-level", "1-9", "compress with gzip at this level (default 6)", set_gzip_level},
+    {"format", "NAME", "format to write (default mot)", .set = set_format},
+    {"dialect", "NAME", "dialect of the format", FIELD(dialect)},
+    {"year", "YYYY", "year of the data (default: one that fits the dialect)",
+     NUMBER(year, 1901, 2100)},
+    {"rows", "N", "total number of records (default 100k)", NUMBER(rows, 0, 1500000000)},
+    {"seed", "N", "the same seed and options give the same bytes (default 1)",
+     NUMBER(seed, 0, UINT64_MAX)},
+    {"files", "N", "split the records evenly over N files (default 1)", NUMBER(files, 1, 100000)},
+    {"stations", "N", "weather stations (default: one for each 4000 records)",
+     NUMBER(stations, 1, ISD_STATIONS)},
+    {"ships", NULL, "also write a file of ships' reports", FIELD(ships)},
+    {"gzip", NULL, "compress with gzip", FIELD(gzip)},
+    {"gzip-level", "1-9", "compress with gzip at this level (default 6)", NUMBER(gzip_level, 1, 9)},
     {"dirt", "LEVEL",
      "irregularities of real files, which a loader must accept: none,\n"
      "                       published (default), or heavy, so that small files have all kinds",
-     set_dirt},
-    {"bad", "N", "add N records that a loader must reject (default 0)", set_bad},
-    {"answers", "FILE", "write counts and the answers of the queries to FILE", set_answers},
+     .set = set_dirt},
+    {"bad", "N", "add N records that a loader must reject (default 0)", NUMBER(bad, 0, 1000000)},
+    {"answers", "FILE", "write counts and the answers of the queries to FILE", FIELD(answers)},
 };
 enum { OPTION_COUNT = sizeof option_table / sizeof option_table[0] };
+
+static void set_option(const struct option_row *row, struct options *options, const char *value,
+                       unsigned *problems) {
+    void *field = (char *)options + row->offset;
+    if (row->set != NULL) {
+        row->set(options, value, problems);
+    } else if (row->argument == NULL) {
+        *(bool *)field = true;
+    } else if (row->size == 0) {
+        *(const char **)field = value;
+    } else {
+        uint64_t number = parse_number(row->name, value, row->low, row->high, problems);
+        uint32_t small = (uint32_t)number;
+        memcpy(field, row->size == sizeof number ? (void *)&number : (void *)&small, row->size);
+    }
+}
 
 static void print_help(void) {
     fputs(
@@ -193,8 +156,7 @@ static void print_help(void) {
           "Numbers may end in k, m or g for thousands, millions or thousand millions.\n",
           stdout);
     for (size_t i = 0; i < FORMAT_COUNT; i++) {
-        printf("\nFormat %s: %s\n", formats[i]->name, formats[i]->summary);
-        formats[i]->help(stdout);
+        printf("\nFormat %s: %s\n%s", formats[i]->name, formats[i]->summary, formats[i]->help);
     }
     fputs("\n"
           "Examples:\n"
@@ -282,8 +244,11 @@ bool options_parse(struct options *options, int argc, char **argv, int *status) 
             if (row->argument != NULL && value == NULL) {
                 value = argv[++i];
             }
-            row->set(options, value, &problems);
+            set_option(row, options, value, &problems);
         }
+    }
+    if (options->gzip && options->gzip_level == 0) {
+        options->gzip_level = 6;
     }
     check_together(options, &problems);
     options->format->check(options, &problems);

@@ -22,6 +22,7 @@ struct options {
     uint32_t files;
     uint32_t stations; // 0 until the format has filled in its default, if it has stations
     bool ships;
+    bool gzip;      // with the default level
     int gzip_level; // 0 means plain text
     enum dirt_level dirt;
     bool dirt_given;     // on the command line; otherwise `dirt` is the default
@@ -43,16 +44,23 @@ void failure_set(struct failure *failure, const char *format, ...) PRINTF_LIKE(2
 // Reports a wrong option on standard error and counts it, so that all are reported together.
 void usage_problem(unsigned *problems, const char *format, ...) PRINTF_LIKE(2, 3);
 
+struct drawer;
+
 // One format of data. A new format is a new struct, listed in options.c.
 struct format {
     const char *name;
     const char *summary;
-    // Prints what the options mean for this format.
-    void (*help)(FILE *stream);
+    const char *help; // lines that describe what the options mean for this format
     // Fills in the format's own defaults and reports each wrong option with usage_problem.
     void (*check)(struct options *options, unsigned *problems);
     // Writes all files and the answers. False with `failure` set after an error.
     bool (*write)(const struct options *options, struct failure *failure);
+
+    // The following are only of formats that are written by rows_write.
+    const char *header;           // the first line of each file, or NULL
+    char *(*put_header)(char *p); // the same, where it is computed
+    // Appends record `number`: at most OUTPUT_ROOM bytes.
+    char *(*put)(struct drawer *drawer, uint64_t number, char *p);
 };
 
 // Reads the command line. Returns false when the program should end with *status at once: after

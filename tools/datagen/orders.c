@@ -73,32 +73,24 @@ static char *put_items(struct drawer *drawer, uint64_t number, char *p) {
     return p;
 }
 
-static void help_orders(FILE *stream) {
-    fputs("  Text delimited by pipes, with a header. The columns are those of TPC-H.\n", stream);
-}
-
-static void help_items(FILE *stream) {
-    fputs("  1 to 7 for each order of format orders with the same --seed; --rows counts orders.\n",
-          stream);
-}
-
-const struct row_format orders_format = {
-    .format = {.name = "orders",
-               .summary = "orders with the columns of TPC-H",
-               .help = help_orders,
-               .check = rows_check,
-               .write = rows_write},
+const struct format orders_format = {
+    .name = "orders",
+    .summary = "orders with the columns of TPC-H",
+    .help = "  Text delimited by pipes, with a header. The columns are those of TPC-H.\n",
+    .check = rows_check,
+    .write = rows_write,
     .header = "o_orderkey|o_custkey|o_orderstatus|o_totalprice|o_orderdate|o_orderpriority|o_clerk|"
               "o_shippriority|o_comment\n",
     .put = put_order,
 };
 
-const struct row_format lineitems_format = {
-    .format = {.name = "lineitems",
-               .summary = "the line items of the orders",
-               .help = help_items,
-               .check = rows_check,
-               .write = rows_write},
+const struct format lineitems_format = {
+    .name = "lineitems",
+    .summary = "the line items of the orders",
+    .help =
+        "  1 to 7 for each order of format orders with the same --seed; --rows counts orders.\n",
+    .check = rows_check,
+    .write = rows_write,
     .header = "l_orderkey|l_partkey|l_suppkey|l_linenumber|l_quantity|l_extendedprice|l_discount|"
               "l_tax|l_returnflag|l_linestatus|l_shipdate|l_commitdate|l_receiptdate|"
               "l_shipinstruct|l_shipmode|l_comment\n",

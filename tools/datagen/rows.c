@@ -10,10 +10,6 @@
 #include "output.h"
 #include "tables.h"
 
-static const struct row_format *rows_of(const struct options *options) {
-    return (const struct row_format *)(const void *)options->format; // its first member
-}
-
 void rows_check(struct options *options, unsigned *problems) {
     const char *name = options->format->name;
     if (options->dialect != NULL) {
@@ -74,7 +70,7 @@ cleanup:
 
 static bool write_file(const struct options *options, struct drawer *drawer, uint32_t index,
                        struct failure *failure) {
-    const struct row_format *rows = rows_of(options);
+    const struct format *format = options->format;
     uint64_t end = options->rows * (index + 1) / options->files;
     char *path = options_file_path(options, index);
     if (path == NULL) {
@@ -83,15 +79,15 @@ static bool write_file(const struct options *options, struct drawer *drawer, uin
     }
     struct output *output = output_create(path, options->gzip_level);
     bool written = output != NULL;
-    if (written && rows->header != NULL) {
-        output_commit(output, put_text(output_room(output), rows->header));
-    } else if (written && rows->put_header != NULL) {
-        output_commit(output, rows->put_header(output_room(output)));
+    if (written && format->header != NULL) {
+        output_commit(output, put_text(output_room(output), format->header));
+    } else if (written && format->put_header != NULL) {
+        output_commit(output, format->put_header(output_room(output)));
     }
     for (uint64_t i = options->rows * index / options->files;
          written && i < end && !output_failed(output); i++) {
         drawer_start(drawer, i, 0);
-        output_commit(output, rows->put(drawer, i, output_room(output)));
+        output_commit(output, format->put(drawer, i, output_room(output)));
     }
     written = written && output_finish(output);
     if (!written) {

@@ -18,16 +18,7 @@ struct drawer {
     struct alias frequencies; // of the words: Zipf's law
 };
 
-// One such format; `format` is its row in options.c.
-struct row_format {
-    struct format format;
-    const char *header;           // the first line of each file, or NULL
-    char *(*put_header)(char *p); // the same, where it is computed
-    // Appends record `number`: at most OUTPUT_ROOM bytes.
-    char *(*put)(struct drawer *drawer, uint64_t number, char *p);
-};
-
-extern const struct row_format emails_format, flights_format, orders_format, lineitems_format,
+extern const struct format emails_format, flights_format, orders_format, lineitems_format,
     tweets_format, sensors_format;
 
 // The functions of `struct format` for all of them.

@@ -83,18 +83,13 @@ static char *put_names(char *p) {
     return put_text(p, "\n");
 }
 
-static void help(FILE *stream) {
-    fputs("  A row a second, 40 columns; schemas/obd.yaml names the columns of the suite "
-          "statistics.\n",
-          stream);
-}
-
-const struct row_format sensors_format = {
-    .format = {.name = "sensors",
-               .summary = "a car's sensor log as CSV",
-               .help = help,
-               .check = rows_check,
-               .write = rows_write},
+const struct format sensors_format = {
+    .name = "sensors",
+    .summary = "a car's sensor log as CSV",
+    .help = "  A row a second, 40 columns; schemas/obd.yaml names the columns of the suite "
+            "statistics.\n",
+    .check = rows_check,
+    .write = rows_write,
     .put_header = put_names,
     .put = put_reading,
 };

@@ -59,17 +59,12 @@ static char *put_tweet(struct drawer *drawer, uint64_t number, char *p) {
                        "\"retweeted\":false}\n");
 }
 
-static void help(FILE *stream) {
-    fputs(
-        "  About a kilobyte each; 20,000 users, some of whom tweet much more often than others.\n",
-        stream);
-}
-
-const struct row_format tweets_format = {
-    .format = {.name = "tweets",
-               .summary = "tweets as JSON lines",
-               .help = help,
-               .check = rows_check,
-               .write = rows_write},
+const struct format tweets_format = {
+    .name = "tweets",
+    .summary = "tweets as JSON lines",
+    .help = "  About a kilobyte each; 20,000 users, some of whom tweet much more often than "
+            "others.\n",
+    .check = rows_check,
+    .write = rows_write,
     .put = put_tweet,
 };
