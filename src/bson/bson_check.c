@@ -6,6 +6,7 @@
  * The type and key of an element are compared with the predicted ones: see bson_headers.h. */
 #include "bson_check.h"
 
+#include <bson/bson.h>
 #include <string.h>
 #if defined(__SSE2__)
 #include <emmintrin.h>
@@ -14,49 +15,35 @@
 #include "bson_writer.h"
 #include "util/text.h"
 
-enum {
-    STRING = 0x02,
-    EMBEDDED = 0x03,
-    ARRAY = 0x04,
-    BINARY = 0x05,
-    BOOL = 0x08,
-    REGEX = 0x0B,
-    POINTER = 0x0C,
-    CODE = 0x0D,
-    SYMBOL = 0x0E,
-    CODE_WITH_SCOPE = 0x0F,
-    TIMESTAMP = 0x11,
-};
-
 /* The size of a type's value: a number of bytes, or one of these. A header with the key _id has the
  * size VARIABLE, so elements of a fixed size need no test for _id. */
 enum { NO_TYPE = 0xFF, VARIABLE = 0xFE, TEXT = 0xFD };
 
 static const uint8_t size_of[256] = {
     [0x00] = NO_TYPE,
-    [0x01] = 8, /* double */
-    [STRING] = TEXT,
-    [EMBEDDED] = VARIABLE,
-    [ARRAY] = VARIABLE,
-    [BINARY] = VARIABLE,
-    [0x06] = 0,  /* undefined; deprecated */
-    [0x07] = 12, /* ObjectId */
-    [BOOL] = VARIABLE,
-    [0x09] = 8, /* date */
-    [0x0A] = 0, /* null */
-    [REGEX] = VARIABLE,
-    [POINTER] = VARIABLE,
-    [CODE] = VARIABLE,
-    [SYMBOL] = VARIABLE,
-    [CODE_WITH_SCOPE] = VARIABLE,
-    [0x10] = 4, /* int32 */
-    [TIMESTAMP] = VARIABLE,
-    [0x12] = 8,  /* int64 */
-    [0x13] = 16, /* decimal128 */
+    [BSON_TYPE_DOUBLE] = 8,
+    [BSON_TYPE_UTF8] = TEXT,
+    [BSON_TYPE_DOCUMENT] = VARIABLE,
+    [BSON_TYPE_ARRAY] = VARIABLE,
+    [BSON_TYPE_BINARY] = VARIABLE,
+    [BSON_TYPE_UNDEFINED] = 0,
+    [BSON_TYPE_OID] = 12,
+    [BSON_TYPE_BOOL] = VARIABLE,
+    [BSON_TYPE_DATE_TIME] = 8,
+    [BSON_TYPE_NULL] = 0,
+    [BSON_TYPE_REGEX] = VARIABLE,
+    [BSON_TYPE_DBPOINTER] = VARIABLE,
+    [BSON_TYPE_CODE] = VARIABLE,
+    [BSON_TYPE_SYMBOL] = VARIABLE,
+    [BSON_TYPE_CODEWSCOPE] = VARIABLE,
+    [BSON_TYPE_INT32] = 4,
+    [BSON_TYPE_TIMESTAMP] = VARIABLE,
+    [BSON_TYPE_INT64] = 8,
+    [BSON_TYPE_DECIMAL128] = 16,
     [0x14 ... 0x7E] = NO_TYPE,
-    [0x7F] = 0, /* MaxKey */
+    [BSON_TYPE_MAXKEY] = 0,
     [0x80 ... 0xFE] = NO_TYPE,
-    [0xFF] = 0, /* MinKey */
+    [BSON_TYPE_MINKEY] = 0,
 };
 
 #define ONES 0x0101010101010101u
@@ -255,20 +242,20 @@ static uint64_t skip_value(const walk *w, uint8_t type, uint64_t at, uint64_t *i
                            sl_bson_verdict *verdict) {
     uint64_t next;
     switch (type) {
-    case CODE_WITH_SCOPE:
+    case BSON_TYPE_CODEWSCOPE:
         return enter_scope(w, at, inner, verdict);
-    case BINARY:
+    case BSON_TYPE_BINARY:
         return skip_binary(w, at, verdict);
-    case BOOL:
+    case BSON_TYPE_BOOL:
         if (at + 1 > w->stop)
             *verdict = crossed(w, at, at + 1);
         else if (w->document[at] > 1)
             *verdict = wrong(w, at, "a boolean is neither 0 nor 1");
         return at + 1;
-    case REGEX:
+    case BSON_TYPE_REGEX:
         next = skip_text(w, at, verdict);
         return *verdict == SL_BSON_VALID ? skip_text(w, next, verdict) : next;
-    case POINTER:
+    case BSON_TYPE_DBPOINTER:
         next = skip_string(w, at, verdict) + 12;
         if (*verdict == SL_BSON_VALID && next > w->stop)
             *verdict = crossed(w, at, next);
@@ -436,9 +423,9 @@ static sl_bson_verdict check_elements(walk *w) {
             next = value + size_of[type];
             if (next > stop)
                 return value_crossed(w, at, value, next);
-        } else if (type == EMBEDDED || type == ARRAY) {
+        } else if (type == BSON_TYPE_DOCUMENT || type == BSON_TYPE_ARRAY) {
             next = enter(w, inner = value, &verdict);
-        } else if (type == TIMESTAMP) {
+        } else if (type == BSON_TYPE_TIMESTAMP) {
             next = skip_timestamp(w, depth == 0 && !is_id ? at : 0, value, &verdict);
         } else {
             next = skip_value(w, type, value, &inner, &verdict);

@@ -1,20 +1,105 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The BSON writer's functions that are not inline: keys. */
+/* The BSON writer's functions that are not inline: keys; ObjectId, UUID and decimal128 from text. */
 #include "bson_writer.h"
 
-size_t sl_bson_prefix_room(const char *key) {
-    size_t length = strlen(key) + 2;
-    return (length + SL_BSON_PREFIX_STEP - 1) / SL_BSON_PREFIX_STEP * SL_BSON_PREFIX_STEP;
-}
+#include <bson/bson.h>
 
-uint32_t sl_bson_prefix_make(uint8_t *room, sl_bson_type type, const char *key) {
-    memset(room, 0, sl_bson_prefix_room(key));
-    return (uint32_t)(sl_bson_put_key(room, type, key) - room);
-}
+#include "util/text.h"
+
+#define DECIMAL_TEXT_MAX 6200u /* longer than any exact form without exponent */
+#define DECIMAL_EXPONENT_DIGITS 6u
+
+const double sl_powers_of_ten[23] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                     1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                     1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
 uint8_t *sl_bson_put_key(uint8_t *to, sl_bson_type type, const char *key) {
     size_t length = strlen(key) + 1;
     *to = (uint8_t)type;
     memcpy(to + 1, key, length);
     return to + 1 + length;
+}
+
+/* Writes `count` bytes, each from two hexadecimal digits. False for other characters. */
+static bool hex_bytes(uint8_t *to, const char *digits, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        int high = sl_hex_digit(digits[2 * i]), low = sl_hex_digit(digits[2 * i + 1]);
+        if (high < 0 || low < 0)
+            return false;
+        to[i] = (uint8_t)(high << 4 | low);
+    }
+    return true;
+}
+
+uint8_t *sl_bson_put_object_id(uint8_t *to, const char *text, size_t length) {
+    return length == 24 && hex_bytes(to, text, 12) ? to + 12 : NULL;
+}
+
+uint8_t *sl_bson_put_uuid(uint8_t *to, const char *text, size_t length) {
+    static const uint8_t groups[] = {4, 2, 2, 2, 6};
+    if (length != 36)
+        return NULL;
+    to = sl_bson_put_int32(to, 16);
+    *to++ = BSON_SUBTYPE_UUID;
+    for (size_t i = 0; i < sizeof groups; i++) {
+        if ((i > 0 && *text++ != '-') || !hex_bytes(to, text, groups[i]))
+            return NULL;
+        text += (size_t)2 * groups[i];
+        to += groups[i];
+    }
+    return to;
+}
+
+/* Is the text digits, perhaps with a sign, a point, and an exponent of up to six digits? libbson
+ * reads an exponent with sscanf, which reads beyond the end of the text and does not check the
+ * range. */
+static bool is_decimal(const char *text, size_t length) {
+    const char *at = text, *end = text + length;
+    size_t digits = 0;
+    at += at < end && (*at == '-' || *at == '+');
+    for (bool point = false; at < end && (sl_is_digit(*at) || (*at == '.' && !point)); at++) {
+        point = point || *at == '.';
+        digits += *at != '.';
+    }
+    if (digits == 0 || at == end)
+        return digits > 0;
+    if (*at++ != 'e' && at[-1] != 'E')
+        return false;
+    at += at < end && (*at == '-' || *at == '+');
+    if (at == end)
+        return false;
+    for (; at < end - 1 && *at == '0'; at++)
+        ;
+    for (digits = 0; at < end && sl_is_digit(*at); at++)
+        digits++;
+    return at == end && digits > 0 && digits <= DECIMAL_EXPONENT_DIGITS;
+}
+
+/* Infinity and NaN, in any case, with a sign. */
+static bool is_word(const char *text, size_t length) {
+    size_t sign = length > 0 && (*text == '-' || *text == '+');
+    return length > sign && text[sign] && strchr("iInN", text[sign]) && !memchr(text, 0, length);
+}
+
+static uint8_t *put_decimal(uint8_t *to, const char *text, size_t length, bool words) {
+    bson_decimal128_t value;
+    char copy[DECIMAL_TEXT_MAX + 1];
+    if (length > DECIMAL_TEXT_MAX ||
+        !(is_decimal(text, length) || (words && is_word(text, length))))
+        return NULL;
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+    if (!bson_decimal128_from_string_w_len(copy, (int)length, &value))
+        return NULL;
+    memcpy(to, &value.low, sizeof value.low);
+    memcpy(to + sizeof value.low, &value.high, sizeof value.high);
+    return to + sizeof value.low + sizeof value.high;
+}
+
+uint8_t *sl_bson_put_decimal(uint8_t *to, const char *text, size_t length) {
+    return put_decimal(to, text, length, false);
+}
+
+uint8_t *sl_bson_put_decimal_or_word(uint8_t *to, const char *text, size_t length) {
+    return put_decimal(to, text, length, true);
 }

@@ -83,14 +83,8 @@ static inline uint8_t *sl_bson_put_text(uint8_t *to, const char *text, size_t le
 
 #define SL_BSON_PREFIX_STEP 16u
 
-/* Returns the room, in bytes, that sl_bson_prefix_make needs for an element with this key. It is
- * rounded up to a multiple of SL_BSON_PREFIX_STEP. */
-size_t sl_bson_prefix_room(const char *key);
-
-/* Writes the prefix into `room`; returns its length. */
-uint32_t sl_bson_prefix_make(uint8_t *room, sl_bson_type type, const char *key);
-
-/* Copies a prepared prefix; may overwrite up to SL_BSON_PREFIX_STEP - 1 bytes after it. */
+/* Copies a prefix that sl_bson_put_key has written into room of a multiple of SL_BSON_PREFIX_STEP
+ * bytes; may overwrite up to SL_BSON_PREFIX_STEP - 1 bytes after it. */
 static inline uint8_t *sl_bson_put_prefix(uint8_t *to, const uint8_t *prefix, uint32_t length) {
     memcpy(to, prefix, SL_BSON_PREFIX_STEP);
     for (uint32_t done = SL_BSON_PREFIX_STEP; done < length; done += SL_BSON_PREFIX_STEP)
@@ -121,5 +115,29 @@ static inline uint8_t *sl_bson_end(uint8_t *start, uint8_t *to) {
     sl_bson_put_int32(start, (int32_t)(to - start));
     return to;
 }
+
+/* ---- values from text ---- */
+
+/* The powers of ten that a double holds exactly. */
+extern const double sl_powers_of_ten[23];
+
+/* The most bytes that a value takes: a UUID with length and subtype. */
+#define SL_BSON_VALUE_MAX 21u
+
+/* Each of these functions reads the complete text, writes the value at `to`, and returns the
+ * position after it; NULL if the text is not such a value. */
+
+/* 24 hexadecimal digits. */
+uint8_t *sl_bson_put_object_id(uint8_t *to, const char *text, size_t length);
+
+/* 32 hexadecimal digits in groups of 8, 4, 4, 4 and 12, joined by hyphens: binary data of subtype
+ * 4. */
+uint8_t *sl_bson_put_uuid(uint8_t *to, const char *text, size_t length);
+
+/* A decimal number, with an exponent or not, that a decimal128 holds exactly: of up to 34
+ * digits. */
+uint8_t *sl_bson_put_decimal(uint8_t *to, const char *text, size_t length);
+/* The same, or one of the words Infinity and NaN. */
+uint8_t *sl_bson_put_decimal_or_word(uint8_t *to, const char *text, size_t length);
 
 #endif

@@ -50,68 +50,56 @@ static const char *take_letters(sl_extjson *x, const char *p, uint8_t **to, cons
     return p;
 }
 
-const char *sl_extjson_take_regex(sl_extjson *x, const char *p, uint8_t *type, uint8_t **to,
-                                  uint32_t depth) {
+const char *sl_extjson_take_regex(sl_extjson *x, const char *p, extjson_value *v) {
     static const char reason[] = "$regex is a text, and may be followed by \"$options\"";
-    (void)depth;
-    if (!(p = take_cstring(x, p, to, reason)))
+    if (!(p = take_cstring(x, p, &v->to, reason)))
         return NULL;
     p = extjson_skip(p);
     if (*p == ',') {
-        if (!(p = sl_extjson_take_second(x, p, *to, "$options", reason)) ||
-            !(p = take_letters(x, p, to, reason)))
+        if (!(p = sl_extjson_take_second(x, p, v->to, "$options", reason)) ||
+            !(p = take_letters(x, p, &v->to, reason)))
             return NULL;
     } else {
-        *(*to)++ = 0;
+        *v->to++ = 0;
     }
-    *type = BSON_TYPE_REGEX;
-    return sl_extjson_take_end(x, p);
+    return p;
 }
 
-const char *sl_extjson_take_options(sl_extjson *x, const char *p, uint8_t *type, uint8_t **to,
-                                    uint32_t depth) {
+const char *sl_extjson_take_options(sl_extjson *x, const char *p, extjson_value *v) {
     static const char reason[] = "$options is a text, and is followed by \"$regex\"";
-    uint8_t *start = *to, *middle;
-    (void)depth;
-    if (!(p = take_letters(x, p, to, reason)))
+    uint8_t *start = v->to, *middle;
+    if (!(p = take_letters(x, p, &v->to, reason)))
         return NULL;
-    middle = *to;
-    if (!(p = sl_extjson_take_second(x, p, *to, "$regex", reason)) ||
-        !(p = take_cstring(x, p, to, reason)))
+    middle = v->to;
+    if (!(p = sl_extjson_take_second(x, p, v->to, "$regex", reason)) ||
+        !(p = take_cstring(x, p, &v->to, reason)))
         return NULL;
-    if (!sl_extjson_exchange(x, start, middle, *to, *to))
-        return extjson_no_room(x);
-    *type = BSON_TYPE_REGEX;
-    return sl_extjson_take_end(x, p);
+    return sl_extjson_exchange(x, start, middle, v->to, v->to) ? p : NULL;
 }
 
-const char *sl_extjson_take_expression(sl_extjson *x, const char *p, uint8_t *type, uint8_t **to,
-                                       uint32_t depth) {
+const char *sl_extjson_take_expression(sl_extjson *x, const char *p, extjson_value *v) {
     static const char reason[] = "$regularExpression is {\"pattern\": text, \"options\": text}";
-    uint8_t *start = *to, *middle = start;
+    uint8_t *start = v->to, *middle = start;
     bool known[2] = {false, false}, first = true;
-    (void)depth;
     if (!(p = sl_extjson_begin_object(x, p, reason)))
         return NULL;
     for (int i = 0; i < 2; i++) {
         sl_text key;
         const char *at = p;
-        if (!(p = sl_extjson_take_key(x, p, i == 0, *to, &key)))
+        if (!(p = sl_extjson_take_key(x, p, i == 0, v->to, &key)))
             return NULL;
         bool options = sl_text_equal(key, sl_text_of("options"));
         if ((!options && !sl_text_equal(key, sl_text_of("pattern"))) || known[options])
             return extjson_fail(x, at, reason);
         known[options] = true;
         first = i == 0 ? !options : first;
-        middle = *to;
-        if (!(p = (options ? take_letters : take_cstring)(x, p, to, reason)))
+        middle = v->to;
+        if (!(p = (options ? take_letters : take_cstring)(x, p, &v->to, reason)))
             return NULL;
     }
-    if (!first && !sl_extjson_exchange(x, start, middle, *to, *to))
-        return extjson_no_room(x);
-    *type = BSON_TYPE_REGEX;
-    p = sl_extjson_take_end(x, p);
-    return p ? sl_extjson_take_end(x, p) : NULL;
+    if (!first && !sl_extjson_exchange(x, start, middle, v->to, v->to))
+        return NULL;
+    return sl_extjson_take_end(x, p);
 }
 
 /* ---- code, symbols ---- */
@@ -126,13 +114,8 @@ static const char *take_string(sl_extjson *x, const char *p, uint8_t **to, const
     return p;
 }
 
-const char *sl_extjson_take_symbol(sl_extjson *x, const char *p, uint8_t *type, uint8_t **to,
-                                   uint32_t depth) {
-    (void)depth;
-    if (!(p = take_string(x, p, to, "$symbol is a text")))
-        return NULL;
-    *type = BSON_TYPE_SYMBOL;
-    return sl_extjson_take_end(x, p);
+const char *sl_extjson_take_symbol(sl_extjson *x, const char *p, extjson_value *v) {
+    return take_string(x, p, &v->to, "$symbol is a text");
 }
 
 /* The document at `p`, which belongs to code. */
@@ -146,79 +129,73 @@ static const char *take_variables(sl_extjson *x, const char *p, uint8_t **to, ui
 
 static const char code_reason[] = "$code is a text, and may be followed by \"$scope\"";
 
-const char *sl_extjson_take_code(sl_extjson *x, const char *p, uint8_t *type, uint8_t **to,
-                                 uint32_t depth) {
-    uint8_t *start = *to;
-    *to += 4; /* the length of code with a scope */
-    if (!(p = take_string(x, p, to, code_reason)))
+const char *sl_extjson_take_code(sl_extjson *x, const char *p, extjson_value *v) {
+    uint8_t *start = v->to;
+    v->to += 4; /* the length of code with a scope */
+    if (!(p = take_string(x, p, &v->to, code_reason)))
         return NULL;
     p = extjson_skip(p);
     if (*p != ',') {
-        memmove(start, start + 4, (size_t)(*to - start) - 4);
-        *to -= 4;
-        *type = BSON_TYPE_CODE;
-        return sl_extjson_take_end(x, p);
+        memmove(start, start + 4, (size_t)(v->to - start) - 4);
+        v->to -= 4;
+        return p;
     }
-    if (!(p = sl_extjson_take_second(x, p, *to, "$scope", code_reason)) ||
-        !(p = take_variables(x, p, to, depth)))
+    if (!(p = sl_extjson_take_second(x, p, v->to, "$scope", code_reason)) ||
+        !(p = take_variables(x, p, &v->to, v->depth)))
         return NULL;
-    sl_bson_put_int32(start, (int32_t)(*to - start));
-    *type = BSON_TYPE_CODEWSCOPE;
-    return sl_extjson_take_end(x, p);
+    sl_bson_put_int32(start, (int32_t)(v->to - start));
+    *v->type = BSON_TYPE_CODEWSCOPE;
+    return p;
 }
 
-const char *sl_extjson_take_scope(sl_extjson *x, const char *p, uint8_t *type, uint8_t **to,
-                                  uint32_t depth) {
-    uint8_t *start = *to, *middle;
-    *to += 4;
-    if (!(p = take_variables(x, p, to, depth)))
+const char *sl_extjson_take_scope(sl_extjson *x, const char *p, extjson_value *v) {
+    uint8_t *start = v->to, *middle;
+    v->to += 4;
+    if (!(p = take_variables(x, p, &v->to, v->depth)))
         return NULL;
-    middle = *to;
+    middle = v->to;
     if (middle > x->limit)
         return extjson_no_room(x);
-    if (!(p = sl_extjson_take_second(x, p, *to, "$code", code_reason)) ||
-        !(p = take_string(x, p, to, code_reason)))
+    if (!(p = sl_extjson_take_second(x, p, v->to, "$code", code_reason)) ||
+        !(p = take_string(x, p, &v->to, code_reason)))
         return NULL;
-    if (!sl_extjson_exchange(x, start + 4, middle, *to, *to))
-        return extjson_no_room(x);
-    sl_bson_put_int32(start, (int32_t)(*to - start));
-    *type = BSON_TYPE_CODEWSCOPE;
-    return sl_extjson_take_end(x, p);
+    if (!sl_extjson_exchange(x, start + 4, middle, v->to, v->to))
+        return NULL;
+    sl_bson_put_int32(start, (int32_t)(v->to - start));
+    return p;
 }
 
 /* ---- pointers ---- */
 
-const char *sl_extjson_take_pointer(sl_extjson *x, const char *p, uint8_t *type, uint8_t **to,
-                                    uint32_t depth) {
+const char *sl_extjson_take_pointer(sl_extjson *x, const char *p, extjson_value *v) {
     static const char reason[] = "$dbPointer is {\"$ref\": text, \"$id\": {\"$oid\": ...}}";
-    uint8_t *start = *to, *middle = start, inner;
+    uint8_t *start = v->to, *middle = start;
     bool known[2] = {false, false}, id = false;
     if (!(p = sl_extjson_begin_object(x, p, reason)))
         return NULL;
     for (int i = 0; i < 2; i++) {
         sl_text key;
         const char *at = p;
-        if (!(p = sl_extjson_take_key(x, p, i == 0, *to, &key)))
+        if (!(p = sl_extjson_take_key(x, p, i == 0, v->to, &key)))
             return NULL;
         id = sl_text_equal(key, sl_text_of("$id"));
         if ((!id && !sl_text_equal(key, sl_text_of("$ref"))) || known[id])
             return extjson_fail(x, at, reason);
         known[id] = true;
-        middle = *to;
+        middle = v->to;
         if (!id) {
-            p = take_string(x, p, to, reason);
+            p = take_string(x, p, &v->to, reason);
         } else if ((p = sl_extjson_begin_object(x, p, reason)) != NULL &&
-                   (p = sl_extjson_take_key(x, p, true, *to, &key)) != NULL) {
-            p = sl_text_equal(key, sl_text_of("$oid"))
-                    ? sl_extjson_take_oid(x, p, &inner, to, depth)
-                    : extjson_fail(x, at, reason);
+                   (p = sl_extjson_take_key(x, p, true, v->to, &key)) != NULL) {
+            if (!sl_text_equal(key, sl_text_of("$oid")))
+                return extjson_fail(x, at, reason);
+            p = sl_extjson_take_converted(x, p, &v->to, sl_bson_put_object_id, EXTJSON_OBJECT_ID);
+            p = p ? sl_extjson_take_end(x, p) : NULL;
         }
         if (!p)
             return NULL;
     }
-    if (!id && !sl_extjson_exchange(x, start, middle, *to, *to)) /* the ObjectId came first */
-        return extjson_no_room(x);
-    *type = BSON_TYPE_DBPOINTER;
-    p = sl_extjson_take_end(x, p);
-    return p ? sl_extjson_take_end(x, p) : NULL;
+    if (!id && !sl_extjson_exchange(x, start, middle, v->to, v->to)) /* the ObjectId came first */
+        return NULL;
+    return sl_extjson_take_end(x, p);
 }

@@ -105,7 +105,7 @@ static inline const char *take_number(sl_extjson *x, const char *p, uint8_t *typ
             while ((digit = (uint8_t)(*++q - '0')) < 10)
                 value = value * 10 + digit;
             if (likely(q - point > 1 && q - p <= 16 && (*q | 0x20) != 'e')) {
-                double number = (double)value / sl_extjson_powers[q - point - 1];
+                double number = (double)value / sl_powers_of_ten[q - point - 1];
                 *type = SL_BSON_DOUBLE;
                 *to = sl_bson_put_double(*to, negative ? -number : number);
                 return q;

@@ -58,7 +58,7 @@ struct sl_extjson {
     uint32_t own_id;     /* offset of the element `_id`; 0: none so far */
     uint32_t own_id_end; /* 0: its value has not been read */
 
-    /* The keys of the current document; extjson_keys.c. */
+    /* The keys of the current document; extjson.c. */
     uint64_t seed;
     extjson_slot *slots;
     uint32_t slot_mask;
@@ -66,7 +66,7 @@ struct sl_extjson {
     uint32_t first_serial, serial; /* of the outermost document; of the document begun last */
 
     extjson_level levels[SL_EXTJSON_DEPTH_MAX + 1];
-    sl_bson_headers headers; /* keys of earlier documents, in quotes; extjson_keys.c */
+    sl_bson_headers headers; /* keys of earlier documents, in quotes; extjson.c */
     sl_bson_header *top; /* the parent of the document's own keys; NULL: `headers` is not used */
     uint32_t documents, unpredicted; /* documents that used `headers`; keys not predicted */
 };
@@ -106,11 +106,8 @@ static inline const char *extjson_skip(const char *p) {
 /* As extjson_fail; at the end of the text, the reason is that the document is not complete. */
 const char *sl_extjson_expected(sl_extjson *x, const char *at, const char *reason);
 
-/* ---- extjson_keys.c ---- */
+/* ---- extjson.c ---- */
 
-bool sl_extjson_keys_init(sl_extjson *x);
-/* Begins a document: no key is known. */
-void sl_extjson_keys_begin(sl_extjson *x);
 /* Doubles the table. False without memory. */
 bool sl_extjson_keys_grow(sl_extjson *x);
 
@@ -158,19 +155,17 @@ static inline bool extjson_add_key(sl_extjson *x, const uint8_t *key, const uint
 
 /* ---- extjson_values.c: each reads from `p` on, and returns the address after it or NULL ---- */
 
-/* 10^0 to 10^22, which are exact. */
-extern const double sl_extjson_powers[23];
 /* A number at `p` (a digit or minus sign); writes its type to *type. */
 const char *sl_extjson_number(sl_extjson *x, const char *p, uint8_t *type, uint8_t **to);
 /* true, false, null, NaN, Infinity or -Infinity. */
 const char *sl_extjson_word_value(sl_extjson *x, const char *p, uint8_t *type, uint8_t **to);
 /* The escape whose backslash is at `p`. */
 const char *sl_extjson_escape(sl_extjson *x, const char *p, uint8_t **to);
-/* The numbers of texts: digits with an optional sign; a JSON number, NaN or infinite; an ISO 8601
- * date. False: the text is not one, or out of range. */
-bool sl_extjson_int64_of(sl_text text, int64_t *value);
-bool sl_extjson_double_of(sl_text text, double *value);
-bool sl_extjson_date_of(sl_text text, int64_t *ms);
+/* Write the value of a text, as sl_bson_put_uuid: digits with an optional sign; a JSON
+ * number, NaN or infinite; an ISO 8601 date. NULL: the text is not one, or out of range. */
+typedef uint8_t *sl_extjson_put(uint8_t *to, const char *text, size_t length);
+sl_extjson_put sl_extjson_put_int32, sl_extjson_put_int64, sl_extjson_put_double,
+    sl_extjson_put_date;
 
 /* ---- extjson_types.c ---- */
 
@@ -182,7 +177,7 @@ const char *sl_extjson_wrapper(sl_extjson *x, const char *p, uint8_t *type, uint
                                uint32_t depth, bool *wrapper);
 
 /* Exchanges two neighbouring ranges: [start, middle) and [middle, end). The room from `spare` on is
- * used; false when it is too small. */
+ * used; false, as extjson_no_room, when it is too small. */
 bool sl_extjson_exchange(sl_extjson *x, uint8_t *start, uint8_t *middle, uint8_t *end,
                          uint8_t *spare);
 

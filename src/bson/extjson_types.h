@@ -5,16 +5,18 @@
 
 #include "extjson_parser.h"
 
-/* Reads from `p`, the value of the object's first key, to the end of the object: writes the BSON
- * type to *type and the value to *to, and moves *to after it. `depth`: the level of the document
- * that has the value. Returns the address after the object, or NULL. */
-typedef const char *sl_extjson_take(sl_extjson *x, const char *p, uint8_t *type, uint8_t **to,
-                                    uint32_t depth);
+/* A value that is being read. */
+typedef struct extjson_value {
+    uint8_t *type;  /* the element's BSON type, which has been set; the key follows it */
+    uint8_t *to;    /* where the value is written */
+    uint32_t depth; /* the level of the document that has the value */
+} extjson_value;
 
-sl_extjson_take sl_extjson_take_oid, sl_extjson_take_int32, sl_extjson_take_int64,
-    sl_extjson_take_double, sl_extjson_take_decimal, sl_extjson_take_date,
-    sl_extjson_take_timestamp, sl_extjson_take_binary, sl_extjson_take_type, sl_extjson_take_uuid,
-    sl_extjson_take_regex, sl_extjson_take_options, sl_extjson_take_expression,
+/* Reads from `p`, the value of the object's first key, up to the object's }: writes the value to
+ * v->to, and moves that after it. Returns the address after what was read, or NULL. */
+typedef const char *sl_extjson_take(sl_extjson *x, const char *p, extjson_value *v);
+
+sl_extjson_take sl_extjson_take_regex, sl_extjson_take_options, sl_extjson_take_expression,
     sl_extjson_take_code, sl_extjson_take_scope, sl_extjson_take_pointer, sl_extjson_take_symbol;
 
 /* Bytes between a value and the text that it is converted from. */
@@ -25,6 +27,11 @@ sl_extjson_take sl_extjson_take_oid, sl_extjson_take_int32, sl_extjson_take_int6
 /* Copies the string at `p` to `to`, ended by NUL. `expected`: the reason if it is not a string. */
 const char *sl_extjson_take_text(sl_extjson *x, const char *p, uint8_t *to, sl_text *text,
                                  const char *expected);
+/* Converts the string at `p` to a value at *to by `put`, and moves *to after it. `expected`: the
+ * reason if the string is not such a value. */
+const char *sl_extjson_take_converted(sl_extjson *x, const char *p, uint8_t **to,
+                                      sl_extjson_put *put, const char *expected);
+#define EXTJSON_OBJECT_ID "an ObjectId is a text of 24 hexadecimal digits"
 /* The end of an object that is a value. The } of the document around it must follow. */
 const char *sl_extjson_take_end(sl_extjson *x, const char *p);
 /* Reads the first key of an object (`p` is after the {), or a further key (`p` is before the

@@ -71,17 +71,13 @@ static const char *read_number(number *n, const char *p, const char **where, con
     return n->end = p;
 }
 
-const double sl_extjson_powers[23] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                      1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-                                      1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-
 /* The double nearest to the number; false when it is out of range. A byte that is not part of a
  * number follows it. */
 static bool to_double(const number *n, double *value) {
     if (n->exact && n->digits <= UINT64_C(1) << 53 && n->exponent >= -22 && n->exponent <= 22) {
         double digits = (double)n->digits; /* exact, so the result is rounded once */
-        *value = n->exponent < 0 ? digits / sl_extjson_powers[-n->exponent]
-                                 : digits * sl_extjson_powers[n->exponent];
+        *value = n->exponent < 0 ? digits / sl_powers_of_ten[-n->exponent]
+                                 : digits * sl_powers_of_ten[n->exponent];
         *value = n->negative ? -*value : *value;
         return true;
     }
@@ -117,15 +113,28 @@ const char *sl_extjson_number(sl_extjson *x, const char *p, uint8_t *type, uint8
     return n.end;
 }
 
-bool sl_extjson_int64_of(sl_text text, int64_t *value) {
-    bool sign = text.length > 0 && (*text.bytes == '-' || *text.bytes == '+');
-    bool negative = sign && *text.bytes == '-';
+/* Digits with an optional sign. */
+static bool int64_of(const char *text, size_t length, int64_t *value) {
+    bool sign = length > 0 && (*text == '-' || *text == '+');
+    bool negative = sign && *text == '-';
     uint64_t digits;
-    if (!sl_text_to_u64((sl_text){text.bytes + sign, text.length - sign}, &digits) ||
+    if (!sl_text_to_u64((sl_text){text + sign, length - sign}, &digits) ||
         digits > (uint64_t)INT64_MAX + negative)
         return false;
     *value = (int64_t)(negative ? 0 - digits : digits);
     return true;
+}
+
+uint8_t *sl_extjson_put_int64(uint8_t *to, const char *text, size_t length) {
+    int64_t value;
+    return int64_of(text, length, &value) ? sl_bson_put_int64(to, value) : NULL;
+}
+
+uint8_t *sl_extjson_put_int32(uint8_t *to, const char *text, size_t length) {
+    int64_t value;
+    return int64_of(text, length, &value) && value == (int32_t)value
+               ? sl_bson_put_int32(to, (int32_t)value)
+               : NULL;
 }
 
 /* Writes the double for NaN, Infinity and -Infinity, in any case. Returns the word's length, or
@@ -145,14 +154,15 @@ static size_t word_double(const char *text, size_t length, double *value) {
     return 0;
 }
 
-bool sl_extjson_double_of(sl_text text, double *value) {
+uint8_t *sl_extjson_put_double(uint8_t *to, const char *text, size_t length) {
     number n;
     const char *where, *reason;
-    size_t word = word_double(text.bytes, text.length, value);
-    if (word > 0)
-        return word == text.length;
-    return read_number(&n, text.bytes, &where, &reason) && n.end == text.bytes + text.length &&
-           to_double(&n, value);
+    double value;
+    size_t word = word_double(text, length, &value);
+    bool right = word > 0 ? word == length
+                          : read_number(&n, text, &where, &reason) && n.end == text + length &&
+                                to_double(&n, &value);
+    return right ? sl_bson_put_double(to, value) : NULL;
 }
 
 const char *sl_extjson_word_value(sl_extjson *x, const char *p, uint8_t *type, uint8_t **to) {
@@ -270,29 +280,29 @@ static bool read_offset(const char *p, const char *end, int64_t *minutes) {
     return true;
 }
 
-bool sl_extjson_date_of(sl_text text, int64_t *ms) {
-    const char *p = text.bytes, *end = p + text.length;
+uint8_t *sl_extjson_put_date(uint8_t *to, const char *text, size_t length) {
+    const char *p = text, *end = p + length;
     int64_t year, month, day, hour, minute, second = 0, fraction = 0, offset;
     if (!read_part(&p, end, 4, 9999, '-', &year) || !read_part(&p, end, 2, 12, '-', &month) ||
         !read_part(&p, end, 2, 31, 'T', &day) || !read_part(&p, end, 2, 23, ':', &hour) ||
         !read_part(&p, end, 2, 59, 0, &minute) || !is_day(year, month, day))
-        return false;
+        return NULL;
     if (p < end && *p == ':') {
         p++;
         if (!read_part(&p, end, 2, 60, 0, &second))
-            return false;
+            return NULL;
         if (p < end && *p == '.') {
             int digits = 0;
             for (p++; p < end && sl_is_digit(*p); p++, digits++)
                 fraction = digits < 3 ? fraction * 10 + (*p - '0') : fraction;
             if (digits < 1 || digits > 3)
-                return false;
+                return NULL;
             fraction *= digits == 1 ? 100 : digits == 2 ? 10 : 1;
         }
     }
     if (!read_offset(p, end, &offset))
-        return false;
+        return NULL;
     int64_t days = days_from_1970(year, month, day);
-    *ms = (((days * 24 + hour) * 60 + minute - offset) * 60 + second) * 1000 + fraction;
-    return true;
+    int64_t seconds = ((days * 24 + hour) * 60 + minute - offset) * 60 + second;
+    return sl_bson_put_int64(to, seconds * 1000 + fraction);
 }

@@ -16,8 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The powers of ten that a double holds exactly. */
-extern const double sl_powers_of_ten[23];
+#include "bson/bson_writer.h"
 
 /* Converts a number as described above; false: it is refused. */
 bool sl_convert_lossless(const char *field, size_t length, double *value);

@@ -213,9 +213,10 @@ static void compile_groups(compiler *c) {
             if (strcmp(sl_isd_groups[i].key, group->key) == 0)
                 compiled->family = (uint8_t)i;
         }
-        compiled->prefix_length = (uint8_t)sl_bson_prefix_make(
-            compiled->prefix, compiled->repeats ? SL_BSON_ARRAY : SL_BSON_DOCUMENT,
-            sl_isd_name(plan->names, group->key));
+        uint8_t *end =
+            sl_bson_put_key(compiled->prefix, compiled->repeats ? SL_BSON_ARRAY : SL_BSON_DOCUMENT,
+                            sl_isd_name(plan->names, group->key));
+        compiled->prefix_length = (uint8_t)(end - compiled->prefix);
         compiled->steps = c->next;
         compiled->bound = compile_group(c, group) + compiled->prefix_length + DOCUMENT_BOUND +
                           INDEX_BOUND + SECTION_BOUND;

@@ -2,7 +2,6 @@
 /* Records that are not on the fast path; see record.h. */
 #include "record.h"
 
-#include "bson/bson_values.h"
 #include "column_types.h"
 #include "convert.h"
 #include "date_format.h"
