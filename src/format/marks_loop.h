@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finds the marks in a stretch of text, 64 bytes at a time. Compiled once for each instruction set,
- * after its scan_*.h. */
+ * after its sl_scan_64. */
 #ifndef SHARDLOAD_MARKS_LOOP_H
 #define SHARDLOAD_MARKS_LOOP_H
 
-#include "marks.h"
+#include "kernels.h"
 #include "quoted_loop.h"
 
 #define likely(condition) __builtin_expect(!!(condition), 1)

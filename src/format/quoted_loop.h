@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Passes over text with quoted fields, 64 bytes at a time; see quoted.h. Compiled once for each
- * instruction set, after its scan_*.h.
+ * instruction set, after its sl_scan_64.
  *
  * A byte lies within quotes if the number of quotes before it is odd, provided that each quote that
  * makes this number odd opens a field or is the second of two: the byte before it is a delimiter, a

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The structural scan: finds the positions of delimiters, line feeds and quotes in 64 bytes of
- * text.
+ * text. Bit i of a mask belongs to byte i.
  *
- * Each instruction set has a header scan_*.h with these functions; all give the same results:
- *   sl_scan sl_scan_64(const char *bytes, char delimiter, char quote);
- *   uint32_t *sl_scan_positions(uint32_t *to, uint64_t mask, uint32_t at)
- *       stores `at` plus the index of each set bit, and returns the end; may overwrite
- *       SL_SCAN_SCRIBBLE more numbers;
- *   uint32_t sl_scan_count(uint64_t mask)   returns the number of set bits.
- * Bit i of a mask belongs to byte i. */
+ * Each delimited_*.c has the function of its instruction set; all give the same results:
+ *   sl_scan sl_scan_64(const char *bytes, char delimiter, char quote); */
 #ifndef SHARDLOAD_SCAN_H
 #define SHARDLOAD_SCAN_H
 
@@ -26,5 +21,34 @@ typedef struct sl_scan {
     bool high;       /* contains bytes above 0x7F */
     bool odd;        /* contains NULs or, with a quote, backslashes */
 } sl_scan;
+
+/* The number of set bits. */
+static inline uint32_t sl_scan_count(uint64_t mask) {
+#if defined(__POPCNT__) || defined(__aarch64__)
+    return (uint32_t)__builtin_popcountll(mask);
+#else
+    mask -= mask >> 1 & 0x5555555555555555u;
+    mask = (mask & 0x3333333333333333u) + (mask >> 2 & 0x3333333333333333u);
+    return (uint32_t)(((mask + (mask >> 4)) & 0x0F0F0F0F0F0F0F0Fu) * 0x0101010101010101u >> 56);
+#endif
+}
+
+#if !defined(__AVX512VBMI2__) /* delimited_avx512.c has its own version */
+/* Stores `at` plus the index of each set bit, and returns the end; may overwrite SL_SCAN_SCRIBBLE
+ * more numbers. Each round stores a fixed number of positions, even if fewer bits are left, because
+ * a mispredicted branch costs more than a few unneeded stores. */
+static inline uint32_t *sl_scan_positions(uint32_t *to, uint64_t mask, uint32_t at) {
+    const uint64_t last = UINT64_C(1) << 63; /* the result of ctz is undefined for 0 */
+    uint32_t *end = to + sl_scan_count(mask);
+    do {
+        for (uint32_t i = 0; i < 12; i++) { /* most texts have fewer marks in 64 bytes */
+            to[i] = at + (uint32_t)__builtin_ctzll(mask | last);
+            mask &= mask - 1;
+        }
+        to += 12;
+    } while (__builtin_expect(mask != 0, 0));
+    return end;
+}
+#endif
 
 #endif

@@ -5,8 +5,6 @@
 
 #include "kernels.h"
 
-extern const sl_simd sl_simd_portable, sl_simd_sse2, sl_simd_avx2, sl_simd_avx512, sl_simd_neon;
-
 const sl_simd *const sl_simds[] = {
 #if defined(__x86_64__)
     &sl_simd_avx512, &sl_simd_avx2, &sl_simd_sse2,
@@ -16,7 +14,7 @@ const sl_simd *const sl_simds[] = {
     &sl_simd_portable, NULL};
 
 bool sl_simd_supported(const sl_simd *simd) {
-    return simd->supported();
+    return !simd->supported || simd->supported();
 }
 
 const char *sl_simd_name(const sl_simd *simd) {
@@ -33,7 +31,7 @@ bool sl_simd_choose(const sl_simd **out, sl_error *error) {
     char names[80] = "";
     for (size_t i = 0; sl_simds[i]; i++) {
         const sl_simd *simd = sl_simds[i];
-        if (!simd->supported())
+        if (!sl_simd_supported(simd))
             continue;
         if (any || strcmp(simd->name, requested) == 0) {
             *out = simd;

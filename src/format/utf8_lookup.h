@@ -31,58 +31,33 @@ enum {
 #define TOO_LARGE_1000 OVERLONG_4
 #define ANY_LOW (TOO_SHORT | TOO_LONG | TWO_CONTINUATIONS) /* independent of the lower nibble */
 
-static const uint8_t utf8_first_upper[16] = {TOO_LONG,
-                                             TOO_LONG,
-                                             TOO_LONG,
-                                             TOO_LONG,
-                                             TOO_LONG,
-                                             TOO_LONG,
-                                             TOO_LONG,
-                                             TOO_LONG,
-                                             TWO_CONTINUATIONS,
-                                             TWO_CONTINUATIONS,
-                                             TWO_CONTINUATIONS,
-                                             TWO_CONTINUATIONS,
-                                             TOO_SHORT | OVERLONG_2,
-                                             TOO_SHORT,
-                                             TOO_SHORT | OVERLONG_3 | SURROGATE,
-                                             TOO_SHORT | OVERLONG_4 | TOO_LARGE | TOO_LARGE_1000};
+static const uint8_t utf8_first_upper[16] = {
+    [0 ... 7] = TOO_LONG,
+    [8 ... 11] = TWO_CONTINUATIONS,
+    [12] = TOO_SHORT | OVERLONG_2,
+    [13] = TOO_SHORT,
+    [14] = TOO_SHORT | OVERLONG_3 | SURROGATE,
+    [15] = TOO_SHORT | OVERLONG_4 | TOO_LARGE | TOO_LARGE_1000,
+};
 
-static const uint8_t utf8_first_lower[16] = {ANY_LOW | OVERLONG_2 | OVERLONG_3 | OVERLONG_4,
-                                             ANY_LOW | OVERLONG_2,
-                                             ANY_LOW,
-                                             ANY_LOW,
-                                             ANY_LOW | TOO_LARGE,
-                                             ANY_LOW | TOO_LARGE | TOO_LARGE_1000,
-                                             ANY_LOW | TOO_LARGE | TOO_LARGE_1000,
-                                             ANY_LOW | TOO_LARGE | TOO_LARGE_1000,
-                                             ANY_LOW | TOO_LARGE | TOO_LARGE_1000,
-                                             ANY_LOW | TOO_LARGE | TOO_LARGE_1000,
-                                             ANY_LOW | TOO_LARGE | TOO_LARGE_1000,
-                                             ANY_LOW | TOO_LARGE | TOO_LARGE_1000,
-                                             ANY_LOW | TOO_LARGE | TOO_LARGE_1000,
-                                             ANY_LOW | TOO_LARGE | TOO_LARGE_1000 | SURROGATE,
-                                             ANY_LOW | TOO_LARGE | TOO_LARGE_1000,
-                                             ANY_LOW | TOO_LARGE | TOO_LARGE_1000};
+static const uint8_t utf8_first_lower[16] = {
+    [0] = ANY_LOW | OVERLONG_2 | OVERLONG_3 | OVERLONG_4,
+    [1] = ANY_LOW | OVERLONG_2,
+    [2 ... 3] = ANY_LOW,
+    [4] = ANY_LOW | TOO_LARGE,
+    [5 ... 12] = ANY_LOW | TOO_LARGE | TOO_LARGE_1000,
+    [13] = ANY_LOW | TOO_LARGE | TOO_LARGE_1000 | SURROGATE,
+    [14 ... 15] = ANY_LOW | TOO_LARGE | TOO_LARGE_1000,
+};
 
 #define CONTINUATION (TOO_LONG | OVERLONG_2 | TWO_CONTINUATIONS)
-static const uint8_t utf8_second_upper[16] = {TOO_SHORT,
-                                              TOO_SHORT,
-                                              TOO_SHORT,
-                                              TOO_SHORT,
-                                              TOO_SHORT,
-                                              TOO_SHORT,
-                                              TOO_SHORT,
-                                              TOO_SHORT,
-                                              CONTINUATION | OVERLONG_3 | OVERLONG_4 |
-                                                  TOO_LARGE_1000,
-                                              CONTINUATION | OVERLONG_3 | TOO_LARGE,
-                                              CONTINUATION | SURROGATE | TOO_LARGE,
-                                              CONTINUATION | SURROGATE | TOO_LARGE,
-                                              TOO_SHORT,
-                                              TOO_SHORT,
-                                              TOO_SHORT,
-                                              TOO_SHORT};
+static const uint8_t utf8_second_upper[16] = {
+    [0 ... 7] = TOO_SHORT,
+    [8] = CONTINUATION | OVERLONG_3 | OVERLONG_4 | TOO_LARGE_1000,
+    [9] = CONTINUATION | OVERLONG_3 | TOO_LARGE,
+    [10 ... 11] = CONTINUATION | SURROGATE | TOO_LARGE,
+    [12 ... 15] = TOO_SHORT,
+};
 #undef CONTINUATION
 #undef ANY_LOW
 #undef TOO_LARGE_1000
