@@ -189,7 +189,7 @@ bool sl_count_matching(sl_connection *connection, const sl_target *target, const
 bool sl_count_range(sl_connection *connection, const sl_target *target, int64_t minimum,
                     int64_t maximum, uint64_t *count, sl_error *error);
 
-/* ---- scan.c: reading stored documents ---- */
+/* ---- reading stored documents ---- */
 
 typedef enum sl_scan_result {
     SL_SCAN_DONE,

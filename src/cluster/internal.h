@@ -73,6 +73,10 @@ bool sl_error_from_dns(sl_error *error, const char *domain, const bson_error_t *
 /* Sets the error for a pool that cannot be created; returns false. */
 bool sl_error_from_pool(sl_error *error, const mongoc_uri_t *uri, const bson_error_t *driver_error);
 
+/* Turns the server's message for error 13, Unauthorized, into one that names the missing privilege,
+ * its resource and its purpose. False when the message has another form. */
+bool sl_privilege_in_words(const char *message, char *out, size_t room);
+
 /* ---- patience.c ---- */
 
 /* The open streams of one client. */
@@ -151,7 +155,7 @@ mongoc_client_pool_t *sl_connection_writer_pool(mongoc_uri_t *uri, unsigned pool
 /* The balancer's current mode: "full" or "off". */
 bool sl_balancer_read_mode(sl_connection *connection, char mode[8], sl_error *error);
 
-/* ---- shard_uri.c ---- */
+/* ---- direct.c ---- */
 
 /* The URI of a shard, whose host in config.shards has the form "s0/host:port,host:port", with the
  * user, TLS options, compressors and timeouts of `like`. NULL when the host has another form.
@@ -162,12 +166,6 @@ mongoc_uri_t *sl_shard_uri(const sl_shard *shard, const mongoc_uri_t *like);
 
 /* Writes the digits of a UUID field; "" when the field holds no UUID. */
 void sl_uuid_of(const bson_iter_t *field, char uuid[SL_UUID_ROOM]);
-
-/* ---- privileges.c ---- */
-
-/* Turns the server's message for error 13, Unauthorized, into one that names the missing privilege,
- * its resource and its purpose. False when the message has another form. */
-bool sl_privilege_in_words(const char *message, char *out, size_t room);
 
 /* ---- command.c ---- */
 
@@ -231,8 +229,6 @@ int sl_value_compare(const bson_value_t *a, const bson_value_t *b);
 /* The hash of a known value in a hashed index. A string must be followed by its NUL, as in a
  * document. */
 int64_t sl_value_hash(const bson_value_t *value, sl_owner_cache *cache);
-
-/* ---- key_path.c ---- */
 
 /* The value at a dotted path of a document; null if there is none. Strings and binary data point
  * into the document. False when the type is not known (sl_value_is_known), or the path leads

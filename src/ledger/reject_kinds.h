@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <bson/bson.h>
+
 #include "util/text.h"
 
 #define SL_REJECT_KINDS_MAX 40
@@ -42,5 +44,12 @@ void sl_reject_kinds_read(sl_reject_kinds *kinds, const char *path, uint64_t byt
 void sl_reject_kinds_order(const sl_reject_kinds *kinds, size_t order[SL_REJECT_KINDS_MAX]);
 
 uint64_t sl_reject_kinds_sum(const sl_reject_kinds *kinds);
+
+/* Logs what sl_reject_summary_record has appended to a record; nothing if there were no rejects.
+ * `of`: the source of the rejects; NULL where a load has only one kind of sources. */
+void sl_reject_summary_log(const bson_t *record, const char *of);
+/* `all`: the number of rejects in the totals. Those that are in no kind belong to blocks that were
+ * not completed before an early end. */
+void sl_reject_summary_record(const sl_reject_kinds *kinds, uint64_t all, bson_t *record);
 
 #endif

@@ -50,6 +50,5 @@ bool sl_resume_commit_last(sl_destination *destination, sl_ledger *ledger, sl_er
 /* Marks the load as finished, after it was verified and run.json was written. `rejects`: of this
  * run. */
 bool sl_resume_finish(const sl_ledger *ledger, uint64_t rejects, sl_error *error);
-void sl_resume_close(sl_ledger *ledger);
 
 #endif

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Decides whether a store was made of the present sources. A fingerprint covers only the beginning
  * and the end of a file. So the rules are those of the journal (earlier_run.c). */
-#include "embed_sources.h"
+#include "embedding.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "bson/bson_lookup.h"
-#include "embedding.h"
 #include "job/embed_partitions.h"
 #include "report/json.h"
 #include "util/interrupt.h"

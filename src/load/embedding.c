@@ -10,11 +10,10 @@
 
 #include "bson/bson_lookup.h"
 #include "bson/bson_writer.h"
-#include "embed_sources.h"
 #include "job/embed_partitions.h"
 #include "job/sources.h"
+#include "ledger/reject_kinds.h"
 #include "load.h"
-#include "reject_summary.h"
 #include "report/json.h"
 #include "util/hash.h"
 #include "util/log.h"

@@ -2,7 +2,7 @@
 /* The end of a load, expected or not. The balancer is restored by the load itself or, after a
  * second Ctrl-C, by the thread that handles signals. A lock ensures that exactly one of them
  * does. */
-#include "ending.h"
+#include "record.h"
 
 #include <stdio.h>
 #include <unistd.h>

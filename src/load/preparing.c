@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Prepares a load: connection, collection, registry, ranges. */
-#include "preparing.h"
+#include "record.h"
 
 #include "cluster/presplit.h"
 #include "format/key_fields.h"
@@ -8,7 +8,6 @@
 #include "util/interrupt.h"
 #include "util/log.h"
 
-#include "ending.h"
 #include "job/key_sample.h"
 #include "job/numbers.h"
 #include "job/parts.h"

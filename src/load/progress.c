@@ -9,7 +9,6 @@
 #include "progress.h"
 
 #include "progress_figures.h"
-#include "progress_json.h"
 #include "progress_line.h"
 
 #include <pthread.h>

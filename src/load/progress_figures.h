@@ -3,6 +3,9 @@
 #ifndef SHARDLOAD_PROGRESS_FIGURES_H
 #define SHARDLOAD_PROGRESS_FIGURES_H
 
+#include <bson/bson.h>
+
+#include "job/destination.h"
 #include "run.h"
 
 #define SL_WINDOW 64 /* samples kept, half a second apart: the last half minute */
@@ -68,6 +71,11 @@ sl_view sl_view_take(sl_viewer *viewer);
 /* Adds the counts and rates of a view to a sum over several loads. stage_share becomes the sum over
  * the running loads; share, left and stored_total are not changed. */
 void sl_view_add(sl_view *sum, const sl_view *view, bool runs);
+
+/* Appends the view's figures as JSON. `run` NULL: it has ended, and the shards are left out. The keys
+ * contain no blanks, except names of shards. */
+void sl_view_append(const sl_view *view, const sl_run *run, const sl_destination *destination,
+                    bson_t *json);
 
 /* Indices of the stages on which the workers spent most and second most of their time. False when
  * no time has been spent. */

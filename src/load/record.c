@@ -17,8 +17,6 @@
 #include "job/not_loaded.h"
 #include "job/types.h"
 #include "reject_limit.h"
-#include "reject_summary.h"
-#include "shard_table.h"
 
 #define INT64(document, key, value) BSON_APPEND_INT64(document, key, (int64_t)(value))
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The summary of a load on the screen, and its run record, run.json. */
+/* A load with its phases; the summary on the screen, and the run record, run.json. */
 #ifndef SHARDLOAD_LOAD_RECORD_H
 #define SHARDLOAD_LOAD_RECORD_H
 
@@ -41,5 +41,50 @@ void sl_record_server(sl_run_record *record, sl_connection *connection);
 /* Checks the totals, prints the summary, and writes run.json and the reports. `code` is the exit
  * code so far; returns the final one. */
 sl_exit sl_record_end(sl_load *load, sl_exit code);
+
+/* ---- preparing.c: the phases before the first document ---- */
+
+/* Connects to the cluster of the configuration. */
+bool sl_load_connect(sl_load *load, sl_error *error);
+
+/* Creates and shards the collection, stops the balancer, numbers the sources, and splits and places
+ * the ranges. All checks that can refuse the load come first. */
+bool sl_load_prepare(sl_load *load, sl_error *error);
+
+/* Numbers the sources of a load into another sink. */
+bool sl_load_prepare_offline(sl_load *load, sl_error *error);
+
+/* ---- ending.c: interrupts, and the balancer, which is restored however the load ends ---- */
+
+/* Stops the balancer; sl_load_restore_balancer restores it, once, whichever thread calls it. */
+bool sl_load_stop_balancer(sl_load *load, sl_error *error);
+bool sl_load_restore_balancer(sl_load *load, sl_error *error);
+
+/* Has a failed load changed nothing, neither in the cluster nor in its output? Then its work
+ * directory is removed. */
+bool sl_load_is_unused(const sl_load *load);
+/* Can --resume complete the load, which ended for the reason `why`? It can even if this run ended
+ * before it began, as long as it resumed an earlier run: the journal of that run is kept. */
+bool sl_load_may_be_resumed(const sl_load *load, const sl_error *why);
+/* Logs the command that completes a load which ended early. */
+void sl_load_log_how_to_complete(const sl_load *load, const sl_error *why);
+
+/* For sl_interrupt_listen; `context` is the sl_load. */
+bool sl_load_on_first_request(void *context);
+void sl_load_on_second_request(void *context);
+
+/* ---- registering.c ---- */
+
+/* Registers the job's sources as loaded; of a shared load, this loader's parts of them. Then, of a
+ * shared load, counts and registers the sources that are complete now, and logs which parts are
+ * missing. */
+bool sl_register_loaded(const sl_job *job, sl_destination *destination, const sl_ledger *ledger,
+                        sl_error *error);
+
+/* ---- shard_table.c ---- */
+
+/* Records and logs the documents and bytes of the collection on each shard. `succeeded`: the load
+ * has not failed, so the documents may be counted where the servers' statistics are in doubt. */
+void sl_shard_table(sl_load *load, bool succeeded);
 
 #endif

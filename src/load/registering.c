@@ -2,7 +2,7 @@
 /* Registers, at the end of a load, the sources or this loader's parts of them as loaded, with their
  * numbers of documents. The loader that finishes the last part of a source counts the stored
  * documents of that source. */
-#include "registering.h"
+#include "record.h"
 
 #include <stdlib.h>
 

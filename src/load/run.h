@@ -13,11 +13,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <bson/bson.h>
+
 #include "util/error.h"
 #include "util/histogram.h"
 
 #include "job/job.h"
-#include "left_out.h"
 #include "pace.h"
 #include "send/rate_limit.h"
 
@@ -67,6 +68,28 @@ static inline void sl_count(_Atomic uint64_t *counter, uint64_t more) {
     atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + more,
                           memory_order_relaxed);
 }
+
+/* For each column, the number of values that did not fit their type and were left out (`invalid:
+ * missing` in a schema). All zero: empty. */
+typedef struct sl_left_out {
+    struct sl_left_out_column {
+        char *name; /* in the header; owned */
+        uint64_t values;
+    } * columns; /* in the order of their first values */
+    size_t count;
+} sl_left_out;
+
+/* False without memory. */
+bool sl_left_out_add(sl_left_out *list, const char *column, uint64_t values);
+/* Adds all columns of `more`. */
+bool sl_left_out_merge(sl_left_out *list, const sl_left_out *more);
+void sl_left_out_clear(sl_left_out *list);
+
+/* Appends the array "leftOutByColumn", [{column, values}]; nothing if the list is empty. */
+void sl_left_out_append(const sl_left_out *list, bson_t *record);
+/* Logs a line for each column of this run, and one for the values of earlier runs, so that they add
+ * up to `total`. */
+void sl_left_out_log(const sl_left_out *list, uint64_t total);
 
 /* Loads that end because of their rejects; reject_limit.c. */
 typedef enum sl_ending {

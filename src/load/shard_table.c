@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The documents and bytes of the collection on each shard, at the end of a load. */
-#include "shard_table.h"
+#include "record.h"
 
 #include <stdlib.h>
 

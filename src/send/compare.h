@@ -46,8 +46,6 @@ void sl_compare_clear(sl_comparison *comparison);
 /* The _id of an expected document. */
 int64_t sl_expected_id(const uint8_t *document);
 
-/* ---- difference.c ---- */
-
 /* Describes the fields in which a found document differs from the expected one: "m is 49829, not
  * 49828; s is missing; x is not expected". Nested fields are named with dots. A text of more than
  * `room` bytes is truncated. Returns out. */

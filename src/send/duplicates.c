@@ -11,7 +11,6 @@
 #include "util/document_id.h"
 
 #include "compare.h"
-#include "duplicates_internal.h"
 
 #define SAMPLE 16u /* documents that are searched for first */
 

@@ -17,7 +17,6 @@
 #include "util/hash.h"
 
 #include "compare.h"
-#include "duplicates_internal.h"
 
 #define IDS_MOST 1000u                  /* looked up by one find */
 #define ID_BYTES_MOST ((size_t)1 << 20) /* maximum of these ids, unless there is only one */

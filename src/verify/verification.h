@@ -9,7 +9,7 @@
 
 #include "job/destination.h"
 #include "job/job.h"
-#include "ledger/gaps.h"
+#include "ledger/unregistered.h"
 #include "ledger/work_directory.h"
 #include "load/run.h"
 #include "report/run_record.h"
@@ -90,6 +90,21 @@ bool sl_verify_ranges(sl_verification *verification, sl_error *error);
 
 /* Finds the documents outside all compared intervals and all other registered sources. */
 bool sl_verify_gaps(sl_verification *verification, sl_error *error);
+
+/* ---- verify_by_id.c: documents with their own _id ---- */
+
+/* Looks up `count` consecutive documents of a block, whose records begin at `offsets`, and adds the
+ * outcome to the totals and the problems. */
+bool sl_verify_slice_by_id(sl_verification *verification, mongoc_client_t *client,
+                           const sl_source_block *block, const uint8_t *documents,
+                           const uint64_t *offsets, uint32_t count, sl_range_totals *totals,
+                           sl_error *error);
+
+/* Compares the number of documents of the collection with those found, or, without `content`, with
+ * those expected. */
+bool sl_verify_total_by_id(sl_verification *verification, sl_error *error);
+
+/* ---- verify_report.c ---- */
 
 /* Logs the table of ranges, and appends the section "verification" to the record. True when no
  * document is missing, different or extra. */

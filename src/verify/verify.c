@@ -7,7 +7,6 @@
 #include "job/sources.h"
 #include "job/types.h"
 #include "verification.h"
-#include "verify_by_id.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -14,7 +14,6 @@
 #include "job/line_ends.h"
 #include "job/sources.h"
 #include "verification.h"
-#include "verify_by_id.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -14,7 +14,6 @@
 #include "util/hash.h"
 #include "util/interrupt.h"
 #include "util/log.h"
-#include "verify_by_id.h"
 
 static bool keep_on(void *context) {
     const sl_run *run = context;

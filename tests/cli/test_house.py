@@ -46,7 +46,7 @@ INTERFACES = {
            "numbers outputs parts preview ranges sources target types",
     "doctor": "doctor",
     "send": "batch compare duplicates rate_limit reply route sink",
-    "ledger": "earlier_run gaps journal ledger reject_kinds rejects resume same_content unregistered "
+    "ledger": "earlier_run journal ledger reject_kinds rejects resume same_content unregistered "
               "work_directory",
     "load": "embedding load progress record run status",
     "verify": "verify",
