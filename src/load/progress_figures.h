@@ -72,8 +72,8 @@ sl_view sl_view_take(sl_viewer *viewer);
  * the running loads; share, left and stored_total are not changed. */
 void sl_view_add(sl_view *sum, const sl_view *view, bool runs);
 
-/* Appends the view's figures as JSON. `run` NULL: it has ended, and the shards are left out. The keys
- * contain no blanks, except names of shards. */
+/* Appends the figures of a view as JSON. `run` NULL: it has ended, and the shards are left out. The
+ * keys contain no blanks, except names of shards. */
 void sl_view_append(const sl_view *view, const sl_run *run, const sl_destination *destination,
                     bson_t *json);
 
