@@ -13,9 +13,7 @@
 
 /* The documents of a find on a server; `answer->reply` then holds them as "cursor.firstBatch". */
 static void find_all(const sl_examined_server *server, const char *collection, sl_answer *answer) {
-    bson_t *command = BCON_NEW("find", BCON_UTF8(collection), "filter", "{", "}");
-    sl_ask(server, "config", command, answer);
-    bson_destroy(command);
+    sl_ask(server, "config", BCON_NEW("find", BCON_UTF8(collection), "filter", "{", "}"), answer);
 }
 
 /* ---- balancer ---- */
@@ -33,23 +31,18 @@ static void read_window(const sl_answer *settings, char *out, size_t room) {
     }
 }
 
-void sl_check_balancer(sl_examined *examined, sl_findings *findings) {
+void sl_check_balancer(const sl_examined_server *server, sl_findings *findings) {
     static const char meaning[] = "the load stops it while it runs, and restores it";
-    const sl_examined_server *front = sl_examined_front(examined);
     sl_balancer_view view = {0};
     sl_error error = {0};
     sl_answer status, settings;
     char window[80];
-    if (examined->server->deployment != SL_SHARDED || !front)
-        return;
-    if (!sl_balancer_status(examined->connection, &view, &error)) {
+    if (!sl_balancer_status(findings->examined->connection, &view, &error)) {
         sl_find_unknown(findings, error.message, meaning);
         return;
     }
-    bson_t *command = BCON_NEW("balancerStatus", BCON_INT32(1));
-    sl_ask(front, "admin", command, &status);
-    bson_destroy(command);
-    find_all(front, "settings", &settings);
+    sl_ask(server, "admin", BCON_NEW("balancerStatus", BCON_INT32(1)), &status);
+    find_all(server, "settings", &settings);
     read_window(&settings, window, sizeof window);
     bool on = strcmp(view.mode, "full") == 0;
     bool moving = sl_look_truth(&status.reply, "inBalancerRound") == 1;
@@ -74,14 +67,11 @@ void sl_check_balancer(sl_examined *examined, sl_findings *findings) {
 
 /* ---- shards ---- */
 
-void sl_check_shards(sl_examined *examined, sl_findings *findings) {
-    const sl_examined_server *front = sl_examined_front(examined);
+void sl_check_shards(const sl_examined_server *server, sl_findings *findings) {
     sl_answer shards;
     char draining[200] = "";
     size_t used = 0, count = 0;
-    if (examined->server->deployment != SL_SHARDED || !front)
-        return;
-    find_all(front, "shards", &shards);
+    find_all(server, "shards", &shards);
     for (sl_walk walk = sl_walk_start(&shards.reply, "cursor.firstBatch"); sl_walk_next(&walk);) {
         const char *name = sl_look_text(&walk.item, "_id");
         count++;
@@ -114,7 +104,7 @@ static bool is_release(const char *compatible, const char *server) {
            (server[length] == '.' || server[length] == '\0');
 }
 
-void sl_check_compatibility(sl_examined *examined, sl_findings *findings) {
+void sl_check_compatibility(const sl_examined *examined, sl_findings *findings) {
     static const char unknown[] = "an upgrade that was not completed is not seen";
     bool any = false;
     for (size_t i = 0; i < examined->count; i++) {
@@ -123,10 +113,10 @@ void sl_check_compatibility(sl_examined *examined, sl_findings *findings) {
         if (server->role != SL_ROLE_PRIMARY)
             continue;
         any = true;
-        bson_t *command =
-            BCON_NEW("getParameter", BCON_INT32(1), "featureCompatibilityVersion", BCON_BOOL(true));
-        sl_ask(server, "admin", command, &answer);
-        bson_destroy(command);
+        sl_ask(
+            server, "admin",
+            BCON_NEW("getParameter", BCON_INT32(1), "featureCompatibilityVersion", BCON_BOOL(true)),
+            &answer);
         const char *version = sl_look_text(&answer.reply, "featureCompatibilityVersion.version");
         const char *target =
             sl_look_text(&answer.reply, "featureCompatibilityVersion.targetVersion");
@@ -212,7 +202,6 @@ static void list_collections(sl_leftovers *left, const char *database, const bso
         BCON_NEW("listCollections", BCON_INT32(1), "nameOnly", BCON_BOOL(true), "filter",
                  BCON_DOCUMENT(filter), "cursor", "{", "batchSize", BCON_INT32(1000000), "}");
     sl_ask(left->front, database, command, answer);
-    bson_destroy(command);
     keep_reason(left, answer);
     if (answer->ok && sl_look_number(&answer->reply, "cursor.id") > 0 && !left->why[0])
         sl_print_text(left->why, sizeof left->why,
@@ -239,7 +228,6 @@ static bool is_registry(sl_leftovers *left, const char *database, const char *na
         BCON_NEW("find", BCON_UTF8(name), "filter", "{", "_id", BCON_UTF8("counter"), "last", "{",
                  "$type", BCON_UTF8("number"), "}", "}", "limit", BCON_INT32(1));
     sl_ask(left->front, database, command, &answer);
-    bson_destroy(command);
     keep_reason(left, &answer);
     bool found = sl_walk_count(&answer.reply, "cursor.firstBatch") > 0;
     bson_destroy(&answer.reply);
@@ -274,7 +262,6 @@ static void search_all(sl_leftovers *left) {
     bson_t *command = BCON_NEW("listDatabases", BCON_INT32(1), "nameOnly", BCON_BOOL(true),
                                "authorizedDatabases", BCON_BOOL(false));
     sl_ask(left->front, "admin", command, &answer);
-    bson_destroy(command);
     keep_reason(left, &answer);
     for (sl_walk walk = sl_walk_start(&answer.reply, "databases"); sl_walk_next(&walk);) {
         const char *name = sl_look_text(&walk.item, "name");
@@ -298,7 +285,7 @@ static uint32_t dead_holders(const sl_examined *examined, sl_leftovers *left) {
     return 0;
 }
 
-void sl_check_leftovers(sl_examined *examined, sl_findings *findings) {
+void sl_check_leftovers(const sl_examined *examined, sl_findings *findings) {
     const char *database = examined->config->load->database;
     sl_leftovers left = {.front = sl_examined_front(examined), .names = BSON_INITIALIZER};
     if (!left.front) {

@@ -20,7 +20,7 @@
 
 /* ---- one server ---- */
 
-void sl_ask(const sl_examined_server *server, const char *database, const bson_t *command,
+void sl_ask(const sl_examined_server *server, const char *database, bson_t *command,
             sl_answer *answer) {
     sl_error error = {0};
     int32_t code;
@@ -28,10 +28,12 @@ void sl_ask(const sl_examined_server *server, const char *database, const bson_t
     if (!server->member) {
         bson_init(&answer->reply);
         snprintf(answer->why, sizeof answer->why, "no connection to %s", server->name);
+        bson_destroy(command);
         return;
     }
     answer->ok =
         sl_member_command(server->member, database, command, &answer->reply, &code, &error);
+    bson_destroy(command);
     if (answer->ok)
         return;
     if (code == SL_MEMBER_UNKNOWN_USER)
@@ -108,16 +110,14 @@ static void ask_server(const sl_examined *examined, sl_examined_server *server) 
         sl_answer *answer = &server->answers[which];
         if (!concerns(server, which))
             continue;
-        bson_t *command = question(examined, which);
         int64_t before = sl_wall_clock_ms();
-        sl_ask(server, "admin", command, answer);
+        sl_ask(server, "admin", question(examined, which), answer);
         if (which == SL_ASK_HELLO && answer->ok) { /* the first command also connects */
             bson_destroy(&answer->reply);
             before = sl_wall_clock_ms();
-            sl_ask(server, "admin", command, answer);
+            sl_ask(server, "admin", question(examined, which), answer);
         }
         int64_t after = sl_wall_clock_ms();
-        bson_destroy(command);
         if (which == SL_ASK_HELLO) {
             compare_clocks(server, before, after);
             server->role = answer->ok ? role_of(&answer->reply) : SL_ROLE_NONE;
@@ -125,13 +125,11 @@ static void ask_server(const sl_examined *examined, sl_examined_server *server) 
     }
     const char *version = sl_look_text(&server->answers[SL_ASK_STATUS].reply, "version");
     if (!version && server->answers[SL_ASK_HELLO].ok) {
-        bson_t *command = BCON_NEW("buildInfo", BCON_INT32(1));
         sl_answer build;
-        sl_ask(server, "admin", command, &build);
-        const char *found = sl_look_text(&build.reply, "version");
-        snprintf(server->version, sizeof server->version, "%s", found ? found : "");
+        sl_ask(server, "admin", BCON_NEW("buildInfo", BCON_INT32(1)), &build);
+        snprintf(server->version, sizeof server->version, "%s",
+                 sl_look_string(&build.reply, "version"));
         bson_destroy(&build.reply);
-        bson_destroy(command);
     } else {
         snprintf(server->version, sizeof server->version, "%s", version ? version : "");
     }

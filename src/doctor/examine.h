@@ -69,9 +69,9 @@ void sl_examined_clear(sl_examined *examined);
  * none answers. */
 sl_examined_server *sl_examined_front(const sl_examined *examined);
 
-/* Runs a command of a check on a server. `answer` is initialised; clear it with bson_destroy of its
- * reply. */
-void sl_ask(const sl_examined_server *server, const char *database, const bson_t *command,
+/* Runs a command of a check on a server, and destroys the command. `answer` is initialised; clear it
+ * with bson_destroy of its reply. */
+void sl_ask(const sl_examined_server *server, const char *database, bson_t *command,
             sl_answer *answer);
 
 /* ---- findings ---- */
@@ -93,6 +93,7 @@ typedef struct sl_finding {
 } sl_finding;
 
 typedef struct sl_findings {
+    const sl_examined *examined;
     sl_finding *items;
     size_t count, room;
     const char *check; /* the row that runs */
@@ -107,21 +108,18 @@ sl_finding *sl_find(sl_findings *findings, sl_verdict verdict, const char *meani
 /* Adds the finding that the figures of the check are not known, because of `why`. */
 void sl_find_unknown(sl_findings *findings, const char *why, const char *meaning);
 
-/* The rows of the table of checks; the functions are in the file named. */
-#define SL_DOCTOR_CHECKS(row)                                                                      \
-    row(versions, "versions") row(compatibility, "compatibility") row(members, "members")          \
-        row(lag, "replication lag") row(oplog, "oplog") row(disk, "disk room") row(cache, "cache") \
-            row(flow, "flow control") row(operations, "operations")                                \
-                row(connections, "connections") row(balancer, "balancer") row(shards, "shards")    \
-                    row(leftovers, "leftovers") row(privileges, "privileges")                      \
-                        row(latency, "latency") row(bandwidth, "bandwidth")                        \
-                            row(compression, "compression") row(clock, "clock")                    \
-                                row(inserts, "inserts")
+/* A check of the complete target, and a check of one server: they add their findings. */
+typedef void sl_check_all(const sl_examined *examined, sl_findings *findings);
+typedef void sl_check_each(const sl_examined_server *server, sl_findings *findings);
 
-#define SL_DOCTOR_DECLARED(id, name)                                                               \
-    void sl_check_##id(sl_examined *examined, sl_findings *findings);
-SL_DOCTOR_CHECKS(SL_DOCTOR_DECLARED)
-#undef SL_DOCTOR_DECLARED
+sl_check_all sl_check_versions, sl_check_members, sl_check_connections, sl_check_clock;
+sl_check_each sl_check_lag;
+sl_check_all sl_check_disk;
+sl_check_each sl_check_cache, sl_check_flow, sl_check_operations, sl_check_oplog;
+sl_check_all sl_check_compatibility, sl_check_leftovers;
+sl_check_each sl_check_balancer, sl_check_shards;
+sl_check_each sl_check_privileges;
+sl_check_each sl_check_latency, sl_check_bandwidth, sl_check_compression, sl_check_inserts;
 
 /* page.c: prints the findings as text or JSON. False without memory, or when the text cannot be
  * written. */

@@ -40,7 +40,6 @@ static double ping(const sl_examined_server *server, const uint8_t *comment, siz
     if (!answer.ok)
         snprintf(why, room, "%s", answer.why);
     bson_destroy(&answer.reply);
-    bson_destroy(&command);
     return answer.ok ? seconds : NAN;
 }
 
@@ -58,13 +57,10 @@ static size_t measure_pings(const sl_examined_server *server, double times[PINGS
     return count;
 }
 
-void sl_check_latency(sl_examined *examined, sl_findings *findings) {
-    const sl_examined_server *front = sl_examined_front(examined);
+void sl_check_latency(const sl_examined_server *server, sl_findings *findings) {
     double times[PINGS];
     char why[400] = "";
-    if (!front)
-        return;
-    size_t count = measure_pings(front, times, why, sizeof why);
+    size_t count = measure_pings(server, times, why, sizeof why);
     if (count < 5) {
         sl_find_unknown(findings, why[0] ? why : "a ping takes too long", "");
         return;
@@ -78,7 +74,7 @@ void sl_check_latency(sl_examined *examined, sl_findings *findings) {
                       "machine nearby"
                     : "a batch waits for its inserts, not for the network",
                 "median %.2f ms, 95th percentile %.2f ms (%zu pings of %s)", median, high, count,
-                front->name);
+                server->name);
     BSON_APPEND_DOUBLE(finding->values, "medianMs", median);
     BSON_APPEND_DOUBLE(finding->values, "p95Ms", high);
 }
@@ -94,18 +90,17 @@ static void fill_random(uint8_t *bytes, size_t length) {
     }
 }
 
-void sl_check_bandwidth(sl_examined *examined, sl_findings *findings) {
-    const sl_examined_server *front = sl_examined_front(examined);
+void sl_check_bandwidth(const sl_examined_server *server, sl_findings *findings) {
     char why[400] = "", human[SL_HUMAN_ROOM], sent[SL_HUMAN_ROOM];
-    uint8_t *bytes = front ? calloc(1, LARGE_BYTES) : NULL;
+    uint8_t *bytes = calloc(1, LARGE_BYTES);
     if (!bytes)
         return;
     fill_random(bytes, LARGE_BYTES);
-    double none = ping(front, NULL, 0, why, sizeof why);
-    double seconds = ping(front, bytes, SMALL_BYTES, why, sizeof why);
+    double none = ping(server, NULL, 0, why, sizeof why);
+    double seconds = ping(server, bytes, SMALL_BYTES, why, sizeof why);
     size_t length = SMALL_BYTES;
     if (seconds * ((double)LARGE_BYTES / (double)SMALL_BYTES) < LARGE_SECONDS) {
-        seconds = ping(front, bytes, LARGE_BYTES, why, sizeof why);
+        seconds = ping(server, bytes, LARGE_BYTES, why, sizeof why);
         length = LARGE_BYTES;
     }
     free(bytes);
@@ -120,20 +115,17 @@ void sl_check_bandwidth(sl_examined *examined, sl_findings *findings) {
                     ? "the network limits the load: try --wire-compression zstd, or load from a "
                       "machine nearby"
                     : "of one connection; a load uses several",
-                "%s/s to %s (%s sent)", sl_human_bytes(rate, human), front->name,
+                "%s/s to %s (%s sent)", sl_human_bytes(rate, human), server->name,
                 sl_human_bytes((double)length, sent));
     BSON_APPEND_DOUBLE(finding->values, "bytesPerSecond", rate);
 }
 
-void sl_check_compression(sl_examined *examined, sl_findings *findings) {
-    const sl_examined_server *front = sl_examined_front(examined);
+void sl_check_compression(const sl_examined_server *server, sl_findings *findings) {
     bson_t list;
     bson_iter_t iter;
     char names[100] = "";
     size_t used = 0;
-    if (!front)
-        return;
-    const bson_t *hello = &front->answers[SL_ASK_HELLO].reply;
+    const bson_t *hello = &server->answers[SL_ASK_HELLO].reply;
     if (sl_look_inside(hello, "compression", &list) && bson_iter_init(&iter, &list)) {
         while (bson_iter_next(&iter)) {
             if (BSON_ITER_HOLDS_UTF8(&iter))
@@ -175,14 +167,13 @@ static void make_insert(bson_t *command, const char *collection, const char *fie
     BSON_APPEND_INT32(command, "maxTimeMS", limit_ms);
 }
 
-void sl_check_inserts(sl_examined *examined, sl_findings *findings) {
-    const sl_examined_server *front = sl_examined_front(examined);
-    const char *database = examined->config->load->database;
+void sl_check_inserts(const sl_examined_server *server, sl_findings *findings) {
+    const char *database = findings->examined->config->load->database;
     char collection[64], field[INSERT_BYTES + 1], oid[25];
     bson_t insert = BSON_INITIALIZER;
     bson_oid_t id;
     sl_answer inserted, dropped;
-    if (!examined->config->write || !front)
+    if (!findings->examined->config->write)
         return;
     bson_oid_init(&id, NULL);
     bson_oid_to_string(&id, oid);
@@ -191,13 +182,13 @@ void sl_check_inserts(sl_examined *examined, sl_findings *findings) {
     field[INSERT_BYTES] = '\0';
     /* The server's limit is shorter than the client's, so that the insert does not happen after the
      * client has given up. */
-    int32_t limit_ms = (int32_t)examined->config->limit_seconds * 500;
+    int32_t limit_ms = (int32_t)findings->examined->config->limit_seconds * 500;
     make_insert(&insert, collection, field, limit_ms);
     int64_t start = sl_clock_ns();
-    sl_ask(front, database, &insert, &inserted);
+    sl_ask(server, database, &insert, &inserted);
     double seconds = sl_seconds_since(start);
     bson_t *drop = BCON_NEW("drop", BCON_UTF8(collection), "maxTimeMS", BCON_INT32(limit_ms));
-    sl_ask(front, database, drop, &dropped);
+    sl_ask(server, database, drop, &dropped);
     double stored = sl_look_amount(&inserted.reply, "n", 0);
     const char *refused = sl_look_text(&inserted.reply, "writeConcernError.errmsg");
     bool ok = inserted.ok && stored >= INSERTS && !refused;
@@ -218,8 +209,6 @@ void sl_check_inserts(sl_examined *examined, sl_findings *findings) {
                  1000 * seconds);
     }
     BSON_APPEND_DOUBLE(finding->values, "seconds", seconds);
-    bson_destroy(drop);
-    bson_destroy(&insert);
     bson_destroy(&inserted.reply);
     bson_destroy(&dropped.reply);
 }

@@ -101,9 +101,8 @@ static bool may(const bson_t *status, const char *action, const char *database,
     return false;
 }
 
-static void find_lacking(const sl_examined *examined, const bson_t *status, sl_purpose purpose,
-                         sl_findings *findings) {
-    const sl_load_config *load = examined->config->load;
+static void find_lacking(const bson_t *status, sl_purpose purpose, sl_findings *findings) {
+    const sl_load_config *load = findings->examined->config->load;
     char registry[300], list[300] = "";
     size_t used = 0, lacking = 0;
     bson_t array = BSON_INITIALIZER;
@@ -138,16 +137,11 @@ static void find_lacking(const sl_examined *examined, const bson_t *status, sl_p
     bson_destroy(&array);
 }
 
-void sl_check_privileges(sl_examined *examined, sl_findings *findings) {
-    const sl_load_config *load = examined->config->load;
-    const sl_examined_server *front = sl_examined_front(examined);
+void sl_check_privileges(const sl_examined_server *server, sl_findings *findings) {
+    const sl_load_config *load = findings->examined->config->load;
     sl_answer answer;
-    if (!front)
-        return;
-    bson_t *command =
-        BCON_NEW("connectionStatus", BCON_INT32(1), "showPrivileges", BCON_BOOL(true));
-    sl_ask(front, "admin", command, &answer);
-    bson_destroy(command);
+    sl_ask(server, "admin",
+           BCON_NEW("connectionStatus", BCON_INT32(1), "showPrivileges", BCON_BOOL(true)), &answer);
     if (!answer.ok) {
         sl_find_unknown(findings, answer.why, "");
     } else if (sl_look_count(&answer.reply, "authInfo.authenticatedUsers") == 0) {
@@ -162,8 +156,8 @@ void sl_check_privileges(sl_examined *examined, sl_findings *findings) {
                         "the privileges are compared with those of a load into them");
     } else {
         for (int purpose = 0; purpose < PURPOSES; purpose++) {
-            if (!purposes[purpose].sharded || examined->server->deployment == SL_SHARDED)
-                find_lacking(examined, &answer.reply, purpose, findings);
+            if (!purposes[purpose].sharded || findings->examined->server->deployment == SL_SHARDED)
+                find_lacking(&answer.reply, purpose, findings);
         }
     }
     bson_destroy(&answer.reply);

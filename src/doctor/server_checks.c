@@ -18,7 +18,7 @@
 
 /* ---- versions ---- */
 
-void sl_check_versions(sl_examined *examined, sl_findings *findings) {
+void sl_check_versions(const sl_examined *examined, sl_findings *findings) {
     char list[300] = "";
     size_t used = 0, kinds = 0, silent = 0;
     bson_t values;
@@ -118,7 +118,7 @@ static void find_members(const sl_examined *examined, const char *shard, sl_find
     BSON_APPEND_BOOL(finding->values, "primary", roles[SL_ROLE_PRIMARY] > 0);
 }
 
-void sl_check_members(sl_examined *examined, sl_findings *findings) {
+void sl_check_members(const sl_examined *examined, sl_findings *findings) {
     size_t routers[SL_ROLES];
     char silent[200];
     if (examined->server->deployment == SL_SHARDED) {
@@ -167,41 +167,31 @@ static double largest_lag(const bson_t *status, char *name, size_t room) {
     return lag;
 }
 
-void sl_check_lag(sl_examined *examined, sl_findings *findings) {
-    for (size_t i = 0; i < examined->count; i++) {
-        const sl_examined_server *server = &examined->servers[i];
-        const sl_answer *answer = &server->answers[SL_ASK_REPLICAS];
-        char member[SL_MEMBER_NAME_ROOM] = "";
-        if (server->role != SL_ROLE_PRIMARY || examined->server->deployment == SL_STANDALONE)
-            continue;
-        if (!answer->ok) {
-            sl_find_unknown(findings, answer->why, "a member that lags slows majority writes");
-            continue;
-        }
-        double lag = largest_lag(&answer->reply, member, sizeof member);
-        if (isnan(lag)) {
-            sl_find(findings, SL_VERDICT_OK, "there are no secondaries", "%s: no secondaries",
-                    server->shard);
-            continue;
-        }
-        sl_finding *finding = sl_find(
-            findings,
-            lag >= LAG_PROBLEM   ? SL_VERDICT_PROBLEM
-            : lag >= LAG_WARNING ? SL_VERDICT_WARNING
-                                 : SL_VERDICT_OK,
-            lag >= LAG_WARNING
-                ? "the load increases it: flow control throttles writes, and a member that falls "
-                  "off the oplog must copy all data again. Find the cause first"
-                : "the secondaries keep up",
-            "%s: %.1f s (%s)", server->shard, lag, member);
-        BSON_APPEND_UTF8(finding->values, "shard", server->shard);
-        BSON_APPEND_DOUBLE(finding->values, "lagSeconds", lag);
+void sl_check_lag(const sl_examined_server *server, sl_findings *findings) {
+    char member[SL_MEMBER_NAME_ROOM] = "";
+    double lag = largest_lag(&server->answers[SL_ASK_REPLICAS].reply, member, sizeof member);
+    if (isnan(lag)) {
+        sl_find(findings, SL_VERDICT_OK, "there are no secondaries", "%s: no secondaries",
+                server->shard);
+        return;
     }
+    sl_finding *finding = sl_find(
+        findings,
+        lag >= LAG_PROBLEM   ? SL_VERDICT_PROBLEM
+        : lag >= LAG_WARNING ? SL_VERDICT_WARNING
+                             : SL_VERDICT_OK,
+        lag >= LAG_WARNING
+            ? "the load increases it: flow control throttles writes, and a member that falls "
+              "off the oplog must copy all data again. Find the cause first"
+            : "the secondaries keep up",
+        "%s: %.1f s (%s)", server->shard, lag, member);
+    BSON_APPEND_UTF8(finding->values, "shard", server->shard);
+    BSON_APPEND_DOUBLE(finding->values, "lagSeconds", lag);
 }
 
 /* ---- connections ---- */
 
-void sl_check_connections(sl_examined *examined, sl_findings *findings) {
+void sl_check_connections(const sl_examined *examined, sl_findings *findings) {
     double least = INFINITY, used = 0;
     const char *name = "", *why = NULL;
     for (size_t i = 0; i < examined->count; i++) {
@@ -234,7 +224,7 @@ void sl_check_connections(sl_examined *examined, sl_findings *findings) {
 
 /* ---- clocks ---- */
 
-void sl_check_clock(sl_examined *examined, sl_findings *findings) {
+void sl_check_clock(const sl_examined *examined, sl_findings *findings) {
     const sl_examined_server *worst = NULL;
     for (size_t i = 0; i < examined->count; i++) {
         const sl_examined_server *server = &examined->servers[i];

@@ -85,7 +85,7 @@ static void find_room(const sl_examined *examined, const sl_examined_server *ser
     }
 }
 
-void sl_check_disk(sl_examined *examined, sl_findings *findings) {
+void sl_check_disk(const sl_examined *examined, sl_findings *findings) {
     for (size_t i = 0; i < examined->count; i++) {
         const sl_examined_server *server = &examined->servers[i];
         bool shown = false; /* reported for a server on the same disk */
@@ -105,76 +105,56 @@ void sl_check_disk(sl_examined *examined, sl_findings *findings) {
 
 /* ---- cache ---- */
 
-void sl_check_cache(sl_examined *examined, sl_findings *findings) {
-    for (size_t i = 0; i < examined->count; i++) {
-        const sl_examined_server *server = &examined->servers[i];
-        const sl_answer *status = &server->answers[SL_ASK_STATUS];
-        char a[SL_HUMAN_ROOM];
-        if (server->role != SL_ROLE_PRIMARY)
-            continue;
-        if (!status->ok) {
-            sl_find_unknown(findings, status->why, "a load is fast while its writes fit into it");
-            continue;
-        }
-        double size = sl_look_number(&status->reply, "wiredTiger.cache.maximum bytes configured");
-        double dirty =
-            sl_look_number(&status->reply, "wiredTiger.cache.tracked dirty bytes in the cache");
-        double used =
-            sl_look_number(&status->reply, "wiredTiger.cache.bytes currently in the cache");
-        if (isnan(size) || isnan(dirty) || isnan(used) || size <= 0) {
-            sl_find(findings, SL_VERDICT_WARNING,
-                    "shardload is tested with the storage engine wiredTiger only",
-                    "%s: the storage engine is not wiredTiger", server->shard);
-            continue;
-        }
-        double share = dirty / size;
-        sl_finding *finding = sl_find(
-            findings,
-            share >= DIRTY_PROBLEM   ? SL_VERDICT_PROBLEM
-            : share >= DIRTY_WARNING ? SL_VERDICT_WARNING
-                                     : SL_VERDICT_OK,
-            share >= DIRTY_PROBLEM
-                ? "its disk does not keep up: the clients' threads already write pages to disk. "
-                  "Wait, or find the client that writes"
-            : share >= DIRTY_WARNING
-                ? "other clients write, and its disk is behind: a load now competes with them"
-                : "it has room for writes; when the cache is full, the load's speed drops to that "
-                  "of the disk",
-            "%s: %s, %.0f %% in use, %.1f %% dirty", server->shard, sl_human_bytes(size, a),
-            100 * used / size, 100 * share);
-        BSON_APPEND_UTF8(finding->values, "shard", server->shard);
-        BSON_APPEND_DOUBLE(finding->values, "bytes", size);
-        BSON_APPEND_DOUBLE(finding->values, "dirtyShare", share);
+void sl_check_cache(const sl_examined_server *server, sl_findings *findings) {
+    const bson_t *status = &server->answers[SL_ASK_STATUS].reply;
+    char a[SL_HUMAN_ROOM];
+    double size = sl_look_number(status, "wiredTiger.cache.maximum bytes configured");
+    double dirty = sl_look_number(status, "wiredTiger.cache.tracked dirty bytes in the cache");
+    double used = sl_look_number(status, "wiredTiger.cache.bytes currently in the cache");
+    if (isnan(size) || isnan(dirty) || isnan(used) || size <= 0) {
+        sl_find(findings, SL_VERDICT_WARNING,
+                "shardload is tested with the storage engine wiredTiger only",
+                "%s: the storage engine is not wiredTiger", server->shard);
+        return;
     }
+    double share = dirty / size;
+    sl_finding *finding = sl_find(
+        findings,
+        share >= DIRTY_PROBLEM   ? SL_VERDICT_PROBLEM
+        : share >= DIRTY_WARNING ? SL_VERDICT_WARNING
+                                 : SL_VERDICT_OK,
+        share >= DIRTY_PROBLEM
+            ? "its disk does not keep up: the clients' threads already write pages to disk. "
+              "Wait, or find the client that writes"
+        : share >= DIRTY_WARNING
+            ? "other clients write, and its disk is behind: a load now competes with them"
+            : "it has room for writes; when the cache is full, the load's speed drops to that "
+              "of the disk",
+        "%s: %s, %.0f %% in use, %.1f %% dirty", server->shard, sl_human_bytes(size, a),
+        100 * used / size, 100 * share);
+    BSON_APPEND_UTF8(finding->values, "shard", server->shard);
+    BSON_APPEND_DOUBLE(finding->values, "bytes", size);
+    BSON_APPEND_DOUBLE(finding->values, "dirtyShare", share);
 }
 
 /* ---- flow control ---- */
 
-void sl_check_flow(sl_examined *examined, sl_findings *findings) {
-    for (size_t i = 0; i < examined->count; i++) {
-        const sl_examined_server *server = &examined->servers[i];
-        const sl_answer *status = &server->answers[SL_ASK_STATUS];
-        if (server->role != SL_ROLE_PRIMARY || examined->server->deployment == SL_STANDALONE)
-            continue;
-        if (!status->ok) {
-            sl_find_unknown(findings, status->why, "it limits writes while a secondary lags");
-            continue;
-        }
-        int enabled = sl_look_truth(&status->reply, "flowControl.enabled");
-        bool lagged = sl_look_truth(&status->reply, "flowControl.isLagged") == 1;
-        double seconds = sl_look_amount(&status->reply, "flowControl.timeAcquiringMicros", 0) / 1e6;
-        sl_finding *finding = sl_find(
-            findings, lagged ? SL_VERDICT_WARNING : SL_VERDICT_OK,
-            lagged ? "it throttles writes now, because secondaries lag: the load would be slow"
-            : enabled == 1
-                ? "it does not limit writes now; it does when secondaries lag by 10 s or more"
-                : "nothing limits writes when secondaries lag; watch the lag during the load",
-            "%s: %s%s; writes have waited for it for %.0f s since the server's start",
-            server->shard, enabled == 1 ? "on" : "off", lagged ? ", and throttles" : "", seconds);
-        BSON_APPEND_UTF8(finding->values, "shard", server->shard);
-        BSON_APPEND_BOOL(finding->values, "enabled", enabled == 1);
-        BSON_APPEND_BOOL(finding->values, "lagged", lagged);
-    }
+void sl_check_flow(const sl_examined_server *server, sl_findings *findings) {
+    const bson_t *status = &server->answers[SL_ASK_STATUS].reply;
+    int enabled = sl_look_truth(status, "flowControl.enabled");
+    bool lagged = sl_look_truth(status, "flowControl.isLagged") == 1;
+    double seconds = sl_look_amount(status, "flowControl.timeAcquiringMicros", 0) / 1e6;
+    sl_finding *finding = sl_find(
+        findings, lagged ? SL_VERDICT_WARNING : SL_VERDICT_OK,
+        lagged ? "it throttles writes now, because secondaries lag: the load would be slow"
+        : enabled == 1
+            ? "it does not limit writes now; it does when secondaries lag by 10 s or more"
+            : "nothing limits writes when secondaries lag; watch the lag during the load",
+        "%s: %s%s; writes have waited for it for %.0f s since the server's start", server->shard,
+        enabled == 1 ? "on" : "off", lagged ? ", and throttles" : "", seconds);
+    BSON_APPEND_UTF8(finding->values, "shard", server->shard);
+    BSON_APPEND_BOOL(finding->values, "enabled", enabled == 1);
+    BSON_APPEND_BOOL(finding->values, "lagged", lagged);
 }
 
 /* ---- operations ---- */
@@ -195,42 +175,31 @@ static size_t long_operations(const bson_t *reply, char *first, size_t room) {
     return count;
 }
 
-void sl_check_operations(sl_examined *examined, sl_findings *findings) {
-    for (size_t i = 0; i < examined->count; i++) {
-        const sl_examined_server *server = &examined->servers[i];
-        const sl_answer *answer = &server->answers[SL_ASK_OPERATIONS];
-        const bson_t *status = &server->answers[SL_ASK_STATUS].reply;
-        char first[200] = "";
-        if (server->role != SL_ROLE_PRIMARY)
-            continue;
-        if (!answer->ok) {
-            sl_find_unknown(findings, answer->why,
-                            "long operations and open transactions hold snapshots, and fill the "
-                            "cache");
-            continue;
-        }
-        bool locked = sl_look_truth(&answer->reply, "fsyncLock") == 1;
-        size_t count = long_operations(&answer->reply, first, sizeof first);
-        double open = sl_look_amount(status, "transactions.currentOpen", 0);
-        double waiting = sl_look_amount(status, "globalLock.currentQueue.writers", 0);
-        sl_verdict verdict = locked                                    ? SL_VERDICT_PROBLEM
-                             : count > 0 || open >= 1 || waiting >= 10 ? SL_VERDICT_WARNING
-                                                                       : SL_VERDICT_OK;
-        sl_finding *finding = sl_find(
-            findings, verdict,
-            locked ? "fsyncLock blocks all writes, perhaps for a backup: run fsyncUnlock first"
-            : verdict == SL_VERDICT_OK
-                ? "no long operation runs, and no transaction is open"
-                : "they hold snapshots, which fill the cache, and compete for the disk",
-            "%s: %s%zu operation%s of a minute or longer%s%s, %.0f open transaction%s, %.0f "
-            "writers waiting",
-            server->shard, locked ? "WRITES ARE LOCKED, " : "", count, count == 1 ? "" : "s",
-            count > 0 ? ", the first: " : "", first, open, open == 1 ? "" : "s", waiting);
-        BSON_APPEND_UTF8(finding->values, "shard", server->shard);
-        BSON_APPEND_BOOL(finding->values, "locked", locked);
-        BSON_APPEND_INT64(finding->values, "longOperations", (int64_t)count);
-        BSON_APPEND_DOUBLE(finding->values, "openTransactions", open);
-    }
+void sl_check_operations(const sl_examined_server *server, sl_findings *findings) {
+    const bson_t *reply = &server->answers[SL_ASK_OPERATIONS].reply;
+    const bson_t *status = &server->answers[SL_ASK_STATUS].reply;
+    char first[200] = "";
+    bool locked = sl_look_truth(reply, "fsyncLock") == 1;
+    size_t count = long_operations(reply, first, sizeof first);
+    double open = sl_look_amount(status, "transactions.currentOpen", 0);
+    double waiting = sl_look_amount(status, "globalLock.currentQueue.writers", 0);
+    sl_verdict verdict = locked                                    ? SL_VERDICT_PROBLEM
+                         : count > 0 || open >= 1 || waiting >= 10 ? SL_VERDICT_WARNING
+                                                                   : SL_VERDICT_OK;
+    sl_finding *finding =
+        sl_find(findings, verdict,
+                locked ? "fsyncLock blocks all writes, perhaps for a backup: run fsyncUnlock first"
+                : verdict == SL_VERDICT_OK
+                    ? "no long operation runs, and no transaction is open"
+                    : "they hold snapshots, which fill the cache, and compete for the disk",
+                "%s: %s%zu operation%s of a minute or longer%s%s, %.0f open transaction%s, %.0f "
+                "writers waiting",
+                server->shard, locked ? "WRITES ARE LOCKED, " : "", count, count == 1 ? "" : "s",
+                count > 0 ? ", the first: " : "", first, open, open == 1 ? "" : "s", waiting);
+    BSON_APPEND_UTF8(finding->values, "shard", server->shard);
+    BSON_APPEND_BOOL(finding->values, "locked", locked);
+    BSON_APPEND_INT64(finding->values, "longOperations", (int64_t)count);
+    BSON_APPEND_DOUBLE(finding->values, "openTransactions", open);
 }
 
 /* ---- oplog: how far back it reaches, and how far it will during the load ---- */
@@ -333,17 +302,14 @@ static void append_number(bson_t *values, const char *key, double value) {
         BSON_APPEND_DOUBLE(values, key, value);
 }
 
-static void find_oplog(const sl_examined *examined, const sl_examined_server *server,
-                       sl_findings *findings) {
+void sl_check_oplog(const sl_examined_server *server, sl_findings *findings) {
     static const char why_it_matters[] =
         "a member that is away for longer than the oplog holds must copy all data again";
     const sl_answer *status = &server->answers[SL_ASK_STATUS];
-    sl_oplog oplog = {.read_by_others = has_other_members(examined, server->shard)};
+    sl_oplog oplog = {.read_by_others = has_other_members(findings->examined, server->shard)};
     char meaning[400], used[SL_HUMAN_ROOM], size[SL_HUMAN_ROOM];
     sl_answer stats;
-    bson_t *command = BCON_NEW("collStats", BCON_UTF8("oplog.rs"));
-    sl_ask(server, "local", command, &stats);
-    bson_destroy(command);
+    sl_ask(server, "local", BCON_NEW("collStats", BCON_UTF8("oplog.rs")), &stats);
     oplog.seconds = seconds_at(&status->reply, "oplog.latestOptime") -
                     seconds_at(&status->reply, "oplog.earliestOptime");
     oplog.used = sl_look_number(&stats.reply, "size");
@@ -358,7 +324,7 @@ static void find_oplog(const sl_examined *examined, const sl_examined_server *se
                         why_it_matters);
         return;
     }
-    plan(examined, &oplog);
+    plan(findings->examined, &oplog);
     sl_verdict verdict = judge(&oplog, meaning, sizeof meaning);
     sl_finding *finding = sl_find(
         findings, verdict, meaning, "%s: %.1f hours, %s of %s used", server->shard,
@@ -369,12 +335,4 @@ static void find_oplog(const sl_examined *examined, const sl_examined_server *se
     append_number(finding->values, "sizeBytes", oplog.size);
     append_number(finding->values, "addedBytes", oplog.added);
     append_number(finding->values, "windowInLoadSeconds", oplog.seconds_in_load);
-}
-
-void sl_check_oplog(sl_examined *examined, sl_findings *findings) {
-    for (size_t i = 0; i < examined->count; i++) {
-        const sl_examined_server *server = &examined->servers[i];
-        if (server->role == SL_ROLE_PRIMARY && examined->server->deployment != SL_STANDALONE)
-            find_oplog(examined, server, findings);
-    }
 }

@@ -19,9 +19,8 @@ SHARDED = {"balancer", "shards"}
 
 
 def table_of_checks():
-    """The names of the checks in src/doctor/examine.h."""
-    text = (TREE / "src/doctor/examine.h").read_text().split("#define SL_DOCTOR_CHECKS(row)")[1]
-    return re.findall(r'row\(\w+, "([^"]+)"\)', text.split("#define")[0])
+    """The names of the checks in src/doctor/doctor.c."""
+    return re.findall(r'\{"([^"]+)", \.(?:all|each) =', (TREE / "src/doctor/doctor.c").read_text())
 
 
 class DoctorCase:
