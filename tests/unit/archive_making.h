@@ -63,11 +63,11 @@ static inline void make_archive(const char *path, const char *format, add_filter
     archive_write_free(archive);
 }
 
-/* Returns the compressed text, which the caller frees. */
+/* Returns the compressed text. */
 static inline char *pack(const char *text, size_t length, add_filter *filter,
                          size_t *packed_length) {
     size_t room = length * 2 + 4096;
-    char *packed = malloc(room);
+    char *packed = unit_keep(malloc(room));
     struct archive *archive = archive_write_new();
     archive_write_set_format_raw(archive);
     filter(archive);
@@ -78,19 +78,6 @@ static inline char *pack(const char *text, size_t length, add_filter *filter,
     assert_int_equal(archive_write_close(archive), ARCHIVE_OK);
     archive_write_free(archive);
     return packed;
-}
-
-/* Returns the content of a file, which the caller frees. */
-static inline char *read_file(const char *path, size_t *length) {
-    FILE *file = fopen(path, "r");
-    assert_non_null(file);
-    fseek(file, 0, SEEK_END);
-    *length = (size_t)ftell(file);
-    rewind(file);
-    char *bytes = malloc(*length + 1);
-    assert_int_equal(fread(bytes, 1, *length, file), *length);
-    fclose(file);
-    return bytes;
 }
 
 #endif

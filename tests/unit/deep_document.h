@@ -5,11 +5,10 @@
 #define DEEP_DOCUMENT_H
 
 #include "unit.h"
-#include <bson/bson.h>
 
 #define DEEP_LEVELS 400000u
 
-/* {NAME: {NAME: ... {}}}, with DEEP_LEVELS levels. The caller destroys it. */
+/* {NAME: {NAME: ... {}}}, with DEEP_LEVELS levels. Valid until the end of the test. */
 static inline bson_t *deep_document(const char *name) {
     const uint32_t head = 4 + 1 + (uint32_t)strlen(name) + 1; /* length, type, name */
     const uint32_t total = DEEP_LEVELS * (head + 1) + 5;
@@ -25,8 +24,7 @@ static inline bson_t *deep_document(const char *name) {
     }
     bson_t *document = bson_new_from_data(bytes, total);
     free(bytes);
-    assert_non_null(document);
-    return document;
+    return unit_keep_bson(document);
 }
 
 #endif

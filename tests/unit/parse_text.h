@@ -3,8 +3,6 @@
 #ifndef PARSE_TEXT_H
 #define PARSE_TEXT_H
 
-#include <bson/bson.h>
-
 #include "format/format.h"
 #include "unit.h"
 #include "util/document_id.h"
@@ -25,7 +23,7 @@ typedef struct parsed {
     char described[600];
     char kind[64];
     char header[300];
-    uint8_t *bytes; /* all documents, concatenated */
+    uint8_t *bytes; /* all documents, concatenated; kept until the end of the test */
     size_t length;
     uint32_t documents;
     kept_reject rejects[KEPT_REJECTS];
@@ -34,7 +32,6 @@ typedef struct parsed {
     bool stopped;
     bool misread;        /* rejects[reject_count] ended the parsing; it is not counted */
     uint32_t stop_after; /* documents; 0: never */
-    char json[4096];
 } parsed;
 
 /* A small batch, which becomes full often. */
@@ -140,6 +137,8 @@ static parsed parse_in_blocks(const char *name, const sl_format_options *options
     }
     sl_format_dialect_destroy(p.format, dialect);
     sl_format_plan_destroy(p.format, plan);
+    if (p.bytes)
+        unit_keep(p.bytes);
     assert_int_equal(p.counts.records, p.counts.documents + p.counts.rejects);
     assert_int_equal(p.counts.rejects, p.reject_count);
     assert_int_equal(p.counts.documents, p.documents);
@@ -160,11 +159,6 @@ static inline parsed parse_with_schema(const char *schema, const char *text) {
         "delimited", &(sl_format_options){.schema_text = schema, .schema_name = "test.yaml"}, text);
 }
 
-static inline void free_parsed(parsed *p) {
-    free(p->bytes);
-    p->bytes = NULL;
-}
-
 /* Reads document `index` with libbson; fails the test if that is impossible. */
 static void document_at(const parsed *p, size_t index, bson_t *document) {
     size_t at = 0;
@@ -180,16 +174,14 @@ static void document_at(const parsed *p, size_t index, bson_t *document) {
     fail_msg("document %zu does not exist", index);
 }
 
-/* The document without its _id, as relaxed Extended JSON. Valid until the next call. */
-static inline const char *json_at(parsed *p, size_t index) {
+/* The document without its _id, as relaxed Extended JSON. */
+static inline const char *json_at(const parsed *p, size_t index) {
     bson_t whole, document = BSON_INITIALIZER;
     document_at(p, index, &whole);
     bson_copy_to_excluding_noinit(&whole, &document, "_id", NULL);
-    char *json = bson_as_relaxed_extended_json(&document, NULL);
-    snprintf(p->json, sizeof p->json, "%s", json);
-    bson_free(json);
+    const char *json = unit_json_of(&document);
     bson_destroy(&document);
-    return p->json;
+    return json;
 }
 
 static inline int64_t id_at(const parsed *p, size_t index) {
@@ -223,12 +215,6 @@ static inline bool has_key(const parsed *p, size_t index, const char *key) {
     document_at(p, index, &document);
     return bson_has_field(&document, key);
 }
-
-#define assert_contains(text, part)                                                                \
-    do {                                                                                           \
-        if (!strstr(text, part))                                                                   \
-            fail_msg("\"%s\" is not in: %s", part, text);                                          \
-    } while (0)
 
 /* Exactly one reject, in this column ("" for none), whose reason contains `part`. */
 #define assert_one_reject(p, where, part)                                                          \

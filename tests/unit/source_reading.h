@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by the tests of sources: a temporary folder, texts whose lines contain their offsets, and
- * readers that check blocks. Include it after cmocka.h. */
+/* Shared by the tests of sources: texts whose lines contain their offsets, and readers that check
+ * blocks. */
 #ifndef TESTS_SOURCE_READING_H
 #define TESTS_SOURCE_READING_H
 
@@ -12,31 +12,19 @@
 #include "unit.h"
 #include "util/document_id.h"
 
-static char folder[] = "/tmp/shardload-test-XXXXXX";
-
-static inline const char *path_of(const char *name) {
-    static char paths[8][256];
-    static unsigned next;
-    char *path = paths[next++ % 8];
-    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
-    return path;
-}
-
 static inline void write_file(const char *path, const char *bytes, size_t length, bool gzip) {
     if (gzip) {
         gzFile file = gzopen(path, "wb1");
         assert_int_equal(gzwrite(file, bytes, (unsigned)length), (int)length);
         gzclose(file);
     } else {
-        FILE *file = fopen(path, "w");
-        assert_int_equal(fwrite(bytes, 1, length, file), length);
-        fclose(file);
+        unit_write(path, bytes, length);
     }
 }
 
 /* Lines of many lengths, some empty, a few longer than a block; each starts with its offset. */
 static inline char *make_text(size_t size, bool final_newline, size_t *length) {
-    char *text = malloc(size + (size_t)4 * SL_BLOCK_BYTES);
+    char *text = unit_keep(malloc(size + (size_t)4 * SL_BLOCK_BYTES));
     size_t used = 0;
     unsigned seed = 7;
     while (used < size) {
@@ -114,11 +102,7 @@ static inline void check_reading(const char *path, const char *text, size_t leng
     sl_error error;
     pthread_mutex_init(&all.lock, NULL);
     assert_true(sl_source_set_create(&path, 1, NULL, &all.set, &error));
-    pthread_t workers[8];
-    for (unsigned i = 0; i < threads; i++)
-        pthread_create(&workers[i], NULL, gather, &all);
-    for (unsigned i = 0; i < threads; i++)
-        pthread_join(workers[i], NULL);
+    unit_run_threads(threads, gather, &all, 0);
     assert_false(all.failed);
     assert_memory_equal(all.copy, text, length);
     for (size_t i = 0; i < length; i++)
@@ -130,27 +114,57 @@ static inline void check_reading(const char *path, const char *text, size_t leng
     free(all.seen);
 }
 
+/* Sources with one reader. All of it is released after the test. */
+typedef struct reading {
+    sl_source_set *set;
+    sl_reader *reader; /* NULL before the first block is read */
+    sl_source_block block;
+    sl_read_result result;
+    sl_error error;
+} reading;
+
+static inline void end_reading(void *object) {
+    reading *r = object;
+    sl_reader_destroy(r->reader);
+    sl_source_set_destroy(r->set);
+}
+
+/* `include`: as sl_source_set_create. `set` is NULL if the sources are refused. */
+static inline reading *try_sources(const char *const *paths, size_t count, const char *include) {
+    reading *r = unit_keep(calloc(1, sizeof *r));
+    sl_source_set_create(paths, count, include, &r->set, &r->error);
+    unit_release_later(end_reading, r);
+    return r;
+}
+
+static inline reading *open_sources(const char *const *paths, size_t count, const char *include) {
+    reading *r = try_sources(paths, count, include);
+    if (!r->set)
+        fail_msg("%s", r->error.message);
+    return r;
+}
+
+static inline reading *open_source(const char *path) {
+    return open_sources(&path, 1, NULL);
+}
+
+/* Reads the next block; false at the end or after an error. */
+static inline bool read_block(reading *r) {
+    assert_true(r->reader || sl_reader_create(r->set, &r->reader, &r->error));
+    r->result = sl_reader_next(r->reader, &r->block, &r->error);
+    return r->result == SL_READ_BLOCK;
+}
+
 /* Reads a source to its end. Returns the error message, or "" without an error. */
 static inline const char *reading_error(const char *path) {
-    static sl_error error;
-    sl_source_set *set;
-    sl_reader *reader;
-    sl_source_block block;
-    error = (sl_error){0};
-    sl_read_result result = SL_READ_FAILED;
-    if (!sl_source_set_create(&path, 1, NULL, &set, &error))
-        goto failed;
-    assert_true(sl_reader_create(set, &reader, &error));
-    while ((result = sl_reader_next(reader, &block, &error)) == SL_READ_BLOCK)
+    reading *r = try_sources(&path, 1, NULL);
+    while (r->set && read_block(r))
         ;
-    sl_reader_destroy(reader);
-    sl_source_set_destroy(set);
-    if (result == SL_READ_END)
+    if (r->set && r->result == SL_READ_END)
         return "";
-failed:
-    assert_int_equal(error.code, SL_EXIT_SOURCE);
-    assert_non_null(strstr(error.message, path));
-    return error.message;
+    assert_int_equal(r->error.code, SL_EXIT_SOURCE);
+    assert_contains(r->error.message, path);
+    return r->error.message;
 }
 
 /* Bytes on standard input, which a thread writes into a pipe. */
@@ -182,18 +196,6 @@ static inline void begin_pipe(piped *input, const char *bytes, size_t length) {
     close(ends[0]);
     *input = (piped){.bytes = bytes, .length = length, .end = ends[1]};
     assert_int_equal(pthread_create(&input->writer, NULL, write_pipe, input), 0);
-}
-
-static inline int make_folder(void **state) {
-    (void)state;
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static inline int remove_folder(void **state) {
-    (void)state;
-    char command[300];
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    return system(command);
 }
 
 #endif

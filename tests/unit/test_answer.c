@@ -1,32 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The comparison of answers with expected answers, and the descriptions of differences; statistics
  * of timings; tables. */
-#include <math.h>
-
 #include "query/query.h"
 #include "unit.h"
 
 #include "deep_document.h"
 
-static void assert_near(double value, double expected, double tolerance) {
-    if (!(fabs(value - expected) <= tolerance))
-        fail_msg("%.17g is not %.17g", value, expected);
-}
-
-static bson_t *json(const char *text) {
-    bson_error_t wrong;
-    bson_t *array = bson_new_from_json((const uint8_t *)text, -1, &wrong);
-    if (!array)
-        fail_msg("%s: %s", text, wrong.message);
-    return array;
-}
-
 static bool compare(const char *expected, const char *actual, sl_differences *differences) {
-    bson_t *left = json(expected), *right = json(actual);
-    bool equal = sl_answer_compare(left, right, differences);
-    bson_destroy(left);
-    bson_destroy(right);
-    return equal;
+    return sl_answer_compare(unit_json(expected), unit_json(actual), differences);
 }
 
 TEST(equal_answers) {
@@ -125,18 +106,15 @@ TEST(sample) {
 /* Queries that wrap the answer in a field agree with queries that do not. */
 TEST(wrapped_answers_agree) {
     sl_differences differences;
-    bson_t *plain = json("[{\"min\": 1, \"sum\": 3.5}]");
-    bson_t *wrapped = json("[{\"_id\": null, \"value\": {\"sum\": 3.5, \"min\": 1.0}}]");
-    bson_t *other = json("[{\"_id\": null, \"value\": {\"sum\": 3.6, \"min\": 1.0}}]");
+    bson_t *plain = unit_json("[{\"min\": 1, \"sum\": 3.5}]");
+    bson_t *wrapped = unit_json("[{\"_id\": null, \"value\": {\"sum\": 3.5, \"min\": 1.0}}]");
+    bson_t *other = unit_json("[{\"_id\": null, \"value\": {\"sum\": 3.6, \"min\": 1.0}}]");
     assert_true(sl_answers_agree(plain, wrapped, &differences));
     assert_false(sl_answers_agree(plain, other, &differences));
     assert_int_equal(differences.count, 1);
     char a[SL_ANSWER_HASH_ROOM], b[SL_ANSWER_HASH_ROOM];
     assert_string_equal(sl_answer_hash(plain, a), sl_answer_hash(plain, b));
     assert_string_not_equal(sl_answer_hash(plain, a), sl_answer_hash(wrapped, b));
-    bson_destroy(plain);
-    bson_destroy(wrapped);
-    bson_destroy(other);
 }
 
 TEST(figures) {
@@ -152,17 +130,16 @@ TEST(figures) {
 
 TEST(documents_as_a_table) {
     bson_t *documents =
-        json("[{\"_id\": {\"y\": 2005, \"m\": \"\\u00c9A\"}, \"n\": 1234567, \"r\": 0.5},"
-             " {\"_id\": {\"y\": 2006, \"m\": \"B\"}, \"r\": 12.25, \"d\": {\"$date\": 0}},"
-             " {\"_id\": {\"y\": 2007, \"m\": \"\\u001b\"}, \"n\": null, \"l\": [1, \"x\"]},"
-             " {\"_id\": \"not shown\"}]");
+        unit_json("[{\"_id\": {\"y\": 2005, \"m\": \"\\u00c9A\"}, \"n\": 1234567, \"r\": 0.5},"
+                  " {\"_id\": {\"y\": 2006, \"m\": \"B\"}, \"r\": 12.25, \"d\": {\"$date\": 0}},"
+                  " {\"_id\": {\"y\": 2007, \"m\": \"\\u001b\"}, \"n\": null, \"l\": [1, \"x\"]},"
+                  " {\"_id\": \"not shown\"}]");
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
     assert_non_null(out);
     assert_true(sl_table_print_documents(documents, 3, out, 1));
     fclose(out);
-    bson_destroy(documents);
     assert_string_equal(text, " _id.y  _id.m          n      r  d           l\n"
                               " -----  -----  ---------  -----  ----------  --------\n"
                               "  2005  \xc3\x89"
@@ -202,12 +179,7 @@ TEST(deep_answers) {
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         bson_t *row = deep_document(names[i]);
         print_rows(row);
-        bson_t *summary = sl_explain_summary(row);
-        assert_non_null(summary);
-        bson_destroy(summary);
-        bson_destroy(row);
+        unit_keep_bson(sl_explain_summary(row));
     }
-    bson_t *row = deep_document("bbbbbbbbbbbbbbbbbbbbb");
-    compare_deep(row);
-    bson_destroy(row);
+    compare_deep(deep_document("bbbbbbbbbbbbbbbbbbbbb"));
 }

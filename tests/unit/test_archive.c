@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 
 #include "archive_making.h"
-#include "unit.h"
 
 TEST(compressed_files_are_read_as_text) {
     for (int newline = 0; newline < 2; newline++) {
@@ -12,13 +11,11 @@ TEST(compressed_files_are_read_as_text) {
         char *text = make_text((size_t)3 << 20, newline, &length);
         for (size_t i = 0; i < COMPRESSIONS; i++) {
             char *packed = pack(text, length, compressions[i].add, &packed_length);
-            const char *path = path_of(compressions[i].name);
+            const char *path = unit_path(compressions[i].name);
             write_file(path, packed, packed_length, false);
             check_reading(path, text, length, 1);
             check_reading(path, text, length, 4);
-            free(packed);
         }
-        free(text);
     }
 }
 
@@ -29,27 +26,26 @@ TEST(concatenated_streams_are_one_text) {
             continue; /* the format does not mark the end of a stream */
         size_t length;
         char *packed = pack("first\nrest of", 13, compressions[i].add, &length);
-        const char *path = path_of("twice");
+        const char *path = unit_path("twice");
         FILE *file = fopen(path, "w");
         fwrite(packed, 1, length, file);
         fwrite(packed, 1, length, file);
         fclose(file);
         check_reading(path, "first\nrest offirst\nrest of", 26, 2);
-        free(packed);
     }
 }
 
 TEST(text_that_starts_like_a_compressed_file_is_text) {
-    write_file(path_of("bz.txt"), "BZhang|1\n", 9, false);
-    check_reading(path_of("bz.txt"), "BZhang|1\n", 9, 1);
-    write_file(path_of("lz.txt"), "LZIP|1\n", 7, false);
-    check_reading(path_of("lz.txt"), "LZIP|1\n", 7, 1);
+    write_file(unit_path("bz.txt"), "BZhang|1\n", 9, false);
+    check_reading(unit_path("bz.txt"), "BZhang|1\n", 9, 1);
+    write_file(unit_path("lz.txt"), "LZIP|1\n", 7, false);
+    check_reading(unit_path("lz.txt"), "LZIP|1\n", 7, 1);
     char text[1024]; /* "ustar" at the offset of tar's magic number */
     memset(text, '0', sizeof text);
     memcpy(text + 257, "ustar", 5);
     text[sizeof text - 1] = '\n';
-    write_file(path_of("ustar.txt"), text, sizeof text, false);
-    check_reading(path_of("ustar.txt"), text, sizeof text, 1);
+    write_file(unit_path("ustar.txt"), text, sizeof text, false);
+    check_reading(unit_path("ustar.txt"), text, sizeof text, 1);
 }
 
 /* Four entries: plain, gzip, xz, and one without a final newline. */
@@ -67,7 +63,7 @@ static void make_parts(parts *made) {
     static const char *const names[PARTS] = {"2014/010010-99999-2014", "2014/010014-99999-2014.gz",
                                              "2014/010015-99999-2014.xz", "2014/last.csv"};
     static const size_t sizes[PARTS] = {(size_t)1 << 20, 3000, (size_t)2 << 20, 700000};
-    *made = (parts){.all = malloc((size_t)32 << 20)};
+    *made = (parts){.all = unit_keep(malloc((size_t)32 << 20))};
     for (size_t i = 0; i < PARTS; i++) {
         made->texts[i] = make_text(sizes[i], i != 1 && i != 3, &made->lengths[i]);
         made->entries[i] = (entry_spec){.name = names[i]};
@@ -81,14 +77,6 @@ static void make_parts(parts *made) {
         if (made->texts[i][made->lengths[i] - 1] != '\n')
             made->all[made->all_length++] = '\n';
     }
-}
-
-static void free_parts(parts *made) {
-    for (size_t i = 0; i < PARTS; i++) {
-        free(made->texts[i]);
-        free((char *)(uintptr_t)made->entries[i].bytes);
-    }
-    free(made->all);
 }
 
 static const struct kind {
@@ -110,29 +98,24 @@ TEST(an_archive_is_the_concatenation_of_its_entries) {
     parts made;
     make_parts(&made);
     for (size_t i = 0; i < KINDS; i++) {
-        const char *path = path_of(kinds[i].name);
+        const char *path = unit_path(kinds[i].name);
         make_archive(path, kinds[i].format, kinds[i].filter, made.entries, PARTS);
         check_reading(path, made.all, made.all_length, 1);
         check_reading(path, made.all, made.all_length, 4);
     }
-    free_parts(&made);
 }
 
 TEST(a_block_is_of_one_entry) {
     parts made;
     make_parts(&made);
     for (size_t i = 0; i < KINDS; i++) {
-        const char *path = path_of(kinds[i].name);
+        const char *path = unit_path(kinds[i].name);
         make_archive(path, kinds[i].format, kinds[i].filter, made.entries, PARTS);
-        sl_source_set *set;
-        sl_reader *reader;
-        sl_error error;
-        sl_source_block block;
-        assert_true(sl_source_set_create(&path, 1, NULL, &set, &error));
-        assert_int_equal(sl_source_set_at(set, 0)->kind, SL_SOURCE_ARCHIVE);
-        assert_true(sl_reader_create(set, &reader, &error));
+        reading *r = open_source(path);
+        assert_int_equal(sl_source_set_at(r->set, 0)->kind, SL_SOURCE_ARCHIVE);
         size_t count = 0, used = 0;
-        while (sl_reader_next(reader, &block, &error) == SL_READ_BLOCK) {
+        while (read_block(r)) {
+            const sl_source_block block = r->block;
             if (block.entry_start) {
                 assert_true(count == 0 || used >= made.lengths[count - 1]);
                 used = 0;
@@ -152,12 +135,9 @@ TEST(a_block_is_of_one_entry) {
             }
         }
         assert_int_equal(count, PARTS);
-        assert_true(block.last);
-        assert_int_equal(sl_source_set_consumed_bytes(set), sl_source_set_stored_bytes(set));
-        sl_reader_destroy(reader);
-        sl_source_set_destroy(set);
+        assert_true(r->block.last);
+        assert_int_equal(sl_source_set_consumed_bytes(r->set), sl_source_set_stored_bytes(r->set));
     }
-    free_parts(&made);
 }
 
 /* Three data files, and entries that are not data. */
@@ -178,34 +158,27 @@ static const entry_spec clutter[] = {
 #define CLUTTER (sizeof clutter / sizeof clutter[0])
 
 TEST(entries_that_are_not_data_are_skipped) {
-    make_archive(path_of("clutter.tar"), "gnutar", NULL, clutter, CLUTTER);
-    check_reading(path_of("clutter.tar"), "one\ntwo\nthree\n", 14, 2);
+    make_archive(unit_path("clutter.tar"), "gnutar", NULL, clutter, CLUTTER);
+    check_reading(unit_path("clutter.tar"), "one\ntwo\nthree\n", 14, 2);
     entry_spec for_zip[CLUTTER]; /* zip has no hard links */
     size_t count = 0;
     for (size_t i = 0; i < CLUTTER; i++) {
         if (!clutter[i].link)
             for_zip[count++] = clutter[i];
     }
-    make_archive(path_of("clutter.zip"), "zip", NULL, for_zip, count);
-    check_reading(path_of("clutter.zip"), "one\ntwo\nthree\n", 14, 2);
+    make_archive(unit_path("clutter.zip"), "zip", NULL, for_zip, count);
+    check_reading(unit_path("clutter.zip"), "one\ntwo\nthree\n", 14, 2);
 }
 
 /* The text of the first source, and the names of its entries, each followed by a blank. */
 static void read_all(const char *path, const char *include, char *text, char *names) {
-    sl_source_set *set;
-    sl_reader *reader;
-    sl_error error;
-    sl_source_block block;
-    assert_true(sl_source_set_create(&path, 1, include, &set, &error));
-    assert_true(sl_reader_create(set, &reader, &error));
+    reading *r = open_sources(&path, 1, include);
     *text = *names = '\0';
-    while (sl_reader_next(reader, &block, &error) == SL_READ_BLOCK) {
-        strncat(text, block.text.bytes, block.text.length);
-        if (block.entry_start)
-            strcat(strcat(names, block.entry), " ");
+    while (read_block(r)) {
+        strncat(text, r->block.text.bytes, r->block.text.length);
+        if (r->block.entry_start)
+            strcat(strcat(names, r->block.entry), " ");
     }
-    sl_reader_destroy(reader);
-    sl_source_set_destroy(set);
 }
 
 /* A zip file with one stored entry, whose name is marked as UTF-8. */
@@ -217,17 +190,17 @@ static const char utf8_zip[] = "PK\3\4\x14\0\0\x08\0\0\0\0\0\0\x9F\xA8\x17\xF8\4
 
 TEST(include_selects_entries_of_named_archives) {
     char text[100], names[200];
-    mkdir(path_of("years"), 0700);
-    const char *path = path_of("years/clutter.tar");
+    mkdir(unit_path("years"), 0700);
+    const char *path = unit_path("years/clutter.tar");
     make_archive(path, "gnutar", NULL, clutter, CLUTTER);
     read_all(path, "*.csv", text, names);
     assert_string_equal(text, "one\nthree\n");
     assert_string_equal(names, "./set/one.csv set/h\xC3\xA4m\\x1b.csv "); /* safe to print */
     /* Of an archive that the pattern has selected in a folder, all entries are read. */
-    read_all(path_of("years"), "clutter.*", text, names);
+    read_all(unit_path("years"), "clutter.*", text, names);
     assert_string_equal(text, "one\ntwo\nthree\n");
     /* Names that a zip file marks as UTF-8 are read as UTF-8 in any locale. */
-    path = path_of("names.zip");
+    path = unit_path("names.zip");
     write_file(path, utf8_zip, sizeof utf8_zip - 1, false);
     read_all(path, "*.csv", text, names);
     assert_string_equal(text, "one\n");
@@ -235,51 +208,38 @@ TEST(include_selects_entries_of_named_archives) {
 }
 
 TEST(the_head_is_that_of_the_first_entry) {
-    const char *path = path_of("head.tar");
+    const char *path = unit_path("head.tar");
     make_archive(path, "gnutar", NULL, clutter, CLUTTER);
-    sl_source_set *set;
-    sl_error error;
+    reading *r = open_source(path);
     char head[64];
     size_t length;
     bool whole;
-    assert_true(sl_source_set_create(&path, 1, NULL, &set, &error));
-    assert_true(sl_source_head(set, 0, head, sizeof head, &length, &whole, NULL, &error));
+    assert_true(sl_source_head(r->set, 0, head, sizeof head, &length, &whole, NULL, &r->error));
     assert_int_equal(length, 4);
     assert_memory_equal(head, "one\n", 4);
     assert_true(whole);
-    sl_source_set_destroy(set);
 }
 
 /* Reads the archive from standard input, with or without reading its head first. */
 static void check_piped_archive(const char *path, const parts *expected, bool head_first) {
-    const char *dash = "-";
     piped input;
     size_t length, at = 0;
-    char *bytes = read_file(path, &length);
+    char *bytes = unit_read(path, &length);
     begin_pipe(&input, bytes, length);
-    sl_source_set *set;
-    sl_reader *reader;
-    sl_error error;
-    sl_source_block block;
+    reading *r = open_source("-");
     char head[1000];
     bool whole;
-    assert_true(sl_source_set_create(&dash, 1, NULL, &set, &error));
     if (head_first) {
-        assert_true(sl_source_head(set, 0, head, sizeof head, &length, &whole, NULL, &error));
+        assert_true(sl_source_head(r->set, 0, head, sizeof head, &length, &whole, NULL, &r->error));
         assert_memory_equal(head, expected->all, sizeof head);
     }
-    assert_true(sl_reader_create(set, &reader, &error));
-    while (sl_reader_next(reader, &block, &error) == SL_READ_BLOCK) {
-        assert_int_equal(block.offset, at);
-        assert_memory_equal(block.text.bytes, expected->all + at, block.text.length);
-        at += block.text.length;
+    for (; read_block(r); at += r->block.text.length) {
+        assert_int_equal(r->block.offset, at);
+        assert_memory_equal(r->block.text.bytes, expected->all + at, r->block.text.length);
     }
     assert_int_equal(at, expected->all_length);
-    assert_true(block.last);
+    assert_true(r->block.last);
     pthread_join(input.writer, NULL);
-    sl_reader_destroy(reader);
-    sl_source_set_destroy(set);
-    free(bytes);
 }
 
 TEST(archives_are_read_from_a_pipe) {
@@ -287,14 +247,11 @@ TEST(archives_are_read_from_a_pipe) {
     make_parts(&made);
     int stdin_before = dup(STDIN_FILENO);
     for (size_t i = 0; i < KINDS; i++) {
-        const char *path = path_of(kinds[i].name);
+        const char *path = unit_path(kinds[i].name);
         make_archive(path, kinds[i].format, kinds[i].filter, made.entries, PARTS);
         check_piped_archive(path, &made, false);
         check_piped_archive(path, &made, true);
     }
     dup2(stdin_before, STDIN_FILENO);
     close(stdin_before);
-    free_parts(&made);
 }
-
-BEFORE_AND_AFTER_ALL(make_folder, remove_folder)

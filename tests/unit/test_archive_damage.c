@@ -2,7 +2,6 @@
 /* Damaged archives and compressed files: reading them gives the complete text or an error, and the
  * error message names the file, the entry, the position, and what the user can do. */
 #include "archive_making.h"
-#include "unit.h"
 
 #define ENTRIES 6
 
@@ -22,11 +21,11 @@ static size_t text_length;
 
 static void read_container(container *out, const char *name, const char *path, bool checked) {
     *out = (container){.name = name, .checked = checked};
-    out->bytes = read_file(path, &out->length);
+    out->bytes = unit_read(path, &out->length);
     out->data_end = out->length;
 }
 
-static int make_containers(void **state) {
+static void make_containers(void) {
     static const struct {
         const char *name, *format;
         add_filter *filter;
@@ -40,8 +39,6 @@ static int make_containers(void **state) {
         {"all.zip", "zip", NULL, false, true},
         {"gz-inside.zip", "zip", NULL, true, true},
     };
-    if (make_folder(state) != 0)
-        return -1;
     text = make_text(300000, true, &text_length);
     unsigned seed = 1; /* random letters, so that most bytes of a compressed file encode text */
     for (size_t i = 0; i < text_length; i++) {
@@ -66,7 +63,7 @@ static int make_containers(void **state) {
     }
     size_t count = 0;
     for (size_t i = 0; i < sizeof archives / sizeof archives[0]; i++) {
-        const char *path = path_of(archives[i].name);
+        const char *path = unit_path(archives[i].name);
         make_archive(path, archives[i].format, archives[i].filter,
                      archives[i].gzip ? gzipped : entries, ENTRIES);
         container *made = &containers[count++];
@@ -80,44 +77,25 @@ static int make_containers(void **state) {
     for (size_t i = 0; i < COMPRESSIONS; i++) {
         size_t length;
         char *packed = pack(text, text_length, compressions[i].add, &length);
-        write_file(path_of(compressions[i].name), packed, length, false);
-        free(packed);
-        read_container(&containers[count++], compressions[i].name, path_of(compressions[i].name),
+        write_file(unit_path(compressions[i].name), packed, length, false);
+        read_container(&containers[count++], compressions[i].name, unit_path(compressions[i].name),
                        compressions[i].checked);
     }
-    for (size_t i = 0; i < ENTRIES; i++)
-        free((char *)(uintptr_t)gzipped[i].bytes);
-    return 0;
-}
-
-static int free_containers(void **state) {
-    for (size_t i = 0; i < CONTAINERS; i++)
-        free(containers[i].bytes);
-    free(text);
-    return remove_folder(state);
 }
 
 /* Does reading give exactly the text? If not, `error` is the error that ended the reading, if
  * any. */
 static bool reads_correctly(const char *path, sl_error *error) {
-    sl_source_set *set;
-    sl_reader *reader;
-    sl_source_block block;
+    reading *r = try_sources(&path, 1, NULL);
     bool right = true;
     uint64_t end = 0;
-    *error = (sl_error){0};
-    if (!sl_source_set_create(&path, 1, NULL, &set, error))
-        return false;
-    assert_true(sl_reader_create(set, &reader, error));
-    sl_read_result result;
-    while ((result = sl_reader_next(reader, &block, error)) == SL_READ_BLOCK) {
-        end = block.offset + block.text.length;
+    while (r->set && read_block(r)) {
+        end = r->block.offset + r->block.text.length;
         right = right && end <= text_length &&
-                memcmp(block.text.bytes, text + block.offset, block.text.length) == 0;
+                memcmp(r->block.text.bytes, text + r->block.offset, r->block.text.length) == 0;
     }
-    sl_reader_destroy(reader);
-    sl_source_set_destroy(set);
-    return result == SL_READ_END && right && end == text_length;
+    *error = r->error;
+    return r->set && r->result == SL_READ_END && right && end == text_length;
 }
 
 /* A truncated .Z file cannot be detected: the format has neither an end mark nor a checksum. */
@@ -126,9 +104,10 @@ static bool truncation_is_detectable(const container *one) {
 }
 
 TEST(a_truncated_file_is_an_error) {
+    make_containers();
     for (size_t i = 0; i < CONTAINERS; i++) {
         const container *one = &containers[i];
-        const char *path = path_of(one->name);
+        const char *path = unit_path(one->name);
         write_file(path, one->bytes, one->length, false);
         assert_string_equal(reading_error(path), "");
         if (!truncation_is_detectable(one))
@@ -152,7 +131,7 @@ TEST(a_truncated_file_is_an_error) {
  * missing end mark. */
 TEST(a_tar_file_without_its_end_mark_is_truncated) {
     entry_spec one = {.name = "one.csv", .bytes = "one\n", .length = 4};
-    const char *path = path_of("between.tar");
+    const char *path = unit_path("between.tar");
     make_archive(path, "gnutar", NULL, &one, 1);
     assert_string_equal(reading_error(path), "");
     assert_int_equal(truncate(path, 2048), 0); /* header, data, and the end mark */
@@ -164,11 +143,12 @@ TEST(a_tar_file_without_its_end_mark_is_truncated) {
 }
 
 TEST(a_changed_byte_is_an_error_or_harmless) {
+    make_containers();
     for (size_t i = 0; i < CONTAINERS; i++) {
         const container *one = &containers[i];
         if (!one->checked)
             continue;
-        const char *path = path_of(one->name);
+        const char *path = unit_path(one->name);
         unsigned errors = 0;
         for (size_t step = 1; step <= 60; step++) {
             size_t at = one->data_end * step / 61;
@@ -187,14 +167,15 @@ TEST(a_changed_byte_is_an_error_or_harmless) {
 }
 
 TEST(errors_name_the_entry) {
+    make_containers();
     const container *tar = &containers[1];
-    const char *path = path_of("half.tar");
+    const char *path = unit_path("half.tar");
     write_file(path, tar->bytes, tar->data_end / 2, false);
     const char *why = reading_error(path);
     assert_non_null(strstr(why, "half.tar: part-"));
     assert_non_null(strstr(why, "at byte"));
     const container *zip = &containers[5];
-    path = path_of("half.zip");
+    path = unit_path("half.zip");
     write_file(path, zip->bytes, zip->length / 2, false);
     why = reading_error(path); /* the missing directory is detected before any entry is read */
     assert_non_null(strstr(why, "half.zip: "));
@@ -217,7 +198,7 @@ static void write_zip(const char *path, unsigned char method, unsigned char flag
 }
 
 TEST(errors_suggest_how_to_unpack) {
-    const char *path = path_of("mot.zip");
+    const char *path = unit_path("mot.zip");
     write_zip(path, 9, 0);
     const char *why = reading_error(path);
     assert_non_null(strstr(why, "mot.zip: a.csv: the Deflate64 data are damaged near byte 35"));
@@ -233,17 +214,14 @@ TEST(errors_suggest_how_to_unpack) {
 
 /* The error message of reading a source's head. */
 static const char *head_error(const char *path, const char *include) {
-    static sl_error error;
-    sl_source_set *set;
+    reading *r = open_sources(&path, 1, include);
     char head[100];
     size_t length;
     bool whole;
-    assert_true(sl_source_set_create(&path, 1, include, &set, &error));
-    assert_false(sl_source_head(set, 0, head, sizeof head, &length, &whole, NULL, &error));
-    sl_source_set_destroy(set);
-    assert_int_equal(error.code, SL_EXIT_SOURCE);
-    assert_non_null(strstr(error.message, path));
-    return error.message;
+    assert_false(sl_source_head(r->set, 0, head, sizeof head, &length, &whole, NULL, &r->error));
+    assert_int_equal(r->error.code, SL_EXIT_SOURCE);
+    assert_contains(r->error.message, path);
+    return r->error.message;
 }
 
 TEST(an_archive_without_data_is_an_error) {
@@ -251,7 +229,7 @@ TEST(an_archive_without_data_is_an_error) {
     entry_spec hidden = {.name = "set/.csv", .bytes = "1\n", .length = 2};
     for (int zip = 0; zip < 2; zip++) {
         const char *format = zip ? "zip" : "gnutar";
-        const char *path = path_of(zip ? "none.zip" : "none.tar");
+        const char *path = unit_path(zip ? "none.zip" : "none.tar");
         make_archive(path, format, NULL, &folder_only, 1);
         assert_non_null(strstr(head_error(path, NULL), "holds no files"));
         make_archive(path, format, NULL, &hidden, 1);
@@ -261,8 +239,6 @@ TEST(an_archive_without_data_is_an_error) {
         assert_non_null(strstr(head_error(path, "*.txt"), "--include *.txt"));
         hidden.name = "set/.csv";
     }
-    make_archive(path_of("bare.zip"), "zip", NULL, NULL, 0);
-    assert_non_null(strstr(head_error(path_of("bare.zip"), NULL), "holds no files"));
+    make_archive(unit_path("bare.zip"), "zip", NULL, NULL, 0);
+    assert_non_null(strstr(head_error(unit_path("bare.zip"), NULL), "holds no files"));
 }
-
-BEFORE_AND_AFTER_ALL(make_containers, free_containers)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Capacity models from files and the command line: values reach the inputs, errors name their
  * position, a fitted figure cannot be called a prediction, and the built-in models are valid. */
-#include <math.h>
-
 #include "trial/capacity.h"
 #include "unit.h"
 #include "util/embedded.h"
@@ -38,12 +36,12 @@ TEST(yaml) {
     assert_string_equal(model.inputs[0].unit, "bytes");
     assert_string_equal(model.inputs[1].note, "a guess");
     assert_true(sl_capacity_compute(&model, NULL, values, &error));
-    assert_true(values[0].number.value > 99.9 && values[0].number.value < 100.1);
+    assert_near(values[0].number.value, 100, 0.001);
     assert_true(values[0].number.low < 50.1 && values[0].number.high > 199.9);
-    assert_true(fabs(model.results[0].figure.published - 80) < 1e-9);
+    assert_near(model.results[0].figure.published, 80, 1e-11);
     assert_true(sl_capacity_compute(&model, model.points[0].set, values, &error));
-    assert_true(values[0].number.value > 199.9 && values[0].number.value < 200.1);
-    assert_true(fabs(model.points[0].figures[0].published - 250) < 1e-9);
+    assert_near(values[0].number.value, 200, 0.0005);
+    assert_near(model.points[0].figures[0].published, 250, 1e-12);
 }
 
 TEST(errors_name_their_position) {

@@ -35,7 +35,6 @@ TEST(a_record_has_the_documented_structure) {
         "\"remarks\" : { \"syn\" : \"01/1;\" }, "
         "\"elementQuality\" : [ { \"id\" : \"Q01\", \"value\" : \"+00123\", \"reason\" : \"5\", "
         "\"parameter\" : \"APRSWM\" } ] }");
-    free_parsed(&p);
 }
 
 static const char all_missing[] = "0000"
@@ -76,7 +75,6 @@ TEST(missing_values_are_left_out) {
                                         "\"ts\" : { \"$date\" : \"1988-01-31T12:00:00Z\" }, "
                                         "\"qualityControlProcess\" : \"V020\" }");
     assert_int_equal(p.counts.malformed_fields, 0);
-    free_parsed(&p);
 }
 
 TEST(missing_values_are_kept_when_asked_for) {
@@ -95,7 +93,6 @@ TEST(missing_values_are_kept_when_asked_for) {
         "\"variability\" : { \"value\" : \"9\", \"quality\" : \"9\" } }, "
         "\"skyCondition\" : { \"ceilingHeight\" : { \"value\" : 99999, \"quality\" : \"9\", "
         "\"determination\" : \"9\" }, \"cavok\" : \"9\" } }");
-    free_parsed(&p);
 }
 
 /* A quality code of 9 is left out if its value is missing; any other quality code is kept. */
@@ -109,11 +106,9 @@ TEST(only_a_missing_value_removes_its_quality) {
               "text 9"); /* not directly after the missing value */
     assert_at(&p, "supplementaryWindDirectional.0.type", "text 9");
     assert_at(&p, "supplementaryWindDirectional.0.quality", "nothing");
-    free_parsed(&p);
     p = parse_record(record_with(88, "+02319", ""));
     assert_at(&p, "airTemperature.value", "double 23.1");
     assert_at(&p, "airTemperature.quality", "text 9");
-    free_parsed(&p);
 }
 
 TEST(an_empty_document_is_left_out_except_from_an_array) {
@@ -127,7 +122,6 @@ TEST(an_empty_document_is_left_out_except_from_an_array) {
               "nothing"); /* after the quality, left out, too */
     assert_at(&p, "crnPrimaryPrecipitation.1.depth", "double 44.1");
     assert_at(&p, "crnPrimaryPrecipitation.1.flag", "text 0");
-    free_parsed(&p);
 }
 
 TEST(stations_are_named_by_usaf_wban_or_position) {
@@ -145,7 +139,6 @@ TEST(stations_are_named_by_usaf_wban_or_position) {
         assert_at(&p, "st", rows[i].st);
         assert_at(&p, "usaf", rows[i].usaf);
         assert_at(&p, "wban", rows[i].wban);
-        free_parsed(&p);
     }
 }
 
@@ -162,7 +155,6 @@ TEST(a_position_needs_both_coordinates) {
         parsed p = parse_record(record_with(29, rows[i].latitude_longitude, ""));
         assert_at(&p, "position.coordinates.0", rows[i].longitude);
         assert_int_equal(p.counts.malformed_fields, 0);
-        free_parsed(&p);
     }
 }
 
@@ -204,7 +196,6 @@ TEST(times) {
             assert_int_equal(p.rejects[0].line, 1);
             assert_int_equal(p.rejects[0].offset, 106);
         }
-        free_parsed(&p);
     }
 }
 
@@ -230,7 +221,6 @@ TEST(malformed_numbers_are_left_out_and_counted) {
         assert_string_equal(at(&p, 1, rows[i].path), "nothing");
         assert_string_equal(at(&p, 1, rows[i].beside), "double -8");
         assert_int_equal(p.counts.malformed_fields, 1);
-        free_parsed(&p);
     }
 }
 
@@ -244,7 +234,6 @@ TEST(other_bytes_become_utf8) {
     assert_at(&p, "remarks.som", "text a   \xC3\xBC\xC2\x80z");
     assert_at(&p, "remarks.met", "text abc");
     assert_int_equal(p.counts.transcoded, 1);
-    free_parsed(&p);
 }
 
 /* ---- recognition and names ---- */
@@ -258,7 +247,6 @@ TEST(isd_is_recognised_by_its_columns) {
     assert_string_equal(p.described, "weather observations, packed ASCII; the first is of station "
                                      "010010-99999");
     assert_string_equal(p.header, "");
-    free_parsed(&p);
     static const struct {
         size_t position;
         const char *text;
@@ -279,7 +267,6 @@ TEST(isd_is_recognised_by_its_columns) {
     p = parse_bytes(NO_OPTIONS, text, strlen(text));
     assert_non_null(p.format);
     assert_int_equal(p.documents, 1);
-    free_parsed(&p);
 }
 
 static parsed parse_with_names(const char *names) {
@@ -304,7 +291,6 @@ TEST(keys_can_have_other_names) {
     assert_at(&p, "rain.0.mm", "double 0.8");
     assert_at(&p, "rain.0.period", "int 1");
     assert_at(&p, "station", "text u010010");
-    free_parsed(&p);
 }
 
 TEST(invalid_name_maps_are_refused) {
@@ -336,7 +322,6 @@ TEST(invalid_name_maps_are_refused) {
     parsed p = parse_with_names("names: {pressure: dewPoint, dewPoint: pressure}"); /* a swap */
     assert_at(&p, "dewPoint.value", "double 1012.3");
     assert_at(&p, "pressure.value", "double -8");
-    free_parsed(&p);
     p = parse_with_names("name: parcels\ncolumns: [{name: a}]"); /* another format's */
     assert_null(p.format);
     assert_int_equal(p.error.code, SL_EXIT_SOURCE);

@@ -30,7 +30,6 @@ TEST(an_hour_has_the_structure_of_isd) {
     assert_string_equal(p.kind, "hourly weather");
     assert_string_equal(p.described,
                         "hourly weather, lines of 61 bytes; station and year 029070-99999-1901");
-    free_parsed(&p);
 }
 
 TEST(missing_values_are_left_out) {
@@ -38,19 +37,16 @@ TEST(missing_values_are_left_out) {
     parsed p = parse_hours(nothing);
     assert_string_equal(json_at(&p, 0), "{ \"st\" : \"u029070\", \"ts\" : { \"$date\" : "
                                         "{ \"$numberLong\" : \"-2177431200000\" } } }");
-    free_parsed(&p);
     p = parse_lite(&(sl_format_options){.keep_missing = true}, "029070-99999-1901", nothing);
     assert_at(&p, "airTemperature.value", "double -999.9");
     assert_at(&p, "wind.direction.angle", "int -9999");
     assert_at(&p, "skyCover.code", "int -9999");
     assert_at(&p, "liquidPrecipitation.1.depth", "double -999.9");
-    free_parsed(&p);
     p = parse_hours("1901 01 01 06 -9999 -9999 -9999 -9999    10 -9999 -9999    30\n");
     assert_at(&p, "wind.direction", "nothing");
     assert_at(&p, "wind.speed.rate", "double 1");
     assert_at(&p, "liquidPrecipitation", "array [1]");
     assert_at(&p, "liquidPrecipitation.0.period", "int 6");
-    free_parsed(&p);
 }
 
 TEST(the_station_is_in_the_name) {
@@ -70,7 +66,6 @@ TEST(the_station_is_in_the_name) {
         parsed p = parse_lite(&(sl_format_options){0}, rows[i].name, HOUR);
         if (rows[i].st) {
             assert_at(&p, "st", rows[i].st);
-            free_parsed(&p);
             continue;
         }
         assert_null(p.format);
@@ -101,7 +96,6 @@ TEST(bad_lines_are_refused) {
         assert_int_equal(p.rejects[0].offset, 62);
         assert_int_equal(p.documents, 2);
         assert_int_equal(p.counts.blank_lines, 1);
-        free_parsed(&p);
     }
 }
 
@@ -116,7 +110,6 @@ TEST(malformed_numbers_are_left_out_and_counted) {
         assert_at(&p, "airTemperature", "nothing");
         assert_at(&p, "dewPoint.value", "double -10.3");
         assert_int_equal(p.counts.malformed_fields, 1);
-        free_parsed(&p);
     }
 }
 
@@ -126,14 +119,12 @@ TEST(line_ends) {
     parsed p = parse_hours(text);
     assert_int_equal(p.documents, 3);
     assert_int_equal(id_at(&p, 1) - id_at(&p, 0), 63);
-    free_parsed(&p);
 }
 
 TEST(isd_lite_is_distinguished_from_other_formats) {
     source_name = "029070-99999-1901.gz";
     parsed p = parse_in_blocks(NULL, &(sl_format_options){0}, sl_text_of(HOUR), 0, 0);
     assert_string_equal(p.format->name, "isd-lite");
-    free_parsed(&p);
     record r = record_of("");
     p = parse_lite(&(sl_format_options){0}, source_name, r.bytes);
     assert_null(p.format);
@@ -148,5 +139,4 @@ TEST(keys_can_have_other_names) {
     assert_at(&p, "clouds.code", "int 8");
     assert_at(&p, "atmosphericPressure.value", "double 1020");
     assert_at(&p, "liquidPrecipitation.0.mm", "double 1.2");
-    free_parsed(&p);
 }

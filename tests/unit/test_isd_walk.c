@@ -13,7 +13,6 @@ TEST(the_shorter_of_two_lengths_is_used) {
     assert_int_equal(p.counts.length_mismatches, 1);
     assert_at(&p, "pressure.value", "double 1012.3");
     assert_at(&p, "unparsed", "nothing");
-    free_parsed(&p);
     /* Two bytes are missing at the end: the incomplete remark is kept as unparsed text. */
     r = record_of("ADDSA1+0121REMSYN010ABCDEFGH");
     memcpy(r.bytes, "0031", 4);
@@ -22,7 +21,6 @@ TEST(the_shorter_of_two_lengths_is_used) {
     assert_at(&p, "seaSurfaceTemperature.value", "double 1.2");
     assert_at(&p, "remarks", "nothing");
     assert_at(&p, "unparsed", "text REMSYN010ABCDEFGH");
-    free_parsed(&p);
     /* Longer than declared: the bytes after the declared length are kept as unparsed text. */
     r = record_of("ADDSA1+0121SA1+0991");
     memcpy(r.bytes, "0011", 4);
@@ -31,7 +29,6 @@ TEST(the_shorter_of_two_lengths_is_used) {
     assert_at(&p, "seaSurfaceTemperature.value", "double 1.2");
     assert_at(&p, "unparsed", "text SA1+0991");
     assert_int_equal(p.counts.unknown_groups, 1);
-    free_parsed(&p);
     r = record_of("ADDSA1+0121");
     memcpy(r.bytes, "    ", 4);
     p = parse_bytes(NO_OPTIONS, r.bytes, r.length);
@@ -49,7 +46,6 @@ TEST(shifted_columns_are_rejected) {
         assert_int_equal(p.counts.documents, 1);
         if (cut > 27)
             assert_one_reject(&p, "", "its columns are shifted");
-        free_parsed(&p);
     }
 }
 
@@ -62,12 +58,10 @@ TEST(too_short_and_too_long) {
     assert_int_equal(p.counts.documents, 2);
     assert_int_equal(p.counts.blank_lines, 2);
     assert_int_equal(p.counts.lines, 5);
-    free_parsed(&p);
     static char long_text[40000];
     snprintf(long_text, sizeof long_text, "%.106s%.105s%10000s\n", good.bytes, good.bytes, "x");
     p = parse_bytes(NO_OPTIONS, long_text, strlen(long_text));
     assert_one_reject(&p, "", "10105 bytes are too many: a record has at most 10104");
-    free_parsed(&p);
 }
 
 /* The longest possible record, filled with the groups that give the largest document. */
@@ -94,7 +88,6 @@ TEST(the_longest_record) {
             assert_at(&p, rows[i].last, rows[i].expected);
         else
             assert_int_equal(strncmp(at(&p, 0, rows[i].last), "text ", 5), 0);
-        free_parsed(&p);
     }
 }
 
@@ -104,36 +97,29 @@ TEST(blanks_at_the_end_are_data) {
     assert_at(&p, "remarks.met", "text end       ");
     assert_at(&p, "elementQuality.0.raw", "text .23APC3      ");
     assert_int_equal(p.counts.length_mismatches, 0);
-    free_parsed(&p);
     /* A carriage return belongs to the record only if the declared length includes it. */
     memcpy(r.bytes + r.length - 1, "\r\n", 2);
     p = parse_bytes(NO_OPTIONS, r.bytes, r.length + 1);
     assert_at(&p, "elementQuality.0.raw", "text .23APC3      ");
     assert_int_equal(p.counts.length_mismatches + p.counts.transcoded, 0);
-    free_parsed(&p);
     p = parse_bytes(NO_OPTIONS, r.bytes, r.length - 1); /* without a line end */
     assert_at(&p, "elementQuality.0.raw", "text .23APC3      ");
-    free_parsed(&p);
 }
 
 TEST(every_part_is_optional) {
     parsed p = parse_sections("");
     assert_at(&p, "sections", "nothing");
     assert_at(&p, "remarks", "nothing");
-    free_parsed(&p);
     p = parse_sections("REMAWY003abc");
     assert_at(&p, "remarks.awy", "text abc");
-    free_parsed(&p);
     p = parse_sections("EQDR02+000235TOT   ");
     assert_at(&p, "elementQuality.0.parameter", "text TOT");
-    free_parsed(&p);
     p = parse_sections("QNNK11 1 00021EAB   00003E  12 00004");
     assert_at(&p, "originalObservation.0.element", "text K");
     assert_at(&p, "originalObservation.0.flags", "text 11 1");
     assert_at(&p, "originalObservation.0.value", "text  00021");
     assert_at(&p, "originalObservation.2.flags", "text   12");
     assert_at(&p, "originalObservation", "array [3]");
-    free_parsed(&p);
 }
 
 /* Words in a remark that look like tags of sections are text. */
@@ -144,14 +130,12 @@ TEST(tags_in_texts_are_text) {
     assert_at(&p, "remarks.met", "text SCT200 CT2 PREC INCREMENTAL EQDQ01 QNNK REMMET");
     assert_at(&p, "elementQuality", "array [1]");
     assert_at(&p, "unparsed", "nothing");
-    free_parsed(&p);
 }
 
 /* As in records of early 2014: the declared length of a remark includes the next section. */
 TEST(a_remark_may_cover_a_section) {
     parsed p = parse_sections("REMMET024KAUS 0121Z=EQDD010ADE693EQDD01+000000ADE726");
     assert_at(&p, "remarks.met", "text KAUS 0121Z=EQDD010ADE693");
-    free_parsed(&p);
 }
 
 TEST(remarks_follow_each_other) {
@@ -159,7 +143,6 @@ TEST(remarks_follow_each_other) {
     assert_at(&p, "remarks.syn", "text one\nthree");
     assert_at(&p, "remarks.awy", "text two");
     assert_at(&p, "remarks.hpd", "text ");
-    free_parsed(&p);
 }
 
 TEST(shifted_entries_are_kept_as_text) {
@@ -175,7 +158,6 @@ TEST(shifted_entries_are_kept_as_text) {
     assert_at(&p, "elementQuality.2.value", "nothing");
     assert_at(&p, "elementQuality.3.raw", "text +00001SPRSWM1"); /* S is not a valid reason */
     assert_at(&p, "elementQuality.4.value", "text ");
-    free_parsed(&p);
 }
 
 TEST(unknown_groups_are_kept_as_text) {
@@ -211,7 +193,6 @@ TEST(unknown_groups_are_kept_as_text) {
         assert_at(&p, "remarks.syn", rows[i].syn);
         assert_int_equal(p.counts.unknown_groups, 1);
         assert_int_equal(p.counts.length_mismatches, 0);
-        free_parsed(&p);
     }
 }
 
@@ -222,10 +203,8 @@ TEST(families_have_up_to_nine_groups) {
     assert_at(&p, "presentWeatherObservation.4.condition", "text 50");
     assert_at(&p, "presentWeatherObservation.8.condition", "text 99"); /* a tornado, not missing */
     assert_int_equal(p.counts.unknown_groups, 0);
-    free_parsed(&p);
     p = parse_sections("ADDAW0101");
     assert_int_equal(p.counts.unknown_groups, 1);
-    free_parsed(&p);
 }
 
 TEST(families_scattered_over_the_record_are_one_array) {
@@ -238,11 +217,9 @@ TEST(families_scattered_over_the_record_are_one_array) {
     assert_at(&p, "presentWeatherObservationManual.3.condition", "text 44");
     assert_at(&p, "seaSurfaceTemperature.value", "double 1.2");
     assert_at(&p, "liquidPrecipitation", "array [1]");
-    free_parsed(&p);
     p = parse_sections("ADDAH1005000111111111AI1060000221111111"); /* two ids, one family */
     assert_at(&p, "liquidPrecipitationMaxShortDurationMonthly", "array [2]");
     assert_at(&p, "liquidPrecipitationMaxShortDurationMonthly.1.period", "int 60");
-    free_parsed(&p);
 }
 
 static const char rich[] =
@@ -289,10 +266,8 @@ TEST(a_truncated_record_gives_no_wrong_values) {
         }
         assert_true(found >= found_before);
         found_before = found;
-        free_parsed(&p);
     }
     assert_int_equal(found_before, sizeof paths / sizeof paths[0] - 1);
-    free_parsed(&expected);
 }
 
 /* The result does not depend on block boundaries, nor on when a batch becomes full. */
@@ -312,10 +287,7 @@ TEST(block_boundaries_do_not_matter) {
     assert_int_equal(cut.length, whole.length);
     assert_int_equal(cut.documents, 60);
     assert_string_equal(at(&cut, 59, "remarks.syn"), at(&whole, 59, "remarks.syn"));
-    free_parsed(&cut);
     parsed stopped = parse_in_blocks("isd", NO_OPTIONS, (sl_text){text, length}, 0, 20);
     assert_true(stopped.stopped);
     assert_true(stopped.documents >= 20 && stopped.documents < 60);
-    free_parsed(&stopped);
-    free_parsed(&whole);
 }

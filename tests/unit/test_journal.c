@@ -15,8 +15,6 @@
 #define FIRST_RECORD_BYTES 32u
 #define ENTRY_RECORD_BYTES (12u + SL_JOURNAL_ENTRY_BYTES)
 
-static char folder[64];
-
 /* The content of a journal: the first key of each document, the block number of each entry. */
 typedef struct content {
     char keys[200];
@@ -24,35 +22,51 @@ typedef struct content {
     size_t entries;
 } content;
 
+/* Of the journal that was opened last. */
+static content all;
+static bool empty;
+static sl_error error;
+
 static bool on_document(void *context, const bson_t *document) {
-    content *all = context;
+    content *read = context;
     bson_iter_t iter;
     bson_iter_init(&iter, document);
     if (!bson_iter_next(&iter))
         return false;
-    strcat(strcat(all->keys, bson_iter_key(&iter)), " ");
+    strcat(strcat(read->keys, bson_iter_key(&iter)), " ");
     return true;
 }
 
 static bool on_entry(void *context, const sl_journal_entry *entry) {
-    content *all = context;
+    content *read = context;
     assert_int_equal(entry->counts.records, entry->sequence * 10);
-    all->sequences[all->entries++] = entry->sequence;
+    read->sequences[read->entries++] = entry->sequence;
     return true;
 }
 
-static sl_journal *open_journal(content *all, bool *empty) {
+/* NULL if the journal is refused. */
+static sl_journal *try_journal(void) {
     sl_journal *journal;
-    sl_error error;
-    memset(all, 0, sizeof *all);
-    sl_journal_handlers handlers = {on_document, on_entry, all};
-    if (!sl_journal_open(folder, &handlers, &journal, empty, &error))
+    const sl_journal_handlers handlers = {on_document, on_entry, &all};
+    memset(&all, 0, sizeof all);
+    error = (sl_error){0};
+    bool opened = sl_journal_open(unit_folder(), &handlers, &journal, &empty, &error);
+    assert_int_equal(opened, journal != NULL);
+    return journal;
+}
+
+static sl_journal *open_journal(void) {
+    sl_journal *journal = try_journal();
+    if (!journal)
         fail_msg("%s", error.message);
     return journal;
 }
 
+static void read_journal(void) {
+    sl_journal_close(open_journal());
+}
+
 static void write_document(sl_journal *journal, const char *key) {
-    sl_error error;
     bson_t document = BSON_INITIALIZER;
     bson_append_int32(&document, key, -1, 1);
     assert_true(sl_journal_write(journal, &document, &error));
@@ -65,18 +79,13 @@ static void add(sl_journal *journal, uint64_t sequence) {
 }
 
 static void commit(sl_journal *journal) {
-    sl_error error;
     sl_journal_collect(journal);
     assert_true(sl_journal_commit(journal, &error));
 }
 
-/* Writes a journal of two documents and `entries` entries in a new folder. */
-static void write_journal(unsigned entries) {
-    content all;
-    bool empty;
-    strcpy(folder, "/tmp/shardload-journal-XXXXXX");
-    assert_non_null(mkdtemp(folder));
-    sl_journal *journal = open_journal(&all, &empty);
+/* Writes a journal of two documents and `entries` entries; returns its path. */
+static const char *write_journal(unsigned entries) {
+    sl_journal *journal = open_journal();
     assert_true(empty);
     write_document(journal, "begun");
     write_document(journal, "target");
@@ -84,40 +93,12 @@ static void write_journal(unsigned entries) {
         add(journal, i);
     commit(journal);
     sl_journal_close(journal);
-}
-
-static char *path_of(char out[100]) {
-    snprintf(out, 100, "%s/journal", folder);
-    return out;
-}
-
-static size_t read_file(uint8_t *bytes, size_t room) {
-    char path[100];
-    FILE *file = fopen(path_of(path), "rb");
-    assert_non_null(file);
-    size_t length = fread(bytes, 1, room, file);
-    fclose(file);
-    return length;
-}
-
-static void write_file(const uint8_t *bytes, size_t length) {
-    char path[100];
-    FILE *file = fopen(path_of(path), "wb");
-    assert_int_equal(fwrite(bytes, 1, length, file), length);
-    fclose(file);
-}
-
-static void remove_folder(void) {
-    char path[100];
-    assert_int_equal(unlink(path_of(path)), 0);
-    assert_int_equal(rmdir(folder), 0);
+    return unit_path("journal");
 }
 
 TEST(committed_entries_are_read_back) {
-    content all;
-    bool empty;
-    write_journal(3);
-    sl_journal *journal = open_journal(&all, &empty);
+    const char *path = write_journal(3);
+    sl_journal *journal = open_journal();
     assert_false(empty);
     assert_string_equal(all.keys, "begun target ");
     assert_int_equal(all.entries, 3);
@@ -126,44 +107,40 @@ TEST(committed_entries_are_read_back) {
     commit(journal);
     add(journal, 4);
     sl_journal_close(journal);
-    sl_journal_close(open_journal(&all, &empty));
+    read_journal();
     assert_int_equal(all.entries, 4);
     assert_int_equal(all.sequences[3], 3);
-    remove_folder();
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(unit_folder()), 0); /* no other file is left */
 }
 
 /* A crash may truncate a write at any byte. */
 TEST(a_truncated_record_is_ignored) {
-    static uint8_t bytes[20000];
-    write_journal(5);
-    size_t length = read_file(bytes, sizeof bytes);
+    size_t length;
+    const char *path = write_journal(5), *bytes = unit_read(path, &length);
     size_t record = ENTRY_RECORD_BYTES;
     for (size_t cut = length - 2 * record; cut < length; cut++) {
-        content all;
-        bool empty;
-        write_file(bytes, cut);
-        sl_journal *journal = open_journal(&all, &empty);
+        unit_write(path, bytes, cut);
+        sl_journal *journal = open_journal();
         size_t whole = 5 - (length - cut + record - 1) / record;
         assert_int_equal(all.entries, whole);
         add(journal, 77); /* is written after the last complete record */
         commit(journal);
         sl_journal_close(journal);
-        sl_journal_close(open_journal(&all, &empty));
+        read_journal();
         assert_int_equal(all.entries, whole + 1);
         assert_int_equal(all.sequences[whole], 77);
     }
-    remove_folder();
 }
 
 /* A damaged record and all records after it are ignored, even undamaged ones. */
 TEST(records_after_a_flipped_bit_are_ignored) {
-    static uint8_t bytes[20000];
-    write_journal(3);
-    size_t length = read_file(bytes, sizeof bytes);
+    size_t length;
+    uint8_t *bytes = (uint8_t *)unit_read(write_journal(3), &length);
     size_t record = ENTRY_RECORD_BYTES;
     for (size_t bit = 8 * (length - 2 * record); bit < 8 * length; bit++) {
-        content all = {0};
-        sl_journal_handlers handlers = {on_document, on_entry, &all};
+        const sl_journal_handlers handlers = {on_document, on_entry, &all};
+        memset(&all, 0, sizeof all);
         bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
         size_t good = sl_journal_scan(bytes, length, &handlers);
         bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
@@ -171,51 +148,30 @@ TEST(records_after_a_flipped_bit_are_ignored) {
         assert_int_equal(all.entries, hit);
         assert_int_equal(good, length - (3 - hit) * record);
     }
-    remove_folder();
 }
 
 TEST(a_second_loader_is_refused) {
-    content all;
-    bool empty;
     write_journal(1);
-    sl_journal *first = open_journal(&all, &empty), *second;
-    sl_error error;
-    sl_journal_handlers handlers = {on_document, on_entry, &all};
-    assert_false(sl_journal_open(folder, &handlers, &second, &empty, &error));
-    assert_null(second);
-    assert_non_null(strstr(error.message, "another command"));
+    sl_journal *first = open_journal();
+    assert_null(try_journal());
+    assert_contains(error.message, "another command");
     sl_journal_close(first);
-    sl_journal_close(open_journal(&all, &empty));
-    remove_folder();
+    read_journal();
 }
 
 TEST(a_planted_link_is_not_followed) {
-    char path[100], victim[100];
-    content all;
-    bool empty;
-    sl_error error;
-    sl_journal *journal;
-    write_journal(1);
-    snprintf(victim, sizeof victim, "%s/victim", folder);
-    assert_int_equal(rename(path_of(path), victim), 0);
+    const char *path = write_journal(1), *victim = unit_path("victim");
+    assert_int_equal(rename(path, victim), 0);
     assert_int_equal(symlink("victim", path), 0);
-    sl_journal_handlers handlers = {on_document, on_entry, &all};
-    assert_false(sl_journal_open(folder, &handlers, &journal, &empty, &error));
-    assert_int_equal(unlink(victim), 0);
-    remove_folder();
+    assert_null(try_journal());
 }
 
 /* The reject files may contain rejects of blocks whose entries were not written. A later entry
  * would make the resumed load keep these rejects. */
 TEST(after_a_failed_write_all_writes_fail) {
-    content all;
-    bool empty;
-    sl_error error;
     struct stat facts;
-    char path[100];
-    write_journal(2);
-    assert_int_equal(stat(path_of(path), &facts), 0);
-    sl_journal *journal = open_journal(&all, &empty);
+    assert_int_equal(stat(write_journal(2), &facts), 0);
+    sl_journal *journal = open_journal();
     signal(SIGXFSZ, SIG_IGN);
     struct rlimit before, full;
     getrlimit(RLIMIT_FSIZE, &before);
@@ -230,83 +186,61 @@ TEST(after_a_failed_write_all_writes_fail) {
     sl_journal_collect(journal);
     assert_false(sl_journal_commit(journal, &error));
     sl_journal_close(journal);
-    sl_journal_close(open_journal(&all, &empty));
+    read_journal();
     assert_int_equal(all.entries, 2);
-    remove_folder();
 }
 
 TEST(a_journal_without_a_complete_document_is_empty) {
-    static uint8_t bytes[2000];
-    write_journal(0);
-    read_file(bytes, sizeof bytes);
+    size_t length;
+    const char *path = write_journal(0), *bytes = unit_read(path, &length);
     uint32_t document;
     memcpy(&document, bytes + FIRST_RECORD_BYTES, sizeof document);
     for (size_t cut = 0; cut < FIRST_RECORD_BYTES + 12 + document; cut++) {
-        content all;
-        bool empty;
-        write_file(bytes, cut);
-        sl_journal_close(open_journal(&all, &empty));
+        unit_write(path, bytes, cut);
+        read_journal();
         assert_true(empty);
     }
-    remove_folder();
+}
+
+/* Replaces the journal by these bytes, which must be refused and not changed. */
+static void refuses(const void *bytes, size_t length, const char *reason) {
+    const char *path = unit_path("journal");
+    size_t left;
+    unit_write(path, bytes, length);
+    assert_null(try_journal());
+    assert_int_equal(error.code, SL_EXIT_USAGE);
+    assert_contains(error.message, reason);
+    assert_contains(error.message, unit_folder());
+    assert_string_equal(all.keys, "");
+    const char *after = unit_read(path, &left);
+    assert_int_equal(left, length);
+    assert_memory_equal(after, bytes, length);
 }
 
 TEST(a_file_that_is_no_journal_is_not_changed) {
-    content all;
-    bool empty;
-    sl_error error;
-    sl_journal *journal;
     static const char text[] = "This text file is in the place of the journal.\n";
-    uint8_t left[sizeof text];
-    write_journal(0);
-    write_file((const uint8_t *)text, sizeof text);
-    sl_journal_handlers handlers = {on_document, on_entry, &all};
-    assert_false(sl_journal_open(folder, &handlers, &journal, &empty, &error));
-    assert_non_null(strstr(error.message, "not a journal"));
-    assert_int_equal(read_file(left, sizeof left), sizeof text);
-    assert_memory_equal(left, text, sizeof text);
-    remove_folder();
-}
-
-static void refuses(const uint8_t *bytes, size_t length, const char *reason) {
-    content all = {0};
-    bool empty;
-    sl_error error;
-    sl_journal *journal;
-    static uint8_t left[2000];
-    write_file(bytes, length);
-    sl_journal_handlers handlers = {on_document, on_entry, &all};
-    assert_false(sl_journal_open(folder, &handlers, &journal, &empty, &error));
-    assert_int_equal(error.code, SL_EXIT_USAGE);
-    if (!strstr(error.message, reason) || !strstr(error.message, folder))
-        fail_msg("%s", error.message);
-    assert_string_equal(all.keys, "");
-    assert_int_equal(read_file(left, sizeof left), length);
-    assert_memory_equal(left, bytes, length);
+    refuses(text, sizeof text, "not a journal");
 }
 
 /* The first record of version 1 was a document. */
 TEST(a_journal_of_another_format_is_not_changed) {
-    static uint8_t bytes[2000];
-    write_journal(1);
-    size_t length = read_file(bytes, sizeof bytes);
+    size_t length;
+    char *bytes = unit_read(write_journal(1), &length);
     refuses(bytes + FIRST_RECORD_BYTES, length - FIRST_RECORD_BYTES,
             "is a journal of format version 1, and this program reads version 2");
     bytes[FIRST_RECORD_BYTES - 4] = 3;
     refuses(bytes, length, "beginning is damaged"); /* the checksum is wrong */
-    uint32_t crc = (uint32_t)crc32_z(crc32(0, bytes, 8), bytes + 12, FIRST_RECORD_BYTES - 12);
+    uint32_t crc = (uint32_t)crc32_z(crc32(0, (uint8_t *)bytes, 8), (uint8_t *)bytes + 12,
+                                     FIRST_RECORD_BYTES - 12);
     memcpy(bytes + 8, &crc, sizeof crc);
     refuses(bytes, length, "is a journal of format version 3, and this program reads version 2");
-    remove_folder();
 }
 
 TEST(a_damaged_first_document_is_refused) {
-    static uint8_t bytes[2000];
-    write_journal(1);
-    size_t length = read_file(bytes, sizeof bytes);
+    size_t length;
+    char *bytes = unit_read(write_journal(1), &length);
     bytes[FIRST_RECORD_BYTES + 20] ^= 1;
     refuses(bytes, length, "beginning is damaged");
-    remove_folder();
 }
 
 /* ---- fields of an entry ---- */
@@ -383,70 +317,54 @@ typedef struct recorded {
 } recorded;
 
 static bool on_recorded_document(void *context, const bson_t *document) {
-    recorded *all = context;
+    recorded *read = context;
     bson_iter_t iter;
     assert_true(bson_iter_init(&iter, document) && bson_iter_next(&iter));
-    strcat(strcat(all->keys, bson_iter_key(&iter)), " ");
+    strcat(strcat(read->keys, bson_iter_key(&iter)), " ");
     return true;
 }
 
 static bool on_recorded_entry(void *context, const sl_journal_entry *entry) {
-    recorded *all = context;
-    all->entries++;
+    recorded *read = context;
+    read->entries++;
     for (size_t i = 0; i < FIELDS; i++) {
         unsigned long long expected;
-        assert_int_equal(fscanf(all->table, "%llu", &expected), 1);
+        assert_int_equal(fscanf(read->table, "%llu", &expected), 1);
         if (expected != value_of(entry, i))
-            fail_msg("entry %zu: %s is %llu, expected %llu", all->entries, fields[i].name,
+            fail_msg("entry %zu: %s is %llu, expected %llu", read->entries, fields[i].name,
                      (unsigned long long)value_of(entry, i), expected);
     }
     return true;
 }
 
-static FILE *open_recorded(const char *name) {
-    char path[1200];
-    snprintf(path, sizeof path, TEST_DATA "/journal/%s", name);
-    FILE *file = fopen(path, "rb");
-    assert_non_null(file);
-    return file;
-}
-
 TEST(the_recorded_journal_is_read_field_by_field) {
-    static uint8_t bytes[20000];
-    FILE *file = open_recorded("journal");
-    size_t length = fread(bytes, 1, sizeof bytes, file);
-    fclose(file);
-    recorded all = {.table = open_recorded("entries.tsv")};
+    size_t length;
+    uint8_t *bytes = (uint8_t *)unit_read(TEST_DATA "/journal/journal", &length);
+    recorded read = {.table = fopen(TEST_DATA "/journal/entries.tsv", "r")};
+    assert_non_null(read.table);
     for (size_t i = 0; i < FIELDS; i++) {
         char name[40];
-        assert_int_equal(fscanf(all.table, "%39s", name), 1);
+        assert_int_equal(fscanf(read.table, "%39s", name), 1);
         assert_string_equal(name, fields[i].name);
     }
-    sl_journal_handlers handlers = {on_recorded_document, on_recorded_entry, &all};
+    sl_journal_handlers handlers = {on_recorded_document, on_recorded_entry, &read};
     assert_int_equal(sl_journal_scan(bytes, length, &handlers), length);
-    assert_string_equal(all.keys, "begun target finished ");
-    assert_int_equal(all.entries, 3);
-    assert_int_equal(fscanf(all.table, "%*s"), EOF);
-    fclose(all.table);
+    assert_string_equal(read.keys, "begun target finished ");
+    assert_int_equal(read.entries, 3);
+    assert_int_equal(fscanf(read.table, "%*s"), EOF);
+    fclose(read.table);
 }
 
 /* A deeply nested document, from a damaged or hostile disk, must not overflow the stack. */
 TEST(a_deeply_nested_document_is_ignored) {
-    content all;
-    bool empty;
-    sl_error error;
     write_journal(1);
-    sl_journal *journal = open_journal(&all, &empty);
-    bson_t *deep = deep_document("a");
-    assert_true(sl_journal_write(journal, deep, &error));
-    bson_destroy(deep);
+    sl_journal *journal = open_journal();
+    assert_true(sl_journal_write(journal, deep_document("a"), &error));
     sl_journal_close(journal);
-    journal = open_journal(&all, &empty);
+    read_journal();
     assert_false(empty);
     assert_string_equal(all.keys, "begun target ");
     assert_int_equal(all.entries, 1);
-    sl_journal_close(journal);
-    remove_folder();
 }
 
 /* A later program adds counters at the end. */

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The figures of the progress line, compared with figures computed by hand. The rate is different
  * in any two time spans, so that a wrong span gives a wrong rate. */
-#include <math.h>
 #include <unistd.h>
 
 #include "load/progress_figures.h"
 #include "unit.h"
-
-static void assert_near(double actual, double expected) {
-    if (fabs(actual - expected) > 1e-9 * fabs(expected))
-        fail_msg("%.17g, expected %.17g", actual, expected);
-}
 
 /* Counters at i / 2 seconds, which grow with the square of i. */
 static sl_progress_sample sample(unsigned i) {
@@ -32,11 +26,11 @@ TEST(with_an_empty_window) {
     sl_progress_sample now = {
         .seconds = 4, .documents = 1000, .bytes = 80000, .stored_bytes = 20000};
     sl_figures shown = sl_figures_of(&window, &now, 100000);
-    assert_near(shown.rate_now, 250);
-    assert_near(shown.rate_all, 250);
-    assert_near(shown.bytes_now, 20000);
-    assert_near(shown.share, 0.2);
-    assert_near(shown.left, 16); /* seconds: 80,000 bytes at 5,000 bytes/s */
+    assert_near(shown.rate_now, 250, 1e-9);
+    assert_near(shown.rate_all, 250, 1e-9);
+    assert_near(shown.bytes_now, 20000, 1e-9);
+    assert_near(shown.share, 0.2, 1e-9);
+    assert_near(shown.left, 16, 1e-9); /* seconds: 80,000 bytes at 5,000 bytes/s */
 }
 
 TEST(in_the_first_half_minute) {
@@ -44,11 +38,11 @@ TEST(in_the_first_half_minute) {
     keep(&window, 20); /* samples 0 to 19; the current rate is that since sample 16 */
     sl_progress_sample now = sample(20);
     sl_figures shown = sl_figures_of(&window, &now, 240000);
-    assert_near(shown.rate_now, (4000 - 2560) / 2.0);
-    assert_near(shown.bytes_now, (400000 - 256000) / 2.0);
-    assert_near(shown.rate_all, 4000 / 10.0);
-    assert_near(shown.share, 0.5);
-    assert_near(shown.left, 120000 / (120000 / 10.0)); /* at the rate since sample 0 */
+    assert_near(shown.rate_now, (4000 - 2560) / 2.0, 1e-9);
+    assert_near(shown.bytes_now, (400000 - 256000) / 2.0, 1e-9);
+    assert_near(shown.rate_all, 4000 / 10.0, 1e-9);
+    assert_near(shown.share, 0.5, 1e-9);
+    assert_near(shown.left, 120000 / (120000 / 10.0), 1e-9); /* at the rate since sample 0 */
 }
 
 TEST(later) {
@@ -56,23 +50,24 @@ TEST(later) {
     keep(&window, 100); /* the window keeps the samples 36 to 99 */
     sl_progress_sample now = sample(100);
     sl_figures shown = sl_figures_of(&window, &now, 4000000);
-    assert_near(shown.rate_now, (100000 - 92160) / 2.0);
-    assert_near(shown.rate_all, 100000 / 50.0);
-    assert_near(shown.share, 0.75);
-    assert_near(shown.left, 1000000 / ((3000000 - 36 * 36 * 300) / 32.0));
+    assert_near(shown.rate_now, (100000 - 92160) / 2.0, 1e-9);
+    assert_near(shown.rate_all, 100000 / 50.0, 1e-9);
+    assert_near(shown.share, 0.75, 1e-9);
+    assert_near(shown.left, 1000000 / ((3000000 - 36 * 36 * 300) / 32.0), 1e-9);
 }
 
 TEST(unknown_figures_are_not_shown) {
     static sl_window window;
     keep(&window, 20);
     sl_progress_sample now = sample(20);
-    assert_near(sl_figures_of(&window, &now, 0).left, -1); /* a pipe has no total */
+    assert_near(sl_figures_of(&window, &now, 0).left, -1, 1e-9); /* a pipe has no total */
     assert_true(sl_figures_of(&window, &now, 0).share == 0);
     static sl_window still;
     sl_progress_sample nothing = {.seconds = 3};
-    assert_near(sl_figures_of(&still, &nothing, 1000).left, -1); /* no progress, no estimate */
+    assert_near(sl_figures_of(&still, &nothing, 1000).left, -1,
+                1e-9); /* no progress, no estimate */
     sl_progress_sample early = {.seconds = 0.9, .stored_bytes = 10};
-    assert_near(sl_figures_of(&still, &early, 1000).left, -1);
+    assert_near(sl_figures_of(&still, &early, 1000).left, -1, 1e-9);
     sl_progress_sample zero = {0};
     assert_true(sl_figures_of(&still, &zero, 1000).rate_all == 0);
 }
@@ -89,8 +84,8 @@ TEST(shares_of_the_workers_time) {
     now.stage_seconds[STAGE_PARSING] = 10;
     now.stage_seconds[STAGE_SENDING] = 12;
     sl_figures shown = sl_figures_of(&window, &now, 0);
-    assert_near(shown.stage_share[STAGE_PARSING], 4.0 / 16);
-    assert_near(shown.stage_share[STAGE_SENDING], 12.0 / 16);
+    assert_near(shown.stage_share[STAGE_PARSING], 4.0 / 16, 1e-9);
+    assert_near(shown.stage_share[STAGE_SENDING], 12.0 / 16, 1e-9);
     assert_true(shown.stage_share[STAGE_READING] == 0);
 }
 

@@ -26,7 +26,7 @@ static const kind kinds[] = {
 
 /* LENGTH bytes in lines of 64 bytes that hardly compress. */
 static char *lines(unsigned seed) {
-    char *text = malloc(LENGTH);
+    char *text = unit_keep(malloc(LENGTH));
     for (size_t i = 0; i < LENGTH; i++) {
         seed = seed * 1103515245 + 12345;
         text[i] = i % 64 == 63 ? '\n' : (char)('!' + (seed >> 16) % 90);
@@ -41,7 +41,6 @@ static void write_kind(const kind *made, const char *path, unsigned seed) {
                      &(entry_spec){.name = "inner.txt", .bytes = text, .length = LENGTH}, 1);
     else
         write_file(path, text, LENGTH, made->gzip);
-    free(text);
 }
 
 /* ---- kinds of changes ---- */
@@ -89,7 +88,7 @@ static void cut(const char *path) {
 }
 
 static void replace(const char *path) {
-    const char *other = path_of("other");
+    const char *other = unit_path("other");
     write_file(other, "other\n", 6, false);
     assert_int_equal(rename(other, path), 0);
 }
@@ -97,7 +96,7 @@ static void replace(const char *path) {
 /* Replaces the file by a copy with the same times, which differs only in its inode. */
 static void replace_by_a_copy(const char *path) {
     char command[700];
-    const char *other = path_of("copy");
+    const char *other = unit_path("copy");
     snprintf(command, sizeof command, "cp -p '%s' '%s'", path, other);
     assert_int_equal(system(command), 0);
     assert_int_equal(rename(other, path), 0);
@@ -133,7 +132,7 @@ static const change changes[] = {
 /* ---- when the file changes ---- */
 
 static const char *path_for(const kind *made) {
-    return path_of(made->name[0] == '-' ? "stdin.txt" : made->name);
+    return unit_path(made->name[0] == '-' ? "stdin.txt" : made->name);
 }
 
 /* Opens the file as standard input. */
@@ -143,15 +142,11 @@ static void redirect_input(const char *path) {
     close(file);
 }
 
-static sl_source_set *set_of(const kind *made, const char *path) {
-    sl_source_set *set;
-    sl_error error = {0};
+/* Reads the file at `path`, or the standard input, which it becomes. */
+static reading *begin_reading(const kind *made, const char *path) {
     if (made->name[0] == '-')
         redirect_input(path);
-    const char *source = made->name[0] == '-' ? "-" : path;
-    if (!sl_source_set_create(&source, 1, NULL, &set, &error))
-        fail_msg("%s: %s", path, error.message);
-    return set;
+    return open_source(made->name[0] == '-' ? "-" : path);
 }
 
 static void assert_detected(const sl_error *error, const kind *made, const change *what) {
@@ -182,165 +177,115 @@ static void run(scenario *function) {
     }
 }
 
-typedef struct reading {
-    sl_source_set *set;
-    sl_reader *reader;
-    sl_error error;
-    sl_source_block block;
-} reading;
-
-static reading begin_reading(const kind *made, const char *path) {
-    reading r = {.set = set_of(made, path)};
-    assert_true(sl_reader_create(r.set, &r.reader, &r.error));
-    return r;
-}
-
-static sl_read_result read_next(reading *r) {
-    return sl_reader_next(r->reader, &r->block, &r->error);
-}
-
-static void end_reading(reading *r) {
-    sl_reader_destroy(r->reader);
-    sl_source_set_destroy(r->set);
-}
-
 static void before_it_is_opened(const kind *made, const change *what, const char *path) {
-    reading r = begin_reading(made, path);
+    reading *r = begin_reading(made, path);
     what->make(path);
-    assert_int_equal(read_next(&r), SL_READ_FAILED);
-    assert_detected(&r.error, made, what);
-    assert_true(sl_source_set_has_changed(r.set));
-    end_reading(&r);
+    assert_false(read_block(r));
+    assert_int_equal(r->result, SL_READ_FAILED);
+    assert_detected(&r->error, made, what);
+    assert_true(sl_source_set_has_changed(r->set));
 }
 
 static void between_two_blocks(const kind *made, const change *what, const char *path) {
-    reading r = begin_reading(made, path);
-    assert_int_equal(read_next(&r), SL_READ_BLOCK);
+    reading *r = begin_reading(made, path);
+    assert_true(read_block(r));
     what->make(path);
-    assert_int_equal(read_next(&r), SL_READ_FAILED);
-    assert_detected(&r.error, made, what);
-    end_reading(&r);
+    assert_false(read_block(r));
+    assert_int_equal(r->result, SL_READ_FAILED);
+    assert_detected(&r->error, made, what);
 }
 
 static void after_the_last_block(const kind *made, const change *what, const char *path) {
-    reading r = begin_reading(made, path);
-    while (read_next(&r) == SL_READ_BLOCK)
+    reading *r = begin_reading(made, path);
+    while (read_block(r))
         ;
-    assert_int_equal(r.error.code, 0);
-    assert_true(sl_source_set_unchanged(r.set, &r.error));
-    assert_false(sl_source_set_has_changed(r.set));
+    assert_int_equal(r->error.code, 0);
+    assert_true(sl_source_set_unchanged(r->set, &r->error));
+    assert_false(sl_source_set_has_changed(r->set));
     what->make(path);
-    assert_false(sl_source_set_unchanged(r.set, &r.error));
-    assert_detected(&r.error, made, what);
-    sl_source_set_skip(r.set, 0); /* a skipped source may change */
-    assert_true(sl_source_set_unchanged(r.set, &r.error));
-    end_reading(&r);
+    assert_false(sl_source_set_unchanged(r->set, &r->error));
+    assert_detected(&r->error, made, what);
+    sl_source_set_skip(r->set, 0); /* a skipped source may change */
+    assert_true(sl_source_set_unchanged(r->set, &r->error));
 }
 
 /* The files of a folder are listed long before they are opened. */
 static void in_a_folder(const kind *made, const change *what, const char *path) {
     if (made->name[0] == '-')
         return;
-    char parent[300], inner[600], head[100], fingerprint[SL_FINGERPRINT_ROOM];
-    sl_source_set *set;
+    char inner[300], head[100], fingerprint[SL_FINGERPRINT_ROOM];
+    const char *parent = unit_path("parent");
     sl_error error = {0};
     size_t length;
     bool whole;
-    snprintf(parent, sizeof parent, "%s", path_of("parent"));
     snprintf(inner, sizeof inner, "%s/%s", parent, made->name);
     mkdir(parent, 0700);
     assert_int_equal(rename(path, inner), 0);
-    const char *source = parent;
-    assert_true(sl_source_set_create(&source, 1, NULL, &set, &error));
+    sl_source_set *set = open_source(parent)->set;
     what->make(inner);
     assert_false(sl_source_head(set, 0, head, sizeof head, &length, &whole, NULL, &error));
     assert_detected(&error, made, what);
     error = (sl_error){0};
     assert_false(sl_source_fingerprint(set, 0, fingerprint, &error));
     assert_detected(&error, made, what);
-    sl_source_set_destroy(set);
     unlink(inner);
     rmdir(parent);
 }
 
-static const struct scenario_row {
-    const char *name;
-    scenario *function;
-} scenarios[] = {
-    {"a change before the first open is detected", before_it_is_opened},
-    {"a change between two blocks is detected", between_two_blocks},
-    {"a change after the last block is detected", after_the_last_block},
-    {"a change after a folder was listed is detected", in_a_folder},
-};
-#define SCENARIOS (sizeof scenarios / sizeof scenarios[0])
+TEST(a_change_before_the_first_open_is_detected) {
+    run(before_it_is_opened);
+}
 
-static void run_scenario(void **state) {
-    const struct scenario_row *row = *state;
-    run(row->function);
+TEST(a_change_between_two_blocks_is_detected) {
+    run(between_two_blocks);
+}
+
+TEST(a_change_after_the_last_block_is_detected) {
+    run(after_the_last_block);
+}
+
+TEST(a_change_after_a_folder_was_listed_is_detected) {
+    run(in_a_folder);
 }
 
 /* The file is replaced while one reader has it open and another has not opened it yet. */
-static void no_reader_reads_another_file(void **state) {
-    (void)state;
-    const char *path = path_of("shared.txt");
-    sl_source_set *set;
+TEST(no_reader_reads_another_file) {
+    const char *path = unit_path("shared.txt"), *other = unit_path("shared-2.txt");
     sl_reader *readers[2];
     sl_error error = {0};
     sl_source_block block;
     write_kind(&kinds[0], path, 1);
-    assert_true(sl_source_set_create(&path, 1, NULL, &set, &error));
+    sl_source_set *set = open_source(path)->set;
     assert_true(sl_reader_create(set, &readers[0], &error));
     assert_true(sl_reader_create(set, &readers[1], &error));
     assert_int_equal(sl_reader_next(readers[0], &block, &error), SL_READ_BLOCK);
-    const char *other = path_of("shared-2.txt");
     write_kind(&kinds[0], other, 2); /* of the same size */
     assert_int_equal(rename(other, path), 0);
     for (int i = 0; i < 2; i++) {
         error = (sl_error){0};
         assert_int_equal(sl_reader_next(readers[i], &block, &error), SL_READ_FAILED);
-        assert_non_null(strstr(error.message, "was replaced by another file"));
+        assert_contains(error.message, "was replaced by another file");
         sl_reader_destroy(readers[i]);
     }
-    sl_source_set_destroy(set);
 }
 
 /* Completed blocks are read again only if they are to be compared. */
-static void completed_blocks_are_read_only_to_be_compared(void **state) {
-    (void)state;
+TEST(completed_blocks_are_read_only_to_be_compared) {
     static const uint64_t done = 5; /* the blocks 0 and 2 */
-    const char *path = path_of("done.txt");
+    const char *path = unit_path("done.txt");
     write_kind(&kinds[0], path, 3);
     for (int compare = 0; compare < 2; compare++) {
-        sl_source_set *set;
-        sl_reader *reader;
-        sl_error error = {0};
-        sl_source_block block;
+        reading *r = open_source(path);
         uint64_t seen = 0, marked = 0;
-        assert_true(sl_source_set_create(&path, 1, NULL, &set, &error));
-        sl_source_set_skip_blocks(set, 0, &done, 1, compare);
-        assert_int_equal(sl_source_set_consumed_bytes(set), compare ? 0 : 2 * SL_BLOCK_BYTES);
-        assert_true(sl_reader_create(set, &reader, &error));
-        while (sl_reader_next(reader, &block, &error) == SL_READ_BLOCK) {
-            seen |= UINT64_C(1) << block.sequence;
-            marked |= (uint64_t)block.done << block.sequence;
-            assert_int_equal(block.text.length, SL_BLOCK_BYTES);
+        sl_source_set_skip_blocks(r->set, 0, &done, 1, compare);
+        assert_int_equal(sl_source_set_consumed_bytes(r->set), compare ? 0 : 2 * SL_BLOCK_BYTES);
+        while (read_block(r)) {
+            seen |= UINT64_C(1) << r->block.sequence;
+            marked |= (uint64_t)r->block.done << r->block.sequence;
+            assert_int_equal(r->block.text.length, SL_BLOCK_BYTES);
         }
         assert_int_equal(seen, compare ? 7 : 2);
         assert_int_equal(marked, compare ? done : 0);
-        assert_int_equal(sl_source_set_consumed_bytes(set), LENGTH);
-        sl_reader_destroy(reader);
-        sl_source_set_destroy(set);
+        assert_int_equal(sl_source_set_consumed_bytes(r->set), LENGTH);
     }
-}
-
-RUN_TESTS {
-    struct CMUnitTest tests[SCENARIOS + 2] = {
-        cmocka_unit_test(no_reader_reads_another_file),
-        cmocka_unit_test(completed_blocks_are_read_only_to_be_compared),
-    };
-    for (size_t i = 0; i < SCENARIOS; i++)
-        tests[2 + i] = (struct CMUnitTest){.name = scenarios[i].name,
-                                           .test_func = run_scenario,
-                                           .initial_state = (void *)(uintptr_t)&scenarios[i]};
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -8,7 +8,7 @@ typedef struct block_seen {
     uint64_t offset, length, documents;
 } block_seen;
 
-typedef struct reading {
+typedef struct gathering {
     sl_source_set *set;
     pthread_mutex_t lock;
     block_seen blocks[200];
@@ -17,13 +17,12 @@ typedef struct reading {
     size_t length;
     bool failed;
     sl_error error;
-} reading;
+} gathering;
 
 /* Documents over several lines, of 60 bytes to 3 MiB, with brackets and quotes in their strings. An
  * array if `array`. */
 static char *make_documents(size_t size, bool array, size_t *length, uint64_t *documents) {
-    char *text = malloc(size + ((size_t)5 << 20));
-    assert_non_null(text);
+    char *text = unit_keep(malloc(size + ((size_t)5 << 20)));
     unsigned seed = 11;
     size_t used = (size_t)sprintf(text, array ? "[" : "\xEF\xBB\xBF");
     for (*documents = 0; used < size; ++*documents) {
@@ -60,7 +59,7 @@ static uint64_t count_documents(sl_text text) {
 }
 
 static void *read_records(void *context) {
-    reading *r = context;
+    gathering *r = context;
     sl_reader *reader;
     sl_error error = {0};
     sl_source_block block;
@@ -90,24 +89,17 @@ static void *read_records(void *context) {
     return NULL;
 }
 
-static reading read_all(const char *path, size_t length, unsigned threads) {
-    reading r = {.length = length, .text = calloc(1, length + 1)};
-    sl_error error;
+static gathering read_all(const char *path, size_t length, unsigned threads) {
+    gathering r = {
+        .set = open_source(path)->set, .length = length, .text = unit_keep(calloc(1, length + 1))};
     pthread_mutex_init(&r.lock, NULL);
-    assert_non_null(r.text);
-    assert_true(sl_source_set_create(&path, 1, NULL, &r.set, &error));
     sl_source_set_splitter(r.set, 0, &sl_json_splitter, NULL, false);
     assert_false(sl_source_is_splittable(sl_source_set_at(r.set, 0)));
-    pthread_t workers[4];
-    for (unsigned i = 0; i < threads; i++)
-        pthread_create(&workers[i], NULL, read_records, &r);
-    for (unsigned i = 0; i < threads; i++)
-        pthread_join(workers[i], NULL);
-    sl_source_set_destroy(r.set);
+    unit_run_threads(threads, read_records, &r, 0);
     return r;
 }
 
-static void check_blocks(const reading *r, const char *text, size_t length, uint64_t documents) {
+static void check_blocks(const gathering *r, const char *text, size_t length, uint64_t documents) {
     uint64_t at = 0, sum = 0;
     if (r->failed)
         fail_msg("reading failed: %s", r->error.message);
@@ -130,13 +122,13 @@ TEST(the_same_blocks_from_every_source) {
         size_t length;
         uint64_t documents;
         char *text = make_documents((size_t)9 << 20, array, &length, &documents);
-        write_file(path_of("records.json"), text, length, false);
-        write_file(path_of("records.json.gz"), text, length, true);
-        reading one = read_all(path_of("records.json"), length, 1);
+        write_file(unit_path("records.json"), text, length, false);
+        write_file(unit_path("records.json.gz"), text, length, true);
+        gathering one = read_all(unit_path("records.json"), length, 1);
         check_blocks(&one, text, length, documents);
-        reading others[3];
-        others[0] = read_all(path_of("records.json"), length, 4);
-        others[1] = read_all(path_of("records.json.gz"), length, 3);
+        gathering others[3];
+        others[0] = read_all(unit_path("records.json"), length, 4);
+        others[1] = read_all(unit_path("records.json.gz"), length, 3);
         piped input;
         begin_pipe(&input, text, length);
         others[2] = read_all("-", length, 2);
@@ -145,10 +137,7 @@ TEST(the_same_blocks_from_every_source) {
             check_blocks(&others[i], text, length, documents);
             assert_int_equal(others[i].count, one.count);
             assert_memory_equal(others[i].blocks, one.blocks, sizeof one.blocks);
-            free(others[i].text);
         }
-        free(one.text);
-        free(text);
     }
 }
 
@@ -156,43 +145,35 @@ TEST(each_entry_of_an_archive_begins_anew) {
     size_t length;
     uint64_t documents;
     char *text = make_documents((size_t)3 << 20, true, &length, &documents), command[600];
-    write_file(path_of("a.json"), text, length, false);
-    write_file(path_of("d.json"), text, length, false);
-    write_file(path_of("b.json"), "{\"at\":1}\n{\"at\":2}\n", 18, false);
-    write_file(path_of("c.json"), "{\"at\"\n:1}{\"at\":2}\n", 18, false);
+    write_file(unit_path("a.json"), text, length, false);
+    write_file(unit_path("d.json"), text, length, false);
+    write_file(unit_path("b.json"), "{\"at\":1}\n{\"at\":2}\n", 18, false);
+    write_file(unit_path("c.json"), "{\"at\"\n:1}{\"at\":2}\n", 18, false);
     snprintf(command, sizeof command, "cd '%s' && tar -cf all.tar a.json b.json d.json c.json",
-             folder);
+             unit_folder());
     assert_int_equal(system(command), 0);
-    reading r = read_all(path_of("all.tar"), 2 * length + 36, 3);
+    gathering r = read_all(unit_path("all.tar"), 2 * length + 36, 3);
     if (r.failed)
         fail_msg("reading failed: %s", r.error.message);
     uint64_t sum = 0;
     for (size_t i = 0; i < r.count; i++)
         sum += r.blocks[i].documents;
     assert_int_equal(sum, 2 * documents + 4);
-    free(r.text);
-    free(text);
 }
 
 TEST(a_document_that_does_not_end_is_an_error) {
     size_t length = (size_t)20 << 20;
-    char *text = malloc(length);
-    assert_non_null(text);
+    char *text = unit_keep(malloc(length));
     memset(text, ' ', length);
     memcpy(text, "{\n\"a\":1}\n{\n\"b\":[", 16);
-    write_file(path_of("endless.json"), text, length, false);
-    reading r = read_all(path_of("endless.json"), length, 1);
+    write_file(unit_path("endless.json"), text, length, false);
+    gathering r = read_all(unit_path("endless.json"), length, 1);
     assert_true(r.failed);
     assert_int_equal(r.error.code, SL_EXIT_SOURCE);
     assert_non_null(strstr(r.error.message, "endless.json, byte "));
     assert_non_null(strstr(r.error.message, "more than 16 MiB"));
-    free(r.text);
-    write_file(path_of("cut.json"), text, 30, false);
-    r = read_all(path_of("cut.json"), 30, 1);
+    write_file(unit_path("cut.json"), text, 30, false);
+    r = read_all(unit_path("cut.json"), 30, 1);
     assert_true(r.failed);
     assert_non_null(strstr(r.error.message, "cut.json, byte 30: the text ends within a document"));
-    free(r.text);
-    free(text);
 }
-
-BEFORE_AND_AFTER_ALL(make_folder, remove_folder)

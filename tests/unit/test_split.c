@@ -21,7 +21,7 @@ static size_t split_records(sl_split *split, sl_text text, size_t least, bool en
 }
 
 static char *make_records(size_t size, size_t *length) {
-    char *text = malloc(size + (size_t)4 * SL_BLOCK_BYTES);
+    char *text = unit_keep(malloc(size + (size_t)4 * SL_BLOCK_BYTES));
     size_t used = 0;
     unsigned seed = 7;
     while (used < size) {
@@ -41,15 +41,15 @@ typedef struct block_facts {
     uint64_t offset, length, state;
 } block_facts;
 
-typedef struct reading {
+typedef struct gathering {
     sl_source_set *set;
     const char *text;
     block_facts blocks[BLOCKS_MOST];
     uint64_t last; /* number of blocks */
-} reading;
+} gathering;
 
 static void *read_blocks(void *context) {
-    reading *all = context;
+    gathering *all = context;
     sl_reader *reader;
     sl_error error;
     sl_source_block block;
@@ -68,27 +68,20 @@ static void *read_blocks(void *context) {
 }
 
 /* Reads all blocks of a source, in which a record of the format above follows another one. */
-static reading read_all(const char *path, const char *text, unsigned threads) {
-    reading all = {.text = text};
-    sl_error error;
-    pthread_t workers[4];
-    assert_true(sl_source_set_create(&path, 1, NULL, &all.set, &error));
+static gathering read_all(const char *path, const char *text, unsigned threads) {
+    gathering all = {.set = open_source(path)->set, .text = text};
     sl_source_set_splitter(all.set, 0, &(sl_splitter){.find_end = split_records}, NULL, false);
     assert_false(sl_source_is_splittable(sl_source_set_at(all.set, 0)));
-    for (unsigned i = 0; i < threads; i++)
-        pthread_create(&workers[i], NULL, read_blocks, &all);
-    for (unsigned i = 0; i < threads; i++)
-        pthread_join(workers[i], NULL);
-    sl_source_set_destroy(all.set);
+    unit_run_threads(threads, read_blocks, &all, 0);
     return all;
 }
 
 TEST(blocks_begin_at_records_for_any_reader) {
     size_t length;
     char *text = make_records((size_t)20 << 20, &length);
-    write_file(path_of("plain"), text, length, false);
-    write_file(path_of("packed.gz"), text, length, true);
-    reading plain = read_all(path_of("plain"), text, 1);
+    write_file(unit_path("plain"), text, length, false);
+    write_file(unit_path("packed.gz"), text, length, true);
+    gathering plain = read_all(unit_path("plain"), text, 1);
     uint64_t next = 0, records = 0;
     for (uint64_t i = 0; i < plain.last; i++) {
         const block_facts *block = &plain.blocks[i];
@@ -104,29 +97,27 @@ TEST(blocks_begin_at_records_for_any_reader) {
     }
     assert_int_equal(next, length);
     for (unsigned threads = 1; threads <= 4; threads++) {
-        reading packed = read_all(path_of("packed.gz"), text, threads);
+        gathering packed = read_all(unit_path("packed.gz"), text, threads);
         assert_int_equal(packed.last, plain.last);
         assert_memory_equal(packed.blocks, plain.blocks, sizeof plain.blocks);
     }
     piped input;
     begin_pipe(&input, text, length);
-    reading pipe = read_all("-", text, 2);
+    gathering pipe = read_all("-", text, 2);
     pthread_join(input.writer, NULL);
     assert_int_equal(pipe.last, plain.last);
     assert_memory_equal(pipe.blocks, plain.blocks, sizeof plain.blocks);
-    free(text);
 }
 
 TEST(a_truncated_record_is_the_end_of_the_last_block) {
     size_t length;
     char *text = make_records((size_t)3 << 20, &length);
     length -= 2;
-    write_file(path_of("short"), text, length, false);
-    reading all = read_all(path_of("short"), text, 2);
+    write_file(unit_path("short"), text, length, false);
+    gathering all = read_all(unit_path("short"), text, 2);
     assert_true(all.last > 0);
     const block_facts *block = &all.blocks[all.last - 1];
     assert_int_equal(block->offset + block->length, length);
-    free(text);
 }
 
 /* Finds no end of a record. */
@@ -136,19 +127,11 @@ static size_t split_nothing(sl_split *split, sl_text text, size_t least, bool en
 }
 
 TEST(a_format_that_finds_no_end_is_an_error) {
-    const char *path = path_of("endless");
-    sl_source_set *set;
-    sl_reader *reader;
-    sl_source_block block;
-    sl_error error;
+    const char *path = unit_path("endless");
     write_file(path, "abc", 3, false);
-    assert_true(sl_source_set_create(&path, 1, NULL, &set, &error));
-    sl_source_set_splitter(set, 0, &(sl_splitter){.find_end = split_nothing}, NULL, false);
-    assert_true(sl_reader_create(set, &reader, &error));
-    assert_int_equal(sl_reader_next(reader, &block, &error), SL_READ_FAILED);
-    assert_non_null(strstr(error.message, "no end of a record"));
-    sl_reader_destroy(reader);
-    sl_source_set_destroy(set);
+    reading *r = open_source(path);
+    sl_source_set_splitter(r->set, 0, &(sl_splitter){.find_end = split_nothing}, NULL, false);
+    assert_false(read_block(r));
+    assert_int_equal(r->result, SL_READ_FAILED);
+    assert_contains(r->error.message, "no end of a record");
 }
-
-BEFORE_AND_AFTER_ALL(make_folder, remove_folder)

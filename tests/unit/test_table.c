@@ -28,7 +28,6 @@ static void assert_found(const found *rows, size_t count) {
         for (const char *at = rows[i].text; *at; at++)
             lines += *at == '\n';
         assert_int_equal(p.counts.lines, lines);
-        free_parsed(&p);
     }
 }
 
@@ -147,7 +146,6 @@ TEST(delimiter_and_quote_can_be_given) {
             fail_msg("%s: %s", rows[i].text, p.error.message);
         assert_int_equal(p.documents, 1);
         assert_string_equal(json_at(&p, 0), rows[i].first);
-        free_parsed(&p);
     }
     parsed p = parse_with("delimited", &(sl_format_options){.delimiter = '^'}, "a,b\n1,2\n");
     assert_null(p.format);
@@ -184,20 +182,16 @@ TEST(options_replace_the_detection) {
     sl_format_options options = {.header = SL_HEADER_NO};
     parsed p = parse_with("delimited", &options, "a,b\nc,d\n");
     assert_int_equal(p.documents, 2);
-    free_parsed(&p);
     options = (sl_format_options){.header = SL_HEADER_YES};
     p = parse_with("delimited", &options, "1,2\n3,4\n");
     assert_string_equal(json_at(&p, 0), "{ \"1\" : \"3\", \"2\" : \"4\" }");
-    free_parsed(&p);
     options = (sl_format_options){.columns = "x,y"};
     p = parse_with("delimited", &options, "a,b\n3,4\n");
     assert_int_equal(p.documents, 2);
     assert_string_equal(json_at(&p, 0), "{ \"x\" : \"a\", \"y\" : \"b\" }");
-    free_parsed(&p);
     options = (sl_format_options){.columns = "x,y", .header = SL_HEADER_YES};
     p = parse_with("delimited", &options, "a,b\n3,4\n");
     assert_string_equal(json_at(&p, 0), "{ \"x\" : \"3\", \"y\" : \"4\" }");
-    free_parsed(&p);
     options = (sl_format_options){.columns = "x,y,z"};
     p = parse_with("delimited", &options, "a,b\n3,4\n");
     assert_null(p.format);
@@ -207,11 +201,9 @@ TEST(options_replace_the_detection) {
     assert_int_equal(p.documents, 1);
     assert_string_equal(json_at(&p, 0), "{ \"a\" : \"5\", \"b\" : \"6\" }");
     assert_int_equal(p.counts.lines, 4);
-    free_parsed(&p);
     options = (sl_format_options){.header = SL_HEADER_YES};
     p = parse_with("delimited", &options, "word\nother\n");
     assert_string_equal(json_at(&p, 0), "{ \"word\" : \"other\" }");
-    free_parsed(&p);
 }
 
 TEST(ragged_lines_are_padded_or_rejected) {
@@ -223,7 +215,6 @@ TEST(ragged_lines_are_padded_or_rejected) {
         assert_int_equal(p.documents, 1);
         assert_int_equal(p.reject_count, 3);
         assert_contains(p.rejects[0].reason, "too few fields: 2 of 3");
-        free_parsed(&p);
         options.pad = true;
         p = parse_with("delimited", &options, texts[i]);
         assert_int_equal(p.documents, 3);
@@ -231,7 +222,6 @@ TEST(ragged_lines_are_padded_or_rejected) {
         assert_string_equal(json_at(&p, 2), "{ \"a\" : \"6\" }");
         assert_one_reject(&p, "", "too many fields: 4 instead of 3");
         assert_int_equal(p.counts.repaired, 0);
-        free_parsed(&p);
     }
 }
 
@@ -248,7 +238,6 @@ TEST(many_equal_names_are_numbered) {
             assert_contains(p.described, "999 repeated names numbered");
         else
             assert_contains(p.error.message, "at most 1024");
-        free_parsed(&p);
     }
 }
 
@@ -259,11 +248,9 @@ TEST(short_records_before_the_table_are_rejected) {
     assert_one_reject(&p, "", "too few fields: 2 of 3");
     assert_int_equal(p.rejects[0].line, 2);
     assert_contains(p.described, "2 lines before the table skipped");
-    free_parsed(&p);
     p = parse_delimited("1,2\n3,4,5\n6,7,8\n9,10,11\n");
     assert_int_equal(p.documents, 3);
     assert_one_reject(&p, "", "too few fields: 2 of 3");
-    free_parsed(&p);
 }
 
 /* Tables that merely have 5 or 14 columns and begin with a number are not MOT data. */
@@ -274,9 +261,7 @@ TEST(other_tables_are_not_mot) {
         parsed p = parse_with(NULL, &(sl_format_options){0}, texts[i]);
         assert_non_null(p.format);
         assert_string_equal(p.format->name, "delimited");
-        free_parsed(&p);
     }
     parsed p = parse_with(NULL, &(sl_format_options){0}, "1343771031|8394|A|7|\n1|2|F|13|D\n");
     assert_string_equal(p.format->name, "mot");
-    free_parsed(&p);
 }

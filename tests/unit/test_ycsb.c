@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Generated records: a document depends only on the options and the number of its record, the
  * integers have the declared distribution, and a source without a file returns each record once. */
-#include <math.h>
 #include <pthread.h>
-
-#include <bson/bson.h>
 
 #include "bson/bson_writer.h"
 #include "format/ycsb.h"
@@ -22,11 +19,17 @@ static const sl_ycsb_options usual = {.records = 10000,
                                       .integer_count = 8,
                                       .skew = 0.99};
 
+static void destroy_plan(void *plan) {
+    sl_format_plan_destroy(&sl_format_ycsb, plan);
+}
+
+/* The plan is destroyed after the test. */
 static sl_plan *plan_of(const sl_ycsb_options *options) {
     sl_plan *plan;
     sl_error error = {0};
     assert_true(sl_format_plan_create(&sl_format_ycsb, &(sl_format_options){.ycsb = *options},
                                       &plan, &error));
+    unit_release_later(destroy_plan, plan);
     return plan;
 }
 
@@ -84,13 +87,9 @@ static bool make(made *all, const sl_plan *plan, uint64_t first, uint64_t from, 
     keep(&sink, 0);
     all->stop_after = stop_after;
     free(all->batch);
+    unit_keep(all->bytes);
     sl_format_dialect_destroy(&sl_format_ycsb, dialect);
     return whole;
-}
-
-static void free_made(made *all) {
-    free(all->bytes);
-    *all = (made){0};
 }
 
 /* ---- documents ---- */
@@ -156,8 +155,6 @@ TEST(a_document_has_the_fields_asked_for) {
             }
             assert_false(bson_iter_next(&iter));
         }
-        free_made(&all);
-        sl_format_plan_destroy(&sl_format_ycsb, plan);
     }
 }
 
@@ -176,7 +173,6 @@ TEST(documents_depend_only_on_their_number) {
             assert_memory_equal(one.bytes + i * size + 17,
                                 whole.bytes + ((size_t)block * BLOCK_RECORDS + i) * size + 17,
                                 size - 17);
-        free_made(&one);
     }
     /* The same records in a source that starts with them: only the ids differ. */
     made apart = {0};
@@ -184,17 +180,12 @@ TEST(documents_depend_only_on_their_number) {
     for (size_t i = 0; i < 100; i++)
         assert_memory_equal(apart.bytes + i * size + 17,
                             whole.bytes + (BLOCK_RECORDS + i) * size + 17, size - 17);
-    free_made(&apart);
     /* Numbers that need more than 32 bits. */
     made far = {0}, further = {0};
     assert_true(make(&far, plan, RECORDS_MAX, 5, 1, 10000, 7));
     assert_true(make(&further, plan, 0, RECORDS_MAX + 5, 1, 10000, 7));
     assert_memory_equal(far.bytes + 17, further.bytes + 17, size - 17);
     assert_memory_not_equal(far.bytes + 17, whole.bytes + 5 * size + 17, size - 17);
-    free_made(&far);
-    free_made(&further);
-    free_made(&whole);
-    sl_format_plan_destroy(&sl_format_ycsb, plan);
 }
 
 TEST(a_block_has_16_mib_of_documents_at_most) {
@@ -227,13 +218,11 @@ TEST(every_option_that_changes_bytes_is_in_the_name) {
         sl_plan *changed = plan_of(&others[i]);
         sl_format_ycsb.name_records(changed, 0, 99, other, sizeof other);
         assert_string_not_equal(name, other);
-        sl_format_plan_destroy(&sl_format_ycsb, changed);
     }
     sl_format_ycsb.name_records(plan, 0, 98, other, sizeof other);
     assert_string_not_equal(name, other);
     sl_format_ycsb.name_records(plan, 0, 99, other, sizeof other);
     assert_string_equal(name, other);
-    sl_format_plan_destroy(&sl_format_ycsb, plan);
 }
 
 TEST(the_sink_can_stop_the_generator) {
@@ -243,8 +232,6 @@ TEST(the_sink_can_stop_the_generator) {
     assert_int_equal(all.documents, 300);
     assert_int_equal(all.counts.documents, 300);
     assert_int_equal(all.counts.records, 300);
-    free_made(&all);
-    sl_format_plan_destroy(&sl_format_ycsb, plan);
 }
 
 TEST(invalid_options_are_refused) {
@@ -263,7 +250,6 @@ TEST(invalid_options_are_refused) {
     assert_false(
         sl_format_ycsb.sniff(plan, "test_result.csv", sl_text_of("a,b\n"), true, &dialect, &error));
     assert_int_equal(error.code, SL_EXIT_SOURCE);
-    sl_format_plan_destroy(&sl_format_ycsb, plan);
 }
 
 /* ---- integers ---- */
@@ -333,8 +319,6 @@ TEST(draws_follow_the_table) {
         sum += (found[g] - expected[g]) * (found[g] - expected[g]) / expected[g];
     if (sum > 62)
         fail_msg("chi-square is %g", sum);
-    free_made(&all);
-    sl_format_plan_destroy(&sl_format_ycsb, plan);
 }
 
 /* ---- sources ---- */
@@ -380,11 +364,7 @@ TEST(each_record_is_returned_once) {
     assert_true(sl_source_set_add_generated(all.set, "b", records[1], SL_GENERATED_BYTES, &error));
     assert_int_equal(sl_source_set_stored_bytes(all.set),
                      (records[0] + records[1]) * SL_GENERATED_BYTES);
-    pthread_t threads[3];
-    for (int i = 0; i < 3; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, count_blocks, &all), 0);
-    for (int i = 0; i < 3; i++)
-        pthread_join(threads[i], NULL);
+    unit_run_threads(3, count_blocks, &all, 0);
     assert_false(all.failed);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(all.records[i], records[i]);

@@ -7,8 +7,125 @@
  * One program needs one link with the libraries instead of one for each file. */
 #include "unit.h"
 
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/* ---- objects of a test ---- */
+
+typedef struct kept_object {
+    struct kept_object *before;
+    void (*release)(void *);
+    void *object;
+} kept_object;
+
+static kept_object *kept; /* the last one */
+
+void unit_release_later(void (*release)(void *), void *object) {
+    kept_object *one = malloc(sizeof *one);
+    if (!one)
+        abort();
+    *one = (kept_object){kept, release, object};
+    kept = one;
+}
+
+int unit_release(__attribute__((unused)) void **state) {
+    while (kept) {
+        kept_object *one = kept;
+        kept = one->before;
+        one->release(one->object);
+        free(one);
+    }
+    return 0;
+}
+
+void *unit_keep(void *memory) {
+    assert_non_null(memory);
+    unit_release_later(free, memory);
+    return memory;
+}
+
+static void destroy_document(void *document) {
+    bson_destroy(document);
+}
+
+bson_t *unit_keep_bson(bson_t *document) {
+    assert_non_null(document);
+    unit_release_later(destroy_document, document);
+    return document;
+}
+
+bson_t *unit_json(const char *text) {
+    bson_error_t why;
+    bson_t *document = bson_new_from_json((const uint8_t *)text, -1, &why);
+    if (!document)
+        fail_msg("%s: %s", text, why.message);
+    return unit_keep_bson(document);
+}
+
+const char *unit_json_of(const bson_t *document) {
+    char *json = bson_as_relaxed_extended_json(document, NULL);
+    assert_non_null(json);
+    unit_release_later(bson_free, json);
+    return json;
+}
+
+static char folder[40]; /* of the current test; "": it has none */
+
+static void remove_folder(__attribute__((unused)) void *object) {
+    char command[sizeof folder + 20];
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    if (system(command) != 0)
+        abort();
+    folder[0] = '\0';
+}
+
+const char *unit_folder(void) {
+    if (folder[0] == '\0') {
+        strcpy(folder, "/tmp/shardload-unit-XXXXXX");
+        assert_non_null(mkdtemp(folder));
+        unit_release_later(remove_folder, NULL);
+    }
+    return folder;
+}
+
+const char *unit_path(const char *name) {
+    size_t room = sizeof folder + strlen(name) + 1;
+    char *path = unit_keep(malloc(room));
+    snprintf(path, room, "%s/%s", unit_folder(), name);
+    return path;
+}
+
+void unit_write(const char *path, const void *bytes, size_t length) {
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, length, file), length);
+    assert_int_equal(fclose(file), 0);
+}
+
+char *unit_read(const char *path, size_t *length) {
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    fseek(file, 0, SEEK_END);
+    *length = (size_t)ftell(file);
+    rewind(file);
+    char *bytes = unit_keep(malloc(*length + 1));
+    assert_int_equal(fread(bytes, 1, *length, file), *length);
+    bytes[*length] = '\0';
+    fclose(file);
+    return bytes;
+}
+
+void unit_run_threads(unsigned count, void *(*function)(void *), void *items, size_t size) {
+    pthread_t threads[64];
+    assert_in_range(count, 1, 64);
+    for (unsigned i = 0; i < count; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, function, (char *)items + i * size), 0);
+    for (unsigned i = 0; i < count; i++)
+        pthread_join(threads[i], NULL);
+}
+
+/* ---- the files ---- */
 
 #define FILES_MAX 200
 #define TESTS_MAX 100
@@ -46,7 +163,8 @@ void unit_add(const char *path, int line, const char *name, CMUnitTestFunction f
         file->tests[at] = file->tests[at - 1];
         file->lines[at] = file->lines[at - 1];
     }
-    file->tests[at] = (struct CMUnitTest){.name = name, .test_func = function};
+    file->tests[at] =
+        (struct CMUnitTest){.name = name, .test_func = function, .teardown_func = unit_release};
     file->lines[at] = line;
 }
 

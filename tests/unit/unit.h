@@ -5,6 +5,7 @@
 #define SHARDLOAD_TESTS_UNIT_H
 
 /* cmocka.h needs setjmp.h, stdarg.h and stddef.h. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <bson/bson.h>
 #include <cmocka.h>
 
 #ifdef assert_int_in_range /* cmocka 2, which calls the name of cmocka 1 deprecated */
@@ -55,6 +57,50 @@ static inline void assert_same_json(const char *json, const char *expected) {
     if (*a || *b)
         fail_msg("%s\nexpected: %s", json, expected);
 }
+
+/* Fails unless the values are equal up to this share of `expected`. (cmocka compares floats.) */
+static inline void assert_near(double value, double expected, double share) {
+    if (!(fabs(value - expected) <= share * fabs(expected)))
+        fail_msg("%.17g, expected %.17g", value, expected);
+}
+
+#define assert_contains(text, part)                                                                \
+    do {                                                                                           \
+        if (!strstr(text, part))                                                                   \
+            fail_msg("\"%s\" is not in: %s", part, text);                                          \
+    } while (0)
+
+/* ---- objects of a test, which are released after it, also if it fails, the last one first ---- */
+
+/* Calls `release` with the object after the test. */
+void unit_release_later(void (*release)(void *), void *object);
+
+/* Frees the memory after the test; returns it. Fails the test if it is NULL. */
+void *unit_keep(void *memory);
+
+/* The same for a document, and for the document that a text in Extended JSON describes. */
+bson_t *unit_keep_bson(bson_t *document);
+bson_t *unit_json(const char *text);
+
+/* A document as relaxed Extended JSON. Valid until the end of the test. */
+const char *unit_json_of(const bson_t *document);
+
+/* A folder that belongs to the test, and the path of a file in it, valid until the end of the test. */
+const char *unit_folder(void);
+const char *unit_path(const char *name);
+
+/* Writes a file, and reads one; the content is followed by a NUL that `length` does not include. */
+void unit_write(const char *path, const void *bytes, size_t length);
+char *unit_read(const char *path, size_t *length);
+
+/* Runs the function in `count` threads at once, with the addresses of `items` of `size` bytes each
+ * (0: one item for all), and waits for their end. */
+void unit_run_threads(unsigned count, void *(*function)(void *), void *items, size_t size);
+
+/* The teardown function of TEST, for tests that are not made by it: releases all objects. */
+int unit_release(void **state);
+
+/* ---- the program ---- */
 
 typedef int unit_runner(const struct CMUnitTest *added, size_t added_count);
 
