@@ -12,7 +12,9 @@ BAD_KEYS = ['{"k": -1}', '{"k": 2}', '{"k": "text"}', '{"k": "2d"}', '{"k": "2ds
 GOOD_KEYS = ['{"k": 1.0}', '{"k": 1, "v": "hashed", "_id": 1}', '{"k.x": 1}']
 
 
-class DropCase:
+class Standalone(support.ClusterCase):
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+
     def source(self, rows=300, seed=91):
         (path,), _ = self.generate("B", rows, "--seed", seed)
         return path
@@ -115,11 +117,7 @@ class DropCase:
         self.assertIn("is a view", outcome.err)
 
 
-class Standalone(DropCase, support.ClusterCase):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
-
-class Sharded(DropCase, support.ClusterCase):
+class Sharded(Standalone):
     variable = "SHARDLOAD_TEST_URI"
 
     def test_an_invalid_shard_key_drops_nothing(self):

@@ -23,7 +23,9 @@ def documents(lines):
             for number, k, t in (line.split(",") for line in lines)]
 
 
-class IdField:
+class Standalone(support.ClusterCase):
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+
     def check_stored(self, made):
         expected = collections.Counter(bson.encode(one) for one in made)
         self.assertEqual(collections.Counter(self.stored()), expected)
@@ -99,11 +101,7 @@ class IdField:
         self.check_stored([{"_id": f"k{n}", "n": n} for n in range(5000)])
 
 
-class Standalone(IdField, support.ClusterCase):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
-
-class Sharded(IdField, support.ClusterCase):
+class Sharded(Standalone):
     variable = "SHARDLOAD_TEST_URI"
 
     def setUp(self):

@@ -19,7 +19,9 @@ columns:
 """
 
 
-class LeftOut(support.ClusterCase):
+class Standalone(support.ClusterCase):
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+
     def setUp(self):
         super().setUp()
         self.path = self.file("t.csv", "key,n,lat,lon,pad\n" + "".join(
@@ -84,12 +86,5 @@ class LeftOut(support.ClusterCase):
         self.assertEqual((stored.get("n"), stored.get("at")), (None, None))
 
 
-class Standalone(LeftOut):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
-
-class Sharded(LeftOut):
+class Sharded(Standalone):
     variable = "SHARDLOAD_TEST_URI"
-
-
-del LeftOut

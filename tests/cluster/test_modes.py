@@ -185,7 +185,9 @@ class Modes:
         self.assert_accounting(work, records=6000, inserted=3, rejectedByServer=0)
 
 
-class WithoutShards(Modes):
+class Standalone(Modes, support.ClusterCase):
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+
     def test_a_unique_index(self):
         self.database.t.create_index([("k", 1), ("id", 1)], unique=True)
         words = "--match-fields", "id,k"
@@ -244,11 +246,7 @@ class WithoutShards(Modes):
         self.assertEqual(self.database.t.count_documents({}), 0)
 
 
-class Standalone(WithoutShards, support.ClusterCase):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
-
-class ReplicaSet(WithoutShards, support.ClusterCase):
+class ReplicaSet(Standalone):
     variable = "SHARDLOAD_TEST_REPLICA_URI"
 
 

@@ -9,7 +9,7 @@ RESULTS = [support.mot_text(range(first, first + 100)) for first in (1, 1001)]
 ITEMS = "test_id|rfr_id|rfr_type_code|location_id|dangerous_mark\n1|8394|A|7|\n"
 
 
-class AnyServer:
+class Sharded(support.ClusterCase):
     def archive(self):
         path = self.scratch / "year.zip"
         path.write_bytes(making.zip_of([("results.csv", RESULTS[0].encode()),
@@ -63,9 +63,5 @@ class AnyServer:
         self.assertEqual(self.database.t.count_documents({}), 100)
 
 
-class Sharded(AnyServer, support.ClusterCase):
-    pass
-
-
-class Standalone(AnyServer, support.ClusterCase):
+class Standalone(Sharded):
     variable = "SHARDLOAD_TEST_STANDALONE_URI"

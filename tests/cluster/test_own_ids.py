@@ -7,7 +7,9 @@ import own_ids_making as making
 import support
 
 
-class Documents:
+class Standalone(support.ClusterCase):
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+
     def check_stored(self, made, message=""):
         found = collections.Counter(making.found(self.stored(), made))
         expected = collections.Counter(making.as_stored(one) for one in made)
@@ -140,15 +142,11 @@ class Documents:
             self.verify(source, *words, code=support.EXIT_VERIFICATION)
 
 
-class Standalone(Documents, support.ClusterCase):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
-
-class ReplicaSet(Documents, support.ClusterCase):
+class ReplicaSet(Standalone):
     variable = "SHARDLOAD_TEST_REPLICA_URI"
 
 
-class Sharded(Documents, support.ClusterCase):
+class Sharded(Standalone):
     variable = "SHARDLOAD_TEST_URI"
 
     def test_all_shards_are_busy_by_the_hash_of_the_id(self):

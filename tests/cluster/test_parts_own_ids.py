@@ -22,7 +22,9 @@ def documents(rows):
     return [{"_id": int(number), "t": t} for number, t in (row.split(",") for row in rows)]
 
 
-class Divided:
+class Standalone(support.ClusterCase):
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+
     def source(self, rows, zipped=False):
         text = "\n".join(["id,t", *rows, ""]).encode()
         name = f"{next(self._counter)}.csv"
@@ -135,11 +137,7 @@ class Divided:
         self.assertIn("documents are missing", outcome.err)
 
 
-class Standalone(Divided, support.ClusterCase):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
-
-class Sharded(Divided, support.ClusterCase):
+class Sharded(Standalone):
     variable = "SHARDLOAD_TEST_URI"
 
     def test_into_a_collection_by_ranges_of_id(self):

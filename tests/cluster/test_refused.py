@@ -114,7 +114,7 @@ class Rejects(support.ClusterCase):
         self.check("2,2,klingon", 17262, "language override unsupported")
 
 
-class LargeReplies:
+class LargeRepliesOfACluster(support.ClusterCase):
     """Validators whose explanations make the reply to a batch larger than a server can build."""
 
     def load_against(self, description, rows, size):
@@ -147,16 +147,14 @@ class LargeReplies:
         self.load_against(10_000_000, 12, 12)
 
 
-class LargeRepliesOfALoneServer(LargeReplies, support.ClusterCase):
+class LargeRepliesOfALoneServer(LargeRepliesOfACluster):
     variable = "SHARDLOAD_TEST_STANDALONE_URI"
 
 
-class LargeRepliesOfACluster(LargeReplies, support.ClusterCase):
-    pass
-
-
-class Ids:
+class IdsOnALoneServer(support.ClusterCase):
     """To a server 5, 5.0 and Decimal128 5 are the same _id."""
+
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
 
     def check(self, *words, before=False):
         """Loads a file of which three _ids are stored as other numeric types. `before`: they are
@@ -194,11 +192,9 @@ class Ids:
         self.check(before=True)
 
 
-class IdsOnALoneServer(Ids, support.ClusterCase):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+class IdsOnACluster(IdsOnALoneServer):
+    variable = "SHARDLOAD_TEST_URI"
 
-
-class IdsOnACluster(Ids, support.ClusterCase):
     def test_an_id_of_another_numeric_type_rejects_the_record_with_a_hashed_key(self):
         """With a hashed shard key, shards may store documents with equal _ids."""
         self.check("--shard-key", '{"_id": "hashed"}')

@@ -11,7 +11,9 @@ import support
 from reload_case import PHASES
 
 
-class AnyServer(reload_case.ReloadCase):
+class Standalone(reload_case.ReloadCase, support.ClusterCase):
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+
     # All of the data
 
     def test_a_drill_with_all_of_the_data(self):
@@ -396,11 +398,7 @@ class AnyServer(reload_case.ReloadCase):
         self.assertEqual(self.collections(), [])
 
 
-class Standalone(AnyServer, support.ClusterCase):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
-
-class Sharded(AnyServer, support.ClusterCase):
+class Sharded(Standalone):
     variable = "SHARDLOAD_TEST_URI"
 
     def test_the_balancer_is_restarted(self):

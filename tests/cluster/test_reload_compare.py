@@ -6,7 +6,9 @@ import reload_case
 import support
 
 
-class AnyServer(reload_case.ReloadCase):
+class Standalone(reload_case.ReloadCase, support.ClusterCase):
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+
     def test_times_and_differences_to_the_earlier_drill_are_shown(self):
         path, answers = self.data(4000, 77)
         _, record, work = self.reload("--answers", answers, path)
@@ -75,9 +77,5 @@ class AnyServer(reload_case.ReloadCase):
         self.assertRegex(outcome.err, r"\n  all data .*within the error of the prediction\n")
 
 
-class Standalone(AnyServer, support.ClusterCase):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
-
-class Sharded(AnyServer, support.ClusterCase):
+class Sharded(Standalone):
     variable = "SHARDLOAD_TEST_URI"

@@ -12,7 +12,9 @@ from restore_case import COLLATION, INDEXES, VALIDATOR, Restoring, documents
 from support import bson
 
 
-class Both:
+class Standalone(Restoring):
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+
     def test_options_indexes_and_documents(self):
         made = documents(3000)
         for zipped in (False, True):
@@ -526,11 +528,7 @@ class Both:
         self.assertIn("--ns-include is for --dump only", outcome.err)
 
 
-class Standalone(Both, Restoring):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
-
-class Sharded(Both, Restoring):
+class Sharded(Standalone):
     variable = "SHARDLOAD_TEST_URI"
 
     def keys(self, text):

@@ -10,7 +10,9 @@ from restore_case import INDEXES, VALIDATOR, Restoring, documents
 NAMES = [f"c{number:02}" for number in range(12)]
 
 
-class Both:
+class Standalone(Restoring):
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+
     def connections_made(self):
         return self.client.admin.command("serverStatus")["connections"]["totalCreated"]
 
@@ -145,11 +147,7 @@ class Both:
                          {*made, "z"})
 
 
-class Standalone(Both, Restoring):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
-
-class Sharded(Both, Restoring):
+class Sharded(Standalone):
     variable = "SHARDLOAD_TEST_URI"
 
     def test_ranged_keys_of_several_collections_are_split_and_distributed(self):

@@ -8,7 +8,7 @@ import support
 from support import bson
 
 
-class Stray:
+class Sharded(fault_case.ProxyCase):
     def test_a_document_after_the_last_id_of_the_source_is_found(self):
         def insert():
             first = self.database.t.find_one(sort=[("_id", 1)])["_id"]
@@ -20,9 +20,5 @@ class Stray:
         self.assertRegex(outcome.err, "1 (are|is|were) too many|too many")
 
 
-class Standalone(Stray, fault_case.ProxyCase):
+class Standalone(Sharded):
     variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
-
-class Sharded(Stray, fault_case.ProxyCase):
-    pass

@@ -26,7 +26,9 @@ def text_of(numbers, word):
 BEFORE = [*range(COUNT // 2), *range(2 * COUNT, 2 * COUNT + 100)]
 
 
-class Modes(resume_case.ResumeCase):
+class Standalone(resume_case.ResumeCase):
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+
     @classmethod
     def make_source(cls, folder):
         path = folder / "new.csv"
@@ -140,9 +142,5 @@ class Modes(resume_case.ResumeCase):
         self.assertEqual((figures["rejectedByServer"], figures["retries"]), (0, 0))
 
 
-class Standalone(Modes):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
-
-class Sharded(Modes):
+class Sharded(Standalone):
     variable = "SHARDLOAD_TEST_URI"

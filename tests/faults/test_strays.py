@@ -32,7 +32,9 @@ IN_SOURCE_1 = {
 }
 
 
-class Strays:
+class LoneServer(fault_case.ProxyCase):
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+
     rows = 1200
 
     def insert(self, *ids):
@@ -190,11 +192,7 @@ class Strays:
         self.assertNotIn("verification", support.run_record(self.work))
 
 
-class LoneServer(Strays, fault_case.ProxyCase):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
-
-class Router(Strays, fault_case.ProxyCase):
+class Router(LoneServer):
     variable = "SHARDLOAD_TEST_URI"
 
 

@@ -21,8 +21,10 @@ class Wire(fault_case.ProxyCase):
             self.assertEqual(figures["retries"], retries, figures)
 
 
-class Faults:
+class LoneServer(Wire):
     """Tests for each kind of server behind the proxy."""
+
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
 
     def test_a_connection_cut_within_a_batch(self):
         for number, count in enumerate((0, 1, 16, 50, 1000, 5000)):
@@ -64,9 +66,5 @@ class Faults:
         self.assert_survived(self.begin("--timeout", 2), retries=2, again=BATCH)
 
 
-class Router(Faults, Wire):
+class Router(LoneServer):
     variable = "SHARDLOAD_TEST_URI"
-
-
-class LoneServer(Faults, Wire):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
