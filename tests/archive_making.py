@@ -157,13 +157,17 @@ def joined(entries):
                     for name, text in entries if text and not is_hidden(name))
 
 
+def as_bytes(text):
+    return text if isinstance(text, bytes) else text.encode("utf-8")
+
+
 def tar(entries, **more):
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", **more) as archive:
         for name, text in entries:
             info = tarfile.TarInfo(name)
-            info.size = len(text)
-            archive.addfile(info, io.BytesIO(text))
+            info.size = len(as_bytes(text))
+            archive.addfile(info, io.BytesIO(as_bytes(text)))
     return out.getvalue()
 
 
@@ -232,7 +236,7 @@ def zip_of(entries, method=zipfile.ZIP_DEFLATED, descriptors=False, zip64=False,
     with zipfile.ZipFile(out, "w", method) as archive:
         for name, text in entries:
             with archive.open(name, "w", force_zip64=zip64) as file:
-                file.write(text)
+                file.write(as_bytes(text))
         archive.comment = comment
     return bytes(out.written) if descriptors else out.getvalue()
 

@@ -15,6 +15,7 @@ import random
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -232,16 +233,18 @@ class Case(unittest.TestCase):
         return Running(self, [program(name), *map(str, words)], self.scratch, stdin, environment)
 
     def run_program(self, name, *words, stdin=b"", environment=None, limit=LIMIT,
-                    unprivileged=False):
+                    unprivileged=False, through=()):
         """Runs a program to its end; fails after `limit` seconds. `unprivileged`: as a user to whom
-        file permissions apply, even when the tests run as root."""
+        file permissions apply, even when the tests run as root. `through`: a command that runs the
+        command after it."""
         begun = time.monotonic()
         more = {}
         if unprivileged and os.geteuid() == 0:
             os.chown(self.scratch, NOBODY, NOBODY)
             more = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
         try:
-            done = subprocess.run([program(name), *map(str, words)], cwd=self.scratch, input=stdin,
+            words = [word if isinstance(word, bytes) else str(word) for word in words]
+            done = subprocess.run([*through, program(name), *words], cwd=self.scratch, input=stdin,
                                   capture_output=True, timeout=limit, check=False,
                                   env=environment or clean_environment(), **more)
         except PermissionError:
@@ -258,6 +261,21 @@ class Case(unittest.TestCase):
             self.assertEqual(outcome.code, code, f"shardload {words} printed:\n{outcome.text}")
         return outcome
 
+    def parse(self, *words, code=EXIT_OK, **more):
+        """Loads into the null sink. Returns (outcome, work directory)."""
+        work = self.scratch / f"work-{next(self._counter)}"
+        return self.shardload("load", "--sink", "null", "--work-dir", work, "--progress", "none",
+                              *words, code=code, **more), work
+
+    def peak(self, *words, code=EXIT_OK):
+        """As parse(), but returns (peak memory in bytes, work directory). The peak of a child process is
+        at least that of the process that forked it, so the load is started by a small process."""
+        measure = ("import resource, subprocess, sys; code = subprocess.call(sys.argv[1:]); "
+                   "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss); sys.exit(code)")
+        outcome, work = self.parse("-j", 2, *words, code=code, limit=300,
+                                   through=[sys.executable, "-c", measure])
+        return int(outcome.out) << 10, work
+
     def dump(self, *words, code=EXIT_OK, **more):
         """Loads into a BSON dump. Returns (documents as bytes, work directory)."""
         number = next(self._counter)
@@ -265,6 +283,19 @@ class Case(unittest.TestCase):
         self.shardload("load", "--sink", f"bson:{file}", "--work-dir", work, "--progress", "none",
                        *words, code=code, **more)
         return bson_documents(file.read_bytes()), work
+
+    def dump_decoded(self, *words, **more):
+        """As dump(), with decoded documents without their _id."""
+        raw, work = self.dump(*words, **more)
+        return [{key: value for key, value in bson.decode(one).items() if key != "_id"} for one in raw], work
+
+    def wait_for(self, condition, description, limit=LIMIT):
+        """Waits until `condition()` is true; fails after `limit` seconds."""
+        end = time.monotonic() + limit
+        while not condition():
+            if time.monotonic() > end:
+                self.fail(f"waited {limit} s in vain for {description}")
+            time.sleep(0.02)
 
     def generate(self, dialect, rows, *more):
         """Generates MOT files. Returns (their paths in order, the expected answers)."""
@@ -401,14 +432,6 @@ class ClusterCase(Case):
         """The state of each source in the registry of collection t: started, loaded ..."""
         return [entry["state"] for entry in
                 self.database["t.sources"].find({"state": {"$exists": True}})]
-
-    def wait_for(self, condition, description, limit=LIMIT):
-        """Waits until `condition()` is true; fails after `limit` seconds."""
-        end = time.monotonic() + limit
-        while not condition():
-            if time.monotonic() > end:
-                self.fail(f"waited {limit} s in vain for {description}")
-            time.sleep(0.02)
 
     def is_sharded(self):
         return self.client.admin.command("hello").get("msg") == "isdbgrid"

@@ -1,32 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Archives: their entries are loaded as if they had been unpacked."""
 import gzip
-import io
 import json
-import tarfile
-import zipfile
 
+import archive_making as making
 import support
-from support import HEADER, bson
+from support import HEADER
 
 ROW = "{0}|22|2015-11-20|4|NT|P|49828|UB|TOYOTA|YARIS|SILVER|PE|998|2005-10-17"
 
 
 class Archives(support.Case):
     def documents(self, path, *words, **more):
-        raw, work = self.dump(*words, path, **more)
-        found = [bson.decode(document) for document in raw]
-        for document in found:
-            del document["_id"]
+        found, work = self.dump_decoded(*words, path, **more)
         return sorted(found, key=lambda document: (document.get("t", 0), document.get("st", ""),
                                                    json.dumps(document, default=str))), work
 
     def zip(self, name, entries):
-        path = self.scratch / name
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-            for entry, text in entries:
-                archive.writestr(entry, text)
-        return path
+        return self.file(name, making.zip_of(entries))
 
     def test_entries_of_a_zip_may_have_different_dialects(self):
         turned = HEADER.split("|")[::-1]
@@ -71,26 +62,20 @@ class Archives(support.Case):
                 self.assertEqual(len(found), 3, (head, body, before))
 
     def test_a_damaged_file_in_a_folder_ends_the_load_with_skip_other_too(self):
-        folder = self.scratch / "year"
-        folder.mkdir()
-        (folder / "good.txt").write_text(f"{HEADER}\n{ROW.format(1)}\n")
-        (folder / "readme.pdf").write_bytes(b"%PDF-1.4 no data")
+        folder = self.file("year/good.txt", f"{HEADER}\n{ROW.format(1)}\n").parent
+        self.file("year/readme.pdf", b"%PDF-1.4 no data")
         found, _ = self.documents("--skip-other", folder)
         self.assertEqual([document["t"] for document in found], [1])
         rows = "\n".join(ROW.format(n * 7919) for n in range(5000))
-        (folder / "cut.gz").write_bytes(gzip.compress(f"{HEADER}\n{rows}\n".encode())[:3000])
-        outcome = self.shardload("load", "--sink", "null", "--skip-other", folder,
-                                 code=support.EXIT_SOURCE)
+        self.file("year/cut.gz", gzip.compress(f"{HEADER}\n{rows}\n".encode())[:3000])
+        outcome, _ = self.parse("--skip-other", folder, code=support.EXIT_SOURCE)
         self.assertIn("cut.gz", outcome.text)
         self.assertIn("truncated", outcome.text)
 
     def test_a_tar_of_gzip_files_gives_the_documents_of_its_files(self):
         folder = support.mot_sample(".").parent / "isd"
         files = [folder / name for name in ("011490-99999-1986.gz", "024130-99999-2016.gz")]
-        path = self.scratch / "1986.tar"
-        with tarfile.open(path, "w") as archive:
-            for file in files:
-                archive.add(file, file.name)
+        path = self.file("1986.tar", making.tar([(file.name, file.read_bytes()) for file in files]))
         separate = []
         for file in files:
             separate += self.documents(file)[0]
@@ -102,12 +87,8 @@ class Archives(support.Case):
     def test_isd_lite_takes_the_station_from_the_name_of_the_entry(self):
         name = "029070-99999-1901.gz"
         text = gzip.decompress((support.mot_sample(".").parent / "isd/isd-lite" / name).read_bytes())
-        path = self.scratch / "lite.tar.gz"
-        with tarfile.open(path, "w:gz") as archive:
-            for station in ("029070", "123456"):
-                info = tarfile.TarInfo(f"1901/{station}-99999-1901")
-                info.size = len(text)
-                archive.addfile(info, io.BytesIO(text))
+        path = self.zipped("lite.tar.gz", making.tar([
+            (f"1901/{station}-99999-1901", text) for station in ("029070", "123456")]))
         found, _ = self.documents(path)
         stations = [document["st"] for document in found]
         self.assertEqual(stations.count("u029070"), 1095)

@@ -2,15 +2,12 @@
 """Hostile text: good records are loaded, bad records are rejected with position and reason, memory
 is limited, and the totals add up. docs/hostile-input.md lists the cases."""
 import gzip
-import io
 import os
 import pathlib
-import subprocess
-import sys
 import tarfile
-import zipfile
 import zlib
 
+import archive_making as making
 import support
 
 HEADER = "test_id|rfr_id|rfr_type_code|location_id|dangerous_mark\n"
@@ -19,12 +16,6 @@ MIB = 1 << 20
 DOCUMENT_MAX = 16 * MIB
 MEMORY_MAX = 200 * MIB  # of a load with two threads, whatever the input
 SANITIZED = os.environ.get("SHARDLOAD_BUILD", "").endswith(("-address", "-thread"))
-
-
-# The peak memory of a child process is at least that of the process that forked it, so the load is
-# started by a small process.
-MEASURE = ("import os, resource, subprocess, sys; code = subprocess.call(sys.argv[1:]);"
-           "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss); sys.exit(code)")
 
 
 def rows(*numbers):
@@ -38,13 +29,6 @@ def gzip_member(chunk, times):
 
 
 class HostileCase(support.Case):
-    def load(self, *words, code=support.EXIT_OK, **more):
-        """Loads into the null sink. Returns (outcome, work directory)."""
-        work = self.scratch / f"work-{next(self._counter)}"
-        outcome = self.shardload("load", "--sink", "null", "--work-dir", work, "--progress", "none",
-                                 "-j", 2, *words, code=code, **more)
-        return outcome, work
-
     def ids(self, *words, **more):
         """The test ids of the loaded documents, in order, and the work directory."""
         raw, work = self.dump("-j", 2, *words, **more)
@@ -52,25 +36,18 @@ class HostileCase(support.Case):
 
     def refused(self, *words, contains=()):
         """The load ends with the exit code for sources, and its message contains these texts."""
-        outcome, _ = self.load(*words, code=support.EXIT_SOURCE)
+        outcome, _ = self.parse(*words, code=support.EXIT_SOURCE)
         for text in contains:
             self.assertIn(text, outcome.err)
         return outcome
 
-    def peak(self, *words):
-        """Loads into the null sink. Returns (peak memory in bytes, work directory)."""
-        work = self.scratch / f"work-{next(self._counter)}"
-        done = subprocess.run(
-            [sys.executable, "-c", MEASURE, support.program("shardload"), "load", "--sink", "null",
-             "--work-dir", work, "--progress", "none", "-j", "2", *map(str, words)],
-            cwd=self.scratch, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=300,
-            stderr=subprocess.DEVNULL, env=support.clean_environment(), check=False)
-        self.assertIn(done.returncode, (support.EXIT_OK, support.EXIT_REJECTS))
-        return int(done.stdout) * 1024, work
-
-    def assert_small(self, bytes_used):
+    def totals_within_memory(self, path, code=support.EXIT_REJECTS, **expected):
+        """A load of the file needs little memory and has these totals. Returns its work directory."""
+        bytes_used, work = self.peak(path, code=code)
         if not SANITIZED:
             self.assertLess(bytes_used, MEMORY_MAX)
+        self.assert_accounting(work, **expected)
+        return work
 
 
 class LongLines(HostileCase):
@@ -80,9 +57,7 @@ class LongLines(HostileCase):
         return HEADER.encode() + rows(1) + b"x" * self.LONG + b"\n" + rows(2, "three", 4)
 
     def check(self, path):
-        memory, work = self.peak(path)
-        self.assert_small(memory)
-        self.assert_accounting(work, records=5, inserted=3, rejectedByParser=2)
+        work = self.totals_within_memory(path, records=5, inserted=3, rejectedByParser=2)
         long, bad = support.reject_rows(work)
         self.assertEqual((long["line"], long["offset"]), ("3", str(len(HEADER) + len(ROW) - 1)))
         self.assertRegex(long["reason"], r"bytes or more is too large for a document")
@@ -98,9 +73,7 @@ class LongLines(HostileCase):
 
     def test_a_line_of_100_mib_without_an_end(self):
         path = self.file("long.txt", HEADER.encode() + rows(1) + b"x" * self.LONG)
-        memory, work = self.peak(path)
-        self.assert_small(memory)
-        self.assert_accounting(work, records=2, inserted=1, rejectedByParser=1)
+        self.totals_within_memory(path, records=2, inserted=1, rejectedByParser=1)
 
     def test_the_longest_record_that_fits_and_the_shortest_that_does_not(self):
         for size, fits in ((DOCUMENT_MAX - 4096, True), (DOCUMENT_MAX, False)):
@@ -180,7 +153,7 @@ class OddBytes(HostileCase):
     def test_control_bytes_of_records_are_not_printed(self):
         text = HEADER.encode() + b"\x1b]0;owned\x07\x1b[2J|1|A|7|\n" + b"\xc2\x9b31m|1|A|7|\n"
         path = self.file("escape.txt", text)
-        outcome, work = self.load(path, code=support.EXIT_SOURCE)
+        outcome, work = self.parse(path, code=support.EXIT_SOURCE)
         shown = self.shardload("inspect", path)
         for text in (outcome.text, shown.text, (work / "rejects.tsv").read_text("utf-8"),
                      (work / "shardload.log").read_text("utf-8")):
@@ -191,14 +164,14 @@ class OddBytes(HostileCase):
         schema = self.file("s.yaml", "name: s\n"
                            'columns: [{name: "a\\tb\\e[1m", type: int}, {name: c}]\n')
         path = self.file("odd.csv", b"x,y\n")
-        _, work = self.load("--format", "delimited", "--schema", schema, path,
+        _, work = self.parse("--format", "delimited", "--schema", schema, path,
                             code=support.EXIT_SOURCE)
         (row,) = support.reject_rows(work)
         self.assertEqual((row["column"], row["record"]), ("a\\x09b\\x1b[1m", "x,y"))
 
     def test_a_large_file_given_as_schema_is_not_read_to_its_end(self):
         schema = self.file("s.yaml", b"name: x\n" * (1 << 18))
-        outcome, _ = self.load("--format", "delimited", "--schema", schema,
+        outcome, _ = self.parse("--format", "delimited", "--schema", schema,
                                self.file("a.csv", "a,b\n1,2\n"), code=support.EXIT_USAGE)
         self.assertIn("larger than 1 MiB", outcome.err)
 
@@ -210,17 +183,13 @@ class Bombs(HostileCase):
         path = self.file("zeros.gz", gzip.compress(HEADER.encode() + rows(1)) + zeros * 32 +
                          gzip.compress(b"\n" + rows(2)))
         self.assertLess(path.stat().st_size, 4 * MIB)
-        memory, work = self.peak(path)
-        self.assert_small(memory)
-        self.assert_accounting(work, records=3, inserted=2, rejectedByParser=1)
+        self.totals_within_memory(path, records=3, inserted=2, rejectedByParser=1)
 
     def test_a_gib_of_rows(self):
         chunk = rows(7) * 100000
         path = self.file("rows.gz", gzip.compress(HEADER.encode()) + gzip_member(chunk, 75) * 10)
         self.assertLess(path.stat().st_size, 8 * MIB)
-        memory, work = self.peak(path)
-        self.assert_small(memory)
-        self.assert_accounting(work, records=75000000, inserted=75000000)
+        self.totals_within_memory(path, code=support.EXIT_OK, records=75000000, inserted=75000000)
 
     def test_a_file_that_begins_with_zeros_is_refused_at_once(self):
         self.refused(self.file("zeros.gz", gzip_member(bytes(MIB), 1024)),
@@ -233,10 +202,7 @@ class Bombs(HostileCase):
 
     def test_overlapping_entries_of_a_zip(self):
         """A central directory with many entries for the same bytes is refused."""
-        plain = io.BytesIO()
-        with zipfile.ZipFile(plain, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr("0", HEADER.encode() + rows(1) * (4 * MIB // len(rows(1))))
-        whole = plain.getvalue()
+        whole = making.zip_of([("0", HEADER.encode() + rows(1) * (4 * MIB // len(rows(1))))])
         table = whole.rindex(b"PK\1\2")
         end = whole.rindex(b"PK\5\6")
         entries = whole[table:end] * 100
@@ -290,14 +256,9 @@ class Packed(HostileCase):
     def test_entries_of_an_archive_are_not_written_to_the_disk(self):
         names = ["../../escaped.txt", "/tmp/shardload-escaped.txt", "a/../../b.txt", "c\\..\\d.txt"]
         pathlib.Path("/tmp/shardload-escaped.txt").unlink(missing_ok=True)
-        with zipfile.ZipFile(self.scratch / "up.zip", "w") as archive:
-            for number, name in enumerate(names):
-                archive.writestr(zipfile.ZipInfo(name), HEADER.encode() + rows(number))
-        with tarfile.open(self.scratch / "up.tar", "w") as archive:
-            for number, name in enumerate(names):
-                info = tarfile.TarInfo(name)
-                info.size = len(HEADER.encode() + rows(number))
-                archive.addfile(info, io.BytesIO(HEADER.encode() + rows(number)))
+        entries = [(name, HEADER + ROW.format(number)) for number, name in enumerate(names)]
+        self.file("up.zip", making.zip_of(entries))
+        with tarfile.open(self.file("up.tar", making.tar(entries)), "a") as archive:
             link = tarfile.TarInfo("link.txt")
             link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
             archive.addfile(link)
@@ -312,22 +273,17 @@ class Packed(HostileCase):
         self.assertFalse(os.path.exists("/tmp/shardload-escaped.txt"))
 
     def test_names_of_entries_are_shown_safely(self):
-        with zipfile.ZipFile(self.scratch / "odd.zip", "w") as archive:
-            archive.writestr(zipfile.ZipInfo("a\nb\x1b[31m\t.txt"), HEADER.encode() + b"x|1|A|7|\n")
-        outcome, work = self.load(self.scratch / "odd.zip", code=support.EXIT_SOURCE)
+        path = self.file("odd.zip", making.zip_of([("a\nb\x1b[31m\t.txt", HEADER + "x|1|A|7|\n")]))
+        outcome, work = self.parse(path, code=support.EXIT_SOURCE)
         (row,) = support.reject_rows(work)
         self.assertTrue(row["source"].endswith("odd.zip: a\\x0ab\\x1b[31m\\x09.txt"), row)
         self.assertNotIn("\x1b", outcome.text)
         self.assertNotIn("\nb", outcome.err)
 
     def test_an_archive_in_an_archive_is_not_loaded(self):
-        inner = io.BytesIO()
-        with zipfile.ZipFile(inner, "w") as archive:
-            archive.writestr("x.txt", HEADER.encode() + rows(1))
-        with zipfile.ZipFile(self.scratch / "nested.zip", "w") as archive:
-            archive.writestr("inner.zip", inner.getvalue())
-            archive.writestr("good.txt", HEADER.encode() + rows(2))
+        inner = making.zip_of([("x.txt", HEADER + ROW.format(1))])
+        path = self.file("nested.zip", making.zip_of([("inner.zip", inner), ("good.txt", HEADER + ROW.format(2))]))
         for words, code in ((["--skip-other"], support.EXIT_OK), ([], support.EXIT_SOURCE)):
-            outcome, work = self.load(*words, self.scratch / "nested.zip", code=code)
+            outcome, work = self.parse(*words, path, code=code)
             self.assert_accounting(work, inserted=1)
             self.assertRegex(outcome.err, r"inner\.zip: not loaded: .*archive within the archive")

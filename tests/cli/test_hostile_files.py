@@ -28,15 +28,7 @@ def many(count, row=ROW):
     return HEADER + "".join(row.format(n) for n in range(count))
 
 
-class FileCase(support.Case):
-    def load(self, *words, code=support.EXIT_OK, **more):
-        work = self.scratch / f"work-{next(self._counter)}"
-        outcome = self.shardload("load", "--sink", "null", "--work-dir", work, "--progress", "none",
-                                 *words, code=code, **more)
-        return outcome, work
-
-
-class Pipes(FileCase):
+class Pipes(support.Case):
     def test_two_pipes_opened_at_the_same_time_are_two_sources(self):
         texts = {"one": many(10), "two": many(25)}
         for name in texts:
@@ -50,7 +42,7 @@ class Pipes(FileCase):
         self.assertEqual(support.run_record(self.scratch / "w")["accounting"]["records"], 35)
 
 
-class WhileItIsRead(FileCase):
+class WhileItIsRead(support.Case):
     """One thread reads a pipe first. Until the pipe ends, only the beginning of the second source, a
     file, is read."""
 
@@ -132,7 +124,7 @@ class WhileItIsRead(FileCase):
         self.assertIn("was replaced by another file", outcome.err)
 
 
-class OddFiles(FileCase):
+class OddFiles(support.Case):
     def test_a_folder_with_every_type_of_file(self):
         self.file("in/good.txt", GOOD)
         os.mkfifo(self.scratch / "in/pipe.txt")
@@ -143,23 +135,23 @@ class OddFiles(FileCase):
         os.symlink("/dev/zero", self.scratch / "in/zeros.txt")
         with socket.socket(socket.AF_UNIX) as bound:
             bound.bind(str(self.scratch / "in/socket.txt"))
-            _, work = self.load("in")
+            _, work = self.parse("in")
         self.assert_accounting(work, records=1, inserted=1)
 
     def test_a_file_without_permission_in_a_folder_ends_the_load(self):
         self.file("in/good.txt", GOOD)
         self.file("in/secret.txt", GOOD).chmod(0)
-        outcome, _ = self.load("in", code=support.EXIT_SOURCE, unprivileged=True)
+        outcome, _ = self.parse("in", code=support.EXIT_SOURCE, unprivileged=True)
         self.assertRegex(outcome.err, "in/secret.txt: Permission denied")
 
     def test_sockets_and_devices_are_refused_by_name(self):
         with socket.socket(socket.AF_UNIX) as bound:
             bound.bind(str(self.scratch / "socket"))
-            outcome, _ = self.load("socket", code=support.EXIT_SOURCE)
+            outcome, _ = self.parse("socket", code=support.EXIT_SOURCE)
         self.assertRegex(outcome.err, "socket: this is a socket; only files, folders and pipes")
-        outcome, _ = self.load("/dev/zero", code=support.EXIT_SOURCE)
+        outcome, _ = self.parse("/dev/zero", code=support.EXIT_SOURCE)
         self.assertIn("binary file", outcome.err)
-        outcome, _ = self.load("/dev/null", code=support.EXIT_SOURCE)
+        outcome, _ = self.parse("/dev/null", code=support.EXIT_SOURCE)
         self.assertIn("/dev/null", outcome.err)
 
     def test_a_load_that_waits_for_a_pipe_can_be_interrupted(self):
@@ -182,12 +174,12 @@ class OddFiles(FileCase):
             os.close(os.open(folder / f"{number:06}.log", os.O_CREAT | os.O_WRONLY, 0o600))
         for number in (1, 50000, 99999):
             self.file(f"in/{number:06}.txt", HEADER + ROW.format(number))
-        outcome, work = self.load("--include", "*.txt", "in")
+        outcome, work = self.parse("--include", "*.txt", "in")
         self.assert_accounting(work, records=3, inserted=3)
         self.assertIn("3 sources", outcome.err)
 
 
-class Names(FileCase):
+class Names(support.Case):
     NAMES = [b"two\nshardload: lines.txt", b"tab\there.txt", b"\x1b[2J\x1b]0;x\x07.txt",
              b"latin-\xe9\xff.txt", b"\xc2\x9b31m.txt", b"-rf", b"quote\"'\\.txt", b" .txt"]
 
@@ -199,7 +191,7 @@ class Names(FileCase):
                 file.write(BAD.encode() + ROW.format(number).encode())
 
     def test_names_are_escaped_in_messages_tables_and_records(self):
-        outcome, work = self.load("in", code=support.EXIT_REJECTS)
+        outcome, work = self.parse("in", code=support.EXIT_REJECTS)
         self.assert_accounting(work, records=16, inserted=8, rejectedByParser=8)
         for text in (outcome.text, (work / "shardload.log").read_text("utf-8")):
             self.assertNotRegex(text, CONTROLS)
@@ -239,7 +231,7 @@ class Names(FileCase):
             folder = folder / (letter * 200)
         path = folder / "last.bin"
         self.file(path, b"\0" * 100)
-        outcome, _ = self.load(path, code=support.EXIT_SOURCE)
+        outcome, _ = self.parse(path, code=support.EXIT_SOURCE)
         self.assertIn("o/last.bin", outcome.err)
         self.assertIn("binary file", outcome.err)
 
@@ -255,12 +247,12 @@ class Names(FileCase):
         self.assertTrue(record["options"]["work-dir"].endswith("/w\\xff"))
 
 
-class HostileText(FileCase):
+class HostileText(support.Case):
     """Configuration files and reports with hostile text."""
 
     def test_a_configuration_file_cannot_write_to_the_terminal(self):
         config = self.file("c.yaml", '"threads\\e[2J\\x07": 4\nprogress: "\\e]0;x"\n')
-        outcome, _ = self.load("--config", config, self.file("good.txt", GOOD),
+        outcome, _ = self.parse("--config", config, self.file("good.txt", GOOD),
                                code=support.EXIT_USAGE)
         self.assertRegex(outcome.err, r"c\.yaml:1: threads.*is not an option")
         self.assertNotRegex(outcome.text, CONTROLS)
@@ -286,7 +278,7 @@ class HostileText(FileCase):
                 self.assertRegex(outcome.err, "not a JSON document|not a report")
 
 
-class FullDisk(FileCase):
+class FullDisk(support.Case):
     """The work directory is on a small file system in memory, mounted for the loader only."""
 
     def on_disk_of(self, size, *words):
@@ -335,7 +327,7 @@ class FullDisk(FileCase):
         self.assertIn("File too large", done.stderr)
 
 
-class PlantedFiles(FileCase):
+class PlantedFiles(support.Case):
     """The work directory contains files and links that another user created."""
 
     def setUp(self):

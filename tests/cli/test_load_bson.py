@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The format bson without a server: what --sink bson:FILE writes is read back, from every kind of
 source, and damaged files lose no other document."""
-import gzip
-import io
 import random
-import tarfile
 
 import bson
 
+import archive_making as making
 import support
 
 
@@ -37,11 +35,6 @@ class Case(support.Case):
         found = bson.decode_all(out.read_bytes()) if out.exists() else []
         return outcome, work, sorted(found, key=lambda one: one["n"])
 
-    def write(self, name, data):
-        path = self.scratch / name
-        path.write_bytes(data)
-        return path
-
 
 class Reading(Case):
     def check(self, made, found):
@@ -53,16 +46,10 @@ class Reading(Case):
     def test_every_kind_of_source_gives_the_same_documents(self):
         made = documents(40000)
         data = encoded(made)
-        tar = io.BytesIO()
-        with tarfile.open(fileobj=tar, mode="w") as archive:
-            for name, part in (("a.bson", made[:15000]), ("b.bson", made[15000:])):
-                entry = tarfile.TarInfo(name)
-                entry.size = len(encoded(part))
-                archive.addfile(entry, io.BytesIO(encoded(part)))
         self.assertGreater(len(data), 3 << 20)
-        sources = [self.write("plain.bson", data), self.write("no-name", data),
-                   self.write("packed.bson.gz", gzip.compress(data, 1)),
-                   self.write("dump.tar", tar.getvalue())]
+        tar = making.tar([("a.bson", encoded(made[:15000])), ("b.bson", encoded(made[15000:]))])
+        sources = [self.file("plain.bson", data), self.file("no-name", data),
+                   self.zipped("packed.bson.gz", data), self.file("dump.tar", tar)]
         first = None
         for source in sources:
             for threads in (1, 3):
@@ -77,7 +64,7 @@ class Reading(Case):
         self.assertEqual(found, first)
 
     def test_a_written_file_is_read_back_unchanged(self):
-        _, work, _ = self.load("-j", 1, self.write("a.bson", encoded(documents(3000))))
+        _, work, _ = self.load("-j", 1, self.file("a.bson", encoded(documents(3000))))
         written = next(self.scratch.glob("out-*.bson"))
         before = written.read_bytes()
         _, _, _ = self.load("-j", 1, written)
@@ -85,27 +72,25 @@ class Reading(Case):
         self.assertEqual([one.read_bytes() == before for one in outs], [True, True])
 
     def test_an_empty_dump_has_no_documents(self):
-        outcome, work, found = self.load(self.write("empty.bson", b""))
+        outcome, work, found = self.load(self.file("empty.bson", b""))
         self.assertEqual(found, [])
         self.assertIn("no records", outcome.err)
         self.assert_accounting(work, inserted=0)
 
     def test_a_large_document(self):
         made = [{"n": 0, "_id": 0, "big": "x" * ((16 << 20) - 60)}, {"n": 1, "_id": 1}]
-        _, _, found = self.load(self.write("a.bson", encoded(made)))
+        _, _, found = self.load(self.file("a.bson", encoded(made)))
         self.check(made, found)
 
     def test_an_archive_of_mongodump_is_refused_with_advice(self):
-        path = self.write("dump.archive", b"\x6d\xe2\x99\x81" + encoded(documents(2)))
+        path = self.file("dump.archive", b"\x6d\xe2\x99\x81" + encoded(documents(2)))
         outcome, _, _ = self.load(path, code=support.EXIT_SOURCE)
         self.assertIn("mongodump archive", outcome.err)
 
     def test_a_folder_of_documents_and_metadata_is_not_mixed(self):
-        folder = self.scratch / "dump"
-        folder.mkdir()
-        (folder / "c.bson").write_bytes(encoded(documents(5)))
-        (folder / "c.metadata.json").write_text('{"options": {}, "indexes": []}')
-        outcome, _, _ = self.load(folder, code=support.EXIT_SOURCE)
+        self.file("dump/c.bson", encoded(documents(5)))
+        self.file("dump/c.metadata.json", '{"options": {}, "indexes": []}')
+        outcome, _, _ = self.load("dump", code=support.EXIT_SOURCE)
         self.assertIn("c.metadata.json", outcome.err)
 
 
@@ -120,7 +105,7 @@ class Damage(Case):
         broken = bytearray(parts[120])
         broken[4] = 0x40                            # an unknown type
         parts[120] = bytes(broken)
-        source = self.write("a.bson", b"".join(parts))
+        source = self.file("a.bson", b"".join(parts))
         outcome, work, found = self.load(source, code=support.EXIT_REJECTS)
         self.assertEqual([one["n"] for one in found],
                          [n for n in range(200) if n not in (50, 120)])
@@ -136,14 +121,14 @@ class Damage(Case):
         data = encoded(documents(20))
         for cut in (1, 3, 20):
             with self.subTest(cut=cut):
-                source = self.write("a.bson", data[:-cut])
+                source = self.file("a.bson", data[:-cut])
                 outcome, work, found = self.load(source, code=support.EXIT_REJECTS)
                 self.assertEqual(len(found), 19)
                 self.assertIn("truncated", outcome.err)
 
     def test_a_hole_of_zeros_is_rejected_in_pieces(self):
         data = encoded(documents(20))
-        source = self.write("a.bson", data + bytes(3 << 20) + data)
+        source = self.file("a.bson", data + bytes(3 << 20) + data)
         _, work, found = self.load(source, code=support.EXIT_REJECTS)
         self.assertEqual(len(found), 40)
         self.assertEqual(b"".join(self.rejected(work)), bytes(3 << 20))

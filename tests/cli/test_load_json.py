@@ -4,11 +4,10 @@ that an independent reader finds, with the same _ids from every kind of source; 
 not be loaded silently."""
 import functools
 import gzip
-import io
 import json
 import lzma
-import tarfile
 
+import archive_making as making
 import support
 from support import bson
 
@@ -73,16 +72,10 @@ class Documents(support.Case):
 
     def test_an_archive_of_every_layout(self):
         documents = records(2 * MIB)
-        packed = io.BytesIO()
-        with tarfile.open(fileobj=packed, mode="w") as archive:
-            for number, (name, text) in enumerate(layouts(documents)):
-                text = text.replace('"n": ', f'"part": {number}, "n": ')
-                info = tarfile.TarInfo(f"{name}.json")
-                info.size = len(text.encode())
-                archive.addfile(info, io.BytesIO(text.encode()))
-        raw, work = self.dump("-j", 3, self.file("all.tar.xz", lzma.compress(packed.getvalue(),
-                                                                            preset=0)))
-        parts = number + 1
+        packed = making.tar([(f"{name}.json", text.replace('"n": ', f'"part": {number}, "n": '))
+                             for number, (name, text) in enumerate(layouts(documents))])
+        raw, work = self.dump("-j", 3, self.file("all.tar.xz", lzma.compress(packed, preset=0)))
+        parts = sum(1 for _ in layouts(documents))
         self.assert_accounting(work, records=parts * len(documents), rejectedByParser=0)
         self.assertEqual(len({support.key_of(one) for one in raw}), parts * len(documents))
         kept = {(one["part"], one["n"]): one for one in map(bson.decode, raw)}
@@ -115,9 +108,7 @@ def offset_of(key):
 class Invalid(support.Case):
     def fails(self, text, *messages):
         path = self.file("bad.json", text)
-        outcome = self.shardload("load", "--sink", "null", "--progress", "none", "--work-dir",
-                                 self.scratch / f"work-{next(self._counter)}", path,
-                                 code=support.EXIT_SOURCE)
+        outcome, _ = self.parse(path, code=support.EXIT_SOURCE)
         for message in messages:
             self.assertIn(message, outcome.err)
 
@@ -139,9 +130,7 @@ class Invalid(support.Case):
 
     def test_a_compressed_file_that_is_cut_is_an_error(self):
         data = gzip.compress(json.dumps([{"a": n} for n in range(100000)], indent=1).encode())
-        self.shardload("load", "--sink", "null", "--progress", "none", "--work-dir",
-                       self.scratch / "work", self.file("cut.json.gz", data[:len(data) // 2]),
-                       code=support.EXIT_SOURCE)
+        self.parse(self.file("cut.json.gz", data[:len(data) // 2]), code=support.EXIT_SOURCE)
 
     def test_rejects_have_their_lines(self):
         text = ('{"a":\n1}\n' * 30000 + '{"a":1,\n"a":2}{"b":1}\n\n{"c":{"$oid":\n"5"}}'

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files and entries of archives that are not recognised: they are listed, and end the load with exit
 code 3 unless --skip-other is given."""
-import io
 import subprocess
-import sys
 import tarfile
 import unittest
 import zipfile
@@ -21,17 +19,9 @@ NOT_LOADED = {"items.csv": "holds test items, not test results", "readme.txt": "
 
 
 class Case(support.Case):
-    def load(self, *words, code, stdin=b""):
-        work = self.scratch / f"work-{next(self._counter)}"
-        outcome = self.shardload("load", "--sink", "null", "--work-dir", work, "--progress", "none",
-                                 *words, code=code, stdin=stdin)
-        return outcome, work
-
     def archives(self):
-        (self.scratch / "a.zip").write_bytes(making.zip_of(ENTRIES))
-        (self.scratch / "a.tar").write_bytes(making.tar(ENTRIES))
-        (self.scratch / "a.tar.gz").write_bytes(making.gzip.compress(making.tar(ENTRIES)))
-        return [self.scratch / name for name in ("a.zip", "a.tar", "a.tar.gz")]
+        tar = making.tar(ENTRIES)
+        return [self.file("a.zip", making.zip_of(ENTRIES)), self.file("a.tar", tar), self.zipped("a.tar.gz", tar)]
 
 
 class Archives(Case):
@@ -55,60 +45,52 @@ class Archives(Case):
         for path in self.archives():
             for threads in (1, 3):
                 with self.subTest(path.name, threads=threads):
-                    outcome, work = self.load("-j", threads, path, code=support.EXIT_SOURCE)
+                    outcome, work = self.parse("-j", threads, path, code=support.EXIT_SOURCE)
                     self.assert_listed(outcome, work, path)
                     self.assertRegex(outcome.err, r"3 files or archive entries are not loaded:\n"
                                      r"(?s:.*)items.csv\n(?s:.*)--skip-other")
                     self.assertEqual(support.run_record(work)["exitCode"], support.EXIT_SOURCE)
-                    outcome, work = self.load("-j", threads, "--skip-other", path,
-                                              code=support.EXIT_OK)
+                    outcome, work = self.parse("-j", threads, "--skip-other", path)
                     self.assert_listed(outcome, work, path)
 
     def test_entries_beside_json(self):
-        path = self.scratch / "json.zip"
         for other in (b"a,b\n1,2\n" * 300000, b"[1,2]\n", b"\x0c\0\0\0\x10a\0\x01\0\0\0\0"):
-            path.write_bytes(making.zip_of([("1.json", b'{"a":1}\n{"a":2}\n'), ("x", other),
-                                            ("2.json", b'[{"a":3},{"a":\n4}]')]))
-            outcome, _ = self.load(path, code=support.EXIT_SOURCE)
+            path = self.file("json.zip", making.zip_of([
+                ("1.json", b'{"a":1}\n{"a":2}\n'), ("x", other), ("2.json", b'[{"a":3},{"a":\n4}]')]))
+            outcome, _ = self.parse(path, code=support.EXIT_SOURCE)
             self.assertIn("x: not loaded: this is not JSON", outcome.err)
-            _, work = self.load("--skip-other", path, code=support.EXIT_OK)
+            _, work = self.parse("--skip-other", path)
             self.assert_accounting(work, inserted=4)
 
     def test_archives_from_a_pipe(self):
         for path in self.archives():
             with self.subTest(path.name):
                 for words, code in (([], support.EXIT_SOURCE), (["--skip-other"], support.EXIT_OK)):
-                    outcome, work = self.load(*words, "-", code=code, stdin=path.read_bytes())
+                    outcome, work = self.parse(*words, "-", code=code, stdin=path.read_bytes())
                     self.assert_listed(outcome, work, "-")
 
     def test_entries_before_the_first_loaded_entry(self):
-        path = self.scratch / "front.zip"
-        path.write_bytes(making.zip_of([("0.pdf", b"%PDF-1.4"), ("1.csv", RESULTS)]))
+        path = self.file("front.zip", making.zip_of([("0.pdf", b"%PDF-1.4"), ("1.csv", RESULTS)]))
         for words in ([path], ["-"]):
-            outcome, _ = self.load(*words, code=support.EXIT_SOURCE, stdin=path.read_bytes())
+            outcome, _ = self.parse(*words, code=support.EXIT_SOURCE, stdin=path.read_bytes())
             self.assertEqual(outcome.err.count("0.pdf: not loaded"), 1, outcome.err)
 
     def test_include_selects_entries(self):
         for path in self.archives():
-            self.load("--include", "[rm]*e*s*.csv", path, code=support.EXIT_OK)
+            self.parse("--include", "[rm]*e*s*.csv", path)
 
     def test_a_hard_link_to_an_entry_that_is_not_included(self):
         """The content of a hard link is stored under its first name only."""
-        path = self.scratch / "links.tar"
-        with tarfile.open(path, "w") as archive:
-            for name, link in (("one.csv", None), ("two_files.dat", "one.csv"), ("p/x.dat", None)):
-                entry = tarfile.TarInfo(name)
-                if link:
-                    entry.type, entry.linkname = tarfile.LNKTYPE, link
-                    archive.addfile(entry)
-                else:
-                    entry.size = len(RESULTS)
-                    archive.addfile(entry, io.BytesIO(RESULTS))
-        outcome, work = self.load("--include", "*.dat", path, code=support.EXIT_SOURCE)
+        path = self.file("links.tar", making.tar([("one.csv", RESULTS), ("p/x.dat", RESULTS)]))
+        with tarfile.open(path, "a") as archive:
+            entry = tarfile.TarInfo("two_files.dat")
+            entry.type, entry.linkname = tarfile.LNKTYPE, "one.csv"
+            archive.addfile(entry)
+        outcome, work = self.parse("--include", "*.dat", path, code=support.EXIT_SOURCE)
         self.assertIn("two_files.dat: not loaded: this is a hard link to an entry", outcome.err)
         self.assert_accounting(work, inserted=3)
-        self.load("--include", "*.csv", path, code=support.EXIT_OK)
-        self.load(path, code=support.EXIT_OK)
+        self.parse("--include", "*.csv", path)
+        self.parse(path)
 
     def test_links_in_a_zip_are_skipped(self):
         path = self.scratch / "links.zip"
@@ -117,7 +99,7 @@ class Archives(Case):
             link = zipfile.ZipInfo("link.csv")
             link.create_system, link.external_attr = 3, 0o120777 << 16
             archive.writestr(link, "1.csv")
-        _, work = self.load(path, code=support.EXIT_OK)
+        _, work = self.parse(path)
         self.assert_accounting(work, inserted=3)
 
     def test_inspect_and_plan_list_entries_that_are_not_loaded(self):
@@ -130,10 +112,9 @@ class Archives(Case):
             self.shardload("plan", "--skip-other", path)
 
     def test_of_1200_entries_20_are_shown_and_all_are_counted(self):
-        path = self.scratch / "many.zip"
-        path.write_bytes(making.zip_of([("0.csv", RESULTS)] + [(f"n{n}.txt", b"no\n")
-                                                               for n in range(1, 1201)]))
-        outcome, work = self.load(path, code=support.EXIT_SOURCE)
+        path = self.file("many.zip", making.zip_of([("0.csv", RESULTS)] + [(f"n{n}.txt", b"no\n")
+                                                                           for n in range(1, 1201)]))
+        outcome, work = self.parse(path, code=support.EXIT_SOURCE)
         found = support.run_record(work)["notLoaded"]
         self.assertEqual((found["count"], len(found["items"])), (1200, 1000))
         self.assertEqual(outcome.err.count("not loaded: "), 20)
@@ -142,56 +123,38 @@ class Archives(Case):
 
 class Folders(Case):
     def test_a_file_that_is_not_recognised_ends_the_load_at_the_start(self):
-        folder = self.scratch / "in"
-        folder.mkdir()
-        (folder / "1.csv").write_bytes(RESULTS)
-        (folder / "empty.csv").write_bytes(b"")
-        (folder / ".hidden").write_bytes(RESULTS)
-        self.load(folder, code=support.EXIT_OK)
-        (folder / "readme.md").write_bytes(b"Notes.\n")
-        (folder / "x.pdf").write_bytes(b"%PDF-1.4")
-        outcome, work = self.load(folder, code=support.EXIT_SOURCE)
+        folder = self.file("in/1.csv", RESULTS).parent
+        self.file("in/empty.csv", b"")
+        self.file("in/.hidden", RESULTS)
+        self.parse(folder)
+        self.file("in/readme.md", b"Notes.\n")
+        self.file("in/x.pdf", b"%PDF-1.4")
+        outcome, work = self.parse(folder, code=support.EXIT_SOURCE)
         self.assertFalse(work.exists())
         self.assertRegex(outcome.err, rf"2 files or archive entries are not loaded:\n  {folder}/"
                          rf"readme.md\n  {folder}/x.pdf\n--skip-other")
-        outcome, work = self.load("--skip-other", folder, code=support.EXIT_OK)
+        outcome, work = self.parse("--skip-other", folder)
         self.assert_accounting(work, inserted=3)
         self.assertEqual([item["path"] for item in support.run_record(work)["notLoaded"]["items"]],
                          [f"{folder}/readme.md", f"{folder}/x.pdf"])
         self.assertIn(".hidden: hidden; skipped", (work / "shardload.log").read_text())
-        self.load("--include", "*.csv", folder, code=support.EXIT_OK)
+        self.parse("--include", "*.csv", folder)
         outcome = self.shardload("inspect", folder)
         self.assertRegex(outcome.out, rf"{folder}/readme.md\n  not loaded: its format is not recognised")
 
 
 class Memory(Case):
-    """Memory is the peak resident size of the program, measured by the kernel."""
-
-    def peak(self, path):
-        """The peak memory, in bytes, of a load of the archive."""
-        script = ("import resource, subprocess, sys; "
-                  "code = subprocess.run(sys.argv[1:], stdout=2).returncode; "
-                  "print(code, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)")
-        done = subprocess.run([sys.executable, "-c", script, support.program("shardload"), "load",
-                               "--sink", "null", "--progress", "none", "-j", "2", "--work-dir",
-                               self.scratch / f"work-{next(self._counter)}", path],
-                              capture_output=True, text=True, check=True, timeout=support.LIMIT)
-        code, kibibytes = map(int, done.stdout.split())
-        self.assertEqual(code, 0, done.stderr)
-        return kibibytes << 10
-
     @unittest.skipIf("address" in str(support.os.environ.get("SHARDLOAD_BUILD")),
                      "sanitizers keep freed memory")
     def test_memory_does_not_grow_with_the_number_of_entries(self):
         text = b"id|name\n1|x\n2|y\n"
-        peaks = {}
-        for count in (20_000, 200_000):
+        few, many = {}, {}
+        for count, peaks in ((20_000, few), (200_000, many)):
             making.write_many(self.scratch / "a.tar", self.scratch / "a.zip", count, text)
             for name in ("a.tar", "a.zip"):
-                peaks[name, count] = self.peak(self.scratch / name)
-        for name in ("a.tar", "a.zip"):
-            few, many = peaks[name, 20_000], peaks[name, 200_000]
-            self.assertLess(many - few, 12 << 20, f"{name}: {few} bytes, then {many}")
+                peaks[name], _ = self.peak(self.scratch / name)
+        for name, peak in few.items():
+            self.assertLess(many[name] - peak, 12 << 20, f"{name}: {peak} bytes, then {many[name]}")
 
 
 class Binary(Case):
@@ -200,41 +163,34 @@ class Binary(Case):
     PICTURE = b"\x00\x01PICT\rure\x00" * 9
 
     def test_in_a_folder_and_in_an_archive(self):
-        folder = self.scratch / "folder"
-        folder.mkdir()
-        (folder / "a.csv").write_bytes(RESULTS)
-        (folder / "b.bin").write_bytes(self.PICTURE)
-        path = self.scratch / "a.tar"
-        path.write_bytes(making.tar([("a.csv", RESULTS), ("b.bin", self.PICTURE)]))
+        folder = self.file("folder/a.csv", RESULTS).parent
+        self.file("folder/b.bin", self.PICTURE)
+        path = self.file("a.tar", making.tar([("a.csv", RESULTS), ("b.bin", self.PICTURE)]))
         for source in (folder, path):
             with self.subTest(source.name):
-                outcome, _ = self.load(source, code=support.EXIT_SOURCE)
+                outcome, _ = self.parse(source, code=support.EXIT_SOURCE)
                 self.assertIn("b.bin: not loaded: ", outcome.err)
-                _, work = self.load("--skip-other", source, code=support.EXIT_OK)
+                _, work = self.parse("--skip-other", source)
                 self.assert_accounting(work, inserted=3)
                 self.assertEqual(support.run_record(work)["notLoaded"]["count"], 1)
 
     def test_text_is_not_skipped(self):
-        folder = self.scratch / "folder"
-        folder.mkdir()
-        (folder / "a.csv").write_bytes(RESULTS)
-        (folder / "b.csv").write_bytes(RESULTS.replace(b"\n", b"\r", 1))
-        outcome, _ = self.load("--skip-other", folder, code=support.EXIT_SOURCE)
+        self.file("folder/a.csv", RESULTS)
+        self.file("folder/b.csv", RESULTS.replace(b"\n", b"\r", 1))
+        outcome, _ = self.parse("--skip-other", "folder", code=support.EXIT_SOURCE)
         self.assertIn("carriage return", outcome.err)
 
 
 class WorkDirectories(Case):
     def test_files_of_a_work_directory_below_a_source_are_not_loaded(self):
-        folder = self.scratch / "folder"
-        folder.mkdir()
-        (folder / "a.csv").write_bytes(RESULTS + b"a line|of two_files fields\n")
+        folder = self.file("folder/a.csv", RESULTS + b"a line|of two_files fields\n").parent
         first = ["load", "--sink", "null", "--progress", "none", "--work-dir", folder / "run", folder]
         self.shardload(*first, code=support.EXIT_REJECTS)
         own = {path.name for path in (folder / "run").iterdir()}
         self.assertEqual(own, {"rejected", "rejects.tsv", "run.json", "shardload.log",
                                "status.json"})
-        (folder / "run" / "b.csv").write_bytes(RESULTS)  # not written by the load: a source
-        outcome, work = self.load(folder, code=support.EXIT_REJECTS)
+        self.file("folder/run/b.csv", RESULTS)  # not written by the load: a source
+        outcome, work = self.parse(folder, code=support.EXIT_REJECTS)
         self.assertIn(f"{folder}/run: the work directory of a load; ", outcome.err)
         self.assertEqual([source["path"] for source in support.run_record(work)["sources"]],
                          [f"{folder}/a.csv", f"{folder}/run/b.csv"])
@@ -250,14 +206,11 @@ class Copies(Case):
         lines[middle] = lines[middle].replace("SILVER", "YELLOW") if change else lines[middle]
         texts.append(HEADER + "\n" + "".join(lines))
         assert len(texts[0]) == len(texts[1]) > 256 << 10 and (texts[0] == texts[1]) != change
-        for folder, text in zip("ab", texts):
-            (self.scratch / folder).mkdir()
-            (self.scratch / folder / "results.csv").write_text(text)
-        return self.scratch / "a" / "results.csv", self.scratch / "b" / "results.csv"
+        return [self.file(f"{folder}/results.csv", text) for folder, text in zip("ab", texts)]
 
     def test_a_copy_is_loaded_once(self):
         first, second = self.two_files(change=False)
-        outcome, work = self.load(self.scratch, code=support.EXIT_OK)
+        outcome, work = self.parse(self.scratch)
         self.assertIn(f"{second} is the same file as {first}; loaded once", outcome.err)
         self.assert_accounting(work, inserted=4000)
 
@@ -266,13 +219,12 @@ class Copies(Case):
         offset = next(i for i, (x, y) in enumerate(zip(first.read_bytes(), second.read_bytes()))
                      if x != y)
         for words in ([self.scratch / "a", self.scratch / "b"], [first, second]):
-            outcome, _ = self.load(*words, code=support.EXIT_SOURCE)
+            outcome, _ = self.parse(*words, code=support.EXIT_SOURCE)
             self.assertIn(f"{first} and {second} have the same name, size, ", outcome.err)
             self.assertIn(f"differ at byte {offset}: ", outcome.err)
 
     def test_a_file_that_is_also_standard_input(self):
-        path = self.scratch / "results.csv"
-        path.write_bytes(RESULTS)
+        path = self.file("results.csv", RESULTS)
         for words in ([path, "-"], ["-", path], ["-", self.scratch]):
             with open(path, "rb") as stdin:
                 done = subprocess.run([support.program("shardload"), "load", "--sink", "null", *words],

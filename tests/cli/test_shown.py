@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Control characters, marks of text direction and line ends in names, data and configuration are
 escaped on the terminal, in the log and in reports. One test for each kind of text."""
-import io
 import json
-import pathlib
 import tarfile
 
+import archive_making as making
 import support
 from shown import ACTING, FORGED, HOSTILE, ShownCase
 
-TREE = pathlib.Path(__file__).resolve().parents[2]
 QUOTED = json.dumps(HOSTILE)  # for YAML and JSON
 
 
@@ -24,26 +22,20 @@ class Shown(ShownCase, support.Case):
 
     def test_names_of_files_and_folders(self):
         folder = self.scratch / HOSTILE.replace("/", "")
-        folder.mkdir()
-        path = folder / (HOSTILE + ".csv")
-        path.write_text("a,b\n1,2\n3\n")
+        path = self.file(folder / (HOSTILE + ".csv"), "a,b\n1,2\n3\n")
         self.load(path)
         self.load(folder)
         self.load(path, path)
         self.show("inspect", path)
         self.show("plan", path)
-        (folder / "binary").write_bytes(b"\x00\x01" + ACTING.encode() + b"\n")
+        self.file(folder / "binary", b"\x00\x01" + ACTING.encode() + b"\n")
         self.load(folder)
         for words in (["load", "--sink", "null"], ["inspect"], ["report"], ["plan"]):
             self.show(*words, HOSTILE)
 
     def test_names_of_archive_entries(self):
-        path = self.scratch / "a.tar"
-        with tarfile.open(path, "w", format=tarfile.PAX_FORMAT) as archive:
-            for name, text in ((HOSTILE + "1.csv", "a,b\n1,2\n3\n"), (HOSTILE + "2.txt", "\x00?")):
-                entry = tarfile.TarInfo(name)
-                entry.size = len(text)
-                archive.addfile(entry, io.BytesIO(text.encode()))
+        path = self.file("a.tar", making.tar([(HOSTILE + "1.csv", "a,b\n1,2\n3\n"), (HOSTILE + "2.txt", "\x00?")],
+                                             format=tarfile.PAX_FORMAT))
         self.load(path)
         self.show("inspect", path, expect=False)
 
@@ -87,7 +79,7 @@ class Shown(ShownCase, support.Case):
         self.load(good, environment=support.clean_environment(SHARDLOAD_THREADS=HOSTILE))
 
     def test_capacity_models(self):
-        base = (TREE / "models/isd-one-server.yaml").read_text()
+        base = (support.TREE / "models/isd-one-server.yaml").read_text()
         for text in (f"title: {QUOTED}\nanswer: a\nresults: {{a: {{is: {QUOTED}}}}}\n",
                      base.replace('note: "10 Gb/s"', f"note: {QUOTED}"),
                      base.replace("unit: dollars}", f"unit: dollars, note: {QUOTED}}}")):
@@ -112,7 +104,7 @@ class Shown(ShownCase, support.Case):
 
     def test_reports_of_manipulated_records(self):
         good = self.file("f.csv", "a,b\n1,2\n3\n")
-        self.shardload("load", "--sink", "null", "--work-dir", "w", good, code=1)
+        _, work = self.parse(good, code=support.EXIT_REJECTS)
 
         def manipulated(value):
             if isinstance(value, dict):
@@ -121,7 +113,7 @@ class Shown(ShownCase, support.Case):
                 return [manipulated(one) for one in value]
             return value + HOSTILE if isinstance(value, str) else value
 
-        record = json.loads((self.scratch / "w/run.json").read_text())
+        record = support.run_record(work)
         keep = {key: record[key] for key in ("program", "command") if key in record}
         path = self.file("bad.json", json.dumps(manipulated(record) | keep))
         self.show("report", path)
@@ -137,8 +129,7 @@ class Shown(ShownCase, support.Case):
 
 class Forged(support.Case):
     def test_a_file_name_cannot_forge_a_line_of_the_log(self):
-        path = self.scratch / ("x\n2026-01-01T00:00:00.000Z info " + FORGED + ".csv")
-        path.write_text("a,b\n1,2\n3\n")
-        self.shardload("load", "--sink", "null", "--work-dir", "w", path, code=1)
-        for line in (self.scratch / "w/shardload.log").read_text().splitlines():
+        path = self.file("x\n2026-01-01T00:00:00.000Z info " + FORGED + ".csv", "a,b\n1,2\n3\n")
+        _, work = self.parse(path, code=support.EXIT_REJECTS)
+        for line in (work / "shardload.log").read_text().splitlines():
             self.assertNotRegex(line, "^2026-01-01T00:00:00.000Z info " + FORGED)

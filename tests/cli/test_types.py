@@ -3,11 +3,9 @@
 happens to values that do not fit."""
 import csv
 import datetime
-import gzip
-import io
 import random
-import tarfile
 
+import archive_making as making
 import support
 
 MIB = 1 << 20
@@ -18,13 +16,17 @@ def day(*numbers):
 
 
 class Types(support.Case):
-    def documents(self, *words, code=support.EXIT_OK):
-        raw, work = self.dump("--format", "delimited", "-j", 1, *words, code=code)
+    def documents(self, *words, **more):
+        raw, work = self.dump("--format", "delimited", "-j", 1, *words, **more)
         options = support.bson.codec_options.CodecOptions(tz_aware=True)
         documents = [support.bson.decode(one, options) for one in raw]
         for document in documents:
             del document["_id"]
         return documents, work
+
+    def tar(self, texts):
+        """A tar archive of the files 00.csv, 01.csv ..."""
+        return self.file("a.tar", making.tar([(f"{number:02}.csv", text) for number, text in enumerate(texts)]))
 
     def types_of(self, work):
         return [dict(zip(one["columns"], one["types"]))
@@ -103,12 +105,10 @@ class Types(support.Case):
         self.assertNotIn("types", support.run_record(work))
 
     def test_sources_with_the_same_columns_share_their_types(self):
-        folder = self.scratch / "f"
-        folder.mkdir()
-        (folder / "1.csv").write_text("a,b\n1,2\n")
-        (folder / "2.csv").write_text("b,a\n3,007\n")      # the same columns in another order
-        (folder / "3.csv").write_text("a,c\n5,6\n")        # other columns
-        documents, _ = self.documents(folder)
+        self.file("f/1.csv", "a,b\n1,2\n")
+        self.file("f/2.csv", "b,a\n3,007\n")      # the same columns in another order
+        self.file("f/3.csv", "a,c\n5,6\n")        # other columns
+        documents, _ = self.documents("f")
         self.assertEqual(documents, [{"a": "1", "b": 2}, {"b": 3, "a": "007"}, {"a": 5, "c": 6}])
 
     def test_the_middle_of_a_large_file_is_in_the_sample(self):
@@ -123,7 +123,7 @@ class Types(support.Case):
         row = "12345678,2016-01-15,some words to fill the line\n"
         rows = [row] * (6 * MIB // len(row)) + ["00501,2016-01-15,x\n", "1,15.1.2016,y\n", row]
         text = "code,day,text\n" + "".join(rows)
-        path = self.file("late.csv.gz", gzip.compress(text.encode(), 1))
+        path = self.zipped("late.csv.gz", text)
         _, work = self.documents(path, code=support.EXIT_REJECTS)
         zip_code, other_day = support.reject_rows(work)
         self.assertEqual((zip_code["column"], other_day["column"]), ("code", "day"))
@@ -135,17 +135,9 @@ class Types(support.Case):
         self.assert_accounting(work, records=len(rows), rejectedByParser=2)
 
     def test_later_entries_of_an_archive(self):
-        archive = io.BytesIO()
-        with tarfile.open(fileobj=archive, mode="w") as tar:
-            for number in range(12):
-                text = "a,b\n1,2\n" if number != 10 else "c,b,a\n007,x,8\n"
-                if number == 1:
-                    text = "b,a\n3,004\n"
-                info = tarfile.TarInfo(f"{number:02}.csv")
-                info.size = len(text)
-                tar.addfile(info, io.BytesIO(text.encode()))
-        path = self.file("a.tar", archive.getvalue())
-        documents, work = self.documents(path)
+        texts = ["a,b\n1,2\n"] * 12
+        texts[1], texts[10] = "b,a\n3,004\n", "c,b,a\n007,x,8\n"
+        documents, work = self.documents(self.tar(texts))
         self.assertEqual(documents[:2], [{"a": "1", "b": 2}, {"b": 3, "a": "004"}])
         self.assertEqual(documents[10], {"c": "007", "b": "x", "a": "8"})
         self.assert_accounting(work, records=12, inserted=12)
@@ -153,15 +145,9 @@ class Types(support.Case):
                       (work / "shardload.log").read_text("utf-8"))
 
     def test_entries_with_lines_before_the_table(self):
-        archive = io.BytesIO()
-        with tarfile.open(fileobj=archive, mode="w") as tar:
-            texts = ("a,b\n1,x\n", "Title of " + "a" * 99 + "\n\na,b\n2,y\n",
-                     "c" * 99 + ",b\n3,z\n", "Title, too\n\n\na,b,c\n4,5,6\n")
-            for number, text in enumerate(texts):
-                info = tarfile.TarInfo(f"{number}.csv")
-                info.size = len(text)
-                tar.addfile(info, io.BytesIO(text.encode()))
-        documents, work = self.documents(self.file("p.tar", archive.getvalue()))
+        documents, work = self.documents(self.tar([
+            "a,b\n1,x\n", "Title of " + "a" * 99 + "\n\na,b\n2,y\n", "c" * 99 + ",b\n3,z\n",
+            "Title, too\n\n\na,b,c\n4,5,6\n"]))
         self.assertEqual(documents, [{"a": 1, "b": "x"}, {"a": 2, "b": "y"},
                                      {"c" * 99: 3, "b": "z"}, {"a": 4, "b": 5, "c": 6}])
         self.assert_accounting(work, records=4, rejectedByParser=0)
@@ -182,14 +168,7 @@ class Types(support.Case):
     def test_byte_order_marks_of_entries_and_of_joined_files(self):
         """A mark before a header is no part of a record, wherever the header is."""
         mark, rows = "\ufeff", ["a,b\n1,x\n", "a,b\n2,y\n", "\n\na,b\n3,z\n", "4,w\n5,w\n"]
-        archive = io.BytesIO()
-        with tarfile.open(fileobj=archive, mode="w") as tar:
-            for number, text in enumerate(rows):
-                data = (mark + text).encode()
-                info = tarfile.TarInfo(f"{number}.csv")
-                info.size = len(data)
-                tar.addfile(info, io.BytesIO(data))
-        documents, work = self.documents(self.file("b.tar", archive.getvalue()))
+        documents, work = self.documents(self.tar([mark + text for text in rows]))
         self.assertEqual(documents, [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}, {"a": 3, "b": "z"},
                                      {"column1": 4, "column2": "w"},
                                      {"column1": 5, "column2": "w"}])
@@ -202,28 +181,30 @@ class Types(support.Case):
     def test_standard_input_and_compressed_files_have_the_same_types(self):
         text = b"a,b\n1,x\n2,y\n"
         expected = [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]
-        raw, _ = self.dump("--format", "delimited", "-", stdin=text)
-        self.assertEqual([list(support.bson.decode(one).values())[1:]
-                          for one in raw], [list(one.values()) for one in expected])
-        self.assertEqual(self.documents(self.file("a.csv.gz", gzip.compress(text)))[0], expected)
+        self.assertEqual(self.documents("-", stdin=text)[0], expected)
+        self.assertEqual(self.documents(self.zipped("a.csv.gz", text))[0], expected)
 
     def test_a_record_like_the_header_is_not_dropped(self):
         """Only a line that equals the header is a repeated header."""
         rows = "".join(f"name{i},{i}\n" for i in range(60000))
         text = "name,n\n" + rows * 6 + "name,unknown\nname,n\nx,1\n"
-        path = self.file("r.csv.gz", gzip.compress(text.encode(), 1))
-        _, work = self.documents(path, code=support.EXIT_REJECTS)
+        _, work = self.documents(self.zipped("r.csv.gz", text), code=support.EXIT_REJECTS)
         self.assert_accounting(work, repeatedHeaders=1, rejectedByParser=1)
+
+    def written_schema(self, path, *words):
+        """Writes a schema, with which the file has the same documents. Returns (schema, work directory)."""
+        schema = path.with_suffix(".yaml")
+        self.shardload("inspect", *words, "--write-schema", schema, path)
+        inferred, _ = self.dump("--format", "delimited", *words, path)
+        declared, work = self.dump("--format", "delimited", "--schema", schema, path)
+        self.assertEqual(inferred, declared)
+        return schema, work
 
     def test_a_written_schema_gives_the_same_documents(self):
         text = ('"a ""b""\t: #",x,day,at,on,none,n\n'
                 "1,1.5,31/1/2016,2016-01-15T10:37:31Z,TRUE,-,9\n00,2,1/2/2016,NA,FALSE,,-\n")
         path = self.file("s.csv", text.replace('"a ""b""\t: #"', "a: {x} #\u00b0"))
-        schema = self.scratch / "s.yaml"
-        self.shardload("inspect", "--format", "delimited", "--write-schema", schema, path)
-        inferred, _ = self.dump("--format", "delimited", path)
-        declared, _ = self.dump("--format", "delimited", "--schema", schema, path)
-        self.assertEqual([bytes(one) for one in inferred], [bytes(one) for one in declared])
+        schema, _ = self.written_schema(path)
         self.assertIn("# no values in the sample", schema.read_text("utf-8"))
         outcome = self.shardload("inspect", "--types", "text", "--write-schema", schema, path,
                                  code=support.EXIT_USAGE)
@@ -235,21 +216,11 @@ class Types(support.Case):
                            ("blanks", "id    name  n\n1     a b   5\n2     c     7\n"),
                            ("repeated", "a,,a\n1,2,3\n"), ("nested", "a.b,a.c[0],x\n1,2,3\n")):
             with self.subTest(name):
-                path = self.file(f"{name}.txt", text)
-                schema = self.scratch / f"{name}.yaml"
-                self.shardload("inspect", "--write-schema", schema, path)
-                inferred, _ = self.dump("--format", "delimited", path)
-                declared, work = self.dump("--format", "delimited", "--schema", schema, path)
-                self.assertEqual([bytes(one) for one in inferred], [bytes(one) for one in declared])
+                _, work = self.written_schema(self.file(f"{name}.txt", text))
                 self.assert_accounting(work, rejectedByParser=0)
 
     def test_a_written_schema_trims_as_the_inspection_did(self):
-        path = self.file("t.csv", "a,b\n 1 , x \n2,y\n")
-        schema = self.scratch / "t.yaml"
-        self.shardload("inspect", "--trim", "--write-schema", schema, path)
-        inferred, _ = self.dump("--trim", path)
-        declared, _ = self.dump("--format", "delimited", "--schema", schema, path)
-        self.assertEqual([bytes(one) for one in inferred], [bytes(one) for one in declared])
+        self.written_schema(self.file("t.csv", "a,b\n 1 , x \n2,y\n"), "--trim")
 
     WORDS = ["-", "NA", "N/A", "null", "NULL", "NaN", "x", "true", "True", "FALSE", "false", "yes",
              "1E5", "1.0E5", "0x1F", "+49", "007", "-0", "-0.0", "12%", "$5", "1.5.2", "10:37",
