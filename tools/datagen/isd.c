@@ -3,7 +3,7 @@
 // The format of the ISD weather records: checks its options and writes its files. A folder gets a
 // file for each station, named as the publisher names them; any other output holds stations one
 // after the other.
-#include "isd.h"
+#include "isd_text.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "output.h"
 #include "report.h"
 
 enum { STATION_ROWS = 4000, LEAST_ROWS = 4, YEAR_DEFAULT = 2014 };
@@ -60,13 +59,10 @@ static void check(struct options *options, unsigned *problems) {
 
 // The state of one run.
 struct run {
-    const struct options *options;
-    bool folder;
-    uint32_t files;
     struct isd_world world;
     struct isd_groups groups;
-    struct isd_drawer *drawer;
-    struct isd_text *text;
+    struct isd_drawer drawer;
+    struct isd_text text;
     struct isd_answers *answers; // NULL without --answers
     struct report report;
     uint64_t rows; // so far
@@ -75,47 +71,26 @@ struct run {
 // USAF-WBAN-YYYY in the folder. NULL when memory ran out; the caller frees it.
 static char *station_path(const struct run *run, uint32_t index) {
     const struct isd_station *station = &run->world.stations[index];
-    const char *folder = run->options->output;
-    size_t size = strlen(folder) + sizeof "/USAFxx-WBANx-YYYY.gz";
-    char *path = malloc(size);
-    if (path != NULL) {
-        snprintf(path, size, "%s%s%.6s-%.5s-%04d%s", folder,
-                 folder[strlen(folder) - 1] == '/' ? "" : "/", station->usaf, station->wban,
-                 run->options->year, run->options->gzip_level > 0 ? ".gz" : "");
-    }
-    return path;
-}
-
-static bool name_files(struct run *run) {
-    for (uint32_t i = 0; i < run->files; i++) {
-        run->report.files[i].path =
-            run->folder ? station_path(run, i) : options_file_path(run->options, i);
-        if (run->report.files[i].path == NULL) {
-            return false;
-        }
-    }
-    return true;
+    const struct options *options = run->report.options;
+    const char *folder = options->output;
+    const char *slash = folder[strlen(folder) - 1] == '/' ? "" : "/";
+    const char *suffix = options->gzip_level > 0 ? ".gz" : "";
+    char *path;
+    int length = asprintf(&path, "%s%s%.6s-%.5s-%04d%s", folder, slash, station->usaf,
+                          station->wban, options->year, suffix);
+    return length < 0 ? NULL : path;
 }
 
 static uint32_t first_station(const struct run *run, uint32_t file) {
-    return (uint32_t)((uint64_t)run->world.station_count * file / run->files);
-}
-
-static char *put_bad(struct run *run, struct output *output, uint32_t file, uint64_t line,
-                     const struct isd_row *row, char *p) {
-    struct report *report = &run->report;
-    struct bad_record *bad = &report->bad[report->bad_count];
-    *bad = (struct bad_record){.file = file, .line = line, .offset = output_offset(output)};
-    p = isd_text_bad(run->text, row, report->bad_count++, p, &bad->column, &bad->kind);
-    report->files[file].rejects++;
-    return p;
+    return (uint32_t)((uint64_t)run->world.station_count * file / run->report.file_count);
 }
 
 // Writes the stations of one file, with its share of the bad records. The first record is never
 // bad, because a loader recognises the format by it.
-static void write_rows(struct run *run, struct output *output, uint32_t index) {
+static const char *write_rows(void *state, struct output *output, uint32_t index) {
+    struct run *run = state;
     struct file_report *file = &run->report.files[index];
-    const struct options *options = run->options;
+    const struct options *options = run->report.options;
     uint32_t end = first_station(run, index + 1);
     for (uint32_t i = first_station(run, index); i < end; i++) {
         file->rows += run->world.stations[i].rows;
@@ -129,18 +104,20 @@ static void write_rows(struct run *run, struct output *output, uint32_t index) {
     struct isd_row row = {0};
     for (uint32_t i = first_station(run, index); i < end && !output_failed(output); i++) {
         const struct isd_station *station = &run->world.stations[i];
-        isd_drawer_start(run->drawer, station);
+        isd_drawer_start(&run->drawer, station);
         for (uint64_t k = 0; k < station->rows && !output_failed(output); k++) {
-            isd_draw(run->drawer, &row);
+            isd_draw(&run->drawer, &row);
             char *p = output_room(output);
             // The lines after the first are divided into equal parts; bad record n is in the middle
             // of part n.
             line++;
             if (file->rejects < bad &&
                 line == 2 + (2 * file->rejects + 1) * (file->rows - 1) / (2 * bad)) {
-                p = put_bad(run, output, index, line, &row, p);
+                uint64_t which = run->report.bad_count;
+                p = isd_text_bad(&run->text, &row, which, p,
+                                 report_add_bad(&run->report, index, line, output_offset(output)));
             } else {
-                p = isd_text_row(run->text, &row, p);
+                p = isd_text_row(&run->text, &row, p);
                 file->documents++;
                 if (run->answers != NULL) {
                     isd_answers_add(run->answers, &row);
@@ -150,66 +127,43 @@ static void write_rows(struct run *run, struct output *output, uint32_t index) {
         }
     }
     run->rows += file->rows;
-    file->bytes = output_offset(output);
+    return NULL;
 }
 
-static bool write_file(struct run *run, uint32_t index, struct failure *failure) {
-    const char *path = run->report.files[index].path;
-    struct output *output = output_create(path, run->options->gzip_level);
-    if (output == NULL) {
-        failure_set(failure, "cannot open %s: %s", path, strerror(errno));
+// Prepares the run and writes everything.
+static bool run_all(struct run *run, const struct options *options, struct failure *failure) {
+    bool folder = is_folder(options->output);
+    isd_groups_init(&run->groups);
+    if (!isd_world_init(&run->world, options) ||
+        !isd_drawer_init(&run->drawer, options, &run->world, &run->groups) ||
+        !report_init(&run->report, options, folder ? run->world.station_count : options->files)) {
         return false;
     }
-    write_rows(run, output, index);
-    bool written = output_finish(output);
-    if (!written) {
-        failure_set(failure, "cannot write %s: %s", path, strerror(errno));
+    isd_text_init(&run->text, options, &run->groups);
+    if (options->answers != NULL) {
+        run->answers = isd_answers_create(options, &run->world, &run->groups);
+        if (run->answers == NULL) {
+            return false;
+        }
     }
-    output_destroy(output);
-    return written;
+    for (uint32_t i = 0; folder && i < run->world.station_count; i++) {
+        run->report.files[i].path = station_path(run, i);
+        if (run->report.files[i].path == NULL) {
+            return false;
+        }
+    }
+    if (folder && mkdir(options->output, 0777) != 0 && errno != EEXIST) {
+        failure_set(failure, "cannot make %s: %s", options->output, strerror(errno));
+        return false;
+    }
+    return report_run(&run->report, write_rows, run, isd_answers_print, run->answers, failure);
 }
 
 static bool write_all(const struct options *options, struct failure *failure) {
-    bool done = false;
-    struct run run = {.options = options, .folder = is_folder(options->output)};
-    failure_set(failure, "out of memory");
-    isd_groups_init(&run.groups);
-    if (!isd_world_init(&run.world, options)) {
-        goto cleanup;
-    }
-    run.files = run.folder ? run.world.station_count : options->files;
-    run.drawer = isd_drawer_create(options, &run.world, &run.groups);
-    run.text = isd_text_create(options, &run.groups);
-    if (!report_init(&run.report, run.files, options->bad) || !name_files(&run) ||
-        run.drawer == NULL || run.text == NULL) {
-        goto cleanup;
-    }
-    if (options->answers != NULL) {
-        run.answers = isd_answers_create(options, &run.world, &run.groups);
-        if (run.answers == NULL) {
-            goto cleanup;
-        }
-    }
-    if (run.folder && mkdir(options->output, 0777) != 0 && errno != EEXIST) {
-        failure_set(failure, "cannot make %s: %s", options->output, strerror(errno));
-        goto cleanup;
-    }
-    for (uint32_t i = 0; i < run.files; i++) {
-        if (!write_file(&run, i, failure)) {
-            goto cleanup;
-        }
-    }
-    if (options->answers != NULL &&
-        !report_write(&run.report, options, isd_answers_print, run.answers)) {
-        failure_set(failure, "cannot write %s: %s", options->answers, strerror(errno));
-        goto cleanup;
-    }
-    done = true;
-
-cleanup:
+    struct run run = {0};
+    bool done = run_all(&run, options, failure);
     isd_answers_destroy(run.answers);
-    isd_text_destroy(run.text);
-    isd_drawer_destroy(run.drawer);
+    free(run.drawer.ships);
     isd_world_clear(&run.world);
     report_clear(&run.report);
     return done;

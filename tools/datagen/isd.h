@@ -6,8 +6,8 @@
 #ifndef DATAGEN_ISD_H
 #define DATAGEN_ISD_H
 
-#include "options.h"
 #include "random.h"
+#include "report.h"
 
 extern const struct format isd_format;
 
@@ -112,7 +112,7 @@ void isd_world_clear(struct isd_world *world);
 // The value of `st` in the documents of land station or place `number`.
 void isd_world_st(const struct isd_world *world, uint32_t number, char name[ST_BYTES]);
 
-// ---- isd_draw.c: records ----
+// ---- records ----
 
 enum isd_weather { WEATHER_DRY, WEATHER_MIST, WEATHER_FOG, WEATHER_RAIN, WEATHER_SNOW };
 
@@ -158,12 +158,68 @@ struct isd_row {
     uint8_t oddity;
 };
 
-struct isd_drawer;
+// ---- isd_weather.c: the weather at stations and ships ----
 
-// Borrows the world and the groups. NULL when memory ran out.
-struct isd_drawer *isd_drawer_create(const struct options *options, const struct isd_world *world,
-                                     const struct isd_groups *groups);
-void isd_drawer_destroy(struct isd_drawer *drawer);
+// The state that changes from record to record.
+struct isd_weather_state {
+    int32_t anomaly;  // of the temperature, tenths of a degree
+    int32_t spread;   // to the dew point, tenths of a degree
+    int32_t pressure; // above 1013.0 hPa, tenths
+    int32_t wind;     // tenths of a metre per second
+    int32_t direction;
+    int32_t cover; // oktas
+    int32_t snow;  // millimetres on the ground
+    bool wet;
+};
+
+// The constant part.
+struct isd_climate {
+    int32_t mean;    // tenths of a degree
+    int32_t season;  // half the difference between winter and summer
+    int32_t day;     // half the difference between night and day
+    int32_t warmest; // day of the year
+};
+
+// The climate at a latitude (thousandths of a degree) and an elevation (metres; 9999 when missing).
+struct isd_climate isd_climate_at(int32_t latitude, int32_t elevation);
+
+// Sets the weather of a record, whose station, position and time are set, and advances the state.
+void isd_draw_weather(struct isd_weather_state *now, const struct isd_climate *climate,
+                      struct rng *rng, struct isd_row *row);
+
+// Codes of the present weather, as a person (MW) and as a machine (AW, AU) reports it, and of the
+// cover of the sky (GF). The bits are random.
+uint8_t isd_manual_code(const struct isd_row *row, uint32_t bits);
+uint8_t isd_automated_code(const struct isd_row *row, uint32_t bits);
+uint8_t isd_precipitation_code(const struct isd_row *row, uint32_t bits);
+uint8_t isd_cover_code(const struct isd_row *row, uint32_t bits);
+
+// ---- isd_draw.c: records ----
+
+struct isd_drawer {
+    const struct isd_world *world;
+    const struct isd_groups *groups;
+    struct rng rng;
+    int32_t year_start; // day
+    int32_t year_days;
+    uint32_t odd_lengths, odd_groups, odd_weather; // of 2^32
+
+    const struct isd_station *station;
+    uint64_t drawn;     // records of the station
+    int32_t step;       // minutes
+    uint64_t slots;     // times of the part of the year in which the station reports
+    int32_t first_slot; // of the year
+    int32_t last_day;   // of the last record, or -1
+
+    struct isd_climate climate;
+    struct isd_weather_state at_station;
+    struct isd_weather_state *ships; // owned
+    uint32_t ship_count;
+};
+
+// Borrows the world and the groups. False when memory ran out.
+bool isd_drawer_init(struct isd_drawer *drawer, const struct options *options,
+                     const struct isd_world *world, const struct isd_groups *groups);
 
 // Starts a station, whose records are then drawn in the order of time.
 void isd_drawer_start(struct isd_drawer *drawer, const struct isd_station *station);
@@ -171,25 +227,6 @@ void isd_draw(struct isd_drawer *drawer, struct isd_row *row);
 
 // The number of instances that a record has of a family.
 unsigned isd_row_instances(const struct isd_row *row, unsigned family);
-
-// The number of days of a year.
-int isd_year_days(int year);
-
-// ---- isd_text.c: records as text ----
-
-struct isd_text;
-
-// Borrows the groups. NULL when memory ran out.
-struct isd_text *isd_text_create(const struct options *options, const struct isd_groups *groups);
-void isd_text_destroy(struct isd_text *text);
-
-// Writes a record, its line feed included, at `p` and returns its end. At most OUTPUT_ROOM bytes.
-char *isd_text_row(struct isd_text *text, const struct isd_row *row, char *p);
-
-// Writes `row` as a bad record of kind `which` modulo the number of kinds. Sets the wrong column
-// (NULL: the line) and the name of the kind.
-char *isd_text_bad(struct isd_text *text, const struct isd_row *row, uint64_t which, char *p,
-                   const char **column, const char **kind);
 
 // ---- isd_answers.c: the answers of the queries ----
 
@@ -203,8 +240,7 @@ void isd_answers_destroy(struct isd_answers *answers);
 // Adds one document; the documents of a station are added in the order of time.
 void isd_answers_add(struct isd_answers *answers, const struct isd_row *row);
 
-// Prints the fields of the JSON object "answers". For report_write; `context` is the answers.
-// False when memory ran out.
+// A report_answers.
 bool isd_answers_print(FILE *stream, const void *context);
 
 #endif

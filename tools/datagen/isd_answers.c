@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "calendar.h"
 #include "isd.h"
 
 enum {
@@ -35,7 +36,6 @@ struct isd_answers {
     const struct isd_world *world;
     const struct isd_groups *groups;
     int year;
-    int32_t year_days;
     uint8_t month_of[367]; // of the days of the year
     uint64_t hour_count[24];
     uint64_t hour_oktas[24];
@@ -61,18 +61,6 @@ static bool is_near(int32_t latitude, int32_t longitude) {
     return longitude != 999999 && 2.0 * asin(sqrt(haversine)) <= 100.0 / 6378.1;
 }
 
-static void set_months(struct isd_answers *answers) {
-    static const uint8_t lengths[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    int32_t day = 0;
-    for (uint8_t month = 0; month < 12; month++) {
-        int32_t end = day + lengths[month] + (month == 1 ? answers->year_days - 365 : 0);
-        while (day < end) {
-            answers->month_of[day++] = month;
-        }
-    }
-    answers->month_of[day] = 12;
-}
-
 struct isd_answers *isd_answers_create(const struct options *options, const struct isd_world *world,
                                        const struct isd_groups *groups) {
     struct isd_answers *answers = calloc(1, sizeof *answers);
@@ -82,8 +70,10 @@ struct isd_answers *isd_answers_create(const struct options *options, const stru
     answers->world = world;
     answers->groups = groups;
     answers->year = options->year;
-    answers->year_days = isd_year_days(options->year);
-    set_months(answers);
+    for (int32_t day = 0; day < 367; day++) {
+        struct date date = date_of(year_start(options->year) + day);
+        answers->month_of[day] = (uint8_t)(12 * (date.year - options->year) + date.month - 1);
+    }
     answers->count = world->land_count + world->place_count;
     answers->tallies = calloc(answers->count, sizeof *answers->tallies);
     if (answers->tallies == NULL) {
@@ -204,9 +194,7 @@ static int compare_swings(const void *a, const void *b) {
 
 // Milliseconds since 1970 of a day of the year asked for.
 static int64_t day_milliseconds(const struct isd_answers *answers, int32_t day) {
-    int64_t before = answers->year - 1;
-    int64_t days = before * 365 + before / 4 - before / 100 + before / 400 - 719162 + day;
-    return days * DAY_MINUTES * 60000;
+    return (int64_t)(year_start(answers->year) + day) * DAY_MINUTES * 60000;
 }
 
 static void print_swings(FILE *stream, const struct isd_answers *answers, struct named *stations,

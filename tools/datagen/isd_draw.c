@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "isd_weather.h"
+#include "isd.h"
+
+#include "calendar.h"
 
 enum { SHIPS_A_LANE = 8, STEPS = 5 };
 
@@ -19,36 +21,12 @@ static const int32_t steps[][STEPS] = {
     [NETWORK_SHIPS] = {180, 60, 30, 10, 5},
 };
 
-struct isd_drawer {
-    const struct isd_world *world;
-    const struct isd_groups *groups;
-    struct rng rng;
-    int32_t year_days;
-    uint32_t odd_lengths, odd_groups, odd_weather; // of 2^32
-
-    const struct isd_station *station;
-    uint64_t drawn;     // records of the station
-    int32_t step;       // minutes
-    uint64_t slots;     // times of the part of the year in which the station reports
-    int32_t first_slot; // of the year
-    int32_t last_day;   // of the last record, or -1
-
-    struct isd_climate climate;
-    struct isd_weather_state at_station;
-    struct isd_weather_state *ships;
-    uint32_t ship_count;
-};
-
 static uint32_t low32(uint64_t bits) {
     return (uint32_t)bits;
 }
 
 static uint32_t high32(uint64_t bits) {
     return (uint32_t)(bits >> 32);
-}
-
-int isd_year_days(int year) {
-    return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 366 : 365;
 }
 
 static const struct {
@@ -63,33 +41,19 @@ static uint32_t threshold(uint32_t one_in) {
     return one_in == 0 ? 0 : UINT32_MAX / one_in;
 }
 
-struct isd_drawer *isd_drawer_create(const struct options *options, const struct isd_world *world,
-                                     const struct isd_groups *groups) {
-    struct isd_drawer *drawer = calloc(1, sizeof *drawer);
-    if (drawer == NULL) {
-        return NULL;
-    }
+bool isd_drawer_init(struct isd_drawer *drawer, const struct options *options,
+                     const struct isd_world *world, const struct isd_groups *groups) {
     drawer->world = world;
     drawer->groups = groups;
-    drawer->year_days = isd_year_days(options->year);
+    drawer->year_start = year_start(options->year);
+    drawer->year_days = year_start(options->year + 1) - drawer->year_start;
     drawer->odd_lengths = threshold(odd_rates[options->dirt].lengths);
     drawer->odd_groups = threshold(odd_rates[options->dirt].groups);
     drawer->odd_weather = threshold(odd_rates[options->dirt].weather);
     rng_init(&drawer->rng, options->seed ^ 0x157D);
     drawer->ship_count = world->lane_count * SHIPS_A_LANE;
     drawer->ships = calloc(drawer->ship_count, sizeof *drawer->ships);
-    if (drawer->ships == NULL) {
-        isd_drawer_destroy(drawer);
-        return NULL;
-    }
-    return drawer;
-}
-
-void isd_drawer_destroy(struct isd_drawer *drawer) {
-    if (drawer != NULL) {
-        free(drawer->ships);
-        free(drawer);
-    }
+    return drawer->ships != NULL;
 }
 
 // ---- time and type ----
@@ -132,13 +96,7 @@ void isd_drawer_start(struct isd_drawer *drawer, const struct isd_station *stati
 
 // Was the day the last of its month?
 static bool ends_month(const struct isd_drawer *drawer, int32_t day) {
-    static const int16_t ends[] = {30, 58, 89, 119, 150, 180, 211, 242, 272, 303, 333, 364};
-    for (int i = 0; i < 12; i++) {
-        if (ends[i] + (i > 0 ? drawer->year_days - 365 : 0) == day) {
-            return true;
-        }
-    }
-    return false;
+    return date_of(drawer->year_start + day + 1).day == 1;
 }
 
 static void draw_time(struct isd_drawer *drawer, uint32_t bits, struct isd_row *row) {

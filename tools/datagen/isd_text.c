@@ -3,36 +3,20 @@
 // Writes ISD records as text, also bad records.
 #include "isd_text.h"
 
-#include <stdlib.h>
+#include "calendar.h"
 
-struct isd_text *isd_text_create(const struct options *options, const struct isd_groups *groups) {
-    static const uint8_t lengths[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31, 31};
-    struct isd_text *text = calloc(1, sizeof *text);
-    if (text == NULL) {
-        return NULL;
-    }
+void isd_text_init(struct isd_text *text, const struct options *options,
+                   const struct isd_groups *groups) {
     text->groups = groups;
     isd_find_tellers(text);
-    text->year = options->year;
     rng_init(&text->rng, options->seed ^ 0x7E87);
-    int days = isd_year_days(options->year);
-    uint32_t month = 0;
-    uint32_t day = 0;
-    for (int i = 0; i <= days; i++) {
-        uint32_t length = lengths[month] + (month == 1 && days == 366 ? 1u : 0u);
-        if (day == length) {
-            month++;
-            day = 0;
-        }
-        char *p = put_digits(text->days[i], (uint32_t)options->year + month / 12, 4);
-        p = put_digits(p, month % 12 + 1, 2);
-        put_digits(p, ++day, 2);
+    int32_t start = year_start(options->year);
+    for (int32_t i = 0; i <= year_start(options->year + 1) - start; i++) {
+        struct date date = date_of(start + i);
+        char *p = put_digits(text->days[i], (uint32_t)date.year, 4);
+        p = put_digits(p, (uint32_t)date.month, 2);
+        put_digits(p, (uint32_t)date.day, 2);
     }
-    return text;
-}
-
-void isd_text_destroy(struct isd_text *text) {
-    free(text);
 }
 
 char *put_number(char *p, int32_t value) {
@@ -174,15 +158,14 @@ static const struct {
 enum { SPOILERS = sizeof spoilers / sizeof spoilers[0] };
 
 char *isd_text_bad(struct isd_text *text, const struct isd_row *row, uint64_t which, char *p,
-                   const char **column, const char **kind) {
+                   struct bad_record *bad) {
     char *end = put_record(text, row, p);
     unsigned way = which % SPOILERS;
-    *kind = spoilers[way].kind;
+    bad->kind = spoilers[way].kind;
     if (spoilers[way].cut > 0) {
-        *column = NULL;
         end = p + spoilers[way].cut;
     } else {
-        *column = "date and time";
+        bad->column = "date and time";
         memcpy(p + spoilers[way].at, spoilers[way].text, strlen(spoilers[way].text));
     }
     return put_char(end, '\n');

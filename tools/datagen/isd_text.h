@@ -16,9 +16,20 @@ struct isd_text {
     const struct isd_groups *groups;
     isd_put_group *put[FAMILIES_MAX]; // of a family; NULL where any values will do
     struct rng rng;
-    int year;
     char days[367][8]; // YYYYMMDD, the next year's first included
 };
+
+// Borrows the groups.
+void isd_text_init(struct isd_text *text, const struct options *options,
+                   const struct isd_groups *groups);
+
+// Writes a record, its line feed included, at `p` and returns its end. At most OUTPUT_ROOM bytes.
+char *isd_text_row(struct isd_text *text, const struct isd_row *row, char *p);
+
+// Writes `row` as a bad record of kind `which` modulo the number of kinds. Sets column and kind of
+// `bad`.
+char *isd_text_bad(struct isd_text *text, const struct isd_row *row, uint64_t which, char *p,
+                   struct bad_record *bad);
 
 static inline char *put_bytes(char *p, const char *bytes, size_t length) {
     memcpy(p, bytes, length);

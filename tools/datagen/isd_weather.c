@@ -3,7 +3,7 @@
 // Generates weather: the climate of the latitude and elevation by season and hour, plus states that
 // change randomly from record to record (temperature, dew point spread, pressure, wind, clouds).
 // Computed with integers, so that all machines give the same result.
-#include "isd_weather.h"
+#include "isd.h"
 
 static int32_t clamp(int32_t value, int32_t low, int32_t high) {
     return value < low ? low : value > high ? high : value;

@@ -6,17 +6,18 @@
 // A map of the files:
 //   main.c          reads the options, writes the data, prints errors
 //   options.c       the command line and the table of formats
-//   report.c        the answers file: written files, bad records, answers to queries
+//   report.c        the loop over files, and the answers file: files, bad records, answers
 //   output.c        one output file, plain or gzip
+//   calendar.h      dates by the number of the day
 //   random.c        random numbers, weighted choice and permutations, the same on every machine
 //   tables.c        reads the tables of data/, compiled in as text by embed.cmake
-//   rows.c          formats whose records depend only on their number: the loop over these
+//   rows.c          formats whose records depend only on their number: the loop over records
 //   emails.c        ... e-mails as a BSON dump
 //   flights.c       ... flights as CSV
 //   orders.c        ... orders and their line items
 //   tweets.c        ... tweets as JSON lines
 //   sensors.c       ... a car's sensor log
-//   mot.c           the format of the MOT test results: the loop over files and records
+//   mot.c           the format of the MOT test results: the loop over records
 //   mot_dialect.c   the published dialects and codes
 //   mot_fleet.c     tables for drawing tests with the published frequencies
 //   mot_draw.c      draws test records
@@ -24,7 +25,7 @@
 //   mot_names.c     the set of makes and models in use
 //   mot_text.c      a record as text
 //   mot_answers.c   the answers of the queries over the records drawn
-//   isd.c           the format of the ISD weather records: the loop over files and stations
+//   isd.c           the format of the ISD weather records: the loop over stations
 //   isd_stations.c  generates stations and the lanes of ships
 //   isd_groups.c    reads the groups of records and their frequencies
 //   isd_weather.c   generates weather, and its codes in reports
@@ -41,7 +42,7 @@ int main(int argc, char **argv) {
     if (!options_parse(&options, argc, argv, &status)) {
         return status;
     }
-    struct failure failure;
+    struct failure failure = {"out of memory"};
     if (!options.format->write(&options, &failure)) {
         fprintf(stderr, "shardload-datagen: %s\n", failure.text);
         return 1;

@@ -3,13 +3,8 @@
 // The format of the MOT test results: checks its options and writes its files.
 #include "mot.h"
 
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <strings.h>
-
-#include "output.h"
-#include "report.h"
 
 enum { YEAR_FIRST = 1970 };
 
@@ -44,10 +39,8 @@ static void check(struct options *options, unsigned *problems) {
 
 // The state of one run.
 struct run {
-    const struct options *options;
-    const struct mot_dialect *dialect;
-    struct mot_fleet *fleet;
-    struct mot_text *text;
+    struct mot_fleet fleet;
+    struct mot_text text;
     struct mot_answers *answers; // NULL without --answers
     struct report report;
 };
@@ -59,43 +52,37 @@ static uint64_t bad_position(const struct options *options, uint64_t n) {
     return n < options->bad ? (2 * n + 1) * options->rows / (2 * options->bad) : UINT64_MAX;
 }
 
-static void note_bad(struct run *run, uint32_t file, uint64_t line, uint64_t offset,
-                     const char *column, const char *kind) {
-    run->report.bad[run->report.bad_count++] =
-        (struct bad_record){file, line, offset, column, kind};
-    run->report.files[file].rejects++;
-}
-
-// Writes the records `first` to `end` - 1 to one file. Returns NULL, or an error message.
-static const char *write_rows(struct run *run, struct output *output, uint32_t index,
-                              uint64_t first, uint64_t end) {
+// Writes the records of a file.
+static const char *write_rows(void *state, struct output *output, uint32_t index) {
+    struct run *run = state;
+    const struct options *options = run->report.options;
     struct file_report *file = &run->report.files[index];
+    uint64_t first = options->rows * index / options->files;
+    uint64_t end = options->rows * (index + 1) / options->files;
     uint64_t lines = 0;
-    if (run->dialect->header) {
-        output_commit(output, mot_text_header(run->text, output_room(output)));
+    if (run->text.dialect->header) {
+        output_commit(output, mot_text_header(&run->text, output_room(output)));
         lines++;
     }
-    uint64_t next_bad = bad_position(run->options, run->report.bad_count);
+    uint64_t next_bad = bad_position(options, run->report.bad_count);
     struct mot_row row;
     for (uint64_t i = first; i < end; i++) {
-        if (!mot_draw(run->fleet, &row)) {
+        if (!mot_draw(&run->fleet, &row)) {
             return "out of memory";
         }
         char *p = output_room(output);
         if (i >= next_bad && i > first) {
-            const char *column;
-            const char *kind;
-            uint64_t offset = output_offset(output);
-            p = mot_text_bad(run->text, &row, run->report.bad_count, p, &column, &kind);
-            note_bad(run, index, lines + 1, offset, column, kind);
-            next_bad = bad_position(run->options, run->report.bad_count);
+            uint64_t which = run->report.bad_count;
+            p = mot_text_bad(&run->text, &row, which, p,
+                             report_add_bad(&run->report, index, lines + 1, output_offset(output)));
+            next_bad = bad_position(options, run->report.bad_count);
         } else {
             if (row.repeated_header) {
-                p = mot_text_header(run->text, p);
+                p = mot_text_header(&run->text, p);
                 file->repeated_headers++;
                 lines++;
             }
-            p = mot_text_row(run->text, &row, p);
+            p = mot_text_row(&run->text, &row, p);
             file->documents++;
             if (run->answers != NULL && !mot_answers_add(run->answers, &row)) {
                 return "out of memory";
@@ -108,74 +95,29 @@ static const char *write_rows(struct run *run, struct output *output, uint32_t i
         }
     }
     file->rows = end - first;
-    file->bytes = output_offset(output);
     return NULL;
 }
 
-static bool write_file(struct run *run, uint32_t index, struct failure *failure) {
-    const struct options *options = run->options;
-    const char *path = run->report.files[index].path;
-    struct output *output = output_create(path, options->gzip_level);
-    if (output == NULL) {
-        failure_set(failure, "cannot open %s: %s", path, strerror(errno));
+static bool write_all(const struct options *options, struct failure *failure) {
+    const struct mot_dialect *dialect = find_dialect(options->dialect);
+    struct run *run = calloc(1, sizeof *run);
+    if (run == NULL) {
         return false;
     }
-    const char *problem = write_rows(run, output, index, options->rows * index / options->files,
-                                     options->rows * (index + 1) / options->files);
-    if (problem == NULL && !output_finish(output)) {
-        problem = strerror(errno);
+    bool done = report_init(&run->report, options, options->files) &&
+                mot_fleet_init(&run->fleet, options, dialect) &&
+                mot_text_init(&run->text, &run->fleet);
+    if (done && options->answers != NULL) {
+        run->answers = mot_answers_create(&run->fleet);
+        done = run->answers != NULL;
     }
-    if (problem != NULL) {
-        failure_set(failure, "cannot write %s: %s", path, problem);
-    }
-    output_destroy(output);
-    return problem == NULL;
-}
-
-static bool write_all(const struct options *options, struct failure *failure) {
-    bool done = false;
-    struct run run = {.options = options, .dialect = find_dialect(options->dialect)};
-    failure_set(failure, "out of memory");
-    if (!report_init(&run.report, options->files, options->bad)) {
-        goto cleanup;
-    }
-    for (uint32_t i = 0; i < options->files; i++) {
-        run.report.files[i].path = options_file_path(options, i);
-        if (run.report.files[i].path == NULL) {
-            goto cleanup;
-        }
-    }
-    run.fleet = mot_fleet_create(options, run.dialect);
-    if (run.fleet == NULL) {
-        goto cleanup;
-    }
-    run.text = mot_text_create(run.dialect, run.fleet);
-    if (run.text == NULL) {
-        goto cleanup;
-    }
-    if (options->answers != NULL) {
-        run.answers = mot_answers_create(run.fleet);
-        if (run.answers == NULL) {
-            goto cleanup;
-        }
-    }
-    for (uint32_t i = 0; i < options->files; i++) {
-        if (!write_file(&run, i, failure)) {
-            goto cleanup;
-        }
-    }
-    if (options->answers != NULL &&
-        !report_write(&run.report, options, mot_answers_print, run.answers)) {
-        failure_set(failure, "cannot write %s: %s", options->answers, strerror(errno));
-        goto cleanup;
-    }
-    done = true;
-
-cleanup:
-    mot_answers_destroy(run.answers);
-    mot_text_destroy(run.text);
-    mot_fleet_destroy(run.fleet);
-    report_clear(&run.report);
+    done =
+        done && report_run(&run->report, write_rows, run, mot_answers_print, run->answers, failure);
+    mot_answers_destroy(run->answers);
+    free(run->text.models);
+    mot_fleet_clear(&run->fleet);
+    report_clear(&run->report);
+    free(run);
     return done;
 }
 

@@ -6,9 +6,8 @@
 #ifndef DATAGEN_MOT_H
 #define DATAGEN_MOT_H
 
-#include "mot_names.h"
-#include "options.h"
 #include "random.h"
+#include "report.h"
 
 extern const struct format mot_format;
 
@@ -143,30 +142,42 @@ struct mot_row {
     bool repeated_header; // a stray header line precedes it
 };
 
-// ---- mot_fleet.c and mot_draw.c: draw tests with the published frequencies ----
+// ---- mot_names.c: the makes and models in use ----
 
-struct mot_fleet;
+// Each text is stored once and identified by a number, so that records and tallies contain only
+// numbers.
+enum { NAME_BYTES = 56 };
 
-struct mot_text_table { // short texts of a table
-    uint32_t count;
-    char (*texts)[24];
+// A text, or a pair of texts: a model belongs to a make, a make to nothing.
+struct name {
+    uint32_t owner; // number of the make, for a model
+    uint8_t length;
+    char text[NAME_BYTES];
 };
 
-// Creates the tables that tests are drawn from, for a dialect (borrowed), year, seed and dirt. NULL
-// when memory ran out.
-struct mot_fleet *mot_fleet_create(const struct options *options,
-                                   const struct mot_dialect *dialect);
-void mot_fleet_destroy(struct mot_fleet *fleet);
+// Names numbered from 0 in the order in which they were added.
+struct name_set {
+    struct name *items;
+    uint32_t count;
+    uint32_t capacity;
+    uint32_t *slots; // hash table of number + 1; 0 is free
+    uint32_t slot_count;
+};
 
-// The next test. False when memory ran out.
-bool mot_draw(struct mot_fleet *fleet, struct mot_row *row);
+// Every make, and every make and model. A zeroed struct is empty; mot_names_clear frees it.
+struct mot_names {
+    struct name_set makes;
+    struct name_set models;
+};
 
-// The tables that the numbers in a record stand for. They live as long as the fleet; the names grow
-// while tests are drawn.
-const struct mot_calendar *mot_fleet_calendar(const struct mot_fleet *fleet);
-const struct mot_names *mot_fleet_names(const struct mot_fleet *fleet);
-const struct mot_text_table *mot_fleet_areas(const struct mot_fleet *fleet);
-const struct mot_text_table *mot_fleet_colours(const struct mot_fleet *fleet);
+#define NAME_NONE UINT32_MAX
+
+// The number of a make and model, which is added when new. Texts of up to NAME_BYTES bytes;
+// longer ones are cut. NAME_NONE when memory ran out.
+uint32_t mot_names_add(struct mot_names *names, const char *make, size_t make_length,
+                       const char *model, size_t model_length);
+
+void mot_names_clear(struct mot_names *names);
 
 // ---- mot_dirt.c: the irregularities of real files, all of which must load ----
 
@@ -183,22 +194,117 @@ bool mot_dirt_apply(const struct mot_dirt *dirt, uint32_t bits, struct rng *rng,
                     const struct mot_calendar *calendar, struct mot_names *names,
                     struct mot_row *row);
 
+// ---- mot_fleet.c: the published frequencies as weighted choices and ranks ----
+
+enum {
+    POOL_SIZE = 4096,
+    RANK_STEPS = 4096,
+    AGE_COUNT = 101,
+    MILEAGE_COUNT = 101,
+    SIZE_COUNT = 1024
+};
+enum { ENGINE_PETROL, ENGINE_DIESEL, ENGINE_SMALL, ENGINE_BIKE, ENGINE_VAN, ENGINE_COUNT };
+
+// A test class. The group names its models in the table of models.
+struct vehicle_class {
+    uint8_t id;
+    uint8_t engine; // cars: chosen by the fuel
+    const char *group;
+    uint32_t share;          // of all tests, in 100,000
+    int pass_bonus;          // how much likelier than a car it passes, in 10,000
+    uint8_t mileage_divisor; // the mileage of a car divided by that of this class
+};
+enum { CLASS_COUNT = 6 };
+extern const struct vehicle_class mot_classes[CLASS_COUNT];
+
+struct group {
+    uint32_t *names; // numbers of models
+    struct alias choice;
+};
+
+struct mot_text_table { // short texts of a table
+    uint32_t count;
+    char (*texts)[24];
+};
+
+// All that tests are drawn from. The tables that the numbers in a record stand for live as long as
+// the fleet; the names grow while tests are drawn.
+struct mot_fleet {
+    const struct mot_dialect *dialect;
+    struct rng rng;
+    struct permutation test_ids;
+    struct permutation vehicle_ids;
+    uint32_t tests;    // drawn so far
+    uint32_t vehicles; // drawn so far
+    struct mot_dirt dirt;
+    struct mot_calendar calendar;
+    struct mot_names names;
+    int16_t *pass_bias; // per model, in 10,000
+    struct alias class_choice;
+    struct group groups[CLASS_COUNT];
+    struct mot_text_table areas, colours;
+    struct alias area_choice, colour_choice, fuel_choice, day_choice;
+    int32_t sizes[SIZE_COUNT];
+    struct alias size_choice[ENGINE_COUNT];
+    uint32_t age_ends[AGE_COUNT]; // the first rank past an age
+    uint8_t age_starts[256];      // the age of a rank with these high bits and no low ones
+    int age_pass[AGE_COUNT];      // in 10,000
+    int32_t mileage_steps[RANK_STEPS + 1];
+    int mileage_pass[MILEAGE_COUNT];
+    int published_mean; // chance to pass in the tables, in 10,000
+    int mean_pass;      // the chance that tests are drawn with
+    struct mot_row pool[POOL_SIZE];
+    uint32_t pool_count;
+};
+
+// Fills a zeroed fleet for a dialect (borrowed), year, seed and dirt. False when memory ran out. To
+// be cleared in any case.
+bool mot_fleet_init(struct mot_fleet *fleet, const struct options *options,
+                    const struct mot_dialect *dialect);
+void mot_fleet_clear(struct mot_fleet *fleet);
+
+// ---- mot_draw.c ----
+
+// The next test. False when memory ran out.
+bool mot_draw(struct mot_fleet *fleet, struct mot_row *row);
+
 // ---- mot_text.c: tests as text ----
 
-struct mot_text;
+// Texts with the delimiter after them, ready to be copied.
+enum { PIECE_BYTES = 63, NAME_PIECE_BYTES = 127, CLASS_IDS = 8 };
 
-// Borrows the fleet and the dialect.
-struct mot_text *mot_text_create(const struct mot_dialect *dialect, const struct mot_fleet *fleet);
-void mot_text_destroy(struct mot_text *text);
+struct piece {
+    uint8_t length;
+    char text[PIECE_BYTES];
+};
+
+struct name_piece {
+    uint8_t length;
+    char text[NAME_PIECE_BYTES];
+};
+
+struct mot_text {
+    const struct mot_dialect *dialect;
+    const struct mot_fleet *fleet;
+    int columns;
+    struct piece codes[CLASS_IDS][TYPE_COUNT][RESULT_COUNT];
+    struct piece areas[256];
+    struct piece colours[256];
+    struct piece fuels[FUEL_COUNT];
+    struct name_piece *models; // owned; for the names that existed at creation
+};
+
+// Fills a zeroed struct. Borrows the fleet. False when memory ran out.
+bool mot_text_init(struct mot_text *text, const struct mot_fleet *fleet);
 
 // Writes a line, its line feed included, at `p` and returns its end. At most OUTPUT_ROOM / 2 bytes.
 char *mot_text_header(const struct mot_text *text, char *p);
 char *mot_text_row(const struct mot_text *text, const struct mot_row *row, char *p);
 
-// Writes `row` as a bad record of kind `which` modulo the number of kinds of the dialect. Sets the
-// wrong column (NULL: the line) and the name of the kind.
+// Writes `row` as a bad record of kind `which` modulo the number of kinds of the dialect. Sets column
+// and kind of `bad`.
 char *mot_text_bad(const struct mot_text *text, const struct mot_row *row, uint64_t which, char *p,
-                   const char **column, const char **kind);
+                   struct bad_record *bad);
 
 // ---- mot_answers.c: the answers of the queries ----
 
@@ -211,8 +317,7 @@ void mot_answers_destroy(struct mot_answers *answers);
 // Adds one document. False if memory is exhausted.
 bool mot_answers_add(struct mot_answers *answers, const struct mot_row *row);
 
-// Prints the fields of the JSON object "answers". For report_write; `context` is the answers.
-// False when memory ran out.
+// A report_answers.
 bool mot_answers_print(FILE *stream, const void *context);
 
 #endif

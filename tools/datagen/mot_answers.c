@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "mot.h"
-#include "report.h"
 
 enum {
     BAND_COUNT = 7,
@@ -55,8 +54,8 @@ struct mot_answers {
 struct mot_answers *mot_answers_create(const struct mot_fleet *fleet) {
     struct mot_answers *answers = calloc(1, sizeof *answers);
     if (answers != NULL) {
-        answers->names = mot_fleet_names(fleet);
-        answers->days = mot_fleet_calendar(fleet)->days;
+        answers->names = &fleet->names;
+        answers->days = fleet->calendar.days;
     }
     return answers;
 }

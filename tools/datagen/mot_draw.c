@@ -8,7 +8,7 @@
 // plus noise, reflected at both ends, which keeps every rank equally likely: so both distributions
 // are as published, and older vehicles have higher mileages. The probability to pass is computed
 // from the published ones by age and by mileage, with a small fixed difference for each model.
-#include "mot_fleet.h"
+#include "mot.h"
 
 enum { OLD_TIMER = 30 }; // years
 

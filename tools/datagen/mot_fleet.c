@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Turns the published tables into the tables that tests are drawn from.
-#include "mot_fleet.h"
-
 #include <stdlib.h>
 #include <string.h>
 
+#include "calendar.h"
+#include "mot.h"
 #include "tables.h"
 
 const struct vehicle_class mot_classes[CLASS_COUNT] = {
@@ -14,42 +14,27 @@ const struct vehicle_class mot_classes[CLASS_COUNT] = {
     {5, ENGINE_VAN, "bus", 130, 100, 1},     {3, ENGINE_BIKE, "trike", 30, 600, 3},
 };
 
-static bool is_leap(int year) {
-    return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-}
-
-static void day_text(char *text, int year, int month, int day) {
-    char buffer[32];
-    snprintf(buffer, sizeof buffer, "%04d-%02d-%02d", year, month, day);
-    memcpy(text, buffer, 10);
+static void set_day(struct mot_day *day, struct date date) {
+    char text[40];
+    snprintf(text, sizeof text, "%04d-%02d-%02d", date.year, date.month, date.day);
+    memcpy(day->text, text, 10);
+    day->year = (uint16_t)date.year;
 }
 
 static bool make_calendar(struct mot_calendar *calendar, int data_year) {
-    static const int month_days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    size_t capacity = (size_t)(data_year + 3 - 1900) * 366 + 2;
-    calendar->days = calloc(capacity, sizeof *calendar->days);
+    int32_t first = year_start(1900);
+    calendar->count = year_start(data_year + 3) - first;
+    calendar->year_start = year_start(data_year) - first;
+    calendar->year_days = year_start(data_year + 1) - year_start(data_year);
+    calendar->days = calloc((size_t)calendar->count + 2, sizeof *calendar->days);
     if (calendar->days == NULL) {
         return false;
     }
-    struct mot_day *day = calendar->days;
-    for (int year = 1900; year < data_year + 3; year++) {
-        if (year == data_year) {
-            calendar->year_start = (int32_t)(day - calendar->days);
-        }
-        for (int month = 1; month <= 12; month++) {
-            int days = month_days[month - 1] + (month == 2 && is_leap(year));
-            for (int d = 1; d <= days; d++, day++) {
-                day_text(day->text, year, month, d);
-                day->year = (uint16_t)year;
-            }
-        }
+    for (int32_t i = 0; i < calendar->count; i++) {
+        set_day(&calendar->days[i], date_of(first + i));
     }
-    calendar->count = (int32_t)(day - calendar->days);
-    calendar->year_days = 365 + is_leap(data_year);
-    day_text(day[0].text, 1, 1, 1);
-    day[0].year = 1;
-    day_text(day[1].text, 2913, 2, 6);
-    day[1].year = 2913;
+    set_day(&calendar->days[calendar->count], (struct date){1, 1, 1});
+    set_day(&calendar->days[calendar->count + 1], (struct date){2913, 2, 6});
     return true;
 }
 
@@ -337,12 +322,8 @@ cleanup:
     return done;
 }
 
-struct mot_fleet *mot_fleet_create(const struct options *options,
-                                   const struct mot_dialect *dialect) {
-    struct mot_fleet *fleet = calloc(1, sizeof *fleet);
-    if (fleet == NULL) {
-        return NULL;
-    }
+bool mot_fleet_init(struct mot_fleet *fleet, const struct options *options,
+                    const struct mot_dialect *dialect) {
     fleet->dialect = dialect;
     rng_init(&fleet->rng, options->seed);
     permutation_init(&fleet->test_ids, &fleet->rng, 2000000000);
@@ -363,23 +344,16 @@ struct mot_fleet *mot_fleet_create(const struct options *options,
         bend_mileages(fleet);
         fleet->mean_pass += 880;
     }
-    if (!make_calendar(&fleet->calendar, options->year) || !choose_days(fleet) ||
-        !alias_init(&fleet->class_choice, shares, CLASS_COUNT) ||
-        !alias_init(&fleet->fuel_choice, fuels, FUEL_COUNT) ||
-        !choose_texts(table_find("areas.txt"), 1, &fleet->areas, &fleet->area_choice) ||
-        !choose_texts(table_find("colours.txt"), dialect->original ? 1 : 2, &fleet->colours,
-                      &fleet->colour_choice) ||
-        !choose_sizes(fleet) || !choose_models(fleet)) {
-        mot_fleet_destroy(fleet);
-        return NULL;
-    }
-    return fleet;
+    return make_calendar(&fleet->calendar, options->year) && choose_days(fleet) &&
+           alias_init(&fleet->class_choice, shares, CLASS_COUNT) &&
+           alias_init(&fleet->fuel_choice, fuels, FUEL_COUNT) &&
+           choose_texts(table_find("areas.txt"), 1, &fleet->areas, &fleet->area_choice) &&
+           choose_texts(table_find("colours.txt"), dialect->original ? 1 : 2, &fleet->colours,
+                        &fleet->colour_choice) &&
+           choose_sizes(fleet) && choose_models(fleet);
 }
 
-void mot_fleet_destroy(struct mot_fleet *fleet) {
-    if (fleet == NULL) {
-        return;
-    }
+void mot_fleet_clear(struct mot_fleet *fleet) {
     for (int i = 0; i < CLASS_COUNT; i++) {
         free(fleet->groups[i].names);
         alias_clear(&fleet->groups[i].choice);
@@ -397,21 +371,4 @@ void mot_fleet_destroy(struct mot_fleet *fleet) {
     free(fleet->pass_bias);
     free(fleet->calendar.days);
     mot_names_clear(&fleet->names);
-    free(fleet);
-}
-
-const struct mot_calendar *mot_fleet_calendar(const struct mot_fleet *fleet) {
-    return &fleet->calendar;
-}
-
-const struct mot_names *mot_fleet_names(const struct mot_fleet *fleet) {
-    return &fleet->names;
-}
-
-const struct mot_text_table *mot_fleet_areas(const struct mot_fleet *fleet) {
-    return &fleet->areas;
-}
-
-const struct mot_text_table *mot_fleet_colours(const struct mot_fleet *fleet) {
-    return &fleet->colours;
 }

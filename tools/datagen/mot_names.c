@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The set of makes and models: arrays found through hash tables with linear probing.
-#include "mot_names.h"
-
 #include <stdlib.h>
 #include <string.h>
+
+#include "mot.h"
 
 static uint32_t name_hash(uint32_t owner, const char *text, size_t length) {
     uint32_t hash = 2166136261u ^ owner * 2654435761u; // FNV-1a, started from the owner

@@ -10,31 +10,6 @@
 
 #include "mot.h"
 
-enum { PIECE_BYTES = 63, NAME_PIECE_BYTES = 127, CLASS_IDS = 8 };
-
-struct piece {
-    uint8_t length;
-    char text[PIECE_BYTES];
-};
-
-struct name_piece {
-    uint8_t length;
-    char text[NAME_PIECE_BYTES];
-};
-
-struct mot_text {
-    const struct mot_dialect *dialect;
-    const struct mot_fleet *fleet;
-    const struct mot_calendar *calendar;
-    const struct mot_names *names;
-    int columns;
-    struct piece codes[CLASS_IDS][TYPE_COUNT][RESULT_COUNT];
-    struct piece areas[256];
-    struct piece colours[256];
-    struct piece fuels[FUEL_COUNT];
-    struct name_piece *models; // for the names that existed at creation
-};
-
 // A record in fields that are not yet quoted.
 struct fields {
     int count;
@@ -160,37 +135,29 @@ static void make_codes(struct mot_text *text) {
     }
 }
 
-struct mot_text *mot_text_create(const struct mot_dialect *dialect, const struct mot_fleet *fleet) {
-    struct mot_text *text = calloc(1, sizeof *text);
-    if (text == NULL) {
-        return NULL;
-    }
+bool mot_text_init(struct mot_text *text, const struct mot_fleet *fleet) {
+    const struct mot_dialect *dialect = fleet->dialect;
     text->dialect = dialect;
     text->fleet = fleet;
-    text->calendar = mot_fleet_calendar(fleet);
-    text->names = mot_fleet_names(fleet);
     text->columns = dialect->completed ? COL_COUNT : COL_COMPLETED;
     make_codes(text);
-    const struct mot_text_table *areas = mot_fleet_areas(fleet);
-    for (uint32_t i = 0; i < areas->count; i++) {
-        set_piece(&text->areas[i], dialect, areas->texts[i]);
+    for (uint32_t i = 0; i < fleet->areas.count; i++) {
+        set_piece(&text->areas[i], dialect, fleet->areas.texts[i]);
     }
-    const struct mot_text_table *colours = mot_fleet_colours(fleet);
-    for (uint32_t i = 0; i < colours->count; i++) {
-        set_piece(&text->colours[i], dialect, colours->texts[i]);
+    for (uint32_t i = 0; i < fleet->colours.count; i++) {
+        set_piece(&text->colours[i], dialect, fleet->colours.texts[i]);
     }
     for (unsigned i = 0; i < FUEL_COUNT; i++) {
         set_piece(&text->fuels[i], dialect, mot_fuel_code(dialect, i));
     }
-    const struct name_set *models = &text->names->models;
+    const struct name_set *models = &fleet->names.models;
     text->models = calloc(models->count, sizeof *text->models);
     if (text->models == NULL) {
-        mot_text_destroy(text);
-        return NULL;
+        return false;
     }
     for (uint32_t i = 0; i < models->count; i++) {
         const struct name *model = &models->items[i];
-        const struct name *make = &text->names->makes.items[model->owner];
+        const struct name *make = &fleet->names.makes.items[model->owner];
         char *start = text->models[i].text;
         char *p = put_field(dialect, start, make->text, make->length, true);
         *p++ = dialect->delimiter;
@@ -198,14 +165,7 @@ struct mot_text *mot_text_create(const struct mot_dialect *dialect, const struct
         *p++ = dialect->delimiter;
         text->models[i].length = (uint8_t)(p - start);
     }
-    return text;
-}
-
-void mot_text_destroy(struct mot_text *text) {
-    if (text != NULL) {
-        free(text->models);
-        free(text);
-    }
+    return true;
 }
 
 // ---- lines ----
@@ -220,7 +180,7 @@ char *mot_text_header(const struct mot_text *text, char *p) {
 
 // YYYY-MM-DDThh:mm:ss
 static char *put_completed(const struct mot_text *text, const struct mot_row *row, char *p) {
-    p = put_bytes(p, text->calendar->days[row->test_day].text, 10);
+    p = put_bytes(p, text->fleet->calendar.days[row->test_day].text, 10);
     const uint32_t parts[] = {row->second / 3600, row->second / 60 % 60, row->second % 60};
     for (int i = 0; i < 3; i++) {
         *p++ = i == 0 ? 'T' : ':';
@@ -251,7 +211,7 @@ static void set_number(struct fields *fields, enum mot_column column, int64_t nu
 static void set_day(const struct mot_text *text, struct fields *fields, enum mot_column column,
                     int32_t day) {
     if (day != DAY_MISSING) {
-        set_field(fields, column, true, text->calendar->days[day].text, 10);
+        set_field(fields, column, true, text->fleet->calendar.days[day].text, 10);
     } else if (text->dialect->original) {
         set_string(fields, column, "NULL");
     } else {
@@ -263,8 +223,8 @@ static void set_day(const struct mot_text *text, struct fields *fields, enum mot
 static void make_fields(const struct mot_text *text, const struct mot_row *row,
                         struct fields *fields) {
     const struct mot_dialect *dialect = text->dialect;
-    const struct name *model = &text->names->models.items[row->name];
-    const struct name *make = &text->names->makes.items[model->owner];
+    const struct name *model = &text->fleet->names.models.items[row->name];
+    const struct name *make = &text->fleet->names.makes.items[model->owner];
     fields->count = text->columns;
     set_number(fields, COL_TEST_ID, row->test_id);
     set_number(fields, COL_VEHICLE_ID, row->vehicle_id);
@@ -273,10 +233,10 @@ static void make_fields(const struct mot_text *text, const struct mot_row *row,
     set_string(fields, COL_TYPE, mot_type_code(dialect, (enum mot_type)row->type));
     set_string(fields, COL_RESULT, mot_results[row->result]);
     set_number(fields, COL_MILEAGE, row->mileage);
-    set_string(fields, COL_AREA, mot_fleet_areas(text->fleet)->texts[row->area]);
+    set_string(fields, COL_AREA, text->fleet->areas.texts[row->area]);
     set_field(fields, COL_MAKE, true, make->text, make->length);
     set_field(fields, COL_MODEL, true, model->text, model->length);
-    set_string(fields, COL_COLOUR, mot_fleet_colours(text->fleet)->texts[row->colour]);
+    set_string(fields, COL_COLOUR, text->fleet->colours.texts[row->colour]);
     set_string(fields, COL_FUEL, mot_fuel_code(dialect, row->fuel));
     set_number(fields, COL_CAPACITY, row->capacity);
     set_day(text, fields, COL_FIRST_USE, row->first_use);
@@ -299,7 +259,7 @@ static char *put_fields(const struct mot_dialect *dialect, char *p, const struct
 char *mot_text_row(const struct mot_text *text, const struct mot_row *row, char *p) {
     const char delimiter = text->dialect->delimiter;
     const bool quoted = text->dialect->quoting == QUOTE_ALL_TEXT;
-    const struct mot_day *days = text->calendar->days;
+    const struct mot_day *days = text->fleet->calendar.days;
     if (!row->plain) {
         struct fields fields;
         make_fields(text, row, &fields);
@@ -357,7 +317,7 @@ static const struct spoiler {
 enum { SPOILER_COUNT = sizeof spoilers / sizeof spoilers[0] };
 
 char *mot_text_bad(const struct mot_text *text, const struct mot_row *row, uint64_t which, char *p,
-                   const char **column, const char **kind) {
+                   struct bad_record *bad) {
     unsigned usable[SPOILER_COUNT] = {0};
     unsigned count = 0;
     for (unsigned i = 0; i < SPOILER_COUNT; i++) {
@@ -377,7 +337,7 @@ char *mot_text_bad(const struct mot_text *text, const struct mot_row *row, uint6
     } else {
         fields.count -= spoiler->cut;
     }
-    *column = spoiler->column >= 0 ? mot_columns[spoiler->column] : NULL;
-    *kind = spoiler->kind;
+    bad->column = spoiler->column >= 0 ? mot_columns[spoiler->column] : NULL;
+    bad->kind = spoiler->kind;
     return put_fields(text->dialect, p, &fields);
 }

@@ -270,10 +270,7 @@ char *options_file_path(const struct options *options, uint32_t index) {
     // A leading dot hides a file; it does not begin its suffix.
     size_t stem = (size_t)(name - path) + (*name == '.') + strcspn(name + (*name == '.'), ".");
     int digits = snprintf(NULL, 0, "%u", options->files);
-    size_t size = strlen(path) + (size_t)digits + 2;
-    char *result = malloc(size);
-    if (result != NULL) {
-        snprintf(result, size, "%.*s-%0*u%s", (int)stem, path, digits, index + 1, path + stem);
-    }
-    return result;
+    char *result;
+    int length = asprintf(&result, "%.*s-%0*u%s", (int)stem, path, digits, index + 1, path + stem);
+    return length < 0 ? NULL : result;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes the answers file.
+// Writes the files and the answers file: see report.h.
 #include "report.h"
 
 #include <errno.h>
@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool report_init(struct report *report, uint32_t files, uint64_t bad) {
-    *report = (struct report){.file_count = files};
+bool report_init(struct report *report, const struct options *options, uint32_t files) {
+    *report = (struct report){.options = options, .file_count = files};
     report->files = calloc(files, sizeof *report->files);
-    report->bad = calloc(bad + 1, sizeof *report->bad);
+    report->bad = calloc(options->bad + 1, sizeof *report->bad);
     return report->files != NULL && report->bad != NULL;
 }
 
@@ -22,6 +22,14 @@ void report_clear(struct report *report) {
     free(report->files);
     free(report->bad);
     *report = (struct report){0};
+}
+
+struct bad_record *report_add_bad(struct report *report, uint32_t file, uint64_t line,
+                                  uint64_t offset) {
+    struct bad_record *bad = &report->bad[report->bad_count++];
+    *bad = (struct bad_record){.file = file, .line = line, .offset = offset};
+    report->files[file].rejects++;
+    return bad;
 }
 
 void json_string(FILE *stream, const char *text, size_t length) {
@@ -108,8 +116,9 @@ static void write_bad(FILE *stream, const struct report *report) {
     fputs("\n  ],\n", stream);
 }
 
-bool report_write(const struct report *report, const struct options *options,
-                  bool (*answers)(FILE *stream, const void *context), const void *context) {
+// False with errno set after an error.
+static bool write_answers(const struct report *report, report_answers *print, const void *answers) {
+    const struct options *options = report->options;
     FILE *stream = fopen(options->answers, "w");
     if (stream == NULL) {
         return false;
@@ -118,7 +127,7 @@ bool report_write(const struct report *report, const struct options *options,
     write_files(stream, report);
     write_bad(stream, report);
     fputs("  \"answers\": {", stream);
-    bool written = answers(stream, context);
+    bool written = print(stream, answers);
     fputs("}\n}\n", stream);
     written = written && ferror(stream) == 0;
     int error = errno;
@@ -127,4 +136,44 @@ bool report_write(const struct report *report, const struct options *options,
         errno = error;
     }
     return written && closed;
+}
+
+static bool write_file(struct report *report, uint32_t index, report_rows *rows, void *run,
+                       struct failure *failure) {
+    struct file_report *file = &report->files[index];
+    if (file->path == NULL) {
+        file->path = options_file_path(report->options, index);
+    }
+    if (file->path == NULL) {
+        return false;
+    }
+    struct output *output = output_create(file->path, report->options->gzip_level);
+    if (output == NULL) {
+        failure_set(failure, "cannot open %s: %s", file->path, strerror(errno));
+        return false;
+    }
+    const char *problem = rows(run, output, index);
+    file->bytes = output_offset(output);
+    if (problem == NULL && !output_finish(output)) {
+        problem = strerror(errno);
+    }
+    if (problem != NULL) {
+        failure_set(failure, "cannot write %s: %s", file->path, problem);
+    }
+    output_destroy(output);
+    return problem == NULL;
+}
+
+bool report_run(struct report *report, report_rows *rows, void *run, report_answers *print,
+                const void *answers, struct failure *failure) {
+    for (uint32_t i = 0; i < report->file_count; i++) {
+        if (!write_file(report, i, rows, run, failure)) {
+            return false;
+        }
+    }
+    if (report->options->answers != NULL && !write_answers(report, print, answers)) {
+        failure_set(failure, "cannot write %s: %s", report->options->answers, strerror(errno));
+        return false;
+    }
+    return true;
 }

@@ -3,11 +3,11 @@
 // What the formats of rows.h share: the loop over files and records, drawing, and texts.
 #include "rows.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "output.h"
+#include "calendar.h"
+#include "report.h"
 #include "tables.h"
 
 void rows_check(struct options *options, unsigned *problems) {
@@ -41,12 +41,11 @@ static void drawer_clear(struct drawer *drawer) {
     free(drawer->text);
 }
 
-static bool drawer_init(struct drawer *drawer, uint64_t seed) {
+static bool drawer_init(struct drawer *drawer) {
     const char *table = table_find("words.txt");
     size_t lines = table_lines(table);
     struct table_row row;
     uint32_t count = 0;
-    *drawer = (struct drawer){.seed = seed};
     uint32_t *weights = calloc(lines, sizeof *weights);
     drawer->words = calloc(lines, sizeof *drawer->words);
     drawer->text = calloc(lines, TABLE_CELL_BYTES);
@@ -68,53 +67,38 @@ cleanup:
     return done;
 }
 
-static bool write_file(const struct options *options, struct drawer *drawer, uint32_t index,
-                       struct failure *failure) {
+static const char *write_rows(void *run, struct output *output, uint32_t index) {
+    struct drawer *drawer = run;
+    const struct options *options = drawer->options;
     const struct format *format = options->format;
     uint64_t end = options->rows * (index + 1) / options->files;
-    char *path = options_file_path(options, index);
-    if (path == NULL) {
-        failure_set(failure, "out of memory");
-        return false;
-    }
-    struct output *output = output_create(path, options->gzip_level);
-    bool written = output != NULL;
-    if (written && format->header != NULL) {
+    if (format->header != NULL) {
         output_commit(output, put_text(output_room(output), format->header));
-    } else if (written && format->put_header != NULL) {
+    } else if (format->put_header != NULL) {
         output_commit(output, format->put_header(output_room(output)));
     }
-    for (uint64_t i = options->rows * index / options->files;
-         written && i < end && !output_failed(output); i++) {
+    for (uint64_t i = options->rows * index / options->files; i < end && !output_failed(output);
+         i++) {
         drawer_start(drawer, i, 0);
         output_commit(output, format->put(drawer, i, output_room(output)));
     }
-    written = written && output_finish(output);
-    if (!written) {
-        failure_set(failure, "cannot write %s: %s", path, strerror(errno));
-    }
-    output_destroy(output);
-    free(path);
-    return written;
+    return NULL;
 }
 
 bool rows_write(const struct options *options, struct failure *failure) {
-    struct drawer drawer;
-    bool done = drawer_init(&drawer, options->seed);
-    if (!done) {
-        failure_set(failure, "out of memory");
-    }
-    for (uint32_t i = 0; done && i < options->files; i++) {
-        done = write_file(options, &drawer, i, failure);
-    }
+    struct drawer drawer = {.options = options};
+    struct report report;
+    bool done = report_init(&report, options, options->files) && drawer_init(&drawer) &&
+                report_run(&report, write_rows, &drawer, NULL, NULL, failure);
     drawer_clear(&drawer);
+    report_clear(&report);
     return done;
 }
 
 // ---- drawing ----
 
 void drawer_start(struct drawer *drawer, uint64_t number, uint32_t stream) {
-    rng_init(&drawer->rng, drawer->seed * 0xD1342543DE82EF95u + (number << 3) + stream);
+    rng_init(&drawer->rng, drawer->options->seed * 0xD1342543DE82EF95u + (number << 3) + stream);
 }
 
 uint32_t drawer_below(struct drawer *drawer, uint32_t n) {
@@ -173,18 +157,8 @@ char *put_hundredths(char *p, int64_t hundredths) {
 }
 
 char *put_date(char *p, int64_t day) {
-    // Days since 0000-03-01 in eras of 400 years, so that the leap day is the last of a year.
-    int64_t days = day + 719468;
-    int64_t era = days / 146097;
-    int64_t of_era = days - era * 146097;
-    int64_t year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
-    int64_t of_year = of_era - (365 * year + year / 4 - year / 100);
-    int64_t month = (5 * of_year + 2) / 153;
-    p = put_digits(p, (uint64_t)(year + era * 400 + (month >= 10 ? 1 : 0)), 4);
-    *p++ = '-';
-    p = put_digits(p, (uint64_t)(month < 10 ? month + 3 : month - 9), 2);
-    *p++ = '-';
-    return put_digits(p, (uint64_t)(of_year - (153 * month + 2) / 5 + 1), 2);
+    struct date date = date_of(day);
+    return p + sprintf(p, "%04d-%02d-%02d", date.year, date.month, date.day);
 }
 
 char *put_words(struct drawer *drawer, char *p, unsigned count) {

@@ -12,8 +12,8 @@
 // The sources of a record's random values. `rng` restarts with each record.
 struct drawer {
     struct rng rng;
-    uint64_t seed;
-    const char **words; // the table words.txt; points into `text`
+    const struct options *options; // borrowed
+    const char **words;            // the table words.txt; points into `text`
     char *text;
     struct alias frequencies; // of the words: Zipf's law
 };
