@@ -39,22 +39,12 @@ static const struct carrier {
 };
 
 static char *put_airport(char *p, const struct airport *airport) {
-    p = put_text(put_text(p, airport->code), ",");
-    p = put_text(put_text(p, airport->name), ",");
-    p = put_text(put_text(p, airport->city), ",");
-    return put_text(put_text(p, airport->state), ",");
+    return put(p, "%s,%s,%s,%s,", airport->code, airport->name, airport->city, airport->state);
 }
 
 static char *put_time(char *p, int64_t day, uint32_t minute) {
     p = put_date(p, day + minute / 1440);
-    p = put_digits(put_text(p, "T"), minute / 60 % 24, 2);
-    p = put_digits(put_text(p, ":"), minute % 60, 2);
-    return put_text(p, ":00Z,");
-}
-
-static char *put_signed(char *p, int32_t value) {
-    p = value < 0 ? put_text(p, "-") : p;
-    return put_text(put_count(p, (uint64_t)(value < 0 ? -(int64_t)value : value)), ",");
+    return put(p, "T%02u:%02u:00Z,", minute / 60 % 24, minute % 60);
 }
 
 // Flights of a day follow each other, and a route has a fixed distance, as in published files.
@@ -62,28 +52,23 @@ static char *put_flight(struct drawer *drawer, uint64_t number, char *p) {
     int64_t day = DAY + (int64_t)(number / 500 % 365);
     uint32_t from = drawer_skewed(drawer, AIRPORTS);
     uint32_t to = (from + 1 + drawer_skewed(drawer, AIRPORTS - 1)) % AIRPORTS;
-    uint32_t carrier = drawer_skewed(drawer, CARRIERS);
+    const struct carrier *carrier = &carriers[drawer_skewed(drawer, CARRIERS)];
     uint32_t distance = 200 + (from * 37 + to * 37 + from * to * 11) % 2400;
     uint32_t minutes = 35 + distance / 7;
     uint32_t departure = 300 + drawer_below(drawer, 1080);
     int32_t late = (int32_t)drawer_skewed(drawer, 180) - 8;
     int32_t arrival = late + (int32_t)drawer_below(drawer, 25) - 15;
     bool cancelled = drawer_chance(drawer, 2);
-    p = put_text(put_date(p, day), ",");
-    p = put_text(put_count(p, 1 + drawer_below(drawer, 6999)), ",");
-    p = put_text(put_text(p, carriers[carrier].code), ",");
-    p = put_text(put_text(p, carriers[carrier].name), ",");
-    p = put_text(put_digits(put_text(p, "N"), 100 + drawer_skewed(drawer, 900), 3),
-                 carriers[carrier].code);
-    p = put_airport(put_text(p, ","), &airports[from]);
-    p = put_airport(p, &airports[to]);
+    uint32_t flight = 1 + drawer_below(drawer, 6999);
+    uint32_t tail = 100 + drawer_skewed(drawer, 900);
+    p = put(put_date(p, day), ",%u,%s,%s,N%03u%s,", flight, carrier->code, carrier->name, tail,
+            carrier->code);
+    p = put_airport(put_airport(p, &airports[from]), &airports[to]);
     p = put_time(p, day, departure);
-    p = cancelled ? put_text(p, ",") : put_time(p, day, (uint32_t)((int32_t)departure + late));
+    p = cancelled ? put(p, ",") : put_time(p, day, (uint32_t)((int32_t)departure + late));
     p = put_time(p, day, departure + minutes);
-    p = cancelled ? put_text(p, ",") : put_signed(p, late);
-    p = cancelled ? put_text(p, ",") : put_signed(p, arrival);
-    p = put_text(put_count(p, distance), ",");
-    return put_text(p, cancelled ? "true\n" : "false\n");
+    p = cancelled ? put(p, ",,") : put(p, "%d,%d,", late, arrival);
+    return put(p, "%u,%s\n", distance, cancelled ? "true" : "false");
 }
 
 const struct format flights_format = {

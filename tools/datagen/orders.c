@@ -2,6 +2,8 @@
 //
 // Orders and their line items in the shape of TPC-H: two tables, delimited by pipes, with a header. Both
 // formats draw the same orders, so that --rows N of both belong together.
+#include <inttypes.h>
+
 #include "rows.h"
 
 enum { ITEMS_MOST = 7, FIRST_DAY = 8035, DAYS = 2406 }; // 1992-01-01 to 1998-08-02
@@ -26,15 +28,14 @@ static char *put_order(struct drawer *drawer, uint64_t number, char *p) {
     static const char *const priorities[] = {"1-URGENT", "2-HIGH", "3-MEDIUM", "4-NOT SPECIFIED",
                                              "5-LOW"};
     struct order order = draw_order(drawer, number);
-    p = put_text(put_count(p, order.key), "|");
-    p = put_text(put_count(p, order.customer), "|");
-    p = put_text(p, order.day < 9298 ? "F|" : order.day > 9310 ? "O|" : "P|"); // mid-1995
-    p = put_text(put_hundredths(p, 100000 + (int64_t)order.items * drawer_below(drawer, 5000000)),
-                 "|");
-    p = put_text(put_date(p, order.day), "|");
-    p = put_text(put_text(p, priorities[drawer_below(drawer, 5)]), "|Clerk#");
-    p = put_text(put_digits(p, 1 + drawer_below(drawer, 1000), 9), "|0|");
-    return put_text(put_words(drawer, p, 4 + drawer_below(drawer, 8)), "\n");
+    int64_t price = 100000 + (int64_t)order.items * drawer_below(drawer, 5000000);
+    const char *priority = priorities[drawer_below(drawer, 5)];
+    uint32_t clerk = 1 + drawer_below(drawer, 1000);
+    char status = order.day < 9298 ? 'F' : order.day > 9310 ? 'O' : 'P'; // mid-1995
+    p = put(p, "%" PRIu64 "|%u|%c|", order.key, order.customer, status);
+    p = put(put_hundredths(p, price), "|");
+    p = put(put_date(p, order.day), "|%s|Clerk#%09u|0|", priority, clerk);
+    return put(put_words(drawer, p, 4 + drawer_below(drawer, 8)), "\n");
 }
 
 static char *put_item(struct drawer *drawer, const struct order *order, uint32_t line, char *p) {
@@ -45,22 +46,16 @@ static char *put_item(struct drawer *drawer, const struct order *order, uint32_t
     uint32_t quantity = 1 + drawer_below(drawer, 50);
     int64_t price = 90000 + part / 10 % 20001 + 100 * (part % 1000);
     int64_t shipped = order->day + 1 + drawer_below(drawer, 121);
-    p = put_text(put_count(p, order->key), "|");
-    p = put_text(put_count(p, part), "|");
-    p = put_text(put_count(p, 1 + part % 10000), "|");
-    p = put_text(put_count(p, line + 1), "|");
-    p = put_text(put_count(p, quantity), "|");
-    p = put_text(put_hundredths(p, price * quantity), "|");
-    p = put_text(put_hundredths(p, drawer_below(drawer, 11)), "|");
-    p = put_text(put_hundredths(p, drawer_below(drawer, 9)), "|");
-    p = put_text(p, shipped > 9298 ? "N|" : drawer_chance(drawer, 50) ? "R|" : "A|");
-    p = put_text(p, shipped > 9298 ? "O|" : "F|");
-    p = put_text(put_date(p, shipped), "|");
-    p = put_text(put_date(p, order->day + 30 + drawer_below(drawer, 61)), "|");
-    p = put_text(put_date(p, shipped + 1 + drawer_below(drawer, 30)), "|");
-    p = put_text(put_text(p, instructions[drawer_below(drawer, 4)]), "|");
-    p = put_text(put_text(p, modes[drawer_below(drawer, 7)]), "|");
-    return put_text(put_words(drawer, p, 2 + drawer_below(drawer, 6)), "\n");
+    p = put(p, "%" PRIu64 "|%u|%u|%u|%u|", order->key, part, 1 + part % 10000, line + 1, quantity);
+    p = put(put_hundredths(p, price * quantity), "|0.%02u|", drawer_below(drawer, 11));
+    p = put(p, "0.%02u|", drawer_below(drawer, 9));
+    p = put(p, "%s", shipped > 9298 ? "N|O|" : drawer_chance(drawer, 50) ? "R|F|" : "A|F|");
+    p = put(put_date(p, shipped), "|");
+    p = put(put_date(p, order->day + 30 + drawer_below(drawer, 61)), "|");
+    p = put(put_date(p, shipped + 1 + drawer_below(drawer, 30)), "|");
+    p = put(p, "%s|", instructions[drawer_below(drawer, 4)]);
+    p = put(p, "%s|", modes[drawer_below(drawer, 7)]);
+    return put(put_words(drawer, p, 2 + drawer_below(drawer, 6)), "\n");
 }
 
 // All line items of an order: 7 of at most 300 bytes.

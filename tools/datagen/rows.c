@@ -3,6 +3,8 @@
 // What the formats of rows.h share: the loop over files and records, drawing, and texts.
 #include "rows.h"
 
+#include <ctype.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,7 +75,7 @@ static const char *write_rows(void *run, struct output *output, uint32_t index) 
     const struct format *format = options->format;
     uint64_t end = options->rows * (index + 1) / options->files;
     if (format->header != NULL) {
-        output_commit(output, put_text(output_room(output), format->header));
+        output_commit(output, stpcpy(output_room(output), format->header));
     } else if (format->put_header != NULL) {
         output_commit(output, format->put_header(output_room(output)));
     }
@@ -123,47 +125,27 @@ const char *drawer_word(struct drawer *drawer) {
 
 // ---- texts ----
 
-char *put_text(char *p, const char *text) {
-    size_t length = strlen(text);
-    memcpy(p, text, length);
-    return p + length;
-}
-
-char *put_digits(char *p, uint64_t number, int digits) {
-    char reversed[20];
-    int length = 0;
-    do {
-        reversed[length++] = (char)('0' + number % 10);
-        number /= 10;
-    } while (number > 0 || length < digits);
-    while (length > 0) {
-        *p++ = reversed[--length];
-    }
+char *put(char *p, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    p += vsprintf(p, format, arguments);
+    va_end(arguments);
     return p;
 }
 
-char *put_count(char *p, uint64_t number) {
-    return put_digits(p, number, 1);
-}
-
 char *put_hundredths(char *p, int64_t hundredths) {
-    if (hundredths < 0) {
-        *p++ = '-';
-        hundredths = -hundredths;
-    }
-    p = put_count(p, (uint64_t)hundredths / 100);
-    *p++ = '.';
-    return put_digits(p, (uint64_t)hundredths % 100, 2);
+    int64_t size = hundredths < 0 ? -hundredths : hundredths;
+    return put(p, "%s%" PRId64 ".%02d", hundredths < 0 ? "-" : "", size / 100, (int)(size % 100));
 }
 
 char *put_date(char *p, int64_t day) {
     struct date date = date_of(day);
-    return p + sprintf(p, "%04d-%02d-%02d", date.year, date.month, date.day);
+    return put(p, "%04d-%02d-%02d", date.year, date.month, date.day);
 }
 
 char *put_words(struct drawer *drawer, char *p, unsigned count) {
     for (unsigned i = 0; i < count; i++) {
-        p = put_text(p, drawer_word(drawer));
+        p = stpcpy(p, drawer_word(drawer));
         if (i + 1 == count || drawer_chance(drawer, 7)) {
             *p++ = '.';
         }
@@ -185,14 +167,13 @@ char *put_person(char *p, uint32_t number, bool address) {
     const uint32_t firsts = sizeof first / sizeof first[0];
     const uint32_t lasts = sizeof last / sizeof last[0];
     char *begin = p;
-    p = put_text(p, first[number % firsts]);
-    *p++ = address ? '.' : ' ';
-    p = put_text(p, last[number / firsts % lasts]);
+    p = put(p, "%s%c%s", first[number % firsts], address ? '.' : ' ',
+            last[number / firsts % lasts]);
     if (number >= firsts * lasts) { // more people than names
-        p = put_count(p, number / (firsts * lasts));
+        p = put(p, "%u", number / (firsts * lasts));
     }
     for (char *c = begin; address && c < p; c++) {
-        *c = (char)(*c >= 'A' && *c <= 'Z' ? *c + 32 : *c);
+        *c = (char)tolower(*c);
     }
     return p;
 }

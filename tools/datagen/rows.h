@@ -35,11 +35,8 @@ bool drawer_chance(struct drawer *drawer, uint32_t percent);
 // A word, by its frequency.
 const char *drawer_word(struct drawer *drawer);
 
-// Append to a text that has room, and return its new end.
-char *put_text(char *p, const char *text);
-char *put_count(char *p, uint64_t number);
-// With at least `digits` digits.
-char *put_digits(char *p, uint64_t number, int digits);
+// Append to a text that has room, and return its new end. `put` formats like sprintf.
+char *put(char *p, const char *format, ...) PRINTF_LIKE(2, 3);
 // A number of hundredths with two decimals.
 char *put_hundredths(char *p, int64_t hundredths);
 // YYYY-MM-DD of a day since 1970.

@@ -62,25 +62,23 @@ static int64_t value_of(struct drawer *drawer, const struct column *column, uint
 }
 
 static char *put_reading(struct drawer *drawer, uint64_t number, char *p) {
+    uint32_t second = (uint32_t)(number % 86400);
     p = put_date(p, DAY + (int64_t)(number / 86400));
-    p = put_digits(put_text(p, " "), number / 3600 % 24, 2);
-    p = put_digits(put_text(p, ":"), number / 60 % 60, 2);
-    p = put_digits(put_text(p, ":"), number % 60, 2);
-    p = put_digits(put_text(p, "."), 470 + number % 11, 3);
+    p = put(p, " %02u:%02u:%02u.%03u", second / 3600, second / 60 % 60, second % 60,
+            470 + (uint32_t)(number % 11));
     for (uint32_t i = 1; i < COLUMNS; i++) {
         *p++ = ',';
-        p = columns[i].range == 0 ? put_text(p, "-")
+        p = columns[i].range == 0 ? put(p, "-")
                                   : put_hundredths(p, value_of(drawer, &columns[i], number, i));
     }
-    *p++ = '\n';
-    return p;
+    return put(p, "\n");
 }
 
 static char *put_names(char *p) {
     for (uint32_t i = 0; i < COLUMNS; i++) {
-        p = put_text(put_text(p, i > 0 ? "," : ""), columns[i].name);
+        p = put(p, "%s%s", i > 0 ? "," : "", columns[i].name);
     }
-    return put_text(p, "\n");
+    return put(p, "\n");
 }
 
 const struct format sensors_format = {
