@@ -21,14 +21,6 @@ static const int32_t steps[][STEPS] = {
     [NETWORK_SHIPS] = {180, 60, 30, 10, 5},
 };
 
-static uint32_t low32(uint64_t bits) {
-    return (uint32_t)bits;
-}
-
-static uint32_t high32(uint64_t bits) {
-    return (uint32_t)(bits >> 32);
-}
-
 static const struct {
     uint32_t lengths, groups, weather; // one record in so many
 } odd_rates[] = {

@@ -269,8 +269,8 @@ static char *put_any(char type, unsigned width, uint32_t bits, char *p) {
 
 static char *put_unusual(struct isd_text *text, const struct isd_family *family, char *p) {
     for (unsigned i = 0; i < family->field_count; i++) {
-        p = put_any(family->fields[i].type, family->fields[i].width,
-                    (uint32_t)(rng_next(&text->rng) >> 32), p);
+        p = put_any(family->fields[i].type, family->fields[i].width, high32(rng_next(&text->rng)),
+                    p);
     }
     return p;
 }
@@ -284,7 +284,7 @@ static char *put_instances(struct isd_text *text, const struct isd_row *row, uns
     for (unsigned i = 0; i < instances; i++) {
         p = put_bytes(p, family->letters, 2);
         p = put_char(p, (char)(family->first + (char)i));
-        p = put != NULL ? put(row, i + 1, (uint32_t)(rng_next(&text->rng) >> 32), p)
+        p = put != NULL ? put(row, i + 1, high32(rng_next(&text->rng)), p)
                         : put_unusual(text, family, p);
     }
     return p;

@@ -168,7 +168,7 @@ static char *put_month_summary(const struct isd_row *row, uint32_t bits, char *p
 }
 
 char *isd_put_remarks(struct isd_text *text, const struct isd_row *row, char *p) {
-    uint32_t bits = (uint32_t)(rng_next(&text->rng) >> 32);
+    uint32_t bits = high32(rng_next(&text->rng));
     p = put_bytes(p, "REM", 3);
     char *begun;
     switch ((enum isd_type)row->type) {

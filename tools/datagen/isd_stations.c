@@ -75,7 +75,7 @@ static struct region *choose_region(struct regions *regions, unsigned network, u
 
 // A number from low to high.
 static int32_t between(struct rng *rng, int32_t low, int32_t high) {
-    return low + (int32_t)scale32((uint32_t)(rng_next(rng) >> 32), (uint32_t)(high - low + 1));
+    return low + (int32_t)scale32(high32(rng_next(rng)), (uint32_t)(high - low + 1));
 }
 
 // Station numbers: the region's two digits and four more, scattered. A region that has run out of
@@ -110,9 +110,9 @@ static void name_station(struct isd_station *station, struct region *region, uin
 
 static void make_station(struct isd_station *station, struct regions *regions, uint32_t number,
                          enum dirt_level dirt, struct rng *rng) {
-    struct region *region = station->central ? &regions->items[0]
-                                             : choose_region(regions, station->network,
-                                                             (uint32_t)(rng_next(rng) >> 32));
+    struct region *region = station->central
+                                ? &regions->items[0]
+                                : choose_region(regions, station->network, high32(rng_next(rng)));
     name_station(station, region, number, rng);
     station->latitude = between(rng, region->south * 100, region->north * 100);
     station->longitude = between(rng, region->west * 100, region->east * 100);

@@ -22,16 +22,18 @@ enum {
 // The largest capacity of each band but the last, in cc.
 static const int32_t band_ends[BAND_COUNT - 1] = {1000, 1200, 1600, 2000, 2500, 3500};
 
-struct make_tally {
+// The tests of a make, or of a model its first tests of class 4.
+struct tally {
     uint64_t tests;
     uint64_t failed;
     uint64_t miles;
     uint64_t with_miles;
 };
 
-struct model_tally {
-    uint64_t tests;
-    uint64_t failed;
+// By the number of the make or model.
+struct tallies {
+    struct tally *items;
+    uint32_t room;
 };
 
 struct mot_answers {
@@ -45,10 +47,7 @@ struct mot_answers {
         uint64_t tests;
         uint64_t passed;
     } ages[AGE_SPAN];
-    struct make_tally *makes;
-    uint32_t make_room;
-    struct model_tally *models;
-    uint32_t model_room;
+    struct tallies makes, models;
 };
 
 struct mot_answers *mot_answers_create(const struct mot_fleet *fleet) {
@@ -62,43 +61,35 @@ struct mot_answers *mot_answers_create(const struct mot_fleet *fleet) {
 
 void mot_answers_destroy(struct mot_answers *answers) {
     if (answers != NULL) {
-        free(answers->makes);
-        free(answers->models);
+        free(answers->makes.items);
+        free(answers->models.items);
         free(answers);
     }
 }
 
-// Grows the tables to the current number of names.
-static bool make_room(struct mot_answers *answers) {
-    uint32_t room = answers->names->makes.capacity;
-    if (answers->make_room < room) {
-        struct make_tally *makes = realloc(answers->makes, room * sizeof *makes);
-        if (makes == NULL) {
+// Adds a test to a tally; the table grows to `capacity`, the current room of the names. False when
+// memory ran out.
+static bool add_test(struct tallies *tallies, uint32_t number, uint32_t capacity, bool failed,
+                     int32_t mileage) {
+    if (number >= tallies->room) {
+        struct tally *items = realloc(tallies->items, capacity * sizeof *items);
+        if (items == NULL) {
             return false;
         }
-        memset(makes + answers->make_room, 0, (room - answers->make_room) * sizeof *makes);
-        answers->makes = makes;
-        answers->make_room = room;
+        memset(items + tallies->room, 0, (capacity - tallies->room) * sizeof *items);
+        *tallies = (struct tallies){items, capacity};
     }
-    room = answers->names->models.capacity;
-    if (answers->model_room < room) {
-        struct model_tally *models = realloc(answers->models, room * sizeof *models);
-        if (models == NULL) {
-            return false;
-        }
-        memset(models + answers->model_room, 0, (room - answers->model_room) * sizeof *models);
-        answers->models = models;
-        answers->model_room = room;
-    }
+    struct tally *tally = &tallies->items[number];
+    tally->tests++;
+    tally->failed += failed;
+    tally->miles += mileage > 0 ? (uint64_t)mileage : 0;
+    tally->with_miles += mileage >= 0;
     return true;
 }
 
 bool mot_answers_add(struct mot_answers *answers, const struct mot_row *row) {
-    uint32_t make = answers->names->models.items[row->name].owner;
-    if ((row->name >= answers->model_room || make >= answers->make_room) && !make_room(answers)) {
-        return false;
-    }
-    uint64_t miles = row->mileage > 0 ? (uint64_t)row->mileage : 0;
+    const struct mot_names *names = answers->names;
+    uint32_t make = names->models.items[row->name].owner;
     bool failed = row->result == RESULT_F;
 
     int band = 1;
@@ -107,18 +98,15 @@ bool mot_answers_add(struct mot_answers *answers, const struct mot_row *row) {
     }
     int value = band * (row->fuel == FUEL_DIESEL ? 3 : 2);
     answers->bands[value].count++;
-    answers->bands[value].miles += miles;
+    answers->bands[value].miles += row->mileage > 0 ? (uint64_t)row->mileage : 0;
 
-    struct make_tally *of_make = &answers->makes[make];
-    of_make->tests++;
-    of_make->failed += failed;
-    of_make->miles += miles;
-    of_make->with_miles += row->mileage >= 0;
-
+    if (!add_test(&answers->makes, make, names->makes.capacity, failed, row->mileage)) {
+        return false;
+    }
     if (row->class_id == 4 && row->type == TYPE_NORMAL) {
-        struct model_tally *of_model = &answers->models[row->name];
-        of_model->tests++;
-        of_model->failed += failed;
+        if (!add_test(&answers->models, row->name, names->models.capacity, failed, row->mileage)) {
+            return false;
+        }
         if (row->test_day != DAY_MISSING && row->first_use != DAY_MISSING) {
             int age = answers->days[row->test_day].year - answers->days[row->first_use].year;
             answers->ages[age - AGE_LOW].tests++;
@@ -207,19 +195,26 @@ static int compare_models(const void *a, const void *b) {
     return order != 0 ? order : compare_names(first, second);
 }
 
-static void print_makes(FILE *stream, const struct mot_answers *answers, struct ranked *ranked) {
+// Sorts the makes or models with at least so many tests. Returns their number.
+static size_t rank(const struct mot_answers *answers, const struct tallies *tallies, uint64_t tests,
+                   int (*compare)(const void *, const void *), struct ranked *ranked) {
     size_t count = 0;
-    for (uint32_t i = 0; i < answers->make_room; i++) {
-        const struct make_tally *tally = &answers->makes[i];
-        if (tally->tests > 0) {
+    for (uint32_t i = 0; i < tallies->room; i++) {
+        const struct tally *tally = &tallies->items[i];
+        if (tally->tests >= tests) {
             ranked[count++] =
                 (struct ranked){answers, i, tally->tests, percent(tally->failed, tally->tests)};
         }
     }
-    qsort(ranked, count, sizeof *ranked, compare_makes);
+    qsort(ranked, count, sizeof *ranked, compare);
+    return count;
+}
+
+static void print_makes(FILE *stream, const struct mot_answers *answers, struct ranked *ranked) {
+    size_t count = rank(answers, &answers->makes, 1, compare_makes, ranked);
     for (size_t i = 0; i < count && i < MAKES_SHOWN; i++) {
         const struct name *make = &answers->names->makes.items[ranked[i].number];
-        const struct make_tally *tally = &answers->makes[ranked[i].number];
+        const struct tally *tally = &answers->makes.items[ranked[i].number];
         fprintf(stream, "%s\n      {\"_id\": ", i == 0 ? "" : ",");
         json_string(stream, make->text, make->length);
         fprintf(stream, ", \"tests\": %" PRIu64 ", \"meanMiles\": ", ranked[i].tests);
@@ -233,15 +228,7 @@ static void print_makes(FILE *stream, const struct mot_answers *answers, struct 
 }
 
 static void print_models(FILE *stream, const struct mot_answers *answers, struct ranked *ranked) {
-    size_t count = 0;
-    for (uint32_t i = 0; i < answers->model_room; i++) {
-        const struct model_tally *tally = &answers->models[i];
-        if (tally->tests >= MODEL_TESTS) {
-            ranked[count++] =
-                (struct ranked){answers, i, tally->tests, percent(tally->failed, tally->tests)};
-        }
-    }
-    qsort(ranked, count, sizeof *ranked, compare_models);
+    size_t count = rank(answers, &answers->models, MODEL_TESTS, compare_models, ranked);
     for (size_t i = 0; i < count && i < MODELS_SHOWN; i++) {
         const struct name *model = &answers->names->models.items[ranked[i].number];
         const struct name *make = &answers->names->makes.items[model->owner];
@@ -256,9 +243,9 @@ static void print_models(FILE *stream, const struct mot_answers *answers, struct
 
 bool mot_answers_print(FILE *stream, const void *context) {
     const struct mot_answers *answers = context;
-    uint32_t room =
-        answers->make_room > answers->model_room ? answers->make_room : answers->model_room;
-    struct ranked *ranked = calloc(room + 1, sizeof *ranked);
+    uint32_t makes = answers->makes.room;
+    uint32_t models = answers->models.room;
+    struct ranked *ranked = calloc((makes > models ? makes : models) + 1, sizeof *ranked);
     if (ranked == NULL) {
         return false;
     }

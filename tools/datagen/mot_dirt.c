@@ -176,7 +176,7 @@ bool mot_dirt_apply(const struct mot_dirt *dirt, uint32_t bits, struct rng *rng,
     while (bits >= dirt->thresholds[kind]) {
         kind++;
     }
-    uint32_t more = (uint32_t)(rng_next(rng) >> 32);
+    uint32_t more = high32(rng_next(rng));
     row->plain = false;
     switch (kind) {
     case BLANK_MILEAGE:

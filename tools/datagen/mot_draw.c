@@ -12,14 +12,6 @@
 
 enum { OLD_TIMER = 30 }; // years
 
-static uint32_t low32(uint64_t bits) {
-    return (uint32_t)bits;
-}
-
-static uint32_t high32(uint64_t bits) {
-    return (uint32_t)(bits >> 32);
-}
-
 // A rank near `rank`: noise of up to 0.45 of the range either way, reflected at the ends.
 static uint32_t near_rank(uint32_t rank, uint32_t noise) {
     const int64_t top = INT64_C(1) << 32;

@@ -35,6 +35,14 @@ static inline uint64_t rng_next(struct rng *rng) {
     return result;
 }
 
+static inline uint32_t low32(uint64_t bits) {
+    return (uint32_t)bits;
+}
+
+static inline uint32_t high32(uint64_t bits) {
+    return (uint32_t)(bits >> 32);
+}
+
 // Maps 32 random bits onto 0 .. n-1.
 static inline uint32_t scale32(uint32_t bits, uint32_t n) {
     return (uint32_t)(((uint64_t)bits * n) >> 32);

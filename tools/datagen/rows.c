@@ -104,7 +104,7 @@ void drawer_start(struct drawer *drawer, uint64_t number, uint32_t stream) {
 }
 
 uint32_t drawer_below(struct drawer *drawer, uint32_t n) {
-    return scale32((uint32_t)(rng_next(&drawer->rng) >> 32), n);
+    return scale32(high32(rng_next(&drawer->rng)), n);
 }
 
 uint32_t drawer_skewed(struct drawer *drawer, uint32_t n) {
@@ -119,8 +119,7 @@ bool drawer_chance(struct drawer *drawer, uint32_t percent) {
 }
 
 const char *drawer_word(struct drawer *drawer) {
-    return drawer
-        ->words[alias_draw(&drawer->frequencies, (uint32_t)(rng_next(&drawer->rng) >> 32))];
+    return drawer->words[alias_draw(&drawer->frequencies, high32(rng_next(&drawer->rng)))];
 }
 
 // ---- texts ----
