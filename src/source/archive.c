@@ -19,8 +19,7 @@
 
 #include "bridge.h"
 #include "source_set.h"
-#include "zip_entry64.h"
-#include "zip_table.h"
+#include "zip.h"
 
 #define ENTRY_BUFFER_BYTES ((size_t)64 << 10)
 

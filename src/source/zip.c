@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the central directory of a zip archive once, from its first record to the end of the input.
- * Memory holds one record. */
-#include "zip_table.h"
+/* Reads the central directory of a zip archive once, from its first record to the end of the input
+ * (memory holds one record); and the entries packed with Deflate64. */
+#include "zip.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
-#define LOCAL_BYTES 30u        /* local file header, without name and extra fields */
 #define RECORD_BYTES 46u       /* central directory record, without name, extra fields, comment */
 #define END_BYTES 22u          /* end of central directory record, without comment */
 #define END64_BYTES 56u        /* zip64 end of central directory record */
@@ -19,6 +19,7 @@
 #define DESCRIPTOR_BYTES 24u /* data descriptor with signature and 64-bit sizes */
 #define FLAG_DESCRIPTOR 8u   /* a data descriptor follows the data */
 #define STORED 0u            /* method: not compressed */
+#define DEFLATE64 9u         /* method */
 #define MADE_BY_UNIX 3
 
 /* A record of the central directory. */
@@ -58,6 +59,33 @@ static uint64_t u64(const unsigned char *at) {
 
 static bool has_signature(const unsigned char *at, const char *signature) {
     return memcmp(at, signature, 4) == 0;
+}
+
+/* Does an entry or the central directory begin there? */
+static bool begins_header(const unsigned char *at, size_t length) {
+    return length >= 4 && (has_signature(at, "PK\3\4") || has_signature(at, "PK\1\2"));
+}
+
+/* The length of the data descriptor at `at`; 0: none with this checksum and these sizes. */
+static size_t descriptor_length(const unsigned char *at, size_t length, uint32_t crc,
+                                uint64_t packed, uint64_t size) {
+    for (size_t signature = 0; signature <= 4; signature += 4) {
+        const unsigned char *from = at + signature;
+        if (length < signature + 12 || (signature && !has_signature(at, "PK\7\10")) ||
+            u32(from) != crc)
+            continue;
+        if (length >= signature + 20 && u64(from + 4) == packed && u64(from + 12) == size)
+            return signature + 20;
+        if (u32(from + 4) == (uint32_t)packed && u32(from + 8) == (uint32_t)size)
+            return signature + 12;
+    }
+    return 0;
+}
+
+/* UINT32_MAX in a local header: the size is in its zip64 extra field, which is not read, or in the
+ * central directory. */
+static bool same_size(uint32_t declared, uint64_t size) {
+    return declared == UINT32_MAX || declared == size;
 }
 
 void sl_positions_add(sl_positions *positions, uint64_t position) {
@@ -132,37 +160,14 @@ static bool read_zip64(zip_record *record) {
 
 /* ---- an entry compared with its record ---- */
 
-/* The length of the data descriptor at `at`; 0: the next entry or the directory begins there;
- * SIZE_MAX: a descriptor that does not match the record. */
-static size_t descriptor_length(const zip_record *record, const unsigned char *at, size_t length) {
-    for (size_t signature = 0; signature <= 4; signature += 4) {
-        const unsigned char *crc = at + signature;
-        if (length < signature + 12 || (signature && !has_signature(at, "PK\7\10")) ||
-            u32(crc) != record->crc)
-            continue;
-        if (length >= signature + 20 && u64(crc + 4) == record->packed &&
-            u64(crc + 12) == record->size)
-            return signature + 20;
-        if (u32(crc + 4) == (uint32_t)record->packed && u32(crc + 8) == (uint32_t)record->size)
-            return signature + 12;
-    }
-    bool none = length >= 4 && (has_signature(at, "PK\3\4") || has_signature(at, "PK\1\2"));
-    return none ? 0 : SIZE_MAX;
-}
-
-/* UINT32_MAX in the local header: the value is in its zip64 extra field, which is not read. */
-static bool same_size(uint32_t local, uint64_t listed) {
-    return local == UINT32_MAX || local == listed;
-}
-
 static bool check_entry(zip_walk *walk) {
     const zip_record *record = &walk->record;
-    unsigned char head[LOCAL_BYTES + FIELD_MAX], descriptor[DESCRIPTOR_BYTES];
-    size_t length = LOCAL_BYTES + record->name_length;
+    unsigned char head[SL_ZIP_LOCAL_BYTES + FIELD_MAX], descriptor[DESCRIPTOR_BYTES];
+    size_t length = SL_ZIP_LOCAL_BYTES + record->name_length;
     if (read_at(walk, record->offset, head, length) < length || !has_signature(head, "PK\3\4"))
         return disagrees(walk, "no entry begins there");
     if (u16(head + 26) != record->name_length ||
-        memcmp(head + LOCAL_BYTES, record->name, record->name_length) != 0)
+        memcmp(head + SL_ZIP_LOCAL_BYTES, record->name, record->name_length) != 0)
         return disagrees(walk, "its name");
     if (u16(head + 8) != record->method || ((u16(head + 6) ^ record->flags) & 1) != 0)
         return disagrees(walk, "its method");
@@ -174,8 +179,8 @@ static bool check_entry(zip_walk *walk) {
     uint64_t end = record->offset + length + u16(head + 28) + record->packed;
     if (described) {
         size_t got = read_at(walk, end, descriptor, sizeof descriptor);
-        size_t more = descriptor_length(record, descriptor, got);
-        if (more == SIZE_MAX)
+        size_t more = descriptor_length(descriptor, got, record->crc, record->packed, record->size);
+        if (more == 0 && !begins_header(descriptor, got))
             return disagrees(walk, "its size or checksum");
         end += more;
     }
@@ -386,4 +391,70 @@ bool sl_zip_check_file(sl_input *input, bool *needed, sl_reader_times *times, sl
     *needed = walk.needed;
     free(walk.record.name);
     return ok;
+}
+
+/* ---- entries packed with Deflate64 ---- */
+
+static bool entry_damaged(const sl_zip_entry64 *entry, const char *label, const char *why,
+                          sl_error *error) {
+    return sl_error_set(error, SL_EXIT_SOURCE,
+                        "%s: the zip archive is damaged near byte %llu (%s); fetch the file again",
+                        label, (unsigned long long)sl_input_position(entry->inflate.input), why);
+}
+
+bool sl_zip_is_entry64(const unsigned char header[SL_ZIP_LOCAL_BYTES]) {
+    return has_signature(header, "PK\3\4") && u16(header + 8) == DEFLATE64;
+}
+
+bool sl_zip_entry64_begin(sl_zip_entry64 *entry, const unsigned char header[SL_ZIP_LOCAL_BYTES],
+                          uint64_t start, sl_input *input, const char *label, sl_error *error) {
+    memcpy(entry->header, header, SL_ZIP_LOCAL_BYTES);
+    entry->crc = (uint32_t)crc32(0, NULL, 0);
+    entry->ended = false;
+    sl_inflate64_begin(&entry->inflate, input);
+    uint64_t data = start + SL_ZIP_LOCAL_BYTES + u16(header + 26) + u16(header + 28);
+    return sl_input_position(input) == data ||
+           entry_damaged(entry, label, "an entry does not follow the one before it", error);
+}
+
+/* Compares the checksum and the sizes with those declared, and moves to the next header. */
+static bool end_entry(sl_zip_entry64 *entry, const char *label, sl_reader_times *times,
+                      sl_error *error) {
+    sl_input *input = entry->inflate.input;
+    const unsigned char *header = entry->header;
+    uint64_t packed = sl_input_position(input) - entry->inflate.begin;
+    entry->ended = true;
+    if (!sl_input_peek(input, DESCRIPTOR_BYTES, times, error))
+        return false;
+    if (u16(header + 6) & FLAG_DESCRIPTOR) {
+        size_t length = descriptor_length(sl_input_at(input), sl_input_left(input), entry->crc,
+                                          packed, entry->inflate.total);
+        if (length == 0)
+            return entry_damaged(entry, label, "the checksum or size after the data differs",
+                                 error);
+        input->used += length;
+    } else if (u32(header + 14) != entry->crc) {
+        return entry_damaged(entry, label, "the checksum of the contents differs", error);
+    } else if (!same_size(u32(header + 18), (uint32_t)packed) ||
+               !same_size(u32(header + 22), (uint32_t)entry->inflate.total)) {
+        return entry_damaged(entry, label, "the size of the contents differs", error);
+    }
+    if (!sl_input_peek(input, 4, times, error))
+        return false;
+    return begins_header(sl_input_at(input), sl_input_left(input)) ||
+           entry_damaged(entry, label,
+                         "neither an entry nor the table of contents follows the data", error);
+}
+
+bool sl_zip_entry64_read(sl_zip_entry64 *entry, unsigned char *out, size_t room, size_t *got,
+                         const char *label, sl_reader_times *times, sl_error *error) {
+    *got = 0;
+    if (entry->ended)
+        return true;
+    if (!sl_inflate64_read(&entry->inflate, out, room, got, label, times, error))
+        return false;
+    if (*got == 0)
+        return end_entry(entry, label, times, error);
+    entry->crc = (uint32_t)crc32(entry->crc, out, (uInt)*got);
+    return true;
 }
