@@ -40,6 +40,14 @@ static inline unsigned sl_decoder_limit(size_t bytes) {
     return bytes > UINT_MAX ? UINT_MAX : (unsigned)bytes;
 }
 
+/* Advances a piece by the bytes used and made. */
+static inline void sl_decoder_advance(sl_decode_piece *piece, size_t used, size_t made) {
+    piece->in += used;
+    piece->in_left -= used;
+    piece->out += made;
+    piece->out_left -= made;
+}
+
 extern const sl_decoder sl_decoder_gzip; /* gunzip.c: ISA-L where the build found it, else zlib */
 extern const sl_decoder sl_decoder_xz, sl_decoder_lzip, sl_decoder_bzip2, sl_decoder_zstd,
     sl_decoder_lz4;                       /* decoders.c */

@@ -35,10 +35,8 @@ static sl_decoded lzma_run(void *state, sl_decode_piece *piece) {
     stream->next_out = piece->out;
     stream->avail_out = piece->out_left;
     lzma_ret result = lzma_code(stream, LZMA_RUN);
-    piece->in += piece->in_left - stream->avail_in;
-    piece->in_left = stream->avail_in;
-    piece->out = stream->next_out;
-    piece->out_left = stream->avail_out;
+    sl_decoder_advance(piece, piece->in_left - stream->avail_in,
+                       piece->out_left - stream->avail_out);
     switch (result) {
     case LZMA_OK:
     case LZMA_BUF_ERROR: /* no progress without more input */
@@ -94,10 +92,7 @@ static sl_decoded bzip2_run(void *state_, sl_decode_piece *piece) {
     stream->next_out = (char *)piece->out;
     stream->avail_out = out;
     int result = BZ2_bzDecompress(stream);
-    piece->in += in - stream->avail_in;
-    piece->in_left -= in - stream->avail_in;
-    piece->out += out - stream->avail_out;
-    piece->out_left -= out - stream->avail_out;
+    sl_decoder_advance(piece, in - stream->avail_in, out - stream->avail_out);
     if (result == BZ_OK)
         return SL_DECODED_SOME;
     if (result == BZ_STREAM_END)
@@ -133,10 +128,7 @@ static sl_decoded zstd_run(void *state, sl_decode_piece *piece) {
     ZSTD_inBuffer in = {piece->in, piece->in_left, 0};
     ZSTD_outBuffer out = {piece->out, piece->out_left, 0};
     size_t result = ZSTD_decompressStream(state, &out, &in);
-    piece->in += in.pos;
-    piece->in_left -= in.pos;
-    piece->out += out.pos;
-    piece->out_left -= out.pos;
+    sl_decoder_advance(piece, in.pos, out.pos);
     if (!ZSTD_isError(result))
         return result == 0 ? SL_DECODED_END : SL_DECODED_SOME;
     if (ZSTD_getErrorCode(result) == ZSTD_error_memory_allocation)
@@ -172,10 +164,7 @@ static sl_decoded lz4_run(void *state, sl_decode_piece *piece) {
         piece->fault = LZ4F_getErrorName(result);
         return strstr(piece->fault, "allocation") ? SL_DECODED_NO_MEMORY : SL_DECODED_DAMAGED;
     }
-    piece->in += in;
-    piece->in_left -= in;
-    piece->out += out;
-    piece->out_left -= out;
+    sl_decoder_advance(piece, in, out);
     return result == 0 ? SL_DECODED_END : SL_DECODED_SOME;
 }
 

@@ -56,10 +56,7 @@ static sl_decoded gunzip_run(void *state_, sl_decode_piece *piece) {
     z->next_out = piece->out;
     z->avail_out = out;
     int result = run(state);
-    piece->in = z->next_in;
-    piece->in_left -= in - z->avail_in;
-    piece->out = z->next_out;
-    piece->out_left -= out - z->avail_out;
+    sl_decoder_advance(piece, in - z->avail_in, out - z->avail_out);
     if (result < 0) {
         piece->fault = faults[result >= -6 ? -result : 0];
         return SL_DECODED_DAMAGED;
@@ -101,10 +98,7 @@ static sl_decoded gunzip_run(void *state_, sl_decode_piece *piece) {
     z->next_out = piece->out;
     z->avail_out = out;
     int result = inflate(z, Z_NO_FLUSH);
-    piece->in = z->next_in;
-    piece->in_left -= in - z->avail_in;
-    piece->out = z->next_out;
-    piece->out_left -= out - z->avail_out;
+    sl_decoder_advance(piece, in - z->avail_in, out - z->avail_out);
     if (result == Z_STREAM_END)
         return SL_DECODED_END;
     if (result == Z_MEM_ERROR)

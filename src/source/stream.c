@@ -17,7 +17,6 @@
 
 struct sl_stream {
     sl_input file;
-    const char *compression;        /* of the file; NULL: none */
     sl_unpacker *unpacker;          /* of the file, or NULL */
     sl_archive *archive;            /* or NULL */
     sl_unpacker *entry_unpacker;    /* of the current entry, or NULL */
@@ -72,18 +71,16 @@ static const char *not_text_advice(const unsigned char *bytes, size_t length) {
     return NULL;
 }
 
-/* If the bytes of `*input` are compressed, creates an unpacker; `*input` is then its output. */
-static bool unpack(sl_input **input, sl_unpacker **unpacker, const char **compression,
-                   sl_reader_times *times, sl_error *error) {
-    if (!sl_input_peek(*input, SL_MAGIC_BYTES, times, error))
+/* If the bytes of `*input` are compressed, creates an unpacker; `*input` is then its output. Peeks
+ * the bytes by which an archive is recognised. */
+static bool unpack(sl_input **input, sl_unpacker **unpacker, sl_reader_times *times,
+                   sl_error *error) {
+    if (!sl_input_peek(*input, SL_MAGIC_BYTES, times, error) ||
+        !sl_unpacker_create(*input, unpacker, error))
         return false;
-    *compression = sl_compression_of(sl_input_at(*input), sl_input_left(*input));
-    if (!*compression)
-        return true;
-    if (!sl_unpacker_create(*input, unpacker, error))
-        return false;
-    *input = sl_unpacker_output(*unpacker);
-    return true;
+    if (*unpacker)
+        *input = sl_unpacker_output(*unpacker);
+    return sl_input_peek(*input, SL_ARCHIVE_HEAD_BYTES, times, error);
 }
 
 bool sl_stream_open(const char *path, const char *shown, const char *include, bool dumps,
@@ -97,8 +94,7 @@ bool sl_stream_open(const char *path, const char *shown, const char *include, bo
     sl_reader_times times = {0};
     sl_input *text = &stream->file;
     if (!sl_input_open_file(&stream->file, path, shown, stopped, error) ||
-        !unpack(&text, &stream->unpacker, &stream->compression, &times, error) ||
-        !sl_input_peek(text, SL_ARCHIVE_HEAD_BYTES, &times, error))
+        !unpack(&text, &stream->unpacker, &times, error))
         goto fail;
     const unsigned char *head = sl_input_at(text);
     size_t length = sl_input_left(text);
@@ -139,9 +135,10 @@ void sl_stream_report_skipped(sl_stream *stream, const sl_source_set *set, size_
 sl_source_kind sl_stream_kind(const sl_stream *stream) {
     if (stream->archive)
         return SL_SOURCE_ARCHIVE;
-    if (!stream->compression)
+    if (!stream->unpacker)
         return SL_SOURCE_PLAIN;
-    return strcmp(stream->compression, "gzip") == 0 ? SL_SOURCE_GZIP : SL_SOURCE_COMPRESSED;
+    bool gzip = strcmp(sl_unpacker_compression(stream->unpacker), "gzip") == 0;
+    return gzip ? SL_SOURCE_GZIP : SL_SOURCE_COMPRESSED;
 }
 
 bool sl_stream_next_entry(sl_stream *stream, bool *more, sl_reader_times *times, sl_error *error) {
@@ -154,14 +151,12 @@ bool sl_stream_next_entry(sl_stream *stream, bool *more, sl_reader_times *times,
         sl_unpacker_destroy(stream->entry_unpacker);
         stream->entry_unpacker = NULL;
         sl_input *text;
-        const char *compression;
         if (!sl_archive_next(stream->archive, &text, times, error))
             return false;
         *more = text != NULL;
         if (!*more)
             return true;
-        if (!unpack(&text, &stream->entry_unpacker, &compression, times, error) ||
-            !sl_input_peek(text, SL_ARCHIVE_HEAD_BYTES, times, error))
+        if (!unpack(&text, &stream->entry_unpacker, times, error))
             return false;
         const unsigned char *head = sl_input_at(text);
         size_t length = sl_input_left(text);

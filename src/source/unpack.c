@@ -73,11 +73,6 @@ static const compression *find(const unsigned char *bytes, size_t length) {
     return NULL;
 }
 
-const char *sl_compression_of(const unsigned char *bytes, size_t length) {
-    const compression *found = find(bytes, length);
-    return found ? found->name : NULL;
-}
-
 /* Do the bytes begin another stream of the same format? Compares only the available bytes if the
  * stream is truncated. */
 static bool continues(const compression *one, const unsigned char *bytes, size_t length) {
@@ -190,13 +185,14 @@ static bool fetch(sl_input *output, unsigned char *out, size_t room, size_t *got
 }
 
 bool sl_unpacker_create(sl_input *packed, sl_unpacker **result, sl_error *error) {
-    sl_unpacker *unpacker = calloc(1, sizeof *unpacker);
+    const compression *found = find(sl_input_at(packed), sl_input_left(packed));
+    sl_unpacker *unpacker = found ? calloc(1, sizeof *unpacker) : NULL;
     *result = unpacker;
     if (!unpacker)
-        return sl_error_memory(error, "opening compressed sources");
-    unpacker->compression = find(sl_input_at(packed), sl_input_left(packed));
+        return !found || sl_error_memory(error, "opening compressed sources");
+    unpacker->compression = found;
     unpacker->packed = packed;
-    const sl_decoder *decoder = unpacker->compression->decoder;
+    const sl_decoder *decoder = found->decoder;
     bool ok;
     if (!decoder) {
         ok = sl_uncompress_init(&unpacker->output, packed, error);
@@ -227,6 +223,10 @@ void sl_unpacker_destroy(sl_unpacker *unpacker) {
 
 bool sl_unpacker_detects_truncation(const sl_unpacker *unpacker) {
     return unpacker->compression->decoder != NULL;
+}
+
+const char *sl_unpacker_compression(const sl_unpacker *unpacker) {
+    return unpacker->compression->name;
 }
 
 sl_input *sl_unpacker_output(sl_unpacker *unpacker) {

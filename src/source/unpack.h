@@ -12,14 +12,12 @@ typedef struct sl_unpacker sl_unpacker;
 /* Number of bytes needed to recognise a compression format. */
 #define SL_MAGIC_BYTES 8
 
-/* Recognises a compression format by the first bytes. Returns its name; NULL: none. */
-const char *sl_compression_of(const unsigned char *bytes, size_t length);
-
-/* Creates an unpacker of `packed`, which is borrowed; its first SL_MAGIC_BYTES have been peeked and
- * recognised by sl_compression_of. */
+/* Creates an unpacker of `packed`, which is borrowed, if its first SL_MAGIC_BYTES, which have been
+ * peeked, are those of a compression format; otherwise sets `*unpacker` to NULL. */
 bool sl_unpacker_create(sl_input *packed, sl_unpacker **unpacker, sl_error *error);
 void sl_unpacker_destroy(sl_unpacker *unpacker); /* NULL is fine */
 sl_input *sl_unpacker_output(sl_unpacker *unpacker);
+const char *sl_unpacker_compression(const sl_unpacker *unpacker); /* the format's name */
 
 /* Does reading fail when the end of the compressed data is missing? Not for .Z. */
 bool sl_unpacker_detects_truncation(const sl_unpacker *unpacker);

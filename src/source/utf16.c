@@ -7,6 +7,8 @@
 
 #include <stdlib.h>
 
+#include "util/text.h"
+
 #define CHARACTER_BYTES 6u /* maximum of UTF-8 for one unit: a lone surrogate and a character */
 
 typedef struct utf16_state {
@@ -27,24 +29,9 @@ static bool utf16_begin(void *state) {
 }
 
 static void put(sl_decode_piece *piece, uint32_t code) {
-    unsigned char bytes[4];
-    size_t count = 0;
-    if (code < 0x80) {
-        bytes[count++] = (uint8_t)code;
-    } else if (code < 0x800) {
-        bytes[count++] = (uint8_t)(0xC0 | code >> 6);
-    } else if (code < 0x10000) {
-        bytes[count++] = (uint8_t)(0xE0 | code >> 12);
-        bytes[count++] = (uint8_t)(0x80 | (code >> 6 & 0x3F));
-    } else {
-        bytes[count++] = (uint8_t)(0xF0 | code >> 18);
-        bytes[count++] = (uint8_t)(0x80 | (code >> 12 & 0x3F));
-        bytes[count++] = (uint8_t)(0x80 | (code >> 6 & 0x3F));
-    }
-    if (code >= 0x80)
-        bytes[count++] = (uint8_t)(0x80 | (code & 0x3F));
-    for (size_t i = 0; i < count; i++, piece->out_left--)
-        *piece->out++ = bytes[i];
+    unsigned char *end = sl_utf8_put(piece->out, code);
+    piece->out_left -= (size_t)(end - piece->out);
+    piece->out = end;
 }
 
 static void take_unit(utf16_state *state, sl_decode_piece *piece, uint32_t unit) {
