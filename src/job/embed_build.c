@@ -7,7 +7,6 @@
  * too many for a document: even the smallest array of that many records is larger than 16 MiB. */
 #include "embed_store.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -61,8 +60,8 @@ static const uint8_t *key_of(const uint8_t *record) {
 }
 
 static bool failed(sl_store_builder *builder, const char *name) {
-    return sl_error_set(builder->error, sl_exit_of_errno(errno, SL_EXIT_USAGE),
-                        "cannot write %s/%s: %s", builder->folder, name, strerror(errno));
+    return sl_error_errno(builder->error, SL_EXIT_USAGE, "cannot write %s/%s", builder->folder,
+                          name);
 }
 
 /* ---- groups ---- */
@@ -258,8 +257,7 @@ static bool add_partitions(sl_store_builder *builder, const char *folder, unsign
             ok = bytes != MAP_FAILED;
         }
         if (!ok)
-            sl_error_set(builder->error, sl_exit_of_errno(errno, SL_EXIT_USAGE),
-                         "cannot read %s: %s", path, strerror(errno));
+            sl_error_errno(builder->error, SL_EXIT_USAGE, "cannot read %s", path);
         if (file >= 0)
             close(file);
         if (ok && bytes) {

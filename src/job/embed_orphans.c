@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes the records of --embed that are in no document, as JSON lines. */
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "embed.h"
@@ -21,8 +19,7 @@ typedef struct sl_orphans {
 } sl_orphans;
 
 static bool cannot(const sl_orphans *orphans, const char *what, const char *path) {
-    return sl_error_set(orphans->error, sl_exit_of_errno(errno, SL_EXIT_USAGE), "cannot %s %s: %s",
-                        what, path, strerror(errno));
+    return sl_error_errno(orphans->error, SL_EXIT_USAGE, "cannot %s %s", what, path);
 }
 
 static bool write_line(sl_orphans *orphans, const bson_t *document, uint64_t records) {

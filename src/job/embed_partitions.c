@@ -2,7 +2,6 @@
 /* Writes records into files by the hash of their key. */
 #include "embed_partitions.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -72,8 +71,8 @@ bool sl_partitions_create(const char *folder, unsigned level, sl_partitions **pa
 
 static bool cannot_write(const sl_partitions *partitions, unsigned index, sl_error *error) {
     char path[SL_PARTITION_PATH];
-    return sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE), "cannot write %s: %s",
-                        sl_partition_path(partitions->folder, index, path), strerror(errno));
+    return sl_error_errno(error, SL_EXIT_USAGE, "cannot write %s",
+                          sl_partition_path(partitions->folder, index, path));
 }
 
 bool sl_partitions_close(sl_partitions *partitions, sl_error *error) {

@@ -71,8 +71,7 @@ static void *map_file(const char *folder, const char *name, uint64_t length, int
     bool writable = (protection & PROT_WRITE) != 0;
     int file = open(path, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW);
     if (file < 0 || fstat(file, &facts) != 0) {
-        sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE), "cannot open %s: %s", path,
-                     strerror(errno));
+        sl_error_errno(error, SL_EXIT_USAGE, "cannot open %s", path);
         if (file >= 0)
             close(file);
         return NULL;
@@ -83,8 +82,7 @@ static void *map_file(const char *folder, const char *name, uint64_t length, int
     } else if (length > 0) {
         bytes = mmap(NULL, length, protection, MAP_SHARED, file, 0);
         if (bytes == MAP_FAILED) {
-            sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE), "cannot map %s: %s", path,
-                         strerror(errno));
+            sl_error_errno(error, SL_EXIT_USAGE, "cannot map %s", path);
             bytes = NULL;
         }
     }
@@ -101,13 +99,12 @@ static bool create_used(const char *folder, size_t length, sl_error *error) {
     int file = sl_private_file_open(path, O_RDWR, error);
     if (file < 0)
         return false;
-    int code = posix_fallocate(file, 0, (off_t)length);
-    if (code == 0 && fsync(file) != 0)
-        code = errno;
+    errno = posix_fallocate(file, 0, (off_t)length);
+    bool ok = (errno == 0 && fsync(file) == 0) ||
+              sl_error_errno(error, SL_EXIT_USAGE, "cannot write %s", path);
     close(file);
     sl_private_parent_sync(path);
-    return code == 0 || sl_error_set(error, sl_exit_of_errno(code, SL_EXIT_USAGE),
-                                     "cannot write %s: %s", path, strerror(code));
+    return ok;
 }
 
 bool sl_store_open(const char *folder, const sl_store_facts *facts, sl_store_keys keys,
@@ -198,6 +195,5 @@ bool sl_store_is_used(const sl_store *store, const sl_group *group) {
 
 bool sl_store_sync(sl_store *store, sl_error *error) {
     return msync((void *)store->used, store->used_bytes, MS_SYNC) == 0 ||
-           sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE),
-                        "cannot write which records are embedded: %s", strerror(errno));
+           sl_error_errno(error, SL_EXIT_USAGE, "cannot write which records are embedded");
 }

@@ -208,7 +208,7 @@ static bool inspect_source(sl_job *job, size_t index, sl_reader *reader, sl_insp
     char text[400], bytes[SL_HUMAN_ROOM];
     sl_source_block block;
     uint64_t before = sl_source_set_consumed_bytes(job->set);
-    if (!sl_reader_first(reader, index, &block, error))
+    if (sl_reader_next_of(reader, index, 0, &block, error) != SL_READ_BLOCK)
         return false;
     /* The stored bytes that the block was read from; inexact for a small file, since a stream reads
      * ahead. */

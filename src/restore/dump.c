@@ -3,7 +3,6 @@
 #include "dump.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -177,8 +176,7 @@ static bool visit_entry(walk *w, const char *folder, const char *name, sl_error 
     if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path)
         return sl_error_set(error, SL_EXIT_SOURCE, "%s: the path is too long", folder);
     if (stat(path, &facts) != 0)
-        return sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_SOURCE), "%s: %s", path,
-                            strerror(errno));
+        return sl_error_errno(error, SL_EXIT_SOURCE, "%s", path);
     if (w->database[0]) {
         if (S_ISREG(facts.st_mode))
             return add_file(w->dump, w->database, name, path, (uint64_t)facts.st_size, error);
@@ -211,8 +209,7 @@ static bool visit(walk *w, const char *folder, sl_error *error) {
     struct dirent **entries = NULL;
     int count = scandir(folder, &entries, NULL, alphasort);
     if (count < 0)
-        return sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_SOURCE), "%s: %s", folder,
-                            strerror(errno));
+        return sl_error_errno(error, SL_EXIT_SOURCE, "%s", folder);
     bool ok = true;
     for (int i = 0; i < count; i++) {
         if (ok && entries[i]->d_name[0] != '.')

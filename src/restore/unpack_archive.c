@@ -124,8 +124,7 @@ static bool flush(unpacking *u, sl_error *error) {
 static bool close_file(unpacking *u, sl_error *error) {
     bool ok = u->out < 0 || flush(u, error);
     if (ok && u->out >= 0 && fsync(u->out) != 0)
-        ok = sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_SOURCE), "%s: %s", u->item->data,
-                          strerror(errno));
+        ok = sl_error_errno(error, SL_EXIT_SOURCE, "%s", u->item->data);
     if (u->out >= 0)
         close(u->out);
     u->out = -1;

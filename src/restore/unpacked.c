@@ -159,8 +159,7 @@ bool sl_dump_read_list(sl_dump *dump, const char *folder, const sl_name_options 
     bson_t list;
     *found = access(path, F_OK) == 0;
     if (!*found)
-        return errno == ENOENT || sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_SOURCE),
-                                               "%s: %s", path, strerror(errno));
+        return errno == ENOENT || sl_error_errno(error, SL_EXIT_SOURCE, "%s", path);
     if (!sl_read_file(path, INT32_MAX, SL_EXIT_SOURCE, &text, error))
         return sl_error_prefix(error, "%s", path);
     bool valid = bson_init_static(&list, (const uint8_t *)text.bytes, text.length);

@@ -36,6 +36,7 @@
 #include "util/clock.h"
 #include "util/document_id.h"
 #include "util/grow.h"
+#include "util/read_file.h"
 
 #include "identity.h"
 #include "reader.h"
@@ -85,8 +86,7 @@ static bool open_plain(sl_reader *reader, size_t source, sl_error *error) {
     reader->file_source = source;
     if (reader->file >= 0)
         return sl_identity_check_open(reader->set, source, reader->file, error);
-    sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_SOURCE), "%s: %s", from->shown,
-                 strerror(errno));
+    sl_error_errno(error, SL_EXIT_SOURCE, "%s", from->shown);
     return sl_identity_check_path(reader->set, source, error) && false;
 }
 
@@ -96,25 +96,15 @@ static bool read_at(sl_reader *reader, size_t at, uint64_t offset, size_t length
         return false;
     const char *path = reader->set->states[reader->file_source].source.shown;
     int64_t start = sl_clock_ns();
-    const size_t first = at;
-    while (length > 0) {
-        ssize_t got = pread(reader->file, reader->buffer + at, length, (off_t)offset);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_SOURCE),
-                                "%s: cannot be read at byte %llu: %s", path,
-                                (unsigned long long)offset, strerror(errno));
-        if (got == 0)
-            return sl_identity_check_open(reader->set, reader->file_source, reader->file, error) &&
-                   sl_error_set(error, SL_EXIT_SOURCE, "%s: cannot be read after byte %llu", path,
-                                (unsigned long long)offset);
-        at += (size_t)got;
-        offset += (uint64_t)got;
-        length -= (size_t)got;
-    }
+    size_t got = sl_read_at(reader->file, reader->buffer + at, length, offset);
+    unsigned long long end = offset + got;
+    if (got < length && errno != 0)
+        return sl_error_errno(error, SL_EXIT_SOURCE, "%s: cannot be read at byte %llu", path, end);
+    if (got < length)
+        return sl_identity_check_open(reader->set, reader->file_source, reader->file, error) &&
+               sl_error_set(error, SL_EXIT_SOURCE, "%s: cannot be read after byte %llu", path, end);
     if (reader->set->states[reader->file_source].source.cr_lines)
-        sl_source_replace_cr(reader->buffer + first, at - first);
+        sl_source_replace_cr(reader->buffer + at, length);
     reader->times.reading += sl_clock_ns() - start;
     return sl_identity_check_open(reader->set, reader->file_source, reader->file, error);
 }
@@ -327,23 +317,6 @@ sl_read_result sl_reader_next(sl_reader *reader, sl_source_block *block, sl_erro
         if (!reader->open)
             return SL_READ_END;
     }
-}
-
-bool sl_reader_first(sl_reader *reader, size_t index, sl_source_block *block, sl_error *error) {
-    sl_source_set *set = reader->set;
-    if (set->states[index].source.kind == SL_SOURCE_UNOPENED &&
-        !sl_source_set_detect_kind(set, index, error))
-        return false;
-    if (sl_source_is_splittable(&set->states[index].source))
-        return read_block(reader, index, 0, block, error) == SL_READ_BLOCK;
-    pthread_mutex_lock(&set->lock);
-    sl_open_source *open = add_open(set, index);
-    pthread_mutex_unlock(&set->lock);
-    if (!open)
-        return sl_error_memory(error, "opening sources");
-    bool ok = sl_open_source_take(reader, open, block, error) == SL_READ_BLOCK;
-    release(set, open);
-    return ok;
 }
 
 sl_read_result sl_reader_next_of(sl_reader *reader, size_t index, uint64_t sequence,

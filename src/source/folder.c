@@ -57,8 +57,7 @@ static void log_progress(folder_walk *walk) {
 
 static bool fail(const folder_walk *walk, sl_error *error) {
     char shown[SL_SHOWN_ROOM];
-    return sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_SOURCE), "%s: %s",
-                        sl_path_shown(walk->path, shown), strerror(errno));
+    return sl_error_errno(error, SL_EXIT_SOURCE, "%s", sl_path_shown(walk->path, shown));
 }
 
 static int by_name(const void *a, const void *b) {

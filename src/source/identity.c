@@ -19,6 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "util/read_file.h"
+
 static int64_t nanoseconds(struct timespec time) {
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
@@ -105,8 +107,7 @@ bool sl_identity_check_path(sl_source_set *set, size_t index, sl_error *error) {
     if ((standard_input ? fstat(0, &facts) : stat(source->path, &facts)) != 0)
         return errno == ENOENT || errno == ENOTDIR
                    ? report_change(set, index, NULL, error)
-                   : sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_SOURCE), "%s: %s",
-                                  source->shown, strerror(errno));
+                   : sl_error_errno(error, SL_EXIT_SOURCE, "%s", source->shown);
     sl_source_identity now = sl_identity_of(&facts);
     return sl_source_same_identity(&source->identity, &now) ||
            report_change(set, index, &now, error);
@@ -118,8 +119,7 @@ bool sl_identity_check_open(sl_source_set *set, size_t index, int file, sl_error
     if (!has_identity(source))
         return true;
     if (fstat(file, &facts) != 0)
-        return sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_SOURCE), "%s: %s", source->shown,
-                            strerror(errno));
+        return sl_error_errno(error, SL_EXIT_SOURCE, "%s", source->shown);
     sl_source_identity now = sl_identity_of(&facts);
     if (sl_source_same_identity(&source->identity, &now))
         return true;
@@ -144,22 +144,6 @@ bool sl_source_set_has_changed(const sl_source_set *set) {
 
 #define COMPARED_BYTES ((size_t)1 << 20)
 
-/* Reads up to `room` bytes, fewer only at the file's end. Returns their number; -1 on failure. */
-static ssize_t read_fully(int file, char *out, size_t room, uint64_t offset) {
-    size_t got = 0;
-    while (got < room) {
-        ssize_t more = pread(file, out + got, room - got, (off_t)(offset + got));
-        if (more < 0 && errno == EINTR)
-            continue;
-        if (more < 0)
-            return -1;
-        if (more == 0)
-            break;
-        got += (size_t)more;
-    }
-    return (ssize_t)got;
-}
-
 bool sl_source_same_text(sl_source_set *set, size_t a, size_t b, bool *same, uint64_t *where,
                          sl_error *error) {
     const size_t indexes[2] = {a, b};
@@ -175,19 +159,17 @@ bool sl_source_same_text(sl_source_set *set, size_t a, size_t b, bool *same, uin
     for (int i = 0; ok && i < 2; i++) {
         const sl_source *source = &set->states[indexes[i]].source;
         files[i] = open(source->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-        ok = files[i] >= 0 || sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_SOURCE), "%s: %s",
-                                           source->shown, strerror(errno));
+        ok = files[i] >= 0 || sl_error_errno(error, SL_EXIT_SOURCE, "%s", source->shown);
     }
     for (bool more = true; ok && more && *same;) {
-        ssize_t got[2] = {0, 0};
+        size_t got[2] = {0, 0};
         for (int i = 0; ok && i < 2; i++) {
-            got[i] =
-                read_fully(files[i], bytes + (size_t)i * COMPARED_BYTES, COMPARED_BYTES, *where);
-            if (got[i] < 0)
-                ok = sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_SOURCE), "%s: %s",
-                                  set->states[indexes[i]].source.shown, strerror(errno));
+            char *to = bytes + (size_t)i * COMPARED_BYTES;
+            got[i] = sl_read_at(files[i], to, COMPARED_BYTES, *where);
+            ok = got[i] == COMPARED_BYTES || errno == 0 ||
+                 sl_error_errno(error, SL_EXIT_SOURCE, "%s", set->states[indexes[i]].source.shown);
         }
-        size_t common = (size_t)(got[0] < got[1] ? got[0] : got[1]), at = 0;
+        size_t common = got[0] < got[1] ? got[0] : got[1], at = 0;
         while (ok && at < common && bytes[at] == bytes[COMPARED_BYTES + at])
             at++;
         *same = at == common && got[0] == got[1];

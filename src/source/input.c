@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "util/clock.h"
+#include "util/read_file.h"
 
 #define FILE_BUFFER_BYTES ((size_t)256 << 10)
 #define FILE_BUFFER_BYTES_MIN ((size_t)4 << 10)
@@ -106,9 +107,8 @@ static bool fetch_from_file(sl_input *input, unsigned char *out, size_t room, si
     } while (result < 0 && (errno == EINTR || errno == EAGAIN));
     times->reading += sl_clock_ns() - start;
     if (result < 0)
-        return sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_SOURCE),
-                            "%s: cannot be read at byte %llu: %s", input->name,
-                            (unsigned long long)input->offset, strerror(errno));
+        return sl_error_errno(error, SL_EXIT_SOURCE, "%s: cannot be read at byte %llu", input->name,
+                              (unsigned long long)input->offset);
     *got = (size_t)result;
     return true;
 }
@@ -129,15 +129,7 @@ static bool seek_in_file(sl_input *input, int64_t offset, int whence, uint64_t *
 
 static size_t read_file_at(sl_input *input, uint64_t offset, void *out, size_t room) {
     const file_state *state = input->context;
-    size_t filled = 0;
-    while (filled < room) {
-        ssize_t got = pread(state->file, (char *)out + filled, room - filled,
-                            state->start + (off_t)(offset + filled));
-        if (got == 0 || (got < 0 && errno != EINTR))
-            break;
-        filled += got > 0 ? (size_t)got : 0;
-    }
-    return filled;
+    return sl_read_at(state->file, out, room, (uint64_t)state->start + offset);
 }
 
 bool sl_input_open_file(sl_input *input, const char *path, const char *shown,
@@ -153,8 +145,7 @@ bool sl_input_open_file(sl_input *input, const char *path, const char *shown,
     state->file =
         strcmp(path, "-") == 0 ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (state->file < 0 || fstat(state->file, &facts) != 0)
-        return sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_SOURCE), "%s: %s", shown,
-                            strerror(errno));
+        return sl_error_errno(error, SL_EXIT_SOURCE, "%s", shown);
     size_t room = FILE_BUFFER_BYTES;
     state->stopped = stopped;
     state->pipe = !S_ISREG(facts.st_mode);

@@ -242,13 +242,10 @@ typedef enum sl_read_result { SL_READ_BLOCK, SL_READ_END, SL_READ_FAILED } sl_re
  * are finished; then splittable ones in their order. */
 sl_read_result sl_reader_next(sl_reader *reader, sl_source_block *block, sl_error *error);
 
-/* Reads the first block of one source, for inspection. Do not mix with sl_reader_next. */
-bool sl_reader_first(sl_reader *reader, size_t index, sl_source_block *block, sl_error *error);
-
 /* Reads a block of one source, for inspection. Of a splittable source: block `sequence`, which must
  * exist. Of a sequential source: the block after the block that this function returned last, or the
  * first block if the last call was for another source; SL_READ_END after the last block. Do not mix
- * with sl_reader_next and sl_reader_first. */
+ * with sl_reader_next. */
 sl_read_result sl_reader_next_of(sl_reader *reader, size_t index, uint64_t sequence,
                                  sl_source_block *block, sl_error *error);
 

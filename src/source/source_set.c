@@ -2,7 +2,6 @@
 /* The source set: finds the files in the given paths, opens them, computes their fingerprints. */
 #include "source_set.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -122,8 +121,7 @@ static bool add_path(sl_source_set *set, const char *path, bool *piped, sl_error
     struct stat facts;
     char shown[SL_SHOWN_ROOM];
     if ((standard_input ? fstat(STDIN_FILENO, &facts) : stat(path, &facts)) != 0)
-        return sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_SOURCE), "%s: %s",
-                            sl_path_shown(path, shown), strerror(errno));
+        return sl_error_errno(error, SL_EXIT_SOURCE, "%s", sl_path_shown(path, shown));
     if (!standard_input && S_ISDIR(facts.st_mode))
         return add_folder(set, path, error);
     const char *unsupported = S_ISSOCK(facts.st_mode)  ? "socket"
@@ -410,8 +408,7 @@ static bool hash_ends(sl_source_set *set, size_t index, uint64_t *hash, uint64_t
         }
     }
     if (!ok)
-        sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_SOURCE), "%s: %s", source->shown,
-                     strerror(errno));
+        sl_error_errno(error, SL_EXIT_SOURCE, "%s", source->shown);
     ok = ok ? sl_identity_check_open(set, index, file, error)
             : sl_identity_check_path(set, index, error) && false;
     if (file >= 0)

@@ -46,6 +46,17 @@ bool sl_error_memory(sl_error *error, const char *activity) {
                         "out of memory while %s; use fewer threads or smaller batches", activity);
 }
 
+bool sl_error_errno(sl_error *error, sl_exit otherwise, const char *format, ...) {
+    char text[sizeof error->message];
+    int code = errno;
+    va_list arguments;
+    va_start(arguments, format);
+    sl_print_text_v(text, sizeof text, format, arguments);
+    va_end(arguments);
+    return sl_error_set(error, sl_exit_of_errno(code, otherwise), SL_LINES ": %s", text,
+                        strerror(code));
+}
+
 sl_exit sl_exit_of_errno(int code, sl_exit otherwise) {
     static const int exhausted[] = {ENOMEM, ENOSPC, EDQUOT, EFBIG, EMFILE, ENFILE};
     for (size_t i = 0; i < sizeof exhausted / sizeof exhausted[0]; i++) {

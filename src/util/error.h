@@ -39,6 +39,11 @@ bool sl_error_prefix(sl_error *error, const char *format, ...)
 /* Sets the error "out of memory while <activity>", SL_EXIT_RESOURCES. Always returns false. */
 bool sl_error_memory(sl_error *error, const char *activity);
 
+/* Sets the error "<text>: <text of errno>" for a failed system call. Its class is that of
+ * sl_exit_of_errno(errno, otherwise). Always returns false. */
+bool sl_error_errno(sl_error *error, sl_exit otherwise, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* The class of a failed system call: SL_EXIT_RESOURCES when `code`, an errno, shows that memory,
  * disk space or open files are exhausted, and `otherwise` for all other codes. (A thread that
  * cannot be started is always of the class SL_EXIT_RESOURCES.) */

@@ -26,8 +26,7 @@ int sl_private_file_open(const char *path, int flags, sl_error *error) {
         else if (errno == ENXIO)
             refuse(path, "it is a pipe or a socket", error);
         else
-            sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE), "cannot write %s: %s", path,
-                         strerror(errno));
+            sl_error_errno(error, SL_EXIT_USAGE, "cannot write %s", path);
         goto fail;
     }
     if (!S_ISREG(facts.st_mode) || facts.st_nlink > 1) {
@@ -53,8 +52,7 @@ bool sl_private_folder_make(const char *path, sl_error *error) {
     if (mkdir(path, 0700) == 0)
         return true;
     if (errno != EEXIST || lstat(path, &facts) != 0)
-        return sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE), "cannot create %s: %s",
-                            path, strerror(errno));
+        return sl_error_errno(error, SL_EXIT_USAGE, "cannot create %s", path);
     return S_ISDIR(facts.st_mode) || refuse(path, "it is not a folder", error);
 }
 
@@ -94,8 +92,7 @@ bool sl_private_file_may_replace(const char *path, sl_error *error) {
     if (!folder)
         return sl_error_memory(error, "writing a file");
     bool ok = access(dirname(folder), W_OK | X_OK) == 0 ||
-              sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE),
-                           "%s: cannot be written: %s", path, strerror(errno));
+              sl_error_errno(error, SL_EXIT_USAGE, "%s: cannot be written", path);
     free(folder);
     return ok;
 }
@@ -111,8 +108,7 @@ static bool replace(const char *path, const char *bytes, size_t length, mode_t m
         return sl_error_memory(error, "writing a file");
     int file = mkostemp(temporary, O_CLOEXEC); /* creates it with mode 0600 */
     if (file < 0) {
-        sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE), "%s: cannot be written: %s",
-                     path, strerror(errno));
+        sl_error_errno(error, SL_EXIT_USAGE, "%s: cannot be written", path);
         goto done;
     }
     ok = sl_write_all(file, bytes, length) && (mode == 0600 || fchmod(file, mode) == 0) &&
@@ -120,8 +116,7 @@ static bool replace(const char *path, const char *bytes, size_t length, mode_t m
     int closed = close(file);
     ok = ok && closed == 0 && rename(temporary, path) == 0;
     if (!ok) {
-        sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE), "%s: cannot be written: %s",
-                     path, strerror(errno));
+        sl_error_errno(error, SL_EXIT_USAGE, "%s: cannot be written", path);
         unlink(temporary);
     }
     if (sync)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 bool sl_read_stream(FILE *file, size_t most, sl_exit code, sl_text *text, sl_error *error) {
     struct stat facts;
@@ -41,4 +42,19 @@ bool sl_read_file(const char *path, size_t most, sl_exit code, sl_text *text, sl
     bool ok = sl_read_stream(file, most, code, text, error);
     fclose(file);
     return ok;
+}
+
+size_t sl_read_at(int file, void *out, size_t room, uint64_t offset) {
+    size_t filled = 0;
+    errno = 0;
+    while (filled < room) {
+        ssize_t got = pread(file, (char *)out + filled, room - filled, (off_t)(offset + filled));
+        if (got < 0 && errno != EINTR)
+            break;
+        errno = 0;
+        if (got == 0)
+            break;
+        filled += got > 0 ? (size_t)got : 0;
+    }
+    return filled;
 }
