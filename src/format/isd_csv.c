@@ -138,25 +138,21 @@ static void bind_group(column *c, const sl_isd_group *group) {
         c->fields[c->field_count++] = &group->fields[f];
 }
 
-static bool is_named(const column *c, const char *name) {
-    return c->name.length == strlen(name) && memcmp(c->name.bytes, name, c->name.length) == 0;
-}
-
-/* Sets the column's role. Returns true if the column identifies a global-hourly table. */
-static bool bind_column(const sl_plan *plan, column *c) {
+/* Sets the column's role and what follows from it. */
+static void bind_column(const sl_plan *plan, column *c) {
     for (size_t i = 0; i < sizeof known_columns / sizeof known_columns[0]; i++) {
-        if (!is_named(c, known_columns[i].name))
+        if (!sl_text_equal(c->name, sl_text_of(known_columns[i].name)))
             continue;
         c->role = known_columns[i].role;
         c->at = known_columns[i].from;
         if (c->role == ROLE_FIXED)
             bind_fixed(c, known_columns[i].from, known_columns[i].to);
-        return known_columns[i].identifies;
+        c->identifies = known_columns[i].identifies;
+        return;
     }
     unsigned group = c->name.length == 3 ? sl_isd_row(plan, c->name.bytes) : 0;
     if (group > 0 && sl_isd_groups[group - 1].field_count <= FIELDS_MAX)
         bind_group(c, &sl_isd_groups[group - 1]);
-    return false;
 }
 
 /* Checks that the columns are those of a global-hourly table, and unique. */
@@ -164,14 +160,14 @@ static bool bind(const sl_plan *plan, sl_dialect *d, sl_error *error) {
     bool station = false, date = false, identified = false;
     for (size_t k = 0; k < d->column_count; k++) {
         column *c = &d->columns[k];
-        identified |= bind_column(plan, c);
+        bind_column(plan, c);
+        identified |= c->identifies;
         station |= c->role == ROLE_STATION;
         date |= c->role == ROLE_DATE;
         d->group_count += c->role == ROLE_GROUP;
         for (size_t i = 0; i < k; i++) {
             sl_text other = d->columns[i].name;
-            if (other.length == c->name.length &&
-                memcmp(other.bytes, c->name.bytes, other.length) == 0)
+            if (sl_text_equal(other, c->name))
                 return sl_error_set(error, SL_EXIT_SOURCE, "its header has the column %.*s twice",
                                     (int)(other.length < 40 ? other.length : 40), other.bytes);
         }
@@ -188,14 +184,6 @@ static bool bind(const sl_plan *plan, sl_dialect *d, sl_error *error) {
 
 #define ROWS_CHECKED 20
 
-static bool identifies(const column *c) {
-    for (size_t i = 0; i < sizeof known_columns / sizeof known_columns[0]; i++) {
-        if (known_columns[i].identifies && is_named(c, known_columns[i].name))
-            return true;
-    }
-    return false;
-}
-
 /* Checks the values of the columns WND, CIG, VIS, TMP and DEW in the first rows, since other tables
  * have columns of these names: each value of a global-hourly table contains commas, as +0025,1, and
  * none a point. */
@@ -211,7 +199,7 @@ static bool check_values(const sl_dialect *d, const sl_first_line *first, sl_tex
             d->column_count)
             continue;
         for (size_t k = 0; k < d->column_count; k++) {
-            if (cells[k].length == 0 || !identifies(&d->columns[k]))
+            if (cells[k].length == 0 || !d->columns[k].identifies)
                 continue;
             if (memchr(cells[k].bytes, ',', cells[k].length))
                 return true;
@@ -235,11 +223,10 @@ static void dialect_destroy(sl_dialect *dialect) {
 
 static sl_dialect *dialect_create(const sl_first_line *first) {
     sl_dialect *d = calloc(1, sizeof *d + first->fields * sizeof d->columns[0]);
-    sl_text *names = calloc(first->fields, sizeof *names);
+    sl_text names[COLUMNS_MAX];
     char *header = malloc(first->header_bytes);
-    if (!d || !names || !header) {
+    if (!d || !header) {
         free(d);
-        free(names);
         free(header);
         return NULL;
     }
@@ -252,7 +239,6 @@ static sl_dialect *dialect_create(const sl_first_line *first) {
     sl_header_split((sl_text){header, d->header_text}, ',', '"', names, first->fields);
     for (size_t k = 0; k < first->fields; k++)
         d->columns[k].name = names[k];
-    free(names);
     return d;
 }
 

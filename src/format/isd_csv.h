@@ -30,6 +30,7 @@ typedef struct column {
     column_role role;
     uint8_t at; /* offset in the record */
     uint8_t field_count;
+    bool identifies; /* a table with this column is global-hourly */
     const sl_isd_field *fields[FIELDS_MAX];
 } column;
 

@@ -107,21 +107,22 @@ static bool pack_field(const sl_isd_field *field, sl_text text, char *to) {
     return text.length > sign;
 }
 
-/* Packs all fields of a cell, without the commas; false when they are not the column's fields. */
-static bool pack_cell(const column *c, sl_text cell, char *to) {
-    const char *at = cell.bytes, *end = cell.bytes + cell.length;
+/* Packs all fields of a cell, without the commas. Returns their number of bytes; 0: they are not the
+ * column's fields. */
+static size_t pack_cell(const column *c, sl_text cell, char *to) {
+    const char *start = to, *at = cell.bytes, *end = cell.bytes + cell.length;
     for (size_t f = 0; f < c->field_count; f++) {
         bool last = f + 1u == c->field_count;
         const char *comma = memchr(at, ',', (size_t)(end - at));
         if (last ? comma != NULL : comma == NULL)
-            return false;
+            return 0;
         const char *stop = last ? end : comma;
         if (!pack_field(c->fields[f], (sl_text){at, (size_t)(stop - at)}, to))
-            return false;
+            return 0;
         to += c->fields[f]->width;
         at = stop + 1;
     }
-    return true;
+    return (size_t)(to - start);
 }
 
 static void keep_raw(row *r, const column *c, sl_text cell) {
@@ -135,10 +136,8 @@ static void keep_raw(row *r, const column *c, sl_text cell) {
 static void add_group(row *r, const column *c, sl_text cell) {
     char group[3 + UINT8_MAX];
     memcpy(group, c->name.bytes, 3);
-    size_t width = 0;
-    for (size_t f = 0; f < c->field_count; f++)
-        width += c->fields[f]->width;
-    if (!pack_cell(c, cell, group + 3)) {
+    size_t width = pack_cell(c, cell, group + 3);
+    if (width == 0) {
         keep_raw(r, c, cell);
         return;
     }
@@ -149,10 +148,8 @@ static void add_group(row *r, const column *c, sl_text cell) {
 
 static void add_fixed(row *r, const column *c, sl_text cell) {
     char fields[SL_ISD_FIXED_BYTES];
-    size_t width = 0;
-    for (size_t f = 0; f < c->field_count; f++)
-        width += c->fields[f]->width;
-    if (pack_cell(c, cell, fields))
+    size_t width = pack_cell(c, cell, fields);
+    if (width > 0)
         memcpy(r->record + c->at, fields, width);
     else
         keep_raw(r, c, cell);
@@ -179,6 +176,8 @@ static void add_elevation(row *r, const column *c, sl_text cell) {
 
 /* False when the cell is required and invalid. */
 static bool add_cell(row *r, const column *c, sl_text cell) {
+    if (cell.length == 0)
+        return c->role != ROLE_STATION && c->role != ROLE_DATE;
     switch (c->role) {
     case ROLE_STATION:
         memcpy(r->record + c->at, cell.bytes, cell.length == 11 ? 11 : 0);
@@ -187,13 +186,7 @@ static bool add_cell(row *r, const column *c, sl_text cell) {
         return sl_convert_datetime(cell.bytes, cell.length, &r->milliseconds);
     case ROLE_NAME:
         r->name = cell;
-        return true;
-    default:
         break;
-    }
-    if (cell.length == 0)
-        return true;
-    switch (c->role) {
     case ROLE_LATITUDE:
         add_degrees(r, c, cell, 1, 90);
         break;

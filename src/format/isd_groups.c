@@ -37,53 +37,11 @@ static const sl_isd_field fixed_fields[] = {
 const sl_isd_group sl_isd_fixed = {
     "", "", "", fixed_fields, sizeof fixed_fields / sizeof fixed_fields[0], SL_ISD_FIXED_BYTES};
 
+#define ROW(key, path, type) [key] = {path, type},
 static const struct {
     const char *path;
     sl_bson_type type;
-} keys[SL_ISD_KEYS] = {
-    [SL_ISD_KEY_ST] = {"st", SL_BSON_TEXT},
-    [SL_ISD_KEY_TS] = {"ts", SL_BSON_DATE},
-    [SL_ISD_KEY_USAF] = {"usaf", SL_BSON_TEXT},
-    [SL_ISD_KEY_WBAN] = {"wban", SL_BSON_TEXT},
-    [SL_ISD_KEY_NAME] = {"name", SL_BSON_TEXT},
-    [SL_ISD_KEY_POSITION] = {"position", SL_BSON_DOCUMENT},
-    [SL_ISD_KEY_SECTIONS] = {"sections", SL_BSON_ARRAY},
-    [SL_ISD_KEY_REMARKS] = {"remarks", SL_BSON_DOCUMENT},
-    [SL_ISD_KEY_SYN] = {"remarks.syn", SL_BSON_TEXT},
-    [SL_ISD_KEY_AWY] = {"remarks.awy", SL_BSON_TEXT},
-    [SL_ISD_KEY_MET] = {"remarks.met", SL_BSON_TEXT},
-    [SL_ISD_KEY_SOD] = {"remarks.sod", SL_BSON_TEXT},
-    [SL_ISD_KEY_SOM] = {"remarks.som", SL_BSON_TEXT},
-    [SL_ISD_KEY_HPD] = {"remarks.hpd", SL_BSON_TEXT},
-    [SL_ISD_KEY_ELEMENT_QUALITY] = {"elementQuality", SL_BSON_ARRAY},
-    [SL_ISD_KEY_QUALITY_ID] = {"elementQuality.id", SL_BSON_TEXT},
-    [SL_ISD_KEY_QUALITY_VALUE] = {"elementQuality.value", SL_BSON_TEXT},
-    [SL_ISD_KEY_QUALITY_REASON] = {"elementQuality.reason", SL_BSON_TEXT},
-    [SL_ISD_KEY_QUALITY_PARAMETER] = {"elementQuality.parameter", SL_BSON_TEXT},
-    [SL_ISD_KEY_QUALITY_RAW] = {"elementQuality.raw", SL_BSON_TEXT},
-    [SL_ISD_KEY_ORIGINAL] = {"originalObservation", SL_BSON_ARRAY},
-    [SL_ISD_KEY_ORIGINAL_ELEMENT] = {"originalObservation.element", SL_BSON_TEXT},
-    [SL_ISD_KEY_ORIGINAL_FLAGS] = {"originalObservation.flags", SL_BSON_TEXT},
-    [SL_ISD_KEY_ORIGINAL_VALUE] = {"originalObservation.value", SL_BSON_TEXT},
-    [SL_ISD_KEY_UNPARSED] = {"unparsed", SL_BSON_TEXT},
-    [SL_ISD_LITE_TEMPERATURE] = {"airTemperature", SL_BSON_DOCUMENT},
-    [SL_ISD_LITE_TEMPERATURE_VALUE] = {"airTemperature.value", SL_BSON_DOUBLE},
-    [SL_ISD_LITE_DEW_POINT] = {"dewPoint", SL_BSON_DOCUMENT},
-    [SL_ISD_LITE_DEW_POINT_VALUE] = {"dewPoint.value", SL_BSON_DOUBLE},
-    [SL_ISD_LITE_PRESSURE] = {"pressure", SL_BSON_DOCUMENT},
-    [SL_ISD_LITE_PRESSURE_VALUE] = {"pressure.value", SL_BSON_DOUBLE},
-    [SL_ISD_LITE_WIND] = {"wind", SL_BSON_DOCUMENT},
-    [SL_ISD_LITE_DIRECTION] = {"wind.direction", SL_BSON_DOCUMENT},
-    [SL_ISD_LITE_ANGLE] = {"wind.direction.angle", SL_BSON_INT32},
-    [SL_ISD_LITE_SPEED] = {"wind.speed", SL_BSON_DOCUMENT},
-    [SL_ISD_LITE_RATE] = {"wind.speed.rate", SL_BSON_DOUBLE},
-    [SL_ISD_LITE_SKY_COVER] = {"skyCover", SL_BSON_DOCUMENT},
-    [SL_ISD_LITE_CODE] = {"skyCover.code", SL_BSON_INT32},
-    [SL_ISD_LITE_PRECIPITATION] = {"liquidPrecipitation", SL_BSON_ARRAY},
-    [SL_ISD_LITE_PERIOD] = {"liquidPrecipitation.period", SL_BSON_INT32},
-    [SL_ISD_LITE_DEPTH] = {"liquidPrecipitation.depth", SL_BSON_DOUBLE},
-    [SL_ISD_LITE_CONDITION] = {"liquidPrecipitation.condition", SL_BSON_TEXT},
-};
+} keys[SL_ISD_KEYS] = {SL_ISD_KEY_ROWS(ROW)};
 
 #define PATH_ROOM 160
 /* Upper bounds, in bytes: an element's value (a double; or a length, seven characters of up to two

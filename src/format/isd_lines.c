@@ -38,33 +38,38 @@ int64_t sl_isd_line_id(const sl_isd_parser *parser, const char *line) {
     return parser->block->id_base + (int64_t)(offset_of(parser, line) & (SL_BLOCK_BYTES - 1));
 }
 
+static sl_reject reject_of(const sl_isd_parser *parser, const char *line, size_t length) {
+    return (sl_reject){.offset = offset_of(parser, line),
+                       .line = (uint32_t)(parser->counts.lines - 1),
+                       .record = {line, length}};
+}
+
+static void pass_reject(sl_isd_parser *parser, const sl_reject *reject) {
+    parser->counts.rejects += !reject->misread;
+    parser->sink->reject(parser->sink, reject);
+}
+
 void sl_isd_refuse(sl_isd_parser *parser, const char *line, size_t length, const char *column,
                    const char *reason, ...) {
     if (sl_isd_trimmed(line, length) == 0) {
         parser->counts.blank_lines++;
         return;
     }
-    sl_reject reject = {.offset = offset_of(parser, line),
-                        .line = (uint32_t)(parser->counts.lines - 1),
-                        .column = column,
-                        .record = {line, length}};
+    sl_reject reject = reject_of(parser, line, length);
     va_list values;
+    reject.column = column;
     va_start(values, reason);
     vsnprintf(reject.reason, sizeof reject.reason, reason, values);
     va_end(values);
-    parser->counts.rejects++;
-    parser->sink->reject(parser->sink, &reject);
+    pass_reject(parser, &reject);
 }
 
 /* Changes the document at the sink's cursor by the block's key fields. False: rejected. */
 static bool apply_keys(sl_isd_parser *parser, const char *line, size_t length, uint8_t **end) {
-    sl_reject reject = {.offset = offset_of(parser, line),
-                        .line = (uint32_t)(parser->counts.lines - 1),
-                        .record = {line, length}};
+    sl_reject reject = reject_of(parser, line, length);
     if (sl_key_fields_apply(parser->block->keys, false, parser->sink->cursor, end, &reject))
         return true;
-    parser->counts.rejects++;
-    parser->sink->reject(parser->sink, &reject);
+    pass_reject(parser, &reject);
     return false;
 }
 
@@ -81,14 +86,12 @@ bool sl_isd_keep(sl_isd_parser *parser, const char *line, size_t length, uint8_t
 }
 
 bool sl_isd_refuse_open_quote(sl_isd_parser *parser, const char *line, size_t length, size_t open) {
-    sl_reject reject = {.offset = offset_of(parser, line),
-                        .line = (uint32_t)(parser->counts.lines - 1),
-                        .record = {line, length},
-                        .misread = true};
+    sl_reject reject = reject_of(parser, line, length);
     char quoted[SL_QUOTED_ROOM];
+    reject.misread = true;
     snprintf(reject.reason, sizeof reject.reason, SL_LINE_CONTINUES,
              sl_quoted((sl_text){line + open, length - open}, quoted));
-    parser->sink->reject(parser->sink, &reject);
+    pass_reject(parser, &reject);
     return false;
 }
 

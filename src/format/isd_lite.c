@@ -99,35 +99,26 @@ static void put_int(writer *w, sl_isd_key key, int32_t value) {
     w->out = sl_bson_put_int32(sl_isd_put_key(w->out, &w->plan->keys[key]), value);
 }
 
-/* Writes {value: tenths / 10}. */
-static void put_measure(writer *w, column k, sl_isd_key outer, sl_isd_key inner) {
+/* Writes the document `outer` with the column's value, if there is one. */
+static inline __attribute__((always_inline)) void put_measure(writer *w, column k, sl_isd_key outer,
+                                                              sl_isd_key inner) {
     if (!w->hour->present[k])
         return;
     uint8_t *start = open_document(w, outer);
-    put_double(w, inner, w->hour->values[k]);
+    if (k == WIND_DIRECTION || k == SKY_COVER)
+        put_int(w, inner, w->hour->values[k]);
+    else
+        put_double(w, inner, w->hour->values[k]);
     w->out = sl_bson_end(start, w->out);
 }
 
 static void put_wind(writer *w) {
-    const hour *h = w->hour;
-    if (!h->present[WIND_DIRECTION] && !h->present[WIND_SPEED])
+    if (!w->hour->present[WIND_DIRECTION] && !w->hour->present[WIND_SPEED])
         return;
     uint8_t *wind = open_document(w, SL_ISD_LITE_WIND);
-    if (h->present[WIND_DIRECTION]) {
-        uint8_t *direction = open_document(w, SL_ISD_LITE_DIRECTION);
-        put_int(w, SL_ISD_LITE_ANGLE, h->values[WIND_DIRECTION]);
-        w->out = sl_bson_end(direction, w->out);
-    }
+    put_measure(w, WIND_DIRECTION, SL_ISD_LITE_DIRECTION, SL_ISD_LITE_ANGLE);
     put_measure(w, WIND_SPEED, SL_ISD_LITE_SPEED, SL_ISD_LITE_RATE);
     w->out = sl_bson_end(wind, w->out);
-}
-
-static void put_sky_cover(writer *w) {
-    if (!w->hour->present[SKY_COVER])
-        return;
-    uint8_t *start = open_document(w, SL_ISD_LITE_SKY_COVER);
-    put_int(w, SL_ISD_LITE_CODE, w->hour->values[SKY_COVER]);
-    w->out = sl_bson_end(start, w->out);
 }
 
 /* A trace (-1) is stored as depth 0 and condition 2, as in the groups AA1 to AA4. */
@@ -167,7 +158,7 @@ static uint8_t *put_document(const sl_plan *plan, const char *st, const hour *h,
     put_measure(&w, DEW_POINT, SL_ISD_LITE_DEW_POINT, SL_ISD_LITE_DEW_POINT_VALUE);
     put_measure(&w, PRESSURE, SL_ISD_LITE_PRESSURE, SL_ISD_LITE_PRESSURE_VALUE);
     put_wind(&w);
-    put_sky_cover(&w);
+    put_measure(&w, SKY_COVER, SL_ISD_LITE_SKY_COVER, SL_ISD_LITE_CODE);
     put_precipitation(&w);
     return sl_bson_end(start, w.out);
 }

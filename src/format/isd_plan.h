@@ -80,52 +80,58 @@ typedef struct sl_isd_group_plan {
 #define SL_ISD_GROUPS_MAX 255u
 #define SL_ISD_FAMILY_WORDS 4u /* 64-bit words in a set of families */
 
-/* Keys outside the groups; isd_groups.c has their names. */
-typedef enum sl_isd_key {
-    SL_ISD_KEY_ST,
-    SL_ISD_KEY_TS,
-    SL_ISD_KEY_USAF,
-    SL_ISD_KEY_WBAN,
-    SL_ISD_KEY_NAME, /* only in global-hourly tables */
-    SL_ISD_KEY_POSITION,
-    SL_ISD_KEY_SECTIONS,
-    SL_ISD_KEY_REMARKS,
-    SL_ISD_KEY_SYN, /* the six types of remarks, in the order of sl_isd_remark_type */
-    SL_ISD_KEY_AWY,
-    SL_ISD_KEY_MET,
-    SL_ISD_KEY_SOD,
-    SL_ISD_KEY_SOM,
-    SL_ISD_KEY_HPD,
-    SL_ISD_KEY_ELEMENT_QUALITY,
-    SL_ISD_KEY_QUALITY_ID,
-    SL_ISD_KEY_QUALITY_VALUE,
-    SL_ISD_KEY_QUALITY_REASON,
-    SL_ISD_KEY_QUALITY_PARAMETER,
-    SL_ISD_KEY_QUALITY_RAW,
-    SL_ISD_KEY_ORIGINAL,
-    SL_ISD_KEY_ORIGINAL_ELEMENT,
-    SL_ISD_KEY_ORIGINAL_FLAGS,
-    SL_ISD_KEY_ORIGINAL_VALUE,
-    SL_ISD_KEY_UNPARSED,
-    SL_ISD_LITE_TEMPERATURE, /* from here on: keys of ISD-Lite, in addition to st and ts */
-    SL_ISD_LITE_TEMPERATURE_VALUE,
-    SL_ISD_LITE_DEW_POINT,
-    SL_ISD_LITE_DEW_POINT_VALUE,
-    SL_ISD_LITE_PRESSURE,
-    SL_ISD_LITE_PRESSURE_VALUE,
-    SL_ISD_LITE_WIND,
-    SL_ISD_LITE_DIRECTION,
-    SL_ISD_LITE_ANGLE,
-    SL_ISD_LITE_SPEED,
-    SL_ISD_LITE_RATE,
-    SL_ISD_LITE_SKY_COVER,
-    SL_ISD_LITE_CODE,
-    SL_ISD_LITE_PRECIPITATION,
-    SL_ISD_LITE_PERIOD,
-    SL_ISD_LITE_DEPTH,
-    SL_ISD_LITE_CONDITION,
-    SL_ISD_KEYS,
-} sl_isd_key;
+/* Keys outside the groups, one row each: the constant, the path in the document, the type. */
+/* clang-format off */
+#define SL_ISD_KEY_ROWS(row) \
+    row(SL_ISD_KEY_ST, "st", SL_BSON_TEXT) \
+    row(SL_ISD_KEY_TS, "ts", SL_BSON_DATE) \
+    row(SL_ISD_KEY_USAF, "usaf", SL_BSON_TEXT) \
+    row(SL_ISD_KEY_WBAN, "wban", SL_BSON_TEXT) \
+    row(SL_ISD_KEY_NAME, "name", SL_BSON_TEXT) /* only in global-hourly tables */ \
+    row(SL_ISD_KEY_POSITION, "position", SL_BSON_DOCUMENT) \
+    row(SL_ISD_KEY_SECTIONS, "sections", SL_BSON_ARRAY) \
+    row(SL_ISD_KEY_REMARKS, "remarks", SL_BSON_DOCUMENT) \
+    /* the six types of remarks, in the order of sl_isd_remark_type */ \
+    row(SL_ISD_KEY_SYN, "remarks.syn", SL_BSON_TEXT) \
+    row(SL_ISD_KEY_AWY, "remarks.awy", SL_BSON_TEXT) \
+    row(SL_ISD_KEY_MET, "remarks.met", SL_BSON_TEXT) \
+    row(SL_ISD_KEY_SOD, "remarks.sod", SL_BSON_TEXT) \
+    row(SL_ISD_KEY_SOM, "remarks.som", SL_BSON_TEXT) \
+    row(SL_ISD_KEY_HPD, "remarks.hpd", SL_BSON_TEXT) \
+    row(SL_ISD_KEY_ELEMENT_QUALITY, "elementQuality", SL_BSON_ARRAY) \
+    row(SL_ISD_KEY_QUALITY_ID, "elementQuality.id", SL_BSON_TEXT) \
+    row(SL_ISD_KEY_QUALITY_VALUE, "elementQuality.value", SL_BSON_TEXT) \
+    row(SL_ISD_KEY_QUALITY_REASON, "elementQuality.reason", SL_BSON_TEXT) \
+    row(SL_ISD_KEY_QUALITY_PARAMETER, "elementQuality.parameter", SL_BSON_TEXT) \
+    row(SL_ISD_KEY_QUALITY_RAW, "elementQuality.raw", SL_BSON_TEXT) \
+    row(SL_ISD_KEY_ORIGINAL, "originalObservation", SL_BSON_ARRAY) \
+    row(SL_ISD_KEY_ORIGINAL_ELEMENT, "originalObservation.element", SL_BSON_TEXT) \
+    row(SL_ISD_KEY_ORIGINAL_FLAGS, "originalObservation.flags", SL_BSON_TEXT) \
+    row(SL_ISD_KEY_ORIGINAL_VALUE, "originalObservation.value", SL_BSON_TEXT) \
+    row(SL_ISD_KEY_UNPARSED, "unparsed", SL_BSON_TEXT) \
+    /* from here on: keys of ISD-Lite, in addition to st and ts */ \
+    row(SL_ISD_LITE_TEMPERATURE, "airTemperature", SL_BSON_DOCUMENT) \
+    row(SL_ISD_LITE_TEMPERATURE_VALUE, "airTemperature.value", SL_BSON_DOUBLE) \
+    row(SL_ISD_LITE_DEW_POINT, "dewPoint", SL_BSON_DOCUMENT) \
+    row(SL_ISD_LITE_DEW_POINT_VALUE, "dewPoint.value", SL_BSON_DOUBLE) \
+    row(SL_ISD_LITE_PRESSURE, "pressure", SL_BSON_DOCUMENT) \
+    row(SL_ISD_LITE_PRESSURE_VALUE, "pressure.value", SL_BSON_DOUBLE) \
+    row(SL_ISD_LITE_WIND, "wind", SL_BSON_DOCUMENT) \
+    row(SL_ISD_LITE_DIRECTION, "wind.direction", SL_BSON_DOCUMENT) \
+    row(SL_ISD_LITE_ANGLE, "wind.direction.angle", SL_BSON_INT32) \
+    row(SL_ISD_LITE_SPEED, "wind.speed", SL_BSON_DOCUMENT) \
+    row(SL_ISD_LITE_RATE, "wind.speed.rate", SL_BSON_DOUBLE) \
+    row(SL_ISD_LITE_SKY_COVER, "skyCover", SL_BSON_DOCUMENT) \
+    row(SL_ISD_LITE_CODE, "skyCover.code", SL_BSON_INT32) \
+    row(SL_ISD_LITE_PRECIPITATION, "liquidPrecipitation", SL_BSON_ARRAY) \
+    row(SL_ISD_LITE_PERIOD, "liquidPrecipitation.period", SL_BSON_INT32) \
+    row(SL_ISD_LITE_DEPTH, "liquidPrecipitation.depth", SL_BSON_DOUBLE) \
+    row(SL_ISD_LITE_CONDITION, "liquidPrecipitation.condition", SL_BSON_TEXT)
+/* clang-format on */
+
+#define SL_ISD_KEY_CONSTANT(key, path, type) key,
+typedef enum sl_isd_key { SL_ISD_KEY_ROWS(SL_ISD_KEY_CONSTANT) SL_ISD_KEYS } sl_isd_key;
+#undef SL_ISD_KEY_CONSTANT
 
 typedef struct sl_isd_prefix {
     uint8_t bytes[SL_ISD_NAME_BYTES_MAX + 2];
@@ -257,7 +263,7 @@ int sl_isd_remark_length(const char *digits);
 #define SL_ISD_QUALITY_BYTES 16u
 #define SL_ISD_ORIGINAL_BYTES 11u
 
-/* ---- the writer (isd_document.c, isd_sections.c) ---- */
+/* ---- the writer (isd_document.c) ---- */
 
 /* Is every byte from 0x20 to 0x7E? The length is at least 8. */
 bool sl_isd_is_plain(const char *record, size_t length);
@@ -268,10 +274,6 @@ bool sl_isd_is_plain(const char *record, size_t length);
 uint8_t *sl_isd_put_document(const sl_plan *plan, const sl_isd_walk *walk, int64_t id,
                              int64_t milliseconds, bool careful, uint8_t *start,
                              uint64_t *malformed);
-
-/* Writes the last elements of a document: remarks, elementQuality, originalObservation,
- * unparsed. */
-uint8_t *sl_isd_put_tail(const sl_plan *plan, const sl_isd_walk *walk, bool careful, uint8_t *out);
 
 /* Converts Latin-1 to UTF-8. Bytes below 0x20 and 0x7F become blanks. */
 uint8_t *sl_isd_put_latin1(uint8_t *to, const char *text, size_t length);
