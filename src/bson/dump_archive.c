@@ -10,6 +10,7 @@
 
 #include "bson_check.h"
 #include "bson_writer.h"
+#include "util/grow.h"
 
 #define TERMINATOR 0xFFFFFFFFu
 #define HEADER_BYTES_MAX 2048u                      /* of a block; names have at most 255 bytes */
@@ -68,14 +69,11 @@ static bool find_namespace(sl_dump_archive *archive, const char *database, const
             strcmp(archive->namespaces[i].collection, collection) == 0)
             return true;
     }
-    if (archive->count == archive->room) {
-        size_t room = archive->room ? archive->room * 2 : 16;
-        sl_dump_namespace *namespaces = realloc(archive->namespaces, room * sizeof *namespaces);
-        if (!namespaces)
-            return false;
-        archive->namespaces = namespaces;
-        archive->room = room;
-    }
+    sl_dump_namespace *namespaces =
+        sl_grow(archive->namespaces, archive->count, &archive->room, sizeof *namespaces);
+    if (!namespaces)
+        return false;
+    archive->namespaces = namespaces;
     sl_dump_namespace made = {.database = strdup(database), .collection = strdup(collection)};
     archive->current = archive->count;
     archive->namespaces[archive->count++] = made;

@@ -148,31 +148,14 @@ static bool check_keys(const sl_dialect *d, const sl_format_options *options, sl
                         shown);
 }
 
-static sl_bson_type bson_type(sl_type type) {
-    switch (type) {
-    case SL_TYPE_TEXT:
-        return SL_BSON_TEXT;
-    case SL_TYPE_INT:
-    case SL_TYPE_CODE:
-        return SL_BSON_INT32;
-    case SL_TYPE_DOUBLE:
-    case SL_TYPE_LONGITUDE:
-    case SL_TYPE_LATITUDE:
-        return SL_BSON_DOUBLE;
-    case SL_TYPE_DATE:
-    case SL_TYPE_DATETIME:
-        return SL_BSON_DATE;
-    case SL_TYPE_FLAG:
-        return SL_BSON_BOOL;
-    case SL_TYPE_DECIMAL:
-        return SL_BSON_DECIMAL;
-    case SL_TYPE_OBJECT_ID:
-        return SL_BSON_OBJECT_ID;
-    case SL_TYPE_UUID:
-        return SL_BSON_BINARY;
-    }
-    return SL_BSON_NULL;
-}
+static const sl_bson_type bson_types[] = {
+    [SL_TYPE_TEXT] = SL_BSON_TEXT,           [SL_TYPE_INT] = SL_BSON_INT32,
+    [SL_TYPE_CODE] = SL_BSON_INT32,          [SL_TYPE_DOUBLE] = SL_BSON_DOUBLE,
+    [SL_TYPE_LONGITUDE] = SL_BSON_DOUBLE,    [SL_TYPE_LATITUDE] = SL_BSON_DOUBLE,
+    [SL_TYPE_DATE] = SL_BSON_DATE,           [SL_TYPE_DATETIME] = SL_BSON_DATE,
+    [SL_TYPE_FLAG] = SL_BSON_BOOL,           [SL_TYPE_DECIMAL] = SL_BSON_DECIMAL,
+    [SL_TYPE_OBJECT_ID] = SL_BSON_OBJECT_ID, [SL_TYPE_UUID] = SL_BSON_BINARY,
+};
 
 /* Would the fast converter of the column's type accept this word? */
 static bool accepts(sl_type type, const char *word, size_t length) {
@@ -223,12 +206,7 @@ static sl_step step_of(const sl_schema_column *schema) {
         if (schema->format)
             break;
         return schema->lossless || schema->zone != SL_CHOICE_UNSET ? SL_STEP_ISO : SL_STEP_DATETIME;
-    case SL_TYPE_FLAG:
-    case SL_TYPE_DECIMAL:
-    case SL_TYPE_OBJECT_ID:
-    case SL_TYPE_UUID:
-    case SL_TYPE_LONGITUDE:
-    case SL_TYPE_LATITUDE:
+    default:
         break;
     }
     return SL_STEP_UNUSUAL;
@@ -242,7 +220,7 @@ bool sl_dialect_compile(sl_dialect *d, bool long_names, sl_error *error) {
         const sl_schema_column *schema = &column->schema;
         sl_converter *converter = &d->converters[i];
         column->key = key_of(column, long_names);
-        column->type = bson_type(schema->type);
+        column->type = bson_types[schema->type];
         size_t length = strlen(column->key) + 2;
         converter->prefix_length = (uint32_t)length;
         converter->step = SL_STEP_UNUSUAL;
@@ -434,22 +412,16 @@ const char *sl_delimited_record_kind(const sl_dialect *dialect) {
 }
 
 static const char *delimiter_name(char delimiter) {
-    switch (delimiter) {
-    case '|':
-        return "pipes";
-    case ',':
-        return "commas";
-    case '\t':
-        return "tabs";
-    case ';':
-        return "semicolons";
-    case ' ':
-        return "blanks";
-    case 0:
-        return "no delimiter";
-    default:
-        return "another delimiter";
+    static const struct {
+        char delimiter;
+        const char *name;
+    } names[] = {{'|', "pipes"},      {',', "commas"}, {'\t', "tabs"},
+                 {';', "semicolons"}, {' ', "blanks"}, {0, "no delimiter"}};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (names[i].delimiter == delimiter)
+            return names[i].name;
     }
+    return "another delimiter";
 }
 
 char *sl_delimited_describe(const sl_dialect *dialect, char *out, size_t room) {

@@ -267,10 +267,8 @@ static bool take_document(const parsing *p, size_t at, const sl_bson_facts *fact
         return true;
     }
     size_t need = facts->length + ID_BYTES;
-    if ((size_t)(sink->limit - sink->cursor) < need || sink->documents >= sink->documents_limit) {
-        if (!sink->full(sink, need))
-            return false;
-    }
+    if (!sl_sink_make_room(sink, need))
+        return false;
     uint64_t offset = p->block->offset + at;
     int64_t position = p->block->id_base + (int64_t)(offset % SL_BLOCK_BYTES);
     uint8_t *end = put_document(sink->cursor, document, facts, position);

@@ -25,6 +25,12 @@ enum {
     KIND_FORMATTED = 128, /* one of date_formats */
 };
 
+static const struct {
+    const char *yes, *no;
+    uint32_t kind;
+} flags[] = {
+    {"true", "false", KIND_LOWER}, {"True", "False", KIND_TITLE}, {"TRUE", "FALSE", KIND_UPPER}};
+
 #define LONGEST 48 /* bytes of a value that is not text */
 
 static const char *const missing_words[] = {"-",    "NA",  "N/A", "n/a", "null",
@@ -121,12 +127,6 @@ bool sl_column_guess_is_grouped(const sl_column_guess *guess) {
 /* The types that store a value without loss, of those that stored all earlier values of the column.
  * The value is not missing. */
 static uint32_t kinds_of(sl_text value, sl_column_guess *guess) {
-    static const struct {
-        const char *yes, *no;
-        uint32_t kind;
-    } flags[] = {{"true", "false", KIND_LOWER},
-                 {"True", "False", KIND_TITLE},
-                 {"TRUE", "FALSE", KIND_UPPER}};
     const uint32_t left = guess->kinds;
     uint32_t kinds = 0;
     int64_t whole;
@@ -189,10 +189,17 @@ static const char *only_format(uint64_t dates) {
     return NULL;
 }
 
-static void set_flag(sl_schema_column *column, const char *yes, const char *no) {
-    column->type = SL_TYPE_FLAG;
-    column->yes = yes;
-    column->no = no;
+/* Makes the column a flag, if one of the kinds is a pair of words. */
+static bool set_flag(uint32_t kinds, sl_schema_column *column) {
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
+        if (!(kinds & flags[i].kind))
+            continue;
+        column->type = SL_TYPE_FLAG;
+        column->yes = flags[i].yes;
+        column->no = flags[i].no;
+        return true;
+    }
+    return false;
 }
 
 static void set_text(sl_schema_column *column) {
@@ -212,12 +219,8 @@ void sl_column_guess_decide(const sl_column_guess *guess, sl_schema_column *colu
         column->type = SL_TYPE_INT;
     } else if (guess->kinds & KIND_DOUBLE && guess->finite) {
         column->type = SL_TYPE_DOUBLE;
-    } else if (guess->kinds & KIND_LOWER) {
-        set_flag(column, "true", "false");
-    } else if (guess->kinds & KIND_TITLE) {
-        set_flag(column, "True", "False");
-    } else if (guess->kinds & KIND_UPPER) {
-        set_flag(column, "TRUE", "FALSE");
+    } else if (set_flag(guess->kinds, column)) {
+        return;
     } else if (guess->kinds & KIND_ISO) {
         column->type = guess->date_time ? SL_TYPE_DATETIME : SL_TYPE_DATE;
         column->zone = guess->date_time ? SL_CHOICE_NO : SL_CHOICE_UNSET;
@@ -246,31 +249,30 @@ const char *sl_column_type_write(const sl_schema_column *column, char out[SL_TYP
     return out;
 }
 
+/* Sets the type of the column. Is `text` its name? */
+static bool decides(const sl_column_guess *guess, const char *text, sl_schema_column *column) {
+    char words[SL_TYPE_ROOM];
+    sl_column_guess_decide(guess, column);
+    return strcmp(sl_column_type_write(column, words), text) == 0;
+}
+
 /* There are few types, so the type with this name is found by trying all. */
 bool sl_column_type_read(const char *text, sl_schema_column *column) {
     static const uint32_t kinds[] = {KIND_INT,   KIND_DOUBLE, KIND_LOWER,    KIND_TITLE,
                                      KIND_UPPER, KIND_ISO,    KIND_ISO_ZONED};
-    char words[SL_TYPE_ROOM];
     for (size_t i = 0; i < 2 * sizeof kinds / sizeof kinds[0]; i++) {
         sl_column_guess guess = {
             .values = 1, .kinds = kinds[i / 2], .finite = true, .date_time = i % 2};
-        sl_column_guess_decide(&guess, column);
-        if (strcmp(sl_column_type_write(column, words), text) == 0)
+        if (decides(&guess, text, column))
             return true;
     }
     for (size_t i = 0; i < FORMATS; i++) {
         sl_column_guess guess = {.values = 1, .kinds = KIND_FORMATTED, .dates = UINT64_C(1) << i};
-        sl_column_guess_decide(&guess, column);
-        if (strcmp(sl_column_type_write(column, words), text) == 0)
+        if (decides(&guess, text, column))
             return true;
     }
-    for (uint64_t values = 0; values < 2; values++) { /* empty, text */
-        sl_column_guess guess = {.values = values};
-        sl_column_guess_decide(&guess, column);
-        if (strcmp(sl_column_type_write(column, words), text) == 0)
-            return true;
-    }
-    return false;
+    return decides(&(sl_column_guess){.values = 0}, text, column) || /* empty */
+           decides(&(sl_column_guess){.values = 1}, text, column);   /* text */
 }
 
 sl_type_class sl_column_class(const sl_schema_column *column) {

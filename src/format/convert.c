@@ -13,6 +13,10 @@ const uint16_t sl_month_starts[3][101] = {
     {0},
 };
 
+const char *const sl_month_names[12] = {"January",   "February", "March",    "April",
+                                        "May",       "June",     "July",     "August",
+                                        "September", "October",  "November", "December"};
+
 /* Two digits below `limit`. */
 static bool two_digits(const char *field, unsigned limit, unsigned *value) {
     if (!sl_is_digit(field[0]) || !sl_is_digit(field[1]))
@@ -131,9 +135,6 @@ const char *sl_quoted(sl_text field, char out[SL_QUOTED_ROOM]) {
 }
 
 void sl_explain_date(sl_text field, bool with_time, char *out, size_t room) {
-    static const char *const months[] = {"January",   "February", "March",    "April",
-                                         "May",       "June",     "July",     "August",
-                                         "September", "October",  "November", "December"};
     char quoted[SL_QUOTED_ROOM];
     sl_quoted(field, quoted);
     unsigned century, year, month, day;
@@ -148,7 +149,8 @@ void sl_explain_date(sl_text field, bool with_time, char *out, size_t room) {
     else if (shaped && (month < 1 || month > 12))
         snprintf(out, room, "%s: there is no month %u", quoted, month);
     else if (shaped && !sl_civil_days(year, month, day, &(int64_t){0}))
-        snprintf(out, room, "%s: %u %s %u does not exist", quoted, day, months[month - 1], year);
+        snprintf(out, room, "%s: %u %s %u does not exist", quoted, day, sl_month_names[month - 1],
+                 year);
     else if (with_time)
         snprintf(out, room, "%s is not a date with time of the form YYYY-MM-DD hh:mm:ss", quoted);
     else

@@ -66,10 +66,7 @@ static bool month_name(parts *p) {
         }
         return false;
     }
-    static const char *const names[] = {"January",   "February", "March",    "April",
-                                        "May",       "June",     "July",     "August",
-                                        "September", "October",  "November", "December"};
-    bool found = name(p, names, 12, &p->month);
+    bool found = name(p, sl_month_names, 12, &p->month);
     p->month += found;
     return found;
 }

@@ -6,6 +6,7 @@
  * 16 and 17 digits the conversion is done with the 64 bits of an x86 long double, and repeated by
  * strtod if 64 bits are too few to round correctly. */
 #include "decimal.h"
+#include "convert.h"
 #include "util/text.h"
 
 #include <float.h>
@@ -246,11 +247,5 @@ bool sl_convert_lossless(const char *field, size_t length, double *value) {
 
 bool sl_convert_whole(const char *field, size_t length, int64_t *value) {
     size_t sign = length > 0 && *field == '-';
-    uint64_t magnitude;
-    if (length - sign > 19 || (length > 1 && field[sign] == '0') ||
-        !sl_text_to_u64((sl_text){field + sign, length - sign}, &magnitude) ||
-        magnitude > (uint64_t)INT64_MAX + sign)
-        return false;
-    *value = (int64_t)(sign ? 0 - magnitude : magnitude);
-    return true;
+    return (length <= 1 || field[sign] != '0') && sl_convert_integer(field, length, value);
 }

@@ -29,8 +29,7 @@ static bool take_nested(sl_parser *parser, sl_record *record) {
         sl_record_refuse_size(parser, record);
         return true;
     }
-    if (((size_t)(sink->limit - sink->cursor) < need || sink->documents >= sink->documents_limit) &&
-        !sink->full(sink, need))
+    if (!sl_sink_make_room(sink, need))
         return false;
     int64_t id = block->id_base + (int64_t)((block->offset + record->start) & (SL_BLOCK_BYTES - 1));
     uint8_t *end = sl_put_nested(parser, record, id, sink->cursor);

@@ -9,24 +9,20 @@
 
 #include <stdlib.h>
 
-static bool plan_create(const sl_format_options *options, sl_plan **plan, sl_error *error) {
-    if (!sl_delimited_plan_create(options, options->schema_text ? 1 : 0, plan, error))
+static bool plan_create(const sl_format_options *options, sl_plan **out, sl_error *error) {
+    sl_plan *plan;
+    if (!sl_delimited_plan_create(options, options->schema_text ? 1 : 0, &plan, error))
         return false;
-    if (!options->schema_text && options->infer_types &&
-        !sl_typing_create(&(*plan)->typing, error)) {
-        sl_delimited_plan_destroy(*plan);
-        *plan = NULL;
-        return false;
-    }
-    if (options->schema_text &&
-        !sl_schema_read(sl_text_of(options->schema_text),
-                        options->schema_name ? options->schema_name : "schema",
-                        &(*plan)->schemas[0], error)) {
-        sl_delimited_plan_destroy(*plan);
-        *plan = NULL;
-        return false;
-    }
-    return true;
+    const char *source = options->schema_name ? options->schema_name : "schema";
+    bool ok =
+        options->schema_text
+            ? sl_schema_read(sl_text_of(options->schema_text), source, &plan->schemas[0], error)
+            : !options->infer_types || sl_typing_create(&plan->typing, error);
+    if (ok)
+        *out = plan;
+    else
+        sl_delimited_plan_destroy(plan);
+    return ok;
 }
 
 /* Does the first line name at least one column of the schema, and all required ones? */

@@ -123,6 +123,15 @@ struct sl_sink {
     void *context;
 };
 
+/* Ensures room for a document of `bound` bytes. False when the sink's `full` returned false. */
+static inline bool sl_sink_make_room(sl_sink *sink, size_t bound) {
+    if (__builtin_expect((size_t)(sink->limit - sink->cursor) >= bound &&
+                             sink->documents < sink->documents_limit,
+                         1))
+        return true;
+    return sink->full(sink, bound);
+}
+
 /* Totals of parsed blocks. records = documents + rejects. */
 typedef struct sl_parse_counts {
     uint64_t lines; /* of all kinds */

@@ -106,7 +106,7 @@ static bool take_line(sl_isd_parser *p, const char *record, size_t length) {
     sl_isd_walk walk;
     sl_isd_walk_record(p->plan, record, end, length, &walk);
     sl_sink *sink = p->sink;
-    if (unlikely(!sl_isd_make_room(sink, walk.bound)))
+    if (unlikely(!sl_sink_make_room(sink, walk.bound)))
         return false;
     bool careful = !sl_isd_is_plain(record, length);
     uint8_t *to = sl_isd_put_document(p->plan, &walk, sl_isd_line_id(p, record), milliseconds,

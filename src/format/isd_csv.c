@@ -54,7 +54,7 @@ static bool put_row(sl_isd_parser *p, const char *line, size_t line_length, cons
     sl_isd_walk walk;
     sl_isd_walk_record(plan, r->record, end, length, &walk);
     walk.position = r->has_position[0] ? r->position : NULL;
-    if (!sl_isd_make_room(sink, walk.bound + 2 * r->name.length))
+    if (!sl_sink_make_room(sink, walk.bound + 2 * r->name.length))
         return false;
     bool careful = !sl_isd_is_plain(r->record, length);
     uint8_t *start = sink->cursor;

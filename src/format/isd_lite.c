@@ -180,7 +180,7 @@ static bool take_line(sl_isd_parser *p, const char *line, size_t length) {
         return true;
     }
     read_columns(line, p->plan->keep_missing, &h, &p->counts.malformed_fields);
-    if (!sl_isd_make_room(sink, p->plan->lite_bound))
+    if (!sl_sink_make_room(sink, p->plan->lite_bound))
         return false;
     sl_isd_keep(p, line, length,
                 put_document(p->plan, p->dialect->st, &h, sl_isd_line_id(p, line), sink->cursor));

@@ -188,15 +188,6 @@ typedef bool sl_isd_take(sl_isd_parser *parser, const char *line, size_t length)
 bool sl_isd_parse_lines(const sl_plan *plan, const sl_dialect *dialect, const sl_block *block,
                         sl_sink *sink, sl_parse_counts *counts, sl_isd_take *take);
 
-/* Ensures room for a document of `bound` bytes. False when the sink's `full` returned false. */
-static inline bool sl_isd_make_room(sl_sink *sink, size_t bound) {
-    if (__builtin_expect((size_t)(sink->limit - sink->cursor) >= bound &&
-                             sink->documents < sink->documents_limit,
-                         1))
-        return true;
-    return sink->full(sink, bound);
-}
-
 int64_t sl_isd_line_id(const sl_isd_parser *parser, const char *line);
 
 /* Counts the line if it is blank, else rejects it. `column` may be NULL. */

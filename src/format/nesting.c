@@ -2,6 +2,7 @@
 /* Nested documents; see nesting.h. The names form a tree, which is flattened into steps: open a
  * document or array, write a column, close. */
 #include "nesting.h"
+#include "util/grow.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,16 +69,12 @@ static size_t split(const char *key, part parts[DEPTH_MAX]) {
 }
 
 static size_t add_node(tree *t, node added) {
-    if (t->count == t->room) {
-        size_t room = t->room * 2 + 16;
-        node *nodes = realloc(t->nodes, room * sizeof *nodes);
-        if (!nodes) {
-            t->no_memory = true;
-            return 0;
-        }
-        t->nodes = nodes;
-        t->room = room;
+    node *nodes = sl_grow(t->nodes, t->count, &t->room, sizeof *nodes);
+    if (!nodes) {
+        t->no_memory = true;
+        return 0;
     }
+    t->nodes = nodes;
     t->nodes[t->count] = added;
     return t->count++;
 }

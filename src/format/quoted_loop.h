@@ -12,21 +12,6 @@
 #include "quoted.h"
 #include "scan.h"
 
-/* Bit i of the result is the parity of the mask's bits 0 to i. */
-static inline uint64_t sl_parity_before(uint64_t mask) {
-#ifdef __PCLMUL__ /* the product with a number of ones only, without carries */
-    return (uint64_t)_mm_cvtsi128_si64(
-        _mm_clmulepi64_si128(_mm_cvtsi64_si128((int64_t)mask), _mm_set1_epi8(-1), 0));
-#else
-    mask ^= mask << 1;
-    mask ^= mask << 2;
-    mask ^= mask << 4;
-    mask ^= mask << 8;
-    mask ^= mask << 16;
-    return mask ^ mask << 32;
-#endif
-}
-
 /* Passes over steps of 64 bytes from `at` on, up to `stop` at the latest. Returns the position
  * reached: less than 64 bytes before `stop`, or the beginning of a step that must be passed over
  * byte by byte. */

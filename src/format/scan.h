@@ -10,6 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#ifdef __PCLMUL__
+#include <immintrin.h>
+#endif
 
 #define SL_SCAN_BYTES 64u
 #define SL_SCAN_SCRIBBLE 32u
@@ -21,6 +24,21 @@ typedef struct sl_scan {
     bool high;       /* contains bytes above 0x7F */
     bool odd;        /* contains NULs or, with a quote, backslashes */
 } sl_scan;
+
+/* Bit i of the result is the parity of the mask's bits 0 to i. */
+static inline uint64_t sl_parity_before(uint64_t mask) {
+#ifdef __PCLMUL__ /* the product with a number of ones only, without carries */
+    return (uint64_t)_mm_cvtsi128_si64(
+        _mm_clmulepi64_si128(_mm_cvtsi64_si128((int64_t)mask), _mm_set1_epi8(-1), 0));
+#else
+    mask ^= mask << 1;
+    mask ^= mask << 2;
+    mask ^= mask << 4;
+    mask ^= mask << 8;
+    mask ^= mask << 16;
+    return mask ^ mask << 32;
+#endif
+}
 
 /* The number of set bits. */
 static inline uint32_t sl_scan_count(uint64_t mask) {

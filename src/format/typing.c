@@ -4,8 +4,8 @@
 #include "quoted.h"
 #include "record.h"
 #include "util/grow.h"
+#include "util/memory_stream.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -48,19 +48,12 @@ static int by_name(const void *a, const void *b) {
     return strcmp(((const sl_typed_column *)a)->name, ((const sl_typed_column *)b)->name);
 }
 
+static int compare_name(const void *name, const void *column) {
+    return strcmp(name, ((const sl_typed_column *)column)->name);
+}
+
 const sl_typed_column *sl_typed_layout_column(const sl_typed_layout *layout, const char *name) {
-    size_t low = 0, high = layout->count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        int order = strcmp(name, layout->columns[middle].name);
-        if (order == 0)
-            return &layout->columns[middle];
-        if (order < 0)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return NULL;
+    return bsearch(name, layout->columns, layout->count, sizeof *layout->columns, compare_name);
 }
 
 /* Does the layout have exactly the dialect's columns? Names of a dialect are unique. */
@@ -71,16 +64,12 @@ static bool fits(const sl_typed_layout *layout, const sl_dialect *dialect) {
     return same;
 }
 
-static sl_typed_layout *find(const sl_typing *typing, const sl_dialect *dialect) {
+sl_typed_layout *sl_typing_layout_of(const sl_typing *typing, const sl_dialect *dialect) {
     for (size_t i = 0; i < typing->count; i++) {
         if (fits(typing->layouts[i], dialect))
             return typing->layouts[i];
     }
     return NULL;
-}
-
-const sl_typed_layout *sl_typing_layout_of(const sl_typing *typing, const sl_dialect *dialect) {
-    return find(typing, dialect);
 }
 
 /* Adds an empty layout with room for `count` columns. */
@@ -113,7 +102,7 @@ static bool add_column(sl_typed_layout *layout, const char *name, sl_error *erro
 
 /* Adds the layout of a dialect. Column i of the dialect is column order[i] of the layout. */
 static sl_typed_layout *layout_of(sl_typing *typing, const sl_dialect *dialect, sl_error *error) {
-    sl_typed_layout *layout = find(typing, dialect);
+    sl_typed_layout *layout = sl_typing_layout_of(typing, dialect);
     if (layout)
         return layout;
     layout = add_layout(typing, dialect->column_count, error);
@@ -220,7 +209,7 @@ void sl_typing_decide(sl_typing *typing) {
 
 bool sl_typing_apply(const sl_typing *typing, bool long_names, sl_dialect *dialect,
                      sl_error *error) {
-    const sl_typed_layout *layout = find(typing, dialect);
+    const sl_typed_layout *layout = sl_typing_layout_of(typing, dialect);
     for (size_t i = 0; i < dialect->column_count; i++) {
         sl_schema_column *into = &dialect->columns[i].schema;
         sl_schema_column type = {0};
@@ -236,110 +225,82 @@ bool sl_typing_apply(const sl_typing *typing, bool long_names, sl_dialect *diale
 
 /* ---- schemas ---- */
 
-typedef struct yaml_text {
-    char *bytes;
-    size_t length, room;
-    bool failed;
-} yaml_text;
-
-__attribute__((format(printf, 2, 3))) static void put(yaml_text *out, const char *format, ...) {
-    char line[2048];
-    va_list arguments;
-    va_start(arguments, format);
-    int length = vsnprintf(line, sizeof line, format, arguments);
-    va_end(arguments);
-    while (!out->failed && out->length + (size_t)length + 1 > out->room) {
-        size_t room = out->room * 2 + 4096;
-        char *bytes = realloc(out->bytes, room);
-        out->failed = !bytes;
-        if (bytes) {
-            out->bytes = bytes;
-            out->room = room;
-        }
-    }
-    if (out->failed || length < 0 || (size_t)length >= sizeof line) {
-        out->failed = true;
-        return;
-    }
-    memcpy(out->bytes + out->length, line, (size_t)length + 1);
-    out->length += (size_t)length;
-}
-
 /* Writes a double-quoted scalar. The text is UTF-8. */
-static void put_quoted(yaml_text *out, const char *text) {
-    put(out, "\"");
+static void put_quoted(FILE *out, const char *text) {
+    fputs("\"", out);
     for (const char *at = text; *at; at++) {
         uint8_t byte = (uint8_t)*at;
         if (byte == '"' || byte == '\\')
-            put(out, "\\%c", byte);
+            fprintf(out, "\\%c", byte);
         else if (byte < 0x20 || byte == 0x7F)
-            put(out, "\\x%02x", byte);
+            fprintf(out, "\\x%02x", byte);
         else if (byte == 0xC2 && (uint8_t)at[1] < 0xA0) /* U+0080 to U+009F */
-            put(out, "\\x%02x", (uint8_t) * ++at);
+            fprintf(out, "\\x%02x", (uint8_t) * ++at);
         else if (strncmp(at, "\xEF\xBB\xBF", 3) == 0) {
-            put(out, "\\uFEFF");
+            fputs("\\uFEFF", out);
             at += 2;
         } else
-            put(out, "%c", byte);
+            fputc(byte, out);
     }
-    put(out, "\"");
+    fputs("\"", out);
 }
 
-static void put_column(yaml_text *out, const sl_column *column) {
+static void put_column(FILE *out, const sl_column *column) {
     const sl_schema_column *schema = &column->schema;
-    put(out, "  - {name: ");
+    fputs("  - {name: ", out);
     put_quoted(out, column->published);
     if (schema->type != SL_TYPE_TEXT)
-        put(out, ", type: %s", sl_type_name(schema->type));
+        fprintf(out, ", type: %s", sl_type_name(schema->type));
     else if (schema->missing.count == 0)
-        put(out, ", missing: []");
+        fputs(", missing: []", out);
     if (schema->format) {
-        put(out, ", format: ");
+        fputs(", format: ", out);
         put_quoted(out, schema->format);
     }
     if (schema->zone != SL_CHOICE_UNSET)
-        put(out, ", offset: %s", schema->zone == SL_CHOICE_YES ? "true" : "false");
+        fprintf(out, ", offset: %s", schema->zone == SL_CHOICE_YES ? "true" : "false");
     if (schema->yes)
-        put(out, ", \"yes\": \"%s\", \"no\": \"%s\"", schema->yes, schema->no);
-    put(out, "}%s\n",
-        sl_column_class(schema) == SL_CLASS_EMPTY ? "  # no values in the sample" : "");
+        fprintf(out, ", \"yes\": \"%s\", \"no\": \"%s\"", schema->yes, schema->no);
+    fprintf(out, "}%s\n",
+            sl_column_class(schema) == SL_CLASS_EMPTY ? "  # no values in the sample" : "");
 }
 
 char *sl_typing_write_schema(const sl_dialect *dialect, const char *name, uint64_t records) {
-    yaml_text out = {0};
+    char *text = NULL;
+    size_t length = 0;
+    FILE *out = sl_memory_stream(&text, &length);
+    if (!out)
+        return NULL;
     char delimiter[2] = {dialect->delimiter, '\0'};
-    put(&out,
-        "# Types inferred from %llu sampled records. Edit them, and load with --schema FILE.\n"
-        "# A value that does not fit its type is a reject.\n"
-        "name: ",
-        (unsigned long long)records);
-    put_quoted(&out, name);
-    put(&out, "\nkind: records\ndelimiter: ");
-    put_quoted(&out, delimiter);
+    fprintf(out,
+            "# Types inferred from %llu sampled records. Edit them, and load with --schema FILE.\n"
+            "# A value that does not fit its type is a reject.\n"
+            "name: ",
+            (unsigned long long)records);
+    put_quoted(out, name);
+    fprintf(out, "\nkind: records\ndelimiter: ");
+    put_quoted(out, delimiter);
     const char quote[2] = {dialect->quote, '\0'};
-    put(&out, "\nquotes: ");
+    fprintf(out, "\nquotes: ");
     if (dialect->quote == '"' || !dialect->quote)
-        put(&out, dialect->quote ? "true" : "false");
+        fprintf(out, dialect->quote ? "true" : "false");
     else
-        put_quoted(&out, quote);
-    put(&out, "\nheader: %s\n", dialect->header_length > 0 ? "true" : "false");
+        put_quoted(out, quote);
+    fprintf(out, "\nheader: %s\n", dialect->header_length > 0 ? "true" : "false");
     if (dialect->skip_lines > 0)
-        put(&out, "skip_lines: %zu\n", dialect->skip_lines);
+        fprintf(out, "skip_lines: %zu\n", dialect->skip_lines);
     if (dialect->trim == SL_TRIM_BOTH)
-        put(&out, "trim: true\n");
+        fprintf(out, "trim: true\n");
     if (dialect->blanks)
-        put(&out, "blanks: %u\n", dialect->blanks);
-    put(&out, "lossless: true      # values that a type would change (007) are refused\n"
-              "missing: ["); /* words for missing values */
+        fprintf(out, "blanks: %u\n", dialect->blanks);
+    fprintf(out, "lossless: true      # values that a type would change (007) are refused\n"
+                 "missing: ["); /* words for missing values */
     for (size_t i = 0; i < sl_missing_words.count; i++) {
-        put(&out, "%s", i > 0 ? ", " : "");
-        put_quoted(&out, sl_missing_words.words[i]);
+        fprintf(out, "%s", i > 0 ? ", " : "");
+        put_quoted(out, sl_missing_words.words[i]);
     }
-    put(&out, "]  # words for a missing value\ncolumns:\n");
+    fprintf(out, "]  # words for a missing value\ncolumns:\n");
     for (size_t i = 0; i < dialect->column_count; i++)
-        put_column(&out, &dialect->columns[i]);
-    if (!out.failed)
-        return out.bytes;
-    free(out.bytes);
-    return NULL;
+        put_column(out, &dialect->columns[i]);
+    return fclose(out) == 0 ? text : NULL;
 }

@@ -41,7 +41,7 @@ bool sl_typing_restore(sl_typing *typing, const char *const *names, const char *
 void sl_typing_decide(sl_typing *typing);
 
 /* The layout of a dialect's columns; NULL if no source with these columns was sampled. */
-const sl_typed_layout *sl_typing_layout_of(const sl_typing *typing, const sl_dialect *dialect);
+sl_typed_layout *sl_typing_layout_of(const sl_typing *typing, const sl_dialect *dialect);
 
 /* Gives the columns of a dialect their types. Columns of an unknown layout become text. */
 bool sl_typing_apply(const sl_typing *typing, bool long_names, sl_dialect *dialect,

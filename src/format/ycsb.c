@@ -7,6 +7,7 @@
  * block's first record in the sequence of random words, and continues from there. */
 #include "ycsb.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +42,64 @@ struct sl_dialect {
     const sl_plan *plan;
     uint64_t first; /* record */
 };
+
+/* ---- Zipf's law ---- */
+
+/* Draws integers by Zipf's law. Each value gets an integer share of 2^64; the value 0 gets the remainder, so that the shares add
+ * up to exactly 2^64. Walker's alias method, with Vose's two lists, then distributes the shares
+ * over as many slots as there are values, each of size 2^48, with at most two values per slot: a
+ * value whose share does not fill its slot is paired with a value whose share is larger than a
+ * slot. The computation uses integers, so it is exact. */
+
+#define SLOT (UINT64_C(1) << (64 - SL_ZIPF_BITS))
+
+/* Computes the shares. Adds small terms first, for precision. shares[0] wraps from 0 to its
+ * share. */
+static void make_shares(uint64_t *shares, double skew) {
+    double sum = 0;
+    for (uint32_t k = SL_ZIPF_VALUES; k-- > 0;)
+        sum += pow(k + 1.0, -skew);
+    shares[0] = 0;
+    for (uint32_t k = SL_ZIPF_VALUES; --k > 0;) {
+        shares[k] = (uint64_t)ldexp(pow(k + 1.0, -skew) / sum, 64);
+        shares[0] -= shares[k];
+    }
+}
+
+bool sl_zipf_make(sl_zipf *table, double skew, sl_error *error) {
+    uint64_t *shares = malloc(SL_ZIPF_VALUES * sizeof *shares);
+    uint32_t *lists = malloc(SL_ZIPF_VALUES * sizeof *lists);
+    if (!shares || !lists) {
+        free(shares);
+        free(lists);
+        return sl_error_memory(error, "generating records");
+    }
+    make_shares(shares, skew);
+    /* Two stacks in one array: from the left the values whose share is smaller than a slot, from
+     * the right the other values. */
+    uint32_t small = 0, large = SL_ZIPF_VALUES;
+    for (uint32_t k = 0; k < SL_ZIPF_VALUES; k++) {
+        table->slots[k] = k; /* threshold 0, and its own alias: always gives k */
+        if (shares[k] < SLOT)
+            lists[small++] = k;
+        else
+            lists[--large] = k;
+    }
+    while (small > 0) { /* the shares' sum is exact, so a value with more than a slot exists too */
+        uint32_t under = lists[--small], over = lists[large];
+        table->slots[under] = shares[under] << SL_ZIPF_BITS | over;
+        shares[over] -= SLOT - shares[under];
+        if (shares[over] < SLOT) {
+            large++;
+            lists[small++] = over;
+        }
+    }
+    free(shares);
+    free(lists);
+    return true;
+}
+
+/* ---- the plan ---- */
 
 static uint64_t words_of(uint32_t length) {
     return (length + WORD - 1) / WORD;
@@ -239,11 +298,8 @@ static bool parse(const sl_plan *plan, const sl_dialect *dialect, const sl_block
     uint64_t record = dialect->first + block->offset / plan->record_bytes;
     uint64_t state = plan->options.seed + record * plan->record_words * SL_RANDOM_STEP;
     for (uint64_t left = block->text.length / plan->record_bytes; left > 0; left--) {
-        if ((size_t)(sink->limit - sink->cursor) < need ||
-            sink->documents >= sink->documents_limit) {
-            if (!sink->full(sink, need))
-                return false;
-        }
+        if (!sl_sink_make_room(sink, need))
+            return false;
         sink->cursor = put_document(plan, id, state, sink->cursor);
         sink->documents++;
         counts->records++;

@@ -33,7 +33,7 @@ static inline uint64_t sl_random_word(uint64_t state) {
     return state ^ (state >> 31);
 }
 
-/* ---- zipf.c: integers from 0, each less frequent than the one before ---- */
+/* ---- integers from 0, each less frequent than the one before ---- */
 
 #define SL_ZIPF_BITS 16
 #define SL_ZIPF_VALUES (1u << SL_ZIPF_BITS)
