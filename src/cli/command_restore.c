@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "restore/restore.h"
-#include "restore/verify_dump.h"
 #include "util/log.h"
 
 #include "load_setup.h"

@@ -62,12 +62,19 @@ static void remove_item(sl_dump *dump, size_t index) {
     dump->count--;
 }
 
-sl_namespace *sl_dump_get(sl_dump *dump, const char *database, const char *collection) {
+sl_namespace *sl_dump_find(const sl_dump *dump, const char *database, const char *collection) {
     for (size_t i = dump->count; i-- > 0;) {
         if (strcmp(dump->items[i].collection, collection) == 0 &&
             strcmp(dump->items[i].database, database) == 0)
             return &dump->items[i];
     }
+    return NULL;
+}
+
+sl_namespace *sl_dump_get(sl_dump *dump, const char *database, const char *collection) {
+    sl_namespace *found = sl_dump_find(dump, database, collection);
+    if (found)
+        return found;
     sl_namespace *items = sl_grow(dump->items, dump->count, &dump->room, sizeof *dump->items);
     if (!items)
         return NULL;
@@ -307,5 +314,23 @@ bool sl_dump_open_folder(sl_dump *dump, const char *folder, sl_error *error) {
     if (!join_buckets(dump, error) || !check_data(dump, error))
         return false;
     sl_dump_sort(dump);
+    return true;
+}
+
+bool sl_dump_fits_server(const sl_dump *dump, const sl_server *server, sl_error *error) {
+    for (size_t i = 0; i < dump->count; i++) {
+        const sl_namespace *item = &dump->items[i];
+        bool series = item->kind == SL_NAMESPACE_TIME_SERIES;
+        bool clustered = item->options && bson_has_field(item->options, "clusteredIndex");
+        unsigned minor = clustered ? 3 : 0;
+        if (item->left_out || (!series && !clustered) || sl_server_at_least(server, 5, minor))
+            continue;
+        return sl_error_set(error, SL_EXIT_CLUSTER,
+                            "%s.%s is a %s collection, which needs server 5.%u or later, and this "
+                            "is %s; nothing was changed. Leave it out with --ns-exclude, or "
+                            "restore into a newer server",
+                            item->database, item->collection, series ? "time-series" : "clustered",
+                            minor, server->version);
+    }
     return true;
 }

@@ -18,6 +18,7 @@
 
 #include <bson/bson.h>
 
+#include "cluster/connection.h"
 #include "source/source.h"
 #include "util/error.h"
 
@@ -71,6 +72,10 @@ typedef struct sl_dump {
 bool sl_dump_open_folder(sl_dump *dump, const char *folder, sl_error *error);
 void sl_dump_clear(sl_dump *dump);
 
+/* Is the server new enough for the collections? SL_EXIT_CLUSTER with the namespace, the version
+ * that it needs and the server's version. */
+bool sl_dump_fits_server(const sl_dump *dump, const sl_server *server, sl_error *error);
+
 /* Reads an archive of mongodump, compressed or not; `path` may be "-", standard input. Applies the
  * names as soon as the collections are known, and writes the documents of each collection that is
  * restored to a file in `folder`, which must exist. With `folder` NULL it reads no documents.
@@ -89,6 +94,8 @@ bool sl_dump_read_list(sl_dump *dump, const char *folder, const struct sl_name_o
 
 /* ---- internal functions of these files ---- */
 
+/* The namespace of this name; NULL: none. */
+sl_namespace *sl_dump_find(const sl_dump *dump, const char *database, const char *collection);
 /* The namespace of this name, which is added if there is none. NULL without memory. */
 sl_namespace *sl_dump_get(sl_dump *dump, const char *database, const char *collection);
 /* Sorts the namespaces; pointers to them become invalid. */
@@ -111,6 +118,10 @@ bool sl_metadata_read(sl_namespace *item, sl_error *error);
 bool sl_metadata_parse(sl_namespace *item, const char *name, const char *text, size_t length,
                        sl_error *error);
 
+/* Opens a data file: the blocks that the reader returns hold complete documents, except in damaged
+ * text. Destroy both, also after a failure. */
+bool sl_dump_open_documents(const char *path, sl_source_set **set, sl_reader **reader,
+                            sl_error *error);
 /* The first bytes of a file, up to `room`, uncompressed. `*whole`: these are all of its bytes. */
 bool sl_dump_head(const char *path, char *head, size_t room, size_t *length, bool *whole,
                   sl_error *error);

@@ -14,6 +14,7 @@
 
 #include "bson/bson_lookup.h"
 #include "bson/extjson.h"
+#include "format/format.h"
 #include "format/simd.h"
 #include "source/source.h"
 #include "util/hash.h"
@@ -27,6 +28,16 @@ bool sl_dump_head(const char *path, char *head, size_t room, size_t *length, boo
               sl_source_head(set, 0, head, room, length, whole, NULL, error);
     sl_source_set_destroy(set);
     return ok;
+}
+
+bool sl_dump_open_documents(const char *path, sl_source_set **set, sl_reader **reader,
+                            sl_error *error) {
+    bool lines;
+    *reader = NULL;
+    if (!sl_source_set_create(&path, 1, NULL, set, error))
+        return false;
+    sl_source_set_splitter(*set, 0, sl_format_bson.splitter(NULL, &lines), NULL, false);
+    return sl_reader_create(*set, reader, error);
 }
 
 /* ---- options ---- */

@@ -82,12 +82,12 @@ bool sl_name_matches(const char *pattern, const char *name) {
 /* ---- renaming ---- */
 
 /* The wildcards of a pattern, in order. False: more than WILDCARDS_MAX. */
-static bool list_wildcards(const char *pattern, matching *m) {
+static bool list_wildcards(const char *pattern, bool named, matching *m) {
     sl_text name;
     size_t length;
-    *m = (matching){.named = true};
+    *m = (matching){.named = named};
     for (const char *at = pattern; *at; at++) {
-        if (wildcard_at(at, true, &name, &length)) {
+        if (wildcard_at(at, named, &name, &length)) {
             if (m->count == WILDCARDS_MAX)
                 return false;
             m->found[m->count++].name = name;
@@ -119,7 +119,7 @@ static size_t count_stars(const matching *m) {
 
 bool sl_rename_check(const char *from, const char *to, sl_error *error) {
     matching in_from, in_to;
-    if (!list_wildcards(from, &in_from) || !list_wildcards(to, &in_to))
+    if (!list_wildcards(from, true, &in_from) || !list_wildcards(to, true, &in_to))
         return sl_error_set(error, SL_EXIT_USAGE,
                             "--ns-from %s, --ns-to %s: at most %d wildcards are possible", from, to,
                             WILDCARDS_MAX);
@@ -168,14 +168,8 @@ bool sl_rename(const char *from, const char *to, const char *name, char out[SL_N
 }
 
 bool sl_name_pattern_check(const char *option, const char *pattern, sl_error *error) {
-    size_t count = 0;
-    for (const char *at = pattern; *at; at++) {
-        if (*at == '\\' && at[1])
-            at++;
-        else
-            count += *at == '*';
-    }
-    return count <= WILDCARDS_MAX ||
+    matching stars;
+    return list_wildcards(pattern, false, &stars) ||
            sl_error_set(error, SL_EXIT_USAGE, "--%s %.300s: at most %d * are possible", option,
                         pattern, WILDCARDS_MAX);
 }

@@ -14,7 +14,6 @@
 #include "report/json.h"
 #include "report/run_record.h"
 #include "restoring.h"
-#include "server_needs.h"
 #include "util/clock.h"
 #include "util/context.h"
 #include "util/interrupt.h"
@@ -61,13 +60,13 @@ static char *file_of(const sl_restore *restore, const char *name, char path[600]
     return path;
 }
 
-static bool make_directory(sl_restore *restore, sl_error *error) {
+bool sl_restore_make_directory(sl_restore *restore, const char *name, sl_error *error) {
     const char *given = restore->config->load->work_directory;
     if (given && strlen(given) >= SL_RESTORE_DIRECTORY_ROOM) /* it will contain other ones */
         return sl_error_set(error, SL_EXIT_USAGE, "--work-dir: longer than %d bytes",
                             SL_RESTORE_DIRECTORY_ROOM - 1);
-    return sl_work_directory_make(restore->config->load, "restore", restore->directory,
-                                  &restore->lock, error);
+    return sl_work_directory_make(restore->config->load, name, restore->directory, &restore->lock,
+                                  error);
 }
 
 /* An archive is not compared: once it has been unpacked, it is not read again. */
@@ -284,7 +283,7 @@ static bool prepare(sl_restore *restore, sl_error *error) {
     const sl_load_config *load = restore->config->load;
     return sl_outputs_check(load, NULL, restore->config->dump, error) &&
            connect_to_server(restore, error) && check_server(restore, error) &&
-           make_directory(restore, error) &&
+           sl_restore_make_directory(restore, "restore", error) &&
            (!load->report || sl_json_may_write_file(load->report, error)) &&
            (!load->metrics || sl_private_file_may_replace(load->metrics, error)) &&
            begin_or_resume(restore, error);

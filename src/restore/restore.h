@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `shardload restore`: restores the namespaces of a dump, several at a time, each with a separate
- * load (load.h). A restore has a work directory with a folder for each namespace. */
+/* `shardload restore` and `shardload verify --dump`. A restore loads the namespaces of a dump,
+ * several at a time, each with a separate load (load.h). It has a work directory with a folder for
+ * each namespace. */
 #ifndef SHARDLOAD_RESTORE_H
 #define SHARDLOAD_RESTORE_H
 
@@ -21,5 +22,11 @@ typedef struct sl_restore_config {
 
 /* Logs its errors. */
 sl_exit sl_restore_run(const sl_restore_config *config);
+
+/* Compares a dump with the cluster, to test a backup: kind, options, validator, indexes and
+ * documents (with `content` byte by byte, otherwise their number) of each namespace that is not
+ * left out. Changes nothing on the cluster. Logs its errors; SL_EXIT_VERIFICATION if a namespace
+ * differs. An archive is unpacked into the work directory, which must then be given. */
+sl_exit sl_verify_dump_run(const sl_restore_config *config, bool content, uint64_t problems_shown);
 
 #endif

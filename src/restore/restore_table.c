@@ -81,10 +81,19 @@ void sl_restore_print_plan(const sl_restore *restore) {
     sl_print("%zu of %zu namespaces; nothing has been changed\n", shown, restore->dump.count);
 }
 
+static void print_outcome(int width, const char *name, const sl_restored *o, const char *time,
+                          const char *note) {
+    char n[4][SL_HUMAN_ROOM];
+    sl_print("%-*s  %14s  %14s  %14s  %10s  %7u  %9s%s%s\n", width, name,
+             sl_human_count(o->records, n[0]), sl_human_count(o->inserted, n[1]),
+             sl_human_count(o->already_stored, n[2]), sl_human_count(o->rejected, n[3]), o->indexes,
+             time, note[0] ? "  " : "", note);
+}
+
 void sl_restore_print_outcomes(const sl_restore *restore) {
     int width = width_of(restore, true);
     sl_restored sum = {.code = SL_EXIT_OK};
-    char name[2 * SL_NAME_ROOM], n[4][SL_HUMAN_ROOM], time[SL_HUMAN_ROOM];
+    char name[2 * SL_NAME_ROOM], time[SL_HUMAN_ROOM];
     sl_print("\n%-*s  %14s  %14s  %14s  %10s  %7s  %9s\n", width, "namespace", "documents",
              "inserted", "already stored", "rejected", "indexes", "time");
     for (size_t i = 0; i < restore->dump.count; i++) {
@@ -98,22 +107,15 @@ void sl_restore_print_outcomes(const sl_restore *restore) {
                            : item->kind == SL_NAMESPACE_VIEW                     ? "view"
                            : o->existed                                          ? "existed"
                                                                                  : "";
-        sl_print("%-*s  %14s  %14s  %14s  %10s  %7u  %9s%s%s\n", width,
-                 sl_namespace_target(item, name), sl_human_count(o->records, n[0]),
-                 sl_human_count(o->inserted, n[1]), sl_human_count(o->already_stored, n[2]),
-                 sl_human_count(o->rejected, n[3]), o->indexes,
-                 o->earlier || !o->begun ? "-" : sl_human_seconds(o->seconds, time),
-                 note[0] ? "  " : "", note);
+        print_outcome(width, sl_namespace_target(item, name), o,
+                      o->earlier || !o->begun ? "-" : sl_human_seconds(o->seconds, time), note);
         sum.records += o->records;
         sum.inserted += o->inserted;
         sum.already_stored += o->already_stored;
         sum.rejected += o->rejected;
         sum.indexes += o->indexes;
     }
-    sl_print("%-*s  %14s  %14s  %14s  %10s  %7u  %9s\n", width, "total",
-             sl_human_count(sum.records, n[0]), sl_human_count(sum.inserted, n[1]),
-             sl_human_count(sum.already_stored, n[2]), sl_human_count(sum.rejected, n[3]),
-             sum.indexes, sl_human_seconds(restore->seconds, time));
+    print_outcome(width, "total", &sum, sl_human_seconds(restore->seconds, time), "");
 }
 
 void sl_restore_log_rejects(const sl_restore *restore) {

@@ -59,7 +59,7 @@ void sl_restore_interrupt(sl_restore *restore, bool at_once);
 /* May a command of the restore be repeated? For sl_connection_set_retry_check. */
 bool sl_restore_keep_trying(void *context);
 
-/* ---- same_dump.c, same_text.c ---- */
+/* ---- same_dump.c ---- */
 
 /* Has the work directory the list of the files of a dump folder? */
 bool sl_restore_has_list(const sl_restore *restore);
@@ -70,13 +70,11 @@ bool sl_restore_write_list(sl_restore *restore, sl_error *error);
 bool sl_restore_same_dump(sl_restore *restore, sl_error *error);
 /* Is the data file of a namespace still the one with which this restore began? */
 bool sl_restore_same_file(const sl_namespace *item, sl_error *error);
-/* Reads the data file of a namespace again, and compares it with the journal of its load. `folder`:
- * that of the namespace. `*where`: the byte of the first block that differs. */
-bool sl_restore_same_text(const char *folder, const sl_namespace *item, bool *same, uint64_t *where,
-                          sl_error *error);
 
 /* ---- restore.c ---- */
 
+/* Creates and locks the work directory; `name` as in sl_work_directory_make. */
+bool sl_restore_make_directory(sl_restore *restore, const char *name, sl_error *error);
 /* Opens the dump, applies names and shard keys, logs what is not restored. */
 bool sl_restore_open_dump(sl_restore *restore, sl_error *error);
 /* False, with an error, if parts of the dump are not restored and --skip-other is not given. */
@@ -90,7 +88,7 @@ uint64_t sl_namespace_folder(const char *directory, const sl_namespace *item, ch
                              size_t room);
 
 /* Shards a collection that has just been created, or exists, by its key of --shard-keys, if it has
- * one. `before`: its state before. (sharding.c) */
+ * one. `before`: its state before. (shard_keys.c) */
 bool sl_restore_shard(sl_restore *restore, sl_connection *connection, const sl_namespace *item,
                       const sl_target *target, const sl_collection_facts *before, sl_error *error);
 

@@ -10,7 +10,7 @@
  * `identity` is that of the journal of a load; `ends` is a hash of the first and last 64 KiB;
  * `hash` is one of the whole text. As in a resumed load, a data file must have the same size,
  * modification time and ends. If it has another inode or ctime, it has been copied: what has been
- * loaded of it is read again and compared with the journal of its load (same_text.c). */
+ * loaded of it is read again and compared with the journal of its load. */
 #include "restoring.h"
 
 #include <fcntl.h>
@@ -22,13 +22,16 @@
 #include "ledger/resume.h"
 #include "report/lookup.h"
 #include "report/run_record.h"
+#include "util/grow.h"
 #include "util/hash.h"
+#include "util/interrupt.h"
 #include "util/log.h"
 #include "util/private_file.h"
 #include "util/read_file.h"
 
 #define LIST "dump-files.bson"
 #define END_BYTES ((size_t)64 << 10)
+#define UNREAD_BYTES_MOST (128 << 10) /* hash_of_ends covers all of a file of this size */
 
 /* Marks of the namespaces of the dump. */
 enum { LISTED = 1, COPIED = 2 };
@@ -123,6 +126,103 @@ bool sl_restore_write_list(sl_restore *restore, sl_error *error) {
     return ok;
 }
 
+/* ---- the text of copied files ---- */
+
+/* The blocks of a file do not depend on the threads that read it, so each block must be that of
+ * the journal: the same position, length and hash. Blocks that have not been loaded are not
+ * compared. */
+
+typedef struct loaded {
+    sl_journal_entry *entries;
+    size_t count, room;
+    bool no_memory;
+} loaded;
+
+static bool on_document(void *context, const bson_t *document) {
+    (void)context;
+    (void)document;
+    return true;
+}
+
+static bool on_entry(void *context, const sl_journal_entry *entry) {
+    loaded *l = context;
+    sl_journal_entry *entries = sl_grow(l->entries, l->count, &l->room, sizeof *entries);
+    l->no_memory = !entries;
+    if (!entries)
+        return false;
+    l->entries = entries;
+    l->entries[l->count++] = *entry;
+    return true;
+}
+
+static int by_sequence(const void *a, const void *b) {
+    const sl_journal_entry *x = a, *y = b;
+    return (x->sequence > y->sequence) - (x->sequence < y->sequence);
+}
+
+static bool read_journal(const char *folder, loaded *l, sl_error *error) {
+    const sl_journal_handlers handlers = {on_document, on_entry, l};
+    sl_journal *journal;
+    bool empty;
+    if (!sl_journal_open(folder, &handlers, &journal, &empty, error))
+        return false;
+    sl_journal_close(journal);
+    if (l->no_memory)
+        return sl_error_memory(error, "comparing the dump");
+    if (l->count > 0)
+        qsort(l->entries, l->count, sizeof *l->entries, by_sequence);
+    return true;
+}
+
+/* Blocks are read in their order. Reading ends after the last one of the journal. */
+static bool compare_blocks(const loaded *l, sl_reader *reader, bool *same, uint64_t *where,
+                           sl_error *error) {
+    size_t at = 0;
+    while (at < l->count && *same) {
+        const sl_journal_entry *entry = &l->entries[at];
+        sl_source_block block;
+        if (sl_interrupt_requested())
+            return sl_error_set(error, SL_EXIT_INTERRUPTED,
+                                "interrupted while the dump was compared");
+        sl_read_result result = sl_reader_next(reader, &block, error);
+        if (result == SL_READ_FAILED)
+            return false;
+        *where = result == SL_READ_BLOCK ? block.offset : entry->offset;
+        if (result == SL_READ_BLOCK && block.sequence < entry->sequence)
+            continue;
+        *same = result == SL_READ_BLOCK && block.sequence == entry->sequence &&
+                block.offset == entry->offset && block.text.length == entry->text_bytes &&
+                sl_resume_check(&block) == entry->check;
+        while (at < l->count && l->entries[at].sequence == entry->sequence)
+            at++;
+    }
+    return true;
+}
+
+/* Reads the data file of a namespace again, and compares it with the journal of its load. `folder`:
+ * that of the namespace. `*where`: the byte of the first block that differs. */
+static bool same_text(const char *folder, const sl_namespace *item, bool *same, uint64_t *where,
+                      sl_error *error) {
+    char path[600];
+    loaded l = {0};
+    sl_source_set *set = NULL;
+    sl_reader *reader = NULL;
+    *where = 0;
+    snprintf(path, sizeof path, "%s/restored.json", folder);
+    *same = item->data_bytes <= UNREAD_BYTES_MOST || access(path, F_OK) != 0;
+    snprintf(path, sizeof path, "%s/journal", folder);
+    if (access(path, F_OK) != 0)
+        return true;
+    *same = true;
+    bool ok = read_journal(folder, &l, error) &&
+              sl_dump_open_documents(item->data, &set, &reader, error) &&
+              compare_blocks(&l, reader, same, where, error);
+    sl_reader_destroy(reader);
+    sl_source_set_destroy(set);
+    free(l.entries);
+    return ok;
+}
+
 /* ---- comparing ---- */
 
 static bool refuse(const sl_restore *restore, const char *file, const char *how, sl_error *error) {
@@ -198,24 +298,13 @@ static bool same_namespace(const sl_restore *restore, sl_namespace *item, const 
     return !item->data || same_data(restore, item, &data, mark, error);
 }
 
-static sl_namespace *find(sl_dump *dump, size_t likely, const char *database,
-                          const char *collection) {
-    for (size_t i = 0; database && collection && i < dump->count; i++) {
-        sl_namespace *item = &dump->items[(likely + i) % dump->count];
-        if (strcmp(item->collection, collection) == 0 && strcmp(item->database, database) == 0)
-            return item;
-    }
-    return NULL;
-}
-
 /* Every namespace of the list must be in the dump. */
 static bool find_all(sl_restore *restore, const bson_t *list, unsigned char *marks,
                      sl_error *error) {
     sl_dump *dump = &restore->dump;
-    size_t index = 0;
-    for (sl_walk walk = sl_walk_start(list, "namespaces"); sl_walk_next(&walk); index++) {
-        sl_namespace *item = find(dump, index, sl_look_text(&walk.item, "db"),
-                                  sl_look_text(&walk.item, "collection"));
+    for (sl_walk walk = sl_walk_start(list, "namespaces"); sl_walk_next(&walk);) {
+        sl_namespace *item = sl_dump_find(dump, sl_look_string(&walk.item, "db"),
+                                          sl_look_string(&walk.item, "collection"));
         const char *path = sl_look_text(&walk.item, "data.path");
         path = path ? path : sl_look_text(&walk.item, "metadata.path");
         if (item ? !same_namespace(restore, item, &walk.item, &marks[item - dump->items], error)
@@ -255,7 +344,7 @@ static bool same_texts(const sl_restore *restore, const unsigned char *marks, sl
         if (!(marks[i] & COPIED))
             continue;
         sl_namespace_folder(restore->directory, item, folder, sizeof folder);
-        if (!sl_restore_same_text(folder, item, &same, &where, error))
+        if (!same_text(folder, item, &same, &where, error))
             return false;
         snprintf(how, sizeof how, "has another text after byte %llu than was restored",
                  (unsigned long long)where);

@@ -42,23 +42,14 @@ bool sl_dump_add_item(sl_dump *dump, const char *database, const char *collectio
     return true;
 }
 
-static sl_namespace *find(const sl_dump *dump, const char *database, const char *collection) {
-    for (size_t i = 0; i < dump->count; i++) {
-        if (strcmp(dump->items[i].collection, collection) == 0 &&
-            strcmp(dump->items[i].database, database) == 0)
-            return &dump->items[i];
-    }
-    return NULL;
-}
-
 sl_namespace *sl_dump_find_item(const sl_dump *dump, const char *database, const char *collection) {
     size_t prefix = strlen(SL_BUCKETS);
     if (strncmp(collection, SL_BUCKETS, prefix) == 0) {
-        sl_namespace *item = find(dump, database, collection + prefix);
+        sl_namespace *item = sl_dump_find(dump, database, collection + prefix);
         if (item && item->kind == SL_NAMESPACE_TIME_SERIES)
             return item;
     }
-    return find(dump, database, collection);
+    return sl_dump_find(dump, database, collection);
 }
 
 /* ---- the list ---- */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compares a dump with the cluster, namespace by namespace. verify.h compares the documents. */
-#include "verify_dump.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -192,23 +190,20 @@ static sl_exit compare(comparison *c, bool content, uint64_t problems_shown) {
 static bool prepare(sl_restore *restore, sl_error *error) {
     const sl_restore_config *config = restore->config;
     const char *given = config->load->work_directory;
-    if (given && strlen(given) >= SL_RESTORE_DIRECTORY_ROOM)
-        return sl_error_set(error, SL_EXIT_USAGE, "--work-dir: longer than %d bytes",
-                            SL_RESTORE_DIRECTORY_ROOM - 1);
     if (!given && !sl_dump_is_folder(config->dump))
         return sl_error_set(error, SL_EXIT_USAGE,
                             "--dump %s: an archive is unpacked first: name a folder with space for "
                             "its documents with --work-dir",
                             config->dump);
     if (given) {
-        char path[SL_RESTORE_DIRECTORY_ROOM + 16];
+        char path[4096];
         snprintf(path, sizeof path, "%s/restore", given);
         if (access(path, F_OK) == 0) /* its unpacked files would be overwritten and removed */
             return sl_error_set(error, SL_EXIT_USAGE,
                                 "--work-dir %s: this is the work directory of a restore, which may "
                                 "have to be resumed: name another one",
                                 given);
-        if (!sl_work_directory_make(config->load, NULL, restore->directory, &restore->lock, error))
+        if (!sl_restore_make_directory(restore, NULL, error))
             return false;
     }
     return sl_load_open_connection(config->load, "shardload", 3, &restore->connection, error) &&

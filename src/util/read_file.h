@@ -18,8 +18,8 @@ bool sl_read_file(const char *path, size_t most, sl_exit code, sl_text *text, sl
 /* The same for an open stream of which nothing has been read. */
 bool sl_read_stream(FILE *file, size_t most, sl_exit code, sl_text *text, sl_error *error);
 
-/* Reads up to `room` bytes at `offset` of a file. Returns their number, which is less than `room` at
- * the file's end (errno is then 0) or after a failure (errno is set). */
+/* Reads up to `room` bytes at `offset` of a file. Returns their number, which is less than `room`
+ * at the file's end (errno is then 0) or after a failure (errno is set). */
 size_t sl_read_at(int file, void *out, size_t room, uint64_t offset);
 
 #endif

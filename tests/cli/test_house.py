@@ -50,7 +50,7 @@ INTERFACES = {
               "work_directory",
     "load": "embedding load progress record run status",
     "verify": "verify",
-    "restore": "patterns restore verify_dump",
+    "restore": "patterns restore",
     "trial": "capacity extrapolate plan reload search tune",
     "cli": "commands load_options options query_options query_session",
 }

@@ -2,7 +2,7 @@
 /* Versions of servers, and dumps that a server is too old for. */
 #include "unit.h"
 
-#include "restore/server_needs.h"
+#include "restore/dump.h"
 
 static sl_server server_of(const char *version) {
     sl_server server = {0};
