@@ -48,9 +48,8 @@ static inline void sl_decoder_advance(sl_decode_piece *piece, size_t used, size_
     piece->out_left -= made;
 }
 
-extern const sl_decoder sl_decoder_gzip; /* gunzip.c: ISA-L where the build found it, else zlib */
-extern const sl_decoder sl_decoder_xz, sl_decoder_lzip, sl_decoder_bzip2, sl_decoder_zstd,
-    sl_decoder_lz4;                       /* decoders.c */
-extern const sl_decoder sl_decoder_utf16; /* utf16.c: UTF-16 text to UTF-8 */
+extern const sl_decoder sl_decoder_gzip, sl_decoder_xz, sl_decoder_lzip, sl_decoder_bzip2,
+    sl_decoder_zstd, sl_decoder_lz4;
+extern const sl_decoder sl_decoder_utf16; /* UTF-16 text to UTF-8 */
 
 #endif

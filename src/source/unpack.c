@@ -2,11 +2,13 @@
 /* Unpackers: select the decoder of an input, and check the bytes between and after its streams. */
 #include "unpack.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "util/clock.h"
 
+#include "bridge.h"
 #include "decoder.h"
 
 #define OUTPUT_BYTES ((size_t)64 << 10)
@@ -16,7 +18,7 @@ typedef struct compression {
     const char *name;
     const char *magic;
     size_t length;
-    const sl_decoder *decoder; /* NULL: uncompress.c */
+    const sl_decoder *decoder; /* NULL: .Z, through libarchive */
     const char *tool;          /* the command that unpacks to standard output */
     /* Zeros after a stream. 0: any number of them, then the input must end. Otherwise: a multiple
      * of this number, then another stream may follow. */
@@ -184,6 +186,74 @@ static bool fetch(sl_input *output, unsigned char *out, size_t room, size_t *got
     return true;
 }
 
+/* ---- .Z files ---- */
+
+/* The format of compress(1) (.Z), through libarchive. The format has neither an end marker nor a
+ * checksum: all bytes of the input are data. */
+typedef struct uncompress_state {
+    sl_bridge bridge;
+    bool header_read, empty;
+} uncompress_state;
+
+/* For libarchive this is an archive of the format "raw" with one entry, or none when it is
+ * empty. */
+static bool read_header(uncompress_state *state) {
+    struct archive_entry *entry;
+    if (!sl_bridge_open(&state->bridge))
+        return false;
+    int result = archive_read_next_header(state->bridge.library, &entry);
+    state->header_read = true;
+    state->empty = result == ARCHIVE_EOF;
+    return state->empty || result == ARCHIVE_OK;
+}
+
+static bool fetch_uncompressed(sl_input *output, unsigned char *out, size_t room, size_t *got,
+                               sl_reader_times *times, sl_error *error) {
+    uncompress_state *state = output->context;
+    sl_bridge *bridge = &state->bridge;
+    sl_bridge_enter(bridge, times, error);
+    la_ssize_t result = -1;
+    if (state->header_read || read_header(state))
+        result = state->empty ? 0 : archive_read_data(bridge->library, out, room);
+    sl_bridge_leave(bridge);
+    *got = result > 0 ? (size_t)result : 0;
+    if (result >= 0)
+        return true;
+    const sl_input *packed = bridge->input;
+    if (archive_errno(bridge->library) == ENOMEM)
+        return sl_error_memory(error, "unpacking sources");
+    return !bridge->input_failed &&
+           sl_error_set(error, SL_EXIT_SOURCE,
+                        "%s: the compress data is damaged near byte %llu, after %llu bytes of text "
+                        "(%s); fetch the file again",
+                        packed->name, (unsigned long long)sl_input_position(packed),
+                        (unsigned long long)output->offset, sl_bridge_reason(bridge));
+}
+
+static bool uncompress_init(sl_input *output, sl_input *packed, sl_error *error) {
+    uncompress_state *state = calloc(1, sizeof *state);
+    *output = (sl_input){.fetch = fetch_uncompressed, .name = packed->name, .context = state};
+    struct archive *library = state ? archive_read_new() : NULL;
+    if (!library)
+        return sl_error_memory(error, "opening compressed sources");
+    state->bridge = (sl_bridge){.library = library, .input = packed};
+    return ((archive_read_support_format_raw(library) == ARCHIVE_OK &&
+             archive_read_support_format_empty(library) == ARCHIVE_OK &&
+             archive_read_support_filter_compress(library) == ARCHIVE_OK) ||
+            sl_error_memory(error, "opening compressed sources")) &&
+           sl_input_init(output, OUTPUT_BYTES, error);
+}
+
+static void uncompress_clear(sl_input *output) {
+    uncompress_state *state = output->context;
+    if (state)
+        archive_read_free(state->bridge.library);
+    free(state);
+    sl_input_clear(output);
+}
+
+/* ---- interface ---- */
+
 bool sl_unpacker_create(sl_input *packed, sl_unpacker **result, sl_error *error) {
     const compression *found = find(sl_input_at(packed), sl_input_left(packed));
     sl_unpacker *unpacker = found ? calloc(1, sizeof *unpacker) : NULL;
@@ -195,7 +265,7 @@ bool sl_unpacker_create(sl_input *packed, sl_unpacker **result, sl_error *error)
     const sl_decoder *decoder = found->decoder;
     bool ok;
     if (!decoder) {
-        ok = sl_uncompress_init(&unpacker->output, packed, error);
+        ok = uncompress_init(&unpacker->output, packed, error);
     } else {
         unpacker->output = (sl_input){.fetch = fetch, .name = packed->name, .context = unpacker};
         unpacker->state = decoder->create();
@@ -216,7 +286,7 @@ void sl_unpacker_destroy(sl_unpacker *unpacker) {
         unpacker->compression->decoder->destroy(unpacker->state);
         sl_input_clear(&unpacker->output);
     } else {
-        sl_uncompress_clear(&unpacker->output);
+        uncompress_clear(&unpacker->output);
     }
     free(unpacker);
 }

@@ -22,8 +22,4 @@ const char *sl_unpacker_compression(const sl_unpacker *unpacker); /* the format'
 /* Does reading fail when the end of the compressed data is missing? Not for .Z. */
 bool sl_unpacker_detects_truncation(const sl_unpacker *unpacker);
 
-/* For .Z files; in uncompress.c, called by unpack.c only. Sets all fields of `output`. */
-bool sl_uncompress_init(sl_input *output, sl_input *packed, sl_error *error);
-void sl_uncompress_clear(sl_input *output);
-
 #endif
