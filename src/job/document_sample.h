@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parses single blocks of a job's sources before the load, for estimates (measure.h) and for
- * samples of the shard key (key_sample.h). Call it from one thread, before the workers start. */
+/* Parses single blocks of a job's sources before the load, for estimates (measure.c), for the check
+ * of the shard key (shard_key_check.h) and for samples of it, by which a new collection is split
+ * (presplit.h). Call it from one thread, before the workers start. */
 #ifndef SHARDLOAD_DOCUMENT_SAMPLE_H
 #define SHARDLOAD_DOCUMENT_SAMPLE_H
+
+#include <math.h>
+
+#include "cluster/presplit.h"
 
 #include "job.h"
 
@@ -26,5 +31,24 @@ typedef struct sl_sampled_block {
 /* Reads block `sequence` of a source, as sl_reader_next_of, and passes on its documents. */
 sl_read_result sl_document_sample_read(sl_document_sample *sample, size_t source, uint64_t sequence,
                                        sl_sampled_block *block, sl_error *error);
+
+/* The index of the block to read in stretch `i` of `sample_size` equal stretches of `blocks`
+ * blocks: at positions spread by the golden ratio. */
+static inline uint64_t sl_spread_block(uint64_t i, uint64_t sample_size, uint64_t blocks) {
+    uint64_t first = i * blocks / sample_size, next = (i + 1) * blocks / sample_size;
+    double golden = (double)i * 0.6180339887498949;
+    return first + (uint64_t)((golden - floor(golden)) * (double)(next - first));
+}
+
+/* Reads about 64 blocks, spread evenly over the sources, and passes on their documents. Of a source
+ * that can only be read sequentially (compressed, JSON, BSON) the first blocks are read, which may
+ * not be representative; `*cut`: its end was not read. Pipes are not read. Blocks that cannot be
+ * read or parsed are left out: the load reports them. Ends early when `*wanted` is 0, unless
+ * `wanted` is NULL, and when an interrupt is requested. False without memory. */
+bool sl_document_sample_take(sl_job *job, sl_sampled_documents *receive, void *context,
+                             const size_t *wanted, bool *cut, sl_error *error);
+
+/* Offers some of these documents to a sample of the shard key. */
+bool sl_key_sample_take(sl_job *job, sl_key_sample *sample, sl_error *error);
 
 #endif

@@ -66,7 +66,6 @@ typedef struct sl_completion {
     uint8_t *bytes;
     size_t room;
     uint64_t offsets[BUFFER_DOCUMENTS];
-    sl_parse_counts *counts;
     uint64_t documents, embedded, keyless, parsed, refused;
     bool stopped; /* `to` takes no more documents, or no memory is left */
 } sl_completion;
@@ -213,8 +212,7 @@ bool sl_embed_parse(sl_embed *embed, const sl_format *format, const sl_plan *pla
         free(bytes);
         return sink->full(sink, SIZE_MAX / 2) && false;
     }
-    *completion = (sl_completion){
-        .embed = embed, .to = sink, .bytes = bytes, .room = BUFFER_BYTES, .counts = counts};
+    *completion = (sl_completion){.embed = embed, .to = sink, .bytes = bytes, .room = BUFFER_BYTES};
     completion->sink = (sl_sink){.cursor = bytes,
                                  .limit = bytes + BUFFER_BYTES,
                                  .documents_limit = BUFFER_DOCUMENTS,

@@ -5,6 +5,27 @@
 #include <math.h>
 #include <string.h>
 
+/* The types of the values in keys. */
+static const struct key_type {
+    char letter;
+    bson_type_t type;
+    size_t
+        size; /* bytes after the letter, as in the union of bson_value_t; for text and binary data
+                    without the bytes that their length counts */
+    const char *name;
+} types[] = {
+    {'i', BSON_TYPE_INT64, 8, "an integer"},
+    {'d', BSON_TYPE_DOUBLE, 8, "a number with a fraction"},
+    {'s', BSON_TYPE_UTF8, 4, "text"},
+    {'t', BSON_TYPE_DATE_TIME, 8, "a date"},
+    {'b', BSON_TYPE_BOOL, 1, "true or false"},
+    {'x', BSON_TYPE_BINARY, 5, "binary data"},
+    {'o', BSON_TYPE_OID, 12, "an ObjectId"},
+    {'n', BSON_TYPE_DECIMAL128, 16, "a decimal128"},
+    {'p', BSON_TYPE_TIMESTAMP, 8, "a timestamp"},
+};
+#define TYPES (sizeof types / sizeof types[0])
+
 typedef struct sl_key_writer {
     uint8_t *key;
     size_t used;
@@ -35,48 +56,28 @@ static bool put_double(sl_key_writer *to, double value) {
     return put_typed(to, 'd', &value, sizeof value);
 }
 
-static bool put_value(sl_key_writer *to, const bson_iter_t *value) {
-    uint32_t length;
-    switch (bson_iter_type(value)) {
-    case BSON_TYPE_INT32:
-    case BSON_TYPE_INT64:
-        return put_integer(to, bson_iter_as_int64(value));
-    case BSON_TYPE_DOUBLE:
-        return put_double(to, bson_iter_double(value));
-    case BSON_TYPE_UTF8: {
-        const char *text = bson_iter_utf8(value, &length);
-        return put_typed(to, 's', &length, sizeof length) && put(to, text, length);
-    }
-    case BSON_TYPE_DATE_TIME: {
-        int64_t ms = bson_iter_date_time(value);
-        return put_typed(to, 't', &ms, sizeof ms);
-    }
-    case BSON_TYPE_BOOL: {
-        uint8_t flag = bson_iter_bool(value);
-        return put_typed(to, 'b', &flag, sizeof flag);
-    }
-    case BSON_TYPE_OID:
-        return put_typed(to, 'o', bson_iter_oid(value)->bytes, sizeof(bson_oid_t));
-    case BSON_TYPE_DECIMAL128: {
-        bson_decimal128_t number;
-        return bson_iter_decimal128(value, &number) && put_typed(to, 'n', &number, sizeof number);
-    }
-    case BSON_TYPE_TIMESTAMP: {
-        uint32_t both[2];
-        bson_iter_timestamp(value, &both[0], &both[1]);
-        return put_typed(to, 'p', both, sizeof both);
-    }
-    case BSON_TYPE_BINARY: {
-        bson_subtype_t subtype;
-        const uint8_t *bytes;
-        bson_iter_binary(value, &subtype, &length, &bytes);
-        uint8_t kind = (uint8_t)subtype;
-        return put_typed(to, 'x', &length, sizeof length) && put(to, &kind, 1) &&
-               put(to, bytes, length);
-    }
-    default:
+static bool put_value(sl_key_writer *to, bson_iter_t *iter) {
+    bson_type_t type = bson_iter_type(iter);
+    if (type == BSON_TYPE_INT32 || type == BSON_TYPE_INT64)
+        return put_integer(to, bson_iter_as_int64(iter));
+    if (type == BSON_TYPE_DOUBLE)
+        return put_double(to, bson_iter_double(iter));
+    size_t i = 0;
+    while (i < TYPES && types[i].type != type)
+        i++;
+    if (i == TYPES)
         return false;
+    const bson_value_t *value = bson_iter_value(iter);
+    if (type == BSON_TYPE_UTF8)
+        return put_typed(to, 's', &value->value.v_utf8.len, sizeof(uint32_t)) &&
+               put(to, value->value.v_utf8.str, value->value.v_utf8.len);
+    if (type == BSON_TYPE_BINARY) {
+        uint8_t subtype = (uint8_t)value->value.v_binary.subtype;
+        return put_typed(to, 'x', &value->value.v_binary.data_len, sizeof(uint32_t)) &&
+               put(to, &subtype, 1) &&
+               put(to, value->value.v_binary.data, value->value.v_binary.data_len);
     }
+    return put_typed(to, types[i].letter, &value->value, types[i].size);
 }
 
 size_t sl_join_key_of(const bson_t *document, const char *const *names, size_t count,
@@ -102,67 +103,39 @@ static uint32_t get_length(const uint8_t *at) {
     return length;
 }
 
+/* The type of a letter in a key. */
+static const struct key_type *type_of(char letter) {
+    size_t i = 0;
+    while (i + 1 < TYPES && types[i].letter != letter)
+        i++;
+    return &types[i];
+}
+
 /* The number of bytes of a value after its letter. */
 static size_t size_of(const uint8_t *at) {
-    switch (*at) {
-    case 's':
-        return 4 + (size_t)get_length(at + 1);
-    case 'x':
-        return 5 + (size_t)get_length(at + 1);
-    case 'o':
-        return sizeof(bson_oid_t);
-    case 'n':
-        return sizeof(bson_decimal128_t);
-    case 'b':
-        return 1;
-    default:
-        return 8;
-    }
+    bool counted = *at == 's' || *at == 'x';
+    return type_of((char)*at)->size + (counted ? get_length(at + 1) : 0);
 }
 
 static void append_value(const uint8_t *at, const char *name, bson_t *to) {
-    int64_t integer;
-    double number;
-    bson_decimal128_t decimal;
-    bson_oid_t oid;
-    const uint8_t *bytes = at + 1;
-    switch (*at) {
-    case 'i':
-        memcpy(&integer, bytes, sizeof integer);
-        if (integer >= INT32_MIN && integer <= INT32_MAX)
-            BSON_APPEND_INT32(to, name, (int32_t)integer);
-        else
-            BSON_APPEND_INT64(to, name, integer);
-        break;
-    case 'd':
-        memcpy(&number, bytes, sizeof number);
-        BSON_APPEND_DOUBLE(to, name, number);
-        break;
-    case 's':
-        bson_append_utf8(to, name, -1, (const char *)bytes + 4, (int)get_length(bytes));
-        break;
-    case 't':
-        memcpy(&integer, bytes, sizeof integer);
-        BSON_APPEND_DATE_TIME(to, name, integer);
-        break;
-    case 'b':
-        BSON_APPEND_BOOL(to, name, *bytes != 0);
-        break;
-    case 'o':
-        memcpy(oid.bytes, bytes, sizeof oid.bytes);
-        BSON_APPEND_OID(to, name, &oid);
-        break;
-    case 'n':
-        memcpy(&decimal, bytes, sizeof decimal);
-        BSON_APPEND_DECIMAL128(to, name, &decimal);
-        break;
-    case 'p':
-        BSON_APPEND_TIMESTAMP(to, name, get_length(bytes), get_length(bytes + 4));
-        break;
-    default: /* 'x' */
-        BSON_APPEND_BINARY(to, name, (bson_subtype_t)bytes[4], bytes + 5, get_length(bytes));
-        break;
+    const struct key_type *type = type_of((char)*at++);
+    bson_value_t value = {.value_type = type->type};
+    if (type->type == BSON_TYPE_UTF8) {
+        value.value.v_utf8.str = (char *)at + 4;
+        value.value.v_utf8.len = get_length(at);
+    } else if (type->type == BSON_TYPE_BINARY) {
+        value.value.v_binary.data = (uint8_t *)at + 5;
+        value.value.v_binary.data_len = get_length(at);
+        value.value.v_binary.subtype = (bson_subtype_t)at[4];
+    } else {
+        memcpy(&value.value, at, type->size);
     }
+    int64_t integer = value.value.v_int64;
+    if (type->type == BSON_TYPE_INT64 && integer >= INT32_MIN && integer <= INT32_MAX) {
+        value.value_type = BSON_TYPE_INT32;
+        value.value.v_int32 = (int32_t)integer;
+    }
+    bson_append_value(to, name, -1, &value);
 }
 
 void sl_join_key_append(const uint8_t *key, size_t length, const char *const *names, size_t count,
@@ -184,16 +157,5 @@ const char *sl_join_key_letters(const uint8_t *key, size_t length, char *out) {
 }
 
 const char *sl_join_letter_name(char letter) {
-    static const struct {
-        char letter;
-        const char *name;
-    } names[] = {{'i', "an integer"},    {'d', "a number with a fraction"},
-                 {'s', "text"},          {'t', "a date"},
-                 {'b', "true or false"}, {'x', "binary data"},
-                 {'o', "an ObjectId"},   {'n', "a decimal128"},
-                 {'p', "a timestamp"}};
-    size_t i = 0;
-    while (i + 1 < sizeof names / sizeof names[0] && names[i].letter != letter)
-        i++;
-    return names[i].name;
+    return type_of(letter)->name;
 }

@@ -3,8 +3,6 @@
  * bytes. */
 #include "likely_format.h"
 
-#include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define HEAD_BYTES 4096 /* examined */
@@ -63,30 +61,14 @@ static const char *looks_like(sl_text head) {
     return at < length && (head.bytes[at] == '{' || head.bytes[at] == '[') ? "json" : "delimited";
 }
 
-typedef struct ranked {
-    sl_misfit misfit;
-    unsigned weight;
-    size_t order; /* in the table of formats */
-} ranked;
-
-static int by_weight(const void *a, const void *b) {
-    const ranked *x = a, *y = b;
-    if (x->weight != y->weight)
-        return x->weight > y->weight ? -1 : 1;
-    return (x->order > y->order) - (x->order < y->order);
-}
-
 void sl_misfits_sort(sl_misfit *misfits, size_t count, const char *name, sl_text head) {
-    ranked *list = malloc(count * sizeof *list);
-    if (!list)
-        return; /* they stay in the order of the table */
+    const char *likely = looks_like(head);
     for (size_t i = 0; i < count; i++) {
-        const char *format = misfits[i].format;
-        list[i] = (ranked){misfits[i], by_name(format, sl_text_of(name)), i};
-        list[i].weight += strcmp(looks_like(head), format) == 0 ? 3 : 0;
+        sl_misfit one = misfits[i];
+        one.weight = by_name(one.format, sl_text_of(name)) + (strcmp(likely, one.format) ? 0 : 3);
+        size_t at = i;
+        for (; at > 0 && misfits[at - 1].weight < one.weight; at--)
+            misfits[at] = misfits[at - 1];
+        misfits[at] = one;
     }
-    qsort(list, count, sizeof *list, by_weight);
-    for (size_t i = 0; i < count; i++)
-        misfits[i] = list[i].misfit;
-    free(list);
 }

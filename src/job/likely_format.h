@@ -4,8 +4,6 @@
 #ifndef SHARDLOAD_LIKELY_FORMAT_H
 #define SHARDLOAD_LIKELY_FORMAT_H
 
-#include <stdbool.h>
-
 #include "util/error.h"
 #include "util/text.h"
 
@@ -13,6 +11,7 @@
 typedef struct sl_misfit {
     const char *format; /* its name in --format */
     sl_error why;
+    unsigned weight; /* its likelihood; set by sl_misfits_sort */
 } sl_misfit;
 
 /* Orders the misfits, the likeliest format first, by the name of the source and the first bytes of

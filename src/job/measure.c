@@ -14,8 +14,8 @@
  * Of very many sources some are read, evenly spread in the order of their sizes. The others are
  * estimated from these by stored bytes, and the range follows from the differences between the
  * sources that were read. */
-#include "measure.h"
 #include "document_sample.h"
+#include "preview.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -123,17 +123,17 @@ static double spread_of(const sample *samples, const sum *all, size_t figure, do
     return student(all->count - 1) * error;
 }
 
+/* The range of a total, of which `seen` has been read; `half`: half of its width. */
+static sl_estimate range_of(double seen, double value, double half) {
+    return (sl_estimate){value, fmin(value, fmax(seen, value - half)), value + half};
+}
+
 /* `text`: bytes of text of the source. The range is widened by the share `drift`. */
 static sl_estimate estimate(const sample *samples, const sum *all, size_t figure, double text,
                             double blocks, double drift) {
     double value = all->text > 0 ? all->figures[figure] / all->text * text : 0;
     double half = spread_of(samples, all, figure, blocks, value) + drift * value;
-    return (sl_estimate){value, fmin(value, fmax(all->figures[figure], value - half)),
-                         value + half};
-}
-
-static sl_estimate text_estimate(double seen, double value, double drift) {
-    return (sl_estimate){value, fmin(value, fmax(seen, value * (1 - drift))), value * (1 + drift)};
+    return range_of(all->figures[figure], value, half);
 }
 
 /* Sets the measure of a source. `drift`: 0 if the length of the text is known; `whole`: the
@@ -150,7 +150,7 @@ static void set_measure(const sample *samples, size_t count, double text, double
     into->records = estimate(samples, &all, RECORDS, text, blocks, drift);
     into->documents = estimate(samples, &all, DOCUMENTS, text, blocks, drift);
     into->bson_bytes = estimate(samples, &all, BSON, text, blocks, drift);
-    into->text_bytes = text_estimate(all.text, text, drift);
+    into->text_bytes = range_of(all.text, text, drift * text);
     if (source->record_bytes > 0) {
         into->text_bytes = sl_estimate_exactly(0);
         into->records = into->documents =
@@ -166,14 +166,6 @@ static void set_measure(const sample *samples, size_t count, double text, double
 
 /* ---- one source ---- */
 
-/* The index of the block to read in stretch `i` of `sample_size` equal stretches of `blocks`
- * blocks. */
-static uint64_t block_to_read(uint64_t i, uint64_t sample_size, uint64_t blocks) {
-    uint64_t first = i * blocks / sample_size, next = (i + 1) * blocks / sample_size;
-    double golden = (double)i * 0.6180339887498949;
-    return first + (uint64_t)((golden - floor(golden)) * (double)(next - first));
-}
-
 static bool measure_splittable(measuring *m, size_t index, uint64_t sample_size,
                                sl_preview_source *source, sl_error *error) {
     uint64_t blocks = (source->stored_bytes + SL_BLOCK_BYTES - 1) >> SL_BLOCK_BITS;
@@ -181,7 +173,7 @@ static bool measure_splittable(measuring *m, size_t index, uint64_t sample_size,
     if (sample_size > blocks)
         sample_size = blocks;
     for (uint64_t i = 0; i < sample_size; i++) {
-        if (measure_block(m, index, block_to_read(i, sample_size, blocks), i, &last, error) !=
+        if (measure_block(m, index, sl_spread_block(i, sample_size, blocks), i, &last, error) !=
             SL_READ_BLOCK)
             return false;
     }

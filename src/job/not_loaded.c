@@ -46,25 +46,17 @@ static void keep(sl_not_loaded *list, size_t source, const char *entry, const ch
 void sl_not_loaded_add(sl_job *job, size_t source, const char *entry, const char *reason) {
     sl_not_loaded *list = &job->not_loaded;
     pthread_mutex_lock(&list->lock);
-    uint64_t number = ++list->count;
-    keep(list, source, entry, reason);
+    uint64_t number = reason ? ++list->count : ++list->empty;
+    if (reason)
+        keep(list, source, entry, reason);
     pthread_mutex_unlock(&list->lock);
-    sl_log(number <= SHOWN_MAX ? SL_LOG_WARNING : SL_LOG_DEBUG, "%s%s%s: not loaded: " SL_LINES,
+    sl_log(number <= SHOWN_MAX ? SL_LOG_WARNING : SL_LOG_DEBUG, "%s%s%s: %s" SL_LINES,
            sl_source_set_at(job->set, source)->shown, entry ? ": " : "", entry ? entry : "",
-           reason);
+           reason ? "not loaded: " : "empty; nothing to load", reason ? reason : "");
     if (number == SHOWN_MAX)
-        sl_log_warning("only the log file lists further files and entries that are not loaded");
-}
-
-void sl_not_loaded_add_empty(sl_job *job, size_t source, const char *entry) {
-    sl_not_loaded *list = &job->not_loaded;
-    pthread_mutex_lock(&list->lock);
-    uint64_t number = ++list->empty;
-    pthread_mutex_unlock(&list->lock);
-    sl_log(number <= SHOWN_MAX ? SL_LOG_WARNING : SL_LOG_DEBUG, "%s%s%s: empty; nothing to load",
-           sl_source_set_at(job->set, source)->shown, entry ? ": " : "", entry ? entry : "");
-    if (number == SHOWN_MAX)
-        sl_log_warning("only the log file lists further empty files and entries");
+        sl_log_warning("only the log file lists further %s",
+                       reason ? "files and entries that are not loaded"
+                              : "empty files and entries");
 }
 
 bool sl_not_loaded_check(sl_job *job, sl_error *error) {

@@ -28,11 +28,9 @@ typedef struct sl_not_loaded {
     size_t kept_count;
 } sl_not_loaded;
 
-/* Logs and lists a file (`entry` NULL), or an archive's entry, that is not loaded.
- * `entry` and `reason` must be printable. Any thread. */
+/* Logs and lists a file (`entry` NULL), or an archive's entry, that is not loaded. `reason` NULL:
+ * it is empty, and only logged. `entry` and `reason` must be printable. Any thread. */
 void sl_not_loaded_add(struct sl_job *job, size_t source, const char *entry, const char *reason);
-/* Logs an empty file or entry. Any thread. */
-void sl_not_loaded_add_empty(struct sl_job *job, size_t source, const char *entry);
 /* False with SL_EXIT_SOURCE if the list is not empty and --skip-other is not given. */
 bool sl_not_loaded_check(struct sl_job *job, sl_error *error);
 /* Appends the section "notLoaded", unless the list is empty. */

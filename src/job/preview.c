@@ -9,12 +9,9 @@
 #include <string.h>
 
 #include "destination.h"
-#include "job.h"
-#include "measure.h"
 #include "numbers.h"
 #include "ranges.h"
 #include "sources.h"
-#include "target.h"
 #include "types.h"
 
 /* ---- the cluster ---- */

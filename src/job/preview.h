@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "cluster/cluster.h"
-#include "load_config.h"
+#include "job.h"
 #include "util/error.h"
 #include "util/estimate.h"
 
@@ -80,5 +80,12 @@ typedef struct sl_preview {
 bool sl_preview_create(const sl_load_config *config, uint32_t shards, uint64_t blocks,
                        sl_preview **preview, sl_error *error);
 void sl_preview_destroy(sl_preview *preview); /* NULL is fine */
+
+/* Sets the measures of `sources` (the load's sources that are not skipped) and their sum `all`,
+ * from about `blocks` blocks. If the collection is sharded by a key other than _id, counts the
+ * documents read into `owners`, one per shard. (measure.c) */
+bool sl_measure_sources(sl_job *job, const sl_shard_map *map, uint64_t blocks,
+                        sl_preview_source *sources, size_t count, sl_measure *all, double *owners,
+                        sl_error *error);
 
 #endif

@@ -146,7 +146,7 @@ static bool recognise(const sl_job *job, size_t index, char *head, bool *damaged
         }
         if (!any)
             return sl_error_set(error, SL_EXIT_SOURCE, "%s: " SL_LINES, path, why.message);
-        misfits[misfit_count++] = (sl_misfit){format->name, why};
+        misfits[misfit_count++] = (sl_misfit){.format = format->name, .why = why};
     }
     sl_misfits_sort(misfits, misfit_count, name, text);
     return unknown_format(path, misfits, misfit_count, error);
@@ -374,20 +374,13 @@ static void leave_out(sl_job *job, size_t index, bool empty, const char *message
     size_t length = strlen(path); /* the message begins with it */
     if (strncmp(message, path, length) == 0 && strncmp(message + length, ": ", 2) == 0)
         message += length + 2;
-    if (empty)
-        sl_not_loaded_add_empty(job, index, NULL);
-    else
-        sl_not_loaded_add(job, index, NULL, message);
+    sl_not_loaded_add(job, index, NULL, empty ? NULL : message);
 }
 
 static void on_passed_over(void *context, size_t source, const char *entry, const char *reason) {
     char text[300];
-    if (!reason) {
-        sl_not_loaded_add_empty(context, source, entry);
-        return;
-    }
-    snprintf(text, sizeof text, "this is %s", reason);
-    sl_not_loaded_add(context, source, entry, text);
+    snprintf(text, sizeof text, "this is %s", reason ? reason : "");
+    sl_not_loaded_add(context, source, entry, reason ? text : NULL);
 }
 
 bool sl_sources_open(sl_job *job, sl_error *error) {

@@ -7,9 +7,9 @@
  * of a pipe only the first bytes are known, since its text cannot be read twice. Failures to read
  * are ignored here; the load will report them. */
 #include "types.h"
+#include "document_sample.h"
 #include "sources.h"
 
-#include <math.h>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
@@ -124,12 +124,8 @@ static bool sample_plain(const sl_job *job, sl_reader *reader, sl_error *error) 
     if (most < PIECE_LEAST)
         most = PIECE_LEAST;
     bool ok = true;
-    for (uint64_t i = 0; ok && i < count; i++) {
-        uint64_t first = i * all / count, next = (i + 1) * all / count;
-        double golden = (double)i * 0.6180339887498949;
-        uint64_t within = (uint64_t)((golden - floor(golden)) * (double)(next - first));
-        ok = add_plain(job, reader, first + within, most, error);
-    }
+    for (uint64_t i = 0; ok && i < count; i++)
+        ok = add_plain(job, reader, sl_spread_block(i, count, all), most, error);
     return ok;
 }
 

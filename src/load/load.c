@@ -23,7 +23,6 @@
 #include "job/outputs.h"
 #include "job/parts.h"
 #include "job/sources.h"
-#include "job/target.h"
 #include "job/types.h"
 #include "ledger/resume.h"
 #include "progress.h"

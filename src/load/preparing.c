@@ -8,12 +8,11 @@
 #include "util/interrupt.h"
 #include "util/log.h"
 
-#include "job/key_sample.h"
+#include "job/document_sample.h"
 #include "job/numbers.h"
 #include "job/parts.h"
 #include "job/ranges.h"
 #include "job/sources.h"
-#include "job/target.h"
 #include "ledger/resume.h"
 #include "ledger/same_content.h"
 #include "send/route.h"

@@ -41,9 +41,9 @@ INTERFACES = {
     "report": "json lookup report run_record",
     "cluster": "cluster collection connection member presplit",
     "query": "query query_load",
-    "job": "archive_entries destination embed embed_partitions embed_store inspect key_sample job "
+    "job": "archive_entries destination document_sample embed embed_partitions embed_store inspect job "
            "line_ends load_config measure not_loaded "
-           "numbers outputs parts preview ranges sources target types",
+           "numbers outputs parts preview ranges sources types",
     "doctor": "doctor",
     "send": "batch compare duplicates rate_limit reply route sink",
     "ledger": "earlier_run journal ledger reject_kinds rejects resume same_content unregistered "
