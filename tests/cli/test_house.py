@@ -42,7 +42,7 @@ INTERFACES = {
     "cluster": "cluster collection connection member presplit",
     "query": "query query_load",
     "job": "archive_entries destination document_sample embed embed_partitions embed_store inspect job "
-           "line_ends load_config measure not_loaded "
+           "line_ends load_config not_loaded "
            "numbers outputs parts preview ranges sources types",
     "doctor": "doctor",
     "send": "batch compare duplicates rate_limit reply route sink",
