@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bson_lookup.h"
 
+#include <time.h>
+
 #define NUMBER_MAX 1e18
 
 bool sl_look_find(const bson_t *document, const char *path, bson_iter_t *value) {
@@ -60,6 +62,17 @@ bool sl_look_flag(const bson_t *document, const char *path) {
     return sl_look_find(document, path, &value) && bson_iter_as_bool(&value);
 }
 
+void sl_look_date(const bson_t *document, const char *path, char out[SL_DATE_ROOM]) {
+    bson_iter_t value;
+    struct tm utc;
+    out[0] = '\0';
+    if (!sl_look_find(document, path, &value) || !BSON_ITER_HOLDS_DATE_TIME(&value))
+        return;
+    time_t seconds = (time_t)(bson_iter_date_time(&value) / 1000);
+    if (gmtime_r(&seconds, &utc))
+        strftime(out, SL_DATE_ROOM, "%Y-%m-%dT%H:%M:%SZ", &utc);
+}
+
 bool sl_document_at(const bson_iter_t *at, bson_t *document) {
     return BSON_ITER_HOLDS_DOCUMENT(at) && sl_container_at(at, document);
 }
@@ -87,6 +100,12 @@ sl_walk sl_walk_start(const bson_t *document, const char *path) {
     bson_iter_t value;
     walk.more = sl_look_find(document, path, &value) && BSON_ITER_HOLDS_ARRAY(&value) &&
                 bson_iter_recurse(&value, &walk.at);
+    return walk;
+}
+
+sl_walk sl_walk_of(const bson_t *array) {
+    sl_walk walk = {.more = false};
+    walk.more = bson_iter_init(&walk.at, array);
     return walk;
 }
 

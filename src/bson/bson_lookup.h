@@ -10,6 +10,9 @@
 
 #include <bson/bson.h>
 
+#define SL_DATE_ROOM 32
+#define SL_ARRAY_KEY_ROOM 16
+
 bool sl_look_find(const bson_t *document, const char *path, bson_iter_t *value);
 
 /* A number from -1e18 to 1e18, or NAN. */
@@ -39,9 +42,21 @@ typedef struct sl_walk {
     bson_t item; /* the current document, borrowed */
 } sl_walk;
 sl_walk sl_walk_start(const bson_t *document, const char *path);
+sl_walk sl_walk_of(const bson_t *array);
 bool sl_walk_next(sl_walk *walk); /* skips elements that are not documents */
 uint32_t sl_walk_count(const bson_t *document, const char *path); /* counts its documents */
 uint32_t sl_look_count(const bson_t *document, const char *path); /* counts its elements */
+
+/* Writes a date as text, "2026-01-31T09:30:00Z"; "" if there is none. */
+void sl_look_date(const bson_t *document, const char *path, char out[SL_DATE_ROOM]);
+
+/* The key of element `index` of an array, perhaps in `room`. (BSON_APPEND macros evaluate their keys
+ * twice.) */
+static inline const char *sl_array_key(size_t index, char room[SL_ARRAY_KEY_ROOM]) {
+    const char *key;
+    bson_uint32_to_string((uint32_t)index, &key, room, SL_ARRAY_KEY_ROOM);
+    return key;
+}
 
 /* The value at `at`: a number from -1e18 to 1e18, or NAN. */
 double sl_value_number(const bson_iter_t *at);

@@ -61,9 +61,7 @@
  * sl_cluster_command sends it again. */
 static bool switch_to(const sl_balancer *balancer, const char *command_name, sl_error *error) {
     bson_t *command = BCON_NEW(command_name, BCON_INT32(1), "maxTimeMS", BCON_INT32(60000));
-    bool ok = sl_cluster_command(balancer->connection, "admin", command, NULL, NULL, error);
-    bson_destroy(command);
-    return ok;
+    return sl_cluster_change(balancer->connection, "admin", command, 0, error);
 }
 
 /* ---- the holders ---- */
@@ -78,10 +76,9 @@ static bool join(sl_balancer *balancer, sl_error *error) {
         sl_balancer_document_read(balancer, now, &document, error) &&
         (document.exists || sl_balancer_read_mode(balancer->connection, document.before, error));
     if (ok) {
-        char room[16];
-        const char *key;
-        bson_uint32_to_string(document.others, &key, room, sizeof room);
-        sl_balancer_append_self(balancer, now, &document.holders, key);
+        char room[SL_ARRAY_KEY_ROOM];
+        sl_balancer_append_self(balancer, now, &document.holders,
+                                sl_array_key(document.others, room));
         strcpy(balancer->before, document.before);
         ok = sl_balancer_document_write(balancer, &document, error);
     }

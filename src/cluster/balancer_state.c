@@ -41,10 +41,7 @@ void sl_balancer_append_self(const sl_balancer *balancer, int64_t now, bson_t *h
 
 /* Milliseconds, or 0. */
 static int64_t time_of(const bson_t *holder, const char *key) {
-    bson_iter_t iter;
-    return bson_iter_init_find(&iter, holder, key) && BSON_ITER_HOLDS_DATE_TIME(&iter)
-               ? bson_iter_date_time(&iter)
-               : 0;
+    return (int64_t)sl_look_amount(holder, key, 0);
 }
 
 static bool id_of(const bson_t *holder, bson_oid_t *id) {
@@ -64,14 +61,13 @@ static bool is_me(const sl_balancer *balancer, const bson_t *holder) {
  * SL_HOLDER_UNSURE. Entries of earlier versions have no `hostId`: for them the host name is
  * compared. */
 static sl_holder_state state_of_process(const sl_balancer *balancer, const bson_t *holder) {
-    bson_iter_t pid, start;
     const char *host = sl_look_string(holder, "hostId");
     bool here = host[0] ? strcmp(host, balancer->host) == 0
                         : strcmp(sl_look_string(holder, "host"), balancer->name) == 0;
-    if (!here || !bson_iter_init_find(&pid, holder, "pid"))
+    if (!here || !bson_has_field(holder, "pid"))
         return SL_HOLDER_UNSURE;
-    int64_t actual = sl_process_start(bson_iter_as_int64(&pid));
-    int64_t stored = bson_iter_init_find(&start, holder, "start") ? bson_iter_as_int64(&start) : -1;
+    int64_t actual = sl_process_start(sl_look_int64(holder, "pid", 0));
+    int64_t stored = sl_look_int64(holder, "start", -1);
     if (actual == 0 || (actual > 0 && stored > 0 && actual != stored))
         return SL_HOLDER_DEAD;
     return actual > 0 && actual == stored ? SL_HOLDER_ALIVE : SL_HOLDER_UNSURE;
@@ -89,42 +85,27 @@ static sl_holder_state state_of(const sl_balancer *balancer, const bson_t *holde
 
 /* "process 123 on host" into `out`. */
 static void name_holder(const bson_t *holder, char *out, size_t room) {
-    bson_iter_t pid;
     const char *host = sl_look_string(holder, "host");
-    snprintf(out, room, "process %lld on %s",
-             (long long)(bson_iter_init_find(&pid, holder, "pid") ? bson_iter_as_int64(&pid) : 0),
+    snprintf(out, room, "process %lld on %s", (long long)sl_look_int64(holder, "pid", 0),
              host[0] ? host : "an unknown host");
 }
 
-/* Steps through an array of holders. */
-static bool next_holder(bson_iter_t *list, bson_t *holder) {
-    while (bson_iter_next(list)) {
-        if (sl_document_at(list, holder))
-            return true;
-    }
-    return false;
-}
-
-static bool find_holder(const bson_t *holders, const bson_oid_t *id, bson_t *holder) {
-    bson_iter_t list;
+/* When the holder with this id sent its last heartbeat; -1: there is no such holder. */
+static int64_t last_heartbeat(const bson_t *holders, const bson_oid_t *id) {
     bson_oid_t other;
-    bool found = false;
-    for (bool more = bson_iter_init(&list, holders); more && !found;) {
-        more = next_holder(&list, holder);
-        found = more && id_of(holder, &other) && bson_oid_equal(&other, id);
+    for (sl_walk walk = sl_walk_of(holders); sl_walk_next(&walk);) {
+        if (id_of(&walk.item, &other) && bson_oid_equal(&other, id))
+            return time_of(&walk.item, "refreshed");
     }
-    return found;
+    return -1;
 }
 
 bool sl_balancer_any_refreshed(const sl_balancer_document *before,
                                const sl_balancer_document *after) {
-    bson_iter_t list;
-    bson_t holder, then;
     bson_oid_t id;
-    bool more = bson_iter_init(&list, &after->holders);
-    while (more && next_holder(&list, &holder)) {
-        if (!id_of(&holder, &id) || !find_holder(&before->holders, &id, &then) ||
-            time_of(&holder, "refreshed") != time_of(&then, "refreshed"))
+    for (sl_walk walk = sl_walk_of(&after->holders); sl_walk_next(&walk);) {
+        if (!id_of(&walk.item, &id) ||
+            time_of(&walk.item, "refreshed") != last_heartbeat(&before->holders, &id))
             return true;
     }
     return false;
@@ -132,17 +113,15 @@ bool sl_balancer_any_refreshed(const sl_balancer_document *before,
 
 /* ---- the document ---- */
 
-/* Adds the holders in `list` to `document`, except this loader and dead ones. */
-static void take_holders(const sl_balancer *balancer, bson_iter_t *list, int64_t now,
+/* Adds the holders of the document that was `found`, except this loader and dead ones. */
+static void take_holders(const sl_balancer *balancer, const bson_t *found, int64_t now,
                          sl_balancer_document *document) {
-    bson_t holder;
-    while (next_holder(list, &holder)) {
-        char name[300], room[16];
-        const char *key;
-        if (is_me(balancer, &holder))
+    for (sl_walk walk = sl_walk_start(found, "holders"); sl_walk_next(&walk);) {
+        char name[300], room[SL_ARRAY_KEY_ROOM];
+        if (is_me(balancer, &walk.item))
             continue;
-        name_holder(&holder, name, sizeof name);
-        sl_holder_state state = state_of(balancer, &holder, now);
+        name_holder(&walk.item, name, sizeof name);
+        sl_holder_state state = state_of(balancer, &walk.item, now);
         if (state == SL_HOLDER_DEAD) {
             sl_log_info("an earlier load (%s) ended without restoring the balancer", name);
             continue;
@@ -150,8 +129,8 @@ static void take_holders(const sl_balancer *balancer, bson_iter_t *list, int64_t
         if (document->others == 0)
             snprintf(document->first, sizeof document->first, "%s", name);
         document->unsure += state == SL_HOLDER_UNSURE;
-        bson_uint32_to_string(document->others++, &key, room, sizeof room);
-        BSON_APPEND_DOCUMENT(&document->holders, key, &holder);
+        bson_append_document(&document->holders, sl_array_key(document->others++, room), -1,
+                             &walk.item);
     }
 }
 
@@ -160,14 +139,11 @@ bool sl_balancer_document_read(const sl_balancer *balancer, int64_t now,
     *document = (sl_balancer_document){.before = "off"};
     bson_init(&document->holders);
     bson_t found;
-    bson_iter_t iter, list;
     bool ok = sl_find_by_id(balancer->connection, STATE_DATABASE, STATE_COLLECTION, "state", &found,
                             &document->exists, error);
     if (document->exists && strcmp(sl_look_string(&found, "before"), "full") == 0)
         strcpy(document->before, "full");
-    if (document->exists && bson_iter_init_find(&iter, &found, "holders") &&
-        BSON_ITER_HOLDS_ARRAY(&iter) && bson_iter_recurse(&iter, &list))
-        take_holders(balancer, &list, now, document);
+    take_holders(balancer, &found, now, document);
     bson_destroy(&found);
     return ok;
 }
@@ -277,28 +253,23 @@ bool sl_balancer_status(sl_connection *connection, sl_balancer_view *view, sl_er
     sl_balancer reader = {.connection = connection};
     gethostname(reader.name, sizeof reader.name - 1);
     sl_host_identity(reader.host);
-    bson_t reply;
-    bson_iter_t iter, found, list;
+    bson_t reply, document;
     bson_t *command = BCON_NEW("aggregate", STATE_COLLECTION, "pipeline", "[", "{", "$match", "{",
                                "_id", "state", "}", "}", "{", "$addFields", "{", "now", "$$NOW",
                                "}", "}", "]", "cursor", "{", "}");
     int32_t code;
-    bool ok = sl_cluster_command(connection, STATE_DATABASE, command, &reply, &code, error);
-    bson_t document, holder;
-    if (ok && sl_look_find(&reply, "cursor.firstBatch.0", &found) &&
-        sl_document_at(&found, &document)) {
+    bool ok = sl_cluster_run(connection, STATE_DATABASE, command, &reply, &code, error);
+    if (ok && sl_look_inside(&reply, "cursor.firstBatch.0", &document)) {
         int64_t now = time_of(&document, "now");
         snprintf(view->before, sizeof view->before, "%s", sl_look_string(&document, "before"));
         size_t used = 0;
-        bool more = bson_iter_init_find(&iter, &document, "holders") &&
-                    BSON_ITER_HOLDS_ARRAY(&iter) && bson_iter_recurse(&iter, &list);
-        while (more && next_holder(&list, &holder)) {
+        for (sl_walk walk = sl_walk_start(&document, "holders"); sl_walk_next(&walk);) {
             char name[300], age[60] = "";
-            int64_t refreshed = time_of(&holder, "refreshed");
-            bool dead = state_of(&reader, &holder, now) == SL_HOLDER_DEAD;
+            int64_t refreshed = time_of(&walk.item, "refreshed");
+            bool dead = state_of(&reader, &walk.item, now) == SL_HOLDER_DEAD;
             view->holders++;
             view->dead += dead;
-            name_holder(&holder, name, sizeof name);
+            name_holder(&walk.item, name, sizeof name);
             if (refreshed)
                 snprintf(age, sizeof age, ", last heartbeat %lld s ago",
                          (long long)(now > refreshed ? (now - refreshed) / 1000 : 0));
@@ -309,19 +280,13 @@ bool sl_balancer_status(sl_connection *connection, sl_balancer_view *view, sl_er
         }
     }
     bson_destroy(&reply);
-    bson_destroy(command);
     return ok || code == SL_CODE_UNAUTHORIZED; /* the mode alone is reported */
 }
 
 bool sl_balancer_read_mode(sl_connection *connection, char mode[8], sl_error *error) {
-    bson_t reply;
-    bson_iter_t iter;
-    bson_t *command = BCON_NEW("balancerStatus", BCON_INT32(1));
-    bool ok = sl_cluster_command(connection, "admin", command, &reply, NULL, error);
-    bool on = ok && bson_iter_init_find(&iter, &reply, "mode") && BSON_ITER_HOLDS_UTF8(&iter) &&
-              strcmp(bson_iter_utf8(&iter, NULL), "full") == 0;
-    strcpy(mode, on ? "full" : "off");
+    bson_t reply, *command = BCON_NEW("balancerStatus", BCON_INT32(1));
+    bool ok = sl_cluster_run(connection, "admin", command, &reply, NULL, error);
+    strcpy(mode, ok && strcmp(sl_look_string(&reply, "mode"), "full") == 0 ? "full" : "off");
     bson_destroy(&reply);
-    bson_destroy(command);
     return ok;
 }

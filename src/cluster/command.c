@@ -76,6 +76,25 @@ bool sl_cluster_command(sl_connection *connection, const char *database, const b
     return ok;
 }
 
+bool sl_cluster_run(sl_connection *connection, const char *database, bson_t *command, bson_t *reply,
+                    int32_t *code, sl_error *error) {
+    bool ok = sl_cluster_command(connection, database, command, reply, code, error);
+    bson_destroy(command);
+    return ok;
+}
+
+bool sl_cluster_change(sl_connection *connection, const char *database, bson_t *command,
+                       int32_t harmless, sl_error *error) {
+    int32_t code;
+    if (sl_cluster_run(connection, database, command, NULL, &code, error))
+        return true;
+    if (harmless == 0 || code != harmless)
+        return false;
+    if (error)
+        *error = (sl_error){.code = SL_EXIT_OK};
+    return true;
+}
+
 void sl_append_majority(bson_t *command) {
     bson_t concern;
     bson_append_document_begin(command, "writeConcern", -1, &concern);
@@ -84,28 +103,20 @@ void sl_append_majority(bson_t *command) {
     bson_append_document_end(command, &concern);
 }
 
-/* Copies the first document of an array document; `*document` is always initialised. */
-static bool first_of(const bson_t *documents, bson_t *document) {
-    bson_iter_t iter;
-    bson_t view;
-    bool found =
-        bson_iter_init(&iter, documents) && bson_iter_next(&iter) && sl_document_at(&iter, &view);
-    if (found)
-        bson_copy_to(&view, document);
-    else
-        bson_init(document);
-    return found;
-}
-
 bool sl_find_by_id(sl_connection *connection, const char *database, const char *collection,
                    const char *id, bson_t *document, bool *found, sl_error *error) {
     bson_t *filter = BCON_NEW("_id", BCON_UTF8(id));
-    bson_t documents;
+    bson_t documents, view;
     bool ok = sl_connection_find(connection, database, collection, filter, NULL, &documents, error);
-    *found = first_of(&documents, document) && ok;
+    *found = sl_look_inside(&documents, "0", &view) && ok;
+    bson_copy_to(&view, document);
     bson_destroy(&documents);
     bson_destroy(filter);
     return ok;
+}
+
+bson_t *sl_range_filter(int64_t minimum, int64_t maximum) {
+    return BCON_NEW("_id", "{", "$gte", BCON_INT64(minimum), "$lt", BCON_INT64(maximum), "}");
 }
 
 bool sl_is_empty(sl_connection *connection, const sl_target *target, const bson_t *filter,
@@ -304,8 +315,7 @@ sl_scan_result sl_scan(mongoc_client_t *client, const sl_target *target, const b
 sl_scan_result sl_scan_range(mongoc_client_t *client, const sl_target *target, int64_t minimum,
                              int64_t maximum, void (*each)(void *context, const bson_t *document),
                              void *context, sl_error *error) {
-    bson_t *filter =
-        BCON_NEW("_id", "{", "$gte", BCON_INT64(minimum), "$lt", BCON_INT64(maximum), "}");
+    bson_t *filter = sl_range_filter(minimum, maximum);
     sl_scan_result result = sl_scan(client, target, filter, false, each, context, error);
     bson_destroy(filter);
     return result;

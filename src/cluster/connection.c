@@ -152,10 +152,8 @@ bool sl_connection_find(sl_connection *connection, const char *database, const c
     const bson_t *document;
     uint32_t index = 0;
     while (mongoc_cursor_next(cursor, &document)) {
-        const char *key;
-        char room[16];
-        bson_uint32_to_string(index++, &key, room, sizeof room);
-        bson_append_document(documents, key, -1, document);
+        char room[SL_ARRAY_KEY_ROOM];
+        bson_append_document(documents, sl_array_key(index++, room), -1, document);
     }
     bson_error_t driver_error;
     bool ok = !mongoc_cursor_error(cursor, &driver_error);

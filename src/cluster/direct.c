@@ -255,25 +255,17 @@ static bool read_identity(sl_direct *direct, const sl_target *target, sl_ownersh
     bson_t *filter = BCON_NEW("_id", BCON_UTF8(sl_target_namespace(target, ns)));
     bool ok = find_config(direct, "collections", filter, NULL, &document, &found, error);
     *sharded = found;
-    *by_uuid = false;
-    bool any = found && bson_iter_init(&field, &document);
-    while (any && bson_iter_next(&field)) {
-        const char *key = bson_iter_key(&field);
+    if (bson_has_field(&document, "reshardingFields") || sl_look_flag(&document, "dropped"))
+        *sharded = false;
+    *by_uuid = bson_has_field(&document, "timestamp"); /* 5.0: chunks by uuid */
+    if (bson_iter_init_find(&field, &document, "lastmodEpoch") && BSON_ITER_HOLDS_OID(&field))
+        memcpy(ownership->epoch, bson_iter_oid(&field), sizeof ownership->epoch);
+    if (bson_iter_init_find(&field, &document, "uuid") && BSON_ITER_HOLDS_BINARY(&field)) {
         const uint8_t *bytes;
         uint32_t length;
-        bson_subtype_t subtype;
-        if (strcmp(key, "reshardingFields") == 0 ||
-            (strcmp(key, "dropped") == 0 && bson_iter_as_bool(&field)))
-            *sharded = false;
-        else if (strcmp(key, "timestamp") == 0) /* 5.0: chunks by uuid */
-            *by_uuid = true;
-        else if (strcmp(key, "lastmodEpoch") == 0 && BSON_ITER_HOLDS_OID(&field))
-            memcpy(ownership->epoch, bson_iter_oid(&field), sizeof ownership->epoch);
-        else if (strcmp(key, "uuid") == 0 && BSON_ITER_HOLDS_BINARY(&field)) {
-            bson_iter_binary(&field, &subtype, &length, &bytes);
-            if (length == sizeof ownership->uuid)
-                memcpy(ownership->uuid, bytes, length);
-        }
+        bson_iter_binary(&field, NULL, &length, &bytes);
+        if (length == sizeof ownership->uuid)
+            memcpy(ownership->uuid, bytes, length);
     }
     bson_destroy(&document);
     bson_destroy(filter);

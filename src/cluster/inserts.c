@@ -59,21 +59,15 @@ static void describe(const bson_t *reply, char *out, size_t room) {
 
 /* Appends to a $match: an operation has one of the names, or its command has. */
 static void append_names(bson_t *match, bool changes_only) {
-    bson_t any, condition;
+    bson_t any;
     uint32_t count = 0;
     BSON_APPEND_ARRAY_BEGIN(match, "$or", &any);
     for (size_t i = changes_only ? INSERTS : 0; i < sizeof names / sizeof names[0]; i++) {
-        char number[16], command[40];
-        const char *key;
-        bson_uint32_to_string(count++, &key, number, sizeof number);
-        BSON_APPEND_DOCUMENT_BEGIN(&any, key, &condition);
-        BSON_APPEND_UTF8(&condition, "op", names[i]);
-        bson_append_document_end(&any, &condition);
+        char room[SL_ARRAY_KEY_ROOM], command[40];
         snprintf(command, sizeof command, "command.%s", names[i]);
-        bson_uint32_to_string(count++, &key, number, sizeof number);
-        BSON_APPEND_DOCUMENT_BEGIN(&any, key, &condition);
-        BCON_APPEND(&condition, command, "{", "$exists", BCON_BOOL(true), "}");
-        bson_append_document_end(&any, &condition);
+        BCON_APPEND(&any, sl_array_key(count++, room), "{", "op", names[i], "}");
+        BCON_APPEND(&any, sl_array_key(count++, room), "{", command, "{", "$exists",
+                    BCON_BOOL(true), "}", "}");
     }
     bson_append_array_end(match, &any);
 }
@@ -90,10 +84,9 @@ static bool find_write(sl_connection *connection, const sl_target *target, bool 
         BCON_NEW("aggregate", BCON_INT32(1), "pipeline", "[", "{", "$currentOp", "{", "allUsers",
                  BCON_BOOL(true), "}", "}", "{", "$match", BCON_DOCUMENT(&match), "}", "{",
                  "$limit", BCON_INT32(1), "}", "]", "cursor", "{", "}");
-    bool ok = sl_cluster_command(connection, "admin", command, &reply, code, error);
+    bool ok = sl_cluster_run(connection, "admin", command, &reply, code, error);
     describe(&reply, running, room);
     bson_destroy(&reply);
-    bson_destroy(command);
     bson_destroy(&match);
     return ok;
 }

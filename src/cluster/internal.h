@@ -62,6 +62,11 @@ bool sl_connect(sl_connect_attempt *attempt, void *context, unsigned wait_second
 void sl_connecting_to(void *connecting, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* ---- collection.c ---- */
+
+/* Enables sharding for the database, which creates it; only on a sharded cluster. */
+bool sl_enable_sharding(sl_connection *connection, const char *database, sl_error *error);
+
 /* ---- driver_errors.c ---- */
 
 /* Did authentication fail? */
@@ -199,12 +204,23 @@ bool sl_connection_backoff(sl_connection *connection, unsigned attempt, sl_error
 bool sl_cluster_command(sl_connection *connection, const char *database, const bson_t *command,
                         bson_t *reply, int32_t *code, sl_error *error);
 
+/* The same, and destroys the command. */
+bool sl_cluster_run(sl_connection *connection, const char *database, bson_t *command, bson_t *reply,
+                    int32_t *code, sl_error *error);
+
+/* The same without a reply. A failure with the code `harmless` counts as success (0: no code). */
+bool sl_cluster_change(sl_connection *connection, const char *database, bson_t *command,
+                       int32_t harmless, sl_error *error);
+
 /* Appends writeConcern {w: "majority", wtimeout: 30000}. */
 void sl_append_majority(bson_t *command);
 
 /* Reads the document with this _id. `*document` is always initialised; empty when not found. */
 bool sl_find_by_id(sl_connection *connection, const char *database, const char *collection,
                    const char *id, bson_t *document, bool *found, sl_error *error);
+
+/* {_id: {$gte: minimum, $lt: maximum}}; destroy it. */
+bson_t *sl_range_filter(int64_t minimum, int64_t maximum);
 
 /* Is there no document in the target that matches the filter? Reads at most one. */
 bool sl_is_empty(sl_connection *connection, const sl_target *target, const bson_t *filter,
@@ -335,6 +351,12 @@ typedef struct sl_steps {
     bool any_split;
     int64_t last_split;
 } sl_steps;
+
+/* The commands that split a chunk, and move a chunk to a shard, for database "admin". Destroy
+ * them. */
+bson_t *sl_split_command(const sl_target *target, const bson_t *middle);
+bson_t *sl_move_command(const sl_target *target, const bson_t *minimum, const bson_t *maximum,
+                        const char *shard);
 
 /* Appends the fewest steps that move the range to its shard. Call it for the ranges in order. */
 bool sl_plan_range(const sl_shard_map *map, const sl_range *range, sl_steps *steps,

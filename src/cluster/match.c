@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "collection.h"
 #include "internal.h"
 
 static bool contains(const char *const *fields, size_t count, const char *field) {
@@ -65,51 +66,35 @@ static bool check_shard_key(const sl_target *target, const bson_t *key, const ch
  * the collection, which is that of its index _id_. Without a collation they compare bytes, and any
  * unique index suffices. */
 static bool is_comparable(const bson_t *index, const bson_t *by_id) {
-    bson_iter_t iter;
     bson_t own, collation;
-    if (!bson_iter_init_find(&iter, by_id, "collation") || !sl_document_at(&iter, &collation))
-        return true;
-    return bson_iter_init_find(&iter, index, "collation") && sl_document_at(&iter, &own) &&
-           bson_equal(&own, &collation);
+    return !sl_look_inside(by_id, "collation", &collation) ||
+           (sl_look_inside(index, "collation", &own) && bson_equal(&own, &collation));
 }
 
 /* Does the index allow one document of these fields only? `by_id`: the index _id_. */
 static bool identifies(const bson_t *index, const bson_t *by_id, const char *const *fields,
                        size_t count) {
-    bson_iter_t iter;
     bson_t key;
     char lacks[300];
     return sl_look_flag(index, "unique") && !sl_look_flag(index, "sparse") &&
            !bson_has_field(index, "partialFilterExpression") && is_comparable(index, by_id) &&
-           bson_iter_init_find(&iter, index, "key") && sl_document_at(&iter, &key) &&
+           sl_look_inside(index, "key", &key) &&
            lacking(&key, fields, count, lacks, sizeof lacks) == 0;
 }
 
 static bool has_unique_index(sl_connection *connection, const sl_target *target,
                              const char *const *fields, size_t count, bool *has, sl_error *error) {
-    bson_t reply, *command = BCON_NEW("listIndexes", BCON_UTF8(target->collection), "cursor", "{",
-                                      "batchSize", BCON_INT32(1000), "}");
-    bson_iter_t iter = {0}, items;
+    bson_t indexes, by_id = BSON_INITIALIZER;
     *has = false;
-    bool ok = sl_cluster_command(connection, target->database, command, &reply, NULL, error);
-    bool any =
-        ok && sl_look_find(&reply, "cursor.firstBatch", &items) && bson_iter_recurse(&items, &iter);
-    bson_t by_id = BSON_INITIALIZER;
-    bson_iter_t look = iter;
-    while (any && bson_iter_next(&look)) {
-        bson_t index;
-        bson_iter_t name;
-        if (sl_document_at(&look, &index) && bson_iter_init_find(&name, &index, "name") &&
-            BSON_ITER_HOLDS_UTF8(&name) && strcmp(bson_iter_utf8(&name, NULL), "_id_") == 0)
-            bson_concat(&by_id, &index);
+    bool ok = sl_collection_indexes(connection, target, &indexes, error);
+    for (sl_walk walk = sl_walk_of(&indexes); sl_walk_next(&walk);) {
+        if (strcmp(sl_look_string(&walk.item, "name"), "_id_") == 0)
+            bson_concat(&by_id, &walk.item);
     }
-    while (any && !*has && bson_iter_next(&iter)) {
-        bson_t index;
-        *has = sl_document_at(&iter, &index) && identifies(&index, &by_id, fields, count);
-    }
+    for (sl_walk walk = sl_walk_of(&indexes); !*has && sl_walk_next(&walk);)
+        *has = identifies(&walk.item, &by_id, fields, count);
     bson_destroy(&by_id);
-    bson_destroy(&reply);
-    bson_destroy(command);
+    bson_destroy(&indexes);
     return ok;
 }
 

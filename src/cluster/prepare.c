@@ -10,6 +10,7 @@
 
 #include "util/log.h"
 
+#include "collection.h"
 #include "internal.h"
 
 /* ---- the registry ---- */
@@ -21,12 +22,11 @@ static bool holds(sl_connection *connection, const char *database, const char *c
     bson_iter_t first;
     bson_t *find = BCON_NEW("find", BCON_UTF8(collection), "filter", BCON_DOCUMENT(filter), "limit",
                             BCON_INT64(1), "singleBatch", BCON_BOOL(true));
-    bool ok = sl_cluster_command(connection, database, find, &reply, NULL, error) ||
+    bson_destroy(filter);
+    bool ok = sl_cluster_run(connection, database, find, &reply, NULL, error) ||
               sl_error_prefix(error, "reading %s.%s", database, collection);
     *found = ok && sl_look_find(&reply, "cursor.firstBatch.0", &first);
     bson_destroy(&reply);
-    bson_destroy(find);
-    bson_destroy(filter);
     return ok;
 }
 
@@ -68,19 +68,9 @@ static bool check_registry(sl_connection *connection, const sl_target *target, s
  * other order, numbers would be assigned again while documents with these numbers still exist. */
 bool sl_drop_target(sl_connection *connection, const sl_target *target, sl_error *error) {
     char registry[SL_NAMESPACE_ROOM];
-    const char *const names[] = {target->collection, sl_target_registry(target, registry)};
-    for (size_t i = 0; i < 2; i++) {
-        int32_t code;
-        bson_t drop = BSON_INITIALIZER;
-        BSON_APPEND_UTF8(&drop, "drop", names[i]);
-        sl_append_majority(&drop);
-        bool ok = sl_cluster_command(connection, target->database, &drop, NULL, &code, error) ||
-                  code == SL_CODE_NAMESPACE_NOT_FOUND;
-        bson_destroy(&drop);
-        if (!ok)
-            return sl_error_prefix(error, "cannot drop %s.%s", target->database, names[i]);
-    }
-    return true;
+    return sl_collection_drop(connection, target->database, target->collection, error) &&
+           sl_collection_drop(connection, target->database, sl_target_registry(target, registry),
+                              error);
 }
 
 /* ---- the existing collection ---- */
@@ -98,7 +88,7 @@ static bool read_existing(sl_connection *connection, const sl_target *target, ex
     bson_t reply;
     bson_t *list = BCON_NEW("listCollections", BCON_INT32(1), "filter", "{", "name",
                             BCON_UTF8(target->collection), "}");
-    bool ok = sl_cluster_command(connection, target->database, list, &reply, NULL, error);
+    bool ok = sl_cluster_run(connection, target->database, list, &reply, NULL, error);
     bson_iter_t inner;
     const char *type = ok ? sl_look_text(&reply, "cursor.firstBatch.0.type") : NULL;
     if (type) {
@@ -110,7 +100,6 @@ static bool read_existing(sl_connection *connection, const sl_target *target, ex
     if (found->exists && sl_look_find(&reply, "cursor.firstBatch.0.info.uuid", &inner))
         sl_uuid_of(&inner, found->uuid);
     bson_destroy(&reply);
-    bson_destroy(list);
     return ok;
 }
 
@@ -150,7 +139,7 @@ static bool check_compressor(sl_connection *connection, const sl_target *target,
                  "{", "storageStats", "{", "}", "}", "}", "{", "$project", "{", "shard",
                  BCON_INT32(1), "creation", "$storageStats.wiredTiger.creationString", "}", "}",
                  "]", "cursor", "{", "batchSize", BCON_INT32(10000), "}");
-    bool ok = sl_cluster_command(connection, target->database, statistics, &reply, NULL, error);
+    bool ok = sl_cluster_run(connection, target->database, statistics, &reply, NULL, error);
     for (sl_walk walk = sl_walk_start(&reply, "cursor.firstBatch"); ok && sl_walk_next(&walk);) {
         const char *creation = sl_look_text(&walk.item, "creation");
         const char *shard = sl_look_text(&walk.item, "shard");
@@ -167,7 +156,6 @@ static bool check_compressor(sl_connection *connection, const sl_target *target,
                               shard ? " on shard " : "", shard ? shard : "", target->compressor);
     }
     bson_destroy(&reply);
-    bson_destroy(statistics);
     return ok;
 }
 
@@ -199,37 +187,22 @@ static bool check_version(sl_connection *connection, const sl_target *target, sl
                         server->version);
 }
 
-/* Creates the database on a sharded cluster. Elsewhere it is created with the collection. */
-static bool create_database(sl_connection *connection, const sl_target *target, sl_error *error) {
-    if (sl_connection_server(connection)->deployment != SL_SHARDED)
-        return true;
-    int32_t code;
-    bson_t *enable = BCON_NEW("enableSharding", BCON_UTF8(target->database));
-    bool ok = sl_cluster_command(connection, "admin", enable, NULL, &code, error) ||
-              code == SL_CODE_ALREADY_INITIALIZED ||
-              sl_error_prefix(error, "cannot create database %s", target->database);
-    bson_destroy(enable);
-    return ok;
-}
-
 /* `*created` is false when the collection already exists, created by another client. */
 static bool create_collection(sl_connection *connection, const sl_target *target, bool *created,
                               sl_error *error) {
-    bson_t create = BSON_INITIALIZER;
-    BSON_APPEND_UTF8(&create, "create", target->collection);
+    bson_t *create = BCON_NEW("create", BCON_UTF8(target->collection));
     if (target->compressor) {
         char config[64];
         snprintf(config, sizeof config, "block_compressor=%s", target->compressor);
-        BCON_APPEND(&create, "storageEngine", "{", "wiredTiger", "{", "configString",
+        BCON_APPEND(create, "storageEngine", "{", "wiredTiger", "{", "configString",
                     BCON_UTF8(config), "}", "}");
     }
     if (target->clustered)
-        BCON_APPEND(&create, "clusteredIndex", "{", "key", "{", "_id", BCON_INT32(1), "}", "unique",
+        BCON_APPEND(create, "clusteredIndex", "{", "key", "{", "_id", BCON_INT32(1), "}", "unique",
                     BCON_BOOL(true), "}");
-    sl_append_majority(&create);
+    sl_append_majority(create);
     int32_t code;
-    *created = sl_cluster_command(connection, target->database, &create, NULL, &code, error);
-    bson_destroy(&create);
+    *created = sl_cluster_run(connection, target->database, create, NULL, &code, error);
     return *created || code == SL_CODE_NAMESPACE_EXISTS ||
            sl_error_prefix(error, "cannot create %s.%s%s%s%s", target->database, target->collection,
                            target->compressor ? " with compressor " : "",
@@ -297,11 +270,9 @@ static bool shard_collection(sl_connection *connection, const sl_target *target,
         return false;
     char ns[SL_NAMESPACE_ROOM];
     int32_t code;
-    bson_t shard = BSON_INITIALIZER;
-    BSON_APPEND_UTF8(&shard, "shardCollection", sl_target_namespace(target, ns));
-    BSON_APPEND_DOCUMENT(&shard, "key", target->shard_key);
-    bool ok = sl_cluster_command(connection, "admin", &shard, NULL, &code, error);
-    bson_destroy(&shard);
+    bson_t *shard = BCON_NEW("shardCollection", BCON_UTF8(sl_target_namespace(target, ns)), "key",
+                             BCON_DOCUMENT(target->shard_key));
+    bool ok = sl_cluster_run(connection, "admin", shard, NULL, &code, error);
     if (!ok && code == SL_CODE_ALREADY_INITIALIZED)
         return check_key(connection, target, &sharded, error);
     return ok || sl_error_prefix(error, "cannot shard %s", ns);
@@ -408,7 +379,8 @@ bool sl_prepare_target(sl_connection *connection, const sl_target *target, bool 
     *created = false;
     /* The database first: a user who may not shard gets the error before anything is dropped. */
     if (!check_version(connection, target, error) || !check_registry(connection, target, error) ||
-        !create_database(connection, target, error) ||
+        !(sl_enable_sharding(connection, target->database, error) ||
+          sl_error_prefix(error, "cannot create database %s", target->database)) ||
         (target->drop && !sl_drop_target(connection, target, error)))
         return false;
     existing found;
@@ -458,12 +430,11 @@ bool sl_create_index(sl_connection *connection, const sl_target *target, const b
     bson_t *create = BCON_NEW("createIndexes", BCON_UTF8(target->collection), "indexes", "[", "{",
                               "key", BCON_DOCUMENT(keys), "name", BCON_UTF8(name), "}", "]");
     sl_append_majority(create);
-    int32_t code;
-    bool ok = sl_cluster_command(connection, target->database, create, NULL, &code, error) ||
-              code == SL_CODE_INDEX_OPTIONS_CONFLICT || /* it exists under another name */
+    /* The index may exist under another name. */
+    bool ok = sl_cluster_change(connection, target->database, create,
+                                SL_CODE_INDEX_OPTIONS_CONFLICT, error) ||
               sl_error_prefix(error, "cannot build index %s on %s.%s", name, target->database,
                               target->collection);
-    bson_destroy(create);
     free(name);
     return ok;
 }

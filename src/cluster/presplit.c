@@ -107,36 +107,6 @@ static int compare_keys(const void *one, const void *other) {
 
 /* ---- chunks ---- */
 
-typedef struct splitting {
-    sl_connection *connection;
-    const sl_target *target;
-    const sl_topology *topology;
-    char ns[SL_NAMESPACE_ROOM];
-} splitting;
-
-static bool split(const splitting *s, const bson_t *at, sl_error *error) {
-    bson_t command = BSON_INITIALIZER;
-    BSON_APPEND_UTF8(&command, "split", s->ns);
-    BSON_APPEND_DOCUMENT(&command, "middle", at);
-    bool ok = sl_cluster_command(s->connection, "admin", &command, NULL, NULL, error);
-    bson_destroy(&command);
-    return ok;
-}
-
-static bool move(const splitting *s, const bson_t *from, const bson_t *to, size_t shard,
-                 sl_error *error) {
-    bson_t command = BSON_INITIALIZER, bounds;
-    BSON_APPEND_UTF8(&command, "moveChunk", s->ns);
-    BSON_APPEND_ARRAY_BEGIN(&command, "bounds", &bounds);
-    BSON_APPEND_DOCUMENT(&bounds, "0", from);
-    BSON_APPEND_DOCUMENT(&bounds, "1", to);
-    bson_append_array_end(&command, &bounds);
-    BSON_APPEND_UTF8(&command, "to", s->topology->shards[shard].name);
-    bool ok = sl_cluster_command(s->connection, "admin", &command, NULL, NULL, error);
-    bson_destroy(&command);
-    return ok;
-}
-
 /* The lowest or highest key. */
 static bson_t *end_of(const bson_t *key, bool highest) {
     bson_t *made = bson_new();
@@ -164,12 +134,10 @@ static size_t pick(const sl_key_sample *sample, size_t pieces, const bson_t **bo
 
 bool sl_presplit(sl_connection *connection, const sl_target *target, const sl_topology *topology,
                  sl_key_sample *sample, size_t per_shard, size_t *chunks, sl_error *error) {
-    splitting s = {.connection = connection, .target = target, .topology = topology};
     size_t pieces = topology->count * per_shard;
     uint32_t home;
     bool known;
     *chunks = 1;
-    sl_target_namespace(target, s.ns);
     if (sample->count < 2 || topology->count < 2)
         return true;
     if (!sl_database_home(connection, target, topology, &home, &known, error))
@@ -184,10 +152,13 @@ bool sl_presplit(sl_connection *connection, const sl_target *target, const sl_to
     bounds[count + 1] = highest;
     bool ok = true;
     for (size_t i = 1; ok && i <= count; i++)
-        ok = split(&s, bounds[i], error);
+        ok = sl_cluster_change(connection, "admin", sl_split_command(target, bounds[i]), 0, error);
     for (size_t i = 0; ok && i <= count; i++) {
         size_t shard = (home + i) % topology->count;
-        ok = shard == home || move(&s, bounds[i], bounds[i + 1], shard, error);
+        ok = shard == home || sl_cluster_change(connection, "admin",
+                                                sl_move_command(target, bounds[i], bounds[i + 1],
+                                                                topology->shards[shard].name),
+                                                0, error);
     }
     *chunks = count + 1;
     bson_destroy(lowest);

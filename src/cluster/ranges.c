@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/grow.h"
 #include "util/log.h"
 
 #include "internal.h"
@@ -17,14 +18,10 @@
 /* ---- planning ---- */
 
 static bool add_step(sl_steps *steps, const sl_step *step, sl_error *error) {
-    if (steps->count == steps->room) {
-        size_t room = steps->room ? 2 * steps->room : 64;
-        sl_step *grown = realloc(steps->items, room * sizeof *grown);
-        if (!grown)
-            return sl_error_memory(error, "planning the ranges");
-        steps->items = grown;
-        steps->room = room;
-    }
+    sl_step *items = sl_grow(steps->items, steps->count, &steps->room, sizeof *items);
+    if (!items)
+        return sl_error_memory(error, "planning the ranges");
+    steps->items = items;
     steps->items[steps->count++] = *step;
     return true;
 }
@@ -90,37 +87,37 @@ static bool report(void *context) {
 }
 
 static bool is_empty(const placement *work, const sl_range *range, bool *empty, sl_error *error) {
-    bson_t *filter = BCON_NEW("_id", "{", "$gte", BCON_INT64(range->minimum), "$lt",
-                              BCON_INT64(range->maximum), "}");
+    bson_t *filter = sl_range_filter(range->minimum, range->maximum);
     bool ok = sl_is_empty(work->connection, work->target, filter, empty, error);
     bson_destroy(filter);
     return ok;
 }
 
-static void append_bound(bson_t *command, const char *key, const bson_value_t *value) {
-    bson_t bound;
-    bson_append_document_begin(command, key, -1, &bound);
-    BSON_APPEND_VALUE(&bound, "_id", value);
-    bson_append_document_end(command, &bound);
+bson_t *sl_split_command(const sl_target *target, const bson_t *middle) {
+    char ns[SL_NAMESPACE_ROOM];
+    return BCON_NEW("split", BCON_UTF8(sl_target_namespace(target, ns)), "middle",
+                    BCON_DOCUMENT(middle));
+}
+
+bson_t *sl_move_command(const sl_target *target, const bson_t *minimum, const bson_t *maximum,
+                        const char *shard) {
+    char ns[SL_NAMESPACE_ROOM];
+    return BCON_NEW("moveChunk", BCON_UTF8(sl_target_namespace(target, ns)), "bounds", "[",
+                    BCON_DOCUMENT(minimum), BCON_DOCUMENT(maximum), "]", "to", BCON_UTF8(shard));
 }
 
 static bool run_step(const placement *work, const sl_step *step, int32_t *code, sl_error *error) {
-    char ns[SL_NAMESPACE_ROOM];
-    bson_t command = BSON_INITIALIZER, bounds;
-    sl_target_namespace(work->target, ns);
-    if (step->move) {
-        BSON_APPEND_UTF8(&command, "moveChunk", ns);
-        bson_append_array_begin(&command, "bounds", -1, &bounds);
-        append_bound(&bounds, "0", &step->minimum);
-        append_bound(&bounds, "1", &step->maximum);
-        bson_append_array_end(&command, &bounds);
-        BSON_APPEND_UTF8(&command, "to", work->topology->shards[step->shard].name);
-    } else {
-        BSON_APPEND_UTF8(&command, "split", ns);
-        append_bound(&command, "middle", &step->minimum);
-    }
-    bool ok = sl_connection_command(work->connection, "admin", &command, NULL, code, error);
-    bson_destroy(&command);
+    bson_t minimum = BSON_INITIALIZER, maximum = BSON_INITIALIZER;
+    BSON_APPEND_VALUE(&minimum, "_id", &step->minimum);
+    if (step->move)
+        BSON_APPEND_VALUE(&maximum, "_id", &step->maximum);
+    bson_t *command = step->move ? sl_move_command(work->target, &minimum, &maximum,
+                                                   work->topology->shards[step->shard].name)
+                                 : sl_split_command(work->target, &minimum);
+    bool ok = sl_connection_command(work->connection, "admin", command, NULL, code, error);
+    bson_destroy(command);
+    bson_destroy(&minimum);
+    bson_destroy(&maximum);
     return ok;
 }
 
@@ -269,20 +266,18 @@ bool sl_count_matching(sl_connection *connection, const sl_target *target, const
         BCON_NEW("aggregate", BCON_UTF8(target->collection), "pipeline", "[", "{", "$match",
                  BCON_DOCUMENT(filter), "}", "{", "$count", "n", "}", "]", "cursor", "{", "}");
     sl_target_append_uuid(target, command);
-    bool ok = sl_cluster_command(connection, target->database, command, &reply, &code, error);
+    bool ok = sl_cluster_run(connection, target->database, command, &reply, &code, error);
     if (code == SL_CODE_COLLECTION_UUID_MISMATCH)
         sl_target_mismatch(connection, target, error);
     if (ok)
         *count = (uint64_t)sl_look_int64(&reply, "cursor.firstBatch.0.n", 0);
     bson_destroy(&reply);
-    bson_destroy(command);
     return ok;
 }
 
 bool sl_count_range(sl_connection *connection, const sl_target *target, int64_t minimum,
                     int64_t maximum, uint64_t *count, sl_error *error) {
-    bson_t *filter =
-        BCON_NEW("_id", "{", "$gte", BCON_INT64(minimum), "$lt", BCON_INT64(maximum), "}");
+    bson_t *filter = sl_range_filter(minimum, maximum);
     bool ok = sl_count_matching(connection, target, filter, count, error);
     bson_destroy(filter);
     return ok;

@@ -29,7 +29,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "util/clock.h"
 #include "util/document_id.h"
@@ -80,6 +79,15 @@ bool sl_registry_run(sl_registry *registry, const bson_t *command, bson_t *reply
            sl_error_prefix(error, "registry %s.%s", registry->database, registry->collection);
 }
 
+/* Reads documents of the registry, and destroys the options (may be NULL). */
+static bool find(const sl_registry *registry, const bson_t *filter, bson_t *options,
+                 bson_t *documents, sl_error *error) {
+    bool ok = sl_connection_find(registry->connection, registry->database, registry->collection,
+                                 filter, options, documents, error);
+    bson_destroy(options);
+    return ok;
+}
+
 bool sl_registry_lost(const sl_registry *registry, sl_error *error) {
     return sl_error_set(error, SL_EXIT_CLUSTER,
                         "a source is no longer in the registry %s.%s, although its load has not "
@@ -104,7 +112,7 @@ bool sl_registry_in_batches(sl_registry *registry, sl_registry_entry *entries, s
 static void fill_parts(const sl_registry *registry, const bson_t *document,
                        sl_registry_entry *entry) {
     char path[40];
-    bson_iter_t iter, found, part;
+    bson_iter_t found, part;
     uint64_t documents = 0;
     entry->parts_loaded = 0;
     entry->part_loaded = false;
@@ -121,54 +129,32 @@ static void fill_parts(const sl_registry *registry, const bson_t *document,
     }
     if (any)
         entry->documents = documents;
-    else if (registry->part > 0 && entry->state == SL_SOURCE_LOADED &&
-             bson_iter_init_find(&iter, document, "documents"))
-        entry->documents = (uint64_t)bson_iter_as_int64(&iter);
+    else if (registry->part > 0 && entry->state == SL_SOURCE_LOADED)
+        entry->documents =
+            (uint64_t)sl_look_int64(document, "documents", (int64_t)entry->documents);
 }
 
 static void fill_layout(const bson_t *document, sl_layout *layout) {
-    bson_iter_t iter, field;
-    if (!bson_iter_init_find(&iter, document, "layout") || !bson_iter_recurse(&iter, &field))
+    bson_t fields;
+    if (!sl_look_inside(document, "layout", &fields))
         return;
-    while (bson_iter_next(&field)) {
-        const char *key = bson_iter_key(&field);
-        int64_t value = bson_iter_as_int64(&field);
-        if (strcmp(key, "shards") == 0)
-            layout->shards = (uint32_t)value;
-        else if (strcmp(key, "shardNames") == 0)
-            layout->shard_names = (uint64_t)value;
-        else if (strcmp(key, "pieces") == 0)
-            layout->pieces = (uint32_t)value;
-        else if (strcmp(key, "leading") == 0)
-            layout->leading = (uint32_t)value;
-    }
-}
-
-/* Writes the date in a field as text, or "". */
-static void fill_when(const bson_t *document, const char *field, char when[32]) {
-    bson_iter_t iter;
-    struct tm utc;
-    when[0] = '\0';
-    if (!bson_iter_init_find(&iter, document, field) || !BSON_ITER_HOLDS_DATE_TIME(&iter))
-        return;
-    time_t seconds = (time_t)(bson_iter_date_time(&iter) / 1000);
-    if (gmtime_r(&seconds, &utc))
-        strftime(when, 32, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    *layout = (sl_layout){.shards = (uint32_t)sl_look_int64(&fields, "shards", 0),
+                          .shard_names = (uint64_t)sl_look_int64(&fields, "shardNames", 0),
+                          .pieces = (uint32_t)sl_look_int64(&fields, "pieces", 0),
+                          .leading = (uint32_t)sl_look_int64(&fields, "leading", 0)};
 }
 
 /* Were the other parts of the source started with the options of this load? A source that is
  * started afresh has no other parts. */
 static bool same_options(const sl_registry *registry, const bson_t *document,
                          const sl_registry_entry *entry, sl_error *error) {
-    bson_iter_t iter, was, is;
+    bson_t options;
+    bson_iter_t is;
     if (!registry->options || (registry->afresh && entry->state == SL_SOURCE_LOADED) ||
-        !bson_iter_init_find(&iter, document, "options") || !BSON_ITER_HOLDS_DOCUMENT(&iter) ||
-        !bson_iter_init(&is, registry->options))
+        !sl_look_inside(document, "options", &options) || !bson_iter_init(&is, registry->options))
         return true;
     while (bson_iter_next(&is)) {
-        bool known = bson_iter_recurse(&iter, &was) && bson_iter_find(&was, bson_iter_key(&is)) &&
-                     BSON_ITER_HOLDS_UTF8(&was);
-        const char *before = known ? bson_iter_utf8(&was, NULL) : "";
+        const char *before = sl_look_string(&options, bson_iter_key(&is));
         if (strcmp(before, bson_iter_utf8(&is, NULL)) == 0)
             continue;
         char shown[400], shown_before[200];
@@ -181,10 +167,8 @@ static bool same_options(const sl_registry *registry, const bson_t *document,
                             shown, strcmp(bson_iter_key(&is), "version") == 0 ? "program " : "--",
                             bson_iter_key(&is), shown_before, bson_iter_utf8(&is, NULL));
     }
-    int64_t types = bson_iter_recurse(&iter, &was) && bson_iter_find(&was, SL_REGISTRY_TYPES)
-                        ? bson_iter_as_int64(&was)
-                        : (int64_t)entry->types;
-    if (types == (int64_t)entry->types)
+    int64_t types = (int64_t)entry->types;
+    if (sl_look_int64(&options, SL_REGISTRY_TYPES, types) == types)
         return true;
     char shown[400];
     sl_text_printable(sl_text_of(entry->name), shown, sizeof shown);
@@ -197,21 +181,18 @@ static bool same_options(const sl_registry *registry, const bson_t *document,
 
 static bool fill(const sl_registry *registry, const bson_t *document, sl_registry_entry *entry,
                  sl_error *error) {
-    bson_iter_t iter;
-    int64_t number = bson_iter_init_find(&iter, document, "number") ? bson_iter_as_int64(&iter) : 0;
+    int64_t number = sl_look_int64(document, "number", 0);
     if (number < 1 || number > SL_SOURCE_NUMBER_MAX)
         return sl_error_set(error, SL_EXIT_CLUSTER,
                             "the registry %s.%s holds a document without a valid number; did a "
                             "user or another program change it?",
                             registry->database, registry->collection);
     entry->number = (uint32_t)number;
-    entry->state = bson_iter_init_find(&iter, document, "state") && BSON_ITER_HOLDS_UTF8(&iter) &&
-                           strcmp(bson_iter_utf8(&iter, NULL), "loaded") == 0
-                       ? SL_SOURCE_LOADED
-                       : SL_SOURCE_STARTED;
+    bool loaded = strcmp(sl_look_string(document, "state"), "loaded") == 0;
+    entry->state = loaded ? SL_SOURCE_LOADED : SL_SOURCE_STARTED;
     fill_parts(registry, document, entry);
     fill_layout(document, &entry->layout);
-    fill_when(document, "loadedAt", entry->when);
+    sl_look_date(document, "loadedAt", entry->when);
     return same_options(registry, document, entry, error);
 }
 
@@ -246,10 +227,8 @@ bool sl_registry_read_batch(sl_registry *registry, sl_registry_entry *entries, s
     BSON_APPEND_DOCUMENT_BEGIN(&filter, "_id", &id);
     BSON_APPEND_ARRAY_BEGIN(&id, "$in", &in);
     for (size_t i = 0; i < count; i++) {
-        char room[16];
-        const char *key;
-        bson_uint32_to_string((uint32_t)i, &key, room, sizeof room);
-        BSON_APPEND_UTF8(&in, key, entries[i].fingerprint);
+        char room[SL_ARRAY_KEY_ROOM];
+        BSON_APPEND_UTF8(&in, sl_array_key(i, room), entries[i].fingerprint);
     }
     bson_append_array_end(&id, &in);
     bson_append_document_end(&filter, &id);
@@ -278,14 +257,11 @@ bool sl_registry_look_up(sl_registry *registry, sl_registry_entry *entries, size
 
 bool sl_registry_numbers_of(const bson_t *documents, uint32_t **numbers, size_t *count,
                             sl_error *error) {
-    bson_iter_t iter, number;
     *numbers = malloc((bson_count_keys(documents) + 1) * sizeof **numbers);
     if (!*numbers)
         return sl_error_memory(error, "reading the registry");
-    for (bool more = bson_iter_init(&iter, documents); more && bson_iter_next(&iter);) {
-        if (!bson_iter_recurse(&iter, &number) || !bson_iter_find(&number, "number"))
-            continue;
-        int64_t value = bson_iter_as_int64(&number);
+    for (sl_walk walk = sl_walk_of(documents); sl_walk_next(&walk);) {
+        int64_t value = sl_look_int64(&walk.item, "number", 0);
         if (value >= 1 && value <= SL_SOURCE_NUMBER_MAX)
             (*numbers)[(*count)++] = (uint32_t)value;
     }
@@ -300,11 +276,9 @@ bool sl_registry_numbers(sl_registry *registry, uint32_t **numbers, size_t *coun
     bson_t *filter = BCON_NEW("number", "{", "$exists", BCON_BOOL(true), "}");
     bson_t *options =
         BCON_NEW("projection", "{", "_id", BCON_INT32(0), "number", BCON_INT32(1), "}");
-    bool ok = sl_connection_find(registry->connection, registry->database, registry->collection,
-                                 filter, options, &documents, error) &&
+    bool ok = find(registry, filter, options, &documents, error) &&
               sl_registry_numbers_of(&documents, numbers, count, error);
     bson_destroy(&documents);
-    bson_destroy(options);
     bson_destroy(filter);
     return ok;
 }
@@ -339,14 +313,14 @@ static int by_name(const void *a, const void *b) {
 /* Calls `found` for the entry that has the name of the registry document. `sorted` is by name. */
 static void report_namesake(const bson_t *document, const sl_registry_entry **sorted, size_t count,
                             void (*found)(const sl_registry_entry *entry, uint64_t size)) {
-    bson_iter_t name, size;
-    if (!bson_iter_init_find(&name, document, "name") || !BSON_ITER_HOLDS_UTF8(&name) ||
-        !bson_iter_init_find(&size, document, "size"))
+    const char *name = sl_look_text(document, "name");
+    int64_t size = sl_look_int64(document, "size", -1);
+    if (!name || size < 0)
         return;
-    const sl_registry_entry *key = &(sl_registry_entry){.name = bson_iter_utf8(&name, NULL)};
+    const sl_registry_entry *key = &(sl_registry_entry){.name = name};
     const sl_registry_entry **entry = bsearch(&key, sorted, count, sizeof *sorted, by_name);
     if (entry)
-        found(*entry, (uint64_t)bson_iter_as_int64(&size));
+        found(*entry, (uint64_t)size);
 }
 
 bool sl_registry_namesakes(sl_registry *registry, const sl_registry_entry *entries, size_t count,
@@ -360,39 +334,25 @@ bool sl_registry_namesakes(sl_registry *registry, const sl_registry_entry *entri
         BSON_APPEND_DOCUMENT_BEGIN(&filter, "name", &name);
         BSON_APPEND_ARRAY_BEGIN(&name, "$in", &in);
         for (; next < count && used < BATCH; next++) {
-            char room[16], shown[NAME_ROOM];
-            const char *key;
+            char room[SL_ARRAY_KEY_ROOM], shown[NAME_ROOM];
             if (entries[next].state != SL_SOURCE_NEW)
                 continue;
-            bson_uint32_to_string((uint32_t)used, &key, room, sizeof room);
             sl_text_printable(sl_text_of(entries[next].name), shown, sizeof shown);
-            BSON_APPEND_UTF8(&in, key, shown);
+            BSON_APPEND_UTF8(&in, sl_array_key(used, room), shown);
             fresh[used++] = &entries[next];
         }
         bson_append_array_end(&name, &in);
         bson_append_document_end(&filter, &name);
         qsort(fresh, used, sizeof fresh[0], by_name);
-        ok =
-            used == 0 || sl_connection_find(registry->connection, registry->database,
-                                            registry->collection, &filter, NULL, &documents, error);
-        bson_iter_t iter;
-        for (bool more = ok && used > 0 && bson_iter_init(&iter, &documents);
-             more && bson_iter_next(&iter);) {
-            bson_t document;
-            if (sl_document_at(&iter, &document))
-                report_namesake(&document, fresh, used, found);
-        }
-        if (used > 0)
+        if (used > 0) {
+            ok = find(registry, &filter, NULL, &documents, error);
+            for (sl_walk walk = sl_walk_of(&documents); ok && sl_walk_next(&walk);)
+                report_namesake(&walk.item, fresh, used, found);
             bson_destroy(&documents);
+        }
         bson_destroy(&filter);
     }
     return ok;
-}
-
-static void fill_text(const bson_t *document, const char *field, char *out, size_t room) {
-    bson_iter_t iter;
-    bool found = bson_iter_init_find(&iter, document, field) && BSON_ITER_HOLDS_UTF8(&iter);
-    snprintf(out, room, "%s", found ? bson_iter_utf8(&iter, NULL) : "");
 }
 
 bool sl_registry_find_unfinished(sl_registry *registry, const char *prefix,
@@ -400,48 +360,41 @@ bool sl_registry_find_unfinished(sl_registry *registry, const char *prefix,
                                  sl_registry_unfinished *first, sl_error *error) {
     char pattern[64];
     bson_t filter = BSON_INITIALIZER, id, others, documents, document;
-    bson_iter_t iter;
     *first = (sl_registry_unfinished){0};
     snprintf(pattern, sizeof pattern, "^%s", prefix);
     BSON_APPEND_DOCUMENT_BEGIN(&filter, "_id", &id);
     BSON_APPEND_REGEX(&id, "$regex", pattern, "");
     BSON_APPEND_ARRAY_BEGIN(&id, "$nin", &others);
     for (size_t i = 0, used = 0; i < count; i++) {
-        char room[16];
-        const char *key;
+        char room[SL_ARRAY_KEY_ROOM];
         if (strncmp(entries[i].fingerprint, prefix, strlen(prefix)) != 0)
             continue;
-        bson_uint32_to_string((uint32_t)used++, &key, room, sizeof room);
-        BSON_APPEND_UTF8(&others, key, entries[i].fingerprint);
+        bson_append_utf8(&others, sl_array_key(used++, room), -1, entries[i].fingerprint, -1);
     }
     bson_append_array_end(&id, &others);
     bson_append_document_end(&filter, &id);
     BSON_APPEND_UTF8(&filter, "state", "started");
     bson_t *options = BCON_NEW("sort", "{", "startedAt", BCON_INT32(1), "}");
-    bool ok = sl_connection_find(registry->connection, registry->database, registry->collection,
-                                 &filter, options, &documents, error);
+    bool ok = find(registry, &filter, options, &documents, error);
     if (ok)
         first->count = bson_count_keys(&documents);
-    if (first->count > 0 && bson_iter_init(&iter, &documents) && bson_iter_next(&iter) &&
-        sl_document_at(&iter, &document)) {
-        fill_when(&document, "startedAt", first->when);
-        fill_text(&document, "host", first->host, sizeof first->host);
-        fill_text(&document, "workDirectory", first->work_directory, sizeof first->work_directory);
+    if (first->count > 0 && sl_look_inside(&documents, "0", &document)) {
+        sl_look_date(&document, "startedAt", first->when);
+        snprintf(first->host, sizeof first->host, "%s", sl_look_string(&document, "host"));
+        snprintf(first->work_directory, sizeof first->work_directory, "%s",
+                 sl_look_string(&document, "workDirectory"));
     }
     bson_destroy(&documents);
-    bson_destroy(options);
     bson_destroy(&filter);
     return ok;
 }
 
 bool sl_registry_last(sl_registry *registry, uint32_t *last, sl_error *error) {
     bson_t counter;
-    bson_iter_t iter;
     bool found;
     bool ok = sl_find_by_id(registry->connection, registry->database, registry->collection,
                             "counter", &counter, &found, error);
-    int64_t value =
-        found && bson_iter_init_find(&iter, &counter, "last") ? bson_iter_as_int64(&iter) : 0;
+    int64_t value = sl_look_int64(&counter, "last", 0);
     *last = value >= 0 && value <= SL_SOURCE_NUMBER_MAX ? (uint32_t)value : SL_SOURCE_NUMBER_MAX;
     bson_destroy(&counter);
     return ok;

@@ -55,13 +55,6 @@ static void append_part(const sl_registry *registry, bson_t *document, const int
         BSON_APPEND_NULL(document, path);
 }
 
-/* Appends an empty list of parts. */
-static void append_no_parts(bson_t *document) {
-    bson_t none;
-    BSON_APPEND_DOCUMENT_BEGIN(document, "parts", &none);
-    bson_append_document_end(document, &none);
-}
-
 /* Appends the fields that every start of a source sets. */
 static void append_started(bson_t *document, const sl_registry_entry *entry) {
     char name[NAME_ROOM];
@@ -98,7 +91,7 @@ static void append_started_again(const sl_registry *registry, bson_t *document,
                                  const sl_registry_entry *entry) {
     append_started(document, entry);
     if (registry->afresh && entry->state == SL_SOURCE_LOADED) {
-        append_no_parts(document);
+        BCON_APPEND(document, "parts", "{", "}");
         append_own_options(registry, document, entry);
     } else {
         append_part(registry, document, NULL);
@@ -116,7 +109,7 @@ static void append_loaded(const sl_registry *registry, bson_t *document,
     BSON_APPEND_INT64(document, "documents", (int64_t)entry->documents);
     BSON_APPEND_DATE_TIME(document, "loadedAt", sl_wall_clock_ms());
     if (registry->part == 0) /* parts are kept: a loader may resume one and finish it again */
-        append_no_parts(document);
+        BCON_APPEND(document, "parts", "{", "}");
 }
 
 /* Begins a write command; end it with run_write. `list` becomes its array `key` of documents or
@@ -130,12 +123,13 @@ static void begin_write(const sl_registry *registry, const char *name, const cha
     bson_append_array_begin(command, key, -1, list);
 }
 
-/* `*matched` is the number of documents inserted, or matched by an update. */
-static bool run_write(sl_registry *registry, bson_t *command, bson_t *list, int64_t *matched,
-                      int32_t *code, sl_error *error) {
-    bson_t reply;
+/* Sends the write if it has `count` documents or updates, at least one. `*matched` is the number of
+ * documents inserted, or matched by an update. */
+static bool run_write(sl_registry *registry, bson_t *command, bson_t *list, size_t count,
+                      int64_t *matched, int32_t *code, sl_error *error) {
+    bson_t reply = BSON_INITIALIZER;
     bson_append_array_end(command, list);
-    bool ok = sl_registry_run(registry, command, &reply, code, error);
+    bool ok = count == 0 || sl_registry_run(registry, command, &reply, code, error);
     *matched = sl_look_int64(&reply, "n", 0);
     bson_destroy(&reply);
     bson_destroy(command);
@@ -151,26 +145,19 @@ static bool insert_new(sl_registry *registry, sl_registry_entry *entries, size_t
         uint32_t used = 0;
         begin_write(registry, "insert", "documents", &command, &documents);
         for (size_t i = 0; i < count; i++) {
-            char room[16];
-            const char *key;
+            char room[SL_ARRAY_KEY_ROOM];
             if (entries[i].state != SL_SOURCE_NEW)
                 continue;
-            bson_uint32_to_string(used++, &key, room, sizeof room);
-            bson_append_document_begin(&documents, key, -1, &document);
+            bson_append_document_begin(&documents, sl_array_key(used++, room), -1, &document);
             BSON_APPEND_UTF8(&document, "_id", entries[i].fingerprint);
             BSON_APPEND_INT32(&document, "number", (int32_t)entries[i].number);
             append_started(&document, &entries[i]);
             append_own_options(registry, &document, &entries[i]);
             bson_append_document_end(&documents, &document);
         }
-        if (used == 0) {
-            bson_append_array_end(&command, &documents);
-            bson_destroy(&command);
-            return true;
-        }
         int64_t matched;
         int32_t code;
-        if (run_write(registry, &command, &documents, &matched, &code, error))
+        if (run_write(registry, &command, &documents, used, &matched, &code, error))
             return true;
         /* Only the first write error is returned: entries not in the registry are sent again. */
         if (code != SL_CODE_DUPLICATE_KEY || attempt == 5 ||
@@ -186,18 +173,13 @@ typedef void appender(const sl_registry *registry, bson_t *document,
  * `absent` (may be NULL) it matches only if the entry's document has no such field. */
 static void append_update(const sl_registry *registry, bson_t *updates, uint32_t index,
                           const sl_registry_entry *entry, const char *absent, appender *append) {
-    char room[16];
-    const char *key;
-    bson_t update, query, condition, change, set;
-    bson_uint32_to_string(index, &key, room, sizeof room);
-    bson_append_document_begin(updates, key, -1, &update);
+    char room[SL_ARRAY_KEY_ROOM];
+    bson_t update, query, change, set;
+    BSON_APPEND_DOCUMENT_BEGIN(updates, sl_array_key(index, room), &update);
     BSON_APPEND_DOCUMENT_BEGIN(&update, "q", &query);
     BSON_APPEND_UTF8(&query, "_id", entry->fingerprint);
-    if (absent) {
-        BSON_APPEND_DOCUMENT_BEGIN(&query, absent, &condition);
-        BSON_APPEND_BOOL(&condition, "$exists", false);
-        bson_append_document_end(&query, &condition);
-    }
+    if (absent)
+        BCON_APPEND(&query, absent, "{", "$exists", BCON_BOOL(false), "}");
     bson_append_document_end(&update, &query);
     BSON_APPEND_DOCUMENT_BEGIN(&update, "u", &change);
     BSON_APPEND_DOCUMENT_BEGIN(&change, "$set", &set);
@@ -217,13 +199,8 @@ static bool update_known(sl_registry *registry, const sl_registry_entry *entries
         if (entries[i].state != SL_SOURCE_NEW)
             append_update(registry, &updates, (uint32_t)(*known)++, &entries[i], NULL, append);
     }
-    if (*known == 0) {
-        bson_append_array_end(&command, &updates);
-        bson_destroy(&command);
-        return true;
-    }
     int64_t matched;
-    return run_write(registry, &command, &updates, &matched, NULL, error) &&
+    return run_write(registry, &command, &updates, (size_t)*known, &matched, NULL, error) &&
            (matched == *known || sl_registry_lost(registry, error));
 }
 
@@ -236,19 +213,16 @@ static bool set_where_absent(sl_registry *registry, const sl_registry_entry *ent
     begin_write(registry, "update", "updates", &command, &updates);
     for (size_t i = 0; i < count; i++)
         append_update(registry, &updates, (uint32_t)i, &entries[i], field, append);
-    return run_write(registry, &command, &updates, &matched, NULL, error);
+    return run_write(registry, &command, &updates, count, &matched, NULL, error);
 }
 
 static void append_layout(const sl_registry *registry, bson_t *document,
                           const sl_registry_entry *entry) {
-    bson_t layout;
+    const sl_layout *layout = &entry->layout;
     (void)registry;
-    BSON_APPEND_DOCUMENT_BEGIN(document, "layout", &layout);
-    BSON_APPEND_INT64(&layout, "shards", entry->layout.shards);
-    BSON_APPEND_INT64(&layout, "shardNames", (int64_t)entry->layout.shard_names);
-    BSON_APPEND_INT64(&layout, "pieces", entry->layout.pieces);
-    BSON_APPEND_INT64(&layout, "leading", entry->layout.leading);
-    bson_append_document_end(document, &layout);
+    BCON_APPEND(document, "layout", "{", "shards", BCON_INT64(layout->shards), "shardNames",
+                BCON_INT64((int64_t)layout->shard_names), "pieces", BCON_INT64(layout->pieces),
+                "leading", BCON_INT64(layout->leading), "}");
 }
 
 static bool start_batch(sl_registry *registry, sl_registry_entry *entries, size_t count,

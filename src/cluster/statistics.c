@@ -48,7 +48,7 @@ bool sl_statistics_read(sl_connection *connection, const sl_target *target,
                  BCON_INT32(1), "documents", "$storageStats.count", "data", "$storageStats.size",
                  "storage", "$storageStats.storageSize", "index", "$storageStats.totalIndexSize",
                  "}", "}", "]", "cursor", "{", "batchSize", BCON_INT32(10000), "}");
-    bool ok = sl_cluster_command(connection, target->database, command, &reply, &code, error);
+    bool ok = sl_cluster_run(connection, target->database, command, &reply, &code, error);
     if (!ok && code == SL_CODE_NAMESPACE_NOT_FOUND) {
         ok = true; /* no collection: no rows */
     } else if (ok) {
@@ -58,7 +58,6 @@ bool sl_statistics_read(sl_connection *connection, const sl_target *target,
         sl_topology_destroy(topology);
     }
     bson_destroy(&reply);
-    bson_destroy(command);
     if (!ok) {
         free(*rows);
         *rows = NULL;

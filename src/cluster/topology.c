@@ -21,12 +21,10 @@ static bool add_shard(sl_topology *topology, const char *name, const char *host,
 }
 
 bool sl_topology_add_shards(sl_topology *topology, const bson_t *documents, sl_error *error) {
-    bson_iter_t iter;
-    bson_t shard;
-    bool ok = bson_iter_init(&iter, documents);
-    while (ok && bson_iter_next(&iter))
-        ok = !sl_document_at(&iter, &shard) || add_shard(topology, sl_look_string(&shard, "_id"),
-                                                         sl_look_string(&shard, "host"), error);
+    bool ok = true;
+    for (sl_walk walk = sl_walk_of(documents); ok && sl_walk_next(&walk);)
+        ok = add_shard(topology, sl_look_string(&walk.item, "_id"),
+                       sl_look_string(&walk.item, "host"), error);
     return ok;
 }
 

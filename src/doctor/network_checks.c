@@ -147,24 +147,17 @@ void sl_check_compression(const sl_examined_server *server, sl_findings *finding
 /* An insert of INSERTS documents with write concern majority. */
 static void make_insert(bson_t *command, const char *collection, const char *field,
                         int32_t limit_ms) {
-    bson_t documents, document, concern;
+    bson_t documents;
     BSON_APPEND_UTF8(command, "insert", collection);
     BSON_APPEND_ARRAY_BEGIN(command, "documents", &documents);
     for (uint32_t i = 0; i < INSERTS; i++) {
-        char room[16];
-        const char *key;
-        bson_uint32_to_string(i, &key, room, sizeof room);
-        BSON_APPEND_DOCUMENT_BEGIN(&documents, key, &document);
-        BSON_APPEND_INT32(&document, "_id", (int32_t)i);
-        BSON_APPEND_UTF8(&document, "text", field);
-        bson_append_document_end(&documents, &document);
+        char room[SL_ARRAY_KEY_ROOM];
+        BCON_APPEND(&documents, sl_array_key(i, room), "{", "_id", BCON_INT32((int32_t)i), "text",
+                    BCON_UTF8(field), "}");
     }
     bson_append_array_end(command, &documents);
-    BSON_APPEND_DOCUMENT_BEGIN(command, "writeConcern", &concern);
-    BSON_APPEND_UTF8(&concern, "w", "majority");
-    BSON_APPEND_INT32(&concern, "wtimeout", limit_ms);
-    bson_append_document_end(command, &concern);
-    BSON_APPEND_INT32(command, "maxTimeMS", limit_ms);
+    BCON_APPEND(command, "writeConcern", "{", "w", "majority", "wtimeout", BCON_INT32(limit_ms),
+                "}", "maxTimeMS", BCON_INT32(limit_ms));
 }
 
 void sl_check_inserts(const sl_examined_server *server, sl_findings *findings) {

@@ -30,6 +30,7 @@
 #include <string.h>
 
 #include "util/clock.h"
+#include "util/grow.h"
 #include "util/interrupt.h"
 #include "util/log.h"
 #include "util/text.h"
@@ -56,16 +57,13 @@ static bool on_entry(void *context, const sl_journal_entry *entry) {
     sl_earlier_run *earlier = context;
     if (!earlier->target)
         return false;
-    if (earlier->count == earlier->room) {
-        size_t room = earlier->room ? earlier->room * 2 : 1024;
-        sl_journal_entry *entries = realloc(earlier->entries, room * sizeof *entries);
-        if (!entries) {
-            earlier->no_memory = true;
-            return false;
-        }
-        earlier->entries = entries;
-        earlier->room = room;
+    sl_journal_entry *entries =
+        sl_grow(earlier->entries, earlier->count, &earlier->room, sizeof *entries);
+    if (!entries) {
+        earlier->no_memory = true;
+        return false;
     }
+    earlier->entries = entries;
     earlier->entries[earlier->count++] = *entry;
     return true;
 }
@@ -105,7 +103,8 @@ static bool write_begun(const sl_job *job, const sl_ledger *ledger, sl_error *er
 
 static bool same_options(const sl_job *job, const sl_ledger *ledger, sl_error *error) {
     bson_t now = BSON_INITIALIZER;
-    bson_iter_t iter, options;
+    bson_t options;
+    bson_iter_t option;
     char how[900] = "";
     size_t used = 0;
     append_options(&now, job->config);
@@ -115,17 +114,16 @@ static bool same_options(const sl_job *job, const sl_ledger *ledger, sl_error *e
                                  "version %.40s of this program began it, whose documents may "
                                  "differ from those of this version, %.40s",
                                  version, job->config->program_version);
-    bson_iter_init_find(&iter, &now, "options");
-    bson_iter_recurse(&iter, &options);
-    while (bson_iter_next(&options)) {
+    sl_look_inside(&now, "options", &options);
+    for (bool more = bson_iter_init(&option, &options); more && bson_iter_next(&option);) {
         char path[64];
-        snprintf(path, sizeof path, "options.%s", bson_iter_key(&options));
+        snprintf(path, sizeof path, "options.%s", bson_iter_key(&option));
         const char *was = sl_look_string(ledger->earlier->begun, path),
-                   *is = bson_iter_utf8(&options, NULL);
+                   *is = bson_iter_utf8(&option, NULL);
         if (strcmp(was, is) != 0 && used < sizeof how)
             used += (size_t)snprintf(how + used, sizeof how - used,
                                      "%s--%s was \"%.100s\" and is \"%.100s\"", used ? ", " : "",
-                                     bson_iter_key(&options), was, is);
+                                     bson_iter_key(&option), was, is);
     }
     bson_destroy(&now);
     return used == 0 || sl_earlier_differs(ledger, SL_EXIT_USAGE, how, error);
@@ -220,10 +218,8 @@ static void append_numbers(bson_t *document, const sl_job *job) {
     bson_t numbers;
     BSON_APPEND_ARRAY_BEGIN(document, "numbers", &numbers);
     for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
-        char room[16];
-        const char *key;
-        bson_uint32_to_string((uint32_t)i, &key, room, sizeof room);
-        BSON_APPEND_INT32(&numbers, key, (int32_t)job->sources[i].number);
+        char room[SL_ARRAY_KEY_ROOM];
+        BSON_APPEND_INT32(&numbers, sl_array_key(i, room), (int32_t)job->sources[i].number);
     }
     bson_append_array_end(document, &numbers);
 }

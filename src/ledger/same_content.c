@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "report/json.h"
 #include "report/lookup.h"
@@ -46,17 +45,6 @@ static const char *base_name(const char *path) {
     return slash ? slash + 1 : path;
 }
 
-/* Writes the date of the start of a load. */
-static void started_at(const bson_t *record, char *out, size_t room) {
-    bson_iter_t iter;
-    struct tm utc;
-    if (!bson_iter_init_find(&iter, record, "startedAt") || !BSON_ITER_HOLDS_DATE_TIME(&iter))
-        return;
-    time_t seconds = (time_t)(bson_iter_date_time(&iter) / 1000);
-    if (gmtime_r(&seconds, &utc))
-        strftime(out, room, "%Y-%m-%dT%H:%M:%SZ", &utc);
-}
-
 /* Compares a source of a record, which was loaded as `record` describes, with those of the job. */
 static void compare(search *s, const bson_t *record, const bson_t *earlier, const char *folder) {
     const char *text = sl_look_text(earlier, "content"), *path = sl_look_text(earlier, "path");
@@ -74,8 +62,8 @@ static void compare(search *s, const bson_t *record, const bson_t *earlier, cons
         return; /* the registry of its collection lists this source */
     const char *database = sl_look_text(record, "options.db");
     const char *collection = sl_look_text(record, "options.collection");
-    char when[32] = "";
-    started_at(record, when, sizeof when);
+    char when[SL_DATE_ROOM];
+    sl_look_date(record, "startedAt", when);
     s->known[own->source] = true;
     s->same_target = s->same_target || same;
     if (s->found++ < SHOWN)

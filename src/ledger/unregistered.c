@@ -48,8 +48,7 @@ static bool count_gap(void *context, const sl_gap *gap, sl_error *error) {
 static bool find_example(void *context, const sl_gap *gap, sl_error *error) {
     const sl_counting *counting = context;
     const sl_destination *destination = counting->destination;
-    bson_t documents;
-    bson_iter_t iter;
+    bson_t documents, found;
     if (gap->numbers != counting->numbers || *counting->example)
         return true;
     bson_t *options = BCON_NEW("projection", "{", "_id", BCON_INT32(1), "}", "sort", "{", "_id",
@@ -57,11 +56,8 @@ static bool find_example(void *context, const sl_gap *gap, sl_error *error) {
     bool ok =
         sl_connection_find(destination->connection, destination->target.database,
                            destination->target.collection, gap->filter, options, &documents, error);
-    if (ok && bson_iter_init(&iter, &documents) && bson_iter_next(&iter)) {
-        bson_t view;
-        if (sl_document_at(&iter, &view))
-            *counting->example = bson_as_relaxed_extended_json(&view, NULL);
-    }
+    if (ok && sl_look_inside(&documents, "0", &found))
+        *counting->example = bson_as_relaxed_extended_json(&found, NULL);
     bson_destroy(&documents);
     bson_destroy(options);
     return ok;

@@ -443,19 +443,3 @@ bool sl_adapt_tick(sl_adapt *adapt, const sl_adapt_figures *figures) {
     return adapt->now.threads != before.threads ||
            adapt->now.batch_documents != before.batch_documents;
 }
-
-sl_adapt_settings sl_adapt_now(const sl_adapt *adapt) {
-    return adapt->now;
-}
-
-sl_adapt_settings sl_adapt_best(const sl_adapt *adapt) {
-    return adapt->base;
-}
-
-bool sl_adapt_only_fewer_left(const sl_adapt *adapt) {
-    return adapt->only_fewer_left;
-}
-
-double sl_adapt_settled_at(const sl_adapt *adapt) {
-    return adapt->settled_at;
-}

@@ -59,11 +59,14 @@ typedef struct sl_adapt_window {
     uint64_t start_documents, end_documents, start_batches, end_batches;
 } sl_adapt_window;
 
-/* Other modules read only `steps`, `step_count`, `steps_left_out` and `disturbances`. */
+/* Other modules read `base`, `now`, `only_fewer_left`, `settled_at` and the fields from `disturbances`
+ * on, and change nothing. */
 typedef struct sl_adapt {
     sl_adapt_limits limits;
     sl_adapt_stage stage;
-    sl_adapt_settings base, trial, now;
+    sl_adapt_settings base; /* the fastest settings found so far */
+    sl_adapt_settings trial;
+    sl_adapt_settings now; /* the settings to use, which may be those of the trial */
     sl_adapt_window window;
     bool refused[SL_ADAPT_MOVES]; /* moves from `base` that were tried and gained nothing */
     bool only_fewer_left; /* only moves to fewer threads or documents are left, for lack of time */
@@ -71,13 +74,15 @@ typedef struct sl_adapt {
     unsigned pairs;       /* comparisons of this move so far */
     double gains;         /* sum of their gains */
     double before, tried; /* the last rates of the base and of the trial; 0: none */
-    double settled_rate, settled_at; /* rate, and since when (s); settled_at < 0: not settled */
-    double search_rate;    /* of `base` when the search from it began; 0: not yet measured */
-    bool repeated;         /* the search was repeated because the rate changed meanwhile */
-    double search_began;   /* or was continued, at this second */
-    bool moves_left;       /* the last search ended for lack of time, and is to be continued */
-    double not_before;     /* no trial before this second */
-    double patience;       /* seconds between searches once settled */
+    double settled_rate;
+    double settled_at;   /* when (s) the search ended that found `base`; below 0: a search runs, the
+                              first one, or one that has changed `base` */
+    double search_rate;  /* of `base` when the search from it began; 0: not yet measured */
+    bool repeated;       /* the search was repeated because the rate changed meanwhile */
+    double search_began; /* or was continued, at this second */
+    bool moves_left;     /* the last search ended for lack of time, and is to be continued */
+    double not_before;   /* no trial before this second */
+    double patience;     /* seconds between searches once settled */
     unsigned odd_windows;  /* consecutive windows whose rate is far from settled_rate */
     unsigned disturbances; /* windows that could not be used as a measurement */
     unsigned stretch;      /* doublings of the minimum length of a window */
@@ -90,20 +95,5 @@ void sl_adapt_init(sl_adapt *adapt, const sl_adapt_limits *limits);
 
 /* Processes the present figures. True when the settings to use have changed. */
 bool sl_adapt_tick(sl_adapt *adapt, const sl_adapt_figures *figures);
-
-/* The settings to use now, which may be those of a trial. */
-sl_adapt_settings sl_adapt_now(const sl_adapt *adapt);
-
-/* The fastest settings found so far. */
-sl_adapt_settings sl_adapt_best(const sl_adapt *adapt);
-
-/* For a load that has not settled: have trials shown that neither more threads nor larger batches
- * are faster? */
-bool sl_adapt_only_fewer_left(const sl_adapt *adapt);
-
-/* The time, in seconds after the loading began, at which the search ended whose best settings are
- * still in use. Below 0 while a search runs: the first one, or one that has changed the best
- * settings. */
-double sl_adapt_settled_at(const sl_adapt *adapt);
 
 #endif

@@ -65,7 +65,7 @@ void sl_pace_hold(sl_pace *pace, unsigned threads, uint32_t batch_documents) {
 }
 
 static void hold_now(sl_pace *pace) {
-    sl_adapt_settings now = sl_adapt_now(pace->adapt);
+    sl_adapt_settings now = pace->adapt->now;
     sl_pace_hold(pace, now.threads, now.batch_documents);
 }
 
@@ -141,7 +141,7 @@ void sl_pace_over(sl_pace *pace) {
 /* ---- the result ---- */
 
 unsigned sl_pace_threads(const sl_run *run) {
-    return run->pace.adapt ? sl_adapt_best(run->pace.adapt).threads : run->threads;
+    return run->pace.adapt ? run->pace.adapt->base.threads : run->threads;
 }
 
 void sl_pace_record(const sl_pace *pace, bson_t *record) {
@@ -149,13 +149,13 @@ void sl_pace_record(const sl_pace *pace, bson_t *record) {
     if (!adapt)
         return;
     bson_t section, array, item;
-    sl_adapt_settings best = sl_adapt_best(adapt);
+    sl_adapt_settings best = adapt->base;
     BSON_APPEND_DOCUMENT_BEGIN(record, "adaptation", &section);
     BSON_APPEND_INT32(&section, "threads", (int32_t)best.threads);
     BSON_APPEND_INT32(&section, "batchSize", (int32_t)best.batch_documents);
     BSON_APPEND_INT32(&section, "threadsMost", (int32_t)pace->most_active);
-    if (sl_adapt_settled_at(adapt) >= 0)
-        BSON_APPEND_DOUBLE(&section, "settledAfterSeconds", sl_adapt_settled_at(adapt));
+    if (adapt->settled_at >= 0)
+        BSON_APPEND_DOUBLE(&section, "settledAfterSeconds", adapt->settled_at);
     if (adapt->disturbances > 0)
         BSON_APPEND_INT32(&section, "disturbances", (int32_t)adapt->disturbances);
     if (adapt->steps_left_out > 0)
@@ -179,19 +179,19 @@ void sl_pace_log(const sl_pace *pace) {
     char batch[SL_HUMAN_ROOM], after[SL_HUMAN_ROOM];
     if (!adapt)
         return;
-    sl_adapt_settings best = sl_adapt_best(adapt);
+    sl_adapt_settings best = adapt->base;
     const char *plural = best.threads == 1 ? "" : "s";
     sl_human_count(best.batch_documents, batch);
-    if (sl_adapt_settled_at(adapt) >= 0)
+    if (adapt->settled_at >= 0)
         sl_log_info("  settled on %u thread%s, batches of %s after %s", best.threads, plural, batch,
-                    sl_human_seconds(sl_adapt_settled_at(adapt), after));
+                    sl_human_seconds(adapt->settled_at, after));
     else
         sl_log_info(
             "  %u thread%s, batches of %s: %s", best.threads, plural, batch,
             adapt->disturbances >= DISTURBANCES_MANY
                 ? "pauses of the server and batches sent again left no time to compare other "
                   "settings"
-            : sl_adapt_only_fewer_left(adapt)
+            : adapt->only_fewer_left
                 ? "more threads and larger batches are not faster; the load was too short to "
                   "compare fewer threads and smaller batches"
                 : "the load was too short to compare other settings");

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bson/bson_lookup.h"
 #include "format/simd.h"
 #include "report/report.h"
 #include "util/clock.h"
@@ -37,53 +38,34 @@ void sl_record_server(sl_run_record *record, sl_connection *connection) {
     sl_connection_record(connection, sl_run_record_document(record));
 }
 
-static void record_balancer(sl_load *load) {
-    bson_t section;
-    bson_t *record = sl_run_record_document(load->record);
-    if (!load->balancer_before[0])
-        return;
-    BSON_APPEND_DOCUMENT_BEGIN(record, "balancer", &section);
-    BSON_APPEND_UTF8(&section, "before", load->balancer_before);
-    BSON_APPEND_UTF8(&section, "after", load->balancer_restored ? load->balancer_before : "off");
-    bson_append_document_end(record, &section);
-}
-
-static void record_topology(sl_load *load) {
-    bson_t array, item;
-    if (!load->destination.topology)
-        return;
-    bson_t *record = sl_run_record_document(load->record);
-    BSON_APPEND_ARRAY_BEGIN(record, "topology", &array);
-    for (uint32_t i = 0; i < load->destination.topology->count; i++) {
-        sl_record_begin_item(&array, i, &item);
-        BSON_APPEND_UTF8(&item, "shard", load->destination.topology->shards[i].name);
-        BSON_APPEND_UTF8(&item, "host", load->destination.topology->shards[i].host);
-        bson_append_document_end(&array, &item);
+/* The shards, the collection, the placing of ranges, the balancer. */
+static void record_cluster(const sl_load *load, bson_t *record) {
+    const sl_topology *topology = load->destination.topology;
+    const char *uuid = load->destination.target.uuid, *before = load->balancer_before;
+    bson_t array;
+    if (topology) {
+        BSON_APPEND_ARRAY_BEGIN(record, "topology", &array);
+        for (size_t i = 0; i < topology->count; i++) {
+            char room[SL_ARRAY_KEY_ROOM];
+            BCON_APPEND(&array, sl_array_key(i, room), "{", "shard",
+                        BCON_UTF8(topology->shards[i].name), "host",
+                        BCON_UTF8(topology->shards[i].host), "}");
+        }
+        bson_append_array_end(record, &array);
     }
-    bson_append_array_end(record, &array);
-}
-
-static void record_collection(sl_load *load) {
-    const char *uuid = load->destination.target.uuid;
     if (uuid[0])
-        BSON_APPEND_UTF8(sl_run_record_document(load->record), "collectionUuid", uuid);
+        BSON_APPEND_UTF8(record, "collectionUuid", uuid);
+    if (load->job.by_range)
+        BCON_APPEND(record, "placing", "{", "ranges", BCON_INT64((int64_t)load->job.range_count),
+                    "steps", BCON_INT64((int64_t)load->placing_steps), "seconds",
+                    BCON_DOUBLE(load->placing_seconds), "}");
+    if (before[0])
+        BCON_APPEND(record, "balancer", "{", "before", BCON_UTF8(before), "after",
+                    BCON_UTF8(load->balancer_restored ? before : "off"), "}");
 }
 
-static void record_placing(sl_load *load) {
-    bson_t section;
-    bson_t *record = sl_run_record_document(load->record);
-    if (!load->job.by_range)
-        return;
-    BSON_APPEND_DOCUMENT_BEGIN(record, "placing", &section);
-    INT64(&section, "ranges", load->job.range_count);
-    INT64(&section, "steps", load->placing_steps);
-    BSON_APPEND_DOUBLE(&section, "seconds", load->placing_seconds);
-    bson_append_document_end(record, &section);
-}
-
-static void record_sources(sl_load *load) {
+static void record_sources(const sl_load *load, bson_t *record) {
     bson_t array, item;
-    bson_t *record = sl_run_record_document(load->record);
     BSON_APPEND_ARRAY_BEGIN(record, "sources", &array);
     for (size_t i = 0; load->job.sources && i < sl_source_set_count(load->job.set); i++) {
         const sl_job_source *source = &load->job.sources[i];
@@ -155,14 +137,13 @@ static sl_not_reached not_reached(const sl_load *load, uint64_t records) {
 
 /* Records the totals, and checks that records = inserted + already stored + changed + rejected by
  * the parser + rejected by the server, and, after an early end, + undelivered. */
-static bool record_accounting(sl_load *load, const sl_parse_counts *parsed,
+static bool record_accounting(const sl_load *load, const sl_parse_counts *parsed,
                               const sl_run_totals *totals, const sl_not_reached *left,
-                              const sl_left_out *left_out) {
+                              const sl_left_out *left_out, bson_t *record) {
     uint64_t fates = totals->inserted + totals->already_stored + totals->changed + parsed->rejects +
                      totals->server_rejects + load->run.undelivered;
     const sl_mode mode = load->job.config->format_options.mode;
     bson_t section;
-    bson_t *record = sl_run_record_document(load->record);
     BSON_APPEND_DOCUMENT_BEGIN(record, "accounting", &section);
     INT64(&section, "records", parsed->records);
     BSON_APPEND_DOUBLE(&section, "loadSeconds", load->run.seconds);
@@ -191,38 +172,35 @@ static bool record_accounting(sl_load *load, const sl_parse_counts *parsed,
     INT64(&section, "bsonBytes", totals->bson_bytes);
     INT64(&section, "batches", totals->batches);
     INT64(&section, "retries", totals->retries);
-    if (left->stored_bytes > 0) {
-        bson_t unread;
-        BSON_APPEND_DOCUMENT_BEGIN(&section, "notReached", &unread);
-        INT64(&unread, "storedBytes", left->stored_bytes);
-        INT64(&unread, "records", left->records);
-        bson_append_document_end(&section, &unread);
-    }
+    if (left->stored_bytes > 0)
+        BCON_APPEND(&section, "notReached", "{", "storedBytes",
+                    BCON_INT64((int64_t)left->stored_bytes), "records",
+                    BCON_INT64((int64_t)left->records), "}");
     if (atomic_load(&load->run.ended_by) == SL_ENDED_BY_REJECT_LIMIT) {
         char limit[SL_REJECT_LIMIT_ROOM];
         BSON_APPEND_UTF8(&section, "endedByMaxRejects",
                          sl_reject_limit_text(load->job.config, limit));
     }
     if (load->job.resumed) {
+        const sl_recovered *recovered = &load->ledger.recovered;
         bson_t earlier;
         BSON_APPEND_DOCUMENT_BEGIN(&section, "ofThoseByEarlierRuns", &earlier);
-        INT64(&earlier, "records", load->ledger.recovered.counts.records);
-        INT64(&earlier, "inserted", load->ledger.recovered.inserted);
-        INT64(&earlier, "alreadyThere", load->ledger.recovered.already_stored);
+        INT64(&earlier, "records", recovered->counts.records);
+        INT64(&earlier, "inserted", recovered->inserted);
+        INT64(&earlier, "alreadyThere", recovered->already_stored);
         if (mode != SL_MODE_INSERT)
-            INT64(&earlier, "changed", load->ledger.recovered.changed);
-        INT64(&earlier, "rejectedByParser", load->ledger.recovered.counts.rejects);
-        INT64(&earlier, "rejectedByServer", load->ledger.recovered.refused);
-        INT64(&earlier, "textBytes", load->ledger.recovered.text_bytes);
+            INT64(&earlier, "changed", recovered->changed);
+        INT64(&earlier, "rejectedByParser", recovered->counts.rejects);
+        INT64(&earlier, "rejectedByServer", recovered->refused);
+        INT64(&earlier, "textBytes", recovered->text_bytes);
         bson_append_document_end(&section, &earlier);
     }
     bson_append_document_end(record, &section);
     return fates == parsed->records;
 }
 
-static void record_times(sl_load *load, const sl_run_totals *totals) {
+static void record_times(const sl_load *load, const sl_run_totals *totals, bson_t *record) {
     bson_t section;
-    bson_t *record = sl_run_record_document(load->record);
     BSON_APPEND_DOCUMENT_BEGIN(record, "workerSeconds", &section);
     for (unsigned k = 0; k < STAGES; k++)
         BSON_APPEND_DOUBLE(&section, sl_stage_names[k], totals->stage_seconds[k]);
@@ -271,15 +249,14 @@ static void print_summary(const sl_load *load, const sl_parse_counts *parsed,
                     earlier->inserted - earlier->already_stored - earlier->changed;
     bool generated = sl_job_is_generated(&load->job);
     const sl_embed *embed = load->job.embed;
-    uint64_t moved =
-        generated ? totals->bson_bytes : totals->text_bytes - load->ledger.recovered.text_bytes;
+    uint64_t moved = generated ? totals->bson_bytes : totals->text_bytes - earlier->text_bytes;
     const struct {
         const char *label;
         uint64_t number;
         bool always;
     } rows[] = {
         {"records", parsed->records, true},
-        {"  of these, in earlier runs", load->ledger.recovered.counts.records, false},
+        {"  of these, in earlier runs", earlier->counts.records, false},
         {labels->inserted, totals->inserted, labels->inserted != NULL},
         {labels->changed, totals->changed, labels->changed != NULL},
         {labels->already_stored, totals->already_stored, labels->changed != NULL},
@@ -381,38 +358,35 @@ static const char *embedding_sources(const sl_load *load) {
 
 sl_exit sl_record_end(sl_load *load, sl_exit code) {
     sl_run_totals totals = sl_run_sum(&load->run);
-    totals.inserted += load->ledger.recovered.inserted;
-    totals.already_stored += load->ledger.recovered.already_stored;
-    totals.changed += load->ledger.recovered.changed;
-    totals.server_rejects += load->ledger.recovered.refused;
-    totals.text_bytes += load->ledger.recovered.text_bytes;
+    const sl_recovered *earlier = &load->ledger.recovered;
+    totals.inserted += earlier->inserted;
+    totals.already_stored += earlier->already_stored;
+    totals.changed += earlier->changed;
+    totals.server_rejects += earlier->refused;
+    totals.text_bytes += earlier->text_bytes;
     sl_parse_counts parsed = sum_parsed(load);
     bool began = load->run.counters != NULL;
     sl_not_reached left = {0};
     if (began && code != SL_EXIT_OK)
         left = not_reached(load, parsed.records);
-    record_topology(load);
-    record_collection(load);
-    record_placing(load);
-    record_balancer(load);
-    record_sources(load);
-    sl_types_append(&load->job, sl_run_record_document(load->record));
-    sl_not_loaded_record(&load->job, sl_run_record_document(load->record));
-    sl_embedding_record(&load->job, sl_run_record_document(load->record));
+    bson_t *record = sl_run_record_document(load->record);
+    record_cluster(load, record);
+    record_sources(load, record);
+    sl_types_append(&load->job, record);
+    sl_not_loaded_record(&load->job, record);
+    sl_embedding_record(&load->job, record);
     uint64_t rejects = parsed.rejects + totals.server_rejects;
-    sl_reject_summary_record(&load->ledger.reject_kinds, rejects,
-                             sl_run_record_document(load->record));
+    sl_reject_summary_record(&load->ledger.reject_kinds, rejects, record);
     sl_left_out left_out = {0};
     if (!sum_left_out(load, &left_out))
         sl_log_warning("values left out are not listed by column: out of memory");
-    bool holds = record_accounting(load, &parsed, &totals, &left, &left_out);
-    record_times(load, &totals);
-    sl_pace_record(&load->run.pace, sl_run_record_document(load->record));
+    bool holds = record_accounting(load, &parsed, &totals, &left, &left_out, record);
+    record_times(load, &totals, record);
+    sl_pace_record(&load->run.pace, record);
     if (began) {
         sl_log_info("%s", "");
         print_summary(load, &parsed, &totals, &left, &left_out);
-        sl_reject_summary_log(sl_run_record_document(load->record),
-                              load->job.embed ? embedding_sources(load) : NULL);
+        sl_reject_summary_log(record, load->job.embed ? embedding_sources(load) : NULL);
         sl_embedding_log_rejects(&load->job, load->ledger.work_directory);
         sl_log_info("%s", "");
         if (code != SL_EXIT_CLUSTER) /* a failed cluster is not queried again */
@@ -432,9 +406,8 @@ sl_exit sl_record_end(sl_load *load, sl_exit code) {
     }
     const sl_embed *embed = load->job.embed;
     uint64_t not_embedded = embed ? embed->facts.rejects + embed->orphans : 0;
-    if (code == SL_EXIT_OK && parsed.rejects + totals.server_rejects + not_embedded > 0)
+    if (code == SL_EXIT_OK && rejects + not_embedded > 0)
         code = SL_EXIT_REJECTS;
-    bson_t *record = sl_run_record_document(load->record);
     sl_record_tail(record, code);
 
     if (load->job.config->run_record)

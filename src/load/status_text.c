@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "report/json.h"
+#include "report/run_record.h"
 #include "util/clock.h"
 #include "util/memory_stream.h"
 #include "util/print.h"
@@ -108,13 +109,10 @@ static void append_namespaces(const sl_status *status, const sl_view *all, bson_
     BSON_APPEND_ARRAY_BEGIN(&inner, "running", &list);
     for (size_t i = 0; i < status->part_count; i++) {
         const sl_status_part *p = &status->parts[i];
-        const char *key;
-        char room[16];
         bson_t item;
         if (!p->taken)
             continue;
-        bson_uint32_to_string(count++, &key, room, sizeof room);
-        bson_append_document_begin(&list, key, -1, &item);
+        sl_record_begin_item(&list, count++, &item);
         append_text(&item, "name", p->name);
         append_text(&item, "workDirectory", p->folder);
         BSON_APPEND_DOUBLE(&item, "share", share_of(p));

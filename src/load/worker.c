@@ -214,7 +214,8 @@ static void worker_clear(sl_worker *worker) {
     for (const sl_open_block *one = worker->open_blocks; one && limit; one = one->next)
         sl_rejects_show(worker->ledger->rejects, &one->block, &one->rejects);
     sl_reader_destroy(worker->reader);
-    worker->sink_type->outlet_destroy(worker->outlet);
+    if (worker->sink_type->outlet_destroy)
+        worker->sink_type->outlet_destroy(worker->outlet);
     sl_delivery_clear(worker);
     worker->run->undelivered += sl_blocks_waiting(worker);
     sl_blocks_clear(worker);
@@ -226,9 +227,11 @@ static bool worker_init(sl_worker *worker, const sl_sending *sending, unsigned i
     worker->counters = &worker->run->counters[index];
     worker->sink =
         (sl_sink){.full = on_full, .reject = on_reject, .left_out = on_left_out, .context = worker};
+    worker->outlet = worker->sink_type->outlet_create ? NULL : shared;
     return sl_delivery_init(worker, error) &&
            sl_reader_create(worker->job->set, &worker->reader, error) &&
-           worker->sink_type->outlet_create(sending, shared, &worker->outlet, error);
+           (!worker->sink_type->outlet_create ||
+            worker->sink_type->outlet_create(sending, shared, &worker->outlet, error));
 }
 
 bool sl_workers_run(sl_run *run, sl_destination *destination, sl_ledger *ledger,
@@ -246,7 +249,7 @@ bool sl_workers_run(sl_run *run, sl_destination *destination, sl_ledger *ledger,
                                 .stop = &run->stop};
     void *shared = NULL;
     sl_worker *workers = calloc(threads, sizeof *workers);
-    bool ok = workers ? sink_type->open(&sending, &shared, error)
+    bool ok = workers ? !sink_type->open || sink_type->open(&sending, &shared, error)
                       : sl_error_memory(error, "starting workers");
     atomic_store(&run->opened, ok);
     unsigned made = 0;
@@ -263,7 +266,7 @@ bool sl_workers_run(sl_run *run, sl_destination *destination, sl_ledger *ledger,
         worker_clear(&workers[i]);
     free(workers);
     sl_error closing = {0};
-    if (!sink_type->close(shared, &closing) && ok) {
+    if (sink_type->close && !sink_type->close(shared, &closing) && ok) {
         *error = closing;
         ok = false;
     }

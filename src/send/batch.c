@@ -8,6 +8,7 @@
 #include "bson/bson_writer.h"
 #include "format/format.h"
 #include "util/clock.h"
+#include "util/grow.h"
 
 bool sl_batch_init(sl_batch *batch, uint32_t shard, size_t room) {
     memset(batch, 0, sizeof *batch);
@@ -31,14 +32,11 @@ void sl_batch_empty(sl_batch *batch) {
 }
 
 bool sl_batch_begin_segment(sl_batch *batch, struct sl_open_block *open_block) {
-    if (batch->segment_count == batch->segment_room) {
-        size_t room = batch->segment_room ? batch->segment_room * 2 : 16;
-        sl_batch_segment *segments = realloc(batch->segments, room * sizeof *segments);
-        if (!segments)
-            return false;
-        batch->segments = segments;
-        batch->segment_room = room;
-    }
+    sl_batch_segment *segments =
+        sl_grow(batch->segments, batch->segment_count, &batch->segment_room, sizeof *segments);
+    if (!segments)
+        return false;
+    batch->segments = segments;
     if (batch->documents == 0)
         batch->since = sl_clock_ns();
     if (batch->segment_count > 0 && batch->segments[batch->segment_count - 1].documents == 0)

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bson/bson_lookup.h"
 #include "bson/bson_writer.h"
 #include "util/hash.h"
 
@@ -136,13 +137,11 @@ static bool is_storable(const bson_iter_t *id) {
 
 /* Adds the document's _id to the array, which has *count elements, if it can be stored. */
 static void append_id(bson_t *array, uint32_t *count, const bson_t *document) {
-    char room[16];
-    const char *key;
+    char room[SL_ARRAY_KEY_ROOM];
     bson_iter_t iter;
     if (!bson_iter_init_find(&iter, document, "_id") || !is_storable(&iter))
         return;
-    bson_uint32_to_string((*count)++, &key, room, sizeof room);
-    bson_append_iter(array, key, -1, &iter);
+    bson_append_iter(array, sl_array_key((*count)++, room), -1, &iter);
 }
 
 sl_scan_result sl_duplicates_scan(const sl_duplicates *duplicates, const uint32_t *list,

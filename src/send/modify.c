@@ -29,8 +29,6 @@
 #include "reply.h"
 #include "statements.h"
 
-#define DUPLICATE_KEY 11000 /* the server's code */
-
 /* The outcome of a document of a command. */
 typedef enum sl_found { MATCHED, UPSERTED, REFUSED, UNMATCHED } sl_found;
 
@@ -47,16 +45,6 @@ struct sl_outlet {
     size_t room;
     unsigned seed;
 };
-
-typedef enum sl_outcome { DELIVERED, SEND_AGAIN, SEND_LESS, UNDELIVERABLE } sl_outcome;
-
-/* The receiver of the outcome of documents. */
-typedef struct sl_listener {
-    sl_batch_result *result;
-    refusal_handler refused;
-    void *context;
-    bool last_chance; /* duplicates are rejects */
-} sl_listener;
 
 static void outlet_destroy(sl_outlet *outlet) {
     if (!outlet)
@@ -235,7 +223,7 @@ static void report_refused(sl_outlet *outlet, const sl_listener *listener, const
     sl_write_error one;
     for (bool any = sl_reply_errors(body, &items); any && sl_reply_next_error(&items, &one);) {
         uint32_t place = places[one.index];
-        if (one.code == DUPLICATE_KEY && !listener->last_chance) {
+        if (one.code == SL_DUPLICATE_KEY && !listener->last_chance) {
             outlet->again[outlet->again_count++] = place;
             continue;
         }
@@ -347,7 +335,6 @@ static bool modify_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_resul
 const sl_sink_type sl_sink_modify = {
     .name = "cluster",
     .open = sl_writer_open,
-    .close = sl_writer_close,
     .outlet_create = outlet_create,
     .outlet_destroy = outlet_destroy,
     .send = modify_send,

@@ -12,7 +12,6 @@
 #include "report/json.h"
 #include "util/document_id.h"
 
-#define DUPLICATE_KEY 11000
 #define IMMUTABLE_FIELD 66 /* of an update: the stored document has another _id */
 
 /* The server's codes that are not simply "unknown". An error with a code that is not in this table,
@@ -87,33 +86,28 @@ bool sl_reply_errors(const bson_t *body, bson_iter_t *errors) {
 }
 
 /* Is it a duplicate of _id itself, not of some other unique index? */
-static bool is_duplicate_id(const bson_iter_t *write_error, const sl_write_error *found) {
-    bson_iter_t iter, key;
-    if (found->code != DUPLICATE_KEY)
+static bool is_duplicate_id(const bson_t *write_error, const sl_write_error *found) {
+    bson_iter_t key;
+    bson_t pattern;
+    if (found->code != SL_DUPLICATE_KEY)
         return false;
-    if (bson_iter_recurse(write_error, &iter) && bson_iter_find(&iter, "keyPattern") &&
-        BSON_ITER_HOLDS_DOCUMENT(&iter) && bson_iter_recurse(&iter, &key) && bson_iter_next(&key))
+    if (sl_look_inside(write_error, "keyPattern", &pattern) && bson_iter_init(&key, &pattern) &&
+        bson_iter_next(&key))
         return strcmp(bson_iter_key(&key), "_id") == 0;
     return strstr(found->message, "index: _id_ ") || strstr(found->message, "{ _id:");
 }
 
 bool sl_reply_next_error(bson_iter_t *errors, sl_write_error *found) {
-    bson_iter_t field;
+    bson_t fields;
     if (!bson_iter_next(errors))
         return false;
     *found = (sl_write_error){.index = -1, .message = ""};
-    if (!BSON_ITER_HOLDS_DOCUMENT(errors) || !bson_iter_recurse(errors, &field))
+    if (!sl_document_at(errors, &fields))
         return true;
-    while (bson_iter_next(&field)) {
-        const char *key = bson_iter_key(&field);
-        if (strcmp(key, "index") == 0 && BSON_ITER_HOLDS_INT(&field))
-            found->index = bson_iter_as_int64(&field);
-        else if (strcmp(key, "code") == 0 && BSON_ITER_HOLDS_NUMBER(&field))
-            found->code = (int32_t)bson_iter_as_int64(&field);
-        else if (strcmp(key, "errmsg") == 0 && BSON_ITER_HOLDS_UTF8(&field))
-            found->message = bson_iter_utf8(&field, NULL);
-    }
-    found->duplicate_id = is_duplicate_id(errors, found);
+    found->index = sl_look_int64(&fields, "index", -1);
+    found->code = (int32_t)sl_look_int64(&fields, "code", 0);
+    found->message = sl_look_string(&fields, "errmsg");
+    found->duplicate_id = is_duplicate_id(&fields, found);
     return true;
 }
 
@@ -193,14 +187,19 @@ static sl_verdict judge_errors(const sl_reply *reply, uint32_t *errors, bool *ea
     return verdict;
 }
 
-/* If the write concern was not satisfied, the documents are less durable than requested. */
+/* The verdict of a write concern that was not satisfied: the writes are less durable than
+ * requested. */
+static sl_verdict concern_verdict(int32_t code, const char *message, sl_error *error) {
+    quote(error, "the write concern was not satisfied", code, message);
+    return verdict_of(code) == SL_REPLY_FINAL ? SL_REPLY_FINAL : SL_REPLY_UNKNOWN;
+}
+
 static sl_verdict judge_concern(const sl_reply *reply, sl_error *error) {
     bson_iter_t items;
     sl_write_error one;
     if (!array_of(reply->body, "writeConcernErrors", &items) || !sl_reply_next_error(&items, &one))
         return SL_REPLY_COMPLETE;
-    quote(error, "the write concern was not satisfied", one.code, one.message);
-    return verdict_of(one.code) == SL_REPLY_FINAL ? SL_REPLY_FINAL : SL_REPLY_UNKNOWN;
+    return concern_verdict(one.code, one.message, error);
 }
 
 /* Does the server refuse the command itself with this code, whatever its documents? */
@@ -229,12 +228,9 @@ static sl_verdict judge_command(const bson_error_t *why, sl_error *error) {
 }
 
 sl_verdict sl_reply_judge(const sl_reply *reply, uint32_t *inserted, sl_error *error) {
-    bson_iter_t iter;
-    int64_t count = -1;
+    int64_t count = sl_look_int64(reply->body, "insertedCount", -1);
     uint32_t errors;
     bool each_once;
-    if (bson_iter_init_find(&iter, reply->body, "insertedCount") && BSON_ITER_HOLDS_INT(&iter))
-        count = bson_iter_as_int64(&iter);
     sl_verdict verdict = judge_concern(reply, error);
     if (verdict != SL_REPLY_COMPLETE)
         return verdict;
@@ -262,32 +258,21 @@ bool sl_reply_upserted(const bson_t *body, bson_iter_t *upserted) {
 }
 
 bool sl_reply_next_upserted(bson_iter_t *upserted, int64_t *index) {
-    bson_iter_t field;
+    bson_t fields;
     *index = -1;
     if (!bson_iter_next(upserted))
         return false;
-    if (BSON_ITER_HOLDS_DOCUMENT(upserted) && bson_iter_recurse(upserted, &field) &&
-        bson_iter_find(&field, "index") && BSON_ITER_HOLDS_INT(&field))
-        *index = bson_iter_as_int64(&field);
+    if (sl_document_at(upserted, &fields))
+        *index = sl_look_int64(&fields, "index", -1);
     return true;
 }
 
-/* If the write concern was not satisfied, the changes are less durable than requested. */
+/* The same for the server's own answer. */
 static sl_verdict judge_own_concern(const sl_reply *reply, sl_error *error) {
-    bson_iter_t iter, field;
-    int32_t code = 0;
-    const char *message = "";
-    if (!bson_iter_init_find(&iter, reply->body, "writeConcernError"))
+    if (!bson_has_field(reply->body, "writeConcernError"))
         return SL_REPLY_COMPLETE;
-    bool is = BSON_ITER_HOLDS_DOCUMENT(&iter) && bson_iter_recurse(&iter, &field);
-    while (is && bson_iter_next(&field)) {
-        if (strcmp(bson_iter_key(&field), "code") == 0 && BSON_ITER_HOLDS_NUMBER(&field))
-            code = (int32_t)bson_iter_as_int64(&field);
-        if (strcmp(bson_iter_key(&field), "errmsg") == 0 && BSON_ITER_HOLDS_UTF8(&field))
-            message = bson_iter_utf8(&field, NULL);
-    }
-    quote(error, "the write concern was not satisfied", code, message);
-    return verdict_of(code) == SL_REPLY_FINAL ? SL_REPLY_FINAL : SL_REPLY_UNKNOWN;
+    return concern_verdict((int32_t)sl_look_int64(reply->body, "writeConcernError.code", 0),
+                           sl_look_string(reply->body, "writeConcernError.errmsg"), error);
 }
 
 /* The number of documents that were inserted; -1 if the answer does not name each once. */

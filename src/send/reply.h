@@ -20,6 +20,8 @@
 #include "format/format.h"
 #include "util/error.h"
 
+#define SL_DUPLICATE_KEY 11000 /* the server's code */
+
 /* Ascending: an answer with several errors has the highest of their verdicts. */
 typedef enum sl_verdict {
     SL_REPLY_COMPLETE,  /* every document was inserted, or refused for a reason in the document

@@ -14,28 +14,6 @@
 
 /* ---- the null sink ---- */
 
-static bool null_open(const sl_sending *sending, void **shared, sl_error *error) {
-    (void)sending, (void)error;
-    *shared = NULL;
-    return true;
-}
-
-static bool null_close(void *shared, sl_error *error) {
-    (void)shared, (void)error;
-    return true;
-}
-
-static bool null_outlet_create(const sl_sending *sending, void *shared, sl_outlet **outlet,
-                               sl_error *error) {
-    (void)sending, (void)shared, (void)error;
-    *outlet = NULL;
-    return true;
-}
-
-static void null_outlet_destroy(sl_outlet *outlet) {
-    (void)outlet;
-}
-
 static bool null_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_result *result,
                       refusal_handler refused, void *context, sl_error *error) {
     (void)outlet, (void)refused, (void)context, (void)error;
@@ -43,29 +21,19 @@ static bool null_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_result 
     return true;
 }
 
-const sl_sink_type sl_sink_null = {
-    .name = "null",
-    .open = null_open,
-    .close = null_close,
-    .outlet_create = null_outlet_create,
-    .outlet_destroy = null_outlet_destroy,
-    .send = null_send,
-};
+const sl_sink_type sl_sink_null = {.name = "null", .send = null_send};
 
 /* ---- the BSON dump: a file of consecutive documents ---- */
 
-typedef struct sl_bson_file {
+/* One for all workers. */
+struct sl_outlet {
     const char *path;
     int file;
     pthread_mutex_t lock; /* held while one batch is written; the order of batches is arbitrary */
-} sl_bson_file;
-
-struct sl_outlet {
-    sl_bson_file *to;
 };
 
 static bool file_open(const sl_sending *sending, void **shared, sl_error *error) {
-    sl_bson_file *made = calloc(1, sizeof *made);
+    sl_outlet *made = calloc(1, sizeof *made);
     if (!made)
         return sl_error_memory(error, "opening the BSON file");
     made->path = sending->config->sink_path;
@@ -85,7 +53,7 @@ static bool file_open(const sl_sending *sending, void **shared, sl_error *error)
 }
 
 static bool file_close(void *shared, sl_error *error) {
-    sl_bson_file *file = shared;
+    sl_outlet *file = shared;
     if (!file)
         return true;
     bool ok =
@@ -96,29 +64,15 @@ static bool file_close(void *shared, sl_error *error) {
     return ok;
 }
 
-static bool file_outlet_create(const sl_sending *sending, void *shared, sl_outlet **result,
-                               sl_error *error) {
-    (void)sending;
-    *result = malloc(sizeof **result);
-    if (!*result)
-        return sl_error_memory(error, "starting writers");
-    (*result)->to = shared;
-    return true;
-}
-
-static void file_outlet_destroy(sl_outlet *outlet) {
-    free(outlet);
-}
-
 static bool file_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_result *result,
                       refusal_handler refused, void *context, sl_error *error) {
     (void)refused, (void)context;
     bool ok = true;
-    pthread_mutex_lock(&outlet->to->lock);
-    if (!sl_write_all(outlet->to->file, batch->bytes, batch->used))
+    pthread_mutex_lock(&outlet->lock);
+    if (!sl_write_all(outlet->file, batch->bytes, batch->used))
         ok = sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE), "cannot write %s: %s",
-                          outlet->to->path, strerror(errno));
-    pthread_mutex_unlock(&outlet->to->lock);
+                          outlet->path, strerror(errno));
+    pthread_mutex_unlock(&outlet->lock);
     result->inserted = batch->documents;
     return ok;
 }
@@ -127,7 +81,5 @@ const sl_sink_type sl_sink_bson = {
     .name = "bson",
     .open = file_open,
     .close = file_close,
-    .outlet_create = file_outlet_create,
-    .outlet_destroy = file_outlet_destroy,
     .send = file_send,
 };

@@ -31,8 +31,6 @@
 #define RETRY_FIRST_MS 50
 #define RETRY_MOST_MS 5000
 
-#define DUPLICATE_KEY 11000 /* the server's code */
-
 /* A connection to the primary of one shard, or to a router. */
 typedef struct sl_target_connection {
     mongoc_client_t *client;
@@ -57,14 +55,9 @@ struct sl_outlet {
 };
 
 bool sl_writer_open(const sl_sending *sending, void **shared, sl_error *error) {
-    *shared = NULL;
+    (void)shared;
     return sl_connection_open_writers(sending->destination->connection, sending->threads,
                                       sending->config->timeout_seconds, error);
-}
-
-bool sl_writer_close(void *shared, sl_error *error) {
-    (void)shared, (void)error;
-    return true;
 }
 
 mongoc_write_concern_t *sl_writer_concern(const sl_sending *sending) {
@@ -165,13 +158,6 @@ static bool view_documents(sl_outlet *outlet, const sl_batch *batch, sl_error *e
     return sl_batch_view(batch, outlet->views, error);
 }
 
-typedef enum sl_outcome {
-    DELIVERED,
-    SEND_AGAIN,
-    SEND_LESS, /* send the documents again in smaller pieces */
-    UNDELIVERABLE,
-} sl_outcome;
-
 static sl_outcome outcome_of(sl_scan_result result) {
     return result == SL_SCAN_DONE    ? DELIVERED
            : result == SL_SCAN_AGAIN ? SEND_AGAIN
@@ -194,13 +180,6 @@ typedef struct sl_parcel {
     uint32_t count;
     const uint32_t *places; /* the index of each in the piece; NULL: all documents of the piece */
 } sl_parcel;
-
-/* The receiver of the outcome of documents. */
-typedef struct sl_listener {
-    sl_batch_result *result;
-    refusal_handler refused;
-    void *context;
-} sl_listener;
 
 static void report(const sl_listener *listener, uint32_t index, sl_fate fate, int32_t code,
                    const char *reason) {
@@ -230,7 +209,7 @@ static void report_duplicate(const sl_listener *listener, uint32_t index,
            difference ? FATE_ID_TAKEN
            : repeated ? FATE_REPEATED
                       : FATE_ALREADY_STORED,
-           DUPLICATE_KEY, reason);
+           SL_DUPLICATE_KEY, reason);
 }
 
 static uint32_t place_in_piece(const sl_parcel *parcel, const sl_write_error *one) {
@@ -405,7 +384,7 @@ static bool writer_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_resul
         &outlet
              ->connections[batch->shard < outlet->connection_count ? batch->shard
                                                                    : outlet->connection_count - 1];
-    const sl_listener listener = {result, refused, context};
+    const sl_listener listener = {result, refused, context, false};
     sl_piece piece = {.search_first = outlet->search_first};
     uint32_t most = batch->documents; /* in one piece */
     int64_t since = 0;
@@ -449,7 +428,6 @@ static bool writer_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_resul
 const sl_sink_type sl_sink_cluster = {
     .name = "cluster",
     .open = sl_writer_open,
-    .close = sl_writer_close,
     .outlet_create = writer_outlet_create,
     .outlet_destroy = writer_outlet_destroy,
     .send = writer_send,

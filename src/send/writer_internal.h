@@ -8,7 +8,22 @@
 #include "sink.h"
 
 bool sl_writer_open(const sl_sending *sending, void **shared, sl_error *error);
-bool sl_writer_close(void *shared, sl_error *error);
+
+/* The outcome of an attempt to send documents. */
+typedef enum sl_outcome {
+    DELIVERED,
+    SEND_AGAIN,
+    SEND_LESS, /* send the documents again in smaller pieces */
+    UNDELIVERABLE,
+} sl_outcome;
+
+/* The receiver of the outcome of documents. */
+typedef struct sl_listener {
+    sl_batch_result *result;
+    refusal_handler refused;
+    void *context;
+    bool last_chance; /* of modify.c: duplicates are rejects */
+} sl_listener;
 
 /* The write concern of the load, for the caller to destroy. */
 mongoc_write_concern_t *sl_writer_concern(const sl_sending *sending);

@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "util/clock.h"
+#include "util/grow.h"
 #include "util/hash.h"
 #include "util/log.h"
 
@@ -174,16 +175,13 @@ static void on_found(void *context, const bson_t *found) {
 static void on_finding(void *context, sl_finding finding, const uint8_t *expected,
                        const bson_t *found) {
     sl_checker *checker = context;
-    if (checker->problem_count == checker->problem_room) {
-        size_t room = checker->problem_room ? checker->problem_room * 2 : 64;
-        sl_problem *problems = realloc(checker->problems, room * sizeof *problems);
-        if (!problems) {
-            sl_error_memory(&checker->error, "keeping problems");
-            return;
-        }
-        checker->problems = problems;
-        checker->problem_room = room;
+    sl_problem *problems = sl_grow(checker->problems, checker->problem_count,
+                                   &checker->problem_room, sizeof *problems);
+    if (!problems) {
+        sl_error_memory(&checker->error, "keeping problems");
+        return;
     }
+    checker->problems = problems;
     sl_problem *made = &checker->problems[checker->problem_count++];
     *made = sl_problem_of(checker->job, finding, checker->block->source, expected, found);
     if (finding == SL_EXTRA)

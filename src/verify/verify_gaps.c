@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "util/clock.h"
+#include "util/grow.h"
 #include "util/hash.h"
 #include "util/interrupt.h"
 #include "util/log.h"
@@ -23,21 +24,15 @@ sl_range_totals *sl_verification_totals(sl_verification *verification, int64_t i
 }
 
 bool sl_verification_cover(sl_verification *verification, sl_interval interval) {
-    bool ok = true;
     pthread_mutex_lock(&verification->lock);
-    if (verification->covered_count == verification->covered_room) {
-        size_t room = verification->covered_room ? verification->covered_room * 2 : 256;
-        sl_interval *covered = realloc(verification->covered, room * sizeof *covered);
-        if (covered) {
-            verification->covered = covered;
-            verification->covered_room = room;
-        }
-        ok = covered != NULL;
+    sl_interval *covered = sl_grow(verification->covered, verification->covered_count,
+                                   &verification->covered_room, sizeof *covered);
+    if (covered) {
+        verification->covered = covered;
+        covered[verification->covered_count++] = interval;
     }
-    if (ok)
-        verification->covered[verification->covered_count++] = interval;
     pthread_mutex_unlock(&verification->lock);
-    return ok;
+    return covered != NULL;
 }
 
 /* Marks registered sources that are not in this verification as covered; without `content`, all

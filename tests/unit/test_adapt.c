@@ -54,7 +54,7 @@ static void world_init(world *w, rate_function rate, double noise, uint64_t seed
 
 /* Starts a batch of a worker, which takes as long as its share of the rate implies. */
 static void send(world *w, unsigned worker, double from) {
-    sl_adapt_settings now = sl_adapt_now(&w->adapt);
+    sl_adapt_settings now = w->adapt.now;
     double rate = w->rate(from, now.threads, now.batch_documents) * exp(w->drift);
     double takes = now.threads * (double)now.batch_documents / rate;
     w->sent[worker] = now.batch_documents;
@@ -75,10 +75,10 @@ static void tick(world *w, bool still) {
             w->documents += w->sent[i];
             w->batches++;
             w->done[i] = 0;
-            if (i < sl_adapt_now(&w->adapt).threads)
+            if (i < w->adapt.now.threads)
                 send(w, i, at);
         }
-        if (!still && w->done[i] == 0 && i < sl_adapt_now(&w->adapt).threads)
+        if (!still && w->done[i] == 0 && i < w->adapt.now.threads)
             send(w, i, w->seconds);
     }
     sl_adapt_figures figures = {.seconds = w->seconds,
@@ -173,7 +173,7 @@ static double best_of(rate_function rate, double seconds) {
 
 /* The rate with the settings that the controller considers best. */
 static double rate_found(const world *w) {
-    sl_adapt_settings best = sl_adapt_best(&w->adapt);
+    sl_adapt_settings best = w->adapt.base;
     return w->rate(w->seconds, best.threads, best.batch_documents);
 }
 
@@ -242,8 +242,8 @@ TEST(stops_changing_settings_once_settled) {
     world w;
     world_init(&w, flat, 0.03, 5);
     run(&w, 45);
-    assert_true(sl_adapt_settled_at(&w.adapt) > 0);
-    assert_true(sl_adapt_settled_at(&w.adapt) < 45);
+    assert_true(w.adapt.settled_at > 0);
+    assert_true(w.adapt.settled_at < 45);
     unsigned before = w.changes;
     run(&w, 30);
     assert_int_equal(w.changes, before);
@@ -278,7 +278,7 @@ TEST(settles_within_a_minute) {
             world w;
             world_init(&w, server->rate, server->noise, seed);
             run(&w, 60);
-            double at = sl_adapt_settled_at(&w.adapt);
+            double at = w.adapt.settled_at;
             settled += at >= 0;
             first = at >= 0 ? fmin(first, at) : first;
             latest = fmax(latest, at);
@@ -303,9 +303,9 @@ TEST(continues_with_the_moves_that_are_left) {
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         world w;
         world_init(&w, slow, 0.03, seed);
-        while (sl_adapt_settled_at(&w.adapt) < 0 && w.seconds < 60)
+        while (w.adapt.settled_at < 0 && w.seconds < 60)
             run(&w, TICK);
-        assert_true(sl_adapt_settled_at(&w.adapt) > 0);
+        assert_true(w.adapt.settled_at > 0);
         assert_true(rate_found(&w) < 0.9 * best_of(slow, 60));
         unsigned changes = w.changes;
         run(&w, 29);
@@ -322,10 +322,10 @@ TEST(continues_an_undecided_comparison) {
     world w;
     world_init(&w, slow_small_gain, 0, 1);
     run(&w, 60);
-    assert_true(sl_adapt_settled_at(&w.adapt) > 0);
-    assert_int_equal(sl_adapt_best(&w.adapt).threads, 4);
+    assert_true(w.adapt.settled_at > 0);
+    assert_int_equal(w.adapt.base.threads, 4);
     run(&w, 90);
-    assert_int_equal(sl_adapt_best(&w.adapt).threads, 8);
+    assert_int_equal(w.adapt.base.threads, 8);
 }
 
 TEST(follows_a_change_in_the_middle) {
@@ -333,12 +333,12 @@ TEST(follows_a_change_in_the_middle) {
         world w;
         world_init(&w, changing, 0.05, seed);
         run(&w, 120);
-        sl_adapt_settings early = sl_adapt_best(&w.adapt);
+        sl_adapt_settings early = w.adapt.base;
         run(&w, 120);
         assert_true(rate_found(&w) >= 0.85 * best_of(far, 240));
         if (far(120, early.threads, early.batch_documents) >= 0.85 * best_of(far, 120))
             continue; /* the settings before the change are good after it as well */
-        double settled = sl_adapt_settled_at(&w.adapt); /* after the change, if at all */
+        double settled = w.adapt.settled_at; /* after the change, if at all */
         assert_true(settled < 0 || settled > 120);
     }
 }
@@ -349,7 +349,7 @@ TEST(a_short_load_keeps_its_settings) {
     w.ends = 9;
     run(&w, 9);
     assert_int_equal(w.changes, 0);
-    assert_true(sl_adapt_settled_at(&w.adapt) < 0);
+    assert_true(w.adapt.settled_at < 0);
 }
 
 /* "Only fewer threads or smaller batches are left to try" must be true only after the other
@@ -360,11 +360,11 @@ TEST(reports_only_trials_that_were_run) {
     w.ends = 35; /* too short for trials of fewer threads and smaller batches */
     while (w.changes == 0 && w.seconds < 20)
         run(&w, 0.05);
-    assert_true(sl_adapt_now(&w.adapt).threads > sl_adapt_best(&w.adapt).threads);
-    assert_false(sl_adapt_only_fewer_left(&w.adapt));
+    assert_true(w.adapt.now.threads > w.adapt.base.threads);
+    assert_false(w.adapt.only_fewer_left);
     run(&w, 35 - w.seconds);
-    assert_true(sl_adapt_only_fewer_left(&w.adapt));
-    assert_true(sl_adapt_settled_at(&w.adapt) < 0);
+    assert_true(w.adapt.only_fewer_left);
+    assert_true(w.adapt.settled_at < 0);
 }
 
 /* A disk that stalls every other second disturbs every short measuring window. */
@@ -374,7 +374,7 @@ TEST(continues_despite_frequent_stalls) {
     for (int i = 0; i < 3600; i++)
         tick(&w, i / 20 % 2 == 0);
     assert_true(w.adapt.disturbances > 0);
-    assert_true(sl_adapt_best(&w.adapt).threads > 4);
+    assert_true(w.adapt.base.threads > 4);
 }
 
 /* During the election of a primary no batch is acknowledged. A measuring window with an election in
@@ -394,7 +394,7 @@ TEST(nothing_is_learned_from_an_election) {
             tick(&w, false);
             /* No window with the silence in it was evaluated. */
             assert_int_equal(w.adapt.step_count, steps);
-            sl_adapt_settings now = sl_adapt_now(&w.adapt), best = sl_adapt_best(&w.adapt);
+            sl_adapt_settings now = w.adapt.now, best = w.adapt.base;
             assert_int_equal(now.threads, best.threads);
             assert_int_equal(now.batch_documents, best.batch_documents);
         }
@@ -415,7 +415,7 @@ TEST(respects_its_limits) {
         sl_adapt_init(&w.adapt, &all[i]);
         for (int k = 0; k < 4000; k++) {
             tick(&w, false);
-            sl_adapt_settings now = sl_adapt_now(&w.adapt);
+            sl_adapt_settings now = w.adapt.now;
             assert_in_range(now.threads, 1, all[i].threads_most);
             assert_in_range(now.batch_documents, 1, all[i].batch_most);
             if (!all[i].threads)
@@ -423,7 +423,7 @@ TEST(respects_its_limits) {
             if (!all[i].batches)
                 assert_int_equal(now.batch_documents, all[i].start.batch_documents);
         }
-        assert_true(sl_adapt_best(&w.adapt).threads >= all[i].start.threads);
+        assert_true(w.adapt.base.threads >= all[i].start.threads);
     }
 }
 
@@ -440,6 +440,6 @@ TEST(larger_batches_are_not_tried_beyond_the_byte_limit) {
         figures.documents += 9000;
         figures.batches++;
         sl_adapt_tick(&adapt, &figures);
-        assert_true(sl_adapt_now(&adapt).batch_documents <= 10000);
+        assert_true(adapt.now.batch_documents <= 10000);
     }
 }

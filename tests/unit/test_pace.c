@@ -25,28 +25,6 @@ typedef struct counting {
 
 static counting counts;
 
-static bool counting_open(const sl_sending *sending, void **shared, sl_error *error) {
-    (void)sending, (void)error;
-    *shared = NULL;
-    return true;
-}
-
-static bool counting_close(void *shared, sl_error *error) {
-    (void)shared, (void)error;
-    return true;
-}
-
-static bool outlet_create(const sl_sending *sending, void *shared, sl_outlet **outlet,
-                          sl_error *error) {
-    (void)sending, (void)shared, (void)error;
-    *outlet = NULL;
-    return true;
-}
-
-static void outlet_destroy(sl_outlet *outlet) {
-    (void)outlet;
-}
-
 static bool counting_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_result *result,
                           refusal_handler refused, void *context, sl_error *error) {
     (void)outlet, (void)refused, (void)context;
@@ -70,14 +48,7 @@ static bool counting_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_res
     return true;
 }
 
-static const sl_sink_type counting_sink = {
-    .name = "counting",
-    .open = counting_open,
-    .close = counting_close,
-    .outlet_create = outlet_create,
-    .outlet_destroy = outlet_destroy,
-    .send = counting_send,
-};
+static const sl_sink_type counting_sink = {.name = "counting", .send = counting_send};
 
 /* ---- a load of generated records ---- */
 
