@@ -10,6 +10,7 @@
 
 #include "query.h"
 #include "report/lookup.h"
+#include "report/run_record.h"
 #include "util/print.h"
 #include "util/text.h"
 
@@ -336,10 +337,7 @@ static bool record_rows(bson_t *record, const row *rows, size_t count, bool pair
               BSON_APPEND_ARRAY_BEGIN(record, "rows", &list);
     for (size_t i = 0; ok && i < count; i++) {
         const sl_difference *d = &rows[i].difference;
-        char room[16];
-        const char *key;
-        bson_uint32_to_string((uint32_t)i, &key, room, sizeof room);
-        ok = BSON_APPEND_DOCUMENT_BEGIN(&list, key, &item) &&
+        ok = sl_record_begin_item(&list, i, &item) &&
              BSON_APPEND_UTF8(&item, "query", rows[i].label) &&
              BSON_APPEND_UTF8(&item, "figure", figures[rows[i].figure].name) &&
              BSON_APPEND_INT64(&item, "oldRuns", (int64_t)rows[i].old_runs) &&

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "query.h"
+#include "util/estimate.h"
 
 #include "random.h"
 
@@ -136,7 +137,7 @@ static void typical_of_sides(const double *old, size_t old_count, const double *
 /* Tests the shift 0 and computes the interval. Sorts `found`. The identity counts once on each
  * side. */
 static void test_difference(typical_values *found, double estimate, sl_difference *result) {
-    sl_sort_values(found->values, found->count);
+    qsort(found->values, found->count, sizeof *found->values, sl_by_value);
     size_t below = 0, above = 0, all = found->count + 1;
     for (size_t i = 0; i < found->count; i++) {
         below += found->values[i] <= 1e-15;

@@ -2,12 +2,13 @@
 /* Summaries of explained queries. A server's reply is pages long, and its structure depends on the
  * operation and the deployment. The summary contains, for each shard, the winning plan and the
  * numbers of documents and keys examined, and whether the pipeline was split. */
-#include "explain.h"
+#include "operation.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "bson/bson_lookup.h"
+#include "report/run_record.h"
 #include "util/memory_stream.h"
 
 #define DEPTH_MAX 200 /* of nesting in a server's reply; bounds the recursion */
@@ -105,12 +106,9 @@ static bool append_plan(bson_t *plans, uint32_t index, const char *shard, const 
     bson_iter_t numbers;
     if (!find_deep(&numbers, statistics, "executionStats", DEPTH_MAX))
         numbers = *statistics; /* for a find, the numbers of a shard are at the top level */
-    char room[16];
-    const char *key;
-    bson_uint32_to_string(index, &key, room, sizeof room);
     bson_t row;
-    bool ok = BSON_APPEND_DOCUMENT_BEGIN(plans, key, &row) &&
-              BSON_APPEND_UTF8(&row, "shard", shard) && BSON_APPEND_UTF8(&row, "plan", text);
+    bool ok = sl_record_begin_item(plans, index, &row) && BSON_APPEND_UTF8(&row, "shard", shard) &&
+              BSON_APPEND_UTF8(&row, "plan", text);
     for (size_t i = 0; ok && i < sizeof figures / sizeof figures[0]; i++) {
         bson_iter_t value;
         if (bson_iter_recurse(&numbers, &value) && bson_iter_find(&value, figures[i][0]) &&

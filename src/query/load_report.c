@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Loads: their entries in a report, the table and the notes on standard output. */
 #include "query_load.h"
-#include "util/context.h"
-#include "util/print.h"
 
 #include <inttypes.h>
 #include <string.h>
 
+#include "report/run_record.h"
+#include "util/context.h"
+#include "util/print.h"
 #include "util/text.h"
 
 #include "report.h"
@@ -60,13 +61,11 @@ static bool append_curve(bson_t *document, const sl_histogram *histogram) {
     double above = 1;
     bool ok = BSON_APPEND_ARRAY_BEGIN(document, "latencyCurve", &list);
     for (uint32_t i = 0; ok && i < CURVE_POINTS; i++) {
-        char room[16];
-        const char *key;
+        char room[SL_KEY_ROOM];
         above /= 2;
         if (!sl_histogram_supports(histogram, 1 - above))
             break;
-        bson_uint32_to_string(i, &key, room, sizeof room);
-        ok = BSON_APPEND_ARRAY_BEGIN(&list, key, &point) &&
+        ok = bson_append_array_begin(&list, sl_record_key(i, room), -1, &point) &&
              BSON_APPEND_DOUBLE(&point, "0", 1 - above) &&
              BSON_APPEND_DOUBLE(&point, "1",
                                 milliseconds(sl_histogram_quantile(histogram, 1 - above))) &&
@@ -101,9 +100,8 @@ static bool append_slots(bson_t *entry, const sl_load_outcome *outcome) {
             const sl_slot *slot = &outcome->slots[i];
             double mean = slot->succeeded ? (double)slot->latency_sum / (double)slot->succeeded : 0;
             const uint64_t counts[] = {slot->succeeded, slot->failed, slot->skipped};
-            char room[16];
-            const char *key;
-            bson_uint32_to_string((uint32_t)i, &key, room, sizeof room);
+            char room[SL_KEY_ROOM];
+            const char *key = sl_record_key(i, room);
             ok = column < 3
                      ? BSON_APPEND_INT64(&list, key, (int64_t)counts[column])
                      : BSON_APPEND_DOUBLE(
@@ -120,10 +118,7 @@ static bool append_rows(bson_t *entry, const sl_load_step *step) {
     bool ok = BSON_APPEND_ARRAY_BEGIN(entry, "operations", &list);
     for (uint32_t i = 0; ok && i < plan->mix_count; i++) {
         const sl_query *query = &plan->queries[plan->mix[i].query];
-        char room[16];
-        const char *key;
-        bson_uint32_to_string(i, &key, room, sizeof room);
-        ok = BSON_APPEND_DOCUMENT_BEGIN(&list, key, &item) &&
+        ok = sl_record_begin_item(&list, i, &item) &&
              BSON_APPEND_UTF8(&item, "name", query->name) &&
              BSON_APPEND_UTF8(&item, "operation", sl_operation_name(query->operation)) &&
              BSON_APPEND_DOUBLE(&item, "weight", plan->mix[i].weight) &&
@@ -139,10 +134,7 @@ static bool append_failures(bson_t *entry, const sl_load_outcome *outcome) {
     bson_t list, item;
     bool ok = BSON_APPEND_ARRAY_BEGIN(entry, "failures", &list);
     for (uint32_t i = 0; ok && i < outcome->failure_count; i++) {
-        char room[16];
-        const char *key;
-        bson_uint32_to_string(i, &key, room, sizeof room);
-        ok = BSON_APPEND_DOCUMENT_BEGIN(&list, key, &item) &&
+        ok = sl_record_begin_item(&list, i, &item) &&
              BSON_APPEND_INT32(&item, "code", outcome->failures[i].code) &&
              BSON_APPEND_INT64(&item, "count", (int64_t)outcome->failures[i].count) &&
              BSON_APPEND_UTF8(&item, "message", outcome->failures[i].message) &&
@@ -170,10 +162,7 @@ static bool append_monitor(bson_t *entry, const sl_monitor_figures *figures) {
     ok = ok && BSON_APPEND_ARRAY_BEGIN(entry, "replicationLag", &part);
     for (uint32_t i = 0; ok && i < figures->member_count; i++) {
         const sl_member_lag *lag = &figures->members[i];
-        char room[16];
-        const char *key;
-        bson_uint32_to_string(i, &key, room, sizeof room);
-        ok = BSON_APPEND_DOCUMENT_BEGIN(&part, key, &item) &&
+        ok = sl_record_begin_item(&part, i, &item) &&
              BSON_APPEND_UTF8(&item, "member", lag->name) &&
              BSON_APPEND_DOUBLE(&item, "meanSeconds", lag->sum / (double)lag->count) &&
              BSON_APPEND_DOUBLE(&item, "maxSeconds", lag->max) &&

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "bson/bson_lookup.h"
+#include "report/run_record.h"
 #include "util/clock.h"
 
 /* A server is selected again after this time. */
@@ -421,12 +422,9 @@ typedef struct sampled {
 static void add_sampled(void *context, const bson_t *document) {
     sampled *so_far = context;
     bson_iter_t iter;
-    char room[16];
-    const char *key;
-    if (!bson_iter_init_find(&iter, document, "v"))
-        return;
-    bson_uint32_to_string(so_far->count++, &key, room, sizeof room);
-    bson_append_iter(so_far->values, key, -1, &iter);
+    char room[SL_KEY_ROOM];
+    if (bson_iter_init_find(&iter, document, "v"))
+        bson_append_iter(so_far->values, sl_record_key(so_far->count++, room), -1, &iter);
 }
 
 static bool sample_one(sl_parameter *parameter, sl_connection *connection, mongoc_client_t *client,

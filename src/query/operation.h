@@ -56,4 +56,21 @@ const bson_t *sl_runner_command(const sl_runner *runner);
 /* The driver's read preference of that mode; destroy it. NULL for NULL. */
 mongoc_read_prefs_t *sl_read_preference(const char *name);
 
+/* ---- explain.c: plans, and the number of documents that the servers examine ---- */
+
+/* Sets run->examined, and run->explained if the server explains the operation. Prepares the runner.
+ * `documents`: in the collection, 0: unknown. False, with run->error set, only without memory; a
+ * server that does not explain the query is not an error. */
+bool sl_explain_query(sl_runner *runner, uint64_t documents, sl_query_run *run);
+
+/* ---- statistic.c: minimum, maximum, sum and count of a field, computed by the client ---- */
+
+/* Runs the query in query->threads threads, each over a part of the documents, and appends {min,
+ * max, sum, count} to `answer`; nothing when the field holds no number in any document.
+ * `documents`: in the collection, used when the query has no limit. The clients are borrowed from
+ * the connection's pool. */
+bool sl_statistic_run(sl_connection *connection, const sl_query *query,
+                      const sl_query_target *target, uint64_t documents, bson_t *answer,
+                      sl_result *result, sl_error *error);
+
 #endif

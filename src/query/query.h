@@ -159,7 +159,7 @@ bool sl_answer_expected(const bson_t *answers, const sl_query *query, bson_t *ar
 bool sl_answers_check(const bson_t *answers, sl_suite *const *suites, size_t count,
                       sl_error *error);
 
-/* ---- sample.c: mean, median and deviation ---- */
+/* ---- report.c: entries of a report, and the figures of timings ---- */
 
 typedef struct sl_sample {
     size_t count;
@@ -169,9 +169,6 @@ typedef struct sl_sample {
     double deviation; /* sample standard deviation; 0 when count is 1 */
     double maximum;
 } sl_sample;
-
-/* Sorts the values in ascending order. */
-void sl_sort_values(double *values, size_t count);
 
 /* Sorts `values` (at least one). */
 sl_sample sl_sample_of(double *values, size_t count);
@@ -265,8 +262,6 @@ void sl_query_run_clear(sl_query_run *run);
 bool sl_query_count_documents(sl_connection *connection, const char *database,
                               const char *collection, uint64_t *count, bool *exists,
                               sl_error *error);
-
-/* ---- report.c: entries of a report ---- */
 
 /* A query, the options of its runs, and their result. Pointers are borrowed. */
 typedef struct sl_query_outcome {

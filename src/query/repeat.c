@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "bson/bson_lookup.h"
+#include "report/run_record.h"
 #include "util/clock.h"
 
-#include "explain.h"
-#include "statistic.h"
+#include "operation.h"
 
 #define CODE_NAMESPACE_NOT_FOUND 26
 #define CODE_COMMAND_NOT_FOUND 59
@@ -30,9 +30,8 @@ typedef struct collected {
 
 static void collect(void *context, const bson_t *document) {
     collected *so_far = context;
-    char room[16];
-    const char *key;
-    bson_uint32_to_string(so_far->count++, &key, room, sizeof room);
+    char room[SL_KEY_ROOM];
+    const char *key = sl_record_key(so_far->count++, room);
     so_far->truncated = so_far->truncated ||
                         (uint64_t)so_far->documents->len + document->len > SL_RESULT_BYTES_MAX ||
                         !BSON_APPEND_DOCUMENT(so_far->documents, key, document);

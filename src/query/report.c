@@ -3,9 +3,30 @@
  * reports can be compared. */
 #include "report.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "query.h"
+#include "report/run_record.h"
+#include "util/estimate.h"
+
+sl_sample sl_sample_of(double *values, size_t count) {
+    double sum = 0, squares = 0;
+    qsort(values, count, sizeof *values, sl_by_value);
+    for (size_t i = 0; i < count; i++)
+        sum += values[i];
+    double mean = sum / (double)count;
+    for (size_t i = 0; i < count; i++)
+        squares += (values[i] - mean) * (values[i] - mean);
+    return (sl_sample){
+        .count = count,
+        .minimum = values[0],
+        .median = (values[(count - 1) / 2] + values[count / 2]) / 2,
+        .mean = mean,
+        .deviation = count > 1 ? sqrt(squares / (double)(count - 1)) : 0,
+        .maximum = values[count - 1],
+    };
+}
 
 bool sl_outcome_rate(const sl_query_outcome *outcome, sl_sample *rate) {
     const sl_query_run *run = outcome->run;
@@ -25,10 +46,8 @@ static bool append_timings(bson_t *entry, const sl_query_run *run) {
     if (!BSON_APPEND_ARRAY_BEGIN(entry, "timingsMs", &timings))
         return false;
     for (size_t i = 0; i < run->count; i++) {
-        char room[16];
-        const char *key;
-        bson_uint32_to_string((uint32_t)i, &key, room, sizeof room);
-        if (!BSON_APPEND_DOUBLE(&timings, key, run->timings[i]))
+        char room[SL_KEY_ROOM];
+        if (!bson_append_double(&timings, sl_record_key(i, room), -1, run->timings[i]))
             return false;
     }
     if (!bson_append_array_end(entry, &timings))
@@ -46,10 +65,8 @@ static bool append_differences(bson_t *entry, const sl_differences *differences)
     bool ok = BSON_APPEND_INT64(entry, "differenceCount", (int64_t)differences->count) &&
               BSON_APPEND_ARRAY_BEGIN(entry, "differences", &list);
     for (uint32_t i = 0; ok && i < differences->count && i < SL_DIFFERENCES_KEPT; i++) {
-        char room[16];
-        const char *key;
-        bson_uint32_to_string(i, &key, room, sizeof room);
-        ok = BSON_APPEND_UTF8(&list, key, differences->text[i]);
+        char room[SL_KEY_ROOM];
+        ok = bson_append_utf8(&list, sl_record_key(i, room), -1, differences->text[i], -1);
     }
     return ok && bson_append_array_end(entry, &list);
 }
@@ -95,9 +112,8 @@ static bool fill(bson_t *entry, const sl_query_outcome *outcome) {
 }
 
 bool sl_report_add(bson_t *queries, bson_t *entry, bool filled) {
-    char room[16];
-    const char *key;
-    bson_uint32_to_string(bson_count_keys(queries), &key, room, sizeof room);
+    char room[SL_KEY_ROOM];
+    const char *key = sl_record_key(bson_count_keys(queries), room);
     bool ok = filled && BSON_APPEND_DOCUMENT(queries, key, entry);
     bson_destroy(entry);
     return ok;

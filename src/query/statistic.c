@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each thread reads a part of the documents (skip and limit of the find) with its own client and
- * computes its own figures. The figures are merged after all threads have ended. */
-#include "statistic.h"
+/* Statistics that the client computes. Each thread reads a part of the documents (skip and limit of
+ * the find) with its own client and computes its own figures. The figures are merged after all
+ * threads have ended. */
+#include "operation.h"
 
 #include <math.h>
 #include <pthread.h>

@@ -62,78 +62,69 @@ static void add_answer(sl_page *page, const bson_t *model) {
     const bson_t *answer = &walk.item;
     const char *unit = sl_look_string(answer, "unit"), *between = range(page, answer, unit);
     const char *decided = sl_look_string(answer, "decidedBy");
-    sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_PLAIN,
-                     sl_page_text(page, "Computed, not measured: %.40s is %s%s%s%s.%s%.60s%s",
-                                  sl_look_string(answer, "name"),
-                                  amount(page, sl_look_number(answer, "value"), unit),
-                                  *between ? " (" : "", between, *between ? ")" : "",
-                                  *decided ? " Decided by: " : "", decided, *decided ? "." : ""));
+    sl_page_add_text(
+        page, SL_BLOCK_VERDICT, SL_TONE_PLAIN,
+        "Computed, not measured: %.40s is %s%s%s%s.%s%.60s%s", sl_look_string(answer, "name"),
+        amount(page, sl_look_number(answer, "value"), unit), *between ? " (" : "", between,
+        *between ? ")" : "", *decided ? " Decided by: " : "", decided, *decided ? "." : "");
 }
 
-/* The last three cells of a row: published figure, quotient, and how the value was found. */
-static void add_figure(sl_page *page, sl_page_table *table, const bson_t *item, const char *unit) {
-    double quotient = sl_look_number(item, "quotient");
-    sl_page_cell(page, table, amount(page, sl_look_number(item, "published"), unit));
-    sl_page_cell(page, table, isnan(quotient) ? "-" : sl_page_text(page, "%.2f", quotient));
-    sl_page_cell(page, table, sl_look_string(item, "how"));
+/* ---- tables ---- */
+
+static const char *amount_cell(sl_page *page, const bson_t *item, const char *path) {
+    return amount(page, sl_look_number(item, path), sl_look_string(item, "unit"));
 }
 
-static void show_results(sl_page *page, const bson_t *model) {
-    static const char *const titles[] = {"result",    "value",    "range", "decided by",
-                                         "published", "quotient", "how"};
-    static const char *const of_formulas[] = {"result", "formula", "remark"};
-    sl_page_table *table = sl_page_add_table(page, "Results", titles, "lrllrrl", 7);
-    size_t row = 0;
-    for (sl_walk walk = sl_walk_start(model, "results"); sl_walk_next(&walk) && row < SL_ROWS_MAX;
-         row++) {
-        const char *unit = sl_look_string(&walk.item, "unit");
-        sl_page_cell(page, table, sl_look_string(&walk.item, "name"));
-        sl_page_cell(page, table, amount(page, sl_look_number(&walk.item, "value"), unit));
-        sl_page_cell(page, table, range(page, &walk.item, unit));
-        sl_page_cell(page, table, sl_look_string(&walk.item, "decidedBy"));
-        add_figure(page, table, &walk.item, unit);
-    }
-    table = sl_page_add_table(page, "Formulas", of_formulas, "lll", 3);
-    row = 0;
-    for (sl_walk walk = sl_walk_start(model, "results"); sl_walk_next(&walk) && row < SL_ROWS_MAX;
-         row++) {
-        sl_page_cell(page, table, sl_look_string(&walk.item, "name"));
-        sl_page_cell(page, table, sl_look_string(&walk.item, "formula"));
-        sl_page_cell(page, table, sl_look_string(&walk.item, "note"));
-    }
+static const char *range_cell(sl_page *page, const bson_t *item, const char *path) {
+    (void)path;
+    return range(page, item, sl_look_string(item, "unit"));
 }
 
-static void show_points(sl_page *page, const bson_t *model) {
-    static const char *const titles[] = {"result",    "set-up",   "computed",
-                                         "published", "quotient", "how"};
-    size_t row = 0;
-    if (sl_walk_count(model, "points") == 0)
-        return;
-    sl_page_table *table = sl_page_add_table(page, "Published points", titles, "llrrrl", 6);
-    for (sl_walk walk = sl_walk_start(model, "points"); sl_walk_next(&walk) && row < SL_ROWS_MAX;
-         row++) {
-        const char *unit = sl_look_string(&walk.item, "unit");
-        sl_page_cell(page, table, sl_look_string(&walk.item, "result"));
-        sl_page_cell(page, table, sl_look_string(&walk.item, "name"));
-        sl_page_cell(page, table, amount(page, sl_look_number(&walk.item, "value"), unit));
-        add_figure(page, table, &walk.item, unit);
-    }
-}
+static const sl_column inputs[] = {
+    {"input", "name", .text = sl_cell_text}, {"value", "value", .figure = amount_cell},
+    {"range", .text = range_cell},           {"from", "from", .text = sl_cell_text},
+    {"why", "note", .text = sl_cell_text},   {0},
+};
+static const sl_column results[] = {
+    {"result", "name", .text = sl_cell_text},
+    {"value", "value", .figure = amount_cell},
+    {"range", .text = range_cell},
+    {"decided by", "decidedBy", .text = sl_cell_text},
+    {"published", "published", .figure = amount_cell},
+    {"quotient", "quotient", .figure = sl_cell_ratio},
+    {"how", "how", .text = sl_cell_text},
+    {0},
+};
+static const sl_column formulas[] = {
+    {"result", "name", .text = sl_cell_text},
+    {"formula", "formula", .text = sl_cell_text},
+    {"remark", "note", .text = sl_cell_text},
+    {0},
+};
+static const sl_column points[] = {
+    {"result", "result", .text = sl_cell_text},
+    {"set-up", "name", .text = sl_cell_text},
+    {"computed", "value", .figure = amount_cell},
+    {"published", "published", .figure = amount_cell},
+    {"quotient", "quotient", .figure = sl_cell_ratio},
+    {"how", "how", .text = sl_cell_text},
+    {0},
+};
 
 static void show_sweep(sl_page *page, const bson_t *model) {
     const char *input = sl_look_string(model, "sweep.input"),
                *unit = sl_look_string(model, "sweep.unit");
     const char *result = sl_look_string(model, "sweep.result");
     const char *const titles[] = {input, result, "range", "decided by"};
-    size_t row = 0;
+    size_t rows = 0;
     if (sl_walk_count(model, "sweep.rows") == 0)
         return;
     sl_bars *bars = sl_page_add_bars(page, sl_page_text(page, "%.80s by %.80s", result, input),
                                      "All other inputs as in the model.",
                                      strcmp(unit, "s") == 0 ? SL_UNIT_SECONDS : SL_UNIT_COUNT);
     sl_page_table *table = sl_page_add_table(page, "Sweep", titles, "rrll", 4);
-    for (sl_walk walk = sl_walk_start(model, "sweep.rows"); sl_walk_next(&walk); row++) {
-        if (row >= SL_ROWS_MAX)
+    for (sl_walk walk = sl_walk_start(model, "sweep.rows"); sl_walk_next(&walk);) {
+        if (rows++ >= SL_ROWS_MAX)
             continue;
         const char *label = amount(page, sl_look_number(&walk.item, "input"), "");
         add_bar(page, bars, label, &walk.item, unit);
@@ -142,22 +133,7 @@ static void show_sweep(sl_page *page, const bson_t *model) {
         sl_page_cell(page, table, range(page, &walk.item, unit));
         sl_page_cell(page, table, sl_look_string(&walk.item, "decidedBy"));
     }
-    sl_section_more(page, table, row > SL_ROWS_MAX ? row - SL_ROWS_MAX : 0);
-}
-
-static void show_inputs(sl_page *page, const bson_t *model) {
-    static const char *const titles[] = {"input", "value", "range", "from", "why"};
-    sl_page_table *table = sl_page_add_table(page, "Inputs", titles, "lrlll", 5);
-    size_t row = 0;
-    for (sl_walk walk = sl_walk_start(model, "inputs"); sl_walk_next(&walk) && row < SL_ROWS_MAX;
-         row++) {
-        const char *unit = sl_look_string(&walk.item, "unit");
-        sl_page_cell(page, table, sl_look_string(&walk.item, "name"));
-        sl_page_cell(page, table, amount(page, sl_look_number(&walk.item, "value"), unit));
-        sl_page_cell(page, table, range(page, &walk.item, unit));
-        sl_page_cell(page, table, sl_look_string(&walk.item, "from"));
-        sl_page_cell(page, table, sl_look_string(&walk.item, "note"));
-    }
+    sl_section_more(page, table, rows);
 }
 
 /* Bars of the results that are times: what the load waits for, and what is idle. */
@@ -181,11 +157,13 @@ void sl_sections_capacity(sl_page *page, const bson_t *record) {
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         const char *text = sl_look_string(&model, texts[i]);
         if (*text)
-            sl_page_add_text(page, SL_BLOCK_TEXT, SL_TONE_PLAIN, text);
+            sl_page_add_text(page, SL_BLOCK_TEXT, SL_TONE_PLAIN, "%s", text);
     }
     show_times(page, &model);
-    show_inputs(page, &model);
-    show_results(page, &model);
-    show_points(page, &model);
+    sl_section_table(page, &model, "inputs", "Inputs", inputs);
+    sl_section_table(page, &model, "results", "Results", results);
+    sl_section_table(page, &model, "results", "Formulas", formulas);
+    if (sl_walk_count(&model, "points") > 0)
+        sl_section_table(page, &model, "points", "Published points", points);
     show_sweep(page, &model);
 }

@@ -13,6 +13,8 @@
 
 #include "util/phase_names.h"
 
+#define COLUMNS_MAX 32
+
 const char *sl_section_time(sl_page *page, const bson_t *record, const char *path) {
     double milliseconds = sl_look_number(record, path);
     const char *written = sl_look_text(record, path); /* 2026-11-20T16:31:34Z */
@@ -56,7 +58,7 @@ void sl_section_texts(sl_page *page, const bson_t *record, const char *path, sl_
     for (unsigned i = 0; i < 20 && more && bson_iter_next(&at); i++) {
         if (BSON_ITER_HOLDS_UTF8(&at))
             sl_page_add_text(page, tone == SL_TONE_PLAIN ? SL_BLOCK_TEXT : SL_BLOCK_VERDICT, tone,
-                             bson_iter_utf8(&at, NULL));
+                             "%s", bson_iter_utf8(&at, NULL));
     }
 }
 
@@ -70,9 +72,8 @@ double sl_section_phase_seconds(const bson_t *record, const char *path, const ch
     return isnan(seconds) ? 0 : seconds;
 }
 
-sl_strip *sl_section_phase_strip(sl_page *page, sl_strips *strips, const bson_t *record,
-                                 const char *path, const char *label) {
-    sl_strip *strip = sl_page_strip(page, strips, label);
+void sl_section_phase_parts(sl_page *page, sl_strips *strips, sl_strip *strip, const bson_t *record,
+                            const char *path) {
     size_t parts = 0;
     for (sl_walk walk = sl_walk_start(record, path); sl_walk_next(&walk) && parts < PARTS_MAX;
          parts++) {
@@ -80,41 +81,93 @@ sl_strip *sl_section_phase_strip(sl_page *page, sl_strips *strips, const bson_t 
         sl_page_part(page, strips, strip, name ? name : "?",
                      sl_look_amount(&walk.item, "seconds", 0));
     }
+}
+
+sl_strip *sl_section_phase_strip(sl_page *page, sl_strips *strips, const bson_t *record,
+                                 const char *path, const char *label) {
+    sl_strip *strip = sl_page_strip(page, strips, label);
+    sl_section_phase_parts(page, strips, strip, record, path);
     return strip;
 }
 
-void sl_section_more(sl_page *page, sl_page_table *table, size_t left_out) {
-    if (left_out == 0 || !table)
+void sl_section_more(sl_page *page, sl_page_table *table, size_t rows) {
+    if (rows <= SL_ROWS_MAX || !table)
         return;
-    sl_page_cell(page, table, sl_page_text(page, "and %zu more", left_out));
+    sl_page_cell(page, table, sl_page_text(page, "and %zu more", rows - SL_ROWS_MAX));
     for (size_t i = 1; i < table->columns; i++)
         sl_page_cell(page, table, "");
+}
+
+void sl_section_emphasize(sl_page_table *table) {
+    if (table)
+        table->emphasized = table->count / table->columns - 1;
+}
+
+const char *sl_cell_text(sl_page *page, const bson_t *item, const char *path) {
+    (void)page;
+    return sl_look_text(item, path);
+}
+
+const char *sl_cell_ratio(sl_page *page, const bson_t *item, const char *path) {
+    double ratio = sl_look_number(item, path);
+    return isnan(ratio) ? "-" : sl_page_text(page, "%.2f", ratio);
+}
+
+sl_page_table *sl_section_columns(sl_page *page, const char *title, const sl_column *columns) {
+    const char *titles[COLUMNS_MAX];
+    char left[COLUMNS_MAX];
+    size_t count = 0;
+    for (; columns[count].title && count < COLUMNS_MAX; count++) {
+        titles[count] = columns[count].title;
+        left[count] = columns[count].text ? 'l' : 'r';
+    }
+    return sl_page_add_table(page, title, titles, left, count);
+}
+
+void sl_section_row(sl_page *page, sl_page_table *table, const bson_t *item,
+                    const sl_column *columns) {
+    for (const sl_column *one = columns; one->title; one++) {
+        sl_cell_function *make = one->text ? one->text : one->figure;
+        sl_page_cell(page, table,
+                     make ? make(page, item, one->path)
+                          : sl_section_value(page, item, one->path, one->unit));
+    }
+}
+
+sl_page_table *sl_section_table(sl_page *page, const bson_t *record, const char *path,
+                                const char *title, const sl_column *columns) {
+    sl_page_table *table = sl_section_columns(page, title, columns);
+    size_t rows = 0;
+    for (sl_walk walk = sl_walk_start(record, path); sl_walk_next(&walk);) {
+        if (rows++ < SL_ROWS_MAX)
+            sl_section_row(page, table, &walk.item, columns);
+    }
+    sl_section_more(page, table, rows);
+    return table;
 }
 
 void sl_section_phase_table(sl_page *page, const bson_t *record, const char *path,
                             const char *title) {
     static const char *const titles[] = {"phase", "time", "share"};
     double all = sl_section_phase_seconds(record, path, NULL);
-    char human[SL_HUMAN_ROOM];
-    size_t row = 0;
+    size_t rows = 0;
     if (sl_walk_count(record, path) == 0)
         return;
     sl_page_table *table = sl_page_add_table(page, title, titles, "lrr", 3);
     for (sl_walk walk = sl_walk_start(record, path); sl_walk_next(&walk);) {
-        if (row++ >= SL_ROWS_MAX)
+        if (rows++ >= SL_ROWS_MAX)
             continue;
+        double seconds = sl_look_amount(&walk.item, "seconds", 0);
         sl_page_cell(page, table, sl_look_text(&walk.item, "name"));
         sl_page_cell(page, table, sl_section_value(page, &walk.item, "seconds", SL_UNIT_SECONDS));
-        double seconds = sl_look_amount(&walk.item, "seconds", 0);
         sl_page_cell(page, table,
-                     sl_page_text(page, "%s", sl_share_text(all > 0 ? seconds / all : 0, human)));
+                     sl_section_number(page, all > 0 ? seconds / all : 0, SL_UNIT_SHARE));
     }
-    sl_section_more(page, table, row > SL_ROWS_MAX ? row - SL_ROWS_MAX : 0);
+    sl_section_more(page, table, rows);
     sl_page_cell(page, table, "total");
     sl_page_cell(page, table, sl_section_number(page, all, SL_UNIT_SECONDS));
     sl_page_cell(page, table, "");
-    if (table)
-        table->emphasized = table->count / table->columns - 1;
+    sl_section_emphasize(table);
 }
 
 static void predicted_row(sl_page *page, sl_page_table *table, const bson_t *item,
@@ -141,20 +194,19 @@ const char *sl_section_unknown_phases(sl_page *page, const bson_t *predicted) {
 void sl_section_predicted_table(sl_page *page, const bson_t *record, const char *title) {
     static const char *const titles[] = {"phase", "predicted", "at least", "at most"};
     bson_t predicted;
-    size_t row = 0;
+    size_t rows = 0;
     if (!sl_look_inside(record, "predicted", &predicted))
         return;
     sl_page_table *table = sl_page_add_table(page, title, titles, "lrrr", 4);
     for (sl_walk walk = sl_walk_start(&predicted, "phases"); sl_walk_next(&walk);) {
-        if (row++ < SL_ROWS_MAX)
+        if (rows++ < SL_ROWS_MAX)
             predicted_row(page, table, &walk.item, sl_look_text(&walk.item, "name"));
     }
-    sl_section_more(page, table, row > SL_ROWS_MAX ? row - SL_ROWS_MAX : 0);
+    sl_section_more(page, table, rows);
     predicted_row(page, table, &predicted,
                   *sl_section_unknown_phases(page, &predicted) ? "total, without the unknown phases"
                                                                : "total");
-    if (table)
-        table->emphasized = table->count / table->columns - 1;
+    sl_section_emphasize(table);
 }
 
 /* ---- options, server, client ---- */
@@ -344,7 +396,6 @@ void sl_section_accounting(sl_page *page, const bson_t *record) {
         {"retries", "batches sent again", false, false},
     };
     bson_t account;
-    char human[SL_HUMAN_ROOM];
     if (!sl_look_inside(record, "accounting", &account))
         return;
     sl_page_table *table = sl_page_add_table(page, "Outcome of the records", titles, "lrr", 3);
@@ -357,7 +408,7 @@ void sl_section_accounting(sl_page *page, const bson_t *record) {
         sl_page_cell(page, table, sl_section_number(page, value, SL_UNIT_COUNT));
         sl_page_cell(page, table,
                      rows[i].of_records && records > 0
-                         ? sl_page_text(page, "%s", sl_share_text(value / records, human))
+                         ? sl_section_number(page, value / records, SL_UNIT_SHARE)
                          : "");
     }
 }

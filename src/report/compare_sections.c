@@ -3,6 +3,7 @@
  * and the options that differ. */
 #include "sections.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,8 +17,9 @@
 
 typedef struct figure {
     const char *title;
-    double (*value)(const bson_t *record);
     sl_unit unit;
+    const char *path; /* of a number; or NULL, with a function: */
+    double (*value)(const bson_t *record);
 } figure;
 
 static double all_seconds(const bson_t *record) {
@@ -27,19 +29,10 @@ static double rejects(const bson_t *record) {
     return sl_look_number(record, "accounting.rejectedByParser") +
            sl_look_amount(record, "accounting.rejectedByServer", 0);
 }
-static double bson_bytes(const bson_t *record) {
-    return sl_look_number(record, "accounting.bsonBytes");
-}
-static double median_batch(const bson_t *record) {
-    return sl_look_number(record, "batchMilliseconds.p50");
-}
 static double slow_batch(const bson_t *record) {
     if (sl_look_amount(record, "batchMilliseconds.batches", 0) < SL_SAMPLES_FOR_P99)
         return NAN;
     return sl_look_number(record, "batchMilliseconds.p99");
-}
-static double retries(const bson_t *record) {
-    return sl_look_number(record, "accounting.retries");
 }
 static double sum_of(const bson_t *record, const char *path) {
     double sum = NAN;
@@ -53,12 +46,6 @@ static double stored_bytes(const bson_t *record) {
 static double index_bytes(const bson_t *record) {
     return sum_of(record, "indexBytes");
 }
-static double first_answer(const bson_t *record) {
-    return sl_look_number(record, "firstCorrectQuerySeconds");
-}
-static double predicted(const bson_t *record) {
-    return sl_look_number(record, "predicted.seconds");
-}
 static double drill_share(const bson_t *record) {
     return sl_look_amount(record, "sample", 1);
 }
@@ -68,25 +55,25 @@ static double drill_rate(const bson_t *record) {
 }
 
 static const figure load_figures[] = {
-    {"documents", sl_section_documents, SL_UNIT_COUNT},
-    {"documents/s while loading", sl_section_rate, SL_UNIT_COUNT},
-    {"load phase", sl_section_load_seconds, SL_UNIT_SECONDS},
-    {"all phases", all_seconds, SL_UNIT_SECONDS},
-    {"BSON sent", bson_bytes, SL_UNIT_BYTES},
-    {"batch, median", median_batch, SL_UNIT_MILLISECONDS},
-    {"batch, 99 %", slow_batch, SL_UNIT_MILLISECONDS},
-    {"batches sent again", retries, SL_UNIT_COUNT},
-    {"rejects", rejects, SL_UNIT_COUNT},
-    {"stored on the shards", stored_bytes, SL_UNIT_BYTES},
-    {"indexes on the shards", index_bytes, SL_UNIT_BYTES},
+    {"documents", SL_UNIT_COUNT, .value = sl_section_documents},
+    {"documents/s while loading", SL_UNIT_COUNT, .value = sl_section_rate},
+    {"load phase", SL_UNIT_SECONDS, .value = sl_section_load_seconds},
+    {"all phases", SL_UNIT_SECONDS, .value = all_seconds},
+    {"BSON sent", SL_UNIT_BYTES, .path = "accounting.bsonBytes"},
+    {"batch, median", SL_UNIT_MILLISECONDS, .path = "batchMilliseconds.p50"},
+    {"batch, 99 %", SL_UNIT_MILLISECONDS, .value = slow_batch},
+    {"batches sent again", SL_UNIT_COUNT, .path = "accounting.retries"},
+    {"rejects", SL_UNIT_COUNT, .value = rejects},
+    {"stored on the shards", SL_UNIT_BYTES, .value = stored_bytes},
+    {"indexes on the shards", SL_UNIT_BYTES, .value = index_bytes},
 };
 static const figure reload_figures[] = {
-    {"share of the data", drill_share, SL_UNIT_SHARE},
-    {"all phases", all_seconds, SL_UNIT_SECONDS},
-    {"first correct answer after", first_answer, SL_UNIT_SECONDS},
-    {"all data, predicted", predicted, SL_UNIT_SECONDS},
-    {"documents", sl_section_documents, SL_UNIT_COUNT},
-    {"documents/s while loading", drill_rate, SL_UNIT_COUNT},
+    {"share of the data", SL_UNIT_SHARE, .value = drill_share},
+    {"all phases", SL_UNIT_SECONDS, .value = all_seconds},
+    {"first correct answer after", SL_UNIT_SECONDS, .path = "firstCorrectQuerySeconds"},
+    {"all data, predicted", SL_UNIT_SECONDS, .path = "predicted.seconds"},
+    {"documents", SL_UNIT_COUNT, .value = sl_section_documents},
+    {"documents/s while loading", SL_UNIT_COUNT, .value = drill_rate},
 };
 
 /* Adds a table with a column for each run, followed by its ratio to the first run. */
@@ -122,7 +109,8 @@ static void compare_figures(sl_page *page, const sl_records *records, const figu
     for (size_t row = 0; row < count; row++) {
         bool known = false;
         for (size_t i = 0; i < records->count; i++) {
-            values[i] = figures[row].value(records->items[i]);
+            values[i] = figures[row].path ? sl_look_number(records->items[i], figures[row].path)
+                                          : figures[row].value(records->items[i]);
             known = known || !isnan(values[i]);
         }
         if (!known)
@@ -211,7 +199,7 @@ static void compare_options(sl_page *page, const sl_records *records) {
                 sl_page_cell(page, table, option_of(page, records->items[i], name));
         }
     }
-    sl_section_more(page, table, rows > SL_ROWS_MAX ? rows - SL_ROWS_MAX : 0);
+    sl_section_more(page, table, rows);
     if (rows == 0)
         sl_page_add_text(page, SL_BLOCK_TEXT, SL_TONE_PLAIN, "All runs had the same options.");
 }
@@ -238,16 +226,111 @@ static sl_records limited(sl_page *page, const sl_records *records) {
     if (records->count > COLUMNS_MAX) {
         few.count = COLUMNS_MAX;
         sl_page_add_text(page, SL_BLOCK_TEXT, SL_TONE_WARNING,
-                         sl_page_text(page, "Of %zu records the first %d are shown.",
-                                      records->count, COLUMNS_MAX));
+                         "Of %zu records the first %d are shown.", records->count, COLUMNS_MAX);
     }
     return few;
 }
 
+/* ---- the verdict ----
+ *
+ * A load is one measurement; how much its rate varies is estimated from ten parts of equal length.
+ * Their mean and standard error give an interval for the ratio of two rates (Student's t, relative
+ * errors added in squares). The interval does not include the variation between runs, which the
+ * text states. */
+
+#define PARTS 10
+#define PARTS_LEAST 5
+
+/* The 97.5 % quantile of Student's t for PARTS_LEAST - 1 to PARTS - 1 degrees of freedom. */
+static const double quantiles[] = {2.776, 2.571, 2.447, 2.365, 2.306, 2.262};
+
+typedef struct spread {
+    double relative; /* standard error over mean; NAN: too few parts */
+    size_t parts;
+} spread;
+
+static spread spread_of(sl_page *page, const bson_t *record) {
+    sl_series series = sl_series_read(page, record, PARTS);
+    double sum = 0, squares = 0;
+    size_t count = series.intervals;
+    for (size_t i = 0; i < count; i++)
+        sum += sl_series_rate(&series, SL_SERIES_DOCUMENTS, i);
+    double mean = count ? sum / (double)count : 0;
+    for (size_t i = 0; i < count; i++) {
+        double off = sl_series_rate(&series, SL_SERIES_DOCUMENTS, i) - mean;
+        squares += off * off;
+    }
+    if (count < PARTS_LEAST || !(mean > 0))
+        return (spread){NAN, count};
+    double deviation = sqrt(squares / (double)(count - 1));
+    return (spread){deviation / sqrt((double)count) / mean, count};
+}
+
+static void compare_with_first(sl_page *page, const sl_records *records, size_t index,
+                               const spread *first) {
+    const bson_t *record = records->items[index];
+    double rate = sl_section_rate(record), base = sl_section_rate(records->items[0]);
+    const char *name = records->names[index];
+    if (!(rate > 0) || !(base > 0))
+        return;
+    double ratio = rate / base;
+    spread other = spread_of(page, record);
+    if (isnan(first->relative) || isnan(other.relative)) {
+        sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_WARNING,
+                         "%.200s loaded at %.2f times the rate of the first run. One of them was "
+                         "too short to estimate the uncertainty.",
+                         name, ratio);
+        return;
+    }
+    size_t parts = other.parts < first->parts ? other.parts : first->parts;
+    double t = quantiles[(parts > PARTS ? PARTS : parts) - PARTS_LEAST];
+    double half =
+        ratio * t * sqrt(first->relative * first->relative + other.relative * other.relative);
+    double low = ratio - half > 0 ? ratio - half : 0, high = ratio + half;
+    bool differs = low > 1 || high < 1;
+    sl_page_add_text(page, SL_BLOCK_VERDICT,
+                     !differs    ? SL_TONE_PLAIN
+                     : ratio > 1 ? SL_TONE_GOOD
+                                 : SL_TONE_BAD,
+                     "%.200s loaded %s: %.2f times the rate of the first run (95 %%: %.2f to "
+                     "%.2f).",
+                     name,
+                     !differs    ? "at a rate that does not differ significantly"
+                     : ratio > 1 ? "faster"
+                                 : "more slowly",
+                     ratio, low, high);
+}
+
+static void compare_rates(sl_page *page, const sl_records *records) {
+    spread first = spread_of(page, records->items[0]);
+    for (size_t i = 1; i < records->count; i++)
+        compare_with_first(page, records, i, &first);
+    sl_page_add_text(
+        page, SL_BLOCK_TEXT, SL_TONE_PLAIN,
+        "The ranges come from the variation of the rate within each run. Different runs also vary: "
+        "before a decision, repeat each run and compare runs with the same settings.");
+}
+
+static void compare_times(sl_page *page, const sl_records *records) {
+    double first = sl_section_phase_seconds(records->items[0], "phases", NULL);
+    double share = sl_look_amount(records->items[0], "sample", 1);
+    for (size_t i = 1; i < records->count && first > 0; i++) {
+        double seconds = sl_section_phase_seconds(records->items[i], "phases", NULL);
+        bool same = fabs(sl_look_amount(records->items[i], "sample", 1) - share) < 1e-9;
+        if (seconds > 0 && same)
+            sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_PLAIN,
+                             "%.200s took %.2f times as long as the first drill. The uncertainty "
+                             "is not known, because each side is a single drill.",
+                             records->names[i], seconds / first);
+    }
+}
+
+/* ---- the pages ---- */
+
 void sl_sections_loads(sl_page *page, const sl_records *records) {
     sl_records few = limited(page, records);
     double first = sl_section_rate(few.items[0]);
-    sl_section_compare_rates(page, &few);
+    compare_rates(page, &few);
     list_endings(page, &few);
     sl_bars *bars = sl_page_add_bars(page, "Documents per second while loading",
                                      "The mean of the load phase of each run.", SL_UNIT_COUNT);
@@ -279,7 +362,7 @@ void sl_sections_loads(sl_page *page, const sl_records *records) {
 
 void sl_sections_reloads(sl_page *page, const sl_records *records) {
     sl_records few = limited(page, records);
-    sl_section_compare_times(page, &few);
+    compare_times(page, &few);
     list_endings(page, &few);
     sl_strips *strips = sl_page_add_strips(
         page, "The drills",
@@ -289,12 +372,7 @@ void sl_sections_reloads(sl_page *page, const sl_records *records) {
         SL_UNIT_SECONDS);
     for (size_t i = 0; i < few.count; i++)
         sl_section_drill_strip(page, strips, few.items[i], few.names[i]);
-    double objective = sl_look_number(few.items[0], "objectiveSeconds");
-    if (strips && objective > 0) {
-        strips->limit = objective;
-        strips->limit_name = sl_page_text(page, "objective: %s",
-                                          sl_section_number(page, objective, SL_UNIT_SECONDS));
-    }
+    sl_section_objective(page, strips, few.items[0]);
     compare_figures(page, &few, reload_figures, sizeof reload_figures / sizeof reload_figures[0]);
     compare_queries(page, &few);
     compare_options(page, &few);

@@ -16,6 +16,15 @@ static void set_range(sl_strip *strip, const bson_t *predicted) {
     strip->high = sl_look_amount(predicted, "high", NAN);
 }
 
+void sl_section_objective(sl_page *page, sl_strips *strips, const bson_t *record) {
+    double objective = sl_look_number(record, "objectiveSeconds");
+    if (!strips || !(objective > 0))
+        return;
+    strips->limit = objective;
+    strips->limit_name =
+        sl_page_text(page, "objective: %s", sl_section_number(page, objective, SL_UNIT_SECONDS));
+}
+
 void sl_section_drill_strip(sl_page *page, sl_strips *strips, const bson_t *record,
                             const char *label) {
     bson_t predicted;
@@ -43,29 +52,31 @@ static const struct {
 };
 
 static const char *data_share(sl_page *page, const bson_t *record) {
-    char human[SL_HUMAN_ROOM];
     double share = sl_look_amount(record, "sample", 1);
-    return share < 1 ? sl_page_text(page, "with %s of the data", sl_share_text(share, human))
+    return share < 1 ? sl_page_text(page, "with %s of the data",
+                                    sl_section_number(page, share, SL_UNIT_SHARE))
                      : "with all of the data";
 }
 
+/* "3 h 05 min", from the number at the path. */
+static const char *time_at(sl_page *page, const bson_t *record, const char *path) {
+    return sl_section_value(page, record, path, SL_UNIT_SECONDS);
+}
+
 static void add_stop(sl_page *page, const bson_t *record) {
-    char human[SL_HUMAN_ROOM];
     double code = sl_look_number(record, "exitCode");
-    double objective = sl_look_number(record, "objectiveSeconds");
     const char *words = "Not ended";
     for (size_t i = 0; i < sizeof stops / sizeof stops[0]; i++) {
         if (code == stops[i].code)
             words = stops[i].words;
     }
     const char *unknown =
-        objective > 0
+        sl_look_number(record, "objectiveSeconds") > 0
             ? sl_page_text(page, ", so it does not show whether the objective of %s is met",
-                           sl_value_text(objective, SL_UNIT_SECONDS, human))
+                           time_at(page, record, "objectiveSeconds"))
             : "";
-    sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_BAD,
-                     sl_page_text(page, "%s: the drill %s did not complete%s.", words,
-                                  data_share(page, record), unknown));
+    sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_BAD, "%s: the drill %s did not complete%s.",
+                     words, data_share(page, record), unknown);
 }
 
 /* The number of wrong answers and failed queries; "" if there are none. */
@@ -100,7 +111,6 @@ static const char *describe_objective(sl_page *page, const bson_t *record, sl_to
         {"no", SL_TONE_BAD, "is NOT met"},
         {"cannot be told", SL_TONE_WARNING, "may or may not be met"},
     };
-    char human[SL_HUMAN_ROOM];
     double objective = sl_look_number(record, "objectiveSeconds");
     const char *met = sl_look_text(record, "objectiveMet");
     const char *words = "was not judged";
@@ -113,13 +123,12 @@ static const char *describe_objective(sl_page *page, const bson_t *record, sl_to
             words = verdicts[i].words;
         }
     }
-    return sl_page_text(page, "The objective of %s %s",
-                        sl_value_text(objective, SL_UNIT_SECONDS, human), words);
+    return sl_page_text(page, "The objective of %s %s", time_at(page, record, "objectiveSeconds"),
+                        words);
 }
 
 /* The exit code first: an objective may be met by a drill whose answers are wrong. */
 static void add_verdict(sl_page *page, const bson_t *record) {
-    char took[SL_HUMAN_ROOM], human[SL_HUMAN_ROOM], low[SL_HUMAN_ROOM], high[SL_HUMAN_ROOM];
     double code = sl_look_number(record, "exitCode");
     const char *whole = "";
     sl_tone tone;
@@ -131,20 +140,17 @@ static void add_verdict(sl_page *page, const bson_t *record) {
     const char *answers = describe_answers(page, record);
     if (sl_look_amount(record, "sample", 1) < 1 && sl_look_number(record, "predicted.seconds") >= 0)
         whole = sl_page_text(
-            page, " All data would take %s (%s to %s).",
-            sl_value_text(sl_look_number(record, "predicted.seconds"), SL_UNIT_SECONDS, human),
-            sl_value_text(sl_look_number(record, "predicted.low"), SL_UNIT_SECONDS, low),
-            sl_value_text(sl_look_number(record, "predicted.high"), SL_UNIT_SECONDS, high));
+            page, " All data would take %s (%s to %s).", time_at(page, record, "predicted.seconds"),
+            time_at(page, record, "predicted.low"), time_at(page, record, "predicted.high"));
     if (code == 1 && tone != SL_TONE_BAD)
         tone = SL_TONE_WARNING;
     if (*answers || (code != 0 && code != 1))
         tone = SL_TONE_BAD;
-    sl_page_add_text(page, SL_BLOCK_VERDICT, tone,
-                     sl_page_text(page, "%s%s: the drill %s took %s.%s%s", answers, verdict,
-                                  data_share(page, record),
-                                  sl_value_text(sl_section_phase_seconds(record, "phases", NULL),
-                                                SL_UNIT_SECONDS, took),
-                                  whole, code == 1 ? " Records were rejected." : ""));
+    double took = sl_section_phase_seconds(record, "phases", NULL);
+    sl_page_add_text(page, SL_BLOCK_VERDICT, tone, "%s%s: the drill %s took %s.%s%s", answers,
+                     verdict, data_share(page, record),
+                     sl_section_number(page, took, SL_UNIT_SECONDS), whole,
+                     code == 1 ? " Records were rejected." : "");
 }
 
 static void show_timeline(sl_page *page, const bson_t *record) {
@@ -163,38 +169,20 @@ static void show_timeline(sl_page *page, const bson_t *record) {
     if (forecast)
         set_range(sl_section_phase_strip(page, strips, &predicted, "phases", "predicted"),
                   &predicted);
-    if (strips && objective > 0) {
-        strips->limit = objective;
-        strips->limit_name = sl_page_text(page, "objective: %s",
-                                          sl_section_number(page, objective, SL_UNIT_SECONDS));
-    }
+    sl_section_objective(page, strips, record);
     sl_section_phase_table(page, record, "phases", "Phases of the drill");
     sl_section_predicted_table(page, record, "Predicted for all data");
     sl_section_texts(page, record, "predicted.notes", SL_TONE_PLAIN);
 }
 
-static void show_queries(sl_page *page, const bson_t *record) {
-    static const char *const titles[] = {"query", "median", "documents/ms", "documents", "answer"};
-    char rate[SL_HUMAN_ROOM];
-    size_t row = 0;
-    if (sl_walk_count(record, "queries") == 0)
-        return;
-    sl_page_table *table = sl_page_add_table(page, "Queries after the load", titles, "lrrrl", 5);
-    for (sl_walk walk = sl_walk_start(record, "queries"); sl_walk_next(&walk); row++) {
-        if (row >= SL_ROWS_MAX)
-            continue;
-        const bson_t *item = &walk.item;
-        double per = sl_look_number(item, "documentsPerMs");
-        sl_page_cell(page, table, sl_look_text(item, "name"));
-        sl_page_cell(page, table, sl_section_value(page, item, "medianMs", SL_UNIT_MILLISECONDS));
-        sl_page_cell(page, table,
-                     per >= 0 ? sl_page_text(page, "%s", sl_value_text(per, SL_UNIT_COUNT, rate))
-                              : "-");
-        sl_page_cell(page, table, sl_section_value(page, item, "documents", SL_UNIT_COUNT));
-        sl_page_cell(page, table, sl_look_text(item, "answer"));
-    }
-    sl_section_more(page, table, row > SL_ROWS_MAX ? row - SL_ROWS_MAX : 0);
-}
+static const sl_column query_columns[] = {
+    {"query", "name", .text = sl_cell_text},
+    {"median", "medianMs", .unit = SL_UNIT_MILLISECONDS},
+    {"documents/ms", "documentsPerMs", .unit = SL_UNIT_COUNT},
+    {"documents", "documents", .unit = SL_UNIT_COUNT},
+    {"answer", "answer", .text = sl_cell_text},
+    {0},
+};
 
 void sl_sections_reload(sl_page *page, const bson_t *record) {
     bson_t load;
@@ -209,7 +197,8 @@ void sl_sections_reload(sl_page *page, const bson_t *record) {
     sl_section_fact(page, facts, record, "accounting.inserted", "documents", SL_UNIT_COUNT);
     sl_page_add_text(page, SL_BLOCK_HEADING, SL_TONE_PLAIN, "The drill");
     show_timeline(page, record);
-    show_queries(page, record);
+    if (sl_walk_count(record, "queries") > 0)
+        sl_section_table(page, record, "queries", "Queries after the load", query_columns);
     if (sl_look_inside(record, "load", &load)) {
         sl_page_add_text(page, SL_BLOCK_CHAPTER, SL_TONE_PLAIN, "The load within the drill");
         sl_sections_load(page, &load);
@@ -223,44 +212,32 @@ void sl_sections_reload(sl_page *page, const bson_t *record) {
 
 /* Adds the predicted time, and the phases of unknown time that it does not contain. */
 static void add_prediction(sl_page *page, const bson_t *record) {
-    char human[SL_HUMAN_ROOM], low[SL_HUMAN_ROOM], high[SL_HUMAN_ROOM], records[SL_HUMAN_ROOM];
     bson_t predicted;
     const char *unknown = "", *time = "no time was predicted";
     if (sl_look_inside(record, "predicted", &predicted) &&
         sl_look_number(&predicted, "seconds") >= 0) {
         unknown = sl_section_unknown_phases(page, &predicted);
-        time = sl_page_text(
-            page, "%s (%s to %s)",
-            sl_value_text(sl_look_number(&predicted, "seconds"), SL_UNIT_SECONDS, human),
-            sl_value_text(sl_look_number(&predicted, "low"), SL_UNIT_SECONDS, low),
-            sl_value_text(sl_look_number(&predicted, "high"), SL_UNIT_SECONDS, high));
+        time = sl_page_text(page, "%s (%s to %s)", time_at(page, &predicted, "seconds"),
+                            time_at(page, &predicted, "low"), time_at(page, &predicted, "high"));
     }
     sl_page_add_text(page, SL_BLOCK_VERDICT, *unknown ? SL_TONE_WARNING : SL_TONE_PLAIN,
-                     sl_page_text(page, "Predicted: %s records; %s%s%s%s.",
-                                  sl_value_text(sl_look_number(record, "estimate.records"),
-                                                SL_UNIT_COUNT, records),
-                                  time, *unknown ? ", WITHOUT " : "", unknown,
-                                  *unknown ? ", whose time is unknown" : ""));
+                     "Predicted: %s records; %s%s%s%s.",
+                     sl_section_value(page, record, "estimate.records", SL_UNIT_COUNT), time,
+                     *unknown ? ", WITHOUT " : "", unknown,
+                     *unknown ? ", whose time is unknown" : "");
 }
 
-static void show_ranges(sl_page *page, const bson_t *record) {
-    static const char *const titles[] = {"range from", "to", "shard"};
-    size_t row = 0;
-    if (sl_walk_count(record, "ranges") == 0)
-        return;
-    sl_page_table *table = sl_page_add_table(page, "Ranges", titles, "rrl", 3);
-    for (sl_walk walk = sl_walk_start(record, "ranges"); sl_walk_next(&walk); row++) {
-        bson_iter_t at;
-        if (row >= SL_ROWS_MAX)
-            continue;
-        static const char *const paths[] = {"minimum", "maximum", "shard"};
-        for (size_t i = 0; i < 3; i++)
-            sl_page_cell(
-                page, table,
-                bson_iter_init_find(&at, &walk.item, paths[i]) ? sl_section_scalar(page, &at) : "");
-    }
-    sl_section_more(page, table, row > SL_ROWS_MAX ? row - SL_ROWS_MAX : 0);
+static const char *scalar_cell(sl_page *page, const bson_t *item, const char *path) {
+    bson_iter_t at;
+    return bson_iter_init_find(&at, item, path) ? sl_section_scalar(page, &at) : "";
 }
+
+static const sl_column range_columns[] = {
+    {"range from", "minimum", .figure = scalar_cell},
+    {"to", "maximum", .figure = scalar_cell},
+    {"shard", "shard", .text = scalar_cell},
+    {0},
+};
 
 void sl_sections_plan(sl_page *page, const bson_t *record) {
     bson_t predicted;
@@ -268,9 +245,8 @@ void sl_sections_plan(sl_page *page, const bson_t *record) {
     const char *from = sl_look_text(record, "predicted.from");
     add_prediction(page, record);
     if (sl_look_text(record, "refused"))
-        sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_BAD,
-                         sl_page_text(page, "The load would be refused: %.1000s",
-                                      sl_look_text(record, "refused")));
+        sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_BAD, "The load would be refused: %.1000s",
+                         sl_look_text(record, "refused"));
     sl_page_table *facts = sl_page_add_facts(page);
     sl_section_fact(page, facts, record, "estimate.records", "records", SL_UNIT_COUNT);
     sl_section_fact(page, facts, record, "estimate.textBytes", "text", SL_UNIT_BYTES);
@@ -288,6 +264,7 @@ void sl_sections_plan(sl_page *page, const bson_t *record) {
         set_range(sl_section_phase_strip(page, strips, &predicted, "phases", ""), &predicted);
         sl_section_predicted_table(page, record, NULL);
     }
-    show_ranges(page, record);
+    if (sl_walk_count(record, "ranges") > 0)
+        sl_section_table(page, record, "ranges", "Ranges", range_columns);
     sl_section_setting(page, record);
 }

@@ -37,7 +37,6 @@ static const struct {
 };
 
 static void add_verdict(sl_page *page, const bson_t *record) {
-    char documents[SL_HUMAN_ROOM], took[SL_HUMAN_ROOM], human[SL_HUMAN_ROOM];
     double code = sl_look_number(record, "exitCode");
     double rate = sl_section_rate(record);
     sl_tone tone = SL_TONE_BAD;
@@ -53,25 +52,23 @@ static void add_verdict(sl_page *page, const bson_t *record) {
     if (code == 0 && share) /* the other loaders' shares have separate records */
         words = sl_page_text(page, "This loader's share (%s) was loaded", share);
     const char *speed = rate >= 0 ? sl_page_text(page, " at %s per second",
-                                                 sl_value_text(rate, SL_UNIT_COUNT, human))
+                                                 sl_section_number(page, rate, SL_UNIT_COUNT))
                                   : "";
+    double took = sl_section_phase_seconds(record, "phases", NULL);
     int holds = sl_look_truth(record, "accounting.holds");
     int verified = sl_look_truth(record, "verification.ok");
     if (holds == 0)
         tone = SL_TONE_BAD;
-    sl_page_add_text(
-        page, SL_BLOCK_VERDICT, tone,
-        sl_page_text(
-            page, "%s: %s documents in %s%s. The totals of the records %s.%s", words,
-            sl_value_text(sl_section_documents(record), SL_UNIT_COUNT, documents),
-            sl_value_text(sl_section_phase_seconds(record, "phases", NULL), SL_UNIT_SECONDS, took),
-            speed,
-            holds == 1   ? "add up"
-            : holds == 0 ? "DO NOT ADD UP"
-                         : "are missing",
-            verified == 1   ? " The counts of the ranges on the cluster are right."
-            : verified == 0 ? " THE COUNTS OF THE RANGES ON THE CLUSTER ARE WRONG."
-                            : ""));
+    sl_page_add_text(page, SL_BLOCK_VERDICT, tone,
+                     "%s: %s documents in %s%s. The totals of the records %s.%s", words,
+                     sl_section_number(page, sl_section_documents(record), SL_UNIT_COUNT),
+                     sl_section_number(page, took, SL_UNIT_SECONDS), speed,
+                     holds == 1   ? "add up"
+                     : holds == 0 ? "DO NOT ADD UP"
+                                  : "are missing",
+                     verified == 1   ? " The counts of the ranges on the cluster are right."
+                     : verified == 0 ? " THE COUNTS OF THE RANGES ON THE CLUSTER ARE WRONG."
+                                     : "");
 }
 
 static void add_figures(sl_page *page, const bson_t *record) {
@@ -232,14 +229,13 @@ static void show_waiting(sl_page *page, const bson_t *record) {
         return;
     sl_bars *bars = sl_page_add_bars(page, "Threads' time by stage, total",
                                      "Seconds, summed over all threads.", SL_UNIT_SHARE);
-    char seconds[SL_HUMAN_ROOM], share[SL_HUMAN_ROOM];
     unsigned count = 0;
     for (bool more = bson_iter_init(&at, &stages); more && bson_iter_next(&at) && count < 20;
          count++) {
         double value = sl_value_number(&at) > 0 ? sl_value_number(&at) : 0;
         sl_page_bar(page, bars, bson_iter_key(&at), value / all,
-                    sl_page_text(page, "%s, %s", sl_human_seconds(value, seconds),
-                                 sl_share_text(value / all, share)));
+                    sl_page_text(page, "%s, %s", sl_section_number(page, value, SL_UNIT_SECONDS),
+                                 sl_section_number(page, value / all, SL_UNIT_SHARE)));
     }
 }
 
@@ -255,88 +251,68 @@ static void show_latencies(sl_page *page, const bson_t *record) {
                 {"batchMilliseconds.p99", "99 %", SL_SAMPLES_FOR_P99},
                 {"batchMilliseconds.p999", "99.9 %", 2000},
                 {"batchMilliseconds.max", "the slowest", 1}};
-    char human[SL_HUMAN_ROOM];
     double batches = sl_look_number(record, "batchMilliseconds.batches");
     if (!(batches > 0))
         return;
     sl_bars *bars = sl_page_add_bars(
         page, "Latency of batches",
-        sl_page_text(
-            page,
-            "From sending a batch to its reply, %s batches; this share of them was at most "
-            "this slow.",
-            sl_value_text(sl_look_number(record, "batchMilliseconds.batches"), SL_UNIT_COUNT,
-                          human)),
+        sl_page_text(page,
+                     "From sending a batch to its reply, %s batches; this share of them was at "
+                     "most this slow.",
+                     sl_section_number(page, batches, SL_UNIT_COUNT)),
         SL_UNIT_MILLISECONDS);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         double value = sl_look_number(record, rows[i].path);
         if (batches < rows[i].least)
             continue;
         sl_page_bar(page, bars, rows[i].label, value,
-                    sl_page_text(page, "%s", sl_value_text(value, SL_UNIT_MILLISECONDS, human)));
+                    sl_section_number(page, value, SL_UNIT_MILLISECONDS));
     }
 }
 
-/* A column of a table of array elements: the first column is text, all others are numbers. */
-typedef struct column {
-    const char *title, *path;
-    sl_unit unit;
-} column;
-
+/* Adds a table of an array, without the columns that have no value. The first column is a name. */
 static void show_array(sl_page *page, const bson_t *record, const char *path, const char *title,
-                       const column *all, size_t all_count) {
-    const char *titles[8];
-    column columns[8];
-    size_t row = 0, count = 0;
+                       const sl_column *all) {
+    sl_column columns[8] = {all[0]};
+    size_t count = 1;
     if (sl_walk_count(record, path) == 0)
         return;
-    for (size_t i = 0; i < all_count; i++) { /* without columns that have no value */
-        bool known = i == 0;
+    while ((++all)->title) {
+        bool known = false;
         for (sl_walk walk = sl_walk_start(record, path); !known && sl_walk_next(&walk);)
-            known = !isnan(sl_look_number(&walk.item, all[i].path));
+            known = !isnan(sl_look_number(&walk.item, all->path));
         if (known)
-            columns[count++] = all[i];
+            columns[count++] = *all;
     }
-    for (size_t i = 0; i < count; i++)
-        titles[i] = columns[i].title;
-    sl_page_table *table = sl_page_add_table(page, title, titles, "lrrrrrrr", count);
-    for (sl_walk walk = sl_walk_start(record, path); sl_walk_next(&walk);) {
-        for (size_t i = 0; i < count && row < SL_ROWS_MAX; i++)
-            sl_page_cell(
-                page, table,
-                i == 0 ? sl_look_text(&walk.item, columns[i].path)
-                       : sl_section_value(page, &walk.item, columns[i].path, columns[i].unit));
-        row++;
-    }
-    sl_section_more(page, table, row > SL_ROWS_MAX ? row - SL_ROWS_MAX : 0);
+    sl_section_table(page, record, path, title, columns);
 }
 
 /* The rejects by reason, as the summary of the load shows them. */
 static void show_rejects(sl_page *page, const bson_t *record) {
-    static const char *const titles[] = {"rejects", "column", "reason", "first in", "first reason"};
+    static const sl_column columns[] = {
+        {"rejects", "count", .unit = SL_UNIT_COUNT},
+        {"column", "column", .text = sl_cell_text},
+        {"reason", "reason", .text = sl_cell_text},
+        {"first in", "firstPlace", .text = sl_cell_text},
+        {"first reason", "firstReason", .text = sl_cell_text},
+        {0},
+    };
     static const struct {
         const char *path, *words;
     } rests[] = {{"rejects.others", "for other reasons"},
                  {"rejects.notCompleted", "in blocks that were not completed"}};
     sl_page_table *table = NULL;
     size_t row = 0;
-    for (sl_walk walk = sl_walk_start(record, "rejects.kinds"); sl_walk_next(&walk); row++) {
-        if (row >= SL_ROWS_MAX)
-            continue;
-        if (!table)
-            table = sl_page_add_table(page, "Rejects by reason", titles, "rllll", 5);
-        sl_page_cell(page, table, sl_section_value(page, &walk.item, "count", SL_UNIT_COUNT));
-        sl_page_cell(page, table, sl_look_text(&walk.item, "column"));
-        sl_page_cell(page, table, sl_look_text(&walk.item, "reason"));
-        sl_page_cell(page, table, sl_look_text(&walk.item, "firstPlace"));
-        sl_page_cell(page, table, sl_look_text(&walk.item, "firstReason"));
+    for (sl_walk walk = sl_walk_start(record, "rejects.kinds");
+         sl_walk_next(&walk) && row < SL_ROWS_MAX; row++) {
+        table = table ? table : sl_section_columns(page, "Rejects by reason", columns);
+        sl_section_row(page, table, &walk.item, columns);
     }
     for (size_t i = 0; i < sizeof rests / sizeof rests[0]; i++) {
         double rest = sl_look_amount(record, rests[i].path, 0);
         if (!(rest > 0))
             continue;
-        if (!table)
-            table = sl_page_add_table(page, "Rejects by reason", titles, "rllll", 5);
+        table = table ? table : sl_section_columns(page, "Rejects by reason", columns);
         sl_page_cell(page, table, sl_section_number(page, rest, SL_UNIT_COUNT));
         sl_page_cell(page, table, "");
         sl_page_cell(page, table, rests[i].words);
@@ -345,16 +321,22 @@ static void show_rejects(sl_page *page, const bson_t *record) {
     }
 }
 
-static const column shard_columns[] = {{"shard", "shard", SL_UNIT_COUNT},
-                                       {"documents", "documents", SL_UNIT_COUNT},
-                                       {"data", "dataBytes", SL_UNIT_BYTES},
-                                       {"stored", "storageBytes", SL_UNIT_BYTES},
-                                       {"indexes", "indexBytes", SL_UNIT_BYTES}};
-static const column source_columns[] = {{"source", "path", SL_UNIT_COUNT},
-                                        {"stored", "storedBytes", SL_UNIT_BYTES},
-                                        {"records generated", "records", SL_UNIT_COUNT},
-                                        {"number", "number", SL_UNIT_COUNT},
-                                        {"documents", "documents", SL_UNIT_COUNT}};
+const sl_column sl_shard_columns[] = {
+    {"shard", "shard", .text = sl_cell_text},
+    {"documents", "documents", .unit = SL_UNIT_COUNT},
+    {"data", "dataBytes", .unit = SL_UNIT_BYTES},
+    {"stored", "storageBytes", .unit = SL_UNIT_BYTES},
+    {"indexes", "indexBytes", .unit = SL_UNIT_BYTES},
+    {0},
+};
+static const sl_column source_columns[] = {
+    {"source", "path", .text = sl_cell_text},
+    {"stored", "storedBytes", .unit = SL_UNIT_BYTES},
+    {"records generated", "records", .unit = SL_UNIT_COUNT},
+    {"number", "number", .unit = SL_UNIT_COUNT},
+    {"documents", "documents", .unit = SL_UNIT_COUNT},
+    {0},
+};
 
 void sl_sections_load(sl_page *page, const bson_t *record) {
     add_verdict(page, record);
@@ -381,9 +363,7 @@ void sl_sections_load(sl_page *page, const bson_t *record) {
     sl_page_add_text(page, SL_BLOCK_HEADING, SL_TONE_PLAIN, "Totals");
     sl_section_accounting(page, record);
     show_rejects(page, record);
-    show_array(page, record, "shards", "Shards", shard_columns,
-               sizeof shard_columns / sizeof shard_columns[0]);
-    show_array(page, record, "sources", "Sources", source_columns,
-               sizeof source_columns / sizeof source_columns[0]);
+    show_array(page, record, "shards", "Shards", sl_shard_columns);
+    show_array(page, record, "sources", "Sources", source_columns);
     sl_section_setting(page, record);
 }

@@ -57,22 +57,30 @@ void *sl_page_memory(sl_page *page, size_t bytes) {
     return made->bytes;
 }
 
-const char *sl_page_text(sl_page *page, const char *format, ...) {
-    va_list arguments, again;
-    va_start(arguments, format);
+static const char *text_of(sl_page *page, const char *format, va_list arguments) {
+    va_list again;
     va_copy(again, arguments);
     int length = vsnprintf(NULL, 0, format, arguments);
     char *text = length < 0 ? NULL : sl_page_memory(page, (size_t)length + 1);
     if (text)
         vsnprintf(text, (size_t)length + 1, format, again);
     va_end(again);
-    va_end(arguments);
     return text ? text : "";
 }
 
-/* Makes room for one more item of `size` bytes at the end of `list` and counts it; the item is
- * zeroed. Returns the list, or NULL without memory. */
-static void *grown(sl_page *page, void *list, size_t *count, size_t *room, size_t size) {
+const char *sl_page_text(sl_page *page, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    const char *text = text_of(page, format, arguments);
+    va_end(arguments);
+    return text;
+}
+
+/* Adds a zeroed item of `size` bytes to a list: `list_at` is the address of the pointer to its
+ * first item. Returns the new item, or NULL without memory. */
+static void *add_item(sl_page *page, void *list_at, size_t *count, size_t *room, size_t size) {
+    char *list;
+    memcpy(&list, list_at, sizeof list);
     if (*count == *room) {
         size_t more = *room ? 2 * *room : 8;
         char *copy = sl_page_memory(page, more * size);
@@ -81,10 +89,10 @@ static void *grown(sl_page *page, void *list, size_t *count, size_t *room, size_
         if (*count)
             memcpy(copy, list, *count * size);
         list = copy;
+        memcpy(list_at, &list, sizeof list);
         *room = more;
     }
-    ++*count;
-    return list;
+    return list + size * (*count)++;
 }
 
 static sl_block *add_block(sl_page *page, sl_block_kind kind, const char *text) {
@@ -98,14 +106,18 @@ static sl_block *add_block(sl_page *page, sl_block_kind kind, const char *text) 
     return block;
 }
 
-void sl_page_add_text(sl_page *page, sl_block_kind kind, sl_tone tone, const char *text) {
-    sl_block *block = add_block(page, kind, text);
+void sl_page_add_text(sl_page *page, sl_block_kind kind, sl_tone tone, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    sl_block *block = add_block(page, kind, text_of(page, format, arguments));
+    va_end(arguments);
     if (block)
         block->tone = tone;
 }
 
-static sl_page_table *new_table(sl_page *page, const char *const *titles, const char *left,
-                                size_t columns) {
+/* Adds a table as a block of this kind. NULL without memory. */
+static sl_page_table *add_table(sl_page *page, sl_block_kind kind, const char *title,
+                                const char *const *titles, const char *left, size_t columns) {
     sl_page_table *table = sl_page_memory(page, sizeof *table);
     if (!table || !(table->titles = sl_page_memory(page, columns * sizeof(char *))) ||
         !(table->left = sl_page_memory(page, columns * sizeof(bool))))
@@ -116,91 +128,68 @@ static sl_page_table *new_table(sl_page *page, const char *const *titles, const 
     }
     table->columns = columns;
     table->emphasized = SIZE_MAX;
+    sl_block *block = add_block(page, kind, title);
+    if (!block)
+        return NULL;
+    block->of.table = table;
     return table;
 }
 
-/* Adds a block with a picture of `size` bytes. NULL, with no block, without memory. */
+/* Adds a block with a picture of `size` bytes, zeroed. NULL, with no block, without memory. */
 static void *add_picture(sl_page *page, sl_block_kind kind, const char *title, const char *caption,
-                         size_t size, sl_block **block) {
+                         size_t size) {
     void *picture = sl_page_memory(page, size);
-    *block = picture ? add_block(page, kind, title) : NULL;
-    if (!*block)
+    sl_block *block = picture ? add_block(page, kind, title) : NULL;
+    if (!block)
         return NULL;
-    (*block)->caption = caption;
+    block->caption = caption;
+    block->of.picture = picture;
     return picture;
 }
 
 sl_page_table *sl_page_add_facts(sl_page *page) {
-    sl_page_table *table = new_table(page, NULL, "lr", 2);
-    sl_block *block = table ? add_block(page, SL_BLOCK_FACTS, NULL) : NULL;
-    if (!block)
-        return NULL;
-    block->of.table = table;
-    return table;
+    return add_table(page, SL_BLOCK_FACTS, NULL, NULL, "lr", 2);
 }
 
 sl_page_table *sl_page_add_table(sl_page *page, const char *title, const char *const *titles,
                                  const char *left, size_t columns) {
-    sl_page_table *table = new_table(page, titles, left, columns);
-    sl_block *block = table ? add_block(page, SL_BLOCK_TABLE, title) : NULL;
-    if (!block)
-        return NULL;
-    block->of.table = table;
-    return table;
+    return add_table(page, SL_BLOCK_TABLE, title, titles, left, columns);
 }
 
 sl_curves *sl_page_add_curves(sl_page *page, const char *title, const char *caption,
                               const char *y_name, sl_unit unit, bool stacked) {
-    sl_block *block;
-    sl_curves *curves =
-        add_picture(page, SL_BLOCK_CURVES, title, caption, sizeof(sl_curves), &block);
-    if (!curves)
-        return NULL;
-    block->of.curves = curves;
-    curves->y_name = y_name;
-    curves->unit = unit;
-    curves->stacked = stacked;
+    sl_curves *curves = add_picture(page, SL_BLOCK_CURVES, title, caption, sizeof *curves);
+    if (curves)
+        *curves = (sl_curves){.y_name = y_name, .unit = unit, .stacked = stacked};
     return curves;
 }
 
 sl_bars *sl_page_add_bars(sl_page *page, const char *title, const char *caption, sl_unit unit) {
-    sl_block *block;
-    sl_bars *bars = add_picture(page, SL_BLOCK_BARS, title, caption, sizeof(sl_bars), &block);
-    if (!bars)
-        return NULL;
-    block->of.bars = bars;
-    bars->unit = unit;
+    sl_bars *bars = add_picture(page, SL_BLOCK_BARS, title, caption, sizeof *bars);
+    if (bars)
+        bars->unit = unit;
     return bars;
 }
 
 sl_strips *sl_page_add_strips(sl_page *page, const char *title, const char *caption, sl_unit unit) {
-    sl_block *block;
-    sl_strips *strips =
-        add_picture(page, SL_BLOCK_STRIPS, title, caption, sizeof(sl_strips), &block);
-    if (!strips)
-        return NULL;
-    block->of.strips = strips;
-    strips->unit = unit;
-    strips->limit = NAN;
+    sl_strips *strips = add_picture(page, SL_BLOCK_STRIPS, title, caption, sizeof *strips);
+    if (strips)
+        *strips = (sl_strips){.unit = unit, .limit = NAN};
     return strips;
 }
 
 sl_grid *sl_page_add_grid(sl_page *page, const char *title, const char *caption, size_t rows,
                           size_t columns) {
-    sl_block *block;
-    sl_grid *grid = add_picture(page, SL_BLOCK_GRID, title, caption, sizeof(sl_grid), &block);
+    sl_grid *grid = add_picture(page, SL_BLOCK_GRID, title, caption, sizeof *grid);
     if (!grid)
         return NULL;
-    grid->row_count = rows;
-    grid->column_count = columns;
     grid->rows = sl_page_memory(page, (rows + 1) * sizeof(char *));
     grid->columns = sl_page_memory(page, (columns + 1) * sizeof(char *));
     grid->cells = sl_page_memory(page, (rows * columns + 1) * sizeof *grid->cells);
-    if (!grid->rows || !grid->columns || !grid->cells) {
-        grid->row_count = grid->column_count = 0;
-        block->of.grid = grid;
-        return NULL;
-    }
+    if (!grid->rows || !grid->columns || !grid->cells)
+        return NULL; /* the grid has no rows */
+    grid->row_count = rows;
+    grid->column_count = columns;
     for (size_t i = 0; i < rows; i++)
         grid->rows[i] = "";
     for (size_t i = 0; i < columns; i++)
@@ -208,17 +197,14 @@ sl_grid *sl_page_add_grid(sl_page *page, const char *title, const char *caption,
     for (size_t i = 0; i < rows * columns; i++)
         grid->cells[i].value = NAN;
     grid->row_name = grid->column_name = "";
-    block->of.grid = grid;
     return grid;
 }
 
 void sl_page_cell(sl_page *page, sl_page_table *table, const char *text) {
-    void *list =
-        table ? grown(page, table->cells, &table->count, &table->room, sizeof(char *)) : NULL;
-    if (!list)
-        return;
-    table->cells = list;
-    table->cells[table->count - 1] = text ? text : "";
+    const char **cell =
+        table ? add_item(page, &table->cells, &table->count, &table->room, sizeof *cell) : NULL;
+    if (cell)
+        *cell = text ? text : "";
 }
 
 void sl_page_fact(sl_page *page, sl_page_table *facts, const char *name, const char *value) {
@@ -229,49 +215,39 @@ void sl_page_fact(sl_page *page, sl_page_table *facts, const char *name, const c
 sl_curve *sl_page_curve(sl_page *page, sl_curves *curves, const char *name, size_t count) {
     double *x = sl_page_memory(page, (count + 1) * sizeof *x);
     double *y = sl_page_memory(page, (count + 1) * sizeof *y);
-    void *list = curves && x && y ? grown(page, curves->items, &curves->count, &curves->room,
-                                          sizeof *curves->items)
-                                  : NULL;
-    if (!list)
-        return NULL;
-    curves->items = list;
-    sl_curve *curve = &curves->items[curves->count - 1];
-    *curve = (sl_curve){name, count, x, y};
+    sl_curve *curve = curves && x && y ? add_item(page, &curves->items, &curves->count,
+                                                  &curves->room, sizeof *curve)
+                                       : NULL;
+    if (curve)
+        *curve = (sl_curve){name, count, x, y};
     return curve;
 }
 
 void sl_page_band(sl_page *page, sl_curves *curves, const char *name, double from, double to) {
-    void *list = curves ? grown(page, curves->bands, &curves->band_count, &curves->band_room,
-                                sizeof *curves->bands)
-                        : NULL;
-    if (!list)
-        return;
-    curves->bands = list;
-    curves->bands[curves->band_count - 1] = (sl_band){name, from, to};
+    sl_band *band = curves ? add_item(page, &curves->bands, &curves->band_count, &curves->band_room,
+                                      sizeof *band)
+                           : NULL;
+    if (band)
+        *band = (sl_band){name, from, to};
 }
 
 sl_bar *sl_page_bar(sl_page *page, sl_bars *bars, const char *label, double value,
                     const char *text) {
-    void *list =
-        bars ? grown(page, bars->items, &bars->count, &bars->room, sizeof *bars->items) : NULL;
-    if (!list)
+    sl_bar *bar =
+        bars ? add_item(page, &bars->items, &bars->count, &bars->room, sizeof *bar) : NULL;
+    if (!bar)
         return NULL;
-    bars->items = list;
-    sl_bar *bar = &bars->items[bars->count - 1];
     *bar = (sl_bar){.label = label, .text = text, .low = NAN, .high = NAN};
     bar->value = value <= SL_VALUE_MAX ? value : NAN;
     return bar;
 }
 
 sl_strip *sl_page_strip(sl_page *page, sl_strips *strips, const char *label) {
-    void *list =
-        strips ? grown(page, strips->items, &strips->count, &strips->room, sizeof *strips->items)
+    sl_strip *strip =
+        strips ? add_item(page, &strips->items, &strips->count, &strips->room, sizeof *strip)
                : NULL;
-    if (!list)
-        return NULL;
-    strips->items = list;
-    sl_strip *strip = &strips->items[strips->count - 1];
-    *strip = (sl_strip){.label = label, .low = NAN, .high = NAN};
+    if (strip)
+        *strip = (sl_strip){.label = label, .low = NAN, .high = NAN};
     return strip;
 }
 
@@ -281,21 +257,19 @@ static size_t name_index(sl_page *page, sl_strips *strips, const char *name) {
         if (strcmp(strips->names[i], name) == 0)
             return i;
     }
-    void *list = grown(page, strips->names, &strips->name_count, &strips->name_room, sizeof name);
-    if (!list)
+    const char **added =
+        add_item(page, &strips->names, &strips->name_count, &strips->name_room, sizeof *added);
+    if (!added)
         return 0;
-    strips->names = list;
-    strips->names[strips->name_count - 1] = name;
+    *added = name;
     return strips->name_count - 1;
 }
 
 void sl_page_part(sl_page *page, sl_strips *strips, sl_strip *strip, const char *name,
                   double value) {
-    void *list = strips && strip && value >= 0 && value <= SL_VALUE_MAX
-                     ? grown(page, strip->parts, &strip->count, &strip->room, sizeof *strip->parts)
-                     : NULL;
-    if (!list)
-        return;
-    strip->parts = list;
-    strip->parts[strip->count - 1] = (sl_part){name_index(page, strips, name), value};
+    sl_part *part = strips && strip && value >= 0 && value <= SL_VALUE_MAX
+                        ? add_item(page, &strip->parts, &strip->count, &strip->room, sizeof *part)
+                        : NULL;
+    if (part)
+        *part = (sl_part){name_index(page, strips, name), value};
 }

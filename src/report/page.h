@@ -137,6 +137,7 @@ typedef struct sl_block {
     const char *caption; /* how to read a picture, or NULL */
     union {
         sl_page_table *table;
+        void *picture; /* any of those below */
         SL_PICTURES(SL_PICTURE_DATA)
     } of;
     struct sl_block *next;
@@ -157,9 +158,10 @@ const char *sl_page_text(sl_page *page, const char *format, ...)
 /* Larger values are treated as missing: no measurement is so large. */
 #define SL_VALUE_MAX 1e18
 
-/* Add blocks, in the order of the page. `text` and all names are borrowed and must live as long as
+/* Add blocks, in the order of the page. All titles and names are borrowed and must live as long as
  * the page: literals, results of sl_page_text, strings of a record. */
-void sl_page_add_text(sl_page *page, sl_block_kind kind, sl_tone tone, const char *text);
+void sl_page_add_text(sl_page *page, sl_block_kind kind, sl_tone tone, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 sl_page_table *sl_page_add_facts(sl_page *page);
 /* `titles` has `columns` entries and is copied; `left` has a letter per column, l or r. */
 sl_page_table *sl_page_add_table(sl_page *page, const char *title, const char *const *titles,

@@ -168,7 +168,7 @@ static void add_slots(sl_page *page, sl_curves *curves, const char *name, const 
 static void add_step(sl_page *page, const bson_t *entry) {
     const char *label = label_of(page, entry);
     double slot = sl_look_number(entry, "overTime.slotSeconds");
-    sl_page_add_text(page, SL_BLOCK_HEADING, SL_TONE_PLAIN, label);
+    sl_page_add_text(page, SL_BLOCK_HEADING, SL_TONE_PLAIN, "%s", label);
     if (slot > 0) {
         sl_curves *rates = sl_page_add_curves(page, "Operations over time", NULL,
                                               "operations per second", SL_UNIT_COUNT, false);
@@ -232,9 +232,8 @@ static void add_loads(sl_page *page, const bson_t *record) {
             add_step(page, &walk.item);
     }
     if (steps > PICTURES_MAX)
-        sl_page_add_text(
-            page, SL_BLOCK_TEXT, SL_TONE_PLAIN,
-            sl_page_text(page, "%zu more steps are in the table only.", steps - PICTURES_MAX));
+        sl_page_add_text(page, SL_BLOCK_TEXT, SL_TONE_PLAIN,
+                         "%zu more steps are in the table only.", steps - PICTURES_MAX);
 }
 
 static void add_verdict(sl_page *page, const bson_t *record) {
@@ -250,16 +249,14 @@ static void add_verdict(sl_page *page, const bson_t *record) {
         sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_WARNING,
                          "The run was interrupted: only the measurements before that are shown.");
     if (wrong + failed > 0)
-        sl_page_add_text(
-            page, SL_BLOCK_VERDICT, SL_TONE_BAD,
-            sl_page_text(page, "%zu answers are wrong, %zu queries failed.", wrong, failed));
+        sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_BAD,
+                         "%zu answers are wrong, %zu queries failed.", wrong, failed);
     else if (operations > 0)
-        sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_WARNING,
-                         sl_page_text(page, "%.0f operations failed.", operations));
+        sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_WARNING, "%.0f operations failed.",
+                         operations);
     else
-        sl_page_add_text(
-            page, SL_BLOCK_VERDICT, SL_TONE_GOOD,
-            sl_page_text(page, "%zu measurement%s, no failure.", entries, entries == 1 ? "" : "s"));
+        sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_GOOD, "%zu measurement%s, no failure.",
+                         entries, entries == 1 ? "" : "s");
 }
 
 void sl_sections_queries(sl_page *page, const bson_t *record) {

@@ -64,11 +64,15 @@ void sl_record_tail(bson_t *record, sl_exit code) {
     BSON_APPEND_INT32(record, "exitCode", code);
 }
 
-void sl_record_begin_item(bson_t *array, size_t index, bson_t *item) {
-    char room[16];
+const char *sl_record_key(size_t index, char room[SL_KEY_ROOM]) {
     const char *key;
-    bson_uint32_to_string((uint32_t)index, &key, room, sizeof room);
-    BSON_APPEND_DOCUMENT_BEGIN(array, key, item);
+    bson_uint32_to_string((uint32_t)index, &key, room, SL_KEY_ROOM);
+    return key;
+}
+
+bool sl_record_begin_item(bson_t *array, size_t index, bson_t *item) {
+    char room[SL_KEY_ROOM];
+    return bson_append_document_begin(array, sl_record_key(index, room), -1, item);
 }
 
 sl_run_record *sl_run_record_create(void) {
@@ -154,12 +158,10 @@ static double rounded(double seconds) {
 
 static void finish(sl_run_record *record) {
     bson_t array, item, inner;
-    char room[16];
-    const char *key;
+    char room[SL_KEY_ROOM];
     BSON_APPEND_ARRAY_BEGIN(record->document, "phases", &array);
     for (uint32_t i = 0; i < record->phase_count; i++) {
-        bson_uint32_to_string(i, &key, room, sizeof room);
-        BSON_APPEND_DOCUMENT_BEGIN(&array, key, &item);
+        sl_record_begin_item(&array, i, &item);
         BSON_APPEND_UTF8(&item, "name", record->phases[i].name);
         BSON_APPEND_DOUBLE(&item, "seconds", rounded(record->phases[i].seconds));
         bson_append_document_end(&array, &item);
@@ -169,8 +171,7 @@ static void finish(sl_run_record *record) {
     BSON_APPEND_ARRAY_BEGIN(record->document, "series", &array);
     for (uint32_t i = 0; i < record->point_count; i++) {
         const sl_point *one = &record->points[i];
-        bson_uint32_to_string(i, &key, room, sizeof room);
-        BSON_APPEND_DOCUMENT_BEGIN(&array, key, &item);
+        sl_record_begin_item(&array, i, &item);
         BSON_APPEND_DOUBLE(&item, "seconds", rounded(one->figures.seconds));
         BSON_APPEND_INT64(&item, "documents", (int64_t)one->figures.documents);
         BSON_APPEND_INT64(&item, "textBytes", (int64_t)one->figures.text_bytes);
@@ -178,12 +179,8 @@ static void finish(sl_run_record *record) {
         BSON_APPEND_INT64(&item, "storedBytes", (int64_t)one->figures.stored_bytes);
         BSON_APPEND_INT64(&item, "rejects", (int64_t)one->figures.rejects);
         BSON_APPEND_ARRAY_BEGIN(&item, "shardDocuments", &inner);
-        for (uint32_t k = 0; k < record->shards; k++) {
-            char index[16];
-            const char *name;
-            bson_uint32_to_string(k, &name, index, sizeof index);
-            BSON_APPEND_INT64(&inner, name, (int64_t)one->shard_documents[k]);
-        }
+        for (size_t k = 0; k < record->shards; k++)
+            bson_append_int64(&inner, sl_record_key(k, room), -1, (int64_t)one->shard_documents[k]);
         bson_append_array_end(&item, &inner);
         BSON_APPEND_DOCUMENT_BEGIN(&item, "workerSeconds", &inner);
         for (unsigned k = 0; record->stages && k < SL_RUN_STAGES; k++)

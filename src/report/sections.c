@@ -155,21 +155,21 @@ static const char *title_of_several(sl_page *page, const sl_report *report, cons
 
 static void fill_kind(sl_page *page, const kind *one, const sl_records *records, bool alone) {
     if (records->count > 1 && one->belong && one->belong(records)) {
-        sl_page_add_text(page, SL_BLOCK_CHAPTER, SL_TONE_PLAIN,
-                         sl_page_text(page, "%s by %zu loaders", one->title, records->count));
+        sl_page_add_text(page, SL_BLOCK_CHAPTER, SL_TONE_PLAIN, "%s by %zu loaders", one->title,
+                         records->count);
         one->together(page, records);
         return;
     }
     if (records->count > 1 && one->several) {
-        sl_page_add_text(page, SL_BLOCK_CHAPTER, SL_TONE_PLAIN,
-                         sl_page_text(page, "%s: %zu side by side", one->title, records->count));
+        sl_page_add_text(page, SL_BLOCK_CHAPTER, SL_TONE_PLAIN, "%s: %zu side by side", one->title,
+                         records->count);
         one->several(page, records);
         return;
     }
     for (size_t i = 0; i < records->count; i++) {
         if (!alone) /* otherwise the title contains it */
-            sl_page_add_text(page, SL_BLOCK_CHAPTER, SL_TONE_PLAIN,
-                             sl_page_text(page, "%s: %s", one->title, records->names[i]));
+            sl_page_add_text(page, SL_BLOCK_CHAPTER, SL_TONE_PLAIN, "%s: %s", one->title,
+                             records->names[i]);
         one->one(page, records->items[i]);
     }
 }

@@ -26,11 +26,6 @@ void sl_sections_loads(sl_page *page, const sl_records *records);
 /* Are these loads one load that several loaders share by --part or --only-shards? */
 bool sl_sections_are_shared(const sl_records *records);
 void sl_sections_shared(sl_page *page, const sl_records *records);
-/* The verdict of a comparison: the rates of the other loads relative to the first, with their
- * uncertainty (compare_verdict.c). */
-void sl_section_compare_rates(sl_page *page, const sl_records *records);
-/* The same for drills: their times, each from a single run. */
-void sl_section_compare_times(sl_page *page, const sl_records *records);
 void sl_sections_tune(sl_page *page, const bson_t *record);
 void sl_sections_reload(sl_page *page, const bson_t *record);
 void sl_sections_reloads(sl_page *page, const sl_records *records);
@@ -53,12 +48,17 @@ void sl_section_fact(sl_page *page, sl_page_table *facts, const bson_t *record, 
                      const char *name, sl_unit unit);
 /* sl_look_phase_seconds, with 0 instead of NAN. */
 double sl_section_phase_seconds(const bson_t *record, const char *path, const char *name);
+/* Adds phases to a strip. */
+void sl_section_phase_parts(sl_page *page, sl_strips *strips, sl_strip *strip, const bson_t *record,
+                            const char *path);
 /* Adds phases as one strip, labelled `label`. */
 sl_strip *sl_section_phase_strip(sl_page *page, sl_strips *strips, const bson_t *record,
                                  const char *path, const char *label);
 /* Adds a drill as one strip: its phases, or for a sampled drill the predicted phases. */
 void sl_section_drill_strip(sl_page *page, sl_strips *strips, const bson_t *record,
                             const char *label);
+/* Marks the objective of a drill as the limit, if it has one. */
+void sl_section_objective(sl_page *page, sl_strips *strips, const bson_t *record);
 /* Adds phases as a table with shares. */
 void sl_section_phase_table(sl_page *page, const bson_t *record, const char *path,
                             const char *title);
@@ -68,9 +68,35 @@ void sl_section_texts(sl_page *page, const bson_t *record, const char *path, sl_
 const char *sl_section_unknown_phases(sl_page *page, const bson_t *predicted);
 /* Adds a prediction's phases with their ranges as a table. */
 void sl_section_predicted_table(sl_page *page, const bson_t *record, const char *title);
+
 /* The maximum number of rows of a table; sl_section_more adds a last row "and N more". */
 #define SL_ROWS_MAX 200
-void sl_section_more(sl_page *page, sl_page_table *table, size_t left_out);
+void sl_section_more(sl_page *page, sl_page_table *table, size_t rows);
+/* Makes the last row bold. */
+void sl_section_emphasize(sl_page_table *table);
+
+/* A column of a table with a row for each document of an array. It shows the number at `path` in
+ * the document, unless one of the functions makes its cell. */
+typedef const char *sl_cell_function(sl_page *page, const bson_t *item, const char *path);
+typedef struct sl_column {
+    const char *title; /* NULL ends the columns */
+    const char *path;
+    sl_unit unit;             /* of the number */
+    sl_cell_function *figure; /* makes a cell that is aligned to the right */
+    sl_cell_function *text;   /* makes a cell that is aligned to the left */
+} sl_column;
+/* Cells: the text at the path; the number as "1.25", or "-". */
+const char *sl_cell_text(sl_page *page, const bson_t *item, const char *path);
+const char *sl_cell_ratio(sl_page *page, const bson_t *item, const char *path);
+/* Adds a table without rows. */
+sl_page_table *sl_section_columns(sl_page *page, const char *title, const sl_column *columns);
+void sl_section_row(sl_page *page, sl_page_table *table, const bson_t *item,
+                    const sl_column *columns);
+extern const sl_column sl_shard_columns[]; /* of "shards" in the record of a load */
+/* Adds a table of the documents of the array at `path`. */
+sl_page_table *sl_section_table(sl_page *page, const bson_t *record, const char *path,
+                                const char *title, const sl_column *columns);
+
 /* Adds options, server and client of a record as tables. */
 void sl_section_setting(sl_page *page, const bson_t *record);
 /* An option or another scalar as text; NULL for null, documents and arrays. */

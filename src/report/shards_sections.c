@@ -13,10 +13,6 @@
 #define BARS_MAX 60
 #define QUERIES_MAX 8
 
-static double rate_of(const bson_t *row) {
-    return sl_look_number(row, "rate");
-}
-
 /* The names of the queries, from the first row that has any. */
 static size_t query_names(const bson_t *record, const char *names[QUERIES_MAX]) {
     size_t count = 0;
@@ -57,11 +53,6 @@ static const char *label_of(sl_page *page, const bson_t *row) {
                         engine && *engine ? ", " : "", engine ? engine : "");
 }
 
-static const char *percent(sl_page *page, double share) {
-    char human[SL_HUMAN_ROOM];
-    return share >= 0 ? sl_page_text(page, "%s", sl_share_text(share, human)) : "-";
-}
-
 /* "steal" is time of other virtual machines on the same host; it is shown only in the picture. */
 static const char *const cpu_keys[] = {"user", "system", "wait", "idle", "steal"};
 static const char *const cpu_names[] = {"user", "system", "wait", "idle", "stolen"};
@@ -81,17 +72,13 @@ static bool any_has(const bson_t *record, const char *path) {
     return any;
 }
 
-static const char *ratio(sl_page *page, double value) {
-    return value >= 0 ? sl_page_text(page, "%.2f", value) : "-";
-}
-
 static void show_table(sl_page *page, const bson_t *record, const char *const *queries,
                        size_t query_count) {
     const char *titles[13 + QUERIES_MAX] = {"shards",    "engine options", "cache",
                                             "load time", "documents/s",    "ratio",
                                             "on disk",   "all files",      "memory"};
     char left[14 + QUERIES_MAX];
-    size_t columns = 9, row = 0;
+    size_t columns = 9, rows = 0;
     memset(left, 'r', sizeof left);
     left[0] = left[1] = 'l';
     for (size_t i = 0; i < query_count; i++)
@@ -99,16 +86,16 @@ static void show_table(sl_page *page, const bson_t *record, const char *const *q
     for (size_t i = 0; i < 4; i++)
         titles[columns++] = sl_page_text(page, "CPU %s", cpu_names[i]);
     sl_page_table *table = sl_page_add_table(page, "All figures", titles, left, columns);
-    for (sl_walk walk = sl_walk_start(record, "rows"); sl_walk_next(&walk); row++) {
+    for (sl_walk walk = sl_walk_start(record, "rows"); sl_walk_next(&walk);) {
         const bson_t *item = &walk.item;
-        if (row >= SL_ROWS_MAX)
+        if (rows++ >= SL_ROWS_MAX)
             continue;
         sl_page_cell(page, table, shards_text(page, item));
         sl_page_cell(page, table, sl_look_text(item, "engine"));
         sl_page_cell(page, table, sl_section_value(page, item, "cacheBytes", SL_UNIT_BYTES));
         sl_page_cell(page, table, sl_section_value(page, item, "loadSeconds", SL_UNIT_SECONDS));
         sl_page_cell(page, table, sl_section_value(page, item, "rate", SL_UNIT_COUNT));
-        sl_page_cell(page, table, ratio(page, sl_look_number(item, "ratio")));
+        sl_page_cell(page, table, sl_cell_ratio(page, item, "ratio"));
         sl_page_cell(page, table, sl_section_value(page, item, "storageBytes", SL_UNIT_BYTES));
         sl_page_cell(page, table, sl_section_value(page, item, "fileBytes", SL_UNIT_BYTES));
         sl_page_cell(page, table, sl_section_value(page, item, "memoryBytes", SL_UNIT_BYTES));
@@ -117,9 +104,10 @@ static void show_table(sl_page *page, const bson_t *record, const char *const *q
                          sl_section_number(page, query_figure(item, queries[i], "milliseconds"),
                                            SL_UNIT_MILLISECONDS));
         for (size_t i = 0; i < 4; i++)
-            sl_page_cell(page, table, percent(page, cpu_share(item, "cpu", i)));
+            sl_page_cell(page, table,
+                         sl_section_number(page, cpu_share(item, "cpu", i), SL_UNIT_SHARE));
     }
-    sl_section_more(page, table, row > SL_ROWS_MAX ? row - SL_ROWS_MAX : 0);
+    sl_section_more(page, table, rows);
 }
 
 /* Adds a table with a row for each query of each measurement. */
@@ -128,14 +116,14 @@ static void show_queries(sl_page *page, const bson_t *record) {
                                          "median",  "at least",       "at most",    "documents/ms",
                                          "ratio",   "CPU user",       "CPU system", "CPU wait",
                                          "CPU idle"};
-    size_t row = 0;
+    size_t rows = 0;
     sl_page_table *table = sl_page_add_table(page, "Queries", titles, "llrlrrrrrrrrr",
                                              sizeof titles / sizeof titles[0]);
     for (sl_walk walk = sl_walk_start(record, "rows"); sl_walk_next(&walk);) {
         const bson_t *item = &walk.item;
-        for (sl_walk query = sl_walk_start(item, "queries"); sl_walk_next(&query); row++) {
+        for (sl_walk query = sl_walk_start(item, "queries"); sl_walk_next(&query);) {
             static const char *const times[] = {"milliseconds", "low", "high"};
-            if (row >= SL_ROWS_MAX)
+            if (rows++ >= SL_ROWS_MAX)
                 continue;
             sl_page_cell(page, table, shards_text(page, item));
             sl_page_cell(page, table, sl_look_text(item, "engine"));
@@ -147,12 +135,14 @@ static void show_queries(sl_page *page, const bson_t *record) {
             sl_page_cell(
                 page, table,
                 sl_section_value(page, &query.item, "documentsPerMillisecond", SL_UNIT_COUNT));
-            sl_page_cell(page, table, ratio(page, sl_look_number(&query.item, "ratio")));
+            sl_page_cell(page, table, sl_cell_ratio(page, &query.item, "ratio"));
             for (size_t i = 0; i < 4; i++)
-                sl_page_cell(page, table, percent(page, cpu_share(item, "queryCpu", i)));
+                sl_page_cell(
+                    page, table,
+                    sl_section_number(page, cpu_share(item, "queryCpu", i), SL_UNIT_SHARE));
         }
     }
-    sl_section_more(page, table, row > SL_ROWS_MAX ? row - SL_ROWS_MAX : 0);
+    sl_section_more(page, table, rows);
 }
 
 /* Adds bars of the figure at `path`, or of the times of the query named `query`. */
@@ -197,11 +187,10 @@ static void show_processors(sl_page *page, const bson_t *record, const char *of,
 }
 
 static void add_fastest(sl_page *page, const bson_t *record) {
-    char human[SL_HUMAN_ROOM], documents[SL_HUMAN_ROOM];
     double best = 0;
     const char *label = NULL;
     for (sl_walk walk = sl_walk_start(record, "rows"); sl_walk_next(&walk);) {
-        double rate = rate_of(&walk.item);
+        double rate = sl_look_number(&walk.item, "rate");
         if (rate > best) {
             best = rate;
             label = label_of(page, &walk.item);
@@ -209,10 +198,9 @@ static void add_fastest(sl_page *page, const bson_t *record) {
     }
     if (label)
         sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_PLAIN,
-                         sl_page_text(page, "Fastest to load %s documents: %s, %s per second.",
-                                      sl_value_text(sl_look_number(record, "documents"),
-                                                    SL_UNIT_COUNT, documents),
-                                      label, sl_value_text(best, SL_UNIT_COUNT, human)));
+                         "Fastest to load %s documents: %s, %s per second.",
+                         sl_section_value(page, record, "documents", SL_UNIT_COUNT), label,
+                         sl_section_number(page, best, SL_UNIT_COUNT));
     else
         sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_WARNING, "There is no row with a rate.");
 }
@@ -224,7 +212,7 @@ void sl_sections_shards(sl_page *page, const bson_t *record) {
     sl_section_texts(page, record, "warnings", SL_TONE_WARNING);
     const char *why = sl_look_text(record, "why"); /* the reason of an early end, or empty */
     if (why && *why)
-        sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_BAD, why);
+        sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_BAD, "%s", why);
     if (sl_walk_count(record, "rows") > 0) {
         show_bars(page, record, "Documents per second while loading",
                   "The whisker is the spread of the rounds; longer is better.", "rate", NULL,

@@ -17,8 +17,6 @@
 #define CURVES_MAX 12
 /* Shares that are missing, or that several records have. */
 #define LISTED_MAX 20
-/* Phases that are drawn. */
-#define PHASES_MAX 64
 #define PARTS_OF_LOAD_MAX 9999
 /* More fields of the totals are ignored. */
 #define FIELDS_MAX 64
@@ -212,12 +210,10 @@ static void add_verdict(sl_page *page, const sl_records *records) {
                                           : "Everything was loaded";
     bool bad = all.failed || !all.holds || all.miscounted;
     bool doubtful = !all.complete || *missing || all.rejects > 0;
-    sl_page_add_text(
-        page, SL_BLOCK_VERDICT,
-        bad        ? SL_TONE_BAD
-        : doubtful ? SL_TONE_WARNING
-                   : SL_TONE_GOOD,
-        sl_page_text(page,
+    sl_page_add_text(page, SL_BLOCK_VERDICT,
+                     bad        ? SL_TONE_BAD
+                     : doubtful ? SL_TONE_WARNING
+                                : SL_TONE_GOOD,
                      "%s: %zu loaders stored %s documents in %s%s. The totals of %s.%s%s%s%s%s",
                      words, records->count, sl_section_number(page, all.documents, SL_UNIT_COUNT),
                      sl_section_number(page, time.ended - time.started, SL_UNIT_SECONDS), speed,
@@ -226,7 +222,7 @@ static void add_verdict(sl_page *page, const sl_records *records) {
                      : all.counted  ? " The counts of the ranges on the cluster are right."
                                     : "",
                      *missing ? " No record for " : "", *missing ? kind : "", *missing ? " " : "",
-                     *missing ? sl_page_text(page, "%s.", missing) : ""));
+                     *missing ? sl_page_text(page, "%s.", missing) : "");
 }
 
 static void show_loaders(sl_page *page, const sl_records *records) {
@@ -250,7 +246,7 @@ static void show_loaders(sl_page *page, const sl_records *records) {
         sl_page_cell(page, table, sl_section_value(page, one, "accounting.retries", SL_UNIT_COUNT));
         sl_page_cell(page, table, sl_section_value(page, one, "exitCode", SL_UNIT_COUNT));
     }
-    sl_section_more(page, table, records->count > SL_ROWS_MAX ? records->count - SL_ROWS_MAX : 0);
+    sl_section_more(page, table, records->count);
 }
 
 static void show_times(sl_page *page, const sl_records *records) {
@@ -274,13 +270,7 @@ static void show_times(sl_page *page, const sl_records *records) {
         sl_strip *strip = sl_page_strip(page, strips, records->names[i]);
         sl_page_part(page, strips, strip, "before its start",
                      span_of(records->items[i]).started - all.started);
-        size_t parts = 0;
-        for (sl_walk walk = sl_walk_start(records->items[i], "phases");
-             sl_walk_next(&walk) && parts < PHASES_MAX; parts++) {
-            const char *name = sl_look_text(&walk.item, "name");
-            sl_page_part(page, strips, strip, name ? name : "?",
-                         sl_look_amount(&walk.item, "seconds", 0));
-        }
+        sl_section_phase_parts(page, strips, strip, records->items[i], "phases");
     }
 }
 
@@ -316,34 +306,21 @@ static void show_totals(sl_page *page, const sl_records *records) {
 
 /* The shards as the loader that ended last has found them. */
 static void show_shards(sl_page *page, const sl_records *records) {
-    static const char *const titles[] = {"shard", "documents", "data", "stored", "indexes"};
     const bson_t *last = records->items[0];
     for (size_t i = 1; i < records->count; i++) {
         if (span_of(records->items[i]).ended > span_of(last).ended)
             last = records->items[i];
     }
-    size_t row = 0;
-    sl_page_table *table =
-        sl_page_add_table(page, "Shards, when the last loader ended", titles, "lrrrr", 5);
-    for (sl_walk walk = sl_walk_start(last, "shards"); sl_walk_next(&walk) && row < SL_ROWS_MAX;
-         row++) {
-        sl_page_cell(page, table, sl_look_text(&walk.item, "shard"));
-        sl_page_cell(page, table, sl_section_value(page, &walk.item, "documents", SL_UNIT_COUNT));
-        sl_page_cell(page, table, sl_section_value(page, &walk.item, "dataBytes", SL_UNIT_BYTES));
-        sl_page_cell(page, table,
-                     sl_section_value(page, &walk.item, "storageBytes", SL_UNIT_BYTES));
-        sl_page_cell(page, table, sl_section_value(page, &walk.item, "indexBytes", SL_UNIT_BYTES));
-    }
+    sl_section_table(page, last, "shards", "Shards, when the last loader ended", sl_shard_columns);
 }
 
 void sl_sections_shared(sl_page *page, const sl_records *records) {
     const char *twice = shares(page, records, true);
     if (*twice)
         sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_BAD,
-                         sl_page_text(page,
-                                      "Several records belong to %s, so the sums below count some "
-                                      "documents twice: give one record for each share.",
-                                      twice));
+                         "Several records belong to %s, so the sums below count some documents "
+                         "twice: give one record for each share.",
+                         twice);
     add_verdict(page, records);
     show_loaders(page, records);
     show_times(page, records);

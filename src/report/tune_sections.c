@@ -81,21 +81,13 @@ static settings read_settings(sl_page *page, const bson_t *record) {
 
 /* A value as text that is clear without the name of its dimension. */
 static const char *words_of(sl_page *page, size_t dimension, const char *value) {
+    static const char *const kinds[OTHERS] = {"", "", "w:", "route ", "wire "};
     if (dimension == 0 && !*value)
         return "server's compressor";
     if (dimension == 1)
         return strcmp(value, "yes") == 0 || strcmp(value, "true") == 0 ? "clustered"
                                                                        : "not clustered";
-    switch (dimension) {
-    case 2:
-        return sl_page_text(page, "w:%.60s", value);
-    case 3:
-        return sl_page_text(page, "route %.60s", value);
-    case 4:
-        return sl_page_text(page, "wire %.60s", value);
-    default:
-        return sl_page_text(page, "%.60s", value);
-    }
+    return sl_page_text(page, "%s%.60s", kinds[dimension], value);
 }
 
 /* Sets `combination`: the values that differ between settings. */
@@ -198,12 +190,10 @@ static void show_grid(sl_page *page, const settings *all, const char *combinatio
         };
     }
     if (left_out > 0)
-        sl_page_add_text(
-            page, SL_BLOCK_TEXT, SL_TONE_WARNING,
-            sl_page_text(page,
-                         "%zu settings are not in this picture, which has room for %d values "
-                         "per axis; the list of the fastest settings includes them.",
-                         left_out, AXIS_MAX));
+        sl_page_add_text(page, SL_BLOCK_TEXT, SL_TONE_WARNING,
+                         "%zu settings are not in this picture, which has room for %d values per "
+                         "axis; the list of the fastest settings includes them.",
+                         left_out, AXIS_MAX);
 }
 
 static void show_grids(sl_page *page, const settings *all) {
@@ -217,8 +207,7 @@ static void show_grids(sl_page *page, const settings *all) {
     }
     if (grids > GRIDS_MAX)
         sl_page_add_text(page, SL_BLOCK_TEXT, SL_TONE_PLAIN,
-                         sl_page_text(page, "%zu more combinations were tried; see the record.",
-                                      grids - GRIDS_MAX));
+                         "%zu more combinations were tried; see the record.", grids - GRIDS_MAX);
 }
 
 static int faster_first(const void *left, const void *right) {
@@ -245,8 +234,8 @@ static void show_ranking(sl_page *page, settings *all) {
         sl_page_cell(page, table, sl_section_number(page, one->rate, SL_UNIT_COUNT));
         sl_page_cell(page, table, spread_of(page, one));
         sl_page_cell(page, table, mark ? mark : one->stopped);
-        if (table && all->recommended == (double)one->index)
-            table->emphasized = table->count / table->columns - 1;
+        if (all->recommended == (double)one->index)
+            sl_section_emphasize(table);
     }
 }
 
@@ -283,8 +272,16 @@ static void show_storage(sl_page *page, const bson_t *record) {
          "The sum of the medians of all queries; shorter is better.", query_time,
          SL_UNIT_MILLISECONDS},
     };
-    static const char *const titles[] = {"compressor", "documents",      "data",       "stored",
-                                         "indexes",    "data to stored", "documents/s"};
+    static const sl_column columns[] = {
+        {"compressor", "compressor", .text = value_of},
+        {"documents", "documents", .unit = SL_UNIT_COUNT},
+        {"data", "dataBytes", .unit = SL_UNIT_BYTES},
+        {"stored", "storageBytes", .unit = SL_UNIT_BYTES},
+        {"indexes", "indexBytes", .unit = SL_UNIT_BYTES},
+        {"data to stored", "ratio", .figure = sl_cell_ratio},
+        {"documents/s", "rate", .unit = SL_UNIT_COUNT},
+        {0},
+    };
     if (sl_walk_count(record, "storage") == 0)
         return;
     sl_page_add_text(page, SL_BLOCK_HEADING, SL_TONE_PLAIN, "Compressors");
@@ -303,19 +300,7 @@ static void show_storage(sl_page *page, const bson_t *record) {
                         sl_section_number(page, value, pictures[i].unit));
         }
     }
-    sl_page_table *table = sl_page_add_table(page, NULL, titles, "lrrrrrr", 7);
-    size_t row = 0;
-    for (sl_walk walk = sl_walk_start(record, "storage"); sl_walk_next(&walk) && row < 40; row++) {
-        const bson_t *item = &walk.item;
-        double ratio = sl_look_number(item, "ratio");
-        sl_page_cell(page, table, value_of(page, item, "compressor"));
-        sl_page_cell(page, table, sl_section_value(page, item, "documents", SL_UNIT_COUNT));
-        sl_page_cell(page, table, sl_section_value(page, item, "dataBytes", SL_UNIT_BYTES));
-        sl_page_cell(page, table, sl_section_value(page, item, "storageBytes", SL_UNIT_BYTES));
-        sl_page_cell(page, table, sl_section_value(page, item, "indexBytes", SL_UNIT_BYTES));
-        sl_page_cell(page, table, ratio >= 0 ? sl_page_text(page, "%.2f", ratio) : "-");
-        sl_page_cell(page, table, sl_section_value(page, item, "rate", SL_UNIT_COUNT));
-    }
+    sl_section_table(page, record, "storage", NULL, columns);
 }
 
 /* ---- the page ---- */
@@ -331,23 +316,21 @@ static const setting *find(const settings *all, double index) {
 static void add_recommendation(sl_page *page, const settings *all) {
     const setting *chosen = find(all, all->recommended);
     const setting *best = find(all, all->best);
-    char threads[SL_HUMAN_ROOM], batch[SL_HUMAN_ROOM], rate[SL_HUMAN_ROOM], human[SL_HUMAN_ROOM];
     if (!chosen) {
         sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_WARNING, "No setting is recommended.");
         return;
     }
     const char *against = "";
     if (best && best != chosen && chosen->rate >= 0 && chosen->rate < best->rate)
-        against =
-            sl_page_text(page, ", %s of the best", sl_share_text(chosen->rate / best->rate, human));
-    sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_GOOD,
-                     sl_page_text(page,
-                                  "Recommended: %s threads, batches of %s documents%s%s: %s "
-                                  "documents per second%s.",
-                                  sl_value_text(chosen->threads, SL_UNIT_COUNT, threads),
-                                  sl_value_text(chosen->batch_size, SL_UNIT_COUNT, batch),
-                                  *chosen->combination ? ", " : "", chosen->combination,
-                                  sl_value_text(chosen->rate, SL_UNIT_COUNT, rate), against));
+        against = sl_page_text(page, ", %s of the best",
+                               sl_section_number(page, chosen->rate / best->rate, SL_UNIT_SHARE));
+    sl_page_add_text(
+        page, SL_BLOCK_VERDICT, SL_TONE_GOOD,
+        "Recommended: %s threads, batches of %s documents%s%s: %s documents per second%s.",
+        sl_section_number(page, chosen->threads, SL_UNIT_COUNT),
+        sl_section_number(page, chosen->batch_size, SL_UNIT_COUNT),
+        *chosen->combination ? ", " : "", chosen->combination,
+        sl_section_number(page, chosen->rate, SL_UNIT_COUNT), against);
 }
 
 void sl_sections_tune(sl_page *page, const bson_t *record) {
@@ -358,8 +341,8 @@ void sl_sections_tune(sl_page *page, const bson_t *record) {
     add_recommendation(page, &all);
     if (all.left_out > 0)
         sl_page_add_text(page, SL_BLOCK_TEXT, SL_TONE_WARNING,
-                         sl_page_text(page, "The record has %zu more settings than the %d shown.",
-                                      all.left_out, SETTINGS_MAX));
+                         "The record has %zu more settings than the %d shown.", all.left_out,
+                         SETTINGS_MAX);
     sl_page_table *facts = sl_page_add_facts(page);
     sl_section_fact(page, facts, record, "trials", "trials", SL_UNIT_COUNT);
     sl_section_fact(page, facts, record, "gridTrials", "trials of the full grid", SL_UNIT_COUNT);

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "report/run_record.h"
+
 const char *const sl_capacity_origin_names[SL_ORIGINS] = {"",       "published", "measured",
                                                           "fitted", "assumed",   "given"};
 
@@ -118,14 +120,6 @@ bool sl_capacity_set(sl_capacity_model *model, const char *assignment, sl_error 
 
 /* ---- the record ---- */
 
-/* Begins the next item of an array. */
-static void begin_item(bson_t *list, uint32_t *count, bson_t *item) {
-    char room[16];
-    const char *key;
-    bson_uint32_to_string((*count)++, &key, room, sizeof room);
-    bson_append_document_begin(list, key, -1, item);
-}
-
 static void append_value(bson_t *item, const sl_capacity_value *value) {
     BSON_APPEND_DOUBLE(item, "value", value->number.value);
     BSON_APPEND_DOUBLE(item, "low", value->number.low);
@@ -150,11 +144,10 @@ static void append_figure(bson_t *item, const sl_capacity_model *model,
 
 static void append_inputs(bson_t *document, const sl_capacity_model *model) {
     bson_t list, item;
-    uint32_t used = 0;
     BSON_APPEND_ARRAY_BEGIN(document, "inputs", &list);
     for (size_t i = 0; i < model->input_count; i++) {
         const sl_capacity_input *input = &model->inputs[i];
-        begin_item(&list, &used, &item);
+        sl_record_begin_item(&list, i, &item);
         BSON_APPEND_UTF8(&item, "name", input->name);
         BSON_APPEND_DOUBLE(&item, "value", input->value);
         BSON_APPEND_DOUBLE(&item, "low", input->low);
@@ -170,11 +163,10 @@ static void append_inputs(bson_t *document, const sl_capacity_model *model) {
 static void append_results(bson_t *document, const sl_capacity_model *model,
                            const sl_capacity_value *values) {
     bson_t list, item;
-    uint32_t used = 0;
     BSON_APPEND_ARRAY_BEGIN(document, "results", &list);
     for (size_t i = 0; i < model->result_count; i++) {
         const sl_capacity_result *result = &model->results[i];
-        begin_item(&list, &used, &item);
+        sl_record_begin_item(&list, i, &item);
         BSON_APPEND_UTF8(&item, "name", result->name);
         BSON_APPEND_UTF8(&item, "formula", result->formula);
         BSON_APPEND_UTF8(&item, "unit", result->unit);
@@ -190,7 +182,7 @@ static void append_results(bson_t *document, const sl_capacity_model *model,
 static bool append_points(bson_t *document, const sl_capacity_model *model, sl_error *error) {
     sl_capacity_value values[SL_CAPACITY_RESULTS_MAX];
     bson_t list, item;
-    uint32_t used = 0;
+    size_t used = 0;
     bool ok = true;
     BSON_APPEND_ARRAY_BEGIN(document, "points", &list);
     for (size_t k = 0; ok && k < model->result_count; k++) {
@@ -201,7 +193,7 @@ static bool append_points(bson_t *document, const sl_capacity_model *model, sl_e
                 continue;
             if (!(ok = sl_capacity_compute(model, point->set, values, error)))
                 break;
-            begin_item(&list, &used, &item);
+            sl_record_begin_item(&list, used++, &item);
             BSON_APPEND_UTF8(&item, "result", model->results[k].name);
             BSON_APPEND_UTF8(&item, "unit", model->results[k].unit);
             BSON_APPEND_UTF8(&item, "name", point->name);
@@ -219,7 +211,6 @@ static bool append_sweep(bson_t *document, const sl_capacity_model *model, size_
     sl_capacity_value values[SL_CAPACITY_RESULTS_MAX];
     double set[SL_CAPACITY_INPUTS_MAX];
     bson_t section, rows, item;
-    uint32_t used = 0;
     bool ok = true;
     for (size_t i = 0; i < SL_CAPACITY_INPUTS_MAX; i++)
         set[i] = NAN;
@@ -232,7 +223,7 @@ static bool append_sweep(bson_t *document, const sl_capacity_model *model, size_
         set[input] = swept[i];
         if (!(ok = sl_capacity_compute(model, set, values, error)))
             break;
-        begin_item(&rows, &used, &item);
+        sl_record_begin_item(&rows, i, &item);
         BSON_APPEND_DOUBLE(&item, "input", swept[i]);
         append_value(&item, &values[model->answer]);
         bson_append_document_end(&rows, &item);

@@ -143,10 +143,7 @@ static void append_phases(bson_t *record, const double *seconds) {
     bson_t array, item;
     BSON_APPEND_ARRAY_BEGIN(record, "phases", &array);
     for (uint32_t i = 0; i < PHASES; i++) {
-        char room[16];
-        const char *key;
-        bson_uint32_to_string(i, &key, room, sizeof room);
-        BSON_APPEND_DOCUMENT_BEGIN(&array, key, &item);
+        sl_record_begin_item(&array, i, &item);
         BSON_APPEND_UTF8(&item, "name", sl_drill_phases[i].name);
         BSON_APPEND_DOUBLE(&item, "seconds", rounded(seconds[i]));
         bson_append_document_end(&array, &item);
@@ -156,14 +153,12 @@ static void append_phases(bson_t *record, const double *seconds) {
 
 static void append_predicted(const sl_drill *drill, bson_t *record) {
     bson_t section, array, item;
-    char room[16];
-    const char *key;
+    char room[SL_KEY_ROOM];
     BSON_APPEND_DOCUMENT_BEGIN(record, "predicted", &section);
     BSON_APPEND_DOUBLE(&section, "documents", (double)(int64_t)drill->total_size.documents);
     BSON_APPEND_ARRAY_BEGIN(&section, "phases", &array);
     for (uint32_t i = 0; i < PHASES; i++) {
-        bson_uint32_to_string(i, &key, room, sizeof room);
-        BSON_APPEND_DOCUMENT_BEGIN(&array, key, &item);
+        sl_record_begin_item(&array, i, &item);
         BSON_APPEND_UTF8(&item, "name", sl_drill_phases[i].name);
         append_prediction(&item, &drill->phases[i]);
         bson_append_document_end(&array, &item);
@@ -173,18 +168,15 @@ static void append_predicted(const sl_drill *drill, bson_t *record) {
     BSON_APPEND_DOUBLE(&section, "runVariation", drill->variation.relative);
     BSON_APPEND_ARRAY_BEGIN(&section, "queries", &array);
     for (uint32_t i = 0; i < drill->config->suite->count; i++) {
-        bson_uint32_to_string(i, &key, room, sizeof room);
-        BSON_APPEND_DOCUMENT_BEGIN(&array, key, &item);
+        sl_record_begin_item(&array, i, &item);
         BSON_APPEND_UTF8(&item, "name", drill->config->suite->queries[i].name);
         append_prediction(&item, &drill->queries[i]);
         bson_append_document_end(&array, &item);
     }
     bson_append_array_end(&section, &array);
     BSON_APPEND_ARRAY_BEGIN(&section, "notes", &array);
-    for (uint32_t i = 0; i < drill->note_count; i++) {
-        bson_uint32_to_string(i, &key, room, sizeof room);
-        BSON_APPEND_UTF8(&array, key, drill->notes[i]);
-    }
+    for (uint32_t i = 0; i < drill->note_count; i++)
+        bson_append_utf8(&array, sl_record_key(i, room), -1, drill->notes[i], -1);
     bson_append_array_end(&section, &array);
     bson_append_document_end(record, &section);
 }
@@ -194,10 +186,7 @@ static void append_steps(const sl_drill *drill, bson_t *record) {
     bson_t array, item;
     BSON_APPEND_ARRAY_BEGIN(record, "steps", &array);
     for (uint32_t i = 0; i < drill->step_count; i++) {
-        char room[16];
-        const char *key;
-        bson_uint32_to_string(i, &key, room, sizeof room);
-        BSON_APPEND_DOCUMENT_BEGIN(&array, key, &item);
+        sl_record_begin_item(&array, i, &item);
         BSON_APPEND_DOUBLE(&item, "share", drill->steps[i].share);
         BSON_APPEND_INT64(&item, "documents", (int64_t)drill->steps[i].documents);
         BSON_APPEND_DOUBLE(&item, "loadDeviation", drill->steps[i].load_deviation);

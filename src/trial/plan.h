@@ -41,7 +41,7 @@ typedef struct sl_model_config {
 /* Computes the model, prints it to standard output, and writes it to load->report. */
 sl_exit sl_plan_run_model(const sl_model_config *config);
 
-/* ---- rates.c: rates from records of earlier runs ---- */
+/* ---- rates.c: rates from records of earlier runs, and predicted times ---- */
 
 /* The rates of an earlier load. Unknown figures are NAN. */
 typedef struct sl_rates {
@@ -61,8 +61,6 @@ bool sl_rates_read(const char *path, sl_rates *rates, sl_error *error);
 bool sl_rates_from_record(const bson_t *record, const char *path, sl_rates *rates, sl_error *error);
 /* Sets only documents per second, from --rate. */
 void sl_rates_from_number(double documents_per_second, sl_rates *rates);
-
-/* ---- predict.c: predicted times ---- */
 
 #define SL_PREDICTED_PHASES 6
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads rates from the records of earlier runs.
+/* Reads rates from the records of earlier runs, and predicts times from them.
  *
  * The range of a load's rate extends from its slowest to its fastest fifth of the time; for a load
  * too short to have fifths it is SHORT to each side. Rates measured once (placing, indexes,
@@ -18,9 +18,18 @@
 #define SHORT 0.25
 #define ONCE 0.3
 /* Seconds for a split or a move, for records without "placing". */
-#define STEP ((sl_estimate){0.1, 0.03, 0.5})
+#define STEP                                                                                       \
+    { 0.1, 0.03, 0.5 }
+#define UNKNOWN                                                                                    \
+    { NAN, NAN, NAN }
 
-static const sl_estimate unknown = {NAN, NAN, NAN};
+static const sl_rates no_rates = {.documents = UNKNOWN,
+                                  .bson_bytes = UNKNOWN,
+                                  .connect_seconds = NAN,
+                                  .prepare_seconds = NAN,
+                                  .step_seconds = STEP,
+                                  .index_documents = UNKNOWN,
+                                  .verify_documents = UNKNOWN};
 
 static double phase_seconds(const bson_t *record, const char *name) {
     return sl_look_phase_seconds(record, "phases", name);
@@ -91,7 +100,7 @@ static void take_phases(const bson_t *record, double documents, sl_rates *rates)
     const char *unverified = sl_look_text(record, "options.no-verify");
     rates->connect_seconds = connect;
     rates->prepare_seconds = isnan(placing) ? prepare : prepare - placing;
-    rates->step_seconds = steps > 0 ? around(placing / steps, ONCE) : STEP;
+    rates->step_seconds = steps > 0 ? around(placing / steps, ONCE) : no_rates.step_seconds;
     double built = sl_look_text(record, "options.index") ? 1 : 0;
     bson_t list;
     if (sl_look_inside(record, "options.index", &list))
@@ -154,13 +163,7 @@ bool sl_rates_from_record(const bson_t *record, const char *path, sl_rates *rate
     const char *command = sl_look_text(record, "command");
     const char *host = sl_look_text(record, "client.host");
     bson_t load;
-    *rates = (sl_rates){.documents = unknown,
-                        .bson_bytes = unknown,
-                        .connect_seconds = NAN,
-                        .prepare_seconds = NAN,
-                        .step_seconds = STEP,
-                        .index_documents = unknown,
-                        .verify_documents = unknown};
+    *rates = no_rates;
     if (!command) /* old records of loads have no "command" */
         command = "load";
     bool ok;
@@ -198,12 +201,56 @@ bool sl_rates_read(const char *path, sl_rates *rates, sl_error *error) {
 }
 
 void sl_rates_from_number(double documents_per_second, sl_rates *rates) {
-    *rates = (sl_rates){.documents = sl_estimate_exactly(documents_per_second),
-                        .bson_bytes = unknown,
-                        .connect_seconds = NAN,
-                        .prepare_seconds = NAN,
-                        .step_seconds = STEP,
-                        .index_documents = unknown,
-                        .verify_documents = unknown};
+    *rates = no_rates;
+    rates->documents = sl_estimate_exactly(documents_per_second);
     snprintf(rates->from, sizeof rates->from, "--rate, which has no range");
+}
+
+/* ---- predicted times ----
+ *
+ * If the size of the documents differs from the earlier load, the true time lies between the times
+ * computed from documents per second and from bytes per second. So both are computed: the
+ * prediction is their mean, and the range covers both. */
+
+static sl_estimate seconds_for(sl_estimate amount, sl_estimate rate) {
+    return (sl_estimate){amount.value / rate.value, amount.low / rate.high, amount.high / rate.low};
+}
+
+static sl_estimate load_seconds(const sl_rates *rates, const sl_measure *measure) {
+    sl_estimate a = seconds_for(measure->documents, rates->documents);
+    if (isnan(rates->bson_bytes.value))
+        return a;
+    sl_estimate b = seconds_for(measure->bson_bytes, rates->bson_bytes);
+    return (sl_estimate){(a.value + b.value) / 2, fmin(a.low, b.low), fmax(a.high, b.high)};
+}
+
+static void add(sl_plan_times *prediction, const char *name, sl_estimate seconds, const char *why) {
+    size_t i = prediction->count++;
+    prediction->phases[i].name = name;
+    prediction->phases[i].seconds = seconds;
+    prediction->phases[i].why = isnan(seconds.value) ? why : "";
+    if (isnan(seconds.value))
+        prediction->complete = false;
+    else
+        prediction->seconds = sl_estimate_sum(prediction->seconds, seconds);
+}
+
+void sl_predict(const sl_rates *rates, const sl_measure *measure, size_t steps, size_t indexes,
+                bool verify, sl_plan_times *prediction) {
+    *prediction = (sl_plan_times){.complete = true};
+    double fixed = (isnan(rates->connect_seconds) ? 0 : rates->connect_seconds) +
+                   (isnan(rates->prepare_seconds) ? 0 : rates->prepare_seconds);
+    add(prediction, SL_PHASE_PREPARE,
+        sl_estimate_sum(sl_estimate_exactly(fixed),
+                        sl_estimate_scaled(rates->step_seconds, (double)steps)),
+        "");
+    add(prediction, SL_PHASE_LOAD, load_seconds(rates, measure), "no rate is known");
+    if (indexes > 0)
+        add(prediction, SL_PHASE_INDEXES,
+            sl_estimate_scaled(seconds_for(measure->documents, rates->index_documents),
+                               (double)indexes),
+            "the run with these rates built no index");
+    if (verify)
+        add(prediction, SL_PHASE_VERIFY, seconds_for(measure->documents, rates->verify_documents),
+            "the run with these rates verified nothing");
 }

@@ -16,13 +16,6 @@
 
 #define INT64(document, key, value) BSON_APPEND_INT64(document, key, (int64_t)(value))
 
-static void begin_item(bson_t *array, size_t index, bson_t *item) {
-    char room[16];
-    const char *key;
-    bson_uint32_to_string((uint32_t)index, &key, room, sizeof room);
-    bson_append_document_begin(array, key, -1, item);
-}
-
 static double rounded(double value, double steps) {
     return (double)(int64_t)(value * steps + 0.5) / steps;
 }
@@ -48,10 +41,8 @@ static void append_dimensions(const sl_tune *tune, bson_t *record) {
         const sl_tune_values *values = &tune->config->values[d];
         bson_append_array_begin(&section, sl_tune_key(d), -1, &array);
         for (size_t i = 0; i < values->count; i++) {
-            char room[16];
-            const char *key;
-            bson_uint32_to_string((uint32_t)i, &key, room, sizeof room);
-            sl_tune_append_value(&array, key, d, values->items[i]);
+            char room[SL_KEY_ROOM];
+            sl_tune_append_value(&array, sl_record_key(i, room), d, values->items[i]);
         }
         bson_append_array_end(&section, &array);
     }
@@ -63,12 +54,12 @@ static void append_settings(const sl_tune *tune, bson_t *record) {
     BSON_APPEND_ARRAY_BEGIN(record, "settings", &settings);
     for (size_t i = 0; i < tune->search.count; i++) {
         const sl_search_cell *cell = &tune->search.cells[i];
-        begin_item(&settings, i, &setting);
+        sl_record_begin_item(&settings, i, &setting);
         sl_tune_append_setting(tune, cell->at, &setting);
         BSON_APPEND_ARRAY_BEGIN(&setting, "trials", &trials);
         for (size_t k = 0; k < cell->trials; k++) {
             const sl_tune_trial *one = &tune->trials[i * SL_TUNE_TIMES_MAX + k];
-            begin_item(&trials, k, &trial);
+            sl_record_begin_item(&trials, k, &trial);
             BSON_APPEND_DOUBLE(&trial, "afterSeconds", rounded(one->after, 1000));
             INT64(&trial, "documents", one->documents);
             BSON_APPEND_DOUBLE(&trial, "seconds", one->seconds);
@@ -103,7 +94,7 @@ static void append_storage(const sl_tune *tune, bson_t *record) {
     BSON_APPEND_ARRAY_BEGIN(record, "storage", &array);
     for (size_t i = 0; i < tune->storage_count; i++) {
         const sl_tune_storage *storage = &tune->storage[i];
-        begin_item(&array, i, &item);
+        sl_record_begin_item(&array, i, &item);
         BSON_APPEND_UTF8(&item, "compressor", storage->compressor);
         INT64(&item, "documents", storage->documents);
         if (storage->sized) {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/run_record.h"
 #include "util/interrupt.h"
 #include "util/log.h"
 
@@ -54,11 +55,8 @@ static void run_suite(sl_tune *tune, const char *name, sl_tune_storage *storage,
                                           .limit = suite->limit};
         sl_query_run run = {.count = 0};
         bson_t item;
-        char room[16];
-        const char *key;
         bool answered = sl_query_execute(tune->connection, &suite->queries[i], &options, &run);
-        bson_uint32_to_string((*index)++, &key, room, sizeof room);
-        BSON_APPEND_DOCUMENT_BEGIN(&storage->queries, key, &item);
+        sl_record_begin_item(&storage->queries, (*index)++, &item);
         BSON_APPEND_UTF8(&item, "name", suite->queries[i].name);
         if (answered)
             BSON_APPEND_DOUBLE(&item, "medianMilliseconds", run.sample.median);
