@@ -7,20 +7,11 @@
 
 #include "trial/capacity.h"
 #include "trial/plan.h"
-#include "util/log.h"
+#include "util/text.h"
 
 #include "load_setup.h"
 
 #define SWEEP_MOST 200
-
-/* Adds a problem for each of the options (NULL-ended) that is given; `why` follows its name. */
-static void refuse(const sl_options *options, const char *const *names, const char *why,
-                   sl_error *error) {
-    for (; *names; names++) {
-        if (sl_option_given(options, *names))
-            sl_option_problem(error, "--%s %s", *names, why);
-    }
-}
 
 typedef struct model_options {
     sl_error *error;
@@ -31,24 +22,15 @@ typedef struct model_options {
  * environment or a configuration file are ignored, because they may be meant for other commands. */
 static void refuse_beside_model(void *context, const char *name, const char *value,
                                 const char *origin) {
-    static const char *const taken[] = {"model", "set", "sweep", "report", "config"};
-    static const char *const of_sources[] = {
-        "format",       "schema",      "names",        "encoding",      "trim",          "escape",
-        "delimiter",    "quote",       "header",       "columns",       "skip-lines",    "ragged",
-        "quoted-lines", "missing",     "include",      "skip-other",    "blocks",        "records",
-        "skew",         "field-count", "field-length", "document-size", "integer-count", "seed"};
+    static const char of_sources[] =
+        "format|schema|names|encoding|trim|escape|delimiter|quote|header|columns|skip-lines|ragged|"
+        "quoted-lines|missing|include|skip-other|blocks|records|skew|field-count|field-length|"
+        "document-size|integer-count|seed";
     const model_options *at = context;
+    bool of_source = sl_list_has(of_sources, '|', sl_text_of(name));
     (void)value;
-    if (strcmp(origin, "command line") != 0)
-        return;
-    for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++) {
-        if (strcmp(name, taken[i]) == 0)
-            return;
-    }
-    bool of_source = false;
-    for (size_t i = 0; i < sizeof of_sources / sizeof of_sources[0]; i++)
-        of_source = of_source || strcmp(name, of_sources[i]) == 0;
-    if (of_source && at->sources)
+    if (strcmp(origin, "command line") != 0 || (of_source && at->sources) ||
+        sl_list_has("model|set|sweep|report|config", '|', sl_text_of(name)))
         return;
     sl_option_problem(at->error,
                       of_source ? "--%s describes sources: name a source beside --model, or leave "
@@ -78,7 +60,7 @@ static void read_sweep(const char *text, sl_model_config *config, double *values
                           text);
 }
 
-static int run_model(const sl_options *options, sl_setup *setup, sl_error *error) {
+static sl_exit run_model(const sl_options *options, sl_setup *setup, sl_error *error) {
     double values[SWEEP_MOST];
     sl_capacity_model model;
     sl_model_config config = {
@@ -97,30 +79,16 @@ static int run_model(const sl_options *options, sl_setup *setup, sl_error *error
     }
     if (opened && sweep)
         read_sweep(sweep, &config, values, error);
-    if (sources && !sl_set_up_source(setup, options, error))
-        return error->code;
-    return error->code ? (int)error->code : (int)sl_plan_run_model(&config);
+    if (sources)
+        sl_set_up_source(setup, options, error);
+    return error->code ? error->code : sl_plan_run_model(&config);
 }
 
-static int run_plan(const sl_options *options, sl_setup *setup, sl_error *error) {
-    static const char *const model_only[] = {"set", "sweep", NULL};
-    static const char *const without_uri_only[] = {"shards", NULL};
-    static const char *const with_uri_only[] = {"db",
-                                                "collection",
-                                                "drop",
-                                                "again",
-                                                "shard-existing",
-                                                "username",
-                                                "password",
-                                                "password-file",
-                                                "authenticationDatabase",
-                                                "authenticationMechanism",
-                                                "tls",
-                                                "tlsCAFile",
-                                                "tlsCertificateKeyFile",
-                                                "tlsCertificateKeyFilePassword",
-                                                "tlsAllowInvalidHostnames",
-                                                NULL};
+static sl_exit run_plan(const sl_options *options, sl_setup *setup, sl_error *error) {
+    static const char with_uri_only[] =
+        "db|collection|drop|again|shard-existing|username|password|password-file|"
+        "authenticationDatabase|authenticationMechanism|tls|tlsCAFile|tlsCertificateKeyFile|"
+        "tlsCertificateKeyFilePassword|tlsAllowInvalidHostnames";
     sl_plan_config config = {.load = &setup->config,
                              .shards = (uint32_t)sl_option_number(options, "shards"),
                              .blocks = sl_option_number(options, "blocks"),
@@ -129,7 +97,7 @@ static int run_plan(const sl_options *options, sl_setup *setup, sl_error *error)
         config.rate = (double)sl_option_number(options, "rate");
     if (config.from && config.rate > 0)
         sl_option_problem(error, "--from and --rate exclude each other");
-    refuse(options, model_only, "is for --model", error);
+    sl_options_refuse(options, "set|sweep", "is for --model", error);
     if (!sl_set_up_source(setup, options, error))
         return error->code;
     sl_set_up_layout(setup, options, error);
@@ -137,14 +105,15 @@ static int run_plan(const sl_options *options, sl_setup *setup, sl_error *error)
     setup->config.again = sl_option_flag(options, "again");
     setup->config.verify = !sl_option_flag(options, "no-verify");
     if (sl_option_given(options, "uri")) {
-        refuse(options, without_uri_only,
-               "is for a plan without --uri; with --uri the cluster's own shards count", error);
+        sl_options_refuse(options, "shards",
+                          "is for a plan without --uri; with --uri the cluster's own shards count",
+                          error);
         sl_set_up_target(setup, options, error);
     } else {
-        refuse(options, with_uri_only, "needs --uri: without it a plan does not read a cluster",
-               error);
+        sl_options_refuse(options, with_uri_only,
+                          "needs --uri: without it a plan does not read a cluster", error);
     }
-    return error->code ? (int)error->code : (int)sl_plan_run(&config);
+    return error->code ? error->code : sl_plan_run(&config);
 }
 
 int sl_command_plan(const sl_options *options, bson_t *record) {
@@ -153,9 +122,7 @@ int sl_command_plan(const sl_options *options, bson_t *record) {
     sl_setup_init(&setup, options);
     setup.config.run_record = record;
     setup.config.report = sl_option_string(options, "report");
-    int code = (sl_option_given(options, "model") ? run_model : run_plan)(options, &setup, &error);
-    if (error.code)
-        sl_log_error(SL_LINES, error.message);
-    sl_setup_clear(&setup);
-    return code;
+    sl_exit code =
+        (sl_option_given(options, "model") ? run_model : run_plan)(options, &setup, &error);
+    return sl_setup_end(&setup, &error, code);
 }

@@ -8,8 +8,6 @@
 
 #include "report/json.h"
 #include "trial/reload.h"
-#include "util/log.h"
-#include "util/text.h"
 
 #include "load_options.h"
 #include "load_setup.h"
@@ -67,7 +65,7 @@ int sl_command_reload(const sl_options *options) {
     const char *sample = sl_option_string(options, "sample");
     if (sample)
         setup.config.sample = sl_option_share(sample);
-    int code;
+    sl_exit code = SL_EXIT_OK;
     if (ok) {
         const sl_reload_config config = {
             .load = &setup.config,
@@ -81,13 +79,9 @@ int sl_command_reload(const sl_options *options) {
             .last = last,
         };
         code = sl_reload_run(&config);
-    } else {
-        sl_log_error(SL_LINES, error.message);
-        code = error.code;
     }
     sl_suite_destroy(suite);
     bson_destroy(answers);
     bson_destroy(last);
-    sl_setup_clear(&setup);
-    return code;
+    return sl_setup_end(&setup, &error, code);
 }

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "restore/restore.h"
-#include "util/log.h"
 
 #include "load_setup.h"
 
@@ -24,6 +23,14 @@ static bool list_of(const sl_options *options, const char *name, list *out, sl_e
     for (size_t i = 0; i < out->count; i++)
         out->items[i] = sl_option_list_item(options, name, i);
     return true;
+}
+
+static void check_patterns(const char *option, const list *patterns, sl_error *error) {
+    sl_error why;
+    for (size_t i = 0; i < patterns->count; i++) {
+        if (!sl_name_pattern_check(option, patterns->items[i], &why))
+            sl_option_failed(error, "", &why);
+    }
 }
 
 typedef struct lists {
@@ -47,14 +54,8 @@ static void set_up_names(const sl_options *options, lists *names, sl_name_option
         if (!sl_rename_check(names->from.items[i], names->to.items[i], &why))
             sl_option_failed(error, "", &why);
     }
-    for (size_t i = 0; i < names->include.count; i++) {
-        if (!sl_name_pattern_check("ns-include", names->include.items[i], &why))
-            sl_option_failed(error, "", &why);
-    }
-    for (size_t i = 0; i < names->exclude.count; i++) {
-        if (!sl_name_pattern_check("ns-exclude", names->exclude.items[i], &why))
-            sl_option_failed(error, "", &why);
-    }
+    check_patterns("ns-include", &names->include, error);
+    check_patterns("ns-exclude", &names->exclude, error);
     *to = (sl_name_options){.include = names->include.items,
                             .include_count = names->include.count,
                             .exclude = names->exclude.items,
@@ -97,20 +98,13 @@ int sl_command_restore(const sl_options *options, bson_t *record) {
                                 .dry_run = sl_option_flag(options, "dry-run")};
     set_up_dump(options, &config, &error);
     set_up_names(options, &names, &config.names, &error);
-    int code;
-    if (sl_set_up_restore(&setup, options, &error)) {
-        code = sl_restore_run(&config);
-    } else {
-        sl_log_error(SL_LINES, error.message);
-        code = error.code;
-    }
+    bool ok = sl_set_up_restore(&setup, options, &error);
+    sl_exit code = ok ? sl_restore_run(&config) : error.code;
     clear_names(&names);
-    sl_setup_clear(&setup);
-    return code;
+    return sl_setup_end(&setup, &error, code);
 }
 
 int sl_command_verify_dump(const sl_options *options) {
-    static const char *const without[] = {"db", "collection"};
     sl_setup setup;
     sl_error error = {0};
     lists names = {0};
@@ -118,24 +112,16 @@ int sl_command_verify_dump(const sl_options *options) {
     sl_restore_config config = {.load = &setup.config, .dump = sl_option_string(options, "dump")};
     if (sl_options_argument_count(options) > 0)
         sl_option_problem(&error, "--dump replaces the sources: leave the sources out");
-    for (size_t i = 0; i < sizeof without / sizeof without[0]; i++) {
-        if (sl_option_given(options, without[i]))
-            sl_option_problem(&error,
-                              "--%s does not apply to a dump, which contains the names: choose "
-                              "with --ns-include, and rename with --ns-from and --ns-to",
-                              without[i]);
-    }
+    sl_options_refuse(options, "db|collection",
+                      "does not apply to a dump, which contains the names: choose with "
+                      "--ns-include, and rename with --ns-from and --ns-to",
+                      &error);
     set_up_names(options, &names, &config.names, &error);
     sl_set_up_verify_dump(&setup, options, &error);
-    int code;
-    if (error.code) {
-        sl_log_error(SL_LINES, error.message);
-        code = error.code;
-    } else {
+    sl_exit code = error.code;
+    if (!error.code)
         code = sl_verify_dump_run(&config, sl_option_flag(options, "content"),
                                   sl_option_number(options, "max-problems"));
-    }
     clear_names(&names);
-    sl_setup_clear(&setup);
-    return code;
+    return sl_setup_end(&setup, &error, code);
 }

@@ -7,7 +7,6 @@
 
 #include "query/query.h"
 #include "trial/tune.h"
-#include "util/log.h"
 #include "util/text.h"
 
 #include "commands.h"
@@ -81,27 +80,19 @@ static void usual_thread_counts(sl_tune_values *values) {
 /* Adds the only value of a dimension that is not varied: the value that `load` would use. */
 static void add_fixed(const sl_load_config *load, const sl_options *options,
                       sl_tune_dimension dimension, sl_tune_values *values) {
-    const char *wire = sl_option_string(options, "wire-compression");
-    char text[SL_TUNE_VALUE_ROOM] = "";
-    switch (dimension) {
-    case SL_TUNE_THREADS:
-        snprintf(text, sizeof text, "%u", load->threads);
-        break;
-    case SL_TUNE_BATCH_SIZE:
-        snprintf(text, sizeof text, "%u", load->batch_documents);
-        break;
-    case SL_TUNE_COMPRESSOR:
-        snprintf(text, sizeof text, "%s", load->compressor ? load->compressor : "");
-        break;
-    case SL_TUNE_WRITE_CONCERN:
-        snprintf(text, sizeof text, "%s", load->write_concern);
-        break;
-    case SL_TUNE_ROUTE:
-        snprintf(text, sizeof text, "%s", load->direct ? "direct" : "mongos");
-        break;
-    default: /* "": the connection string decides */
-        snprintf(text, sizeof text, "%s", wire ? wire : "");
-    }
+    char threads[SL_TUNE_VALUE_ROOM], documents[SL_TUNE_VALUE_ROOM];
+    snprintf(threads, sizeof threads, "%u", load->threads);
+    snprintf(documents, sizeof documents, "%u", load->batch_documents);
+    const char *const fixed[SL_TUNE_DIMENSIONS] = {
+        [SL_TUNE_THREADS] = threads,
+        [SL_TUNE_BATCH_SIZE] = documents,
+        [SL_TUNE_COMPRESSOR] = load->compressor,
+        [SL_TUNE_WRITE_CONCERN] = load->write_concern,
+        [SL_TUNE_ROUTE] = load->direct ? "direct" : "mongos",
+        [SL_TUNE_WIRE_COMPRESSION] = sl_option_string(options, "wire-compression"),
+    };
+    const char *text = fixed[dimension] ? fixed[dimension] : ""; /* "": the default of the server
+                                                                    or connection string */
     add_value(values, text, strlen(text), false);
 }
 
@@ -229,13 +220,8 @@ int sl_command_tune(const sl_options *options) {
         set_up_trials(config, options, &error);
         suites = open_suites(config, options, &error);
     }
-    int code = error.code;
-    if (error.code)
-        sl_log_error(SL_LINES, error.message);
-    else
-        code = sl_tune_run(config);
+    sl_exit code = error.code ? error.code : sl_tune_run(config);
     free(suites);
     free(config);
-    sl_setup_clear(&setup);
-    return code;
+    return sl_setup_end(&setup, &error, code);
 }

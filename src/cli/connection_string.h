@@ -6,8 +6,6 @@
 
 #include "options.h"
 
-#include "option_rows.h"
-
 /* Rows of an option table, for the commands that connect. */
 /* clang-format off */
 #define SL_CONNECTION_ROWS(mask)                                                                   \

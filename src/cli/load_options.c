@@ -8,7 +8,6 @@
 
 #include "connection_string.h"
 #include "option_checks.h"
-#include "option_rows.h"
 
 /* Groups of commands. */
 enum {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cluster/cluster.h"
+#include "util/log.h"
 #include "util/read_file.h"
 #include "util/text.h"
 
@@ -79,13 +80,11 @@ static char *read_text(const char *path, sl_error *error) {
 
 /* The options of --format ycsb, which generates its records; other formats need sources instead. */
 static void set_up_generated(sl_load_config *config, const sl_options *options, sl_error *error) {
-    static const char *const names[] = {
-        "records", "field-count", "field-length", "document-size", "integer-count", "skew", "seed"};
     bool generated = strcmp(config->format, "ycsb") == 0;
-    for (size_t i = 0; !generated && i < sizeof names / sizeof names[0]; i++) {
-        if (sl_option_given(options, names[i]))
-            sl_option_problem(error, "--%s is for --format ycsb only", names[i]);
-    }
+    if (!generated)
+        sl_options_refuse(options,
+                          "records|field-count|field-length|document-size|integer-count|skew|seed",
+                          "is for --format ycsb only", error);
     if (!generated && config->path_count == 0)
         sl_option_problem(error, "no source is given: name files or folders, or - for standard "
                                  "input");
@@ -147,12 +146,9 @@ bool sl_set_up_source(sl_setup *setup, const sl_options *options, sl_error *erro
         setup->schema_text = read_text(config->format_options.schema_name, error);
         config->format_options.schema_text = setup->schema_text;
     }
-    static const char *const found[] = {"delimiter", "quote",      "header",
-                                        "columns",   "skip-lines", "ragged"};
-    for (size_t i = 0; config->format_options.schema_name && i < sizeof found / sizeof found[0];
-         i++)
-        if (sl_option_given(options, found[i]))
-            sl_option_problem(error, "--%s is for text without --schema", found[i]);
+    if (config->format_options.schema_name)
+        sl_options_refuse(options, "delimiter|quote|header|columns|skip-lines|ragged",
+                          "is for text without --schema", error);
     const sl_format_options *format = &config->format_options;
     if (format->delimiter && format->delimiter == format->quote)
         sl_option_problem(error, "--quote and --delimiter: %c cannot be both", format->quote);
@@ -471,4 +467,11 @@ void sl_setup_clear(sl_setup *setup) {
     free(setup->schema_text);
     free(setup->embed_schema_text);
     sl_secret_free(setup->uri);
+}
+
+int sl_setup_end(sl_setup *setup, const sl_error *error, sl_exit code) {
+    if (error->code)
+        sl_log_error(SL_LINES, error->message);
+    sl_setup_clear(setup);
+    return error->code ? (int)error->code : (int)code;
 }

@@ -25,6 +25,9 @@ typedef struct sl_setup {
 /* Sets up an empty configuration with the options recorded. Clear it in any case. */
 void sl_setup_init(sl_setup *setup, const sl_options *options);
 void sl_setup_clear(sl_setup *setup);
+/* Ends a command: clears the configuration, and logs the error if there is one. Returns the code of
+ * the error, or else `code`. */
+int sl_setup_end(sl_setup *setup, const sl_error *error, sl_exit code);
 
 /* Each function below adds its problems to the error (SL_EXIT_USAGE, one line each) and
  * continues. */

@@ -4,6 +4,7 @@
 
 #include "job/load_config.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +16,19 @@
 #include "report/json.h"
 #include "util/text.h"
 
-#include "option_rows.h"
+#include "options.h"
 
 #define SKEW_MAX 10
+
+/* Writes the problem with a value. Returns false. */
+__attribute__((format(printf, 3, 4))) static bool wrong(char *problem, size_t room,
+                                                        const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(problem, room, format, arguments);
+    va_end(arguments);
+    return false;
+}
 
 bson_t *sl_option_key(const char *text) {
     bson_error_t why;
@@ -40,12 +51,10 @@ bson_t *sl_option_key(const char *text) {
 bool sl_check_key(const char *text, char *problem, size_t room) {
     bson_t *key = sl_option_key(text);
     bson_destroy(key);
-    if (!key)
-        snprintf(problem, room,
-                 "%s is not a key; write it like {\"st\": 1, \"ts\": -1} or "
-                 "{\"st\": \"hashed\"}",
+    return key ||
+           wrong(problem, room,
+                 "%s is not a key; write it like {\"st\": 1, \"ts\": -1} or {\"st\": \"hashed\"}",
                  text);
-    return key != NULL;
 }
 
 /* Can the field be part of a shard key? No part of its dotted path may be empty or begin with $. */
@@ -93,21 +102,17 @@ bool sl_check_shard_key(const char *text, char *problem, size_t room) {
         return true;
     bson_t *key = sl_option_key(text);
     const char *flaw = key ? shard_key_flaw(key, &field) : NULL;
-    if (!key)
-        snprintf(problem, room, "%s is not a key; %s", text, advice);
-    else if (flaw)
-        snprintf(problem, room, "%s cannot be a shard key: \"%s\" %s; %s", text, field, flaw,
-                 advice);
+    bool good = key ? !flaw || wrong(problem, room, "%s cannot be a shard key: \"%s\" %s; %s", text,
+                                     field, flaw, advice)
+                    : wrong(problem, room, "%s is not a key; %s", text, advice);
     bson_destroy(key);
-    return key && !flaw;
+    return good;
 }
 
 bool sl_check_sink(const char *text, char *problem, size_t room) {
-    if (strcmp(text, "cluster") == 0 || strcmp(text, "null") == 0 ||
-        (strncmp(text, "bson:", 5) == 0 && text[5]))
-        return true;
-    snprintf(problem, room, "\"%s\" is not one of cluster, null, bson:FILE", text);
-    return false;
+    return strcmp(text, "cluster") == 0 || strcmp(text, "null") == 0 ||
+           (strncmp(text, "bson:", 5) == 0 && text[5]) ||
+           wrong(problem, room, "\"%s\" is not one of cluster, null, bson:FILE", text);
 }
 
 /* The server compares the names of its own databases without regard to case. */
@@ -122,32 +127,26 @@ static bool is_server_database(const char *name) {
 
 bool sl_check_database(const char *text, char *problem, size_t room) {
     size_t length = strlen(text);
-    if (is_server_database(text)) {
-        snprintf(problem, room,
-                 "\"%s\" is a database of the server itself, where data cannot be "
-                 "loaded; choose another name",
+    if (is_server_database(text))
+        return wrong(problem, room,
+                     "\"%s\" is a database of the server itself, where data cannot be loaded; "
+                     "choose another name",
+                     text);
+    return (length > 0 && length < 64 && strcspn(text, "/\\. \"$*<>:|?") == length) ||
+           wrong(problem, room,
+                 "\"%s\" is not a database name: use 1 to 63 bytes without blanks and without the "
+                 "characters /\\.\"$*<>:|?",
                  text);
-        return false;
-    }
-    if (length > 0 && length < 64 && strcspn(text, "/\\. \"$*<>:|?") == length)
-        return true;
-    snprintf(problem, room,
-             "\"%s\" is not a database name: use 1 to 63 bytes without blanks and "
-             "without the characters /\\.\"$*<>:|?",
-             text);
-    return false;
 }
 
 bool sl_check_collection(const char *text, char *problem, size_t room) {
     size_t length = strlen(text);
-    if (length > 0 && length < 200 && !strchr(text, '$') && text[0] != '.' &&
-        text[length - 1] != '.' && strncmp(text, "system.", 7) != 0)
-        return true;
-    snprintf(problem, room,
-             "\"%s\" is not a collection name: it must not be empty, longer than "
-             "199 bytes, begin or end with a dot, begin with system., or contain a $",
-             text);
-    return false;
+    return (length > 0 && length < 200 && !strchr(text, '$') && text[0] != '.' &&
+            text[length - 1] != '.' && strncmp(text, "system.", 7) != 0) ||
+           wrong(problem, room,
+                 "\"%s\" is not a collection name: it must not be empty, longer than "
+                 "199 bytes, begin or end with a dot, begin with system., or contain a $",
+                 text);
 }
 
 bool sl_option_parse_part(const char *text, unsigned *part, unsigned *parts) {
@@ -160,25 +159,21 @@ bool sl_option_parse_part(const char *text, unsigned *part, unsigned *parts) {
 bool sl_check_embed(const char *text, char *problem, size_t room) {
     const char *equals = strchr(text, '=');
     size_t length = equals ? (size_t)(equals - text) : 0;
-    bool ok = length > 0 && length <= SL_EMBED_FIELD_MAX && equals[1] && text[0] != '$' &&
-              !memchr(text, '.', length);
-    if (!ok)
-        snprintf(problem, room,
+    return (length > 0 && length <= SL_EMBED_FIELD_MAX && equals[1] && text[0] != '$' &&
+            !memchr(text, '.', length)) ||
+           wrong(problem, room,
                  "\"%s\" is not FIELD=FILE; write it like items=test_item.csv. A field has up "
                  "to %d bytes, no dot, and does not begin with $",
                  text, SL_EMBED_FIELD_MAX);
-    return ok;
 }
 
 bool sl_check_part(const char *text, char *problem, size_t room) {
     unsigned part, parts;
-    if (sl_option_parse_part(text, &part, &parts))
-        return true;
-    snprintf(problem, room,
-             "\"%s\" is not a part; write it like 2/4, the second of four parts (%d at "
-             "most)",
-             text, SL_PARTS_MAX);
-    return false;
+    return sl_option_parse_part(text, &part, &parts) ||
+           wrong(problem, room,
+                 "\"%s\" is not a part; write it like 2/4, the second of four parts (%d at "
+                 "most)",
+                 text, SL_PARTS_MAX);
 }
 
 bool sl_check_shard_names(const char *text, char *problem, size_t room) {
@@ -186,20 +181,15 @@ bool sl_check_shard_names(const char *text, char *problem, size_t room) {
     size_t length = strcspn(at, ",");
     while (length > 0 && at[length])
         length = strcspn(at += length + 1, ",");
-    if (length > 0)
-        return true;
-    snprintf(problem, room, "\"%s\" contains an empty shard name; write it like a or a,b", text);
-    return false;
+    return length > 0 || wrong(problem, room,
+                               "\"%s\" contains an empty shard name; write it like a or a,b", text);
 }
 
 bool sl_check_key_names(const char *text, char *problem, size_t room) {
     sl_key_names names;
     const char *why = sl_key_names_read(text, &names);
     sl_key_names_clear(&names);
-    if (!why)
-        return true;
-    snprintf(problem, room, "\"%s\": %s; write it like a or a,b.c", text, why);
-    return false;
+    return !why || wrong(problem, room, "\"%s\": %s; write it like a or a,b.c", text, why);
 }
 
 /* At most seven digits, which a double holds exactly, so that the skew is printed as it was
@@ -208,12 +198,11 @@ bool sl_check_skew(const char *text, char *problem, size_t room) {
     char *end;
     double skew = strtod(text, &end);
     size_t length = strlen(text);
-    if (length > 0 && length <= 8 && strspn(text, "0123456789.") == length && !*end &&
-        end != text && skew <= SKEW_MAX)
-        return true;
-    snprintf(problem, room, "\"%s\" is not a skew: a number from 0 to %d, of 8 characters at most",
-             text, SKEW_MAX);
-    return false;
+    return (length > 0 && length <= 8 && strspn(text, "0123456789.") == length && !*end &&
+            end != text && skew <= SKEW_MAX) ||
+           wrong(problem, room,
+                 "\"%s\" is not a skew: a number from 0 to %d, of 8 characters at most", text,
+                 SKEW_MAX);
 }
 
 double sl_option_share(const char *text) {
@@ -230,13 +219,11 @@ double sl_option_share(const char *text) {
 }
 
 bool sl_check_share(const char *text, char *problem, size_t room) {
-    if (sl_option_share(text) > 0)
-        return true;
-    snprintf(problem, room,
-             "\"%s\" is not a share: write it like 5%% or 0.05, above 0 and below "
-             "100%%; to load everything, leave --sample out",
-             text);
-    return false;
+    return sl_option_share(text) > 0 ||
+           wrong(problem, room,
+                 "\"%s\" is not a share: write it like 5%% or 0.05, above 0 and below "
+                 "100%%; to load everything, leave --sample out",
+                 text);
 }
 
 /* "1,2,4" with each number from 1 to `most`; `unit` is the noun for the message. */
@@ -245,13 +232,10 @@ static bool check_numbers(const char *text, uint64_t most, const char *unit, cha
     uint64_t number;
     for (const char *at = text;; at++) {
         size_t length = strcspn(at, ",");
-        if (!sl_text_to_count((sl_text){at, length}, &number) || number < 1 || number > most) {
-            snprintf(problem, room,
-                     "\"%.*s\" is not a number of %s from 1 to %llu; write them "
-                     "like 1,2,4",
-                     (int)length, at, unit, (unsigned long long)most);
-            return false;
-        }
+        if (!sl_text_to_count((sl_text){at, length}, &number) || number < 1 || number > most)
+            return wrong(problem, room,
+                         "\"%.*s\" is not a number of %s from 1 to %llu; write them like 1,2,4",
+                         (int)length, at, unit, (unsigned long long)most);
         at += length;
         if (!*at)
             return true;
@@ -305,13 +289,11 @@ char sl_option_delimiter(const char *text) {
 }
 
 bool sl_check_delimiter(const char *text, char *problem, size_t room) {
-    if (strcmp(text, "auto") == 0 || sl_option_delimiter(text) != 0)
-        return true;
-    snprintf(problem, room,
-             "%s is not a delimiter; give auto, tab, comma, semicolon, pipe, blank, one ASCII "
-             "character other than quotes and backslashes, or a code such as \\x01",
-             text);
-    return false;
+    return strcmp(text, "auto") == 0 || sl_option_delimiter(text) != 0 ||
+           wrong(problem, room,
+                 "%s is not a delimiter; give auto, tab, comma, semicolon, pipe, blank, one ASCII "
+                 "character other than quotes and backslashes, or a code such as \\x01",
+                 text);
 }
 
 char sl_option_quote(const char *text) {
@@ -322,13 +304,12 @@ char sl_option_quote(const char *text) {
 }
 
 bool sl_check_quote(const char *text, char *problem, size_t room) {
-    if (strcmp(text, "auto") == 0 || sl_option_quote(text) != SL_QUOTE_AUTO)
-        return true;
-    snprintf(problem, room,
-             "%s is not a quote; give auto, none, or one printable ASCII character other than a "
-             "backslash",
-             text);
-    return false;
+    return strcmp(text, "auto") == 0 || sl_option_quote(text) != SL_QUOTE_AUTO ||
+           wrong(
+               problem, room,
+               "%s is not a quote; give auto, none, or one printable ASCII character other than a "
+               "backslash",
+               text);
 }
 
 char sl_option_escape(const char *text) {
@@ -339,12 +320,10 @@ char sl_option_escape(const char *text) {
 
 bool sl_check_escape(const char *text, char *problem, size_t room) {
     char escape = sl_option_escape(text);
-    if (escape == 0 || strcmp(text, "backslash") == 0 ||
-        (text[1] == '\0' && escape > ' ' && escape < 0x7F && !strchr("\",;|", escape)))
-        return true;
-    snprintf(problem, room,
-             "%s is not an escape character; give none, backslash, or one printable ASCII "
-             "character other than quotes and delimiters",
-             text);
-    return false;
+    return (escape == 0 || strcmp(text, "backslash") == 0 ||
+            (text[1] == '\0' && escape > ' ' && escape < 0x7F && !strchr("\",;|", escape))) ||
+           wrong(problem, room,
+                 "%s is not an escape character; give none, backslash, or one printable ASCII "
+                 "character other than quotes and delimiters",
+                 text);
 }

@@ -51,6 +51,24 @@ typedef struct sl_option_row {
     bool (*check)(const char *text, char *problem, size_t room);
 } sl_option_row;
 
+/* Short forms for the fields that most rows of an option table set:
+ *
+ *     {.name = "repeat", SL_ROW_COUNT("N", 1, 1000), SL_ROW_OF(RUN, "Queries"), .help = "..."} */
+#define SL_ROW_FLAG .kind = SL_OPTION_FLAG
+#define SL_ROW_TEXT(value) .kind = SL_OPTION_STRING, .argument = value
+#define SL_ROW_LIST(value) .kind = SL_OPTION_LIST, .argument = value
+#define SL_ROW_TIME .kind = SL_OPTION_SECONDS, .argument = "TIME"
+#define SL_ROW_CHOICE(value, words) .kind = SL_OPTION_CHOICE, .argument = value, .choices = words
+#define SL_ROW_COUNT(value, low, high)                                                             \
+    .kind = SL_OPTION_COUNT, .argument = value, .minimum = low, .maximum = high
+#define SL_ROW_BYTES(low, high)                                                                    \
+    .kind = SL_OPTION_BYTES, .argument = "SIZE", .minimum = low, .maximum = high
+/* The commands that take the option, and its heading in --help. */
+#define SL_ROW_OF(mask, heading) .commands = mask, .group = heading
+
+/* Compressors: the choices of --compressor and --wire-compression. */
+#define SL_COMPRESSORS "none|snappy|zlib|zstd"
+
 typedef struct sl_command {
     const char *name;     /* NULL ends a table */
     unsigned bit;         /* its bit in sl_option_row.commands */
@@ -102,6 +120,10 @@ bool sl_option_failed(sl_error *error, const char *prefix, const sl_error *why);
 /* Adds the line "out of memory while <activity>"; the class becomes SL_EXIT_RESOURCES. Always
  * returns false. */
 bool sl_option_memory(sl_error *error, const char *activity);
+
+/* Adds a problem for each of the options ("a|b") that is given: its name, then `why`. */
+void sl_options_refuse(const sl_options *options, const char *names, const char *why,
+                       sl_error *error);
 
 const sl_command *sl_options_command(const sl_options *options);
 

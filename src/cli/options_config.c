@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options: values from the YAML file of --config: one mapping from long option names to scalars or,
- * for lists, sequences of scalars. */
+/* Options: values from environment variables, and from the YAML file of --config: one mapping from
+ * long option names to scalars or, for lists, sequences of scalars. */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,4 +75,23 @@ void sl_options_read_config(sl_options *options, const char *path) {
     }
     explicit_bzero((char *)r.text.bytes, r.text.length); /* it may hold a password */
     free((char *)r.text.bytes);
+}
+
+/* ---- environment variables ---- */
+
+void sl_options_read_environment(sl_options *options) {
+    for (size_t i = 0; i < options->rows; i++) {
+        if (!sl_options_applies(options, i))
+            continue;
+        char variable[128];
+        int length = snprintf(variable, sizeof variable, "%s_%s",
+                              options->program->environment_prefix, options->program->rows[i].name);
+        for (int k = 0; k < length; k++)
+            variable[k] = variable[k] == '-' ? '_' : (char)toupper((unsigned char)variable[k]);
+        char *text = getenv(variable);
+        if (text && *text) {
+            sl_options_store(options, i, text, FROM_ENVIRONMENT, variable);
+            sl_options_wipe(text, options->program->rows[i].secret);
+        }
+    }
 }

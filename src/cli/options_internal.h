@@ -40,39 +40,12 @@ struct sl_options {
 /* The index of the row with that name, or SIZE_MAX. */
 size_t sl_options_row(const sl_options *options, const char *name, size_t length);
 
-/* The default that --help and the manual show; NULL: none. 0 is the default of a count that is not
- * used unless it is given. */
-static inline const char *sl_shown_default(const sl_option_row *row) {
-    bool shown = row->fallback && row->kind != SL_OPTION_FLAG && strcmp(row->fallback, "0") != 0;
-    return shown ? row->fallback : NULL;
-}
-
-/* The next row of the same group, among those of the commands in the bit set. NULL: it was the
- * last. The rows of a group need not be adjacent. */
-static inline const sl_option_row *sl_next_in_group(const sl_option_row *row, unsigned commands) {
-    const char *group = row->group;
-    while ((++row)->name) {
-        if (row->commands & commands && strcmp(row->group, group) == 0)
-            return row;
-    }
-    return NULL;
-}
-
-/* Is the row the first one of its group, among those of the commands in the bit set? */
-static inline bool sl_begins_group(const sl_program *program, const sl_option_row *row,
-                                   unsigned commands) {
-    const sl_option_row *first = program->rows;
-    while (!(first->commands & commands) || strcmp(first->group, row->group) != 0)
-        first++;
-    return first == row;
-}
-
 /* Does the command that was given take the option of this row? */
 static inline bool sl_options_applies(const sl_options *options, size_t index) {
     return options->program->rows[index].commands & options->command->bit;
 }
 
-/* ---- options_store.c ---- */
+/* ---- options_values.c ---- */
 
 /* Checks one value against row `index` and stores it; it replaces a value whose origin has lower
  * precedence. `where` is the option's name in messages, such as the name of an environment
@@ -92,12 +65,10 @@ const char *sl_options_shown_name(const char *name, size_t length, char out[SL_N
 /* The option with a name similar to a mistyped one, or NULL. */
 const char *sl_options_nearest(const sl_program *program, const char *name, size_t length);
 
-/* ---- the origins of values, one file each ---- */
+/* ---- the origins of values ---- */
 
-/* options_config.c: the file of --config. */
+/* options_config.c: the file of --config, and environment variables such as SHARDLOAD_URI. */
 void sl_options_read_config(sl_options *options, const char *path);
-
-/* options_environment.c: variables such as SHARDLOAD_URI. */
 void sl_options_read_environment(sl_options *options);
 
 /* options_words.c: the command line. Its values are collected first and stored last, because the
@@ -114,7 +85,7 @@ size_t sl_options_read_words(sl_options *options, int count, char **words, sl_op
 /* Stores the values and wipes secrets from the command line. */
 void sl_options_store_words(sl_options *options, const sl_option_word *values, size_t count);
 
-/* ---- options_help.c: --help; options_pages.c: the manual page; options_completion.c ---- */
+/* ---- options_help.c: --help, the manual page; options_completion.c ---- */
 
 void sl_print_program_help(const sl_program *program);
 void sl_print_command_help(const sl_program *program, const sl_command *command);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options: values read by name. */
+/* Options: one value is checked against its row of the table, and stored; values are read by
+ * name. */
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +9,221 @@
 #include "util/text.h"
 
 #include "options_internal.h"
+
+/* ---- problems ---- */
+
+bool sl_option_problem(sl_error *error, const char *format, ...) {
+    size_t used = error->code ? strlen(error->message) : 0;
+    if (error->code != SL_EXIT_RESOURCES) /* without memory, the other problems may be wrong */
+        error->code = SL_EXIT_USAGE;
+    if (used > 0 && used + 1 < sizeof error->message)
+        error->message[used++] = '\n';
+    va_list arguments;
+    va_start(arguments, format);
+    sl_print_text_v(error->message + used, sizeof error->message - used, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+bool sl_option_failed(sl_error *error, const char *prefix, const sl_error *why) {
+    sl_option_problem(error, "%s" SL_LINES, prefix, why->message);
+    if (why->code == SL_EXIT_RESOURCES)
+        error->code = SL_EXIT_RESOURCES;
+    return false;
+}
+
+bool sl_option_memory(sl_error *error, const char *activity) {
+    sl_error why;
+    sl_error_memory(&why, activity);
+    return sl_option_failed(error, "", &why);
+}
+
+const char *sl_options_shown_name(const char *name, size_t length, char out[SL_NAME_ROOM]) {
+    const char *scheme = memmem(name, length, "://", 3);
+    bool secret = scheme || (memchr(name, ':', length) && memchr(name, '@', length));
+    if (secret)
+        length = scheme ? (size_t)(scheme - name) : 0;
+    snprintf(out, SL_NAME_ROOM, "%.*s%s", length < 80 ? (int)length : 80, name,
+             secret        ? "***"
+             : length > 80 ? "..."
+                           : "");
+    return out;
+}
+
+/* The name with the least edit distance (insertions, deletions, replacements), if that is at most a
+ * third of the name's length. */
+const char *sl_options_nearest(const sl_program *program, const char *name, size_t length) {
+    const char *best = NULL;
+    size_t best_distance = length / 3 + 1;
+    for (const sl_option_row *row = program->rows; row->name; row++) {
+        size_t other = strlen(row->name);
+        size_t line[64];
+        if (other >= 64 || length >= 64)
+            continue;
+        for (size_t j = 0; j <= other; j++)
+            line[j] = j;
+        for (size_t i = 1; i <= length; i++) {
+            size_t diagonal = line[0];
+            line[0] = i;
+            for (size_t j = 1; j <= other; j++) {
+                size_t above = line[j];
+                size_t change = diagonal + (name[i - 1] != row->name[j - 1]);
+                size_t insert = (line[j - 1] < above ? line[j - 1] : above) + 1;
+                line[j] = change < insert ? change : insert;
+                diagonal = above;
+            }
+        }
+        if (line[other] < best_distance) {
+            best_distance = line[other];
+            best = row->name;
+        }
+    }
+    return best;
+}
+
+/* ---- text to value ---- */
+
+/* "P%" in choices allows any percentage from 0 to 100. */
+static bool percentage(const char *choices, const char *text, uint64_t *hundredths) {
+    size_t length = strlen(text);
+    if (!sl_list_has(choices, '|', sl_text_of("P%")) || length < 2 || text[length - 1] != '%')
+        return false;
+    char *end;
+    double percent = strtod(text, &end);
+    if (end != text + length - 1 || !(percent >= 0 && percent <= 100))
+        return false;
+    *hundredths = (uint64_t)(percent * 100 + 0.5);
+    return true;
+}
+
+static bool in_range(const sl_option_row *row, uint64_t number) {
+    return number >= row->minimum && (row->maximum == 0 || number <= row->maximum);
+}
+
+/* The text of one option to be converted, and its names for messages. */
+typedef struct reading {
+    const sl_option_row *row;
+    const char *text;
+    const char *shown; /* the text, or *** for a secret */
+    const char *where; /* the option as its origin names it */
+    sl_error *error;
+} reading;
+
+static bool read_flag(const reading *r, sl_option_value *into) {
+    into->flag = sl_list_has("true|yes|1|on", '|', sl_text_of(r->text));
+    return into->flag || sl_list_has("false|no|0|off", '|', sl_text_of(r->text)) ||
+           sl_option_problem(r->error, "%s: \"%s\" is neither true nor false", r->where, r->shown);
+}
+
+static bool read_count(const reading *r, sl_option_value *into) {
+    const sl_option_row *row = r->row;
+    if (row->choices &&
+        (percentage(row->choices, r->text, &into->number) ||
+         (sl_list_has(row->choices, '|', sl_text_of(r->text)) && strcmp(r->text, "P%") != 0)))
+        return true;
+    if (sl_text_to_count(sl_text_of(r->text), &into->number) && in_range(row, into->number))
+        return true;
+    char range[96] = "";
+    if (row->maximum)
+        snprintf(range, sizeof range, " from %llu to %llu", (unsigned long long)row->minimum,
+                 (unsigned long long)row->maximum);
+    else if (row->minimum)
+        snprintf(range, sizeof range, " of at least %llu", (unsigned long long)row->minimum);
+    return sl_option_problem(r->error, "%s: \"%s\" is not a whole number%s%s%s", r->where, r->shown,
+                             range, row->choices ? ", nor one of " : "",
+                             row->choices ? row->choices : "");
+}
+
+static bool read_bytes(const reading *r, sl_option_value *into) {
+    const sl_option_row *row = r->row;
+    if (sl_text_to_bytes(sl_text_of(r->text), &into->number) && in_range(row, into->number))
+        return true;
+    char low[SL_HUMAN_ROOM], high[SL_HUMAN_ROOM];
+    return sl_option_problem(
+        r->error, "%s: \"%s\" is not a size%s%s%s%s; write it like 500000, 64KiB or 8MB", r->where,
+        r->shown, row->maximum ? " from " : "",
+        row->maximum ? sl_human_bytes((double)row->minimum, low) : "", row->maximum ? " to " : "",
+        row->maximum ? sl_human_bytes((double)row->maximum, high) : "");
+}
+
+static bool read_value(const reading *r, sl_option_value *into) {
+    switch (r->row->kind) {
+    case SL_OPTION_FLAG:
+        return read_flag(r, into);
+    case SL_OPTION_COUNT:
+        return read_count(r, into);
+    case SL_OPTION_BYTES:
+        return read_bytes(r, into);
+    case SL_OPTION_SECONDS:
+        return sl_text_to_seconds(sl_text_of(r->text), &into->seconds) ||
+               sl_option_problem(r->error,
+                                 "%s: \"%s\" is not a time; write it like 90s, 15m, 4h or 2d",
+                                 r->where, r->shown);
+    case SL_OPTION_CHOICE:
+        return sl_list_has(r->row->choices, '|', sl_text_of(r->text)) ||
+               sl_option_problem(r->error, "%s: \"%s\" is not one of %s", r->where, r->shown,
+                                 r->row->choices);
+    case SL_OPTION_STRING:
+    case SL_OPTION_LIST:
+        break;
+    }
+    return true;
+}
+
+/* ---- storing ---- */
+
+static bool keep_text(sl_option_value *into, const char *text, bool append) {
+    if (!append) {
+        for (size_t i = 0; i < into->count; i++)
+            sl_secret_free(into->texts[i]);
+        into->count = 0;
+    }
+    char **texts = realloc(into->texts, (into->count + 1) * sizeof *texts);
+    if (!texts)
+        return false;
+    into->texts = texts;
+    texts[into->count] = strdup(text);
+    return texts[into->count] && ++into->count > 0;
+}
+
+void sl_options_store(sl_options *options, size_t index, const char *text, sl_option_origin from,
+                      const char *where) {
+    const sl_option_row *row = &options->program->rows[index];
+    sl_option_value *into = &options->values[index];
+    const reading r = {row, text, row->secret ? "***" : text, where, options->error};
+    char problem[300];
+    if (!row->secret && sl_is_connection_string(text) && strchr(text, '@')) {
+        sl_option_problem(options->error,
+                          "%s: its value looks like a connection string with a password; give it "
+                          "with --uri",
+                          where);
+        return;
+    }
+    if (!read_value(&r, into))
+        return;
+    if (row->check && !row->check(text, problem, sizeof problem)) {
+        sl_option_problem(options->error, "%s: %s", where, problem);
+        return;
+    }
+    bool append = row->kind == SL_OPTION_LIST && into->from == from;
+    if (!keep_text(into, text, append)) {
+        sl_option_memory(options->error, "reading options");
+        return;
+    }
+    into->from = from;
+}
+
+void sl_options_wipe(char *text, sl_option_secrecy secrecy) {
+    size_t length = strlen(text);
+    if (secrecy == SL_OPEN || length == 0)
+        return;
+    char *shown = secrecy == SL_CREDENTIALS ? sl_redact_uri(text) : NULL;
+    explicit_bzero(text, length);
+    memccpy(text, shown ? shown : "*", '\0', length);
+    free(shown);
+}
+
+/* ---- values by name ---- */
 
 static const char *const origin_names[] = {"default", "config", "environment", "command line"};
 
@@ -75,6 +292,17 @@ size_t sl_option_list_count(const sl_options *options, const char *name) {
 
 const char *sl_option_list_item(const sl_options *options, const char *name, size_t index) {
     return value_of(options, name, 1u << SL_OPTION_LIST)->texts[index];
+}
+
+void sl_options_refuse(const sl_options *options, const char *names, const char *why,
+                       sl_error *error) {
+    for (size_t length; *names; names += length + (names[length] == '|')) {
+        char name[64];
+        length = strcspn(names, "|");
+        snprintf(name, sizeof name, "%.*s", (int)length, names);
+        if (sl_option_given(options, name))
+            sl_option_problem(error, "--%s %s", name, why);
+    }
 }
 
 void sl_options_each(const sl_options *options,

@@ -1,14 +1,157 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What both programs do at their start and end. */
+/* What both programs do around their commands: memory of libraries, signals, standard files. */
 #include "program.h"
 
+#include <bson/bson.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "memory.h"
-#include "signals.h"
+#include "util/interrupt.h"
+
+/* ---- memory ----
+ *
+ * libbson ends the process by abort() when an allocation fails, libarchive by exit(1). The programs
+ * exit with SL_EXIT_RESOURCES instead. A load that ends in this way can be resumed, as after
+ * SIGKILL. Nothing is allocated or locked after a failed allocation, because the thread may hold
+ * any lock. An exit before the end of main comes from libarchive, which has printed the reason. */
+
+static void *checked(void *memory, size_t bytes) {
+    static const char text[] =
+        "shardload: out of memory while encoding documents or messages; use fewer threads or "
+        "smaller batches\n";
+    if (memory || bytes == 0)
+        return memory;
+    ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
+    (void)written;
+    _exit(SL_EXIT_RESOURCES);
+}
+
+static void *allocate(size_t bytes) {
+    return checked(malloc(bytes), bytes);
+}
+
+static void *allocate_zero(size_t count, size_t bytes) {
+    return checked(calloc(count, bytes), count && bytes);
+}
+
+static void *reallocate(void *memory, size_t bytes) {
+    return checked(realloc(memory, bytes), bytes);
+}
+
+#if BSON_CHECK_VERSION(1, 23, 0)
+static void *allocate_aligned(size_t alignment, size_t bytes) {
+    return checked(aligned_alloc(alignment, bytes), bytes);
+}
+#endif
+
+static bool ended; /* main is about to return */
+
+static void on_exit_of_a_library(void) {
+    if (!ended)
+        _exit(SL_EXIT_RESOURCES);
+}
+
+/* Called once, at the beginning of main. */
+static void begin_memory(void) {
+    static const bson_mem_vtable_t functions = {
+        .malloc = allocate,
+        .calloc = allocate_zero,
+        .realloc = reallocate,
+        .free = free,
+#if BSON_CHECK_VERSION(1, 23, 0)
+        .aligned_alloc = allocate_aligned,
+#endif
+    };
+    bson_mem_set_vtable(&functions);
+    atexit(on_exit_of_a_library);
+}
+
+/* ---- signals ----
+ *
+ * SIGINT, SIGTERM and SIGHUP are blocked in all threads; one thread waits for them. An
+ * interrupt's functions may therefore do what a signal handler may not: send commands, write to the
+ * log.
+ *
+ * A hangup that was ignored when the program began (nohup) stays ignored; sigwait would otherwise
+ * receive even an ignored signal. While the second signal is handled, which may mean waiting for a
+ * server, a third one kills the process, as without handlers.
+ *
+ * To stop listening, the flag `over` is set and the signal WAKE is sent to the thread, which then
+ * ends. If it is handling the second signal, it ends the process instead, and the caller that joins
+ * it never returns. SIGINT could not be used for this, because a third SIGINT must kill the
+ * process. Signals stay blocked afterwards: a Ctrl-C while the summary is printed must not end
+ * the program. */
+
+#define WAKE SIGRTMIN
+
+/* Signals concern the process, and so does this state. */
+static struct {
+    pthread_t thread;
+    _Atomic bool over;
+    sigset_t signals; /* SIGINT, SIGTERM, SIGHUP */
+    sigset_t awaited; /* these, and WAKE */
+    sl_context *context;
+} state;
+
+static void *listen_for_signals(void *unused) {
+    bool interrupted = false;
+    (void)unused;
+    for (;;) {
+        int signal_number;
+        if (sigwait(&state.awaited, &signal_number) != 0)
+            continue;
+        if (atomic_load(&state.over))
+            return NULL;
+        if (!interrupted) {
+            interrupted = true;
+            if (sl_interrupt_request(state.context))
+                _exit(SL_EXIT_INTERRUPTED);
+        } else {
+            signal(SIGINT, SIG_DFL);
+            signal(SIGTERM, SIG_DFL);
+            pthread_sigmask(SIG_UNBLOCK, &state.signals, NULL);
+            sl_interrupt_request_at_once(state.context);
+            _exit(SL_EXIT_INTERRUPTED);
+        }
+    }
+}
+
+static bool is_ignored(int signal_number) {
+    struct sigaction action;
+    return sigaction(signal_number, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+bool sl_signals_start(sl_context *context, sl_error *error) {
+    state.context = context;
+    atomic_store(&state.over, false);
+    sigemptyset(&state.signals);
+    sigaddset(&state.signals, SIGINT);
+    sigaddset(&state.signals, SIGTERM);
+    if (!is_ignored(SIGHUP))
+        sigaddset(&state.signals, SIGHUP);
+    state.awaited = state.signals;
+    sigaddset(&state.awaited, WAKE);
+    pthread_sigmask(SIG_BLOCK, &state.awaited, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* beyond a limit on file sizes, the write fails with an error */
+    int code = sl_thread_start(&state.thread, listen_for_signals, NULL);
+    return code == 0 ||
+           sl_error_set(error, SL_EXIT_RESOURCES, "cannot start a thread: %s", strerror(code));
+}
+
+void sl_signals_stop(sl_context *context) {
+    (void)context;
+    atomic_store(&state.over, true);
+    pthread_kill(state.thread, WAKE);
+    pthread_join(state.thread, NULL);
+}
+
+/* ---- the program ---- */
 
 /* When standard input, output or error is closed at the start, the next file that is opened gets
  * its descriptor, and messages or documents would be written into that file. So closed descriptors
@@ -29,17 +172,19 @@ int sl_program_main(const sl_program *program, bool signals, int count, char **w
         around.start_signals = sl_signals_start;
         around.stop_signals = sl_signals_stop;
     }
-    sl_memory_begin();
+    begin_memory();
     open_standard_files();
     sl_context *context = sl_context_create(&around);
     if (!context) {
         ssize_t written = write(STDERR_FILENO, no_memory, sizeof no_memory - 1);
         (void)written;
-        return sl_memory_end(SL_EXIT_RESOURCES);
+        ended = true;
+        return SL_EXIT_RESOURCES;
     }
     sl_context_bind(context);
     int code = sl_options_main(program, count, words);
     sl_context_bind(NULL);
     sl_context_destroy(context);
-    return sl_memory_end(code);
+    ended = true;
+    return code;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "query_csv.h"
-
+/* `shardquery run`: figures as CSV. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +8,8 @@
 #include "util/memory_stream.h"
 #include "util/print.h"
 #include "util/private_file.h"
+
+#include "query_session.h"
 
 /* The columns: dotted paths in an entry of the report. */
 /* clang-format off */

@@ -1,23 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The options of shardquery. */
-#include "query_options.h"
-
 #include <stdio.h>
-#include <string.h>
+
+#include "util/text.h"
 
 #include "connection_string.h"
-#include "option_rows.h"
 #include "query_session.h"
 
 #define PAIRS "Measuring in pairs (--ab)"
 
 static bool check_preference(const char *text, char *problem, size_t room) {
-    static const char *const modes[] = {"primary", "primaryPreferred", "secondary",
-                                        "secondaryPreferred", "nearest"};
-    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
-        if (strcmp(text, modes[i]) == 0)
-            return true;
-    }
+    static const char modes[] = "primary|primaryPreferred|secondary|secondaryPreferred|nearest";
+    if (sl_list_has(modes, '|', sl_text_of(text)))
+        return true;
     snprintf(problem, room,
              "expected primary, primaryPreferred, secondary, secondaryPreferred or nearest");
     return false;

@@ -17,7 +17,6 @@
 #include "util/text.h"
 
 #include "connection_string.h"
-#include "query_csv.h"
 #include "secrets.h"
 
 #define SUITE_BYTES_MAX ((size_t)16 << 20) /* of a suite that is read from standard input */

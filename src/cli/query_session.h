@@ -9,6 +9,11 @@
 #include "options.h"
 #include "query/query.h"
 
+/* The option table of shardquery (query_options.c), and the commands' bits in
+ * sl_option_row.commands. */
+enum { SL_QUERY_RUN = 1, SL_QUERY_COMPARE = 2, SL_QUERY_LIST = 4 };
+extern const sl_option_row sl_query_rows[];
+
 #define SL_STEPS_MAX 64 /* numbers in a list such as --clients 8,16,32 */
 
 typedef struct sl_query_session {
@@ -73,6 +78,11 @@ bool sl_query_make_report(const sl_query_session *session, bool complete, bson_t
 /* Writes --report with the results so far. With `complete`, also writes --html and --csv; otherwise
  * only checks that these files can be written. */
 bool sl_query_write_report(const sl_query_session *session, bool complete, sl_error *error);
+
+/* Writes the figures in `queries`, an array of that name in a report, as CSV (RFC 4180): a header
+ * line, then one line per query and measurement. Replaces the file as sl_private_file_replace does;
+ * false with the error set. */
+bool sl_query_csv_write(const bson_t *queries, const char *path, sl_error *error);
 
 /* Measure one suite: as repeated runs, or under load. False with an error that ends the program. */
 bool sl_query_repeat_suite(sl_query_session *session, const sl_suite *suite, sl_error *error);

@@ -18,7 +18,6 @@
 #include "util/print.h"
 
 #include "program.h"
-#include "query_options.h"
 #include "query_session.h"
 
 /* ---- signals ---- */

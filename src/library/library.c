@@ -13,7 +13,6 @@
 
 #include "cli/commands.h"
 #include "cli/load_options.h"
-#include "cli/query_options.h"
 #include "cli/query_session.h"
 #include "report/json.h"
 #include "report/report.h"

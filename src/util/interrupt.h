@@ -2,7 +2,7 @@
 /* Interrupts of the calling thread's context (context.h). The first request ends a load after its
  * current blocks and batches. The second ends it at once, after the balancer has been restored, and
  * is made only by a program that ends itself then. The programs request interrupts for the signals
- * SIGINT (Ctrl-C), SIGTERM and SIGHUP (src/cli/signals.c). */
+ * SIGINT (Ctrl-C), SIGTERM and SIGHUP (src/cli/program.c). */
 #ifndef SHARDLOAD_INTERRUPT_H
 #define SHARDLOAD_INTERRUPT_H
 

@@ -52,7 +52,7 @@ INTERFACES = {
     "verify": "verify",
     "restore": "patterns restore",
     "trial": "capacity extrapolate plan reload search tune",
-    "cli": "commands load_options options query_options query_session",
+    "cli": "commands load_options options query_session",
 }
 
 # The variables of the library that can be written, by source file and name, and why there is no
@@ -131,8 +131,7 @@ class House(unittest.TestCase):
     def test_the_library_never_ends_the_process(self):
         """After fork(), and where memory of an option table is wrong, a process may end."""
         calls = re.compile(r"\b(_?exit|abort|sigaction|signal|raise|sigwait|kill)\(")
-        programs = {"program.c", "memory.c", "signals.c", "shardload.c", "shardquery.c",
-                    "query_compare.c"}
+        programs = {"program.c", "shardload.c", "shardquery.c", "query_compare.c"}
         used = {(p.name, found[1]) for p in (TOP / "src").rglob("*.c") if p.name not in programs
                 for found in calls.finditer(re.sub(r"/\*.*?\*/", "", p.read_text(), flags=re.S))}
         self.assertEqual(used, {
@@ -197,7 +196,7 @@ class House(unittest.TestCase):
     def test_text_is_printed_by_print_h(self):
         """print.h escapes inserted text. The files in `own` insert no foreign text or escape it."""
         own = {"print.c", "log.c", "json.c", "explain.c", "secrets.c", "options_help.c",
-               "options_completion.c", "options_pages.c", "html.c", "picture.c", "picture_bars.c", "picture_curves.c",
+               "options_completion.c", "html.c", "picture.c", "picture_bars.c", "picture_curves.c",
                "picture_grid.c", "query_csv.c", "typing.c"}
         raw = re.compile(r"(?<![\w.>])(?:v?f?printf|v?dprintf|puts|putchar|perror)\(")
         wrong = [f"{p.relative_to(TOP)}: {line.strip()}" for p in (TOP / "src").rglob("*.c")

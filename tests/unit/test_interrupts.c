@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/signals.h"
+#include "cli/program.h"
 #include "util/interrupt.h"
 
 static _Atomic unsigned calls; /* one decimal digit per call: 1 outer, 2 inner listener */
