@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks for the fuzz targets. A failed check aborts the process, which libFuzzer reports. */
+/* The interface of libFuzzer, and checks for the fuzz targets. A failed check aborts the process,
+ * which libFuzzer reports. */
 #ifndef TESTS_FUZZ_CHECK_H
 #define TESTS_FUZZ_CHECK_H
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "util/error.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* `claim` is what should be true; it is printed when it is not. */
 static inline void require(bool condition, const char *claim) {
@@ -15,6 +19,17 @@ static inline void require(bool condition, const char *claim) {
         fprintf(stderr, "check failed: %s\n", claim);
         abort();
     }
+}
+
+/* A copy in an allocation of its size and `slack` bytes of the value `after`, which must not affect
+ * the result. The address sanitizer detects accesses beyond it. The caller frees it. */
+static inline void *copy_of(const void *bytes, size_t length, size_t slack, int after) {
+    char *copy = malloc(length + slack > 0 ? length + slack : 1);
+    require(copy != NULL, "allocation succeeds");
+    if (length > 0)
+        memcpy(copy, bytes, length);
+    memset(copy + length, after, slack);
+    return copy;
 }
 
 #define CHECK_TEXT(text)                                                                           \

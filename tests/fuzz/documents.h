@@ -180,9 +180,7 @@ static inline void take_document(input *in, input_document *out) {
         input ahead = *in;
         size_t declared = take_u32(&ahead);
         length = declared >= 5 && declared <= left ? declared : left;
-        out->bytes = malloc(length);
-        require(out->bytes != NULL, "allocation succeeds");
-        memcpy(out->bytes, in->at, length);
+        out->bytes = copy_of(in->at, length, 0, 0);
         put_u32(out->bytes, length);
         out->bytes[length - 1] = 0;
         in->at += length;
@@ -190,9 +188,7 @@ static inline void take_document(input *in, input_document *out) {
         builder m = {0};
         repair_document(in, &m);
         length = m.used;
-        out->bytes = malloc(length);
-        require(out->bytes != NULL, "allocation succeeds");
-        memcpy(out->bytes, m.bytes, length);
+        out->bytes = copy_of(m.bytes, length, 0, 0);
         free(m.bytes);
     }
     require(bson_init_static(&out->bson, out->bytes, length), "the driver accepts a document");

@@ -2,14 +2,10 @@
 /* Fuzzes the answers of queries: two arrays of documents are compared, printed and put into a
  * report. Exchanging the two arrays does not change whether they are equal. Differences are
  * counted, and their descriptions contain no control characters. */
-#include <stdint.h>
-
 #include "query/query.h"
 #include "report/json.h"
 
 #include "documents.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define KEYS_MAX 100u
 #define DEPTH_MAX 20u

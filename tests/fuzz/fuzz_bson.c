@@ -3,8 +3,6 @@
  * becomes known; the remaining bytes are the text. The checker must agree with a recursive
  * validation of the same bytes, and libbson must accept what it accepts. Blocks must depend on the
  * text only. */
-#include <stdint.h>
-
 #include "../unit/bson_reference.h"
 #include "bson/bson_check.h"
 #include "bson/bson_writer.h"
@@ -15,20 +13,9 @@
 
 #define INPUT_MAX ((size_t)1 << 16)
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static uint8_t *copy_of(const uint8_t *bytes, size_t length, int after) {
-    uint8_t *copy = malloc(length + SL_SLACK);
-    require(copy != NULL, "allocation succeeds");
-    if (length > 0)
-        memcpy(copy, bytes, length);
-    memset(copy + length, after, SL_SLACK);
-    return copy;
-}
-
 static void check_checker(const uint8_t *bytes, size_t size, int after) {
     sl_bson_facts facts;
-    uint8_t *copy = copy_of(bytes, size, after);
+    uint8_t *copy = copy_of(bytes, size, SL_SLACK, after);
     sl_bson_verdict verdict = sl_bson_check(copy, size, &facts);
     bson_t view;
     static sl_bson_headers headers; /* of all inputs so far */
@@ -104,9 +91,9 @@ static uint64_t parse(const uint8_t *bytes, size_t size, size_t least, size_t st
         size_t length = 0;
         while (length == 0) {
             if (known > begin) {
-                uint8_t *copy = copy_of(bytes + begin, known - begin, 0x10);
-                length = splitter->find_end(&split, (sl_text){(const char *)copy, known - begin},
-                                            least, known == size);
+                char *copy = copy_of(bytes + begin, known - begin, SL_SLACK, 0x10);
+                length = splitter->find_end(&split, (sl_text){copy, known - begin}, least,
+                                            known == size);
                 free(copy);
                 require(length > 0 || known < size, "the end of the text is an end");
             }
@@ -115,8 +102,8 @@ static uint64_t parse(const uint8_t *bytes, size_t size, size_t least, size_t st
         }
         require(length <= known - begin && (length >= least || begin + length == size),
                 "a block ends at or behind its least size");
-        uint8_t *copy = copy_of(bytes + begin, length, 0x02);
-        sl_block block = {.text = {(const char *)copy, length},
+        char *copy = copy_of(bytes + begin, length, SL_SLACK, 0x02);
+        sl_block block = {.text = {copy, length},
                           .offset = begin,
                           .id_base = sl_document_id(1, 0),
                           .split_state = state};

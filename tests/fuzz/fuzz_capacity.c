@@ -2,16 +2,12 @@
 /* Fuzzes the input of `shardload plan`: capacity models in YAML, assignments, and run records. The
  * first byte of the input selects one of the three. The result is estimates with
  * low <= value <= high, or an error message. */
-#include <math.h>
-#include <stdint.h>
-
 #include "report/json.h"
 #include "trial/capacity.h"
 #include "trial/plan.h"
+#include <math.h>
 
 #include "check.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_estimate(const sl_estimate *estimate) {
     require(estimate->low <= estimate->value && estimate->value <= estimate->high,

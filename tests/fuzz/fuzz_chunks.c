@@ -3,15 +3,11 @@
  * entry, its chunks), then documents to be routed. An accepted map has an owner for every id, which
  * is the one that a linear search of the chunks finds. The ids of a range can be assigned to any
  * shard by splitting and moving chunks. Each shard's address becomes a URI or is refused. */
-#include <stdint.h>
-
 #include "cluster/internal.h"
 #include "documents.h"
 
 #define SHARDS_MAX 8u
 #define IDS 16u
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_addresses(const sl_topology *topology) {
     static mongoc_uri_t *like;

@@ -3,15 +3,11 @@
  * documents, in any order, against a generated sequence. Each expected document is reported as
  * missing or different, or is found; each returned document is equal, or reported as different or
  * extra; and every difference has a description. */
-#include <stdint.h>
-
 #include "documents.h"
 #include "send/compare.h"
 
 #define EXPECTED_MAX 8u
 #define FOUND_MAX 2000u
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 typedef struct seen {
     size_t missing, different, extra;

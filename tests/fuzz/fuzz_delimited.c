@@ -10,10 +10,8 @@
 static void infer_types(const sl_plan *plan, sl_dialect *dialect, sl_text text) {
     sl_error error = {0};
     sl_typing *typing = NULL;
-    char *copy = malloc(text.length + SL_SLACK);
-    require(copy && sl_typing_create(&typing, &error), "allocation succeeds");
-    memcpy(copy, text.bytes, text.length);
-    memset(copy + text.length, '9', SL_SLACK);
+    char *copy = copy_of(text.bytes, text.length, SL_SLACK, '9');
+    require(sl_typing_create(&typing, &error), "allocation succeeds");
     require(sl_typing_add(typing, plan, dialect, (sl_text){copy, text.length}, 0, &error),
             "a text is sampled");
     sl_typing_decide(typing);
@@ -34,8 +32,6 @@ static void infer_types(const sl_plan *plan, sl_dialect *dialect, sl_text text) 
     sl_typing_destroy(typing);
     free(copy);
 }
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 2 || size > INPUT_MAX)

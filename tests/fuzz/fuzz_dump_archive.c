@@ -2,8 +2,6 @@
 /* Fuzzes the reader of mongodump archives: any text gives the same items, whatever the sizes of the
  * pieces in which it arrives, also after damage; reading makes progress, and ends. The first byte
  * is the size of the pieces. */
-#include <stdint.h>
-
 #include "bson/bson_writer.h"
 #include "bson/dump_archive.h"
 
@@ -11,24 +9,12 @@
 
 #define INPUT_MAX ((size_t)1 << 16)
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* A copy of the bytes from `at` to `known`, followed by other ones. */
-static uint8_t *copy_of(const uint8_t *bytes, size_t at, size_t known) {
-    uint8_t *copy = malloc(known - at + SL_BSON_SLACK);
-    require(copy != NULL, "allocation succeeds");
-    if (known > at)
-        memcpy(copy, bytes + at, known - at);
-    memset(copy + (known - at), 0x10, SL_BSON_SLACK);
-    return copy;
-}
-
 /* Searches for the next block from `*at` on. False: there is none. */
 static bool find_block(sl_dump_archive *archive, const uint8_t *bytes, size_t size, size_t step,
                        size_t *at, size_t *known) {
     for (;;) {
         size_t length;
-        uint8_t *copy = copy_of(bytes, *at, *known);
+        uint8_t *copy = copy_of(bytes + *at, *known - *at, SL_BSON_SLACK, 0x10);
         bool found = sl_dump_find_block(archive, copy, *known - *at, *known == size, &length);
         free(copy);
         require(length <= *known - *at, "a block is in the text");
@@ -47,7 +33,7 @@ static uint64_t read_archive(const uint8_t *bytes, size_t size, size_t step) {
     sl_dump_event event = SL_DUMP_MORE;
     for (size_t at = 0, known = 0; event < SL_DUMP_END;) {
         sl_dump_item item;
-        uint8_t *copy = copy_of(bytes, at, known);
+        uint8_t *copy = copy_of(bytes + at, known - at, SL_BSON_SLACK, 0x10);
         event = sl_dump_next(archive, copy, known - at, known == size, &item);
         require(event != SL_DUMP_MORE || known < size, "the end of the text is an end");
         require(item.length <= known - at, "an item is in the text");

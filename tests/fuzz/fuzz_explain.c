@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzzes the summary of an explained aggregation. It is valid BSON, can be written as JSON, and has
  * one plan for each shard of the reply, or one plan if the reply names no shards. */
-#include <stdint.h>
-
 #include "query/query.h"
 #include "report/json.h"
 
 #include "documents.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static size_t plans_in(const bson_t *summary) {
     bson_iter_t iter, row, field;

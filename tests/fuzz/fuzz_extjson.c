@@ -9,8 +9,6 @@
 
 #include "bson/extjson.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static bool utf8_valid(const char *bytes, size_t length) {
     return sl_utf8_valid(bytes, length, NULL);
 }
@@ -81,10 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (!brace)
         return 0;
     size_t length = (size_t)(brace - data) + 1;
-    char *text = malloc(length + SL_SLACK);
-    require(text != NULL, "allocation succeeds");
-    memcpy(text, data, length);
-    memset(text + length, "\"9} "[choice & 3], SL_SLACK); /* must not affect the result */
+    char *text = copy_of(data, length, SL_SLACK, "\"9} "[choice & 3]);
     uint64_t best = 0;
     for (size_t i = 0; i < SETS_MAX && instructions(i); i++) {
         require(parsers[i] || sl_extjson_create(instructions(i), utf8_valid, &parsers[i], &error),

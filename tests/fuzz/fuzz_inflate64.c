@@ -10,8 +10,6 @@
 #define OUTPUT_MAX ((size_t)1 << 18)
 #define ROOM ((size_t)1 << 16)
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 typedef struct memory {
     const uint8_t *bytes;
     size_t left, piece;

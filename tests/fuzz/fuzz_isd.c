@@ -38,8 +38,6 @@ static sl_text expand_records(const uint8_t *data, size_t size) {
     return (sl_text){text, used};
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static plans made[4];
     if (size < 1 || size > INPUT_MAX)

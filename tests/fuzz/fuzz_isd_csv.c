@@ -5,8 +5,6 @@
 
 #include "format/isd.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static plans made[4];
     if (size < 1 || size > INPUT_MAX)

@@ -6,8 +6,6 @@
 
 #include "format/isd.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static plans made[4];
     if (size < 2 || size > INPUT_MAX)

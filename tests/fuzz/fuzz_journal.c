@@ -2,16 +2,12 @@
 /* Fuzzes the reading of a journal: exactly the records before the first damaged record are
  * accepted, and reading only the accepted part gives the same records. In half of the inputs the
  * checksums are corrected, so that the code behind the checksum test is reached. */
-#include <stdint.h>
-
 #include <zlib.h>
 
 #include "check.h"
 #include "ledger/journal.h"
 
 #define HEAD_BYTES 12u
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 typedef struct seen {
     size_t documents, entries;
@@ -52,9 +48,7 @@ static void correct_checksums(uint8_t *bytes, size_t size) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size == 0)
         return 0;
-    uint8_t *bytes = malloc(size);
-    require(bytes != NULL, "allocation succeeds");
-    memcpy(bytes, data, size);
+    uint8_t *bytes = copy_of(data, size, 0, 0);
     if (data[size - 1] & 1)
         correct_checksums(bytes, size);
     seen first = {0}, second = {0};

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzzes reading and writing of JSON: a document that was read can be written, unless writing fails
  * with an error message; the written text can be read, and writing it again gives the same text. */
-#include <stdint.h>
-
 #include "report/json.h"
 
 #include "check.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     bson_error_t wrong = {0};

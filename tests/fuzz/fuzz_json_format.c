@@ -7,8 +7,6 @@
 
 #include "format/json.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 /* The first end of a document from `least` on, or the position of a fault, if the text becomes
  * known in pieces. */
 static size_t boundary(sl_text text, size_t piece, size_t least, const char **fault) {
@@ -19,10 +17,7 @@ static size_t boundary(sl_text text, size_t piece, size_t least, const char **fa
         return 0;
     for (size_t end = 0; found == 0 && !split.fault && end < text.length;) {
         end = text.length - end > piece ? end + piece : text.length;
-        char *copy = malloc(end + SL_SLACK);
-        require(copy != NULL, "allocation succeeds");
-        memcpy(copy, text.bytes, end);
-        memset(copy + end, '}', SL_SLACK); /* must not affect the result */
+        char *copy = copy_of(text.bytes, end, SL_SLACK, '}');
         found = sl_json_splitter.find_end(&split, (sl_text){copy, end}, least, end == text.length);
         require(found <= end && split.at <= end, "the splitter stays within the text");
         free(copy);

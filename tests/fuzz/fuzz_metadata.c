@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzzes what `restore` reads besides documents. The first byte chooses: metadata of a collection,
  * whose text gives options and indexes or an error that names it; or a file of shard keys. */
-#include <stdint.h>
-
 #include "restore/dump.h"
 #include "restore/shard_keys.h"
 #include "util/text.h"
 
 #include "check.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void read_metadata(const char *text, size_t length) {
     sl_namespace item = {.collection = strdup("c"),
@@ -17,10 +13,7 @@ static void read_metadata(const char *text, size_t length) {
                          .later = bson_new(),
                          .indexes = bson_new()};
     sl_error error = {0};
-    char *copy = malloc(length + SL_SLACK);
-    require(copy != NULL, "allocation succeeds");
-    memcpy(copy, text, length);
-    memset(copy + length, '}', SL_SLACK);
+    char *copy = copy_of(text, length, SL_SLACK, '}');
     if (sl_metadata_parse(&item, "name", copy, length, &error)) {
         require(item.index_count == bson_count_keys(item.indexes), "indexes are counted");
         require(bson_validate(item.options, BSON_VALIDATE_NONE, NULL) &&
@@ -56,10 +49,6 @@ static void read_keys(const char *text, size_t length) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 1)
         return 0;
-    const char *text = (const char *)data + 1;
-    if (data[0] % 2 == 0)
-        read_metadata(text, size - 1);
-    else
-        read_keys(text, size - 1);
+    (data[0] % 2 ? read_keys : read_metadata)((const char *)data + 1, size - 1);
     return 0;
 }

@@ -3,8 +3,6 @@
  * selects options; the remaining bytes are the text. */
 #include "parsing.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static plans made[8];
     if (size < 1 || size > INPUT_MAX)

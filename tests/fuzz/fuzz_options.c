@@ -69,8 +69,6 @@ static void read_option(void *context, const char *name, const char *value, cons
     require(!value || strlen(value) < SIZE_MAX, "a value is NUL-terminated");
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static int file = -1;
     static char path[64];

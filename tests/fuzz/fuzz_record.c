@@ -2,14 +2,10 @@
 /* Fuzzes `shardload report`: the input is JSON, a run record or not; its last byte selects the
  * output (HTML or terminal). The report is written, or fails with an error message. Text of the
  * record must not become HTML elements of the page. */
-#include <stdint.h>
-
 #include "report/json.h"
 #include "report/report.h"
 
 #include "check.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static size_t occurrences(const char *text, const char *of) {
     size_t count = 0;

@@ -2,16 +2,12 @@
 /* Fuzzes the reading of the registry of sources: the reply of a find, and an array of its
  * documents. Each entry stays new or gets a valid number; reading the reply twice gives the same
  * entries; a refusal has an error message. */
-#include <stdint.h>
-
 #include "util/document_id.h"
 
 #include "cluster/registry.h"
 #include "documents.h"
 
 #define SOURCES 4u
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const char *const fingerprints[SOURCES] = {"b", "d", "a", "counter"};
 

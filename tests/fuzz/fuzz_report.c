@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzzes `shardquery compare`: the input is two JSON texts with a NUL between them, reports or any
  * other JSON. The comparison is printed, or fails with an error message. */
-#include <stdint.h>
-
 #include "query/query.h"
 #include "report/json.h"
 
 #include "check.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const uint8_t *cut = memchr(data, 0, size);

@@ -5,7 +5,6 @@
  * an error message, or its totals are the sums of the accepted entries, with each block counted
  * once and within its source. The journal file is not changed. */
 #include <fcntl.h>
-#include <stdint.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -26,8 +25,6 @@
 #define SOURCES 3u
 #define RECORDS_MAX 400u
 #define RANGES 2u
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static char folder[64], journal_path[80];
 static uint8_t first_record[FIRST_RECORD_BYTES];

@@ -4,7 +4,6 @@
  * valid reply. Each message to a server is valid, names a database, and has no session fields. A
  * command sends at most SENT_MAX messages. */
 #include <fcntl.h>
-#include <stdint.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -15,8 +14,6 @@
 #define SETS 3u
 #define SENT_MAX 500u
 #define REPLY_MAX 60000u /* bytes; less than a socket's buffer, so that writes do not block */
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* ---- the servers: replaces backend.c ---- */
 

@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzzes the schema reader: a text gives a valid schema or an error that names the file. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "format/schema.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     sl_schema *schema = NULL;
     sl_error error = {0};
     if (!sl_schema_read((sl_text){(const char *)data, size}, "fuzz.yaml", &schema, &error)) {
-        if (schema || error.code != SL_EXIT_USAGE || strncmp(error.message, "fuzz.yaml:", 10) != 0)
-            abort();
+        require(!schema && error.code == SL_EXIT_USAGE &&
+                    strncmp(error.message, "fuzz.yaml:", 10) == 0,
+                "an error names the file");
         return 0;
     }
     size_t used = strlen(schema->name) + strlen(schema->kind);
@@ -21,14 +18,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         const sl_schema_column *column = &schema->columns[i];
         used += strlen(column->name) + strlen(column->short_name);
         used += strlen(sl_type_name(column->type));
-        if (!sl_schema_column_is_named(column, sl_text_of(column->name)) ||
-            column->minimum > column->maximum)
-            abort();
+        require(sl_schema_column_is_named(column, sl_text_of(column->name)) &&
+                    column->minimum <= column->maximum,
+                "a column has its name and a range");
         for (size_t k = 0; k < column->missing.count; k++)
             used += strlen(column->missing.words[k]);
     }
-    if (used == 0)
-        abort();
+    require(used > 0, "a schema has names");
     sl_schema_destroy(schema);
     return 0;
 }

@@ -131,8 +131,6 @@ static outcome read_pipe(const uint8_t *data, size_t size) {
     return o;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static int file = -1;
     char path[64];

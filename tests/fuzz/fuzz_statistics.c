@@ -2,12 +2,8 @@
 /* Fuzzes the replies of $collStats and serverStatus, and the error text of a missing privilege,
  * which is rephrased. There is one row per document with a valid length, ordered by shard, and
  * every text is NUL-terminated. */
-#include <stdint.h>
-
 #include "cluster/internal.h"
 #include "documents.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static size_t documents_in(const bson_t *reply) {
     bson_iter_t iter, batch, row;
@@ -53,11 +49,7 @@ static void fuzz_engine(input *in) {
 
 static void fuzz_refusal(const input *in) {
     char words[300] = "";
-    size_t length = (size_t)(in->end - in->at);
-    char *message = malloc(length + 1);
-    require(message != NULL, "allocation succeeds");
-    memcpy(message, in->at, length);
-    message[length] = '\0';
+    char *message = copy_of(in->at, (size_t)(in->end - in->at), 1, '\0');
     if (sl_privilege_in_words(message, words, sizeof words)) {
         require(words[0], "a rephrased error is not empty");
         CHECK_TEXT(words);

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzzes query suites (YAML with Extended JSON in it): reading a suite fails with an error message,
  * or the expected answers of its queries can be compared and printed. */
-#include <stdint.h>
-
 #include "query/query.h"
 #include "report/json.h"
 
 #include "check.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     sl_error error = {0};

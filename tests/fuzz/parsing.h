@@ -138,10 +138,7 @@ static inline uint64_t parse_blocks(const sl_format *format, const sl_plan *plan
     for (size_t at = 0, end = first; at < text.length; at = end) {
         if (at > 0)
             end = every ? record_end(format, dialect, text, at) : text.length;
-        char *copy = malloc(end - at + SL_SLACK);
-        require(copy != NULL, "allocation succeeds");
-        memcpy(copy, text.bytes + at, end - at);
-        memset(copy + (end - at), every ? '"' : '9', SL_SLACK); /* must not affect the result */
+        char *copy = copy_of(text.bytes + at, end - at, SL_SLACK, every ? '"' : '9');
         sl_block block = {.text = {copy, end - at},
                           .offset = at,
                           .id_base = sl_document_id(1, 0),
@@ -173,9 +170,7 @@ static inline uint64_t check_splits(const sl_format *format, const sl_plan *plan
     sl_dialect *dialect = NULL;
     sl_error error = {0};
     uint64_t one = 0;
-    char *head = malloc(text.length + 1); /* without SL_SLACK: `sniff` must not need it */
-    require(head != NULL, "allocation succeeds");
-    memcpy(head, text.bytes, text.length);
+    char *head = copy_of(text.bytes, text.length, 0, 0); /* `sniff` must not need SL_SLACK */
     if (format->sniff(plan, name, (sl_text){head, text.length}, whole, &dialect, &error)) {
         if (after_sniff)
             after_sniff(plan, dialect, text);

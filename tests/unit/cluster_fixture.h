@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the tests of src/cluster against servers: each test gets a connection and its own
- * database, which is dropped at the end.
- *
- * ON() and ON_EACH() name the deployments that a test runs against. The environment variables below
- * hold their connection strings; tests whose variable is not set are skipped. */
+ * database, which is dropped at the end. */
 #ifndef SHARDLOAD_TESTS_CLUSTER_FIXTURE_H
 #define SHARDLOAD_TESTS_CLUSTER_FIXTURE_H
 
@@ -21,9 +18,25 @@ typedef struct fixture {
     sl_error error;
 } fixture;
 
+/* The environment variables with the connection strings of the deployments. */
 #define STANDALONE "SHARDLOAD_TEST_STANDALONE_URI"
 #define REPLICA "SHARDLOAD_TEST_REPLICA_URI"
 #define SHARDED "SHARDLOAD_TEST_URI"
+#define EACH STANDALONE, REPLICA, SHARDED
+
+/* TEST_ON(deployments, name) { ... } is a TEST with a fixture `f` on each of the deployments. It is
+ * skipped on those whose variable is not set. */
+#define TEST_ON(deployments, test)                                                                 \
+    static void test(fixture *f);                                                                  \
+    static void run_##test(void **state) {                                                         \
+        test(*state);                                                                              \
+    }                                                                                              \
+    __attribute__((constructor)) static void add_##test(void) {                                    \
+        static const char *const variables[] = {deployments};                                      \
+        for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++)                        \
+            add_test_on(variables[i], __LINE__, #test, run_##test);                                \
+    }                                                                                              \
+    static void test(fixture *f)
 
 /* Fails the test with the error's message if the call fails. */
 #define ok(f, call)                                                                                \
@@ -37,6 +50,14 @@ typedef struct fixture {
     do {                                                                                           \
         assert_false(call);                                                                        \
         assert_error(&(f)->error, (const char *const[]){__VA_ARGS__, NULL});                       \
+    } while (0)
+
+/* The target must be refused as `refused` describes. */
+#define refused_target(f, ...)                                                                     \
+    do {                                                                                           \
+        bool created_target;                                                                       \
+        refused(f, sl_prepare_target((f)->connection, &(f)->target, &created_target, &(f)->error), \
+                __VA_ARGS__);                                                                      \
     } while (0)
 
 static inline void assert_error(const sl_error *error, const char *const *texts) {
@@ -73,12 +94,29 @@ static inline int teardown(void **state) {
     if (!dropped)
         print_message("# %s\n", f->error.message);
     bson_destroy(drop);
+    unit_release(NULL);
     sl_connection_close(f->connection);
     free(f);
     return dropped ? 0 : -1;
 }
 
+static inline void skipped(void **state) {
+    (void)state;
+}
+
 /* ---- helpers ---- */
+
+static inline void destroy_topology(void *topology) {
+    sl_topology_destroy(topology);
+}
+
+static inline void destroy_map(void *map) {
+    sl_shard_map_destroy(map);
+}
+
+static inline void close_registry(void *registry) {
+    sl_registry_close(registry);
+}
 
 static inline void insert(fixture *f, int64_t first, int64_t count) {
     bson_t command = BSON_INITIALIZER, documents, document;
@@ -121,32 +159,43 @@ static inline uint64_t documents_on(fixture *f, const char *shard) {
     return documents;
 }
 
-/* A test, and the environment variable of the deployment that it needs. */
-#define ON(deployment, test)                                                                       \
-    {                                                                                              \
-#deployment " " #test, test, setup, teardown, (char[]) {                                   \
-            deployment                                                                             \
-        }                                                                                          \
-    }
-#define ON_EACH(test) ON(STANDALONE, test), ON(REPLICA, test), ON(SHARDED, test)
-
-static inline void skipped(void **state) {
-    (void)state;
+/* Of the deployment; destroyed after the test. */
+static inline sl_topology *topology_of(fixture *f) {
+    sl_topology *topology;
+    ok(f, sl_topology_read(f->connection, &topology, &f->error));
+    unit_release_later(destroy_topology, topology);
+    return topology;
 }
 
-/* Replaces each test whose variable is not set by one that is reported as skipped. Tests made by
- * cmocka_unit_test need no variable. */
-static inline void skip_without_server(struct CMUnitTest *tests, size_t count) {
+/* Of the target; destroyed after the test. */
+static inline sl_shard_map *map_of(fixture *f, const sl_topology *topology) {
+    sl_shard_map *map;
+    ok(f, sl_shard_map_read(f->connection, &f->target, topology, &map, &f->error));
+    unit_release_later(destroy_map, map);
+    return map;
+}
+
+/* Of the target; closed after the test. */
+static inline sl_registry *registry_of(fixture *f) {
+    sl_registry *registry;
+    ok(f, sl_registry_open(f->connection, &f->target, &registry, &f->error));
+    unit_release_later(close_registry, registry);
+    return registry;
+}
+
+static inline void add_test_on(const char *variable, int line, const char *test,
+                               CMUnitTestFunction run_test) {
     static char names[100][160];
-    if (count > sizeof names / sizeof names[0])
-        abort();
-    for (size_t i = 0; i < count; i++) {
-        const char *variable = tests[i].initial_state;
-        if (!variable || getenv(variable))
-            continue;
-        snprintf(names[i], sizeof names[i], "%s # SKIP %s is not set", tests[i].name, variable);
-        tests[i] = (struct CMUnitTest){.name = names[i], .test_func = skipped};
+    static size_t count;
+    struct CMUnitTest made = {names[count], run_test, setup, teardown, (void *)(uintptr_t)variable};
+    snprintf(names[count], sizeof names[0], "%s, %s", test, variable);
+    if (!getenv(variable)) {
+        snprintf(names[count], sizeof names[0], "%s # SKIP %s is not set", test, variable);
+        made = (struct CMUnitTest){.name = names[count], .test_func = skipped};
     }
+    if (count++ == sizeof names / sizeof names[0])
+        abort();
+    unit_add(__BASE_FILE__, line, made);
 }
 
 #endif

@@ -1,24 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests of Extended JSON: converts texts with every instruction set of this processor. Include
- * it after cmocka.h. */
+/* For tests of Extended JSON: converts texts with every instruction set of this processor. */
 #ifndef TESTS_EXTJSON_READING_H
 #define TESTS_EXTJSON_READING_H
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <bson/bson.h>
-
 #include "bson/extjson.h"
 #include "format/simd.h"
+#include "unit.h"
 
 static bool utf8_valid(const char *bytes, size_t length) {
     return sl_utf8_valid(bytes, length, NULL);
 }
 
 typedef struct converted {
-    uint8_t *bytes; /* NULL: the text is invalid */
+    uint8_t *bytes; /* NULL: the text is invalid; see free_converted */
     size_t length;
     char reason[600];
     size_t where; /* of the fault, in the text */
@@ -80,26 +74,27 @@ static inline converted convert_with(sl_extjson *parser, const char *text, size_
     return c;
 }
 
-/* Parsers for all instruction sets of this processor, ended by NULL. Created by the first call. */
-static inline sl_extjson **all_parsers(void) {
-    static sl_extjson *parsers[10];
-    size_t count = 0;
-    for (size_t i = 0; sl_simds[i] && !parsers[0]; i++)
-        count += sl_simd_supported(sl_simds[i]);
-    for (size_t i = 0, next = 0; next < count; i++) {
-        sl_error error;
-        if (sl_simd_supported(sl_simds[i]))
-            assert_true(
-                sl_extjson_create(sl_simd_name(sl_simds[i]), utf8_valid, &parsers[next++], &error));
-    }
-    return parsers;
-}
-
-static inline void destroy_parsers(void) {
-    for (sl_extjson **parser = all_parsers(); *parser; parser++) {
+static inline void destroy_parsers(void *parsers) {
+    for (sl_extjson **parser = parsers; *parser; parser++) {
         sl_extjson_destroy(*parser);
         *parser = NULL;
     }
+}
+
+/* Parsers for all instruction sets of this processor, ended by NULL. The first call of a test
+ * creates them. */
+static inline sl_extjson **all_parsers(void) {
+    static sl_extjson *parsers[10];
+    if (parsers[0])
+        return parsers;
+    for (size_t i = 0, count = 0; sl_simds[i]; i++) {
+        sl_error error;
+        if (sl_simd_supported(sl_simds[i]))
+            assert_true(sl_extjson_create(sl_simd_name(sl_simds[i]), utf8_valid, &parsers[count++],
+                                          &error));
+    }
+    unit_release_later(destroy_parsers, parsers);
+    return parsers;
 }
 
 /* Converts with all instruction sets; fails the test if they differ. */

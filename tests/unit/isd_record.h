@@ -8,38 +8,12 @@
 
 #include "format/isd.h"
 
-/* Bytes 5 to 105 of a record with a value in every column. */
+/* Bytes 5 to 105 of a record with a value in every column: station, time, source and position;
+ * type, elevation, call letters, quality control; wind, ceiling, visibility, temperatures ... */
 #define FIXED_PART                                                                                 \
-    "010010"                                                                                       \
-    "99999"                                                                                        \
-    "19880131"                                                                                     \
-    "1200"                                                                                         \
-    "4"                                                                                            \
-    "+70933"                                                                                       \
-    "-008667"                                                                                      \
-    "FM-12"                                                                                        \
-    "+0009"                                                                                        \
-    "ENJA "                                                                                        \
-    "V020"                                                                                         \
-    "318"                                                                                          \
-    "1"                                                                                            \
-    "N"                                                                                            \
-    "0061"                                                                                         \
-    "1"                                                                                            \
-    "00450"                                                                                        \
-    "1"                                                                                            \
-    "C"                                                                                            \
-    "N"                                                                                            \
-    "010000"                                                                                       \
-    "1"                                                                                            \
-    "V"                                                                                            \
-    "5"                                                                                            \
-    "-0067"                                                                                        \
-    "1"                                                                                            \
-    "-0080"                                                                                        \
-    "1"                                                                                            \
-    "10123"                                                                                        \
-    "1"
+    "010010999991988013112004+70933-008667"                                                        \
+    "FM-12+0009ENJA V020"                                                                          \
+    "3181N00611004501CN0100001V5-00671-00801101231"
 
 typedef struct record {
     char bytes[SL_ISD_RECORD_BYTES_MAX + 200];

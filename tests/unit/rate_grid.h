@@ -5,12 +5,9 @@
 #ifndef SHARDLOAD_RATE_GRID_H
 #define SHARDLOAD_RATE_GRID_H
 
-#include <math.h>
-
 #include "trial/search.h"
 #include "unit.h"
 
-#define SEEDS 200
 #define SIDE_MAX 12
 
 typedef struct grid {
@@ -57,22 +54,42 @@ static inline sl_trial_result measure(void *context, const size_t *at, double *r
     return SL_TRIAL_MEASURED;
 }
 
-static inline void search(grid *g, sl_search_kind kind, uint64_t seed, sl_search *result) {
-    const sl_search_dimension dimensions[] = {{"threads", g->threads, true, 0},
-                                              {"batch-size", g->batches, true, 0}};
-    const sl_search_plan plan = {.dimensions = dimensions,
-                                 .dimension_count = 2,
-                                 .kind = kind,
-                                 .repeats = 3,
-                                 .seed = seed,
-                                 .measure = measure,
-                                 .context = g};
+/* Three trials of each cell of a grid of so many threads and batch sizes. Valid until the next
+ * call. */
+static inline sl_search_plan plan_of(size_t threads, size_t batches,
+                                     sl_trial_result measure_cell(void *, const size_t *, double *),
+                                     void *context) {
+    static sl_search_dimension dimensions[2];
+    dimensions[0] = (sl_search_dimension){"threads", threads, true, 0};
+    dimensions[1] = (sl_search_dimension){"batch-size", batches, true, 0};
+    return (sl_search_plan){.dimensions = dimensions,
+                            .dimension_count = 2,
+                            .repeats = 3,
+                            .measure = measure_cell,
+                            .context = context};
+}
+
+/* The result is valid until the next search. */
+static inline const sl_search *run_search(const sl_search_plan *plan) {
+    static sl_search result;
     sl_error error = {0};
+    sl_search_clear(&result);
+    if (!sl_search_run(plan, &result, &error))
+        fail_msg("%s", error.message);
+    return &result;
+}
+
+/* As run_search. */
+static inline const sl_search *search(grid *g, sl_search_kind kind, uint64_t seed) {
+    sl_search_plan plan = plan_of(g->threads, g->batches, measure, g);
+    plan.kind = kind;
+    plan.seed = seed;
     g->calls = 0;
     g->twice_in_a_row = false;
     g->random = (seed + 1) * 0x9e3779b97f4a7c15u;
-    assert_true(sl_search_run(&plan, result, &error));
+    const sl_search *result = run_search(&plan);
     assert_int_equal(result->trials, g->calls);
+    return result;
 }
 
 static inline double truth_of(const grid *g, const sl_search *result, size_t cell) {

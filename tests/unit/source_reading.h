@@ -47,72 +47,7 @@ static inline char *make_text(size_t size, bool final_newline, size_t *length) {
     return text;
 }
 
-typedef struct gathered {
-    sl_source_set *set;
-    pthread_mutex_t lock;
-    char *copy; /* blocks put back at their offsets */
-    unsigned char *seen;
-    size_t length;
-    unsigned lasts;
-    uint64_t sequences; /* sum of the blocks' numbers, to detect missing and repeated blocks */
-    uint64_t blocks;
-    bool failed;
-} gathered;
-
-static inline void *gather(void *context) {
-    gathered *all = context;
-    sl_reader *reader;
-    sl_error error;
-    sl_source_block block;
-    sl_read_result result = SL_READ_FAILED;
-    if (sl_reader_create(all->set, &reader, &error)) {
-        while ((result = sl_reader_next(reader, &block, &error)) == SL_READ_BLOCK) {
-            pthread_mutex_lock(&all->lock);
-            if (block.text.length > 0) {
-                if (block.offset + block.text.length > all->length ||
-                    (block.offset > 0 && all->copy[block.offset - 1] != '\n' &&
-                     all->seen[block.offset - 1]))
-                    all->failed = true;
-                else
-                    memcpy(all->copy + block.offset, block.text.bytes, block.text.length);
-                for (size_t i = 0; !all->failed && i < block.text.length; i++)
-                    all->seen[block.offset + i]++;
-                /* All lines of a block start in the same MiB, from which their ids are computed. */
-                for (size_t i = 1; i < block.text.length; i++)
-                    all->failed |=
-                        block.text.bytes[i - 1] == '\n' &&
-                        (block.offset + i) >> SL_BLOCK_BITS != block.offset >> SL_BLOCK_BITS;
-            }
-            all->lasts += block.last;
-            all->sequences += block.sequence;
-            all->blocks++;
-            pthread_mutex_unlock(&all->lock);
-        }
-        sl_reader_destroy(reader);
-    }
-    if (result != SL_READ_END)
-        all->failed = true;
-    return NULL;
-}
-
-/* Reads a source with several threads; fails the test unless each byte of the text is read once. */
-static inline void check_reading(const char *path, const char *text, size_t length,
-                                 unsigned threads) {
-    gathered all = {.length = length, .copy = calloc(1, length), .seen = calloc(1, length)};
-    sl_error error;
-    pthread_mutex_init(&all.lock, NULL);
-    assert_true(sl_source_set_create(&path, 1, NULL, &all.set, &error));
-    unit_run_threads(threads, gather, &all, 0);
-    assert_false(all.failed);
-    assert_memory_equal(all.copy, text, length);
-    for (size_t i = 0; i < length; i++)
-        assert_int_equal(all.seen[i], 1);
-    assert_int_equal(all.lasts, 1);
-    assert_int_equal(all.sequences, all.blocks * (all.blocks - 1) / 2);
-    sl_source_set_destroy(all.set);
-    free(all.copy);
-    free(all.seen);
-}
+/* ---- one reader ---- */
 
 /* Sources with one reader. All of it is released after the test. */
 typedef struct reading {
@@ -166,6 +101,108 @@ static inline const char *reading_error(const char *path) {
     assert_contains(r->error.message, path);
     return r->error.message;
 }
+
+/* ---- several readers ---- */
+
+#define GATHERED_MOST 200
+
+/* The blocks of a source by their numbers, and the text of all of them. */
+typedef struct gathered {
+    sl_source_set *set;
+    pthread_mutex_t lock;
+    struct {
+        uint64_t offset, length, state;
+    } blocks[GATHERED_MOST];
+    bool seen[GATHERED_MOST];
+    size_t count;
+    unsigned lasts; /* blocks that are called the last one */
+    char *text;     /* the blocks at their offsets, and SL_SLACK bytes; valid until the next call */
+    size_t length;
+    sl_error error; /* of a reader, or a block that is read twice or beyond the text's length */
+} gathered;
+
+static inline void *gather_blocks(void *context) {
+    gathered *all = context;
+    sl_reader *reader = NULL;
+    sl_error error = {0};
+    sl_source_block block;
+    sl_read_result result = SL_READ_FAILED;
+    if (sl_reader_create(all->set, &reader, &error)) {
+        while ((result = sl_reader_next(reader, &block, &error)) == SL_READ_BLOCK) {
+            const uint64_t i = block.sequence;
+            pthread_mutex_lock(&all->lock);
+            if (i >= GATHERED_MOST || all->seen[i] ||
+                block.offset + block.text.length > all->length) {
+                sl_error_set(&all->error, SL_EXIT_CLUSTER, "block %u is wrong", (unsigned)i);
+            } else {
+                all->seen[i] = true;
+                all->blocks[i].offset = block.offset;
+                all->blocks[i].length = block.text.length;
+                all->blocks[i].state = block.split_state;
+                all->count++;
+                all->lasts += block.last;
+                if (block.text.length > 0)
+                    memcpy(all->text + block.offset, block.text.bytes, block.text.length);
+            }
+            pthread_mutex_unlock(&all->lock);
+        }
+        sl_reader_destroy(reader);
+    }
+    pthread_mutex_lock(&all->lock);
+    if (result != SL_READ_END)
+        all->error = error;
+    pthread_mutex_unlock(&all->lock);
+    return NULL;
+}
+
+/* Reads a source of `length` bytes with several threads. `splitter`: NULL for lines. */
+static inline gathered gather(const char *path, const sl_splitter *splitter, size_t length,
+                              unsigned threads) {
+    static char *text;
+    text = realloc(text, length + SL_SLACK);
+    assert_non_null(text);
+    memset(text, 0, length + SL_SLACK);
+    gathered all = {.set = open_source(path)->set, .text = text, .length = length};
+    pthread_mutex_init(&all.lock, NULL);
+    if (splitter) {
+        sl_source_set_splitter(all.set, 0, splitter, NULL, false);
+        assert_false(sl_source_is_splittable(sl_source_set_at(all.set, 0)));
+    }
+    unit_run_threads(threads, gather_blocks, &all, 0);
+    return all;
+}
+
+/* Fails unless the blocks, in the order of their numbers, are this text. */
+static inline void check_gathered(const gathered *all, const char *text) {
+    uint64_t at = 0;
+    if (all->error.code != 0)
+        fail_msg("reading failed: %s", all->error.message);
+    assert_memory_equal(all->text, text, all->length);
+    for (size_t i = 0; i < all->count; i++) {
+        assert_true(all->seen[i]);
+        if (all->blocks[i].length > 0)
+            assert_int_equal(all->blocks[i].offset, at);
+        at += all->blocks[i].length;
+    }
+    assert_int_equal(at, all->length);
+    assert_int_equal(all->lasts, 1);
+}
+
+/* Fails the test unless each line of the text is read once, and the lines of a block start in the
+ * same MiB, from which their ids are computed. */
+static inline void check_reading(const char *path, const char *text, size_t length,
+                                 unsigned threads) {
+    gathered all = gather(path, NULL, length, threads);
+    check_gathered(&all, text);
+    for (size_t i = 0; i < all.count; i++) {
+        const uint64_t first = all.blocks[i].offset, end = first + all.blocks[i].length;
+        assert_true(first == end || first == 0 || text[first - 1] == '\n');
+        for (uint64_t at = first + 1; at < end; at++)
+            assert_true(text[at - 1] != '\n' || at >> SL_BLOCK_BITS == first >> SL_BLOCK_BITS);
+    }
+}
+
+/* ---- a pipe ---- */
 
 /* Bytes on standard input, which a thread writes into a pipe. */
 typedef struct piped {

@@ -2,15 +2,13 @@
 /* The BSON checker, compared with a recursive validation of the same bytes and with libbson. */
 #include "unit.h"
 
-#include <bson/bson.h>
-
 #include "bson/bson_check.h"
 #include "bson/bson_writer.h"
 #include "util/text.h"
 
 #include "bson_reference.h"
 
-/* A document with an element of every type. */
+/* A document with an element of every type. Valid until the end of the test. */
 static bson_t *make_all_types(void) {
     bson_t *d = bson_new(), child, array, scope = BSON_INITIALIZER;
     bson_oid_t oid;
@@ -50,7 +48,7 @@ static bson_t *make_all_types(void) {
     BSON_APPEND_MAXKEY(d, "a_key_of_more_than_eight_bytes");
     BSON_APPEND_INT32(d, "", 1);
     bson_destroy(&scope);
-    return d;
+    return unit_keep_bson(d);
 }
 
 static sl_bson_headers *predicting; /* NULL: no headers of earlier documents are used */
@@ -79,10 +77,9 @@ static sl_bson_verdict check(const uint8_t *bytes, size_t available, uint8_t aft
 
 /* Runs a test with headers of earlier documents; each result must be that without them. */
 static void with_predictions(void (*test)(void **state), void **state) {
-    predicting = malloc(sizeof *predicting);
+    predicting = unit_keep(malloc(sizeof *predicting));
     sl_bson_headers_init(predicting, SL_BSON_HEADERS, 0);
     test(state);
-    free(predicting);
     predicting = NULL;
 }
 
@@ -104,12 +101,11 @@ TEST(every_type_is_valid_and_every_truncation_is_noticed) {
             assert_int_equal(verdict, SL_BSON_MORE);
         }
     }
-    bson_destroy(d);
 }
 
 TEST(every_wrong_byte_is_judged_as_by_the_reference) {
     bson_t *d = make_all_types();
-    uint8_t *bytes = malloc(d->len);
+    uint8_t *bytes = unit_keep(malloc(d->len));
     unsigned accepted = 0, refused = 0;
     memcpy(bytes, bson_get_data(d), d->len);
     for (size_t i = 4; i < d->len; i++) {
@@ -126,8 +122,6 @@ TEST(every_wrong_byte_is_judged_as_by_the_reference) {
         bytes[i] = was;
     }
     assert_true(accepted > 10000 && refused > 10000);
-    free(bytes);
-    bson_destroy(d);
 }
 
 TEST(the_id_is_found_only_at_the_top) {
@@ -145,39 +139,34 @@ TEST(the_id_is_found_only_at_the_top) {
     assert_int_equal(check(bson_get_data(d), d->len, 0, &facts), SL_BSON_VALID);
     assert_true(facts.id_twice);
     assert_string_equal((const char *)bson_get_data(d) + facts.empty_timestamp + 1, "now");
-    bson_t *other = BCON_NEW("_idx", BCON_INT32(1), "x_id", BCON_INT32(1), "a", "{", "_id",
-                             BCON_INT32(1), "t", BCON_TIMESTAMP(0, 0), "}");
+    const bson_t *other = unit_json("{\"_idx\": 1, \"x_id\": 1, \"a\": {\"_id\": 1, \"t\": "
+                                    "{\"$timestamp\": {\"t\": 0, \"i\": 0}}}}");
     assert_int_equal(check(bson_get_data(other), other->len, 0, &facts), SL_BSON_VALID);
     assert_int_equal(facts.id_at, 0);
     assert_int_equal(facts.empty_timestamp, 0);
-    bson_t *whole = BCON_NEW("_id", "{", "a", BCON_INT32(1), "}", "b", BCON_INT32(2));
+    const bson_t *whole = unit_json("{\"_id\": {\"a\": 1}, \"b\": 2}");
     assert_int_equal(check(bson_get_data(whole), whole->len, 0, &facts), SL_BSON_VALID);
     assert_int_equal(facts.id_at, 4);
     assert_int_equal(facts.id_end, 4 + 1 + 4 + 12);
-    bson_destroy(whole);
-    bson_destroy(other);
-    bson_destroy(d);
 }
 
 TEST(nesting_has_a_limit) {
     for (unsigned levels = SL_BSON_NESTING_MAX; levels <= SL_BSON_NESTING_MAX + 1; levels++) {
-        bson_t *d = bson_new();
+        bson_t *d = unit_keep_bson(bson_new());
         for (unsigned i = 0; i < levels; i++) {
-            bson_t *outer = bson_new();
+            bson_t *outer = unit_keep_bson(bson_new());
             BSON_APPEND_DOCUMENT(outer, "a", d);
-            bson_destroy(d);
             d = outer;
         }
         sl_bson_facts facts;
         assert_int_equal(check(bson_get_data(d), d->len, 0, &facts),
                          levels <= SL_BSON_NESTING_MAX ? SL_BSON_VALID : SL_BSON_INVALID);
-        bson_destroy(d);
     }
 }
 
 TEST(a_document_has_16_mib_at_most) {
     size_t length = SL_BSON_DOCUMENT_MAX;
-    uint8_t *bytes = calloc(1, length + 1 + SL_BSON_SLACK);
+    uint8_t *bytes = unit_keep(calloc(1, length + 1 + SL_BSON_SLACK));
     for (size_t more = 0; more <= 1; more++) {
         sl_bson_facts facts;
         uint32_t all = (uint32_t)(length + more), text = (uint32_t)(length + more - 4 - 3 - 4 - 1);
@@ -191,18 +180,16 @@ TEST(a_document_has_16_mib_at_most) {
         bytes[all - 1] = bytes[all - 2] = 0;
         assert_int_equal(sl_bson_check(bytes, all, &facts), more ? SL_BSON_INVALID : SL_BSON_VALID);
     }
-    free(bytes);
 }
 
 /* The bytes at the end of a document, or after a truncated one, look like a predicted element. */
 TEST(an_element_at_the_end_of_a_document) {
     static const uint8_t like_y[] = {0x10, 'y', 0, 2, 0, 0, 0};
-    sl_bson_headers *headers = malloc(sizeof *headers);
+    sl_bson_headers *headers = unit_keep(malloc(sizeof *headers));
     sl_bson_facts facts;
     uint8_t bytes[100] = {0};
-    bson_t *two = BCON_NEW("x", BCON_INT32(1), "y", BCON_INT32(2));
-    bson_t *one = BCON_NEW("x", BCON_INT32(1));
-    bson_t *inner = BCON_NEW("d", "{", "x", BCON_INT32(1), "y", BCON_INT32(2), "}");
+    const bson_t *two = unit_json("{\"x\": 1, \"y\": 2}"), *one = unit_json("{\"x\": 1}");
+    const bson_t *inner = unit_json("{\"d\": {\"x\": 1, \"y\": 2}}");
     sl_bson_headers_init(headers, SL_BSON_HEADERS, 0);
     memcpy(bytes, bson_get_data(two), two->len);
     assert_int_equal(sl_bson_check_next(headers, bytes, two->len, &facts), SL_BSON_VALID);
@@ -214,10 +201,6 @@ TEST(an_element_at_the_end_of_a_document) {
     bytes[7] = (uint8_t)one->len; /* the inner document's terminator is now the type of `y` */
     assert_int_equal(sl_bson_check_next(headers, bytes, inner->len, &facts), SL_BSON_INVALID);
     assert_string_equal(facts.why, "a document has no NUL at its end");
-    bson_destroy(inner);
-    bson_destroy(one);
-    bson_destroy(two);
-    free(headers);
 }
 
 TEST(predictions_change_no_result) {
@@ -230,10 +213,10 @@ TEST(predictions_change_no_result) {
 /* More keys than the table has places, in two orders, and with one of every three missing. */
 TEST(many_keys_are_checked) {
     sl_bson_facts facts;
-    predicting = malloc(sizeof *predicting);
+    predicting = unit_keep(malloc(sizeof *predicting));
     sl_bson_headers_init(predicting, SL_BSON_HEADERS, 0);
     for (unsigned round = 0; round < 9; round++) {
-        bson_t *d = bson_new();
+        bson_t *d = unit_keep_bson(bson_new());
         for (unsigned i = 0; i < 3 * SL_BSON_HEADERS; i++) {
             char key[40];
             unsigned number = round % 2 ? i : 3 * SL_BSON_HEADERS - i;
@@ -242,9 +225,7 @@ TEST(many_keys_are_checked) {
                 BSON_APPEND_INT32(d, key, (int)i);
         }
         assert_int_equal(check(bson_get_data(d), d->len, 0, &facts), SL_BSON_VALID);
-        bson_destroy(d);
     }
-    free(predicting);
     predicting = NULL;
 }
 
@@ -257,5 +238,4 @@ TEST(the_quick_test_accepts_every_document) {
     assert_false(sl_bson_may_begin((const uint8_t *)"\0\0\0\0\0"));
     assert_false(sl_bson_may_begin((const uint8_t *)"\x20\0\0\x02\x10"));
     assert_false(sl_bson_may_begin((const uint8_t *)"\x20\0\0\0\x20"));
-    bson_destroy(d);
 }

@@ -22,8 +22,7 @@ static bool header_fits(uint32_t length, uint32_t reply_to, uint32_t opcode) {
     return sl_exchange_check_header(header, 7, MOST);
 }
 
-static void test_header_belongs_to_the_request(void **state) {
-    (void)state;
+TEST(test_header_belongs_to_the_request) {
     assert_true(header_fits(26, 7, 2013));
     assert_true(header_fits(MOST, 7, 2013));
     assert_false(header_fits(25, 7, 2013));
@@ -33,8 +32,7 @@ static void test_header_belongs_to_the_request(void **state) {
     assert_false(header_fits(26, 7, 2012)); /* compressed */
 }
 
-static void test_body_is_one_whole_document(void **state) {
-    (void)state;
+TEST(test_body_is_one_whole_document) {
     const uint8_t whole[] = {0, 0, 0, 0, 0, 5, 0, 0, 0, 0};
     uint8_t body[sizeof whole];
     bson_t document;
@@ -88,8 +86,7 @@ static int64_t find_id(fixture *f, sl_exchange *exchange, int64_t id) {
     return bson_iter_as_int64(&found);
 }
 
-static void test_reads_need_a_connection_that_the_driver_has_used(void **state) {
-    fixture *f = *state;
+TEST_ON(EACH, test_reads_need_a_connection_that_the_driver_has_used) {
     insert(f, 0, 10);
     mongoc_client_t *client = sl_connection_borrow(f->connection);
     sl_exchange *exchange = exchange_with(f, client);
@@ -102,8 +99,7 @@ static void test_reads_need_a_connection_that_the_driver_has_used(void **state) 
     sl_connection_return(f->connection, client);
 }
 
-static void test_a_lost_connection_is_replaced_by_the_driver(void **state) {
-    fixture *f = *state;
+TEST_ON(EACH, test_a_lost_connection_is_replaced_by_the_driver) {
     insert(f, 0, 10);
     mongoc_client_t *client = sl_connection_borrow(f->connection);
     sl_streams *streams = sl_connection_streams(f->connection, client);
@@ -123,8 +119,7 @@ static void test_a_lost_connection_is_replaced_by_the_driver(void **state) {
     sl_connection_return(f->connection, client);
 }
 
-static void test_a_reply_of_megabytes_is_complete(void **state) {
-    fixture *f = *state;
+TEST_ON(EACH, test_a_reply_of_megabytes_is_complete) {
     insert(f, 0, 20000);
     mongoc_client_t *client = sl_connection_borrow(f->connection);
     sl_exchange *exchange = exchange_with(f, client);
@@ -144,16 +139,4 @@ static void test_a_reply_of_megabytes_is_complete(void **state) {
     assert_int_equal(find_id(f, exchange, 7), 7);
     sl_exchange_destroy(exchange);
     sl_connection_return(f->connection, client);
-}
-
-RUN_TESTS {
-    struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_header_belongs_to_the_request),
-        cmocka_unit_test(test_body_is_one_whole_document),
-        ON_EACH(test_reads_need_a_connection_that_the_driver_has_used),
-        ON_EACH(test_a_lost_connection_is_replaced_by_the_driver),
-        ON_EACH(test_a_reply_of_megabytes_is_complete),
-    };
-    skip_without_server(tests, sizeof tests / sizeof tests[0]);
-    return cmocka_run_group_tests_name("exchange", tests, NULL, NULL);
 }

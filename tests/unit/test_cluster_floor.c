@@ -8,10 +8,8 @@
 
 /* ---- topology ---- */
 
-static void test_shards_have_names(void **state) {
-    fixture *f = *state;
-    sl_topology *topology;
-    ok(f, sl_topology_read(f->connection, &topology, &f->error));
+TEST_ON(EACH, test_shards_have_names) {
+    sl_topology *topology = topology_of(f);
     bool sharded = sl_connection_server(f->connection)->deployment == SL_SHARDED;
     assert_true(sharded ? topology->count >= 2 : topology->count == 1);
     for (size_t i = 0; i < topology->count; i++) {
@@ -19,14 +17,11 @@ static void test_shards_have_names(void **state) {
         assert_true(strlen(topology->shards[i].host) > 0);
         assert_true(i == 0 || strcmp(topology->shards[i - 1].name, topology->shards[i].name) < 0);
     }
-    sl_topology_destroy(topology);
 }
 
 /* ---- target ---- */
 
-static void test_compressor_is_kept_and_compared(void **state) {
-    fixture *f = *state;
-    bool created;
+TEST_ON(EACH, test_compressor_is_kept_and_compared) {
     static const char *const all[] = {"none", "snappy", "zlib", "zstd"};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         f->target.collection = all[i];
@@ -36,31 +31,25 @@ static void test_compressor_is_kept_and_compared(void **state) {
         f->target.compressor = NULL;
         prepare(f, false);
         f->target.compressor = i == 0 ? "zlib" : "none";
-        refused(f, sl_prepare_target(f->connection, &f->target, &created, &f->error), all[i],
-                f->target.compressor, "--drop");
+        refused_target(f, all[i], f->target.compressor, "--drop");
     }
     f->target.collection = "unknown";
     f->target.compressor = "lz4";
-    refused(f, sl_prepare_target(f->connection, &f->target, &created, &f->error), "lz4");
+    refused_target(f, "lz4");
 }
 
-static void test_default_compressor_is_known(void **state) {
-    fixture *f = *state;
-    bool created;
+TEST_ON(EACH, test_default_compressor_is_known) {
     prepare(f, true);
     f->target.compressor = "snappy"; /* the server's default */
     prepare(f, false);
     f->target.compressor = "zlib";
-    refused(f, sl_prepare_target(f->connection, &f->target, &created, &f->error), "snappy", "zlib");
+    refused_target(f, "snappy", "zlib");
 }
 
-static void test_clustered_is_kept_and_compared(void **state) {
-    fixture *f = *state;
-    bool created;
+TEST_ON(EACH, test_clustered_is_kept_and_compared) {
     prepare(f, true);
     f->target.clustered = true;
-    refused(f, sl_prepare_target(f->connection, &f->target, &created, &f->error), "not clustered",
-            "--drop");
+    refused_target(f, "not clustered", "--drop");
     f->target.drop = true;
     prepare(f, true);
     f->target.drop = false;
@@ -69,26 +58,22 @@ static void test_clustered_is_kept_and_compared(void **state) {
     prepare(f, false);
 }
 
-static void test_view_is_no_target(void **state) {
-    fixture *f = *state;
-    bool created;
+TEST_ON(EACH, test_view_is_no_target) {
     prepare(f, true);
     run(f, f->database, BCON_NEW("create", "window", "viewOn", "things", "pipeline", "[", "]"));
     f->target.collection = "window";
-    refused(f, sl_prepare_target(f->connection, &f->target, &created, &f->error), "view");
+    refused_target(f, "view");
 }
 
 static sl_registry_entry entry(const char *fingerprint, const char *name) {
     return (sl_registry_entry){.fingerprint = fingerprint, .name = name, .size = 1};
 }
 
-static void test_drop_removes_documents_and_sources(void **state) {
-    fixture *f = *state;
-    sl_registry *registry;
+TEST_ON(EACH, test_drop_removes_documents_and_sources) {
     sl_registry_entry entries[] = {entry("f1", "one"), entry("f2", "two")};
     prepare(f, true);
     insert(f, 0, 100);
-    ok(f, sl_registry_open(f->connection, &f->target, &registry, &f->error));
+    sl_registry *registry = registry_of(f);
     ok(f, sl_registry_start(registry, entries, 2, &f->error));
     assert_int_equal(entries[1].number, 2);
     f->target.drop = true;
@@ -98,37 +83,31 @@ static void test_drop_removes_documents_and_sources(void **state) {
     assert_int_equal(entries[0].state, SL_SOURCE_NEW);
     ok(f, sl_registry_start(registry, &entries[1], 1, &f->error));
     assert_int_equal(entries[1].number, 1);
-    sl_registry_close(registry);
 }
 
-static void test_index_is_built_once(void **state) {
-    fixture *f = *state;
-    bson_t *keys = BCON_NEW("k", BCON_INT32(1), "m", BCON_INT32(-1));
+TEST_ON(EACH, test_index_is_built_once) {
+    bson_t *keys = unit_keep_bson(BCON_NEW("k", BCON_INT32(1), "m", BCON_INT32(-1)));
     prepare(f, true);
     insert(f, 0, 50);
     ok(f, sl_create_index(f->connection, &f->target, keys, &f->error));
     ok(f, sl_create_index(f->connection, &f->target, keys, &f->error));
     bson_t reply;
     bson_iter_t iter, name;
-    bson_t *list = BCON_NEW("listIndexes", "things");
+    bson_t *list = unit_keep_bson(BCON_NEW("listIndexes", "things"));
     ok(f, sl_cluster_command(f->connection, f->database, list, &reply, NULL, &f->error));
     assert_true(bson_iter_init(&iter, &reply) &&
                 bson_iter_find_descendant(&iter, "cursor.firstBatch.1.name", &name));
     assert_string_equal(bson_iter_utf8(&name, NULL), "k_1_m_-1");
     bson_destroy(&reply);
-    bson_destroy(list);
-    bson_destroy(keys);
     /* An index with the same keys and another name counts as existing. */
     run(f, f->database,
         BCON_NEW("createIndexes", "things", "indexes", "[", "{", "key", "{", "m", BCON_INT32(1),
                  "}", "name", "by hand", "}", "]"));
-    keys = BCON_NEW("m", BCON_INT32(1));
+    keys = unit_keep_bson(BCON_NEW("m", BCON_INT32(1)));
     ok(f, sl_create_index(f->connection, &f->target, keys, &f->error));
-    bson_destroy(keys);
 }
 
-static void test_counts_and_statistics(void **state) {
-    fixture *f = *state;
+TEST_ON(EACH, test_counts_and_statistics) {
     sl_shard_statistics *rows;
     size_t count;
     uint64_t documents;
@@ -154,14 +133,12 @@ static void test_counts_and_statistics(void **state) {
 
 /* ---- registry ---- */
 
-static void test_sources_keep_their_numbers(void **state) {
-    fixture *f = *state;
-    sl_registry *registry;
+TEST_ON(EACH, test_sources_keep_their_numbers) {
     sl_registry_entry one = entry("f1", "one.txt"), two = entry("f2", "two.txt");
     sl_registry_entry three = entry("f3", "three.txt");
     one.size = 1ull << 39;
     prepare(f, true);
-    ok(f, sl_registry_open(f->connection, &f->target, &registry, &f->error));
+    sl_registry *registry = registry_of(f);
     ok(f, sl_registry_look_up(registry, &one, 1, &f->error));
     assert_int_equal(one.state, SL_SOURCE_NEW);
     assert_int_equal(one.number, 0);
@@ -191,19 +168,16 @@ static void test_sources_keep_their_numbers(void **state) {
     assert_int_equal(one.state, SL_SOURCE_STARTED);
 
     refused(f, sl_registry_finish(registry, &three, 1, &f->error), "things.sources");
-    sl_registry_close(registry);
 }
 
 /* A file name may be any bytes; the registry stores UTF-8, which every client can read. */
-static void test_any_file_name_is_stored_as_text(void **state) {
-    fixture *f = *state;
-    sl_registry *registry;
+TEST_ON(EACH, test_any_file_name_is_stored_as_text) {
     bson_t document;
     bson_iter_t iter;
     bool found;
     sl_registry_entry odd = entry("f1", "caf\xe9/\xc3\xa9t\xc3\xa9.txt");
     odd.documents = 12345;
-    ok(f, sl_registry_open(f->connection, &f->target, &registry, &f->error));
+    sl_registry *registry = registry_of(f);
     ok(f, sl_registry_start(registry, &odd, 1, &f->error));
     ok(f, sl_registry_finish(registry, &odd, 1, &f->error));
     ok(f, sl_find_by_id(f->connection, f->database, "things.sources", "f1", &document, &found,
@@ -213,7 +187,6 @@ static void test_any_file_name_is_stored_as_text(void **state) {
     assert_true(bson_iter_init_find(&iter, &document, "documents"));
     assert_int_equal(bson_iter_as_int64(&iter), 12345);
     bson_destroy(&document);
-    sl_registry_close(registry);
 }
 
 static void same_layout(const sl_layout *a, const sl_layout *b) {
@@ -224,15 +197,13 @@ static void same_layout(const sl_layout *a, const sl_layout *b) {
 }
 
 /* The first proposed layout of a source is used by every loader, also when it is loaded again. */
-static void test_sources_keep_their_layout(void **state) {
-    fixture *f = *state;
-    sl_registry *registry;
+TEST_ON(EACH, test_sources_keep_their_layout) {
     sl_registry_entry two[] = {entry("f1", "one"), entry("f2", "two")},
                       three = entry("f3", "three");
     const sl_layout first = {.shards = 2, .pieces = 2, .leading = 7, .shard_names = UINT64_MAX - 1};
     const sl_layout other = {.shards = 3, .pieces = 1, .leading = 0, .shard_names = 5};
     prepare(f, true);
-    ok(f, sl_registry_open(f->connection, &f->target, &registry, &f->error));
+    sl_registry *registry = registry_of(f);
     ok(f, sl_registry_start(registry, two, 2, &f->error));
     assert_int_equal(two[0].layout.shards, 0);
     two[0].layout = first;
@@ -250,18 +221,15 @@ static void test_sources_keep_their_layout(void **state) {
     three.layout = first;
     refused(f, sl_registry_agree_layout(registry, &three, 1, &f->error),
             "a source is no longer in the registry");
-    sl_registry_close(registry);
 }
 
-static void test_error_when_numbers_run_out(void **state) {
-    fixture *f = *state;
-    sl_registry *registry;
+TEST_ON(EACH, test_error_when_numbers_run_out) {
     sl_registry_entry one = entry("f1", "one"), two = entry("f2", "two");
     prepare(f, true);
     run(f, f->database,
         BCON_NEW("insert", "things.sources", "documents", "[", "{", "_id", "counter", "last",
                  BCON_INT32((int32_t)SL_SOURCE_NUMBER_MAX - 1), "}", "]"));
-    ok(f, sl_registry_open(f->connection, &f->target, &registry, &f->error));
+    sl_registry *registry = registry_of(f);
     ok(f, sl_registry_start(registry, &one, 1, &f->error));
     assert_int_equal(one.number, SL_SOURCE_NUMBER_MAX);
     refused(f, sl_registry_start(registry, &two, 1, &f->error), "8388606", "another collection");
@@ -269,16 +237,13 @@ static void test_error_when_numbers_run_out(void **state) {
     uint32_t last;
     ok(f, sl_registry_last(registry, &last, &f->error));
     assert_int_equal(last, SL_SOURCE_NUMBER_MAX);
-    sl_registry_close(registry);
 }
 
 /* The primary steps down between two commands: the second one is retried and succeeds. */
-static void test_election_is_waited_out(void **state) {
-    fixture *f = *state;
-    sl_registry *registry;
+TEST_ON(REPLICA, test_election_is_waited_out) {
     sl_registry_entry one = entry("f1", "one"), two = entry("f2", "two");
     bool created;
-    ok(f, sl_registry_open(f->connection, &f->target, &registry, &f->error));
+    sl_registry *registry = registry_of(f);
     ok(f, sl_registry_start(registry, &one, 1, &f->error));
     bson_t *step_down = BCON_NEW("replSetStepDown", BCON_INT32(1), "secondaryCatchUpPeriodSecs",
                                  BCON_INT32(0), "force", BCON_BOOL(true));
@@ -289,7 +254,6 @@ static void test_election_is_waited_out(void **state) {
                          BCON_INT32(0), "force", BCON_BOOL(true));
     run(f, "admin", step_down);
     ok(f, sl_prepare_target(f->connection, &f->target, &created, &f->error));
-    sl_registry_close(registry);
 }
 
 static bool three_times(void *context) {
@@ -297,18 +261,17 @@ static bool three_times(void *context) {
 }
 
 /* A command that always exceeds its time limit is retried until the callback returns false. */
-static void test_retries_end_on_request(void **state) {
-    fixture *f = *state;
+TEST_ON(STANDALONE, test_retries_end_on_request) {
     unsigned asked = 0;
     insert(f, 1, 5);
-    bson_t *slow = BCON_NEW("find", BCON_UTF8(f->target.collection), "filter", "{", "$where",
-                            BCON_UTF8("sleep(200) || true"), "}", "maxTimeMS", BCON_INT32(1));
+    bson_t *slow =
+        unit_keep_bson(BCON_NEW("find", BCON_UTF8(f->target.collection), "filter", "{", "$where",
+                                BCON_UTF8("sleep(200) || true"), "}", "maxTimeMS", BCON_INT32(1)));
     sl_connection_set_retry_check(f->connection, three_times, &asked);
     assert_false(sl_cluster_command(f->connection, f->database, slow, NULL, NULL, &f->error));
     assert_int_equal(f->error.code, SL_EXIT_INTERRUPTED);
     assert_non_null(strstr(f->error.message, "time limit"));
     assert_in_range(asked, 4, 5); /* without the callback: about a hundred retries */
-    bson_destroy(slow);
     sl_connection_set_retry_check(f->connection, NULL, NULL);
 }
 
@@ -319,13 +282,14 @@ static void test_retries_end_on_request(void **state) {
 typedef struct many {
     char fingerprints[MANY][16];
     sl_registry_entry entries[MANY];
+    size_t count;
 } many;
 
-/* The fingerprints first, first + step, first + 2 * step, ... modulo MANY. */
-static many *make_many(unsigned first, unsigned step) {
-    many *made = calloc(1, sizeof *made);
-    assert_non_null(made);
-    for (unsigned i = 0; i < MANY; i++) {
+/* `count` entries with the fingerprints first, first + step, first + 2 * step, ... modulo MANY. */
+static many *make_many(unsigned first, unsigned step, unsigned count) {
+    many *made = unit_keep(calloc(1, sizeof *made));
+    made->count = count;
+    for (unsigned i = 0; i < count; i++) {
         snprintf(made->fingerprints[i], sizeof made->fingerprints[i], "f%04u",
                  (first + i * step) % MANY);
         made->entries[i] = entry(made->fingerprints[i], "name");
@@ -360,13 +324,11 @@ static void assert_distinct(uint32_t *numbers) {
 
 /* Of many files, half have been loaded before. These keep their numbers; each of the new files gets
  * a number that no other file has. */
-static void test_many_sources_of_which_half_are_known(void **state) {
-    fixture *f = *state;
-    sl_registry *registry;
+TEST_ON(EACH, test_many_sources_of_which_half_are_known) {
     uint32_t seen[MANY] = {0};
-    many *known = make_many(0, 3), *all = make_many(7, 1); /* 3 does not divide MANY */
+    many *known = make_many(0, 3, MANY), *all = make_many(7, 1, MANY); /* 3 does not divide MANY */
     prepare(f, true);
-    ok(f, sl_registry_open(f->connection, &f->target, &registry, &f->error));
+    sl_registry *registry = registry_of(f);
     ok(f, sl_registry_start(registry, known->entries, MANY / 2, &f->error));
     ok(f, sl_registry_finish(registry, known->entries, MANY / 2, &f->error));
     collect_numbers(known->entries, MANY / 2, seen);
@@ -394,15 +356,11 @@ static void test_many_sources_of_which_half_are_known(void **state) {
     ok(f, sl_registry_look_up(registry, known->entries, MANY, &f->error));
     for (size_t i = 0; i < MANY; i++)
         assert_int_equal(known->entries[i].state, SL_SOURCE_LOADED);
-    sl_registry_close(registry);
-    free(known);
-    free(all);
 }
 
 typedef struct racer {
     fixture *f;
     many *sources;
-    size_t count;
     pthread_barrier_t *line;
     bool ok;
     sl_error error;
@@ -413,51 +371,45 @@ static void *race(void *context) {
     sl_registry *registry;
     me->ok = sl_registry_open(me->f->connection, &me->f->target, &registry, &me->error);
     pthread_barrier_wait(me->line);
-    me->ok = me->ok && sl_registry_start(registry, me->sources->entries, me->count, &me->error);
+    me->ok =
+        me->ok && sl_registry_start(registry, me->sources->entries, me->sources->count, &me->error);
     sl_registry_close(registry);
     return NULL;
 }
 
 /* Several loaders register overlapping sets of files in different orders at the same time: they get
  * the same number for the same file, and no number is given twice. */
-static void test_racing_loaders_agree_on_numbers(void **state) {
-    fixture *f = *state;
+TEST_ON(EACH, test_racing_loaders_agree_on_numbers) {
     prepare(f, true);
     /* The first and the second cover all sources together, the third alone. */
-    racer racers[] = {{.sources = make_many(0, 1), .count = MANY * 3 / 4},
-                      {.sources = make_many(MANY - 1, MANY - 1), .count = MANY * 3 / 4},
-                      {.sources = make_many(11, 3), .count = MANY}};
+    racer racers[] = {{.sources = make_many(0, 1, MANY * 3 / 4)},
+                      {.sources = make_many(MANY - 1, MANY - 1, MANY * 3 / 4)},
+                      {.sources = make_many(11, 3, MANY)}};
     enum { RACERS = sizeof racers / sizeof racers[0] };
-    pthread_t threads[RACERS];
     pthread_barrier_t line;
     assert_int_equal(pthread_barrier_init(&line, NULL, RACERS), 0);
     for (int i = 0; i < RACERS; i++) {
         racers[i].f = f;
         racers[i].line = &line;
-        assert_int_equal(pthread_create(&threads[i], NULL, race, &racers[i]), 0);
     }
-    for (int i = 0; i < RACERS; i++)
-        pthread_join(threads[i], NULL);
+    unit_run_threads(RACERS, race, racers, sizeof racers[0]);
     pthread_barrier_destroy(&line);
     uint32_t seen[MANY] = {0};
     for (int i = 0; i < RACERS; i++) {
         if (!racers[i].ok)
             fail_msg("%s", racers[i].error.message);
-        collect_numbers(racers[i].sources->entries, racers[i].count, seen);
-        free(racers[i].sources);
+        collect_numbers(racers[i].sources->entries, racers[i].sources->count, seen);
     }
     assert_distinct(seen);
 }
 
 /* Eight loaders request a number at the same time, and two numbers are left: six loaders are
  * refused. Many rounds, because the requests do not collide in every round. */
-static void test_racing_loaders_do_not_pass_the_last_number(void **state) {
-    fixture *f = *state;
+TEST_ON(EACH, test_racing_loaders_do_not_pass_the_last_number) {
     enum { ROUNDS = 20, RACERS = 8, LEFT = 2 };
     prepare(f, true);
     for (int round = 0; round < ROUNDS; round++) {
         racer racers[RACERS];
-        pthread_t threads[RACERS];
         pthread_barrier_t line;
         unsigned started = 0;
         run(f, f->database,
@@ -467,44 +419,17 @@ static void test_racing_loaders_do_not_pass_the_last_number(void **state) {
             BCON_NEW("insert", "things.sources", "documents", "[", "{", "_id", "counter", "last",
                      BCON_INT32((int32_t)SL_SOURCE_NUMBER_MAX - LEFT), "}", "]"));
         assert_int_equal(pthread_barrier_init(&line, NULL, RACERS), 0);
+        for (unsigned i = 0; i < RACERS; i++)
+            racers[i] = (racer){.f = f, .sources = make_many(i, 1, 1), .line = &line};
+        unit_run_threads(RACERS, race, racers, sizeof racers[0]);
         for (unsigned i = 0; i < RACERS; i++) {
-            racers[i] = (racer){.f = f, .sources = make_many(i, 1), .count = 1, .line = &line};
-            assert_int_equal(pthread_create(&threads[i], NULL, race, &racers[i]), 0);
-        }
-        for (unsigned i = 0; i < RACERS; i++) {
-            pthread_join(threads[i], NULL);
             started += racers[i].ok;
             if (racers[i].ok)
                 assert_true(racers[i].sources->entries[0].number <= SL_SOURCE_NUMBER_MAX);
             else
                 assert_non_null(strstr(racers[i].error.message, "another collection"));
-            free(racers[i].sources);
         }
         assert_int_equal(started, LEFT);
         pthread_barrier_destroy(&line);
     }
-}
-
-RUN_TESTS {
-    struct CMUnitTest tests[] = {
-        ON_EACH(test_shards_have_names),
-        ON_EACH(test_compressor_is_kept_and_compared),
-        ON_EACH(test_default_compressor_is_known),
-        ON_EACH(test_clustered_is_kept_and_compared),
-        ON_EACH(test_view_is_no_target),
-        ON_EACH(test_drop_removes_documents_and_sources),
-        ON_EACH(test_index_is_built_once),
-        ON_EACH(test_counts_and_statistics),
-        ON_EACH(test_sources_keep_their_numbers),
-        ON_EACH(test_sources_keep_their_layout),
-        ON_EACH(test_any_file_name_is_stored_as_text),
-        ON_EACH(test_error_when_numbers_run_out),
-        ON_EACH(test_many_sources_of_which_half_are_known),
-        ON_EACH(test_racing_loaders_agree_on_numbers),
-        ON_EACH(test_racing_loaders_do_not_pass_the_last_number),
-        ON(REPLICA, test_election_is_waited_out),
-        ON(STANDALONE, test_retries_end_on_request),
-    };
-    skip_without_server(tests, sizeof tests / sizeof tests[0]);
-    return cmocka_run_group_tests_name("cluster floor", tests, NULL, NULL);
 }

@@ -206,10 +206,9 @@ static void read_shard(fixture *f, const sl_shard *shard, bson_t *documents) {
  * computed. Each shard must have a share of the documents, or the test would prove little. */
 static void assert_owners(fixture *f, const sl_topology *topology, uint32_t count,
                           uint32_t unknown) {
-    sl_shard_map *map;
     sl_owner_cache cache = {0};
     uint32_t found = 0, not_computed = 0;
-    ok(f, sl_shard_map_read(f->connection, &f->target, topology, &map, &f->error));
+    sl_shard_map *map = map_of(f, topology);
     assert_int_equal(sl_shard_map_route(map), SL_ROUTE_BY_KEY);
     for (uint32_t i = 0; i < topology->count; i++) {
         bson_t documents;
@@ -238,51 +237,47 @@ static void assert_owners(fixture *f, const sl_topology *topology, uint32_t coun
     }
     assert_int_equal(found, count);
     assert_int_equal(not_computed, unknown);
-    sl_shard_map_destroy(map);
 }
 
 static void check_key(fixture *f, bson_t *key, bool scattered, uint32_t unknown) {
-    sl_topology *topology;
     random_state = bson_get_data(key)[4] + 7u * key->len;
     f->target.shard_key = key;
     prepare(f, true);
-    ok(f, sl_topology_read(f->connection, &topology, &f->error));
+    sl_topology *topology = topology_of(f);
     if (scattered)
         scatter(f, topology, key);
     insert_documents(f, DOCUMENTS, DOCUMENTS - unknown);
     assert_owners(f, topology, DOCUMENTS, unknown);
-    sl_topology_destroy(topology);
     bson_destroy(key);
 }
 
 /* With a hashed key the server distributes the chunks of a new collection itself. */
-static void test_hashed_field(void **state) {
-    check_key(*state, BCON_NEW("b", "hashed"), false, 30);
+TEST_ON(SHARDED, test_hashed_field) {
+    check_key(f, BCON_NEW("b", "hashed"), false, 30);
 }
 
-static void test_hashed_id(void **state) {
-    check_key(*state, BCON_NEW("_id", "hashed"), false, 0);
+TEST_ON(SHARDED, test_hashed_id) {
+    check_key(f, BCON_NEW("_id", "hashed"), false, 0);
 }
 
-static void test_hashed_field_in_many_chunks(void **state) {
-    check_key(*state, BCON_NEW("in.k", "hashed"), true, 0);
+TEST_ON(SHARDED, test_hashed_field_in_many_chunks) {
+    check_key(f, BCON_NEW("in.k", "hashed"), true, 0);
 }
 
-static void test_hashed_field_behind_a_range(void **state) {
-    check_key(*state, BCON_NEW("a", BCON_INT32(1), "b", "hashed"), true, 30);
+TEST_ON(SHARDED, test_hashed_field_behind_a_range) {
+    check_key(f, BCON_NEW("a", BCON_INT32(1), "b", "hashed"), true, 30);
 }
 
-static void test_ranges_of_every_kind_of_value(void **state) {
-    check_key(*state, BCON_NEW("b", BCON_INT32(1)), true, 30);
+TEST_ON(SHARDED, test_ranges_of_every_kind_of_value) {
+    check_key(f, BCON_NEW("b", BCON_INT32(1)), true, 30);
 }
 
-static void test_ranges_of_two_fields(void **state) {
-    check_key(*state, BCON_NEW("a", BCON_INT32(1), "in.k", BCON_INT32(1)), true, 0);
+TEST_ON(SHARDED, test_ranges_of_two_fields) {
+    check_key(f, BCON_NEW("a", BCON_INT32(1), "in.k", BCON_INT32(1)), true, 0);
 }
 
 /* Compares the hash of each value with $toHashedIndexKey. */
-static void test_hashes_equal_those_of_the_server(void **state) {
-    fixture *f = *state;
+TEST_ON(SHARDED, test_hashes_equal_those_of_the_server) {
     bson_t reply;
     bson_iter_t iter, row, value, hash;
     uint32_t compared = 0;
@@ -309,18 +304,4 @@ static void test_hashes_equal_those_of_the_server(void **state) {
     assert_int_equal(compared, DOCUMENTS);
     bson_destroy(&reply);
     bson_destroy(command);
-}
-
-RUN_TESTS {
-    struct CMUnitTest tests[] = {
-        ON(SHARDED, test_hashes_equal_those_of_the_server),
-        ON(SHARDED, test_hashed_field),
-        ON(SHARDED, test_hashed_id),
-        ON(SHARDED, test_hashed_field_in_many_chunks),
-        ON(SHARDED, test_hashed_field_behind_a_range),
-        ON(SHARDED, test_ranges_of_every_kind_of_value),
-        ON(SHARDED, test_ranges_of_two_fields),
-    };
-    skip_without_server(tests, sizeof tests / sizeof tests[0]);
-    return cmocka_run_group_tests_name("cluster routing", tests, NULL, NULL);
 }

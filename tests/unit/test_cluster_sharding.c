@@ -9,11 +9,9 @@
 
 /* ---- sharding ---- */
 
-static void test_shard_key_is_compared(void **state) {
-    fixture *f = *state;
-    bool created;
-    bson_t *hashed = BCON_NEW("k", "hashed");
-    bson_t *by_double = BCON_NEW("_id", BCON_DOUBLE(1));
+TEST_ON(SHARDED, test_shard_key_is_compared) {
+    bson_t *hashed = unit_keep_bson(BCON_NEW("k", "hashed"));
+    bson_t *by_double = unit_keep_bson(BCON_NEW("_id", BCON_DOUBLE(1)));
     f->target.shard_key = &f->by_id;
     prepare(f, true);
     prepare(f, false);
@@ -22,22 +20,18 @@ static void test_shard_key_is_compared(void **state) {
     f->target.shard_key = NULL; /* not requested: any key is accepted */
     prepare(f, false);
     f->target.shard_key = hashed;
-    refused(f, sl_prepare_target(f->connection, &f->target, &created, &f->error), "\"_id\"",
-            "\"k\"", "--drop");
+    refused_target(f, "\"_id\"", "\"k\"", "--drop");
     f->target.drop = true;
     prepare(f, true);
     f->target.drop = false;
     prepare(f, false);
     f->target.shard_key = &f->by_id;
-    refused(f, sl_prepare_target(f->connection, &f->target, &created, &f->error), "hashed");
-    bson_destroy(by_double);
-    bson_destroy(hashed);
+    refused_target(f, "hashed");
 }
 
 /* The collection had documents before it was sharded. */
-static void test_filled_collection_is_sharded(void **state) {
-    fixture *f = *state;
-    bson_t *key = BCON_NEW("k", BCON_INT32(1), "_id", BCON_INT32(1));
+TEST_ON(SHARDED, test_filled_collection_is_sharded) {
+    bson_t *key = unit_keep_bson(BCON_NEW("k", BCON_INT32(1), "_id", BCON_INT32(1)));
     prepare(f, true);
     insert(f, 0, 100);
     f->target.shard_key = key;
@@ -60,21 +54,15 @@ static void test_filled_collection_is_sharded(void **state) {
     assert_int_equal(change, SL_SHARDING_NONE);
     prepare(f, false);
     assert_int_equal(documents_on(f, NULL), 100);
-    bson_destroy(key);
 }
 
-static void test_unsharded_map_has_one_owner(void **state) {
-    fixture *f = *state;
-    sl_topology *topology;
-    sl_shard_map *map;
+TEST_ON(EACH, test_unsharded_map_has_one_owner) {
     prepare(f, true);
-    ok(f, sl_topology_read(f->connection, &topology, &f->error));
-    ok(f, sl_shard_map_read(f->connection, &f->target, topology, &map, &f->error));
+    sl_topology *topology = topology_of(f);
+    sl_shard_map *map = map_of(f, topology);
     assert_false(sl_shard_map_by_id(map));
     assert_int_equal(sl_shard_map_owner(map, -1), 0);
     assert_int_equal(sl_shard_map_owner(map, INT64_MAX), 0);
-    sl_shard_map_destroy(map);
-    sl_topology_destroy(topology);
 }
 
 /* The ranges of one source, which alternate between two shards. */
@@ -86,14 +74,12 @@ static void ranges_of(uint32_t source, sl_range ranges[8]) {
 
 static void assert_placed(fixture *f, const sl_topology *topology, const sl_range *ranges,
                           size_t count) {
-    sl_shard_map *map;
-    ok(f, sl_shard_map_read(f->connection, &f->target, topology, &map, &f->error));
+    sl_shard_map *map = map_of(f, topology);
     assert_true(sl_shard_map_by_id(map));
     for (size_t i = 0; i < count; i++) {
         assert_int_equal(sl_shard_map_owner(map, ranges[i].minimum), ranges[i].shard);
         assert_int_equal(sl_shard_map_owner(map, ranges[i].maximum - 1), ranges[i].shard);
     }
-    sl_shard_map_destroy(map);
 }
 
 static bool count_step(void *context, size_t done, size_t all) {
@@ -102,15 +88,13 @@ static bool count_step(void *context, size_t done, size_t all) {
     return true;
 }
 
-static void test_ranges_go_to_their_shards(void **state) {
-    fixture *f = *state;
-    sl_topology *topology;
+TEST_ON(SHARDED, test_ranges_go_to_their_shards) {
     sl_range ranges[8];
     size_t steps = 0;
     f->target.shard_key = &f->by_id;
     f->target.clustered = true;
     prepare(f, true);
-    ok(f, sl_topology_read(f->connection, &topology, &f->error));
+    sl_topology *topology = topology_of(f);
     for (uint32_t source = 1; source <= 2; source++) {
         ranges_of(source, ranges);
         ok(f, sl_prepare_ranges(f->connection, &f->target, topology, ranges, 8, count_step, &steps,
@@ -130,21 +114,16 @@ static void test_ranges_go_to_their_shards(void **state) {
         insert(f, ranges[i].minimum, 10);
     assert_int_equal(documents_on(f, topology->shards[0].name), 40);
     assert_int_equal(documents_on(f, topology->shards[1].name), 40);
-    sl_topology_destroy(topology);
 }
 
 /* A resumed load, perhaps with other ranges, must not move stored documents. */
-static void test_filled_ranges_stay(void **state) {
-    fixture *f = *state;
-    sl_topology *topology;
-    sl_shard_map *map;
+TEST_ON(SHARDED, test_filled_ranges_stay) {
     sl_range ranges[8];
     f->target.shard_key = &f->by_id;
     prepare(f, true);
-    ok(f, sl_topology_read(f->connection, &topology, &f->error));
-    ok(f, sl_shard_map_read(f->connection, &f->target, topology, &map, &f->error));
+    sl_topology *topology = topology_of(f);
+    sl_shard_map *map = map_of(f, topology);
     uint32_t first = sl_shard_map_owner(map, 0); /* the shard of a new collection */
-    sl_shard_map_destroy(map);
     insert(f, sl_stripe_first_id(1, 2 * 32), 10);
     insert(f, sl_stripe_first_id(1, 4 * 32) - 1, 1);
     ranges_of(1, ranges);
@@ -153,7 +132,6 @@ static void test_filled_ranges_stay(void **state) {
     ok(f, sl_prepare_ranges(f->connection, &f->target, topology, ranges, 8, NULL, NULL, &f->error));
     ranges[2].shard = ranges[3].shard = first;
     assert_placed(f, topology, ranges, 8);
-    sl_topology_destroy(topology);
 }
 
 static bool stop_after_three(void *context, size_t done, size_t all) {
@@ -162,14 +140,12 @@ static bool stop_after_three(void *context, size_t done, size_t all) {
     return done < 3;
 }
 
-static void test_interrupted_preparing_is_continued(void **state) {
-    fixture *f = *state;
-    sl_topology *topology;
+TEST_ON(SHARDED, test_interrupted_preparing_is_continued) {
     sl_range ranges[8];
     size_t done = 0;
     f->target.shard_key = &f->by_id;
     prepare(f, true);
-    ok(f, sl_topology_read(f->connection, &topology, &f->error));
+    sl_topology *topology = topology_of(f);
     ranges_of(1, ranges);
     assert_false(sl_prepare_ranges(f->connection, &f->target, topology, ranges, 8, stop_after_three,
                                    &done, &f->error));
@@ -177,7 +153,6 @@ static void test_interrupted_preparing_is_continued(void **state) {
     assert_int_equal(done, 3);
     ok(f, sl_prepare_ranges(f->connection, &f->target, topology, ranges, 8, NULL, NULL, &f->error));
     assert_placed(f, topology, ranges, 8);
-    sl_topology_destroy(topology);
 }
 
 typedef struct preparer {
@@ -196,27 +171,21 @@ static void *prepare_in_thread(void *context) {
 }
 
 /* Two loaders with a source each change the same chunk map at the same time. */
-static void test_two_loaders_prepare_at_once(void **state) {
-    fixture *f = *state;
-    sl_topology *topology;
+TEST_ON(SHARDED, test_two_loaders_prepare_at_once) {
     f->target.shard_key = &f->by_id;
     prepare(f, true);
-    ok(f, sl_topology_read(f->connection, &topology, &f->error));
+    sl_topology *topology = topology_of(f);
     preparer preparers[2];
-    pthread_t threads[2];
     for (uint32_t i = 0; i < 2; i++) {
         preparers[i] = (preparer){.f = f, .topology = topology};
         ranges_of(i + 1, preparers[i].ranges);
-        assert_int_equal(pthread_create(&threads[i], NULL, prepare_in_thread, &preparers[i]), 0);
     }
-    for (int i = 0; i < 2; i++)
-        pthread_join(threads[i], NULL);
+    unit_run_threads(2, prepare_in_thread, preparers, sizeof preparers[0]);
     for (int i = 0; i < 2; i++) {
         if (!preparers[i].ok)
             fail_msg("%s", preparers[i].error.message);
         assert_placed(f, topology, preparers[i].ranges, 8);
     }
-    sl_topology_destroy(topology);
 }
 
 /* ---- balancer ---- */
@@ -251,8 +220,7 @@ static void assert_no_saved_state(fixture *f) {
     }
 }
 
-static void test_balancer_is_restored(void **state) {
-    fixture *f = *state;
+TEST_ON(SHARDED, test_balancer_is_restored) {
     sl_balancer *first, *second;
     bool was_on = balancer_is_on(f->connection);
     prepare(f, true);
@@ -295,8 +263,7 @@ static int hold_balancer(void) {
 }
 
 /* A loader is killed; the next loader restores the state before the killed one. */
-static void test_balancer_after_a_killed_loader(void **state) {
-    fixture *f = *state;
+TEST_ON(SHARDED, test_balancer_after_a_killed_loader) {
     bool was_on = balancer_is_on(f->connection);
     prepare(f, true);
     switch_balancer(f, true);
@@ -347,19 +314,14 @@ static void *pause_and_restore(void *context) {
 
 /* Several loaders start and end at the same time: the balancer is off while any of them runs, and
  * on after the last one. */
-static void test_balancer_with_many_loaders(void **state) {
-    fixture *f = *state;
+TEST_ON(SHARDED, test_balancer_with_many_loaders) {
     bool was_on = balancer_is_on(f->connection);
     prepare(f, true);
     switch_balancer(f, true);
     pauser pausers[LOADERS];
-    pthread_t threads[LOADERS];
-    for (int i = 0; i < LOADERS; i++) {
-        pausers[i] = (pauser){.f = f};
-        assert_int_equal(pthread_create(&threads[i], NULL, pause_and_restore, &pausers[i]), 0);
-    }
     for (int i = 0; i < LOADERS; i++)
-        pthread_join(threads[i], NULL);
+        pausers[i] = (pauser){.f = f};
+    unit_run_threads(LOADERS, pause_and_restore, pausers, sizeof pausers[0]);
     for (int i = 0; i < LOADERS; i++) {
         if (!pausers[i].ok)
             fail_msg("%s", pausers[i].error.message);
@@ -370,8 +332,7 @@ static void test_balancer_with_many_loaders(void **state) {
     switch_balancer(f, was_on);
 }
 
-static void test_no_balancer_without_shards(void **state) {
-    fixture *f = *state;
+TEST_ON(STANDALONE, test_no_balancer_without_shards) {
     sl_balancer *balancer;
     ok(f, sl_balancer_pause(f->connection, NULL, &balancer, &f->error));
     assert_null(balancer);
@@ -380,21 +341,6 @@ static void test_no_balancer_without_shards(void **state) {
 }
 
 RUN_TESTS {
-    if (getenv(HOLD))
-        return hold_balancer();
-    struct CMUnitTest tests[] = {
-        ON_EACH(test_unsharded_map_has_one_owner),
-        ON(STANDALONE, test_no_balancer_without_shards),
-        ON(SHARDED, test_shard_key_is_compared),
-        ON(SHARDED, test_filled_collection_is_sharded),
-        ON(SHARDED, test_ranges_go_to_their_shards),
-        ON(SHARDED, test_filled_ranges_stay),
-        ON(SHARDED, test_interrupted_preparing_is_continued),
-        ON(SHARDED, test_two_loaders_prepare_at_once),
-        ON(SHARDED, test_balancer_is_restored),
-        ON(SHARDED, test_balancer_after_a_killed_loader),
-        ON(SHARDED, test_balancer_with_many_loaders),
-    };
-    skip_without_server(tests, sizeof tests / sizeof tests[0]);
-    return cmocka_run_group_tests_name("cluster sharding", tests, NULL, NULL);
+    return getenv(HOLD) ? hold_balancer()
+                        : _cmocka_run_group_tests("tests", added, added_count, NULL, NULL);
 }

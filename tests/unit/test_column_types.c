@@ -3,8 +3,6 @@
  * which would not be noticed later. */
 #include "parse_text.h"
 
-#include <math.h>
-
 #include "format/column_types.h"
 #include "format/date_format.h"
 #include "format/decimal.h"

@@ -30,23 +30,19 @@ static void on_finding(void *context, sl_finding finding, const uint8_t *expecte
 /* The findings when the documents of one JSON array are expected and those of another are found. */
 static const char *compare(const char *expected, const char *found) {
     static uint8_t bytes[4000];
-    bson_error_t why;
     bson_iter_t iter;
     const uint8_t *data;
     uint32_t length;
     size_t used = 0;
-    bson_t *left = bson_new_from_json((const uint8_t *)expected, -1, &why);
-    bson_t *right = bson_new_from_json((const uint8_t *)found, -1, &why);
-    assert_non_null(left);
-    assert_non_null(right);
-    for (assert_true(bson_iter_init(&iter, left)); bson_iter_next(&iter); used += length) {
+    for (assert_true(bson_iter_init(&iter, unit_json(expected))); bson_iter_next(&iter);
+         used += length) {
         bson_iter_document(&iter, &length, &data);
         memcpy(bytes + used, data, length);
     }
     findings[0] = '\0';
     sl_comparison comparison = {
         .expected = bytes, .end = bytes + used, .report = on_finding, .context = findings};
-    for (assert_true(bson_iter_init(&iter, right)); bson_iter_next(&iter);) {
+    for (assert_true(bson_iter_init(&iter, unit_json(found))); bson_iter_next(&iter);) {
         bson_t document;
         bson_iter_document(&iter, &length, &data);
         assert_true(bson_init_static(&document, data, length));
@@ -54,8 +50,6 @@ static const char *compare(const char *expected, const char *found) {
     }
     sl_compare_end(&comparison);
     assert_null(comparison.held);
-    bson_destroy(left);
-    bson_destroy(right);
     return findings;
 }
 
@@ -148,13 +142,8 @@ TEST(decimal_ids_are_compared_by_value) {
 
 static const char *difference(const char *expected, const char *found) {
     static char text[120];
-    bson_t *left = bson_new_from_json((const uint8_t *)expected, -1, NULL);
-    bson_t *right = bson_new_from_json((const uint8_t *)found, -1, NULL);
-    assert_non_null(left);
-    assert_non_null(right);
-    assert_ptr_equal(sl_difference(bson_get_data(left), right, text, sizeof text), text);
-    bson_destroy(left);
-    bson_destroy(right);
+    const uint8_t *left = bson_get_data(unit_json(expected));
+    assert_ptr_equal(sl_difference(left, unit_json(found), text, sizeof text), text);
     return text;
 }
 

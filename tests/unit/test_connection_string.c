@@ -24,21 +24,29 @@ static int nothing(const sl_options *options) {
 static const sl_command commands[] = {{"go", 1, "", "Go.", "", false, nothing}, {0}};
 static const sl_program program = {"test", "1.0", "a test", "SL_TEST", commands, rows, NULL};
 
-/* The connection string for a command line (arguments separated by blanks), or NULL. */
-static char *string_of(const char *line, sl_error *error) {
+static sl_error error;
+
+static void free_secret(void *uri) {
+    sl_secret_free(uri);
+}
+
+/* The connection string for a command line (arguments separated by blanks), or NULL. Valid until
+ * the end of the test. */
+static const char *string_of(const char *line) {
     char copy[1024], *words[16], *uri = NULL;
     int count = 0;
     sl_options *options;
-    *error = (sl_error){0};
+    error = (sl_error){0};
     snprintf(copy, sizeof copy, "test go %s", line);
     for (char *word = strtok(copy, " "); word; word = strtok(NULL, " "))
         words[count++] = word;
-    if (sl_options_parse(&program, count, words, &options, error) == SL_OPTIONS_RUN)
-        assert_true(sl_connection_string(options, &uri, error) == (uri != NULL));
+    if (sl_options_parse(&program, count, words, &options, &error) == SL_OPTIONS_RUN)
+        assert_true(sl_connection_string(options, &uri, &error) == (uri != NULL));
     if (uri && options && sl_option_string(options, "password") &&
         strchr(uri, '@')) /* wiped after use */
         assert_string_equal(sl_option_string(options, "password"), "*");
     sl_options_destroy(options);
+    unit_release_later(free_secret, uri);
     return uri;
 }
 
@@ -74,22 +82,17 @@ TEST(options_are_added_to_the_string) {
         {"--uri nonsense -u a -p b", "nonsense"}, /* the driver refuses it later */
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        sl_error error;
-        char *uri = string_of(cases[i].line, &error);
+        const char *uri = string_of(cases[i].line);
         assert_non_null(uri);
         assert_string_equal(uri, cases[i].string);
-        sl_secret_free(uri);
     }
 }
 
 TEST(a_password_needs_a_user) {
-    sl_error error;
-    assert_null(string_of("-p b", &error));
+    assert_null(string_of("-p b"));
     assert_non_null(strstr(error.message, "--password without --username"));
     setenv("SL_TEST_PASSWORD", "b", 1); /* may be set for another command, so it is no error */
-    char *uri = string_of("", &error);
-    assert_string_equal(uri, "mongodb://h/");
-    sl_secret_free(uri);
+    assert_string_equal(string_of(""), "mongodb://h/");
     unsetenv("SL_TEST_PASSWORD");
 }
 
@@ -98,11 +101,10 @@ TEST(conflicting_compressors_are_refused) {
         "--uri mongodb://h/?w=1&compressors=snappy --wire-compression zstd",
         "--uri mongodb://h/?COMPRESSORS=snappy&w=1 --wire-compression none",
         "--uri mongodb://h/?compressors=snappy,zstd --wire-compression zstd"};
-    sl_error error;
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
-        assert_null(string_of(lines[i], &error));
+        assert_null(string_of(lines[i]));
         assert_int_equal(error.code, SL_EXIT_USAGE);
-        assert_non_null(strstr(error.message, "--uri already has compressors=snappy"));
+        assert_contains(error.message, "--uri already has compressors=snappy");
         assert_non_null(strstr(error.message, "remove one of them"));
     }
 }
@@ -129,17 +131,13 @@ TEST(plain_needs_tls) {
         "--uri mongodb://a:b@h/?authMechanism=SCRAM-SHA-256",
         "--uri mongodb://a:b@h/PLAIN?appName=authMechanism=PLAINER",
     };
-    sl_error error;
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
-        assert_null(string_of(refused[i], &error));
+        assert_null(string_of(refused[i]));
         assert_int_equal(error.code, SL_EXIT_USAGE);
         assert_non_null(strstr(error.message, "--plain-without-tls"));
     }
-    for (size_t i = 0; i < sizeof accepted / sizeof accepted[0]; i++) {
-        char *uri = string_of(accepted[i], &error);
-        assert_non_null(uri);
-        sl_secret_free(uri);
-    }
+    for (size_t i = 0; i < sizeof accepted / sizeof accepted[0]; i++)
+        assert_non_null(string_of(accepted[i]));
 }
 
 typedef struct composing {
@@ -160,12 +158,11 @@ static void *compose(void *context) {
 TEST(no_password_stays_on_the_stack) {
     enum { STACK_BYTES = 1 << 20 };
     static const char password[] = "s3cret-of-ann";
-    char *words[] = {"test", "go", "-u", "ann", "-p", strdup(password), NULL};
+    char *words[] = {"test", "go", "-u", "ann", "-p", unit_keep(strdup(password)), NULL};
     composing c = {0};
-    void *stack = aligned_alloc(4096, STACK_BYTES);
+    void *stack = unit_keep(aligned_alloc(4096, STACK_BYTES));
     pthread_attr_t attributes;
     pthread_t thread;
-    assert_non_null(stack);
     memset(stack, 0, STACK_BYTES);
     assert_int_equal(sl_options_parse(&program, 6, words, &c.options, &c.error), SL_OPTIONS_RUN);
     pthread_attr_init(&attributes);
@@ -178,8 +175,6 @@ TEST(no_password_stays_on_the_stack) {
     assert_null(memmem(stack, STACK_BYTES, password, strlen(password)));
     sl_secret_free(c.uri);
     sl_options_destroy(c.options);
-    free(words[5]);
-    free(stack);
 }
 
 /* Without this, other programs of the user can read the password from the process's memory. */
@@ -190,13 +185,10 @@ TEST(a_process_with_a_password_makes_no_core_dump) {
     } cases[] = {{"--uri mongodb://h/", 1},
                  {"--uri mongodb://a:b@h/", 0},
                  {"--uri mongodb://h/ -u a -p b", 0}};
-    sl_error error;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         prctl(PR_SET_DUMPABLE, 1);
-        char *uri = string_of(cases[i].line, &error);
-        assert_non_null(uri);
+        assert_non_null(string_of(cases[i].line));
         assert_int_equal(prctl(PR_GET_DUMPABLE), cases[i].dumpable);
-        sl_secret_free(uri);
     }
     prctl(PR_SET_DUMPABLE, 1);
 }

@@ -90,7 +90,6 @@ typedef struct bench {
     sl_range ranges[SOURCES];
     _Atomic uint64_t accepted[SOURCES];
     _Atomic uint64_t shard_documents[SHARDS];
-    char folder[64];
     sl_source_set *set;
 } bench;
 
@@ -99,24 +98,32 @@ static const char chunks[] =
     " {\"min\": {\"k\": \"b\"}, \"max\": {\"k\": \"c\"}, \"shard\": \"b\"},"
     " {\"min\": {\"k\": \"c\"}, \"max\": {\"k\": {\"$maxKey\": 1}}, \"shard\": \"c\"}]";
 
+static void bench_destroy(void *context) {
+    bench *made = context;
+    sl_error error;
+    if (!sl_rejects_close(made->ledger.rejects, NULL, &error))
+        abort();
+    sl_source_set_destroy(made->set);
+    sl_delivery_clear(&made->worker);
+    sl_blocks_clear(&made->worker);
+    sl_shard_map_destroy(made->destination.map);
+}
+
+/* The bench is destroyed after the test. */
 static bench *bench_create(uint32_t batch_documents, size_t batch_bytes, unsigned ids) {
     static sl_shard shards[SHARDS] = {{"a", "a/h:1"}, {"b", "b/h:2"}, {"c", "c/h:3"}};
     static const sl_topology topology = {SHARDS, shards};
-    bench *made = aligned_alloc(_Alignof(bench), sizeof *made);
-    assert_non_null(made);
+    bench *made = unit_keep(aligned_alloc(_Alignof(bench), sizeof *made));
     memset(made, 0, sizeof *made);
     memset(&now, 0, sizeof now);
-    now.ids = calloc(ids, sizeof *now.ids);
+    now.ids = unit_keep(calloc(ids, sizeof *now.ids));
     now.refuse = -1;
     for (unsigned i = 0; i <= SHARDS; i++)
         now.last_id[i] = -1;
 
-    bson_t *key = BCON_NEW("k", BCON_INT32(1));
-    bson_t *list = bson_new_from_json((const uint8_t *)chunks, -1, NULL);
+    const bson_t *key = unit_json("{\"k\": 1}"), *list = unit_json(chunks);
     sl_error error;
     assert_true(sl_shard_map_from_keys(key, list, &topology, &made->destination.map, &error));
-    bson_destroy(key);
-    bson_destroy(list);
 
     made->config = (sl_load_config){
         .threads = 1, .batch_documents = batch_documents, .batch_bytes = batch_bytes};
@@ -148,40 +155,19 @@ static bench *bench_create(uint32_t batch_documents, size_t batch_bytes, unsigne
     assert_true(sl_delivery_init(&made->worker, &error));
 
     /* Files for the rejects. */
-    char paths[SOURCES][80];
-    const char *names[SOURCES];
-    strcpy(made->folder, "/tmp/shardload-delivery-XXXXXX");
-    assert_non_null(mkdtemp(made->folder));
-    for (unsigned i = 0; i < SOURCES; i++) {
-        snprintf(paths[i], sizeof paths[i], "%s/source-%u", made->folder, i);
-        names[i] = paths[i];
-        FILE *file = fopen(paths[i], "w");
-        fprintf(file, "%u\n", i);
-        fclose(file);
-    }
-    assert_true(sl_source_set_create(names, SOURCES, NULL, &made->set, &error));
-    assert_true(sl_rejects_open(made->folder, made->set, NULL, 0, &made->ledger.rejects, &error));
+    const char *paths[SOURCES] = {unit_path("source-0"), unit_path("source-1")};
+    for (unsigned i = 0; i < SOURCES; i++)
+        unit_write(paths[i], i ? "1\n" : "0\n", 2);
+    assert_true(sl_source_set_create(paths, SOURCES, NULL, &made->set, &error));
+    assert_true(sl_rejects_open(unit_folder(), made->set, NULL, 0, &made->ledger.rejects, &error));
+    unit_release_later(bench_destroy, made);
     return made;
-}
-
-static void bench_destroy(bench *made) {
-    char command[100];
-    sl_error error;
-    assert_true(sl_rejects_close(made->ledger.rejects, NULL, &error));
-    sl_source_set_destroy(made->set);
-    sl_delivery_clear(&made->worker);
-    sl_blocks_clear(&made->worker);
-    sl_shard_map_destroy(made->destination.map);
-    snprintf(command, sizeof command, "rm -rf '%s'", made->folder);
-    assert_int_equal(system(command), 0);
-    free(now.ids);
-    free(made);
 }
 
 /* Delivers one block as the parser does: `count` documents, with ids from `id` on. */
 static void parse_block(bench *b, uint32_t source, uint64_t sequence, int id, int count, int pad) {
     sl_batch *scratch = &b->worker.scratch;
-    char *text = calloc(1, (size_t)pad + 1);
+    char *text = unit_keep(calloc(1, (size_t)pad + 1));
     memset(text, 'x', (size_t)pad);
     assert_int_equal(scratch->used, 0);
     sl_open_block *open_block =
@@ -208,7 +194,6 @@ static void parse_block(bench *b, uint32_t source, uint64_t sequence, int id, in
         open_block->waiting++;
         bson_destroy(&document);
     }
-    free(text);
     assert_true(sl_deliver(&b->worker, scratch));
     assert_int_equal(scratch->documents, 0);
     open_block->parsed = true;
@@ -243,7 +228,6 @@ TEST(documents_go_to_their_owners) {
     assert_int_equal(atomic_load(&b->accepted[1]), 1300);
     assert_int_equal(atomic_load(&b->accounts[0].accepted), 700);
     assert_int_equal(atomic_load(&b->accounts[1].accepted), 1300);
-    bench_destroy(b);
 }
 
 TEST(batches_are_full_by_bytes_too) {
@@ -253,7 +237,6 @@ TEST(batches_are_full_by_bytes_too) {
     assert_true(sl_deliver_all(&b->worker));
     assert_all_delivered(b, 3000);
     assert_in_range(now.largest_bytes, 63000, 65536);
-    bench_destroy(b);
 }
 
 /* A document larger than --batch-bytes is sent in its own, larger batch. */
@@ -265,7 +248,6 @@ TEST(a_large_document_is_sent_alone) {
     assert_true(sl_deliver_all(&b->worker));
     assert_all_delivered(b, 21);
     assert_true(now.largest_bytes < 65536);
-    bench_destroy(b);
 }
 
 TEST(refusals_are_counted_for_their_source) {
@@ -279,5 +261,4 @@ TEST(refusals_are_counted_for_their_source) {
     assert_int_equal(atomic_load(&b->accounts[1].accepted), 99);
     assert_int_equal(atomic_load(&b->counters.server_rejects), 1);
     assert_int_equal(atomic_load(&b->counters.inserted), 199);
-    bench_destroy(b);
 }

@@ -2,17 +2,8 @@
 /* The store of records to embed: every record is found under its key, in the order of the text,
  * also if the partitions are larger than what is sorted at once; and join keys are equal for equal
  * values. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
-
-#include <bson/bson.h>
-#include <cmocka.h>
 
 #include "job/embed_partitions.h"
 #include "job/embed_store.h"
@@ -40,16 +31,14 @@ static void write_records(const char *folder) {
         for (unsigned i = 0; i < KEYS; i++) {
             if (turn >= records_of(i))
                 continue;
-            bson_t *by = BCON_NEW("k", BCON_INT32((int32_t)i));
-            bson_t *record = BCON_NEW("turn", BCON_INT32((int32_t)turn));
+            const bson_t *by = unit_keep_bson(BCON_NEW("k", BCON_INT32((int32_t)i)));
+            const bson_t *record = unit_keep_bson(BCON_NEW("turn", BCON_INT32((int32_t)turn)));
             const char *names[] = {"k"};
             uint8_t key[SL_JOIN_KEY_ROOM];
             size_t length = sl_join_key_of(by, names, 1, key);
             assert_true(sl_partition_write(writer, key, length, sl_hash(key, length),
                                            sl_record_position(1, turn), bson_get_data(record),
                                            record->len, &error));
-            bson_destroy(by);
-            bson_destroy(record);
         }
     }
     assert_true(sl_partition_flush(writer, &error));
@@ -75,11 +64,17 @@ static void check_group(const sl_group *group, unsigned key) {
     assert_int_equal(found, records_of(key));
 }
 
+/* The group of the records with the key `by`, which is released after the test. */
+static const sl_group *group_of(sl_store *store, bson_t *by) {
+    static const char *const names[] = {"k"};
+    uint8_t key[SL_JOIN_KEY_ROOM];
+    return sl_store_find(store, key, sl_join_key_of(unit_keep_bson(by), names, 1, key));
+}
+
 static void check_store(size_t sorted_at_once) {
-    char folder[] = "/tmp/shardload-unit-XXXXXX", path[SL_PARTITION_PATH];
+    const char *folder = unit_folder();
     sl_error error = {0};
     sl_store *store;
-    assert_non_null(mkdtemp(folder));
     write_records(folder);
     uint64_t records = 0, keys = 0, used = 0;
     for (unsigned i = 0; i < KEYS; i++) {
@@ -98,11 +93,8 @@ static void check_store(size_t sorted_at_once) {
     assert_memory_equal(&read, &facts, sizeof read);
     assert_true(sl_store_open(folder, &read, SL_STORE_UNUSED, &store, &error));
     for (unsigned i = 0; i < KEYS; i++) {
-        bson_t *by = BCON_NEW("k", BCON_DOUBLE((double)i)); /* equal to the int32 */
-        const char *names[] = {"k"};
-        uint8_t key[SL_JOIN_KEY_ROOM];
-        const sl_group *group = sl_store_find(store, key, sl_join_key_of(by, names, 1, key));
-        bson_destroy(by);
+        /* Equal to the int32. */
+        const sl_group *group = group_of(store, BCON_NEW("k", BCON_DOUBLE((double)i)));
         if (records_of(i) == 0) {
             assert_null(group);
             continue;
@@ -120,14 +112,12 @@ static void check_store(size_t sorted_at_once) {
         used += sl_store_is_used(store, group);
     assert_int_equal(used, KEYS / 2);
     sl_store_close(store);
-    snprintf(path, sizeof path, "%s/records", folder);
-    sl_partitions_remove(path);
+    sl_partitions_remove(unit_path("records"));
     static const char *const names[] = {"groups", "index", "used", "complete"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
-        unlink(path);
-    }
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        unlink(unit_path(names[i]));
     assert_int_equal(rmdir(folder), 0); /* no other file is left */
+    assert_int_equal(mkdir(folder, 0700), 0);
 }
 
 TEST(all_records_are_found_in_the_order_of_the_text) {
@@ -141,42 +131,29 @@ TEST(partitions_that_are_too_large_are_divided) {
 }
 
 TEST(a_key_with_too_many_records_is_kept_apart) {
-    char folder[] = "/tmp/shardload-unit-XXXXXX", command[100];
+    const char *folder = unit_folder();
     sl_error error = {0};
     sl_store *store;
-    assert_non_null(mkdtemp(folder));
     write_records(folder);
     sl_store_facts facts = {.identity = "test", .records = 5000};
     assert_true(sl_store_build(folder, 10, &facts, &error)); /* divides partitions, too */
     assert_int_equal(facts.too_many, 400);
     assert_true(sl_store_open(folder, &facts, SL_STORE_UNUSED, &store, &error));
     for (unsigned i = 0; i < KEYS; i++) {
-        bson_t *by = BCON_NEW("k", BCON_INT64(i));
-        const char *names[] = {"k"};
-        uint8_t key[SL_JOIN_KEY_ROOM];
-        const sl_group *group = sl_store_find(store, key, sl_join_key_of(by, names, 1, key));
-        bson_destroy(by);
+        const sl_group *group = group_of(store, BCON_NEW("k", BCON_INT64(i)));
         if (i == 7)
             assert_int_equal(group->array_length, 0);
         else if (records_of(i) > 0)
             check_group(group, i);
     }
     sl_store_close(store);
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    assert_int_equal(system(command), 0);
 }
 
 /* ---- keys ---- */
 
 static size_t key_of_json(const char *json, uint8_t *key) {
     static const char *const names[] = {"a", "b.c"};
-    bson_t document;
-    bson_error_t why;
-    if (!bson_init_from_json(&document, json, -1, &why))
-        fail_msg("%s: %s", json, why.message);
-    size_t length = sl_join_key_of(&document, names, 2, key);
-    bson_destroy(&document);
-    return length;
+    return sl_join_key_of(unit_json(json), names, 2, key);
 }
 
 TEST(keys_are_equal_for_equal_values_only) {
@@ -222,13 +199,11 @@ TEST(documents_without_a_value_have_no_key) {
         if (key_of_json(rows[i], key) != 0)
             fail_msg("%s has a key", rows[i]);
     }
-    char *json = malloc(6000);
-    assert_non_null(json);
+    char *json = unit_keep(malloc(6000));
     memset(json, 'x', 6000);
     memcpy(json, "{\"b\": {\"c\": 1}, \"a\": \"", 22);
     snprintf(json + 5000, 10, "\"}");
     assert_int_equal(key_of_json(json, key), 0); /* longer than SL_JOIN_KEY_ROOM */
-    free(json);
 }
 
 TEST(values_are_written_back_as_they_were) {
@@ -245,16 +220,11 @@ TEST(values_are_written_back_as_they_were) {
     };
     static const char *const names[] = {"a", "b"};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        bson_t document, back = BSON_INITIALIZER;
+        bson_t *back = unit_keep_bson(bson_new());
         uint8_t key[SL_JOIN_KEY_ROOM];
-        assert_true(bson_init_from_json(&document, rows[i], -1, NULL));
-        size_t length = sl_join_key_of(&document, names, 2, key);
+        size_t length = sl_join_key_of(unit_json(rows[i]), names, 2, key);
         assert_int_not_equal(length, 0);
-        sl_join_key_append(key, length, names, 2, &back);
-        char *json = bson_as_relaxed_extended_json(&back, NULL);
-        assert_string_equal(json, rows[i]);
-        bson_free(json);
-        bson_destroy(&document);
-        bson_destroy(&back);
+        sl_join_key_append(key, length, names, 2, back);
+        assert_string_equal(unit_json_of(back), rows[i]);
     }
 }

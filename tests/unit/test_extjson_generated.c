@@ -2,8 +2,6 @@
 /* Generated documents: the same bytes as libbson makes of the same text. Some texts are written by
  * libbson from documents of every type; the others are generated, with all freedoms of the grammar:
  * blanks, escapes, forms of numbers. */
-#include "unit.h"
-
 #include "extjson_reading.h"
 
 #define DOCUMENTS 6000
@@ -355,11 +353,3 @@ TEST(damaged_texts) {
         free_converted(&ours);
     }
 }
-
-static int end_tests(void **unused) {
-    (void)unused;
-    destroy_parsers();
-    return 0;
-}
-
-BEFORE_AND_AFTER_ALL(NULL, end_tests)

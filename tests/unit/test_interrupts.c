@@ -27,6 +27,7 @@ static void on_second_signal(void *context) {
 }
 
 static const unsigned outer = 1, inner = 2;
+static sl_error error;
 
 static void await_calls(unsigned value) {
     for (int i = 0; i < 500 && calls != value; i++)
@@ -59,38 +60,23 @@ static void check_child(void (*run)(const void *), const void *context, const ch
     close(ends[0]);
 }
 
-static void the_inner_listener_is_called_first(void **state) {
-    (void)state;
-    sl_error error = {0};
-    calls = 0;
-    assert_true(sl_interrupt_listen(on_first_signal, on_second_signal, (void *)&outer, &error));
-    assert_true(sl_interrupt_listen(on_first_signal, on_second_signal, (void *)&inner, &error));
-    assert_false(sl_interrupt_requested());
+/* ---- in a child process; these tests come first, since no thread exists yet ---- */
+
+static void interrupt_twice(const void *context) {
+    (void)context;
+    if (!sl_interrupt_listen(on_first_signal, on_second_signal, (void *)&outer, &error) ||
+        !sl_interrupt_listen(on_first_signal, on_second_signal, (void *)&inner, &error))
+        _exit(98);
     kill(getpid(), SIGINT);
-    await_calls(21);
-    sl_interrupt_stop_listening();
-    assert_true(sl_interrupt_requested());
-    sl_interrupt_stop_listening();
-    assert_true(sl_interrupt_listen(on_first_signal, on_second_signal, (void *)&outer,
-                                    &error)); /* resets the request */
-    assert_false(sl_interrupt_requested());
-    sl_interrupt_stop_listening();
+    while (calls != 21)
+        usleep(1000);
+    kill(getpid(), SIGINT);
+    for (;;)
+        pause();
 }
 
-static void between_two_loads_only_the_outer_listener_is_called(void **state) {
-    (void)state;
-    sl_error error = {0};
-    calls = 0;
-    assert_true(sl_interrupt_listen(on_first_signal, on_second_signal, (void *)&outer, &error));
-    assert_true(sl_interrupt_listen(on_first_signal, on_second_signal, (void *)&inner, &error));
-    sl_interrupt_stop_listening();
-    kill(getpid(), SIGTERM);
-    await_calls(1);
-    assert_true(sl_interrupt_listen(on_first_signal, on_second_signal, (void *)&inner,
-                                    &error)); /* the earlier request remains */
-    assert_true(sl_interrupt_requested());
-    sl_interrupt_stop_listening();
-    sl_interrupt_stop_listening();
+TEST(the_second_signal_ends_the_process_after_both_handlers) {
+    check_child(interrupt_twice, NULL, "21");
 }
 
 static _Atomic bool serving;
@@ -102,7 +88,6 @@ static void serve_slowly(void *context) {
 }
 
 static void stop_listening_after_the_second_signal(const void *context) {
-    sl_error error = {0};
     (void)context;
     if (!sl_interrupt_listen(on_first_signal, serve_slowly, (void *)&outer, &error))
         _exit(98);
@@ -117,8 +102,7 @@ static void stop_listening_after_the_second_signal(const void *context) {
 
 /* The handler of the second signal (which restores the balancer) runs to its end although the
  * program is about to exit. */
-static void stop_listening_waits_for_the_second_handler(void **state) {
-    (void)state;
+TEST(stop_listening_waits_for_the_second_handler) {
     check_child(stop_listening_after_the_second_signal, NULL, "1");
 }
 
@@ -161,7 +145,6 @@ typedef struct change_case {
 
 static void interrupt_a_change(const void *context) {
     change_case c = *(const change_case *)context;
-    sl_error error = {0};
     pthread_t worker;
     if (!sl_interrupt_listen(ignore, clean_up, &c.patience, &error) ||
         sl_thread_start(&worker, change_twice, &c.takes) != 0)
@@ -177,57 +160,69 @@ static void interrupt_a_change(const void *context) {
 }
 
 /* Digits: 1 the change ended, 2 its end was awaited, 3 the wait timed out. */
-static void the_second_signal_waits_for_changes_and_lets_none_begin(void **state) {
-    (void)state;
+TEST(the_second_signal_waits_for_changes_and_lets_none_begin) {
     check_child(interrupt_a_change, &(change_case){.takes = 300, .patience = 10}, "12");
     check_child(interrupt_a_change, &(change_case){.takes = 60000, .patience = 0.1}, "3");
 }
 
-static void the_number_of_listeners_is_limited(void **state) {
-    (void)state;
-    sl_error error = {0};
+/* ---- in this process ---- */
+
+static void listen_as(const unsigned *who) {
+    assert_true(
+        sl_interrupt_listen(on_first_signal, on_second_signal, (void *)(uintptr_t)who, &error));
+}
+
+TEST(the_inner_listener_is_called_first) {
+    calls = 0;
+    listen_as(&outer);
+    listen_as(&inner);
+    assert_false(sl_interrupt_requested());
+    kill(getpid(), SIGINT);
+    await_calls(21);
+    sl_interrupt_stop_listening();
+    assert_true(sl_interrupt_requested());
+    sl_interrupt_stop_listening();
+    listen_as(&outer); /* resets the request */
+    assert_false(sl_interrupt_requested());
+    sl_interrupt_stop_listening();
+}
+
+TEST(between_two_loads_only_the_outer_listener_is_called) {
+    calls = 0;
+    listen_as(&outer);
+    listen_as(&inner);
+    sl_interrupt_stop_listening();
+    kill(getpid(), SIGTERM);
+    await_calls(1);
+    listen_as(&inner); /* the earlier request remains */
+    assert_true(sl_interrupt_requested());
+    sl_interrupt_stop_listening();
+    sl_interrupt_stop_listening();
+}
+
+TEST(the_number_of_listeners_is_limited) {
     for (int i = 0; i < SL_LISTENERS_MAX; i++)
-        assert_true(sl_interrupt_listen(on_first_signal, on_second_signal, (void *)&outer, &error));
+        listen_as(&outer);
     assert_false(sl_interrupt_listen(on_first_signal, on_second_signal, (void *)&outer, &error));
     for (int i = 0; i < SL_LISTENERS_MAX; i++)
         sl_interrupt_stop_listening();
 }
 
-static void interrupt_twice(const void *context) {
-    sl_error error = {0};
-    (void)context;
-    if (!sl_interrupt_listen(on_first_signal, on_second_signal, (void *)&outer, &error) ||
-        !sl_interrupt_listen(on_first_signal, on_second_signal, (void *)&inner, &error))
-        _exit(98);
-    kill(getpid(), SIGINT);
-    while (calls != 21)
-        usleep(1000);
-    kill(getpid(), SIGINT);
-    for (;;)
-        pause();
-}
+static sl_context *context;
 
-static void the_second_signal_ends_the_process_after_both_handlers(void **state) {
+static int begin(void **state) {
     (void)state;
-    check_child(interrupt_twice, NULL, "21");
+    context = sl_context_create(
+        &(sl_surroundings){.start_signals = sl_signals_start, .stop_signals = sl_signals_stop});
+    sl_context_bind(context);
+    return 0;
 }
 
-RUN_TESTS {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(
-            the_second_signal_ends_the_process_after_both_handlers), /* no thread yet */
-        cmocka_unit_test(stop_listening_waits_for_the_second_handler),
-        cmocka_unit_test(the_second_signal_waits_for_changes_and_lets_none_begin),
-        cmocka_unit_test(the_inner_listener_is_called_first),
-        cmocka_unit_test(between_two_loads_only_the_outer_listener_is_called),
-        cmocka_unit_test(the_number_of_listeners_is_limited),
-    };
-    const sl_surroundings around = {.start_signals = sl_signals_start,
-                                    .stop_signals = sl_signals_stop};
-    sl_context *context = sl_context_create(&around);
-    sl_context_bind(context);
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+static int end(void **state) {
+    (void)state;
     sl_context_bind(NULL);
     sl_context_destroy(context);
-    return failed;
+    return 0;
 }
+
+BEFORE_AND_AFTER_ALL(begin, end)

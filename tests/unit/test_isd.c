@@ -37,37 +37,11 @@ TEST(a_record_has_the_documented_structure) {
         "\"parameter\" : \"APRSWM\" } ] }");
 }
 
+/* The columns of FIXED_PART without values. */
 static const char all_missing[] = "0000"
-                                  "999999"
-                                  "99999"
-                                  "19880131"
-                                  "1200"
-                                  "9"
-                                  "+99999"
-                                  "+999999"
-                                  "99999"
-                                  "+9999"
-                                  "99999"
-                                  "V020"
-                                  "999"
-                                  "9"
-                                  "9"
-                                  "9999"
-                                  "9"
-                                  "99999"
-                                  "9"
-                                  "9"
-                                  "9"
-                                  "999999"
-                                  "9"
-                                  "9"
-                                  "9"
-                                  "+9999"
-                                  "9"
-                                  "+9999"
-                                  "9"
-                                  "99999"
-                                  "9\n";
+                                  "999999999991988013112009+99999+999999"
+                                  "99999+999999999V020"
+                                  "999999999999999999999999999+99999+99999999999\n";
 
 TEST(missing_values_are_left_out) {
     parsed p = parse_bytes(NO_OPTIONS, all_missing, sizeof all_missing - 1);

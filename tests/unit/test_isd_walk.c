@@ -5,33 +5,31 @@
 
 #define NO_OPTIONS (&(sl_format_options){0})
 
+/* Bytes after the shorter length, and incomplete parts before it, are kept as unparsed text. */
 TEST(the_shorter_of_two_lengths_is_used) {
-    /* A record that is truncated at byte 105 and declares its original length. */
-    record r = record_of("");
-    memcpy(r.bytes, "0029", 4);
-    parsed p = parse_record(r);
-    assert_int_equal(p.counts.length_mismatches, 1);
-    assert_at(&p, "pressure.value", "double 1012.3");
-    assert_at(&p, "unparsed", "nothing");
-    /* Two bytes are missing at the end: the incomplete remark is kept as unparsed text. */
-    r = record_of("ADDSA1+0121REMSYN010ABCDEFGH");
-    memcpy(r.bytes, "0031", 4);
-    p = parse_record(r);
-    assert_int_equal(p.counts.length_mismatches, 1);
-    assert_at(&p, "seaSurfaceTemperature.value", "double 1.2");
-    assert_at(&p, "remarks", "nothing");
-    assert_at(&p, "unparsed", "text REMSYN010ABCDEFGH");
-    /* Longer than declared: the bytes after the declared length are kept as unparsed text. */
-    r = record_of("ADDSA1+0121SA1+0991");
-    memcpy(r.bytes, "0011", 4);
-    p = parse_record(r);
-    assert_int_equal(p.counts.length_mismatches, 1);
-    assert_at(&p, "seaSurfaceTemperature.value", "double 1.2");
-    assert_at(&p, "unparsed", "text SA1+0991");
-    assert_int_equal(p.counts.unknown_groups, 1);
-    r = record_of("ADDSA1+0121");
-    memcpy(r.bytes, "    ", 4);
-    p = parse_bytes(NO_OPTIONS, r.bytes, r.length);
+    static const struct {
+        const char *declared, *sections, *path, *value, *unparsed;
+        uint64_t unknown;
+    } rows[] = {
+        /* truncated at byte 105 */
+        {"0029", "", "pressure.value", "double 1012.3", "nothing", 0},
+        /* two bytes are missing at the end */
+        {"0031", "ADDSA1+0121REMSYN010ABCDEFGH", "seaSurfaceTemperature.value", "double 1.2",
+         "text REMSYN010ABCDEFGH", 1},
+        /* longer than declared */
+        {"0011", "ADDSA1+0121SA1+0991", "seaSurfaceTemperature.value", "double 1.2",
+         "text SA1+0991", 1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        parsed p = parse_record(record_with(1, rows[i].declared, rows[i].sections));
+        assert_int_equal(p.counts.length_mismatches, 1);
+        assert_at(&p, rows[i].path, rows[i].value);
+        assert_at(&p, "remarks", "nothing");
+        assert_at(&p, "unparsed", rows[i].unparsed);
+        assert_int_equal(p.counts.unknown_groups, rows[i].unknown);
+    }
+    record r = record_with(1, "    ", "ADDSA1+0121");
+    parsed p = parse_bytes(NO_OPTIONS, r.bytes, r.length);
     assert_null(p.format); /* the format is not recognised by this record */
 }
 

@@ -8,60 +8,22 @@
 
 #include "report/json.h"
 
-typedef struct scratch {
-    char folder[40];
-    char path[64];
-    char link[64];
-} scratch;
+static sl_error error;
 
-static int make_scratch(void **state) {
-    scratch *s = calloc(1, sizeof *s);
-    assert_non_null(s);
-    strcpy(s->folder, "/tmp/shardload-json-XXXXXX");
-    assert_non_null(mkdtemp(s->folder));
-    snprintf(s->path, sizeof s->path, "%s/report.json", s->folder);
-    snprintf(s->link, sizeof s->link, "%s/link.json", s->folder);
-    *state = s;
-    return 0;
+static void assert_content(const char *path, const char *expected) {
+    size_t length;
+    assert_string_equal(unit_read(path, &length), expected);
 }
 
-/* Fails if the folder contains other files. */
-static int remove_scratch(void **state) {
-    scratch *s = *state;
-    unlink(s->path);
-    unlink(s->link);
-    int left = rmdir(s->folder);
-    free(s);
-    return left;
-}
-
-static void put(const char *path, const char *text) {
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fputs(text, file);
-    assert_int_equal(fclose(file), 0);
-}
-
-static void get(const char *path, char *out, size_t room) {
-    FILE *file = fopen(path, "r");
-    assert_non_null(file);
-    size_t length = fread(out, 1, room - 1, file);
-    out[length] = 0;
-    fclose(file);
-}
-
-static void text_is_indented(void **state) {
-    (void)state;
-    bson_t *document = bson_new_from_json(
-        (const uint8_t *)"{\"short\": {\"a\": 1, \"b\": [true, null]}, \"empty\": {}, \"none\": [],"
-                         "\"text\": \"a, \\\"b\\\": {c}\\\\\", \"tenth\": 0.1, \"third\": "
-                         "0.33333333333333331, \"whole\": 100.0, \"big\": 9007199254740993,"
-                         "\"rows\": [{\"_id\": \"FORD\", \"tests\": 1234, \"rate\": 12.5},"
-                         "{\"_id\": \"VAUXHALL\", \"tests\": 99, \"rate\": 33.25},"
-                         "{\"_id\": \"BMW\"}]}",
-        -1, NULL);
-    assert_non_null(document);
-    char *text = sl_json_text(document, NULL);
+TEST(text_is_indented) {
+    const bson_t *document =
+        unit_json("{\"short\": {\"a\": 1, \"b\": [true, null]}, \"empty\": {}, \"none\": [],"
+                  "\"text\": \"a, \\\"b\\\": {c}\\\\\", \"tenth\": 0.1, \"third\": "
+                  "0.33333333333333331, \"whole\": 100.0, \"big\": 9007199254740993,"
+                  "\"rows\": [{\"_id\": \"FORD\", \"tests\": 1234, \"rate\": 12.5},"
+                  "{\"_id\": \"VAUXHALL\", \"tests\": 99, \"rate\": 33.25},"
+                  "{\"_id\": \"BMW\"}]}");
+    char *text = unit_keep(sl_json_text(document, NULL));
     assert_string_equal(text, "{\n"
                               "  \"short\": {\"a\": 1, \"b\": [true, null]},\n"
                               "  \"empty\": {},\n"
@@ -77,33 +39,26 @@ static void text_is_indented(void **state) {
                               "    {\"_id\": \"BMW\"}\n"
                               "  ]\n"
                               "}\n");
-    free(text);
-    bson_destroy(document);
 }
 
 /* Lines of all lengths around the limit: the text is read back as the same document, and no line
  * that can be broken is longer than 100 bytes. */
-static void text_is_read_back_equal(void **state) {
-    (void)state;
+TEST(text_is_read_back_equal) {
     for (int width = 1; width < 130; width++) {
-        bson_t document = BSON_INITIALIZER;
-        bson_t inner = BSON_INITIALIZER;
-        bson_t list = BSON_INITIALIZER;
+        bson_t *document = unit_keep_bson(bson_new()), *inner = unit_keep_bson(bson_new()),
+               *list = unit_keep_bson(bson_new());
         char key[16];
         for (int i = 0; i * 7 < width; i++) {
             snprintf(key, sizeof key, "k%d", i);
-            bson_append_double(&inner, key, -1, (double)width / (i + 3));
-            bson_append_double(&list, key + 1, -1, (double)width / (i + 3));
+            bson_append_double(inner, key, -1, (double)width / (i + 3));
+            bson_append_double(list, key + 1, -1, (double)width / (i + 3));
         }
-        bson_append_document(&document, "inner", -1, &inner);
-        bson_append_array(&document, "list", -1, &list);
-        char *text = sl_json_text(&document, NULL);
-        bson_t *back = bson_new_from_json((const uint8_t *)text, -1, NULL);
-        assert_non_null(back);
-        bson_iter_t a;
-        bson_iter_t b;
-        assert_true(bson_iter_init(&a, &document) && bson_iter_find(&a, "inner"));
-        assert_true(bson_iter_init(&b, back) && bson_iter_find(&b, "inner"));
+        bson_append_document(document, "inner", -1, inner);
+        bson_append_array(document, "list", -1, list);
+        const char *text = unit_keep(sl_json_text(document, NULL));
+        bson_iter_t a, b;
+        assert_true(bson_iter_init_find(&a, document, "inner"));
+        assert_true(bson_iter_init_find(&b, unit_json(text), "inner"));
         uint32_t a_length, b_length;
         const uint8_t *a_bytes, *b_bytes;
         bson_iter_document(&a, &a_length, &a_bytes);
@@ -112,89 +67,64 @@ static void text_is_read_back_equal(void **state) {
         assert_memory_equal(a_bytes, b_bytes, a_length); /* doubles are equal bit for bit */
         for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
             assert_true(strcspn(line, "\n") <= 100);
-        bson_destroy(back);
-        free(text);
-        bson_destroy(&inner);
-        bson_destroy(&list);
-        bson_destroy(&document);
     }
 }
 
-static void written_and_read_back(void **state) {
-    scratch *s = *state;
-    sl_error error = {0};
-    bson_t *document = BCON_NEW("a", BCON_INT32(1), "t", BCON_DATE_TIME(1577836800000));
-    put(s->path, "old");
-    assert_int_equal(chmod(s->path, 0644), 0);
-    assert_true(sl_json_write_file(s->path, document, &error));
+TEST(written_and_read_back) {
+    const char *path = unit_path("report.json");
+    bson_t *document =
+        unit_keep_bson(BCON_NEW("a", BCON_INT32(1), "t", BCON_DATE_TIME(1577836800000)));
+    unit_write(path, "old", 3);
+    assert_int_equal(chmod(path, 0644), 0);
+    assert_true(sl_json_write_file(path, document, &error));
     struct stat about;
-    assert_int_equal(stat(s->path, &about), 0);
+    assert_int_equal(stat(path, &about), 0);
     assert_int_equal(about.st_mode & 0777, 0600);
     bson_t *back;
-    assert_true(sl_json_read_file(s->path, &back, &error));
-    assert_true(bson_equal(document, back));
-    bson_destroy(back);
-    bson_destroy(document);
+    assert_true(sl_json_read_file(path, &back, &error));
+    assert_true(bson_equal(document, unit_keep_bson(back)));
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(unit_folder()), 0); /* no other file is left */
 }
 
-static void links_and_folders_are_not_overwritten(void **state) {
-    scratch *s = *state;
-    sl_error error = {0};
-    char text[32];
+TEST(links_and_folders_are_not_overwritten) {
+    const char *path = unit_path("report.json"), *link = unit_path("link.json");
     bson_t document = BSON_INITIALIZER;
-    put(s->path, "precious");
-    assert_int_equal(symlink(s->path, s->link), 0);
-    assert_false(sl_json_write_file(s->link, &document, &error));
+    unit_write(path, "precious", 8);
+    assert_int_equal(symlink(path, link), 0);
+    assert_false(sl_json_write_file(link, &document, &error));
     assert_int_equal(error.code, SL_EXIT_USAGE);
-    assert_non_null(strstr(error.message, s->link));
-    get(s->path, text, sizeof text);
-    assert_string_equal(text, "precious");
-    assert_false(sl_json_write_file(s->folder, &document, &error));
+    assert_contains(error.message, link);
+    assert_content(path, "precious");
+    assert_false(sl_json_write_file(unit_folder(), &document, &error));
     assert_false(sl_json_write_file("/nowhere/at/all.json", &document, &error));
-    assert_non_null(strstr(error.message, "/nowhere/at/all.json"));
+    assert_contains(error.message, "/nowhere/at/all.json");
     assert_false(sl_json_may_write_file("/nowhere/at/all.json", &error));
-    assert_false(sl_json_may_write_file(s->link, &error));
-    assert_true(sl_json_may_write_file(s->path, &error));
+    assert_false(sl_json_may_write_file(link, &error));
+    assert_true(sl_json_may_write_file(path, &error));
 }
 
-static void invalid_files_are_errors(void **state) {
-    scratch *s = *state;
-    sl_error error = {0};
+TEST(invalid_files_are_errors) {
+    const char *path = unit_path("report.json");
     bson_t *document;
-    assert_false(sl_json_read_file(s->path, &document, &error));
+    assert_false(sl_json_read_file(path, &document, &error));
     assert_int_equal(error.code, SL_EXIT_USAGE);
     static const char *const texts[] = {
         "", "  ", "{\"a\": 1", "{\"a\": 1} {}", "[{\"]\\\"\": 1}] 2", "text", "{\"a\": }"};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        put(s->path, texts[i]);
-        assert_false(sl_json_read_file(s->path, &document, &error));
+        unit_write(path, texts[i], strlen(texts[i]));
+        assert_false(sl_json_read_file(path, &document, &error));
         assert_int_equal(error.code, SL_EXIT_SOURCE);
         assert_null(document);
     }
 }
 
-static void text_that_is_not_utf8(void **state) {
-    scratch *s = *state;
-    sl_error error = {0};
-    bson_t document = BSON_INITIALIZER;
-    put(s->path, "old");
-    BSON_APPEND_UTF8(&document, "name", "caf\xe9");
-    assert_false(sl_json_write_file(s->path, &document, &error));
-    char text[32];
-    get(s->path, text, sizeof text);
-    assert_string_equal(text, "old");
-    bson_destroy(&document);
-}
-
-RUN_TESTS {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(text_is_indented),
-        cmocka_unit_test(text_is_read_back_equal),
-        cmocka_unit_test_setup_teardown(written_and_read_back, make_scratch, remove_scratch),
-        cmocka_unit_test_setup_teardown(links_and_folders_are_not_overwritten, make_scratch,
-                                        remove_scratch),
-        cmocka_unit_test_setup_teardown(invalid_files_are_errors, make_scratch, remove_scratch),
-        cmocka_unit_test_setup_teardown(text_that_is_not_utf8, make_scratch, remove_scratch),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+TEST(text_that_is_not_utf8) {
+    const char *path = unit_path("report.json");
+    bson_t *document = unit_keep_bson(BCON_NEW("name", BCON_UTF8("caf\xe9")));
+    unit_write(path, "old", 3);
+    assert_false(sl_json_write_file(path, document, &error));
+    assert_content(path, "old");
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(unit_folder()), 0); /* no other file is left */
 }

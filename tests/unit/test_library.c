@@ -20,7 +20,7 @@ static const char *const none[] = {NULL};
 
 typedef struct loading {
     unsigned rows, files;
-    char folder[64];
+    const char *folder;
     shardload_context *context;
     pthread_barrier_t *begin;
     _Atomic unsigned lines, foreign; /* log lines; those that belong to the other load */
@@ -39,8 +39,8 @@ static void on_log(void *data, shardload_level level, const char *text) {
 }
 
 static void make_files(loading *one) {
-    strcpy(one->folder, "/tmp/shardload-library-XXXXXX");
-    assert_non_null(mkdtemp(one->folder));
+    one->folder = unit_path(one->mine);
+    assert_int_equal(mkdir(one->folder, 0700), 0);
     for (unsigned f = 0; f < one->files; f++) {
         char path[100];
         snprintf(path, sizeof path, "%s/%s-%u.csv", one->folder, one->mine, f);
@@ -53,18 +53,11 @@ static void make_files(loading *one) {
     }
 }
 
-static void remove_files(loading *one) {
-    char command[100];
-    snprintf(command, sizeof command, "rm -r %s", one->folder);
-    assert_int_equal(system(command), 0);
-}
-
 static void *load(void *context) {
     loading *one = context;
-    char work[100], sink[100];
+    char work[100], sink[100], source[100];
     snprintf(work, sizeof work, "%s/run", one->folder);
     snprintf(sink, sizeof sink, "bson:%s/out.bson", one->folder);
-    char source[100];
     snprintf(source, sizeof source, "%s/", one->folder);
     const shardload_option options[] = {{"sink", sink},       {"work-dir", work},
                                         {"include", "*.csv"}, {"skip-other", "true"},
@@ -75,13 +68,11 @@ static void *load(void *context) {
     return NULL;
 }
 
-static void two_loads_at_once_do_not_mix(void **state) {
-    (void)state;
+TEST(two_loads_at_once_do_not_mix) {
     pthread_barrier_t begin;
     pthread_barrier_init(&begin, NULL, 2);
     loading loads[2] = {{.rows = 40000, .files = 3, .mine = "apples", .other = "pears"},
                         {.rows = 50000, .files = 2, .mine = "pears", .other = "apples"}};
-    pthread_t threads[2];
     for (int i = 0; i < 2; i++) {
         const shardload_receivers receivers = {.log = on_log, .data = &loads[i]};
         make_files(&loads[i]);
@@ -89,10 +80,7 @@ static void two_loads_at_once_do_not_mix(void **state) {
         loads[i].context = shardload_context_create(&receivers);
         assert_non_null(loads[i].context);
     }
-    for (int i = 0; i < 2; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, load, &loads[i]), 0);
-    for (int i = 0; i < 2; i++)
-        pthread_join(threads[i], NULL);
+    unit_run_threads(2, load, loads, sizeof loads[0]);
     for (int i = 0; i < 2; i++) {
         char expected[64], path[100], line[400];
         bool log_is_mine = true;
@@ -112,29 +100,27 @@ static void two_loads_at_once_do_not_mix(void **state) {
         assert_true(log_is_mine && lines > 5);
         shardload_free(loads[i].record);
         shardload_context_destroy(loads[i].context);
-        remove_files(&loads[i]);
     }
     pthread_barrier_destroy(&begin);
 }
 
 /* ---- one command ---- */
 
-static shardload_context *context;
+static shardload_context *context; /* of the test; see begin */
 
-static int create(void **state) {
-    (void)state;
-    context = shardload_context_create(NULL);
-    return context ? 0 : -1;
-}
-
-static int destroy(void **state) {
-    (void)state;
+static void destroy(void *unused) {
+    (void)unused;
     shardload_context_destroy(context);
-    return 0;
 }
 
-static void all_wrong_options_are_reported_together(void **state) {
-    (void)state;
+static void begin(void) {
+    context = shardload_context_create(NULL);
+    assert_non_null(context);
+    unit_release_later(destroy, NULL);
+}
+
+TEST(all_wrong_options_are_reported_together) {
+    begin();
     shardload_error error;
     const shardload_option options[] = {
         {"thread", "2"}, {"batch-size", "many"}, {"suite", "mot"}, {NULL, NULL}};
@@ -147,8 +133,8 @@ static void all_wrong_options_are_reported_together(void **state) {
     assert_non_null(strstr(error.message, "suite: there is no such option of `load`"));
 }
 
-static void the_environment_is_not_read(void **state) {
-    (void)state;
+TEST(the_environment_is_not_read) {
+    begin();
     shardload_error error;
     const shardload_option options[] = {
         {"sink", "null"}, {"format", "ycsb"}, {"records", "100"}, {NULL, NULL}};
@@ -159,8 +145,8 @@ static void the_environment_is_not_read(void **state) {
     unsetenv("SHARDLOAD_THREADS");
 }
 
-static void an_error_has_the_message_of_the_program(void **state) {
-    (void)state;
+TEST(an_error_has_the_message_of_the_program) {
+    begin();
     shardload_error error;
     const shardload_option options[] = {{"sink", "null"}, {NULL, NULL}};
     const char *const sources[] = {"/there/is/no/such.file", NULL};
@@ -169,8 +155,8 @@ static void an_error_has_the_message_of_the_program(void **state) {
     assert_int_equal(shardload_load(context, options, sources, NULL, NULL), SHARDLOAD_SOURCE);
 }
 
-static void a_plan_and_a_page_of_it(void **state) {
-    (void)state;
+TEST(a_plan_and_a_page_of_it) {
+    begin();
     shardload_error error;
     char *record, *html;
     const shardload_option options[] = {
@@ -188,8 +174,8 @@ static void a_plan_and_a_page_of_it(void **state) {
     shardload_free(record);
 }
 
-static void a_query_without_a_suite_is_refused(void **state) {
-    (void)state;
+TEST(a_query_without_a_suite_is_refused) {
+    begin();
     shardload_error error;
     char *report;
     assert_int_equal(shardload_query(context, NULL, none, &report, &error), SHARDLOAD_USAGE);
@@ -197,8 +183,8 @@ static void a_query_without_a_suite_is_refused(void **state) {
     assert_null(report);
 }
 
-static void a_stopped_context_runs_nothing(void **state) {
-    (void)state;
+TEST(a_stopped_context_runs_nothing) {
+    begin();
     shardload_error error;
     const shardload_option options[] = {
         {"sink", "null"}, {"format", "ycsb"}, {"records", "100"}, {NULL, NULL}};
@@ -213,8 +199,8 @@ static void *stop_soon(void *unused) {
     return NULL;
 }
 
-static void a_load_can_be_stopped(void **state) {
-    (void)state;
+TEST(a_load_can_be_stopped) {
+    begin();
     shardload_error error;
     pthread_t thread;
     const shardload_option options[] = {
@@ -233,58 +219,30 @@ static void *stop_before_the_first_record(void *pipe) {
     return NULL;
 }
 
-static void a_load_that_is_stopped_before_it_begins_loads_nothing(void **state) {
-    (void)state;
+TEST(a_load_that_is_stopped_before_it_begins_loads_nothing) {
+    begin();
     shardload_error error;
     pthread_t thread;
-    char folder[] = "/tmp/shardload-unit-XXXXXX", pipe[64], sink[64];
-    assert_non_null(mkdtemp(folder));
-    snprintf(pipe, sizeof pipe, "%s/pipe.csv", folder);
-    snprintf(sink, sizeof sink, "bson:%s/kept", folder);
-    const char *kept = sink + strlen("bson:");
-    FILE *file = fopen(kept, "w");
-    assert_non_null(file);
-    fputs("mine", file);
-    fclose(file);
+    char sink[80];
+    const char *pipe = unit_path("pipe.csv"), *kept = unit_path("kept"), *work = unit_path("work");
+    snprintf(sink, sizeof sink, "bson:%s", kept);
+    unit_write(kept, "mine", 4);
     assert_int_equal(mkfifo(pipe, 0600), 0);
-    assert_int_equal(pthread_create(&thread, NULL, stop_before_the_first_record, pipe), 0);
-    char work[64];
-    snprintf(work, sizeof work, "%s/work", folder);
+    assert_int_equal(
+        pthread_create(&thread, NULL, stop_before_the_first_record, (void *)(uintptr_t)pipe), 0);
     const shardload_option options[] = {{"sink", sink}, {"work-dir", work}, {NULL, NULL}};
     const char *const sources[] = {pipe, NULL};
     assert_int_equal(shardload_load(context, options, sources, NULL, &error),
                      SHARDLOAD_INTERRUPTED);
     pthread_join(thread, NULL);
-    char bytes[8] = "";
-    file = fopen(kept, "r");
-    assert_non_null(file);
-    assert_int_equal(fread(bytes, 1, sizeof bytes - 1, file), 4);
-    fclose(file);
-    assert_string_equal(bytes, "mine");
+    size_t length;
+    assert_string_equal(unit_read(kept, &length), "mine");
     assert_int_equal(unlink(kept), 0);
     assert_int_equal(unlink(pipe), 0);
-    assert_int_equal(rmdir(folder), 0); /* the load has left no work directory */
+    assert_int_equal(rmdir(unit_folder()), 0); /* the load has left no work directory */
 }
 
-static void the_version_has_three_numbers(void **state) {
-    (void)state;
+TEST(the_version_has_three_numbers) {
     unsigned a, b, c;
     assert_int_equal(sscanf(shardload_version(), "%u.%u.%u", &a, &b, &c), 3);
-}
-
-RUN_TESTS {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(two_loads_at_once_do_not_mix),
-        cmocka_unit_test_setup_teardown(all_wrong_options_are_reported_together, create, destroy),
-        cmocka_unit_test_setup_teardown(the_environment_is_not_read, create, destroy),
-        cmocka_unit_test_setup_teardown(an_error_has_the_message_of_the_program, create, destroy),
-        cmocka_unit_test_setup_teardown(a_plan_and_a_page_of_it, create, destroy),
-        cmocka_unit_test_setup_teardown(a_query_without_a_suite_is_refused, create, destroy),
-        cmocka_unit_test_setup_teardown(a_stopped_context_runs_nothing, create, destroy),
-        cmocka_unit_test_setup_teardown(a_load_can_be_stopped, create, destroy),
-        cmocka_unit_test_setup_teardown(a_load_that_is_stopped_before_it_begins_loads_nothing,
-                                        create, destroy),
-        cmocka_unit_test(the_version_has_three_numbers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

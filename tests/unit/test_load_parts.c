@@ -1,37 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parts of the load engine that need no server: rejects are written in the order of their source
  * with correct line numbers, and the ranges of a load divide its documents evenly. */
-#include <unistd.h>
-
 #include "job/job.h"
 #include "job/ranges.h"
 #include "ledger/rejects.h"
 #include "unit.h"
 
-static char folder[] = "/tmp/shardload-parts-XXXXXX";
+static sl_error error;
 
-static sl_source_set *set_of(const char *name, const char *text) {
-    char path[300];
-    const char *paths[] = {path};
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *file = fopen(path, "w");
-    fputs(text, file);
-    fclose(file);
+static void destroy_set(void *set) {
+    sl_source_set_destroy(set);
+}
+
+/* The sources are closed after the test. */
+static sl_source_set *set_of(const char *const *paths, size_t count) {
     sl_source_set *set;
-    sl_error error;
-    assert_true(sl_source_set_create(paths, 1, NULL, &set, &error));
+    assert_true(sl_source_set_create(paths, count, NULL, &set, &error));
+    unit_release_later(destroy_set, set);
     return set;
 }
 
-static char *read_back(const char *name) {
-    static char text[8192];
-    char path[300];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *file = fopen(path, "r");
-    assert_non_null(file);
-    text[fread(text, 1, sizeof text - 1, file)] = '\0';
-    fclose(file);
-    return text;
+static const char *write_source(const char *name) {
+    const char *path = unit_path(name);
+    unit_write(path, "x\n", 2);
+    return path;
+}
+
+/* The rejects of one source. */
+static sl_reject_files *open_rejects(const char *name) {
+    sl_reject_files *rejects;
+    const char *path = write_source(name);
+    assert_true(sl_rejects_open(unit_folder(), set_of(&path, 1), NULL, 0, &rejects, &error));
+    return rejects;
+}
+
+static const char *read_back(const char *name) {
+    size_t length;
+    return unit_read(unit_path(name), &length);
 }
 
 static void add(sl_reject_list *list, uint32_t line, uint64_t offset, const char *reason,
@@ -46,10 +51,7 @@ static void add(sl_reject_list *list, uint32_t line, uint64_t offset, const char
 static const sl_journal_entry ten_lines = {.counts.lines = 10};
 
 TEST(rejects_are_in_order_of_the_source) {
-    sl_source_set *set = set_of("data.txt", "x\n");
-    sl_reject_files *rejects;
-    sl_error error;
-    assert_true(sl_rejects_open(folder, set, NULL, 0, &rejects, &error));
+    sl_reject_files *rejects = open_rejects("data.txt");
     sl_rejects_set_header(rejects, 0, sl_text_of("a|b\n"), false);
     /* Block 2 is completed first, then 0, then 1. */
     sl_reject_list lists[3] = {{0}};
@@ -71,20 +73,16 @@ TEST(rejects_are_in_order_of_the_source) {
              "%1$s/data.txt\t20\t1999\ttest_date\tsecond\tr2\n"
              "%1$s/data.txt\t25\t2500\ttest_date\tthird\tr3|\\x09\n"
              "%1$s/data.txt\t\t5000\ttest_date\trefused: no\t{}\n",
-             folder);
+             unit_folder());
     assert_string_equal(read_back("rejects.tsv"), expected);
     /* This file has the header and the unchanged records. */
     assert_string_equal(read_back("rejected/000001-data.txt"), "a|b\nr1\nr2\nr3|\t\n");
     for (int i = 0; i < 3; i++)
         sl_reject_list_clear(&lists[i]);
-    sl_source_set_destroy(set);
 }
 
 TEST(lines_are_counted_within_an_entry_of_an_archive) {
-    sl_source_set *set = set_of("year.zip.txt", "x\n");
-    sl_reject_files *rejects;
-    sl_error error;
-    assert_true(sl_rejects_open(folder, set, NULL, 0, &rejects, &error));
+    sl_reject_files *rejects = open_rejects("year.zip.txt");
     static const sl_source_block blocks[] = {
         {.sequence = 0, .entry = "jan.csv", .entry_start = true},
         {.sequence = 1, .entry = "jan.csv"},
@@ -106,15 +104,11 @@ TEST(lines_are_counted_within_an_entry_of_an_archive) {
     assert_non_null(strstr(text, "year.zip.txt: jan.csv\t3\t0\t"));
     assert_non_null(strstr(text, "year.zip.txt: jan.csv\t13\t1000\t"));
     assert_non_null(strstr(text, "year.zip.txt: feb.csv\t3\t2000\t"));
-    sl_source_set_destroy(set);
 }
 
 TEST(rejects_of_a_stopped_load_are_not_lost) {
-    sl_source_set *set = set_of("stopped.txt", "x\n");
-    sl_reject_files *rejects;
-    sl_error error;
+    sl_reject_files *rejects = open_rejects("stopped.txt");
     sl_reject_list list = {0};
-    assert_true(sl_rejects_open(folder, set, NULL, 0, &rejects, &error));
     add(&list, 4, 2500, "early", "r");
     /* Block 0 is never completed. */
     assert_true(sl_rejects_block_done(rejects, &(sl_source_block){.sequence = 1}, &ten_lines, &list,
@@ -122,41 +116,27 @@ TEST(rejects_of_a_stopped_load_are_not_lost) {
     assert_true(sl_rejects_close(rejects, NULL, &error));
     assert_non_null(strstr(read_back("rejects.tsv"), "stopped.txt\t\t2500\ttest_date\tearly\tr\n"));
     sl_reject_list_clear(&list);
-    sl_source_set_destroy(set);
 }
 
 /* Initialises the parts of a job that ranges.c reads. Source i has the number i * step + 5. */
 static void lay_out(sl_job *job, unsigned sources, uint32_t shards, uint32_t step) {
-    static sl_source_set *set;
-    char *paths[600] = {NULL};
-    sl_error error;
+    const char *paths[600] = {NULL};
     memset(job, 0, sizeof *job);
     static const sl_destination nowhere = {0};
     for (unsigned i = 0; i < sources; i++) {
-        char path[300];
-        snprintf(path, sizeof path, "%s/source-%u", folder, i);
-        FILE *file = fopen(path, "w");
-        fputs("x\n", file);
-        fclose(file);
-        paths[i] = strdup(path);
+        char name[32];
+        snprintf(name, sizeof name, "source-%u", i);
+        paths[i] = write_source(name);
     }
-    assert_true(sl_source_set_create((const char *const *)paths, sources, NULL, &set, &error));
-    job->set = set;
-    job->sources = calloc(sources, sizeof *job->sources);
+    job->set = set_of(paths, sources);
+    job->sources = unit_keep(calloc(sources, sizeof *job->sources));
     job->active = sources;
     job->by_range = true;
     job->shards = shards;
-    for (unsigned i = 0; i < sources; i++) {
+    for (unsigned i = 0; i < sources; i++)
         job->sources[i].number = i * step + 5;
-        free(paths[i]);
-    }
     assert_true(sl_ranges_lay_out(job, &nowhere, &error));
-}
-
-static void clear_job(sl_job *job) {
-    sl_source_set_destroy(job->set);
-    free(job->sources);
-    free(job->ranges);
+    unit_keep(job->ranges);
 }
 
 TEST(each_shard_has_its_share_of_each_source) {
@@ -183,7 +163,6 @@ TEST(each_shard_has_its_share_of_each_source) {
         }
         for (uint32_t i = 0; i < shards; i++)
             assert_in_range(blocks[i], 1200 / shards - 40, 1200 / shards + 40);
-        clear_job(&job);
     }
 }
 
@@ -206,7 +185,6 @@ TEST(each_block_belongs_to_the_shard_of_its_range) {
                 assert_int_equal(sl_job_shard_at(&job, from, offset), range->shard);
             }
         }
-        clear_job(&job);
     }
 }
 
@@ -219,7 +197,6 @@ TEST(thousands_of_sources_share_ranges) {
         const sl_range *range = &job.ranges[sl_job_range_of(&job, id)];
         assert_true(id >= range->minimum && id < range->maximum);
     }
-    clear_job(&job);
     /* A range must not contain ids of a source that is not in this load; they would be counted. */
     lay_out(&job, 500, 16, 2);
     for (unsigned i = 0; i < 500; i++) {
@@ -227,7 +204,6 @@ TEST(thousands_of_sources_share_ranges) {
         const sl_range *range = &job.ranges[sl_job_range_of(&job, others)];
         assert_true(others < range->minimum || others >= range->maximum);
     }
-    clear_job(&job);
 }
 
 TEST(no_range_is_empty_with_more_shards_than_stripes) {
@@ -236,19 +212,4 @@ TEST(no_range_is_empty_with_more_shards_than_stripes) {
     assert_int_equal(job.range_count, SL_STRIPES);
     for (size_t i = 0; i < job.range_count; i++)
         assert_true(job.ranges[i].minimum < job.ranges[i].maximum);
-    clear_job(&job);
 }
-
-static int make_folder(void **state) {
-    (void)state;
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state) {
-    (void)state;
-    char command[300];
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    return system(command);
-}
-
-BEFORE_AND_AFTER_ALL(make_folder, remove_folder)

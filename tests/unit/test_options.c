@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Options: precedence of command line, environment and file; all errors are reported at once. */
-#include <unistd.h>
-
 #include "cli/options.h"
 #include "unit.h"
 
@@ -45,6 +43,11 @@ static sl_error error;
 static char *words[32]; /* arguments of the line that was parsed last */
 static int count;
 
+static void destroy_options(void *options) {
+    sl_options_destroy(options);
+}
+
+/* The options are destroyed after the test. */
 static sl_options *parse(const char *line) {
     static char copy[1024];
     count = 0;
@@ -55,6 +58,7 @@ static sl_options *parse(const char *line) {
     error = (sl_error){0};
     sl_options_result result = sl_options_parse(&program, count, words, &options, &error);
     assert_true(result == SL_OPTIONS_RUN ? options != NULL : options == NULL);
+    unit_release_later(destroy_options, options);
     return options;
 }
 
@@ -76,7 +80,6 @@ TEST(values_in_all_spellings) {
     assert_int_equal(sl_options_argument_count(options), 2);
     assert_string_equal(sl_options_argument(options, 1), "-fish");
     assert_false(sl_option_given(options, "uri"));
-    sl_options_destroy(options);
 }
 
 TEST(all_errors_are_reported_at_once) {
@@ -110,22 +113,12 @@ TEST(a_missing_value_and_a_missing_command) {
     assert_non_null(strstr(error.message, "takes no arguments"));
 }
 
-static char *write_config(const char *text) {
-    static char path[] = "/tmp/shardload-options-XXXXXX";
-    strcpy(path + strlen(path) - 6, "XXXXXX");
-    int file = mkstemp(path);
-    assert_int_equal(write(file, text, strlen(text)), (long)strlen(text));
-    close(file);
-    return path;
-}
-
 static sl_options *parse_with_config(const char *text, const char *rest) {
     char line[400];
-    char *path = write_config(text);
+    const char *path = unit_path("config.yaml");
+    unit_write(path, text, strlen(text));
     snprintf(line, sizeof line, "eat --config %s %s", path, rest);
-    sl_options *options = parse(line);
-    unlink(path);
-    return options;
+    return parse(line);
 }
 
 TEST(command_line_over_environment_over_file_over_default) {
@@ -140,11 +133,9 @@ TEST(command_line_over_environment_over_file_over_default) {
     assert_string_equal(sl_option_string(options, "kind"), "green"); /* file */
     assert_string_equal(sl_option_string(options, "uri"), "mongodb://localhost/"); /* default */
     assert_int_equal(sl_option_list_count(options, "index"), 2);
-    sl_options_destroy(options);
     options = parse_with_config(
         config, "--index z"); /* a list of the command line replaces that of the file */
     assert_int_equal(sl_option_list_count(options, "index"), 1);
-    sl_options_destroy(options);
     unsetenv("MEAL_SIZE");
     unsetenv("MEAL_THREADS");
 }
@@ -154,7 +145,7 @@ TEST(errors_in_a_file_have_file_and_line) {
     assert_non_null(strstr(error.message, ":2: siz is not an option; did you mean size?"));
     assert_non_null(strstr(error.message, ":3: kind: \"blue\" is not one of red|green"));
     assert_null(parse_with_config("threads: [1\n", ""));
-    assert_non_null(strstr(error.message, "/tmp/shardload-options-"));
+    assert_contains(error.message, unit_path("config.yaml"));
     assert_null(parse_with_config("- threads\n", ""));
     assert_non_null(strstr(error.message, "expected a mapping"));
     assert_null(parse("eat --config /nowhere.yaml"));
@@ -176,7 +167,6 @@ TEST(recorded_options_contain_no_secret) {
     unsigned seen = 0;
     sl_options_each(options, check_shown, &seen);
     assert_int_equal(seen, 9);
-    sl_options_destroy(options);
     assert_null(parse("eat --size secret --uri mongodb://ann:secret@host/ --kind blue"));
     assert_null(strstr(error.message, "ann:"));
 }
@@ -195,7 +185,6 @@ TEST(the_command_line_contains_no_secret) {
         assert_true(i < 2 ? options != NULL : options == NULL);
         if (options)
             assert_string_equal(sl_option_string(options, "password"), "secret");
-        sl_options_destroy(options);
         for (int k = 0; k < count; k++)
             assert_null(strstr(words[k], "secret"));
         assert_null(strstr(error.message, "secret"));
@@ -206,5 +195,4 @@ TEST(a_password_option_may_lack_a_value) {
     sl_options *options = parse("eat soup -p");
     assert_non_null(options);
     assert_string_equal(sl_option_string(options, "password"), "");
-    sl_options_destroy(options);
 }

@@ -64,12 +64,19 @@ typedef struct bench {
     unsigned stop_at;   /* tick at which the load is stopped */
 } bench;
 
+static void bench_destroy(void *context) {
+    bench *made = context;
+    sl_ledger_clear(&made->ledger);
+    sl_run_clear(&made->run);
+    sl_job_clear(&made->job);
+}
+
+/* The bench is destroyed after the test. */
 static bench *bench_create(unsigned begin) {
-    bench *made = calloc(1, sizeof *made);
+    bench *made = unit_keep(calloc(1, sizeof *made));
     sl_error error = {0};
-    assert_non_null(made);
     memset(&counts, 0, sizeof counts);
-    counts.seen = calloc(RECORDS, sizeof *counts.seen);
+    counts.seen = unit_keep(calloc(RECORDS, sizeof *counts.seen));
     made->config = (sl_load_config){.threads = begin,
                                     .threads_most = THREADS,
                                     .batch_documents = 100,
@@ -93,15 +100,8 @@ static bench *bench_create(unsigned begin) {
     assert_true(sl_ledger_open_accounts(&made->ledger, &made->job));
     assert_true(sl_rejects_open(NULL, made->job.set, NULL, 0, &made->ledger.rejects, &error));
     assert_true(sl_run_create_counters(&made->run));
+    unit_release_later(bench_destroy, made);
     return made;
-}
-
-static void bench_destroy(bench *made) {
-    sl_ledger_clear(&made->ledger);
-    sl_run_clear(&made->run);
-    sl_job_clear(&made->job);
-    free(counts.seen);
-    free(made);
 }
 
 static bool run_workers(bench *b, void (*tick)(void *context), sl_error *error) {
@@ -183,7 +183,6 @@ TEST(each_document_arrives_once) {
     assert_all_once(b);
     assert_true(b->waited > 0);
     assert_int_equal(b->held_back, 0);
-    bench_destroy(b);
 }
 
 TEST(the_end_of_the_sources_wakes_all) {
@@ -196,7 +195,6 @@ TEST(the_end_of_the_sources_wakes_all) {
     assert_true(b->waited > 0);
     assert_int_equal(b->held_back, 0);
     assert_int_equal(inserted_by(b, 0), RECORDS); /* the other workers were never active */
-    bench_destroy(b);
 }
 
 TEST(ctrl_c_wakes_all) {
@@ -207,7 +205,6 @@ TEST(ctrl_c_wakes_all) {
     assert_true(arrived() < RECORDS);
     assert_int_equal(arrived(), inserted_by(b, 0));
     assert_int_equal(records_of(b, 0), inserted_by(b, 0)); /* its batches were delivered */
-    bench_destroy(b);
 }
 
 TEST(a_failure_wakes_all) {
@@ -216,5 +213,4 @@ TEST(a_failure_wakes_all) {
     sl_error error = {0};
     assert_false(run_workers(b, only_check, &error));
     assert_string_equal(error.message, "batch 20 fails");
-    bench_destroy(b);
 }

@@ -25,13 +25,9 @@ static void *send_all(void *context) {
 }
 
 TEST(test_all_threads_together_keep_the_limit) {
-    pthread_t threads[THREADS];
     int64_t start = sl_clock_ns();
     sl_rate_limit_init(&limit, RATE);
-    for (int i = 0; i < THREADS; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, send_all, NULL), 0);
-    for (int i = 0; i < THREADS; i++)
-        pthread_join(threads[i], NULL);
+    unit_run_threads(THREADS, send_all, NULL, 0);
     /* The time for all batches but the last, less the credit of 50 ms. */
     double least = (double)(THREADS * BATCHES * BATCH - BATCH) / RATE - 0.05;
     assert_true(sl_seconds_since(start) >= least);

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rejects summed up: reasons that differ only in their values are one kind, with the first example;
  * the sum is that of all rejects, however many kinds there are. */
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "ledger/reject_kinds.h"
 #include "unit.h"
 
@@ -107,19 +103,15 @@ TEST(rejects_of_an_earlier_run) {
     static const char rows[] = "source\tline\toffset\tcolumn\treason\trecord\n"
                                "d/a.txt\t2\t77\tn\t\"x\" is bad\tx|y\n"
                                "d/a.txt\t\t99\tn\t\"y\" is bad\tx|y\n"
-                               "b.txt\t\t5\t\tdamaged\t\n";
-    char path[] = "/tmp/shardload-kinds-XXXXXX";
-    int file = mkstemp(path);
-    assert_true(file >= 0);
-    assert_int_equal(write(file, rows, sizeof rows - 1), sizeof rows - 1);
-    assert_int_equal(write(file, "b.txt\t\t9\t\tlater\t\n", 17), 17);
-    close(file);
-    sl_reject_kinds_read(&kinds, path, sizeof rows - 1);
+                               "b.txt\t\t5\t\tdamaged\t\n"
+                               "b.txt\t\t9\t\tlater\t\n";
+    const char *path = unit_path("rejects.tsv");
+    unit_write(path, rows, sizeof rows - 1);
+    sl_reject_kinds_read(&kinds, path, sizeof rows - 1 - strlen("b.txt\t\t9\t\tlater\t\n"));
     assert_int_equal(kinds.count, 2);
     assert_kind(0, 2, "\"...\" is bad", "n", "a.txt, line 2", "\"x\" is bad");
     assert_kind(1, 1, "damaged", "", "b.txt, byte 5", "damaged");
     sl_reject_kinds_clear(&kinds);
     sl_reject_kinds_read(&kinds, "/nonexistent", 100);
     assert_int_equal(sl_reject_kinds_sum(&kinds), 0);
-    unlink(path);
 }

@@ -12,20 +12,15 @@ static uint32_t inserted;
 /* Evaluates a reply (JSON) to an insert of `count` documents. `why`: the driver's error, or
  * NULL. */
 static sl_verdict judge(const char *json, uint32_t count, const bson_error_t *why) {
-    bson_error_t bad;
-    bson_t *body = bson_new_from_json((const uint8_t *)json, -1, &bad);
-    if (!body)
-        fail_msg("%s: %s", json, bad.message);
     error = (sl_error){0};
     inserted = UINT32_MAX;
-    const sl_reply reply = {.ok = !why, .body = body, .why = why, .count = count};
+    const sl_reply reply = {.ok = !why, .body = unit_json(json), .why = why, .count = count};
     sl_verdict verdict = sl_reply_judge(&reply, &inserted, &error);
     assert_int_equal(error.code, verdict == SL_REPLY_COMPLETE ? SL_EXIT_OK : SL_EXIT_CLUSTER);
     if (verdict == SL_REPLY_COMPLETE)
         assert_true(inserted <= count);
     else
         assert_int_equal(inserted, UINT32_MAX);
-    bson_destroy(body);
     return verdict;
 }
 
@@ -154,35 +149,27 @@ TEST(write_errors_are_read_one_by_one) {
         "{\"index\": 6, \"code\": 11000, \"errmsg\": \"E11000 index: a_1 dup key: { a: 1 }\"},"
         "{\"index\": 7, \"code\": 121, \"keyPattern\": {\"_id\": 1}}]}";
     static const bool duplicate[] = {true, false, true, false, false};
-    bson_t *body = bson_new_from_json((const uint8_t *)json, -1, NULL);
     bson_iter_t errors;
     sl_write_error one;
     int64_t count = 0;
-    assert_true(sl_reply_errors(body, &errors));
+    assert_true(sl_reply_errors(unit_json(json), &errors));
     for (; sl_reply_next_error(&errors, &one); count++) {
         assert_int_equal(one.index, 3 + count);
         assert_int_equal(one.duplicate_id, duplicate[count]);
         assert_non_null(one.message);
     }
     assert_int_equal(count, 5);
-    bson_destroy(body);
-
     static const char *const none[] = {"{}", "{\"writeErrors\": []}", "{\"writeErrors\": 5}"};
-    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
-        body = bson_new_from_json((const uint8_t *)none[i], -1, NULL);
-        assert_false(sl_reply_errors(body, &errors));
-        bson_destroy(body);
-    }
+    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++)
+        assert_false(sl_reply_errors(unit_json(none[i]), &errors));
 }
 
 TEST(the_message_names_the_document) {
-    bson_t *document = BCON_NEW("_id", BCON_INT64((int64_t)3 << 40 | 77));
-    const bson_t *const documents[] = {document};
-    bson_t *body = bson_new_from_json((const uint8_t *)ERRORS(0, ERROR(0, 5894900)), -1, NULL);
+    const bson_t *const documents[] = {
+        unit_keep_bson(BCON_NEW("_id", BCON_INT64((int64_t)3 << 40 | 77)))};
+    const bson_t *body = unit_json(ERRORS(0, ERROR(0, 5894900)));
     const sl_reply reply = {
         .ok = false, .body = body, .why = &of_server, .documents = documents, .count = 1};
     assert_int_equal(sl_reply_judge(&reply, &inserted, &error), SL_REPLY_UNKNOWN);
     assert_non_null(strstr(error.message, "at byte 77 of its source"));
-    bson_destroy(body);
-    bson_destroy(document);
 }

@@ -96,14 +96,6 @@ TEST(values_as_people_write_them) {
 
 /* ---- series ---- */
 
-static bson_t *parsed(const char *json) {
-    bson_error_t wrong;
-    bson_t *document = bson_new_from_json((const uint8_t *)json, -1, &wrong);
-    if (!document)
-        fail_msg("%s in %s", wrong.message, json);
-    return document;
-}
-
 /* For any number of points, and of points kept, the area under the curve is the number of
  * documents. */
 TEST(rates_add_up) {
@@ -160,7 +152,7 @@ TEST(invalid_series_are_accepted) {
         "{\"series\": [{\"seconds\": 1e300}]}",
     };
     for (size_t i = 0; i < sizeof series / sizeof series[0]; i++) {
-        bson_t *record = parsed(series[i]);
+        bson_t *record = unit_json(series[i]);
         sl_page *page = sl_page_create();
         sl_series read = sl_series_read(page, record, 300);
         for (size_t k = 0; k < read.intervals; k++) {
@@ -168,7 +160,6 @@ TEST(invalid_series_are_accepted) {
             assert_true(rate >= 0 && rate <= SL_VALUE_MAX);
         }
         sl_page_destroy(page);
-        bson_destroy(record);
     }
 }
 
@@ -217,7 +208,7 @@ TEST(the_kind_of_a_record_is_recognised) {
         {"{\"program\": \"bench\", \"command\": \"shards\"}", "\"rows\" is missing"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        bson_t *record = parsed(cases[i].json);
+        bson_t *record = unit_json(cases[i].json);
         const bson_t *const records[] = {record};
         sl_report report = {.records = records, .count = 1};
         sl_error error = {0};
@@ -233,12 +224,11 @@ TEST(the_kind_of_a_record_is_recognised) {
             assert_non_null(strstr(html, "</html>"));
         }
         free(html);
-        bson_destroy(record);
     }
 }
 
 TEST(terminals_of_any_width) {
-    bson_t *record = parsed(smallest);
+    bson_t *record = unit_json(smallest);
     const bson_t *const records[] = {record, record};
     for (unsigned columns = 0; columns < 1000; columns += 37) {
         for (size_t count = 1; count <= 2; count++) {
@@ -253,5 +243,4 @@ TEST(terminals_of_any_width) {
             free(text);
         }
     }
-    bson_destroy(record);
 }

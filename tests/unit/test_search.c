@@ -8,6 +8,8 @@
  * are known. */
 #include "rate_grid.h"
 
+#define SEEDS 200 /* searches of each recorded grid */
+
 static double highest(const grid *g) {
     double most = 0;
     for (size_t t = 0; t < g->threads; t++) {
@@ -32,11 +34,10 @@ static outcome replay(grid *g, const char *name) {
     /* Sums of rates: of recommended settings, and of grid searches; of a tenth, and of all. */
     double tenth[2] = {0, 0}, sums[2] = {0, 0};
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
-        sl_search result;
         split(g, seed);
-        search(g, SL_SEARCH_ADAPTIVE, seed, &result);
+        const sl_search *result = search(g, SL_SEARCH_ADAPTIVE, seed);
         assert_false(g->twice_in_a_row);
-        const double rates[2] = {truth_of(g, &result, result.recommended), rate_of_grids_best(g)};
+        const double rates[2] = {truth_of(g, result, result->recommended), rate_of_grids_best(g)};
         for (size_t i = 0; i < 2; i++) {
             sums[i] += rates[i];
             tenth[i] += rates[i];
@@ -45,10 +46,9 @@ static outcome replay(grid *g, const char *name) {
             found.worst = fmin(found.worst, tenth[0] / tenth[1]);
             tenth[0] = tenth[1] = 0;
         }
-        found.trials += (double)result.trials / SEEDS;
-        found.most_trials = fmax(found.most_trials, (double)result.trials);
-        found.grid_trials = (double)result.grid_trials;
-        sl_search_clear(&result);
+        found.trials += (double)result->trials / SEEDS;
+        found.most_trials = fmax(found.most_trials, (double)result->trials);
+        found.grid_trials = (double)result->grid_trials;
     }
     found.against_grid = sums[0] / sums[1];
     print_message(
@@ -130,11 +130,9 @@ TEST(test_hills_are_climbed) {
     size_t good = 0, all = 0;
     for (size_t top = 0; top < 6; top++) {
         for (uint64_t seed = 0; seed < 10; seed++, all++) {
-            sl_search result;
             make_hill(&g, (double)top, (double)(5 - top), 0.1, 0.03);
-            search(&g, SL_SEARCH_ADAPTIVE, seed, &result);
-            good += truth_of(&g, &result, result.recommended) >= 0.95 * highest(&g);
-            sl_search_clear(&result);
+            const sl_search *result = search(&g, SL_SEARCH_ADAPTIVE, seed);
+            good += truth_of(&g, result, result->recommended) >= 0.95 * highest(&g);
         }
     }
     assert_true(good * 100 >= all * 95);
@@ -150,13 +148,11 @@ TEST(test_hills_with_noise) {
         for (uint64_t seed = 0; seed < 40; seed++, all++) {
             static const sl_search_kind kinds[] = {SL_SEARCH_ADAPTIVE, SL_SEARCH_GRID};
             for (size_t k = 0; k < 2; k++) {
-                sl_search result;
                 make_hill(&g, (double)top, (double)(5 - top), 0.05, 0.13);
-                search(&g, kinds[k], seed, &result);
-                double share = truth_of(&g, &result, result.recommended) / highest(&g);
+                const sl_search *result = search(&g, kinds[k], seed);
+                double share = truth_of(&g, result, result->recommended) / highest(&g);
                 shares[k] += share;
                 good[k] += share >= 0.95;
-                sl_search_clear(&result);
             }
         }
     }
@@ -186,14 +182,12 @@ TEST(test_the_cheapest_of_equal_settings_is_recommended) {
     static grid g;
     size_t cheapest = 0, near = 0;
     for (uint64_t seed = 0; seed < 40; seed++) {
-        sl_search result;
         make_plateau(&g, 0.01);
-        search(&g, SL_SEARCH_ADAPTIVE, seed, &result);
-        const size_t *at = result.cells[result.recommended].at;
+        const sl_search *result = search(&g, SL_SEARCH_ADAPTIVE, seed);
+        const size_t *at = result->cells[result->recommended].at;
         cheapest += at[0] == 3 && at[1] == 2;
         near += at[0] == 3 && at[1] <= 3;
         assert_true(at[0] >= 3 && at[1] >= 2); /* not a slower one */
-        sl_search_clear(&result);
     }
     print_message(
         "the cheapest of equal settings was recommended in %zu of 40 searches, a neighbour of "
@@ -201,71 +195,61 @@ TEST(test_the_cheapest_of_equal_settings_is_recommended) {
         cheapest, near - cheapest);
     assert_in_range(near, 32, 40);
 
-    sl_search whole;
     make_plateau(&g, 0.0);
-    search(&g, SL_SEARCH_GRID, 1, &whole);
-    assert_int_equal(whole.cells[whole.recommended].at[0], 3);
-    assert_int_equal(whole.cells[whole.recommended].at[1], 2);
-    sl_search_clear(&whole);
+    const sl_search *result = search(&g, SL_SEARCH_GRID, 1);
+    assert_int_equal(result->cells[result->recommended].at[0], 3);
+    assert_int_equal(result->cells[result->recommended].at[1], 2);
 }
 
 TEST(test_a_grid_search_tries_every_cell_equally_often) {
     static grid g;
-    sl_search result;
     make_hill(&g, 2, 2, 0.1, 0.02);
-    search(&g, SL_SEARCH_GRID, 7, &result);
-    assert_int_equal(result.trials, 108);
-    for (size_t i = 0; i < result.count; i++) {
-        const sl_search_cell *cell = &result.cells[i];
+    const sl_search *result = search(&g, SL_SEARCH_GRID, 7);
+    assert_int_equal(result->trials, 108);
+    for (size_t i = 0; i < result->count; i++) {
+        const sl_search_cell *cell = &result->cells[i];
         assert_int_equal(cell->trials, 3);
         assert_true(cell->low < cell->rate && cell->rate < cell->high);
         assert_string_equal(cell->stopped, "");
     }
-    assert_true(truth_of(&g, &result, result.best) >= 0.9 * highest(&g));
-    assert_true(result.noise >= 0.01 && result.noise <= 0.035);
-    sl_search_clear(&result);
+    assert_true(truth_of(&g, result, result->best) >= 0.9 * highest(&g));
+    assert_true(result->noise >= 0.01 && result->noise <= 0.035);
 }
 
 /* ---- edge cases ---- */
 
 TEST(test_one_cell_is_enough) {
     static grid g;
-    sl_search result;
     make_hill(&g, 0, 0, 0.1, 0.02);
     g.threads = g.batches = 1;
-    search(&g, SL_SEARCH_ADAPTIVE, 1, &result);
-    assert_int_equal(result.best, 0);
-    assert_int_equal(result.recommended, 0);
-    assert_in_range(result.trials, 1, 3);
-    sl_search_clear(&result);
+    const sl_search *result = search(&g, SL_SEARCH_ADAPTIVE, 1);
+    assert_int_equal(result->best, 0);
+    assert_int_equal(result->recommended, 0);
+    assert_in_range(result->trials, 1, 3);
 }
 
 TEST(test_a_stopped_search_has_a_result) {
     static grid g;
     for (size_t after = 1; after < 20; after++) {
-        sl_search result;
         make_hill(&g, 3, 3, 0.1, 0.02);
         g.stop_after = after;
-        search(&g, SL_SEARCH_ADAPTIVE, after, &result);
-        assert_true(result.trials <= after);
-        assert_true(result.trials == after || !result.ended_early);
-        assert_true(after > 8 || result.ended_early);
-        assert_true(result.cells[result.best].trials > 0);
-        assert_true(result.cells[result.recommended].trials > 0);
-        sl_search_clear(&result);
+        const sl_search *result = search(&g, SL_SEARCH_ADAPTIVE, after);
+        assert_true(result->trials <= after);
+        assert_true(result->trials == after || !result->ended_early);
+        assert_true(after > 8 || result->ended_early);
+        assert_true(result->cells[result->best].trials > 0);
+        assert_true(result->cells[result->recommended].trials > 0);
     }
 }
 
 TEST(test_a_cell_that_fails_is_left_out) {
     static grid g;
-    sl_search result;
     make_hill(&g, 0, 0, 0.1, 0.01);
     g.broken_corner = true;
-    search(&g, SL_SEARCH_ADAPTIVE, 3, &result);
-    assert_string_equal(result.cells[0].stopped, "failed");
-    assert_int_equal(result.cells[0].trials, 0);
-    assert_int_not_equal(result.best, 0);
-    sl_search_clear(&result);
+    const sl_search *result = search(&g, SL_SEARCH_ADAPTIVE, 3);
+    assert_string_equal(result->cells[0].stopped, "failed");
+    assert_int_equal(result->cells[0].trials, 0);
+    assert_int_not_equal(result->best, 0);
 }
 
 /* Cells whose trials fail from a certain number of trials on. */
@@ -285,21 +269,14 @@ static sl_trial_result measure_fragile(void *context, const size_t *at, double *
 }
 
 /* Failed cells have no rates, and the number of trials is that of the other cells. */
-static void search_fragile(size_t good_trials, size_t survivor, sl_search_kind kind,
-                           sl_search *result) {
+static const sl_search *search_fragile(size_t good_trials, size_t survivor, sl_search_kind kind) {
     static grid g;
-    const sl_search_dimension dimensions[] = {{"threads", 6, true, 0}, {"batch-size", 6, true, 0}};
     fragile f = {.g = &g, .good_trials = good_trials, .survivor = survivor};
-    const sl_search_plan plan = {.dimensions = dimensions,
-                                 .dimension_count = 2,
-                                 .repeats = 3,
-                                 .kind = kind,
-                                 .measure = measure_fragile,
-                                 .context = &f};
-    sl_error error = {0};
+    sl_search_plan plan = plan_of(6, 6, measure_fragile, &f);
+    plan.kind = kind;
     make_hill(&g, 3, 3, 0.1, 0.02);
     g.random = 4711;
-    assert_true(sl_search_run(&plan, result, &error));
+    const sl_search *result = run_search(&plan);
     size_t trials = 0;
     for (size_t i = 0; i < result->count; i++) {
         trials += result->cells[i].trials;
@@ -307,28 +284,26 @@ static void search_fragile(size_t good_trials, size_t survivor, sl_search_kind k
             assert_int_equal(result->cells[i].trials, 0);
     }
     assert_int_equal(result->trials, trials);
+    return result;
 }
 
 TEST(test_cells_that_fail_later_are_left_out) {
     static const sl_search_kind kinds[] = {SL_SEARCH_ADAPTIVE, SL_SEARCH_GRID};
     for (size_t k = 0; k < 2; k++) {
         for (size_t good_trials = 0; good_trials < 3; good_trials++) {
-            sl_search result;
-            search_fragile(good_trials, SIZE_MAX, kinds[k], &result);
+            const sl_search *result = search_fragile(good_trials, SIZE_MAX, kinds[k]);
             /* Cells that were not tried often enough to fail keep their rates. */
-            assert_true(good_trials > 0 || result.trials == 0);
-            assert_true(result.trials == 0 || result.cells[result.best].trials > 0);
-            sl_search_clear(&result);
+            assert_true(good_trials > 0 || result->trials == 0);
+            assert_true(result->trials == 0 || result->cells[result->best].trials > 0);
 
-            search_fragile(good_trials, 20, kinds[k], &result);
-            assert_in_range(result.trials, 1, result.grid_trials);
-            assert_true(result.cells[result.best].trials > 0);
-            assert_true(result.cells[result.recommended].trials > 0);
+            result = search_fragile(good_trials, 20, kinds[k]);
+            assert_in_range(result->trials, 1, result->grid_trials);
+            assert_true(result->cells[result->best].trials > 0);
+            assert_true(result->cells[result->recommended].trials > 0);
             if (good_trials == 0) {
-                assert_int_equal(result.best, 20);
-                assert_int_equal(result.recommended, 20);
+                assert_int_equal(result->best, 20);
+                assert_int_equal(result->recommended, 20);
             }
-            sl_search_clear(&result);
         }
     }
 }
@@ -353,14 +328,11 @@ TEST(test_noise_is_estimated_without_an_ordered_dimension) {
                                      .seed = seed,
                                      .measure = measure_kind,
                                      .context = &g};
-        sl_search result;
-        sl_error error = {0};
         g.random = (seed + 1) * 0x9e3779b97f4a7c15u;
-        assert_true(sl_search_run(&plan, &result, &error));
-        assert_in_range((uint64_t)(1000 * result.noise), 99, 301);
-        for (size_t i = 0; i < result.count; i++, cells++)
-            covered += result.cells[i].low < 1e5 && 1e5 < result.cells[i].high;
-        sl_search_clear(&result);
+        const sl_search *result = run_search(&plan);
+        assert_in_range((uint64_t)(1000 * result->noise), 99, 301);
+        for (size_t i = 0; i < result->count; i++, cells++)
+            covered += result->cells[i].low < 1e5 && 1e5 < result->cells[i].high;
     }
     print_message("%zu intervals of 90 %%, %zu contain the true rate\n", cells, covered);
     assert_in_range(covered * 100, 82 * cells, 98 * cells);
@@ -376,21 +348,21 @@ static sl_trial_result measure_slope(void *context, const size_t *at, double *ra
 
 TEST(test_large_grids) {
     static grid g = {.noise = 0.03, .random = 99};
-    const sl_search_dimension dimensions[] = {{"threads", 20, true, 0},
-                                              {"batch-size", 20, true, 0}};
-    const sl_search_plan plan = {.dimensions = dimensions,
-                                 .dimension_count = 2,
-                                 .repeats = 2,
-                                 .kind = SL_SEARCH_GRID,
-                                 .measure = measure_slope,
-                                 .context = &g};
+    sl_search_plan plan = plan_of(20, 20, measure_slope, &g);
+    plan.repeats = 2;
+    plan.kind = SL_SEARCH_GRID;
+    const sl_search *result = run_search(&plan);
+    assert_int_equal(result->trials, 800);
+    assert_in_range((uint64_t)(1000 * result->noise), 20, 60);
+    assert_in_range(result->cells[result->best].at[0], 8, 16);
+    assert_in_range(result->cells[result->best].at[1], 0, 8);
+}
+
+static void assert_refused(const sl_search_plan *plan) {
     sl_search result;
     sl_error error = {0};
-    assert_true(sl_search_run(&plan, &result, &error));
-    assert_int_equal(result.trials, 800);
-    assert_in_range((uint64_t)(1000 * result.noise), 20, 60);
-    assert_in_range(result.cells[result.best].at[0], 8, 16);
-    assert_in_range(result.cells[result.best].at[1], 0, 8);
+    assert_false(sl_search_run(plan, &result, &error));
+    assert_int_equal(error.code, SL_EXIT_USAGE);
     sl_search_clear(&result);
 }
 
@@ -407,31 +379,20 @@ static bool few_threads(void *context, const size_t *at) {
 
 TEST(test_cells_that_are_not_usable_are_not_tried) {
     static grid g;
-    const sl_search_dimension dimensions[] = {{"threads", 6, true, 0}, {"batch-size", 6, true, 0}};
-    sl_search_plan plan = {.dimensions = dimensions,
-                           .dimension_count = 2,
-                           .repeats = 3,
-                           .usable = never,
-                           .measure = measure,
-                           .context = &g};
-    sl_search result;
-    sl_error error = {0};
+    sl_search_plan plan = plan_of(6, 6, measure, &g);
     make_hill(&g, 5, 5, 0.05, 0.02);
     g.random = 12345;
-    assert_false(sl_search_run(&plan, &result, &error));
-    assert_int_equal(error.code, SL_EXIT_USAGE);
-    sl_search_clear(&result);
-
+    plan.usable = never;
+    assert_refused(&plan);
     plan.usable = few_threads;
-    assert_true(sl_search_run(&plan, &result, &error));
-    assert_int_equal(result.grid_trials, 54);
-    for (size_t i = 0; i < result.count; i++) {
-        if (result.cells[i].at[0] >= 3) {
-            assert_int_equal(result.cells[i].trials, 0);
-            assert_string_equal(result.cells[i].stopped, "left out");
+    const sl_search *result = run_search(&plan);
+    assert_int_equal(result->grid_trials, 54);
+    for (size_t i = 0; i < result->count; i++) {
+        if (result->cells[i].at[0] >= 3) {
+            assert_int_equal(result->cells[i].trials, 0);
+            assert_string_equal(result->cells[i].stopped, "left out");
         }
     }
-    sl_search_clear(&result);
 }
 
 TEST(test_too_many_cells_are_refused) {
@@ -439,11 +400,7 @@ TEST(test_too_many_cells_are_refused) {
         {"a", 1000, true, 0}, {"b", 1000, true, 0}, {"c", SIZE_MAX / 2, true, 0}};
     const sl_search_plan plan = {
         .dimensions = dimensions, .dimension_count = 3, .repeats = 1, .measure = measure};
-    sl_search result;
-    sl_error error = {0};
-    assert_false(sl_search_run(&plan, &result, &error));
-    assert_int_equal(error.code, SL_EXIT_USAGE);
-    sl_search_clear(&result);
+    assert_refused(&plan);
 }
 
 /* A third dimension without order: its value 2 is 20 % faster than its values 0 and 1, which are
@@ -466,19 +423,15 @@ TEST(test_an_unordered_value_is_recommended_only_if_faster) {
                                .seed = seed,
                                .measure = measure_kinds,
                                .context = &g};
-        sl_search result;
-        sl_error error = {0};
         make_hill(&g, 2, 2, 0.1, 0.02);
         g.random = seed + 99;
-        assert_true(sl_search_run(&plan, &result, &error));
-        assert_in_range(result.trials, 1, result.grid_trials / 4);
-        found += result.cells[result.recommended].at[2] == 2;
-        sl_search_clear(&result);
+        const sl_search *result = run_search(&plan);
+        assert_in_range(result->trials, 1, result->grid_trials / 4);
+        found += result->cells[result->recommended].at[2] == 2;
 
         dimensions[2].count = 2; /* 0 and 1, which are equal */
-        assert_true(sl_search_run(&plan, &result, &error));
-        kept += result.cells[result.recommended].at[2] == 1;
-        sl_search_clear(&result);
+        result = run_search(&plan);
+        kept += result->cells[result->recommended].at[2] == 1;
     }
     print_message("a faster kind was found in %zu, the standard kept in %zu of 20\n", found, kept);
     assert_in_range(found, 19, 20);

@@ -91,17 +91,15 @@ static void rate_methods(grid *g, double shares[METHODS], double trials[METHODS]
     memset(trials, 0, METHODS * sizeof *trials);
     for (uint64_t seed = 0; seed < SPLITS; seed++) {
         size_t at[2];
-        sl_search result;
         split(g, seed);
         of_grid += rate_of_grids_best(g);
         choose_default(g, at);
         sums[DEFAULT] += g->truth[at[0]][at[1]];
         choose_by_quadratic(g, at);
         sums[QUADRATIC] += g->truth[at[0]][at[1]];
-        search(g, SL_SEARCH_ADAPTIVE, seed, &result);
-        sums[SEARCH] += truth_of(g, &result, result.recommended);
-        trials[SEARCH] += (double)result.trials / SPLITS;
-        sl_search_clear(&result);
+        const sl_search *result = search(g, SL_SEARCH_ADAPTIVE, seed);
+        sums[SEARCH] += truth_of(g, result, result->recommended);
+        trials[SEARCH] += (double)result->trials / SPLITS;
     }
     trials[QUADRATIC] = 9;
     for (size_t m = 0; m < METHODS; m++)

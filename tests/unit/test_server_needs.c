@@ -23,7 +23,8 @@ TEST(versions_are_compared_by_their_numbers) {
 }
 
 TEST(a_dump_is_refused_by_a_server_that_is_too_old) {
-    bson_t none = BSON_INITIALIZER, *clustered = BCON_NEW("clusteredIndex", "{", "}");
+    bson_t none = BSON_INITIALIZER,
+           *clustered = unit_keep_bson(BCON_NEW("clusteredIndex", "{", "}"));
     sl_namespace items[] = {
         {.database = "d", .collection = "plain", .options = &none},
         {.database = "d", .collection = "t", .options = &none, .kind = SL_NAMESPACE_TIME_SERIES},
@@ -41,5 +42,4 @@ TEST(a_dump_is_refused_by_a_server_that_is_too_old) {
     assert_non_null(strstr(error.message, "this is 4.4.2"));
     items[1].left_out = items[2].left_out = true;
     assert_true(sl_dump_fits_server(&dump, &old, &error));
-    bson_destroy(clustered);
 }

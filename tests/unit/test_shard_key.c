@@ -8,14 +8,6 @@
 static sl_shard shards[] = {{"a", "a/h:1"}, {"b", "b/h:2"}, {"c", "c/h:3"}};
 static const sl_topology topology = {3, shards};
 
-static bson_t *json(const char *text) {
-    bson_error_t error;
-    bson_t *made = bson_new_from_json((const uint8_t *)text, -1, &error);
-    if (!made)
-        fail_msg("%s: %s", text, error.message);
-    return made;
-}
-
 /* ---- values ---- */
 
 /* The values of a row are equal, and larger than those of the row before. */
@@ -75,7 +67,7 @@ static bson_t *quoted(const char *text) {
         if (*at == '\'')
             *at = '"';
     }
-    return json(copy);
+    return unit_json(copy);
 }
 
 TEST(test_order_of_all_kinds) {
@@ -97,8 +89,6 @@ TEST(test_order_of_all_kinds) {
             }
         }
     }
-    for (size_t i = 0; i < ROWS; i++)
-        bson_destroy(rows[i]);
 }
 
 /* The hashes of a hashed index, as computed by server 6.0.5. */
@@ -154,20 +144,25 @@ TEST(test_hashes_equal_those_of_a_server) {
             if (hash != hashes[i].hash)
                 fail_msg("%s, %d: %lld", hashes[i].value, k, (long long)hash);
         }
-        bson_destroy(value);
     }
 }
 
 /* ---- owners ---- */
 
-/* Creates a map of `key` and `chunks` (JSON), which the caller destroys; NULL if it is refused. */
+static void destroy_map(void *map) {
+    sl_shard_map_destroy(map);
+}
+
+/* Creates a map of `key` and `chunks` (JSON), valid until the end of the test; NULL if it is
+ * refused. */
 static sl_shard_map *map_or_null(const char *key, const char *chunks, sl_error *error) {
     bson_t *pattern = quoted(key), *list = quoted(chunks);
     sl_shard_map *map;
     bool made = sl_shard_map_from_keys(pattern, list, &topology, &map, error);
     assert_int_equal(made, map != NULL);
-    bson_destroy(pattern); /* the map has copied it */
-    bson_destroy(list);
+    unit_release_later(destroy_map, map);
+    memset((void *)(uintptr_t)bson_get_data(pattern), 0xFF,
+           pattern->len); /* the map has copied it */
     return map;
 }
 
@@ -181,12 +176,9 @@ static sl_shard_map *map_of(const char *key, const char *chunks) {
 
 /* The owner's name; '?' if it cannot be computed. */
 static char owner_with(const sl_shard_map *map, const char *document, sl_owner_cache *cache) {
-    bson_t *made = quoted(document);
+    const uint8_t *bytes = bson_get_data(quoted(document));
     uint32_t shard;
-    char name =
-        sl_shard_map_owner_of(map, bson_get_data(made), cache, &shard) ? *shards[shard].name : '?';
-    bson_destroy(made);
-    return name;
+    return sl_shard_map_owner_of(map, bytes, cache, &shard) ? *shards[shard].name : '?';
 }
 
 static void assert_owner(const sl_shard_map *map, const char *document, char name) {
@@ -216,7 +208,6 @@ TEST(test_ranges_of_two_fields) {
     assert_owner(map, "{'st': 'BZ'}", 'b');
     assert_owner(map, "{'st': 'C', 'ts': {'$minKey': 1}}", 'c');
     assert_owner(map, "{'st': true}", 'c');
-    sl_shard_map_destroy(map);
 }
 
 TEST(test_missing_fields_are_null) {
@@ -232,7 +223,6 @@ TEST(test_missing_fields_are_null) {
     assert_owner(map, "{'p.q': 9, 'pq': 9}", 'b'); /* a field name with a dot is not a path */
     assert_owner(map, "{'p': {'qq': 1, 'q': 9}}", 'c');
     assert_owner(map, "{'p': {'q': 4}}", 'b');
-    sl_shard_map_destroy(map);
 }
 
 /* The owner of these values is not computed: the router finds it. */
@@ -254,7 +244,6 @@ TEST(test_values_without_a_computed_owner) {
         for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++)
             assert_owner(map, unknown[i], '?');
         assert_owner(map, "{'p': {'q': 1}}", 'b');
-        sl_shard_map_destroy(map);
     }
 }
 
@@ -273,7 +262,6 @@ TEST(test_hashed_field_behind_a_range) {
     assert_owner(map, "{'a': 7, 'h': 0}", 'b');
     assert_owner(map, "{'a': 7, 'h': {'$numberDouble': '-0.75'}}", 'b');
     assert_owner(map, "{'a': 8, 'h': null}", 'b');
-    sl_shard_map_destroy(map);
 }
 
 /* A thread's cache must not change the result. */
@@ -309,13 +297,11 @@ TEST(test_the_cache_changes_no_owner) {
     }
     for (char name = 'a'; name <= 'c'; name++)
         assert_in_range(seen[(size_t)name], 100, 8000);
-    sl_shard_map_destroy(ranges);
-    sl_shard_map_destroy(hashed);
 }
 
 /* The owner of every key in many chunks, compared with the definition. */
 TEST(test_many_chunks) {
-    bson_t *pattern = quoted("{'k': 1}"), chunks = BSON_INITIALIZER;
+    bson_t *chunks = unit_keep_bson(bson_new());
     for (int i = 0; i < 500; i++) {
         char row[200], key[16];
         char from[40] = "{'$minKey': 1}", to[40] = "{'$maxKey': 1}";
@@ -326,15 +312,12 @@ TEST(test_many_chunks) {
         snprintf(row, sizeof row, "{'min': {'k': %s}, 'max': {'k': %s}, 'shard': '%c'}", from, to,
                  "abcc"[i % 4]);
         snprintf(key, sizeof key, "%d", i);
-        bson_t *chunk = quoted(row);
-        bson_append_document(&chunks, key, -1, chunk);
-        bson_destroy(chunk);
+        bson_append_document(chunks, key, -1, quoted(row));
     }
     sl_shard_map *map;
     sl_error error;
-    assert_true(sl_shard_map_from_keys(pattern, &chunks, &topology, &map, &error));
-    bson_destroy(&chunks);
-    bson_destroy(pattern);
+    assert_true(sl_shard_map_from_keys(quoted("{'k': 1}"), chunks, &topology, &map, &error));
+    unit_release_later(destroy_map, map);
     sl_owner_cache cache = {0};
     for (int k = -20; k < 5020; k++) {
         int chunk = k < 0 ? 0 : k / 10 > 499 ? 499 : k / 10;
@@ -343,7 +326,6 @@ TEST(test_many_chunks) {
         assert_owner(map, document, "abcc"[chunk % 4]);
         assert_int_equal(owner_with(map, document, &cache), "abcc"[chunk % 4]);
     }
-    sl_shard_map_destroy(map);
 }
 
 /* An inconsistent map, read while chunks were split or moved, is refused. */
@@ -383,6 +365,5 @@ TEST(test_unknown_keys_have_no_route) {
         sl_shard_map *map = map_of(rows[i][0], rows[i][1]);
         assert_int_equal(sl_shard_map_route(map), SL_ROUTE_NONE);
         assert_owner(map, "{'k': 1}", '?');
-        sl_shard_map_destroy(map);
     }
 }

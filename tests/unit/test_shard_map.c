@@ -33,10 +33,15 @@ static void append_bound(bson_t *chunk, const char *which, const char *word) {
     bson_append_document_end(chunk, &bound);
 }
 
-/* Builds a map of "bound shard bound shard ... bound"; a semicolon starts a new list of chunks. */
+static void destroy_map(void *map) {
+    sl_shard_map_destroy(map);
+}
+
+/* Builds a map of "bound shard bound shard ... bound"; a semicolon starts a new list of chunks.
+ * Valid until the end of the test; NULL if it is refused. */
 static sl_shard_map *map_or_null(const char *text, sl_error *error) {
-    bson_t chunks = BSON_INITIALIZER, chunk;
-    char *copy = strdup(text), *rest;
+    bson_t *chunks = unit_keep_bson(bson_new()), chunk;
+    char *copy = unit_keep(strdup(text)), *rest;
     char *minimum = strtok_r(copy, " ", &rest);
     for (int i = 0; minimum; i++) {
         char key[16];
@@ -44,19 +49,18 @@ static sl_shard_map *map_or_null(const char *text, sl_error *error) {
         char *maximum = shard && *shard != ';' ? strtok_r(NULL, " ", &rest) : NULL;
         if (maximum) {
             snprintf(key, sizeof key, "%d", i);
-            bson_append_document_begin(&chunks, key, -1, &chunk);
+            bson_append_document_begin(chunks, key, -1, &chunk);
             append_bound(&chunk, "min", minimum);
             append_bound(&chunk, "max", maximum);
             BSON_APPEND_UTF8(&chunk, "shard", shard);
-            bson_append_document_end(&chunks, &chunk);
+            bson_append_document_end(chunks, &chunk);
         }
         minimum = maximum ? maximum : shard ? strtok_r(NULL, " ", &rest) : NULL;
     }
     sl_shard_map *map;
-    bool ok = sl_shard_map_from_chunks(&chunks, &topology, &map, error);
+    bool ok = sl_shard_map_from_chunks(chunks, &topology, &map, error);
     assert_int_equal(ok, map != NULL);
-    free(copy);
-    bson_destroy(&chunks);
+    unit_release_later(destroy_map, map);
     return map;
 }
 
@@ -73,7 +77,6 @@ TEST(test_one_chunk_owns_everything) {
     const int64_t ids[] = {INT64_MIN, -1, 0, 1, INT64_MAX};
     for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++)
         assert_int_equal(sl_shard_map_owner(map, ids[i]), 1);
-    sl_shard_map_destroy(map);
 }
 
 TEST(test_bounds_are_half_open) {
@@ -86,7 +89,6 @@ TEST(test_bounds_are_half_open) {
     assert_int_equal(sl_shard_map_owner(map, 1099511627775), 2);
     assert_int_equal(sl_shard_map_owner(map, 1099511627776), 0);
     assert_int_equal(sl_shard_map_owner(map, INT64_MAX), 0);
-    sl_shard_map_destroy(map);
 }
 
 /* Bounds by other tools: int32, fractions, numbers beyond 64 bits, other types. */
@@ -98,7 +100,6 @@ TEST(test_bounds_of_other_types) {
     assert_int_equal(sl_shard_map_owner(map, 9), 1);
     assert_int_equal(sl_shard_map_owner(map, 10), 0);
     assert_int_equal(sl_shard_map_owner(map, INT64_MAX), 0);
-    sl_shard_map_destroy(map);
 }
 
 TEST(test_extreme_integers) {
@@ -106,7 +107,6 @@ TEST(test_extreme_integers) {
     assert_int_equal(sl_shard_map_owner(map, INT64_MIN), 1);
     assert_int_equal(sl_shard_map_owner(map, INT64_MAX - 1), 1);
     assert_int_equal(sl_shard_map_owner(map, INT64_MAX), 2);
-    sl_shard_map_destroy(map);
 }
 
 /* The owner of every id in a thousand chunks, compared with the definition. */
@@ -120,7 +120,6 @@ TEST(test_many_chunks) {
         int64_t chunk = id < 0 ? 0 : id / 10 > 999 ? 999 : id / 10;
         assert_int_equal(sl_shard_map_owner(map, id), chunk % 3);
     }
-    sl_shard_map_destroy(map);
 }
 
 /* The owner of a document in a map by _id is computed only for a 64-bit _id. */
@@ -138,16 +137,14 @@ TEST(test_owner_of_a_document) {
     assert_int_equal(sl_shard_map_route(map), SL_ROUTE_BY_ID);
     assert_true(sl_shard_map_by_id(map));
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        bson_t *document = bson_new_from_json((const uint8_t *)rows[i].json, -1, NULL);
+        const bson_t *document = unit_json(rows[i].json);
         sl_owner_cache cache = {0};
         uint32_t shard = 99;
         assert_int_equal(sl_shard_map_owner_of(map, bson_get_data(document), &cache, &shard),
                          rows[i].shard >= 0);
         if (rows[i].shard >= 0)
             assert_int_equal(shard, rows[i].shard);
-        bson_destroy(document);
     }
-    sl_shard_map_destroy(map);
 }
 
 /* An inconsistent map, read while chunks were split or moved, is refused. */
@@ -225,7 +222,6 @@ static void assert_plan(const char *chunks, const sl_range *ranges, size_t count
     describe(&steps, text, sizeof text);
     assert_string_equal(text, expected);
     free(steps.items);
-    sl_shard_map_destroy(map);
 }
 
 /* A new collection is on one shard; only the ranges of other shards are split off. */

@@ -4,21 +4,26 @@
 #include "cluster/internal.h"
 #include "unit.h"
 
-static mongoc_uri_t *shard_uri(const char *host, const char *like) {
-    sl_shard shard = {.name = (char[]){"s1"}, .host = strdup(host)};
+static void destroy_uri(void *uri) {
+    mongoc_uri_destroy(uri);
+}
+
+/* Valid until the end of the test. */
+static const mongoc_uri_t *shard_uri(const char *host, const char *like) {
+    sl_shard shard = {.name = (char[]){"s1"}, .host = unit_keep(strdup(host))};
     bson_error_t why;
     mongoc_uri_t *uri = mongoc_uri_new_with_error(like, &why);
     assert_non_null(uri);
     mongoc_uri_t *made = sl_shard_uri(&shard, uri);
     mongoc_uri_destroy(uri);
-    free(shard.host);
+    unit_release_later(destroy_uri, made);
     return made;
 }
 
 TEST(hosts_and_replica_set_are_those_of_the_shard) {
-    mongoc_uri_t *made = shard_uri("s1/a.example:27018,b.example:27019,[::1]:27020",
-                                   "mongodb://router1,router2/?directConnection=false"
-                                   "&replicaSet=routers&readPreference=secondary");
+    const mongoc_uri_t *made = shard_uri("s1/a.example:27018,b.example:27019,[::1]:27020",
+                                         "mongodb://router1,router2/?directConnection=false"
+                                         "&replicaSet=routers&readPreference=secondary");
     static const char *const expected[] = {"a.example:27018", "b.example:27019", "[::1]:27020"};
     size_t count = 0;
     for (const mongoc_host_list_t *host = mongoc_uri_get_hosts(made); host; host = host->next) {
@@ -28,27 +33,24 @@ TEST(hosts_and_replica_set_are_those_of_the_shard) {
     assert_int_equal(count, 3);
     assert_string_equal(mongoc_uri_get_replica_set(made), "s1");
     assert_false(mongoc_uri_has_option(made, MONGOC_URI_DIRECTCONNECTION));
-    mongoc_uri_destroy(made);
 }
 
 TEST(the_user_is_the_same) {
-    mongoc_uri_t *made = shard_uri("s1/a:1", "mongodb://j%40ne:p%2Fss@router/?authSource=users"
-                                             "&authMechanism=SCRAM-SHA-256");
+    const mongoc_uri_t *made =
+        shard_uri("s1/a:1", "mongodb://j%40ne:p%2Fss@router/?authSource=users"
+                            "&authMechanism=SCRAM-SHA-256");
     assert_string_equal(mongoc_uri_get_username(made), "j@ne");
     assert_string_equal(mongoc_uri_get_password(made), "p/ss");
     assert_string_equal(mongoc_uri_get_auth_source(made), "users");
     assert_string_equal(mongoc_uri_get_auth_mechanism(made), "SCRAM-SHA-256");
-    mongoc_uri_destroy(made);
     made = shard_uri("s1/a:1", "mongodb://jane:secret@router/library");
     assert_string_equal(mongoc_uri_get_auth_source(made), "library");
-    mongoc_uri_destroy(made);
     made = shard_uri("s1/a:1", "mongodb://jane:secret@router/");
     assert_string_equal(mongoc_uri_get_auth_source(made), "admin");
-    mongoc_uri_destroy(made);
 }
 
 TEST(certificates_compressors_and_timeouts_are_the_same) {
-    mongoc_uri_t *made = shard_uri(
+    const mongoc_uri_t *made = shard_uri(
         "s1/a:1", "mongodb://router/?tls=true&tlsCAFile=/ca.pem&tlsCertificateKeyFile=/me.pem"
                   "&tlsCertificateKeyFilePassword=x&tlsAllowInvalidHostnames=true"
                   "&authMechanism=MONGODB-X509&compressors=zstd,snappy&zlibCompressionLevel=3"
@@ -66,7 +68,6 @@ TEST(certificates_compressors_and_timeouts_are_the_same) {
                      1234);
     assert_true(bson_has_field(mongoc_uri_get_compressors(made), "snappy"));
     assert_int_equal(bson_count_keys(mongoc_uri_get_compressors(made)), 2);
-    mongoc_uri_destroy(made);
 }
 
 TEST(invalid_hosts_are_refused) {

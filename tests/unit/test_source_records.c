@@ -4,20 +4,7 @@
 #include "format/json.h"
 #include "source_reading.h"
 
-typedef struct block_seen {
-    uint64_t offset, length, documents;
-} block_seen;
-
-typedef struct gathering {
-    sl_source_set *set;
-    pthread_mutex_t lock;
-    block_seen blocks[200];
-    size_t count;
-    char *text; /* the blocks put together */
-    size_t length;
-    bool failed;
-    sl_error error;
-} gathering;
+/* ---- JSON ---- */
 
 /* Documents over several lines, of 60 bytes to 3 MiB, with brackets and quotes in their strings. An
  * array if `array`. */
@@ -43,78 +30,33 @@ static char *make_documents(size_t size, bool array, size_t *length, uint64_t *d
     return text;
 }
 
-/* Counts the documents of a block by the grammar. */
-static uint64_t count_documents(sl_text text) {
-    const char *p = text.bytes, *end = p + text.length;
+/* Counts the documents of all blocks by the grammar. */
+static uint64_t count_documents(const gathered *all) {
     uint64_t count = 0;
-    while (p) {
-        while ((p = sl_json_skip(p, end)) < end && strchr("[],", *p))
-            p++;
-        if (p == end)
-            return count;
-        p = sl_json_document_end(p, end);
-        count++;
-    }
-    return UINT64_MAX;
-}
-
-static void *read_records(void *context) {
-    gathering *r = context;
-    sl_reader *reader;
-    sl_error error = {0};
-    sl_source_block block;
-    sl_read_result result = SL_READ_FAILED;
-    if (sl_reader_create(r->set, &reader, &error)) {
-        while ((result = sl_reader_next(reader, &block, &error)) == SL_READ_BLOCK) {
-            uint64_t documents = count_documents(block.text);
-            pthread_mutex_lock(&r->lock);
-            r->failed |= documents == UINT64_MAX || block.sequence >= 200 ||
-                         block.offset + block.text.length > r->length;
-            if (!r->failed) {
-                r->blocks[block.sequence] =
-                    (block_seen){block.offset, block.text.length, documents};
-                memcpy(r->text + block.offset, block.text.bytes, block.text.length);
-                r->count++;
-            }
-            pthread_mutex_unlock(&r->lock);
+    for (size_t i = 0; i < all->count; i++) {
+        const char *p = all->text + all->blocks[i].offset, *end = p + all->blocks[i].length;
+        while (true) {
+            while ((p = sl_json_skip(p, end)) < end && strchr("[],", *p))
+                p++;
+            if (p == end)
+                break;
+            p = sl_json_document_end(p, end);
+            assert_non_null(p);
+            count++;
         }
-        sl_reader_destroy(reader);
     }
-    if (result != SL_READ_END) {
-        pthread_mutex_lock(&r->lock);
-        r->failed = true;
-        r->error = error;
-        pthread_mutex_unlock(&r->lock);
-    }
-    return NULL;
+    return count;
 }
 
-static gathering read_all(const char *path, size_t length, unsigned threads) {
-    gathering r = {
-        .set = open_source(path)->set, .length = length, .text = unit_keep(calloc(1, length + 1))};
-    pthread_mutex_init(&r.lock, NULL);
-    sl_source_set_splitter(r.set, 0, &sl_json_splitter, NULL, false);
-    assert_false(sl_source_is_splittable(sl_source_set_at(r.set, 0)));
-    unit_run_threads(threads, read_records, &r, 0);
-    return r;
-}
-
-static void check_blocks(const gathering *r, const char *text, size_t length, uint64_t documents) {
-    uint64_t at = 0, sum = 0;
-    if (r->failed)
-        fail_msg("reading failed: %s", r->error.message);
-    assert_memory_equal(r->text, text, length);
-    for (size_t i = 0; i < r->count; i++) {
-        assert_int_equal(r->blocks[i].offset, at);
-        at += r->blocks[i].length;
-        sum += r->blocks[i].documents;
-        /* The block's last document begins in the block's MiB, and the next one in a later MiB. */
-        if (i > 0)
-            assert_true(r->blocks[i].offset >> SL_BLOCK_BITS > r->blocks[i - 1].offset >>
-                        SL_BLOCK_BITS);
-    }
-    assert_int_equal(at, length);
-    assert_int_equal(sum, documents);
+static gathered gather_json(const char *path, const char *text, size_t length, uint64_t documents,
+                            unsigned threads) {
+    gathered all = gather(path, &sl_json_splitter, length, threads);
+    check_gathered(&all, text);
+    assert_int_equal(count_documents(&all), documents);
+    for (size_t i = 1; i < all.count; i++) /* a block's last document begins in the block's MiB */
+        assert_true(all.blocks[i].offset >> SL_BLOCK_BITS > all.blocks[i - 1].offset >>
+                    SL_BLOCK_BITS);
+    return all;
 }
 
 TEST(the_same_blocks_from_every_source) {
@@ -124,17 +66,15 @@ TEST(the_same_blocks_from_every_source) {
         char *text = make_documents((size_t)9 << 20, array, &length, &documents);
         write_file(unit_path("records.json"), text, length, false);
         write_file(unit_path("records.json.gz"), text, length, true);
-        gathering one = read_all(unit_path("records.json"), length, 1);
-        check_blocks(&one, text, length, documents);
-        gathering others[3];
-        others[0] = read_all(unit_path("records.json"), length, 4);
-        others[1] = read_all(unit_path("records.json.gz"), length, 3);
+        gathered one = gather_json(unit_path("records.json"), text, length, documents, 1),
+                 others[3];
+        others[0] = gather_json(unit_path("records.json"), text, length, documents, 4);
+        others[1] = gather_json(unit_path("records.json.gz"), text, length, documents, 3);
         piped input;
         begin_pipe(&input, text, length);
-        others[2] = read_all("-", length, 2);
+        others[2] = gather_json("-", text, length, documents, 2);
         pthread_join(input.writer, NULL);
         for (int i = 0; i < 3; i++) {
-            check_blocks(&others[i], text, length, documents);
             assert_int_equal(others[i].count, one.count);
             assert_memory_equal(others[i].blocks, one.blocks, sizeof one.blocks);
         }
@@ -152,13 +92,10 @@ TEST(each_entry_of_an_archive_begins_anew) {
     snprintf(command, sizeof command, "cd '%s' && tar -cf all.tar a.json b.json d.json c.json",
              unit_folder());
     assert_int_equal(system(command), 0);
-    gathering r = read_all(unit_path("all.tar"), 2 * length + 36, 3);
-    if (r.failed)
-        fail_msg("reading failed: %s", r.error.message);
-    uint64_t sum = 0;
-    for (size_t i = 0; i < r.count; i++)
-        sum += r.blocks[i].documents;
-    assert_int_equal(sum, 2 * documents + 4);
+    gathered all = gather(unit_path("all.tar"), &sl_json_splitter, 2 * length + 36, 3);
+    if (all.error.code != 0)
+        fail_msg("reading failed: %s", all.error.message);
+    assert_int_equal(count_documents(&all), 2 * documents + 4);
 }
 
 TEST(a_document_that_does_not_end_is_an_error) {
@@ -167,13 +104,105 @@ TEST(a_document_that_does_not_end_is_an_error) {
     memset(text, ' ', length);
     memcpy(text, "{\n\"a\":1}\n{\n\"b\":[", 16);
     write_file(unit_path("endless.json"), text, length, false);
-    gathering r = read_all(unit_path("endless.json"), length, 1);
-    assert_true(r.failed);
-    assert_int_equal(r.error.code, SL_EXIT_SOURCE);
-    assert_non_null(strstr(r.error.message, "endless.json, byte "));
-    assert_non_null(strstr(r.error.message, "more than 16 MiB"));
+    gathered all = gather(unit_path("endless.json"), &sl_json_splitter, length, 1);
+    assert_int_equal(all.error.code, SL_EXIT_SOURCE);
+    assert_contains(all.error.message, "endless.json, byte ");
+    assert_contains(all.error.message, "more than 16 MiB");
     write_file(unit_path("cut.json"), text, 30, false);
-    r = read_all(unit_path("cut.json"), 30, 1);
-    assert_true(r.failed);
-    assert_non_null(strstr(r.error.message, "cut.json, byte 30: the text ends within a document"));
+    all = gather(unit_path("cut.json"), &sl_json_splitter, 30, 1);
+    assert_contains(all.error.message, "cut.json, byte 30: the text ends within a document");
+}
+
+/* ---- records with their lengths ---- */
+
+/* Records of this test: 4 bytes of length, which includes them, and any bytes. The state is the
+ * number of records before. */
+static size_t split_records(sl_split *split, sl_text text, size_t least, bool ended) {
+    while (split->at < least && split->at < text.length) {
+        uint32_t length = 0;
+        if (text.length - split->at >= sizeof length)
+            memcpy(&length, text.bytes + split->at, sizeof length);
+        if (length == 0 || text.length - split->at < length)
+            return ended ? text.length : 0;
+        split->at += length;
+        split->state++;
+    }
+    return split->at < least && !ended ? 0 : split->at;
+}
+
+static const sl_splitter records_of_lengths = {.find_end = split_records};
+
+static char *make_records(size_t size, size_t *length) {
+    char *text = unit_keep(malloc(size + (size_t)4 * SL_BLOCK_BYTES));
+    size_t used = 0;
+    unsigned seed = 7;
+    while (used < size) {
+        seed = seed * 1103515245 + 12345;
+        uint32_t record = 4 + (seed >> 16 & 0x3FF);
+        if ((seed >> 8 & 0xFFF) == 0)
+            record = (uint32_t)SL_BLOCK_BYTES + (seed >> 16) % (2 * SL_BLOCK_BYTES);
+        memset(text + used, '\n', record);
+        memcpy(text + used, &record, sizeof record);
+        used += record;
+    }
+    *length = used;
+    return text;
+}
+
+TEST(blocks_begin_at_records_for_any_reader) {
+    size_t length;
+    char *text = make_records((size_t)20 << 20, &length);
+    write_file(unit_path("plain"), text, length, false);
+    write_file(unit_path("packed.gz"), text, length, true);
+    gathered plain = gather(unit_path("plain"), &records_of_lengths, length, 1);
+    uint64_t next = 0, records = 0;
+    check_gathered(&plain, text);
+    for (uint64_t i = 0; i < plain.count; i++) {
+        assert_int_equal(plain.blocks[i].state, records);
+        for (uint64_t at = next; at < next + plain.blocks[i].length; records++) {
+            uint32_t record;
+            assert_int_equal(at >> SL_BLOCK_BITS, next >> SL_BLOCK_BITS);
+            memcpy(&record, text + at, sizeof record);
+            at += record;
+        }
+        next += plain.blocks[i].length;
+    }
+    for (unsigned threads = 1; threads <= 4; threads++) {
+        gathered packed = gather(unit_path("packed.gz"), &records_of_lengths, length, threads);
+        check_gathered(&packed, text);
+        assert_int_equal(packed.count, plain.count);
+        assert_memory_equal(packed.blocks, plain.blocks, sizeof plain.blocks);
+    }
+    piped input;
+    begin_pipe(&input, text, length);
+    gathered pipe = gather("-", &records_of_lengths, length, 2);
+    pthread_join(input.writer, NULL);
+    check_gathered(&pipe, text);
+    assert_int_equal(pipe.count, plain.count);
+    assert_memory_equal(pipe.blocks, plain.blocks, sizeof plain.blocks);
+}
+
+TEST(a_truncated_record_is_the_end_of_the_last_block) {
+    size_t length;
+    char *text = make_records((size_t)3 << 20, &length);
+    length -= 2;
+    write_file(unit_path("short"), text, length, false);
+    gathered all = gather(unit_path("short"), &records_of_lengths, length, 2);
+    check_gathered(&all, text);
+}
+
+/* Finds no end of a record. */
+static size_t split_nothing(sl_split *split, sl_text text, size_t least, bool ended) {
+    (void)split, (void)text, (void)least, (void)ended;
+    return 0;
+}
+
+TEST(a_format_that_finds_no_end_is_an_error) {
+    const char *path = unit_path("endless");
+    write_file(path, "abc", 3, false);
+    reading *r = open_source(path);
+    sl_source_set_splitter(r->set, 0, &(sl_splitter){.find_end = split_nothing}, NULL, false);
+    assert_false(read_block(r));
+    assert_int_equal(r->result, SL_READ_FAILED);
+    assert_contains(r->error.message, "no end of a record");
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Query suites: valid suites are read correctly, and error messages name the position of the
  * error. */
-#include <unistd.h>
-
 #include "query/query.h"
 #include "unit.h"
 #include "util/embedded.h"
@@ -256,26 +254,17 @@ TEST(built_in_suites) {
 }
 
 TEST(files) {
-    char folder[] = "/tmp/shardload-suite-XXXXXX";
-    assert_non_null(mkdtemp(folder));
-    char path[64];
-    snprintf(path, sizeof path, "%s/own.yaml", folder);
+    const char *path = unit_path("own.yaml");
     sl_error error = {0};
     sl_suite *suite;
     assert_false(sl_suite_open(path, &suite, &error));
     assert_int_equal(error.code, SL_EXIT_SOURCE);
-    assert_non_null(strstr(error.message, path));
-    assert_false(sl_suite_open(folder, &suite, &error));
-    assert_non_null(strstr(error.message, "directory"));
-
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fputs("name: own\nqueries: [{name: q, pipeline: '[]'}]\n", file);
-    assert_int_equal(fclose(file), 0);
-    bool opened = sl_suite_open(path, &suite, &error);
-    unlink(path);
-    rmdir(folder);
-    assert_true(opened);
+    assert_contains(error.message, path);
+    assert_false(sl_suite_open(unit_folder(), &suite, &error));
+    assert_contains(error.message, "directory");
+    static const char text[] = "name: own\nqueries: [{name: q, pipeline: '[]'}]\n";
+    unit_write(path, text, sizeof text - 1);
+    assert_true(sl_suite_open(path, &suite, &error));
     assert_string_equal(suite->name, "own");
     sl_suite_destroy(suite);
 }

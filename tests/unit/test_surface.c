@@ -1,52 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The search's estimate of the noise of its trials. An error here would give wrong confidence
  * intervals, or report an assumed noise as a measured one. */
-#include <math.h>
-
-#include "trial/search.h"
-#include "unit.h"
+#include "rate_grid.h"
 
 #define SEEDS 400
 #define RATE 1e5
 
-typedef struct world {
-    double noise;
-    uint64_t random;
-} world;
-
-static double uniform(world *w) {
-    w->random ^= w->random << 13;
-    w->random ^= w->random >> 7;
-    w->random ^= w->random << 17;
-    return (double)(w->random >> 11) / 9007199254740992.0;
-}
-
-static double normal(world *w) {
-    return sqrt(-2 * log(uniform(w) + 1e-18)) * cos(6.283185307179586 * uniform(w));
-}
-
-static sl_trial_result measure(void *context, const size_t *at, double *rate) {
-    world *w = context;
+static sl_trial_result measure_noise(void *context, const size_t *at, double *rate) {
+    grid *g = context;
     (void)at;
-    *rate = RATE * exp(w->noise * normal(w));
+    *rate = RATE * exp(g->noise * normal(g));
     return SL_TRIAL_MEASURED;
 }
 
 /* Searches a grid of two by two settings that have the same rate. */
-static void search(double noise, unsigned repeats, uint64_t seed, sl_search *result) {
-    const sl_search_dimension dimensions[] = {{"threads", 2, true, 0}, {"batch-size", 2, true, 0}};
-    world w = {noise, (seed + 1) * 0x9e3779b97f4a7c15u};
-    const sl_search_plan plan = {.dimensions = dimensions,
-                                 .dimension_count = 2,
-                                 .repeats = repeats,
-                                 .kind = SL_SEARCH_GRID,
-                                 .seed = seed,
-                                 .measure = measure,
-                                 .context = &w};
-    sl_error error = {0};
+static const sl_search *search_noise(double noise, unsigned repeats, uint64_t seed) {
+    grid g = {.noise = noise, .random = (seed + 1) * 0x9e3779b97f4a7c15u};
+    sl_search_plan plan = plan_of(2, 2, measure_noise, &g);
+    plan.repeats = repeats;
+    plan.kind = SL_SEARCH_GRID;
+    plan.seed = seed;
     for (int i = 0; i < 10; i++)
-        uniform(&w);
-    assert_true(sl_search_run(&plan, result, &error));
+        uniform(&g);
+    return run_search(&plan);
 }
 
 /* Noise of any size, also larger than the largest that the model assumes. */
@@ -56,13 +32,11 @@ TEST(noise_is_measured) {
         double square = 0;
         size_t covered = 0, cells = 0;
         for (uint64_t seed = 0; seed < SEEDS; seed++) {
-            sl_search result;
-            search(noises[i], 5, seed + 1000 * i, &result);
-            assert_true(result.noise_measured);
-            square += result.noise * result.noise / SEEDS;
-            for (size_t c = 0; c < result.count; c++, cells++)
-                covered += result.cells[c].low < RATE && RATE < result.cells[c].high;
-            sl_search_clear(&result);
+            const sl_search *result = search_noise(noises[i], 5, seed + 1000 * i);
+            assert_true(result->noise_measured);
+            square += result->noise * result->noise / SEEDS;
+            for (size_t c = 0; c < result->count; c++, cells++)
+                covered += result->cells[c].low < RATE && RATE < result->cells[c].high;
         }
         print_message(
             "noise %.3f: measured as %.3f; %zu intervals of 90 %%, %zu contain the true rate\n",
@@ -91,14 +65,12 @@ static double squares_of(const sl_search *result, size_t *degrees_of_freedom) {
 /* With at least eight degrees of freedom the noise is computed from repeated trials alone. */
 TEST(eight_degrees_of_freedom_are_enough) {
     for (unsigned repeats = 1; repeats <= 4; repeats++) {
-        sl_search result;
         size_t freedom;
-        search(0.2, repeats, 7, &result);
-        double squares = squares_of(&result, &freedom);
+        const sl_search *result = search_noise(0.2, repeats, 7);
+        double squares = squares_of(result, &freedom);
         assert_int_equal(freedom, 4 * (repeats - 1));
-        assert_true(result.noise_measured == (freedom >= 8));
-        if (result.noise_measured)
-            assert_true(fabs(result.noise - sqrt(squares / (double)freedom)) < 1e-9);
-        sl_search_clear(&result);
+        assert_true(result->noise_measured == (freedom >= 8));
+        if (result->noise_measured)
+            assert_true(fabs(result->noise - sqrt(squares / (double)freedom)) < 1e-9);
     }
 }

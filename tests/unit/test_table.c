@@ -127,28 +127,46 @@ TEST(quotes_are_found) {
     assert_found(rows, sizeof rows / sizeof rows[0]);
 }
 
-TEST(delimiter_and_quote_can_be_given) {
+TEST(options_replace_the_detection) {
     static const struct {
         sl_format_options options;
         const char *text, *first;
+        unsigned documents;
     } rows[] = {
-        {{.delimiter = '^'}, "a^b\n1^2\n", "{ \"a\" : \"1\", \"b\" : \"2\" }"},
-        {{.delimiter = '\1'}, "a\001b,c\n1\0012,3\n", "{ \"a\" : \"1\", \"b,c\" : \"2,3\" }"},
-        {{.delimiter = ';'}, "a,b,c;d\n1,2,3;4\n", "{ \"a,b,c\" : \"1,2,3\", \"d\" : \"4\" }"},
-        {{.quote = SL_QUOTE_NONE}, "a,b\n\"1\",2\n", "{ \"a\" : \"\\\"1\\\"\", \"b\" : \"2\" }"},
-        {{.quote = '\''}, "a,b\n'1',\"2\"\n", "{ \"a\" : \"1\", \"b\" : \"\\\"2\\\"\" }"},
-        {{.quote = '"'}, "a|b\n\"1\"|2\n", "{ \"a\" : \"1\", \"b\" : \"2\" }"},
-        {{.quote = '~', .delimiter = ':'}, "a:b\n~1:2~:3\n", "{ \"a\" : \"1:2\", \"b\" : \"3\" }"},
+        {{.delimiter = '^'}, "a^b\n1^2\n", "{ \"a\" : \"1\", \"b\" : \"2\" }", 1},
+        {{.delimiter = '\1'}, "a\001b,c\n1\0012,3\n", "{ \"a\" : \"1\", \"b,c\" : \"2,3\" }", 1},
+        {{.delimiter = ';'}, "a,b,c;d\n1,2,3;4\n", "{ \"a,b,c\" : \"1,2,3\", \"d\" : \"4\" }", 1},
+        {{.quote = SL_QUOTE_NONE}, "a,b\n\"1\",2\n", "{ \"a\" : \"\\\"1\\\"\", \"b\" : \"2\" }", 1},
+        {{.quote = '\''}, "a,b\n'1',\"2\"\n", "{ \"a\" : \"1\", \"b\" : \"\\\"2\\\"\" }", 1},
+        {{.quote = '"'}, "a|b\n\"1\"|2\n", "{ \"a\" : \"1\", \"b\" : \"2\" }", 1},
+        {{.quote = '~', .delimiter = ':'},
+         "a:b\n~1:2~:3\n",
+         "{ \"a\" : \"1:2\", \"b\" : \"3\" }",
+         1},
+        {{.header = SL_HEADER_NO}, "a,b\nc,d\n", "{ \"column1\" : \"a\", \"column2\" : \"b\" }", 2},
+        {{.header = SL_HEADER_YES}, "1,2\n3,4\n", "{ \"1\" : \"3\", \"2\" : \"4\" }", 1},
+        {{.header = SL_HEADER_YES}, "word\nother\n", "{ \"word\" : \"other\" }", 1},
+        {{.columns = "x,y"}, "a,b\n3,4\n", "{ \"x\" : \"a\", \"y\" : \"b\" }", 2},
+        {{.columns = "x,y", .header = SL_HEADER_YES},
+         "a,b\n3,4\n",
+         "{ \"x\" : \"3\", \"y\" : \"4\" }",
+         1},
+        {{.skip_lines = 2}, "1,2\n3,4\na,b\n5,6\n", "{ \"a\" : \"5\", \"b\" : \"6\" }", 1},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         parsed p = parse_with("delimited", &rows[i].options, rows[i].text);
         if (!p.format)
             fail_msg("%s: %s", rows[i].text, p.error.message);
-        assert_int_equal(p.documents, 1);
+        assert_int_equal(p.documents, rows[i].documents);
         assert_string_equal(json_at(&p, 0), rows[i].first);
+        if (rows[i].options.skip_lines > 0)
+            assert_int_equal(p.counts.lines, 4);
     }
     parsed p = parse_with("delimited", &(sl_format_options){.delimiter = '^'}, "a,b\n1,2\n");
     assert_null(p.format);
+    p = parse_with("delimited", &(sl_format_options){.columns = "x,y,z"}, "a,b\n3,4\n");
+    assert_null(p.format);
+    assert_contains(p.error.message, "--columns names 3 columns");
 }
 
 TEST(other_text_is_refused) {
@@ -176,34 +194,6 @@ TEST(other_text_is_refused) {
     parsed p =
         parse_in_blocks("delimited", &(sl_format_options){0}, (sl_text){tar, sizeof tar - 1}, 0, 0);
     assert_null(p.format);
-}
-
-TEST(options_replace_the_detection) {
-    sl_format_options options = {.header = SL_HEADER_NO};
-    parsed p = parse_with("delimited", &options, "a,b\nc,d\n");
-    assert_int_equal(p.documents, 2);
-    options = (sl_format_options){.header = SL_HEADER_YES};
-    p = parse_with("delimited", &options, "1,2\n3,4\n");
-    assert_string_equal(json_at(&p, 0), "{ \"1\" : \"3\", \"2\" : \"4\" }");
-    options = (sl_format_options){.columns = "x,y"};
-    p = parse_with("delimited", &options, "a,b\n3,4\n");
-    assert_int_equal(p.documents, 2);
-    assert_string_equal(json_at(&p, 0), "{ \"x\" : \"a\", \"y\" : \"b\" }");
-    options = (sl_format_options){.columns = "x,y", .header = SL_HEADER_YES};
-    p = parse_with("delimited", &options, "a,b\n3,4\n");
-    assert_string_equal(json_at(&p, 0), "{ \"x\" : \"3\", \"y\" : \"4\" }");
-    options = (sl_format_options){.columns = "x,y,z"};
-    p = parse_with("delimited", &options, "a,b\n3,4\n");
-    assert_null(p.format);
-    assert_contains(p.error.message, "--columns names 3 columns");
-    options = (sl_format_options){.skip_lines = 2};
-    p = parse_with("delimited", &options, "1,2\n3,4\na,b\n5,6\n");
-    assert_int_equal(p.documents, 1);
-    assert_string_equal(json_at(&p, 0), "{ \"a\" : \"5\", \"b\" : \"6\" }");
-    assert_int_equal(p.counts.lines, 4);
-    options = (sl_format_options){.header = SL_HEADER_YES};
-    p = parse_with("delimited", &options, "word\nother\n");
-    assert_string_equal(json_at(&p, 0), "{ \"word\" : \"other\" }");
 }
 
 TEST(ragged_lines_are_padded_or_rejected) {

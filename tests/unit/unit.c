@@ -154,7 +154,7 @@ static test_file *file_of(const char *path) {
     return &files[file_count++];
 }
 
-void unit_add(const char *path, int line, const char *name, CMUnitTestFunction function) {
+void unit_add(const char *path, int line, struct CMUnitTest test) {
     test_file *file = file_of(path);
     if (file->count == TESTS_MAX)
         abort();
@@ -163,8 +163,7 @@ void unit_add(const char *path, int line, const char *name, CMUnitTestFunction f
         file->tests[at] = file->tests[at - 1];
         file->lines[at] = file->lines[at - 1];
     }
-    file->tests[at] =
-        (struct CMUnitTest){.name = name, .test_func = function, .teardown_func = unit_release};
+    file->tests[at] = test;
     file->lines[at] = line;
 }
 

@@ -26,7 +26,8 @@
 #define TEST(test)                                                                                 \
     static void test(void **state);                                                                \
     __attribute__((constructor)) static void add_##test(void) {                                    \
-        unit_add(__BASE_FILE__, __LINE__, #test, test);                                            \
+        unit_add(__BASE_FILE__, __LINE__,                                                          \
+                 (struct CMUnitTest){#test, test, NULL, unit_release, NULL});                      \
     }                                                                                              \
     static void test(__attribute__((unused)) void **state)
 
@@ -85,7 +86,7 @@ bson_t *unit_json(const char *text);
 /* A document as relaxed Extended JSON. Valid until the end of the test. */
 const char *unit_json_of(const bson_t *document);
 
-/* A folder that belongs to the test, and the path of a file in it, valid until the end of the test. */
+/* A folder that belongs to the test, and the path of a file in it. Valid until its end. */
 const char *unit_folder(void);
 const char *unit_path(const char *name);
 
@@ -105,7 +106,7 @@ int unit_release(void **state);
 typedef int unit_runner(const struct CMUnitTest *added, size_t added_count);
 
 /* `path`: of the file to which the test belongs. */
-void unit_add(const char *path, int line, const char *name, CMUnitTestFunction function);
+void unit_add(const char *path, int line, struct CMUnitTest test);
 void unit_surround(const char *path, CMFixtureFunction before, CMFixtureFunction after);
 void unit_run_with(const char *path, unit_runner *run);
 
