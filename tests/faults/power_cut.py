@@ -27,38 +27,21 @@ class Operation(NamedTuple):
     data: bytes
 
 
-class KeepNothing:
-    """Unsynced data is lost."""
+class Keep(NamedTuple):
+    """All or nothing of the unsynced names and of the unsynced contents is on the disk."""
+    names: bool
+    contents: bool
 
     def name(self):
-        return False
+        return self.names
 
     def sectors(self, count):
-        return [False] * count
+        return [self.contents] * count
 
 
-class KeepEverything(KeepNothing):
-    """Unsynced data is on the disk, as after a crash of the process alone."""
-
-    def name(self):
-        return True
-
-    def sectors(self, count):
-        return [True] * count
-
-
-class KeepNames(KeepEverything):
-    """Unsynced names are on the disk; unsynced contents are lost."""
-
-    def sectors(self, count):
-        return [False] * count
-
-
-class KeepContents(KeepNothing):
-    """Unsynced contents are on the disk; unsynced names are lost."""
-
-    def sectors(self, count):
-        return [True] * count
+KEEP_NOTHING = Keep(names=False, contents=False)
+KEEP_EVERYTHING = Keep(names=True, contents=True)      # as after a crash of the process alone
+KEEP_EACH = [KEEP_NOTHING, KEEP_EVERYTHING, Keep(True, False), Keep(False, True)]
 
 
 class KeepRandomly:

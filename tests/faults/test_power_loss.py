@@ -107,7 +107,7 @@ class PowerLoss(resume_case.ResumeCase):
         self.proxy.observe = lambda *_: None
         self.registry_after = self.read_other_collections()
         self.recording = power_cut.Recording(recording, disk)
-        self.final = self.recording.disk(len(self.recording), power_cut.KeepEverything())
+        self.final = self.recording.disk(len(self.recording), power_cut.KEEP_EVERYTHING)
         for path, content in self.final.files.items():   # the recording is complete
             self.assertEqual(content, (disk / path).read_bytes(), path)
         self.assertEqual(len(self.final.files), sum(p.is_file() for p in disk.rglob("*")))
@@ -125,10 +125,8 @@ class PowerLoss(resume_case.ResumeCase):
         return self.recording.operations[cut - 1].time if cut else 0
 
     def keeps(self, draw):
-        regular = [power_cut.KeepNothing, power_cut.KeepEverything, power_cut.KeepNames,
-                   power_cut.KeepContents]
-        return [keep() for keep in regular] + \
-            [power_cut.KeepRandomly(draw) for _ in range(RANDOM_DISKS)]
+        return [*power_cut.KEEP_EACH,
+                *(power_cut.KeepRandomly(draw) for _ in range(RANDOM_DISKS))]
 
     # After each operation
 
@@ -142,7 +140,7 @@ class PowerLoss(resume_case.ResumeCase):
                 try:
                     self.assert_consistent(cut, self.recording.disk(cut, keep))
                 except AssertionError as error:
-                    failures.append(f"cut {cut} of {len(operations)}, {type(keep).__name__}: {error}")
+                    failures.append(f"cut {cut} of {len(operations)}, {keep}: {error}")
         self.assertEqual(failures[:3], [], f"{len(failures)} failures")
 
     def assert_consistent(self, cut, disk):
@@ -171,7 +169,7 @@ class PowerLoss(resume_case.ResumeCase):
                          f"the first {length} bytes of {path} differ, and the journal relies on them")
 
     def test_all_files_but_the_log_are_synced_when_the_load_ends(self):
-        disk = self.recording.disk(len(self.recording), power_cut.KeepNothing())
+        disk = self.recording.disk(len(self.recording), power_cut.KEEP_NOTHING)
         for path, content in self.final.files.items():
             if not path.endswith("shardload.log"):
                 self.assertEqual(disk.files.get(path), content, path)
@@ -193,7 +191,7 @@ class PowerLoss(resume_case.ResumeCase):
             if disk in tried:
                 continue
             tried.append(disk)
-            with self.subTest(cut=cut, of=len(operations), keep=type(keep).__name__):
+            with self.subTest(cut=cut, of=len(operations), keep=keep):
                 self.resume_from(f"after-{attempt}", cut, disk, draw)
         self.assertGreater(len(tried), RESUMES // 2)
 
