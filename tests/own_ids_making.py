@@ -56,3 +56,18 @@ def found(raw, made):
         else:
             result.append(bytes(one))
     return result
+
+
+# Tables whose first column becomes the _id
+
+def table_rows(first, count, word="text"):
+    return [f"{number},{number % 7},{word} {number}" for number in range(first, first + count)]
+
+
+def text_of(rows):
+    return "\n".join(["id,k,t", *rows, ""]).encode()
+
+
+def table_documents(rows):
+    return [{"_id": int(number), "k": int(k), "t": t}
+            for number, k, t in (row.split(",") for row in rows)]

@@ -5,6 +5,8 @@ read the files that they write, and compare documents byte by byte.
 Expected documents are encoded with the Python driver's own BSON library and compared as bytes, so
 that a wrong type, a wrong order of keys or a duplicate key fails as well as a wrong value.
 """
+import collections
+import contextlib
 import csv
 import gzip
 import itertools
@@ -14,6 +16,7 @@ import pathlib
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -65,6 +68,16 @@ class Outcome(NamedTuple):
     def text(self):
         return self.out + self.err
 
+    def expect(self, code, *messages):
+        """Fails unless the exit code is this one (None: any) and standard error contains the messages.
+        Returns the outcome."""
+        if code not in (None, self.code):
+            raise AssertionError(f"exit code {self.code}, not {code}; it printed:\n{self.text}")
+        for message in messages:
+            if message not in self.err:
+                raise AssertionError(f"standard error lacks '{message}':\n{self.err}")
+        return self
+
 
 def program(name):
     """The path of one of the project's programs; skips the test when it has not been built."""
@@ -77,11 +90,19 @@ def program(name):
     return str(path)
 
 
-def mot_sample(name):
-    path = SAMPLES / "mot" / name
+def sample(folder, name):
+    path = SAMPLES / folder / name
     if not path.exists():
         raise unittest.SkipTest(f"no sample file {name}: set SHARDLOAD_SAMPLES")
     return path
+
+
+def mot_sample(name):
+    return sample("mot", name)
+
+
+def isd_samples(*names):
+    return [sample("isd", name) for name in names]
 
 
 def cluster_uri(variable):
@@ -180,6 +201,16 @@ class Running:
     def signal(self, number):
         self.process.send_signal(number)
 
+    def kill(self):
+        """Kills the program, and waits until it has ended."""
+        self.process.kill()
+        return self.wait()
+
+    def interrupt(self, *messages, limit=LIMIT):
+        """Ends the program by Ctrl-C; it must report these messages. Returns the outcome."""
+        self.signal(signal.SIGINT)
+        return self.wait(limit).expect(EXIT_INTERRUPTED, *messages)
+
     def running(self):
         return self.process.poll() is None
 
@@ -232,6 +263,22 @@ class Case(unittest.TestCase):
     def start(self, name, *words, stdin=subprocess.DEVNULL, environment=None):
         return Running(self, [program(name), *map(str, words)], self.scratch, stdin, environment)
 
+    def start_with_pipe(self, name, *words, text=b""):
+        """As start(), with a pipe as standard input, which gets this text. Returns the program and the
+        end of the pipe for writing, which is closed at the end of the test."""
+        reading, writing = os.pipe()
+        feed = os.fdopen(writing, "wb")
+
+        def close():
+            with contextlib.suppress(BrokenPipeError):
+                feed.close()
+        self.addCleanup(close)
+        running = self.start(name, *words, stdin=reading)
+        os.close(reading)
+        feed.write(text)
+        feed.flush()
+        return running, feed
+
     def run_program(self, name, *words, stdin=b"", environment=None, limit=LIMIT,
                     unprivileged=False, through=()):
         """Runs a program to its end; fails after `limit` seconds. `unprivileged`: as a user to whom
@@ -255,11 +302,20 @@ class Case(unittest.TestCase):
         return Outcome(done.returncode, done.stdout.decode("utf-8", "backslashreplace"),
                        done.stderr.decode("utf-8", "backslashreplace"), time.monotonic() - begun)
 
-    def shardload(self, *words, code=EXIT_OK, **more):
-        outcome = self.run_program("shardload", *words, **more)
-        if code is not None:
-            self.assertEqual(outcome.code, code, f"shardload {words} printed:\n{outcome.text}")
-        return outcome
+    @staticmethod
+    def wait_for(condition, description, limit=LIMIT):
+        """Waits until `condition()` is true; fails after `limit` seconds."""
+        end = time.monotonic() + limit
+        while not condition():
+            if time.monotonic() > end:
+                raise AssertionError(f"waited {limit} s in vain for {description}")
+            time.sleep(0.02)
+
+    def shardload(self, *words, code=EXIT_OK, message=(), **more):
+        """Runs shardload, which must end with this code (None: any) and print the message, or each
+        message of a tuple, on standard error."""
+        messages = (message,) if isinstance(message, str) else message
+        return self.run_program("shardload", *words, **more).expect(code, *messages)
 
     def parse(self, *words, code=EXIT_OK, **more):
         """Loads into the null sink. Returns (outcome, work directory)."""
@@ -418,9 +474,13 @@ class ClusterCase(Case):
     def load(self, *words, collection="t", through=None, code=EXIT_OK, **more):
         """Loads into the test's database. Returns (outcome, work directory)."""
         work = self.scratch / f"work-{next(self._counter)}"
-        outcome = self.shardload("load", *self.target(collection, through), "--work-dir", work,
-                                 "--progress", "none", *words, code=code, **more)
-        return outcome, work
+        command = self.load_words(work, *words, collection=collection, through=through)
+        return self.shardload(*command, code=code, **more), work
+
+    def load_words(self, work, *words, collection="t", through=None):
+        """The words of a load into the test's database with this work directory."""
+        return ["load", *self.target(collection, through), "--work-dir", work, "--progress", "none",
+                *words]
 
     def stored(self, collection="t"):
         """The stored documents, as bytes."""
@@ -428,10 +488,28 @@ class ClusterCase(Case):
         documents = self.database.get_collection(collection, codec_options=options).find({})
         return [bytes(document.raw) for document in documents]  # newer drivers: a memoryview
 
+    def check_stored(self, expected, collection="t"):
+        """The collection holds exactly these documents, each given as a dictionary or as BSON."""
+        self.assertEqual(collections.Counter(self.stored(collection)), collections.Counter(
+            one if isinstance(one, bytes) else bson.encode(one) for one in expected))
+
+    def collections(self):
+        return sorted(self.database.list_collection_names())
+
     def source_states(self):
         """The state of each source in the registry of collection t: started, loaded ..."""
         return [entry["state"] for entry in
                 self.database["t.sources"].find({"state": {"$exists": True}})]
+
+    def wait_for_documents(self, running, count, collection="t"):
+        """Waits until the server holds `count` documents; the program must still be running then."""
+        def stored():
+            try:
+                return self.database[collection].estimated_document_count() >= count
+            except pymongo.errors.PyMongoError:
+                return False
+        self.wait_for(lambda: not running.running() or stored(), f"{count} documents")
+        self.assertTrue(running.running(), f"ended too soon: {running.text()}")
 
     def is_sharded(self):
         return self.client.admin.command("hello").get("msg") == "isdbgrid"

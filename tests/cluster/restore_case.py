@@ -17,6 +17,8 @@ INDEXES = [
      "default_language": "english", "language_override": "language", "textIndexVersion": 3},
     {"v": 2, "key": {"g": "2dsphere"}, "name": "g", "2dsphereIndexVersion": 3, "sparse": True},
 ]
+SERIES = {"timeseries": {"timeField": "t", "metaField": "m", "granularity": "seconds",
+                         "bucketMaxSpanSeconds": 3600}}
 COLLATION = {"locale": "de", "caseLevel": False, "caseFirst": "off", "strength": 2,
              "numericOrdering": False, "alternate": "non-ignorable", "maxVariable": "punct",
              "normalization": False, "backwards": False, "version": "57.1"}
@@ -47,6 +49,11 @@ class Restoring(support.ClusterCase):
         rows = json.loads(record.read_text())["namespaces"] if record.exists() else []
         return outcome, {row["namespace"].partition(".")[2]: row for row in rows}
 
+    def begin(self, dump, *words, work="work", progress="none", **more):
+        """Starts a restore."""
+        return self.start("shardload", "restore", "--uri", self.uri, "--work-dir", work,
+                          "--progress", progress, *words, dump, **more)
+
     def facts(self, collection):
         """type, options and indexes by name."""
         (found,) = self.database.list_collections(filter={"name": collection})
@@ -54,9 +61,7 @@ class Restoring(support.ClusterCase):
         return found["type"], found["options"], {one["name"]: dict(one) for one in indexes}
 
     def check(self, collection, made):
-        self.assertEqual(sorted(bytes(raw) for raw in self.stored(collection)),
-                         sorted(one if isinstance(one, bytes) else bson.encode(one)
-                                for one in made))
+        self.check_stored(made, collection)
 
     def buckets(self):
         """Documents of a time-series collection as it is dumped."""

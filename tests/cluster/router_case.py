@@ -2,36 +2,15 @@
 """Base classes of the tests of the local cluster's router: a database of the test's own in the shared
 cluster, and a socket that sends any bytes.
 """
-import os
 import socket
 import struct
-import time
-import unittest
 
 import support
-
-try:
-    import bson
-    import pymongo
-    import pymongo.errors
-except ImportError:
-    bson = pymongo = None
+from support import bson, pymongo
 
 OP_MSG, OP_QUERY = 2013, 2004
 CHECKSUM, MORE_TO_COME, EXHAUST = 1, 2, 1 << 16
-PATIENCE = 60  # seconds after which waiting for a condition fails
-
-
-def cluster_uri():
-    return support.cluster_uri("SHARDLOAD_TEST_URI")
-
-
-def wait_until(condition, description):
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        if time.monotonic() > deadline:
-            raise AssertionError(f"waited {PATIENCE} s in vain for: {description}")
-        time.sleep(0.02)
+PATIENCE = 60  # seconds within which a reply must arrive
 
 
 def crc32c(data):
@@ -101,29 +80,17 @@ class Wire:
             return True
 
 
-class ClusterCase(unittest.TestCase):
-    """A test with its own database in the shared cluster."""
-
+class ClusterCase(support.ClusterCase):
     @classmethod
     def setUpClass(cls):
-        cls.uri = cluster_uri()
-        cls.client = pymongo.MongoClient(cls.uri)
+        super().setUpClass()
         cls.admin = cls.client.admin
         # Not client.address: that is None until the driver has found the router.
         cls.address = pymongo.uri_parser.parse_uri(cls.uri)["nodelist"][0]
         cls.shards = sorted(shard["_id"] for shard in cls.admin.command("listShards")["shards"])
 
-    @classmethod
-    def tearDownClass(cls):
-        cls.client.close()
-
-    def setUp(self):
-        self.name = f"router_{os.getpid()}_{self._testMethodName}"[:60]
-        self.database = self.client[self.name]
-        self.addCleanup(self.client.drop_database, self.name)
-
     def namespace(self, collection):
-        return f"{self.name}.{collection}"
+        return f"{self.database_name}.{collection}"
 
     def shard_by_range(self, collection, *bounds, key="_id"):
         """Shards the collection by range, splits it at the bounds, and places the chunks on the
@@ -144,9 +111,7 @@ class ClusterCase(unittest.TestCase):
         return {row["shard"]: row["count"] for row in self.database[collection].aggregate(stages)}
 
     def chunks(self, collection):
-        entry = self.client.config.collections.find_one({"_id": self.namespace(collection)})
-        found = self.client.config.chunks.find({"uuid": entry["uuid"]}).sort("min", 1)
-        return [(chunk["min"], chunk["max"], chunk["shard"]) for chunk in found]
+        return [(chunk["min"], chunk["max"], chunk["shard"]) for chunk in super().chunks(collection)]
 
     def assert_code(self, code, run, *arguments, **more):
         with self.assertRaises(pymongo.errors.OperationFailure) as caught:

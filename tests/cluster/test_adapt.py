@@ -3,7 +3,6 @@
 A load from a pipe gets rows until the changes have been reported, so the tests do not depend on the
 speed of the machine."""
 import os
-import signal
 
 import mot_reader
 import support
@@ -13,26 +12,13 @@ START = 2 * os.cpu_count()
 
 
 class AdaptCase(support.ClusterCase):
-    def setUp(self):
-        super().setUp()
-        read_end, write_end = os.pipe()
-        self.addCleanup(os.close, read_end)
-        self.feed = os.fdopen(write_end, "wb")
-        self.addCleanup(self.close_feed)
-        self.rows = 0
-        self.text = [HEADER + "\n"]
-        self.feed.write(self.text[0].encode())
-        self.read_end = read_end
-
-    def close_feed(self):
-        try:
-            self.feed.close()
-        except BrokenPipeError:
-            pass
-
-    def begin(self, *words, collection="t"):
-        return self.start("shardload", "load", *self.target(collection), "--work-dir", "work",
-                          "--progress", "json", *words, "-", stdin=self.read_end)
+    def begin(self, *words):
+        """Starts a load from a pipe, whose end for writing is self.feed."""
+        self.rows, self.text = 0, [HEADER + "\n"]
+        running, self.feed = self.start_with_pipe(
+            "shardload", *self.load_words("work", *words, "--progress", "json", "-"),
+            text=self.text[0].encode())
+        return running
 
     def write_rows(self, count):
         rows = "".join(ROW.format(id=n) + "\n" for n in range(self.rows + 1, self.rows + count + 1))
@@ -66,8 +52,7 @@ class Adapting(AdaptCase):
         running = self.begin("--batch-size", 100)
         self.feed_until_threads_grew_and_shrank(running)
         self.feed.close()
-        outcome = running.wait()
-        self.assertEqual(outcome.code, support.EXIT_OK, outcome.text)
+        outcome = running.wait().expect(support.EXIT_OK)
         self.assert_complete()
         self.assert_accounting(self.scratch / "work", inserted=self.rows)
         record = support.run_record(self.scratch / "work")["adaptation"]
@@ -81,22 +66,13 @@ class Adapting(AdaptCase):
     def test_ctrl_c_stops_all_threads_and_the_load_can_be_resumed(self):
         running = self.begin("--batch-size", 100)
         self.feed_until_threads_grew_and_shrank(running)
-        running.signal(signal.SIGINT)
-        outcome = running.wait()
-        self.assertEqual(outcome.code, support.EXIT_INTERRUPTED, outcome.text)
+        running.interrupt()
         stored = self.database.t.count_documents({})
         self.assert_accounting(self.scratch / "work", inserted=stored)
         self.assertEqual(self.balancer_mode(), "full")
 
-        read_end, write_end = os.pipe()
-        again = self.start("shardload", "load", *self.target(), "--work-dir", "work",
-                           "--progress", "none", "--batch-size", 100, "--resume", "-",
-                           stdin=read_end)
-        os.close(read_end)
-        with os.fdopen(write_end, "wb") as feed:
-            feed.write("".join(self.text).encode())
-        outcome = again.wait()
-        self.assertEqual(outcome.code, support.EXIT_OK, outcome.text)
+        self.shardload(*self.load_words("work", "--batch-size", 100, "--resume", "-"),
+                       stdin="".join(self.text).encode())
         self.assert_complete()
 
     def test_given_threads_and_batch_size_do_not_change(self):

@@ -3,7 +3,6 @@
 they ended; and a load fails if the server refuses to stop or to start the balancer."""
 import datetime
 import os
-import signal
 import socket
 import threading
 import time
@@ -63,14 +62,8 @@ class BalancerCase(support.ClusterCase):
 
     def load_from_open_pipe(self, *words):
         """Starts a load that runs until its pipe is closed. Returns (Running, the pipe)."""
-        read_end, write_end = os.pipe()
-        feed = os.fdopen(write_end, "wb")
-        self.addCleanup(feed.close)
-        running = self.start("shardload", "load", *self.target(), "--work-dir", "slow",
-                             "--progress", "none", *words, "-", stdin=read_end)
-        os.close(read_end)
-        feed.write(self.path.read_bytes())
-        feed.flush()
+        running, feed = self.start_with_pipe("shardload", *self.load_words("slow", *words, "-"),
+                                             text=self.path.read_bytes())
         self.wait_for(lambda: not running.running() or
                       (self.holders() and self.balancer_mode() == "off"), "the balancer to stop")
         self.assertTrue(running.running(), running.text())
@@ -83,8 +76,7 @@ class Holders(BalancerCase):
             with self.subTest(before=before):
                 self.database.t.drop()
                 self.add_holder(before, refreshed=self.ago(125))
-                outcome, _ = self.load("--again", self.path)
-                self.assertIn("process 1 on elsewhere", outcome.err)
+                self.load("--again", self.path, message="process 1 on elsewhere")
                 self.assert_restored(before)
 
     def test_a_loader_that_stops_refreshing_its_entry_is_waited_for_and_then_ignored(self):
@@ -98,8 +90,7 @@ class Holders(BalancerCase):
         holder = self.add_holder(refreshed=self.now(), host=socket.gethostname(),
                                  pid=bson.int64.Int64(2 ** 22 + 1))
         self.keep_alive(holder)
-        outcome, _ = self.load(self.path)
-        self.assertIn("stays stopped for another load", outcome.err)
+        self.load(self.path, message="stays stopped for another load")
         self.assertEqual(self.balancer_mode(), "off")
         self.assertEqual([entry["id"] for entry in self.holders()], [holder])
 
@@ -116,8 +107,7 @@ class Holders(BalancerCase):
         self.load(self.path)
         self.assert_restored()
         self.add_holder(hostId=None, since=self.ago(300))     # it may still be running
-        outcome, _ = self.load("--again", self.path)
-        self.assertIn("stays stopped for another load", outcome.err)
+        self.load("--again", self.path, message="stays stopped for another load")
         self.assertEqual(self.balancer_mode(), "off")
 
     def test_a_running_load_refreshes_its_entry(self):
@@ -142,13 +132,10 @@ class Holders(BalancerCase):
 
     def test_a_resumed_load_does_not_wait_for_its_own_entry(self):
         path, _ = self.generate("B", 60000, "--seed", 31)
-        words = ["load", *self.target(), "--work-dir", "work", "--progress", "none", "-j", 1,
-                 "--batch-size", 50, *path]
+        words = self.load_words("work", "-j", 1, "--batch-size", 50, *path)
         running = self.start("shardload", *words)
-        self.wait_for(lambda: not running.running() or
-                      self.database.t.estimated_document_count() > 200, "documents")
-        running.signal(signal.SIGKILL)
-        running.wait()
+        self.wait_for_documents(running, 200)
+        running.kill()
         self.assertEqual(len(self.holders()), 1)
         # As if the first run had been on another host, and were still refreshing its entry.
         self.state.update_one({"_id": "state"}, {"$set": {
@@ -198,20 +185,17 @@ class BusyBalancer(proxy.Proxy):
 class Refusals(BalancerCase):
     """The server refuses an administrative command."""
 
-    def load_refused(self, command, *words):
+    def load_refused(self, command, *words, **more):
         """Loads through a server that refuses this command. Returns (outcome, work directory)."""
         server = proxy.Proxy(support.port_of(self.uri))
         server.change_request = proxy.unknown_command(command)
-        return self.load(*words, self.path, through=server, code=support.EXIT_CLUSTER)
+        return self.load(*words, self.path, through=server, code=support.EXIT_CLUSTER, **more)
 
     def resume(self, work, *words):
-        self.shardload("load", *self.target(), "--work-dir", work, "--progress", "none",
-                       "--resume", *words, self.path)
+        self.shardload(*self.load_words(work, "--resume", *words, self.path))
 
     def test_a_balancer_that_cannot_be_stopped_ends_the_load(self):
-        outcome, _ = self.load_refused("balancerStop")
-        self.assertIn("cannot stop the balancer", outcome.err)
-        self.assertIn("balancerSto?", outcome.err)
+        self.load_refused("balancerStop", message=("cannot stop the balancer", "balancerSto?"))
         self.assertNotIn("t", self.database.list_collection_names())
         self.assert_restored()
 
@@ -223,14 +207,12 @@ class Refusals(BalancerCase):
         self.assert_restored()
 
     def test_a_balancer_whose_state_cannot_be_read_ends_the_load(self):
-        outcome, _ = self.load_refused("balancerStatus")
-        self.assertIn("cannot stop the balancer", outcome.err)
+        self.load_refused("balancerStatus", message="cannot stop the balancer")
         self.assert_restored()
 
     def test_a_balancer_that_cannot_be_restarted_fails_the_load_until_it_is_resumed(self):
-        outcome, work = self.load_refused("balancerStart")
-        self.assertIn("cannot restore the balancer (it was \"full\")", outcome.err)
-        self.assertIn("sh.startBalancer()", outcome.err)
+        _, work = self.load_refused("balancerStart", message=(
+            "cannot restore the balancer (it was \"full\")", "sh.startBalancer()"))
         self.assertEqual(self.balancer_mode(), "off")
         self.assertEqual(support.run_record(work)["balancer"]["after"], "off")
         self.resume(work)
@@ -238,9 +220,8 @@ class Refusals(BalancerCase):
         self.assert_restored()
 
     def test_an_index_that_cannot_be_built_fails_the_load_until_it_is_resumed(self):
-        outcome, work = self.load_refused("createIndexes", "--index", '{"v": 1}')
-        self.assertIn("cannot build index v_1", outcome.err)
-        self.assertIn("--resume", outcome.err)
+        _, work = self.load_refused("createIndexes", "--index", '{"v": 1}',
+                                    message=("cannot build index v_1", "--resume"))
         self.assert_restored()
         self.resume(work, "--index", '{"v": 1}')
         self.assertIn("v_1", self.database.t.index_information())

@@ -13,28 +13,40 @@ import support
 BENCH = support.TREE / "tools" / "bench"
 
 
-class Rows(support.Case):
-    """Rows that start servers."""
+class ToolCase(support.Case):
+    """Runs a tool that starts servers, with a folder of its own for temporary files."""
 
     def setUp(self):
         super().setUp()
         support.program("shardload-yardstick")
         self.temporary = self.scratch / "tmp"
         self.temporary.mkdir()
+        self.environment = support.clean_environment(
+            SHARDLOAD_BUILD=os.environ["SHARDLOAD_BUILD"], TMPDIR=str(self.temporary))
+
+    def assert_nothing_left(self):
+        self.assertEqual(list(self.temporary.iterdir()), [], "files were left")
+        self.assertEqual(servers_in(self.temporary), [], "servers were left")
+
+
+class Rows(ToolCase):
+    """Rows that start servers."""
 
     def measure(self, *rows):
         file = self.scratch / "b.json"
-        environment = support.clean_environment(
-            SHARDLOAD_BUILD=os.environ["SHARDLOAD_BUILD"], TMPDIR=str(self.temporary))
         done = subprocess.run(
             [sys.executable, BENCH, "--scale", "0.002", "--runs", "2", "--json", file, *rows],
-            env=environment, capture_output=True, text=True, timeout=240, check=False)
+            env=self.environment, capture_output=True, text=True, timeout=240, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.assertEqual(list(self.temporary.iterdir()), [], "the bench has left files")
-        self.assertEqual(servers_in(self.temporary), [], "the bench has left servers")
+        self.assert_nothing_left()
         report = json.loads(file.read_text("utf-8"))
         self.assertTrue(report["machine"]["server"])
         return {row["row"]: row for row in report["rows"]}
+
+    def assert_ratio(self, ratio, ours, others):
+        """A ratio for each of the two runs."""
+        self.assertEqual(ratio, [a / b for a, b in zip(ours, others)])
+        self.assertEqual(len(ratio), 2)
 
     def test_loader_and_yardstick_take_turns(self):
         rows = self.measure("load-mongod", "load-cluster")
@@ -42,9 +54,7 @@ class Rows(support.Case):
             lines = {line["title"]: line for line in rows[name]["lines"]}
             ours, plain = lines["loader, docs/s"], lines["yardstick, docs/s"]
             ratio = lines["loader against yardstick"]
-            self.assertEqual(ratio["values"], [a / b for a, b in zip(ours["values"],
-                                                                     plain["values"])])
-            self.assertEqual(len(ratio["values"]), 2)
+            self.assert_ratio(ratio["values"], ours["values"], plain["values"])
             self.assertIn(ratio["met"], (True, False))
 
     def test_both_routes_take_turns(self):
@@ -53,8 +63,7 @@ class Rows(support.Case):
             straight, routed, ratio = (lines[f"{key}, {title}"]["values"] for title in (
                 "straight to the shards, docs/s", "through the router, docs/s",
                 "straight against router"))
-            self.assertEqual(ratio, [a / b for a, b in zip(straight, routed)])
-            self.assertEqual(len(ratio), 2)
+            self.assert_ratio(ratio, straight, routed)
 
     def test_several_loaders_are_compared_with_one_in_the_same_round(self):
         row = self.measure("many-loaders")["many-loaders"]
@@ -63,10 +72,8 @@ class Rows(support.Case):
                      "2 loaders, --only-shards, direct"):
             for ratio, unit in (("time", "s"), ("time of loading", "s of loading"),
                                 ("CPU time", "CPU s per million")):
-                self.assertEqual(lines[f"{name}: {ratio}"],
-                                 [a / b for a, b in zip(lines[f"{name}, {unit}"],
-                                                        lines[f"one loader, {unit}"])])
-                self.assertEqual(len(lines[f"{name}: {ratio}"]), 2)
+                self.assert_ratio(lines[f"{name}: {ratio}"], lines[f"{name}, {unit}"],
+                                  lines[f"one loader, {unit}"])
 
     def test_auto_is_compared_with_the_best_that_stays(self):
         row = self.measure("auto-mongod")["auto-mongod"]
@@ -74,9 +81,7 @@ class Rows(support.Case):
         ours, ratio = lines["auto, docs/s"], lines["auto against the best fixed setting"]
         fixed = [line for title, line in lines.items() if " x " in title]
         best = max(fixed, key=lambda line: line["median"])
-        self.assertEqual(ratio["values"],
-                         [a / b for a, b in zip(ours["values"], best["values"])])
-        self.assertEqual(len(ratio["values"]), 2)
+        self.assert_ratio(ratio["values"], ours["values"], best["values"])
         self.assertTrue(any("auto begins with" in note for note in row["notes"]), row["notes"])
 
     def test_the_python_driver_loads_the_same_number_of_documents(self):

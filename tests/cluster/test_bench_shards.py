@@ -3,14 +3,13 @@
 and it leaves no files and no servers. Speeds are never tested.
 """
 import json
-import os
 import signal
 import subprocess
 import sys
 import unittest
 
 import support
-from test_bench_rows import servers_in
+from test_bench_rows import ToolCase
 
 sys.path.insert(0, str(support.TREE / "tools"))
 from benchmarks import machine, shards, shards_options, shards_report
@@ -85,16 +84,7 @@ class Options(unittest.TestCase):
         self.assertAlmostEqual(mean["steal"], 0.05)
 
 
-class Shards(support.Case):
-    def setUp(self):
-        super().setUp()
-        for name in ("shardload", "shardquery", "shardload-datagen", "shardload-router"):
-            support.program(name)
-        self.temporary = self.scratch / "tmp"
-        self.temporary.mkdir()
-        self.environment = support.clean_environment(
-            SHARDLOAD_BUILD=os.environ["SHARDLOAD_BUILD"], TMPDIR=str(self.temporary))
-
+class Shards(ToolCase):
     def start(self, *words):
         process = subprocess.Popen(
             [sys.executable, BENCH, "shards", *map(str, words)], env=self.environment,
@@ -106,8 +96,7 @@ class Shards(support.Case):
     def end(self, process, code):
         out, err = process.communicate(timeout=240)
         self.assertEqual(process.returncode, code, out + err)
-        self.assertEqual(list(self.temporary.iterdir()), [], "the bench has left files")
-        self.assertEqual(servers_in(self.temporary), [], "the bench has left servers")
+        self.assert_nothing_left()
         return out, err
 
     def shards(self, *words, code=0):

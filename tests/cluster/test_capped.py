@@ -21,8 +21,8 @@ class Messages(support.ClusterCase):
 
     def interrupted(self, work, items, path):
         """Interrupts a load while records to embed are read. None: it came too late."""
-        running = self.start("shardload", "load", *self.target(), "--work-dir", work, "--progress",
-                             "none", "-j", 1, "--embed", f"items={items}", "--on", "key", path)
+        running = self.start("shardload", *self.load_words(
+            work, "-j", 1, "--embed", f"items={items}", "--on", "key", path))
         self.wait_for(lambda: (work / "embed/records").exists() or not running.running(),
                       "the folder of records")
         running.signal(signal.SIGINT)
@@ -40,6 +40,5 @@ class Messages(support.ClusterCase):
                 break
         self.assertIn("interrupted before anything was loaded", outcome.err)
         records = self.file("records.csv", "key,n\n1,2\n1,3\n")
-        self.shardload("load", *self.target(), "--work-dir", work, "--progress", "none", "--embed",
-                       f"items={records}", "--on", "key", path)
+        self.shardload(*self.load_words(work, "--embed", f"items={records}", "--on", "key", path))
         self.assertEqual(self.database.t.find_one({"key": 1})["items"], [{"n": 2}, {"n": 3}])

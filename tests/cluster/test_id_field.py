@@ -1,34 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loads whose _id comes from columns (--id-field): into every kind of deployment, with duplicates in
 the file, loaded again, resumed, and verified."""
-import collections
 import gzip
 
 import support
+from own_ids_making import table_documents as documents
+from own_ids_making import table_rows, text_of
 from support import bson
 
 COUNT = 20000
 
 
 def rows(first=0, count=COUNT):
-    return [f"{number},{number % 7},text {number}" for number in range(first, first + count)]
-
-
-def text_of(lines):
-    return "\n".join(["id,k,t", *lines, ""]).encode()
-
-
-def documents(lines):
-    return [{"_id": int(number), "k": int(k), "t": t}
-            for number, k, t in (line.split(",") for line in lines)]
+    return table_rows(first, count)
 
 
 class Standalone(support.ClusterCase):
     variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
-    def check_stored(self, made):
-        expected = collections.Counter(bson.encode(one) for one in made)
-        self.assertEqual(collections.Counter(self.stored()), expected)
 
     def verify(self, source, *words, code=0):
         work = self.scratch / f"verify-{next(self._counter)}"
@@ -78,16 +66,13 @@ class Standalone(support.ClusterCase):
     def test_resumed_only_with_the_same_fields(self):
         source = self.file("a.csv", text_of(rows()))
         work = self.scratch / "work"
-        words = ["load", *self.target(), "--work-dir", work, "--progress", "none",
-                 "--rate-limit", 20000, source]
+        words = self.load_words(work, "--rate-limit", 20000, source)
         running = self.start("shardload", *words, "--id-field", "id")
         self.wait_for(lambda: (work / "journal").exists() and
                       self.database.t.estimated_document_count() > 0, "documents")
-        running.signal(9)
-        running.wait()
-        outcome = self.shardload(*words, "--resume", "--id-field", "id,k",
-                                 code=support.EXIT_USAGE)
-        self.assertIn('--id-field was "id" and is "id,k"', outcome.err)
+        running.kill()
+        self.shardload(*words, "--resume", "--id-field", "id,k", code=support.EXIT_USAGE,
+                       message='--id-field was "id" and is "id,k"')
         outcome = self.shardload(*words, "--resume", code=support.EXIT_USAGE)
         self.assertIn('--id-field was "id" and is ""', outcome.err)
         self.shardload(*words, "--resume", "--id-field", "id")

@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loads that are stopped by Ctrl-C or killed: the stored documents, the balancer and the next load.
 
-The tests do not depend on the speed of a load: small batches make it long, the signal is sent when
+The tests do not depend on the speed of a load: a rate limit makes it long, the signal is sent when
 the first documents are stored, and a load from a pipe runs as long as the pipe is open."""
-import os
 import signal
 import socket
 
 import mot_reader
 import support
 
-ROWS = 20000
-SLOW = ["-j", 1, "--batch-size", 5]
+ROWS = 8000
+SLOW = ["-j", 1, "--batch-size", 5, "--rate-limit", 2000]
 
 
 class InterruptCase(support.ClusterCase):
@@ -24,9 +23,7 @@ class InterruptCase(support.ClusterCase):
         """Starts a load, and waits until its first documents are stored."""
         running = self.start("shardload", "load", *self.target(), "--work-dir", "work",
                              "--progress", "plain", *words, stdin=stdin)
-        self.wait_for(lambda: not running.running() or
-                      self.database.t.estimated_document_count() > 20, "the first documents")
-        self.assertTrue(running.running(), f"ended too soon: {running.text()}")
+        self.wait_for_documents(running, 20)
         return running
 
     def big_file(self, seed):
@@ -40,19 +37,11 @@ class InterruptCase(support.ClusterCase):
 
     def load_from_open_pipe(self, collection):
         """Starts a load that runs until its pipe is closed. Returns (Running, the pipe)."""
-        read_end, write_end = os.pipe()
-        feed = os.fdopen(write_end, "wb")
-        self.addCleanup(feed.close)
-        running = self.start("shardload", "load", *self.target(collection), "--work-dir",
-                             collection, "--progress", "none", "-j", 1, "--batch-size", 10, "-",
-                             stdin=read_end)
-        os.close(read_end)
-        feed.write(support.mot_text(range(1, 30000)).encode())
-        feed.flush()
-        self.wait_for(lambda: not running.running() or
-                      self.database[collection].estimated_document_count() > 0,
-                      "the first documents")
-        self.assertTrue(running.running(), running.text())
+        running, feed = self.start_with_pipe(
+            "shardload", *self.load_words(collection, "-j", 1, "--batch-size", 10, "-",
+                                          collection=collection),
+            text=support.wide_text(3).encode())
+        self.wait_for_documents(running, 1, collection)
         return running, feed
 
 
@@ -75,10 +64,9 @@ class Together(InterruptCase):
         running, feed = self.load_from_open_pipe("t")
         self.load(path)
         feed.close()
-        outcome = running.wait()
-        self.assertEqual(outcome.code, support.EXIT_OK, outcome.text)
+        running.wait().expect(support.EXIT_OK)
         self.assertEqual(self.database.t.count_documents({}),
-                         29999 + len(mot_reader.read(path).documents))
+                         3 * support.WIDE_ROWS + len(mot_reader.read(path).documents))
         self.assertEqual(self.balancer_mode(), "full")
 
     def test_a_file_loaded_twice_at_the_same_time_is_stored_once(self):
@@ -96,9 +84,7 @@ class CtrlC(InterruptCase):
         path = self.big_file(41)
         running = self.begin(*SLOW, path)
         self.assertEqual(self.balancer_mode(), "off")
-        running.signal(signal.SIGINT)
-        outcome = running.wait()
-        self.assertEqual(outcome.code, support.EXIT_INTERRUPTED, outcome.text)
+        outcome = running.interrupt()
         self.assertEqual(self.balancer_mode(), "full")
         stored = self.database.t.count_documents({})
         self.assertLess(stored, ROWS)
@@ -121,8 +107,7 @@ class CtrlC(InterruptCase):
     def test_twice_stops_at_once(self):
         running = self.begin(*SLOW, self.big_file(43))
         running.signal(signal.SIGINT)
-        running.signal(signal.SIGINT)
-        self.assertEqual(running.wait().code, support.EXIT_INTERRUPTED)
+        running.interrupt()
         self.assertEqual(self.balancer_mode(), "full")
 
     def test_sigterm_is_the_same(self):
@@ -132,47 +117,27 @@ class CtrlC(InterruptCase):
         self.assertEqual(self.balancer_mode(), "full")
 
     def test_while_the_load_waits_for_its_input(self):
-        read_end, write_end = os.pipe()
-        feed = os.fdopen(write_end, "wb")
-        self.addCleanup(feed.close)
-        running = self.start("shardload", "load", *self.target(), "--work-dir", "work", "-",
-                             stdin=read_end)
-        os.close(read_end)
-        feed.write(support.mot_text(range(1, 40000)).encode())
-        feed.flush()
+        running, _ = self.start_with_pipe("shardload", *self.load_words("work", "-"),
+                                          text=support.wide_text(3).encode())
         self.wait_for(lambda: not running.running() or self.balancer_mode() == "off",
                       "the load to prepare the cluster")
-        running.signal(signal.SIGINT)
-        outcome = running.wait(30)
-        self.assertEqual(outcome.code, support.EXIT_INTERRUPTED, outcome.text)
+        running.interrupt(limit=30)
         self.assertEqual(self.balancer_mode(), "full")
 
     def test_a_load_from_a_pipe_is_resumed_with_the_same_text_only(self):
-        text = support.mot_text(range(1, 60000)).encode()
-        work = self.scratch / "pipe"
-        command = ["shardload", "load", *self.target(), "--work-dir", work, "--progress", "none",
-                   "-j", 1, "--batch-size", 500, "-"]
-        read_end, write_end = os.pipe()
-        running = self.start(*command, stdin=read_end)
-        os.close(read_end)
-        with os.fdopen(write_end, "wb") as feed:
-            feed.write(text[:3 << 20])
-            feed.flush()
-            self.wait_for(lambda: not running.running() or
-                          self.database.t.estimated_document_count() > 0, "the first documents")
-            running.signal(signal.SIGINT)
-            outcome = running.wait()
-        self.assertEqual(outcome.code, support.EXIT_INTERRUPTED, outcome.text)
-        self.assertIn("--resume", outcome.err)
+        text = support.wide_text(6).encode()
+        command = self.load_words("pipe", "-j", 1, "--batch-size", 5)
+        running, _ = self.start_with_pipe("shardload", *command, "-", text=text[:3 << 20])
+        self.wait_for_documents(running, 1)
+        running.interrupt("--resume")
         stored = self.database.t.estimated_document_count()
-        self.assertTrue(0 < stored < 59999, stored)
+        self.assertTrue(0 < stored < 6 * support.WIDE_ROWS, stored)
 
         other = text.replace(b"|FORD|", b"|FRDO|", 1)
         self.assertTrue(other != text)
-        outcome = self.shardload(*command[1:-1], "--resume", "-", stdin=other,
-                                 code=support.EXIT_SOURCE)
-        self.assertIn("differs from that of the interrupted run", outcome.err)
-        outcome = self.shardload(*command[1:-1], "--resume", "-", stdin=text)
+        self.shardload(*command, "--resume", "-", stdin=other, code=support.EXIT_SOURCE,
+                       message="differs from that of the interrupted run")
+        self.shardload(*command, "--resume", "-", stdin=text)
         path = self.file("same.txt", text.decode())
         self.assert_complete(path)
 
@@ -186,14 +151,12 @@ class CtrlC(InterruptCase):
                 self.file("year.txt", support.mot_text([1])))
             connection, _ = silent.accept()
             with connection:
-                running.signal(signal.SIGINT)
-                self.assertEqual(running.wait(30).code, support.EXIT_INTERRUPTED)
+                running.interrupt(limit=30)
 
     def test_a_balancer_that_was_off_stays_off(self):
         self.client.admin.command("balancerStop")
         running = self.begin(*SLOW, self.big_file(45))
-        running.signal(signal.SIGINT)
-        self.assertEqual(running.wait().code, support.EXIT_INTERRUPTED)
+        running.interrupt()
         self.assertEqual(self.balancer_mode(), "off")
 
 
@@ -201,8 +164,7 @@ class Killed(InterruptCase):
     def test_the_next_run_completes_the_load_and_restarts_the_balancer(self):
         path = self.big_file(46)
         running = self.begin(*SLOW, path)
-        running.signal(signal.SIGKILL)
-        running.wait()
+        running.kill()
         stored = self.database.t.count_documents({})
         self.assertTrue(0 < stored < ROWS)
         outcome, work = self.load(path)
@@ -217,7 +179,6 @@ class Killed(InterruptCase):
         self.client.admin.command("balancerStop")
         path = self.big_file(47)
         running = self.begin(*SLOW, path)
-        running.signal(signal.SIGKILL)
-        running.wait()
+        running.kill()
         self.load(path)
         self.assertEqual(self.balancer_mode(), "off")

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Columns with `invalid: missing`: the values left out add up, also of a load that is killed and resumed,
 and of records that are embedded; and points can be indexed and found."""
-import signal
 
 import support
 
@@ -54,12 +53,10 @@ class Standalone(support.ClusterCase):
 
     def test_a_load_that_is_killed_and_resumed(self):
         work = self.scratch / "work"
-        words = ["load", *self.target(), "--work-dir", work, "--progress", "none", "--batch-size", 50,
-                 "-j", 2, *self.options]
+        words = self.load_words(work, "--batch-size", 50, "-j", 2, *self.options)
         running = self.start("shardload", *words, "--rate-limit", 2500, self.path)
-        self.wait_for(lambda: self.database.t.estimated_document_count() > 4000, "documents")
-        running.signal(signal.SIGKILL)
-        running.wait()
+        self.wait_for_documents(running, 4000)
+        running.kill()
         self.clear_balancer()
         outcome = self.shardload(*words, "--resume", self.path)
         self.check_stored()

@@ -12,15 +12,10 @@ SEVERAL_STATIONS = ["1901.gz", "quoted-records-a.txt", "011490-99999-1986.gz",
 
 
 def sample(name):
-    path = support.SAMPLES / "isd" / name
-    if not path.exists():
-        raise support.unittest.SkipTest(f"no sample file {name}: set SHARDLOAD_SAMPLES")
-    return path
+    return support.sample("isd", name)
 
 
 class Weather(support.ClusterCase):
-    variable = "SHARDLOAD_TEST_URI"
-
     def sources(self, collection="t"):
         """The numbers of the sources, from the _ids of the documents."""
         return sorted({support.key_of(raw) >> 40 for raw in self.stored(collection)})
@@ -30,7 +25,6 @@ class Weather(support.ClusterCase):
                 for document in isd_reader.read(sample(name), number=number).documents]
 
     # The shards of the documents
-
 
     def assert_on_their_shards(self, collection="t"):
         """The documents of each chunk are on the shard that owns it, and on no other shard. Returns
@@ -62,7 +56,7 @@ class Weather(support.ClusterCase):
             with self.subTest(key):
                 collection = f"c{number}"
                 _, work = self.load("-j", 2, "--batch-size", 700, "--shard-key", key,
-                                    *map(sample, SEVERAL_STATIONS), collection=collection)
+                                    *support.isd_samples(*SEVERAL_STATIONS), collection=collection)
                 numbers = self.sources(collection)
                 self.assertEqual(len(numbers), len(SEVERAL_STATIONS))
                 expected = self.read_all(SEVERAL_STATIONS, numbers)

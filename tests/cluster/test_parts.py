@@ -2,7 +2,6 @@
 """`--part K/N`: several loaders that do not communicate share one load. Together they store exactly
 the sources, and each block is loaded by one of them."""
 import gzip
-import signal
 
 import journal_reader
 import support
@@ -15,9 +14,8 @@ class Parts(support.ClusterCase):
 
     def begin(self, number, of, *words):
         work = self.scratch / f"part-{number}-of-{of}"
-        return work, self.start(
-            "shardload", "load", *self.target(), "--work-dir", work, "--progress", "none",
-            "--part", f"{number}/{of}", "--batch-size", 10, *words)
+        return work, self.start("shardload", *self.load_words(
+            work, "--part", f"{number}/{of}", "--batch-size", 10, *words))
 
     def wide(self, documents):
         """A source of WIDE_ROWS documents in each block."""
@@ -54,9 +52,8 @@ class Parts(support.ClusterCase):
         numbers = self.file("a.csv", "k,v\n" + "".join(f"{n},{n}\n" for n in range(3000)))
         words = self.file("c.csv", "k,v\n" + "".join(f"{n},word\n" for n in range(3000)))
         self.part(1, 2, numbers)
-        outcome, _ = self.part(2, 2, numbers, words, code=support.EXIT_USAGE)
-        self.assertIn("a.csv: another loader has started its part with other types of its columns",
-                      outcome.err)
+        self.part(2, 2, numbers, words, code=support.EXIT_USAGE,
+                  message="a.csv: another loader has started its part with other types of its columns")
         self.part(2, 2, numbers)
         self.assertEqual(self.database.t.count_documents({"v": {"$type": "string"}}), 0)
         self.assertEqual(self.database.t.count_documents({}), 3000)
@@ -94,8 +91,7 @@ class Parts(support.ClusterCase):
         words = ["--shard-key", '{"v": "hashed"}', "--route", "direct", *sources]
         running = [self.begin(number, 2, *words) for number in (1, 2)]
         for _, process in running:
-            outcome = process.wait()
-            self.assertEqual(outcome.code, support.EXIT_OK, outcome.text)
+            process.wait().expect(support.EXIT_OK)
         self.assertEqual(self.figures(*[work for work, _ in running])["inserted"], 600)
         self.assert_complete(*sources, documents=600)
 
@@ -157,8 +153,7 @@ class Parts(support.ClusterCase):
     def test_a_part_is_loaded_once(self):
         sources = [self.wide(300)]
         _, first = self.part(1, 2, *sources)
-        outcome, _ = self.part(1, 2, *sources, code=support.EXIT_SOURCE)
-        self.assertIn("this part of it", outcome.err)
+        self.part(1, 2, *sources, code=support.EXIT_SOURCE, message="this part of it")
         loaded = self.figures(first)["inserted"]
         _, again = self.part(1, 2, "--again", *sources)
         self.assertEqual(self.figures(again)["alreadyThere"], loaded)
@@ -168,8 +163,7 @@ class Parts(support.ClusterCase):
         _, second = self.part(2, 2, *sources)
         self.assertGreater(self.figures(second)["inserted"], 0)
         self.assert_complete(*sources, documents=300)
-        outcome, _ = self.part(2, 2, *sources, code=support.EXIT_SOURCE)
-        self.assertIn("been loaded into", outcome.err)
+        self.part(2, 2, *sources, code=support.EXIT_SOURCE, message="been loaded into")
         self.assertGreater(self.figures(third)["records"], 0)
 
     def test_the_last_part_notices_a_missing_document_of_another_part(self):
@@ -186,16 +180,12 @@ class Parts(support.ClusterCase):
         self.part(1, 2, *sources)
         before = self.database.t.count_documents({})
         work, running = self.begin(2, 2, "-j", 1, "--rate-limit", 100, *sources)
-        self.wait_for(lambda: not running.running() or
-                      self.database.t.estimated_document_count() > before + 20, "documents")
-        running.signal(signal.SIGKILL)
-        running.wait()
+        self.wait_for_documents(running, before + 20)
+        running.kill()
         self.assertEqual({source["state"] for source in self.registered()}, {"started"})
-        words = ["load", *self.target(), "--work-dir", work, "--progress", "none", "--resume",
-                 *sources]
+        words = self.load_words(work, "--resume", *sources)
         for other in (["--part", "1/2"], []):
-            outcome = self.shardload(*words, *other, code=support.EXIT_USAGE)
-            self.assertIn("--part was \"2/2\"", outcome.err)
+            self.shardload(*words, *other, code=support.EXIT_USAGE, message="--part was \"2/2\"")
         self.shardload(*words, "--part", "2/2")
         self.assert_complete(*sources, documents=600)
 
@@ -224,9 +214,8 @@ class Parts(support.ClusterCase):
             before = self.database.t.count_documents({})
             for option, value in (("names", "long"), ("encoding", "latin-1"), ("missing", "raw"),
                                   ("trim", None), ("format", "mot")):
-                outcome, _ = self.load(*words, second, f"--{option}", *([value] if value else []),
-                                       *sources, code=support.EXIT_USAGE)
-                self.assertIn(f"started its part with --{option} ", outcome.err)
+                self.load(*words, second, f"--{option}", *([value] if value else []), *sources,
+                          code=support.EXIT_USAGE, message=f"started its part with --{option} ")
             outcome, _ = self.load(*words, second, "--format", "delimited", "--schema", schema,
                                    *sources, code=support.EXIT_USAGE)
             self.assertEqual(self.database.t.count_documents({}), before)

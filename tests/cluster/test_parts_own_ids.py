@@ -3,11 +3,9 @@
 time store together what one loader stores, also if one of them is killed and resumed."""
 import collections
 import gzip
-import signal
 
 import own_ids_making as making
 import support
-from support import bson
 
 COUNT, PARTS = 4000, 3
 PAD = "x" * 2000                    # so that the file has about eight blocks
@@ -32,17 +30,15 @@ class Standalone(support.ClusterCase):
 
     def begin(self, number, *words):
         work = self.scratch / f"part-{next(self._counter)}"
-        return work, self.start("shardload", "load", *self.target(), "--work-dir", work,
-                                "--progress", "none", "--batch-size", 50, "--part",
-                                f"{number}/{PARTS}", *words)
+        return work, self.start("shardload", *self.load_words(
+            work, "--batch-size", 50, "--part", f"{number}/{PARTS}", *words))
 
     def load_parts(self, *words, code=0):
         """Loads all parts at the same time; returns the sums of their totals."""
         begun = [self.begin(number, *words) for number in range(1, PARTS + 1)]
         sums = collections.Counter()
         for work, running in begun:
-            outcome = running.wait()
-            self.assertEqual(outcome.code, code, outcome.text)
+            outcome = running.wait().expect(code)
             self.assertNotIn(" 0 documents in total", outcome.err)  # they were changed
             accounting = support.run_record(work)["accounting"]
             self.assertTrue(accounting["holds"])
@@ -50,10 +46,6 @@ class Standalone(support.ClusterCase):
             sums.update({name: accounting.get(name, 0) for name in (
                 "records", "inserted", "alreadyThere", "changed", "rejectedByServer")})
         return dict(sums)
-
-    def check(self, made):
-        self.assertEqual(collections.Counter(bytes(raw) for raw in self.stored()),
-                         collections.Counter(bson.encode(one) for one in made))
 
     def states(self):
         return [one["state"] for one in self.database["t.sources"].find() if "name" in one]
@@ -71,13 +63,12 @@ class Standalone(support.ClusterCase):
             self.assertEqual(sum(one["inserted"] for one in accounts), COUNT)
             self.assertEqual(sum(one["identicalDuplicates"] for one in accounts), 2)
             self.assertIn(support.EXIT_REJECTS, [outcome.code for _, outcome in outcomes])
-            self.check(documents(rows))
+            self.check_stored(documents(rows))
             self.assertEqual(self.states(), ["loaded"])
             errors = "".join(outcome.err for _, outcome in outcomes)
             self.assertIn("all 3 parts are loaded", errors)
-            outcome, _ = self.load("--part", f"1/{PARTS}", *BY_ID, source,
-                                   code=support.EXIT_SOURCE)
-            self.assertIn("before", outcome.err)
+            outcome, _ = self.load("--part", f"1/{PARTS}", *BY_ID, source, code=support.EXIT_SOURCE,
+                                   message="before")
 
     def test_bson_documents_with_and_without_ids(self):
         made = making.documents(COUNT, pad=2000)
@@ -94,17 +85,17 @@ class Standalone(support.ClusterCase):
         sums = self.load_parts("--mode", "upsert", *BY_ID, self.source(new))
         self.assertEqual((sums["records"], sums["inserted"], sums["changed"]),
                          (COUNT, COUNT - 500, 500))
-        self.check(documents([*lines(0, 500), *new]))
+        self.check_stored(documents([*lines(0, 500), *new]))
         newer = lines(0, 3000, "newer")
         sums = self.load_parts("--mode", "replace", *BY_ID, self.source(newer))
         self.assertEqual((sums["records"], sums["changed"]), (3000, 3000))
         merged = lines(2000, 3000, "merged")
         sums = self.load_parts("--mode", "merge", *BY_ID, self.source(merged))
         self.assertEqual((sums["changed"], sums["inserted"]), (2500, 500))
-        self.check(documents([*newer[:2000], *merged]))
+        self.check_stored(documents([*newer[:2000], *merged]))
         sums = self.load_parts("--mode", "delete", *BY_ID, self.source(lines(100, COUNT)))
         self.assertEqual((sums["changed"], sums["alreadyThere"]), (4000, 0))
-        self.check(documents([*newer[:100], *merged[2100:]]))
+        self.check_stored(documents([*newer[:100], *merged[2100:]]))
 
     def test_a_part_is_killed_and_resumed_while_the_others_load(self):
         self.load(*BY_ID, self.source(lines(0, 300)))
@@ -115,26 +106,22 @@ class Standalone(support.ClusterCase):
         work, killed = begun[0]
         self.wait_for(lambda: self.database.t.count_documents({"t": {"$gt": "new", "$lt": "o"}})
                       > 300, "documents")
-        killed.signal(signal.SIGKILL)
-        killed.wait()
-        self.shardload("load", *self.target(), "--work-dir", work, "--progress", "none", "--part",
-                       f"1/{PARTS}", "--mode", "upsert", *BY_ID, "--resume", source)
+        killed.kill()
+        self.shardload(*self.load_words(work, "--part", f"1/{PARTS}", "--mode", "upsert", *BY_ID,
+                                        "--resume", source))
         for _, running in begun[1:]:
-            outcome = running.wait()
-            self.assertEqual(outcome.code, 0, outcome.text)
+            running.wait().expect(0)
         self.clear_balancer()
-        self.check(documents(rows))
+        self.check_stored(documents(rows))
         total = sum(support.run_record(one)["accounting"]["records"] for one, _ in begun)
         self.assertEqual(total, COUNT)
 
     def test_lost_documents_end_in_exit_5(self):
         source = self.source(lines())
         _, running = self.begin(1, *BY_ID, "--rate-limit", 600, source)
-        self.wait_for(lambda: self.database.t.estimated_document_count() > 200, "documents")
+        self.wait_for_documents(running, 200)
         self.database.t.delete_many({})
-        outcome = running.wait()
-        self.assertEqual(outcome.code, support.EXIT_VERIFICATION, outcome.text)
-        self.assertIn("documents are missing", outcome.err)
+        running.wait().expect(support.EXIT_VERIFICATION, "documents are missing")
 
 
 class Sharded(Standalone):
@@ -148,6 +135,6 @@ class Sharded(Standalone):
             sums = self.load_parts("--shard-key", '{"_id": 1}', "--route", route, *BY_ID,
                                    self.source(rows))
             self.assertEqual(sums["inserted"], COUNT)
-            self.check(documents(rows))
+            self.check_stored(documents(rows))
         self.load_parts("--mode", "upsert", *BY_ID, self.source(lines(5, COUNT)))
         self.assertEqual(self.shard_key(), {"_id": 1})

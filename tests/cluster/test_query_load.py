@@ -4,14 +4,12 @@ operation that was due, a server that stalls shows in the latencies, all methods
 the same answer, and a comparison reports a difference only where there is one."""
 import csv
 import json
-import pathlib
 import re
-import shutil
 import signal
-import tempfile
 import threading
 
 import fault_case
+import secure_servers
 import support
 from support import pymongo
 
@@ -41,9 +39,7 @@ class QueryCase(support.ClusterCase):
         self.database.t.insert_many({"_id": i, "n": 0, "rpm": i * 1.5} for i in range(1000))
 
     def query(self, *words, code=support.EXIT_OK):
-        outcome = self.run_program("shardquery", *words)
-        self.assertEqual(outcome.code, code, outcome.text)
-        return outcome
+        return self.run_program("shardquery", *words).expect(code)
 
     def measure(self, *words, suite=SUITE, code=support.EXIT_OK):
         """Runs the suite, and returns the entries of its report."""
@@ -204,8 +200,7 @@ queries:
                          [("1", "100"), ("2", "100")])
         page = (self.scratch / "f.html").read_text("utf-8")
         self.assertIn("Operations under load", page)
-        outcome = self.run_program("shardload", "report", "report.json")
-        self.assertEqual(outcome.code, 0, outcome.text)
+        outcome = self.run_program("shardload", "report", "report.json").expect(0)
         self.assertIn("Latency by percentile", outcome.out)
         self.measure("--query", "read", "--repeat", 7)
         outcome = self.run_program("shardload", "report", "report.json")
@@ -225,9 +220,7 @@ queries:
                              "600s", "--warm-up-time", "0s", "--report", self.scratch / "r.json",
                              self.file("own.yaml", SUITE))
         self.wait_for(lambda: self.database.t.find_one({"n": {"$gt": 0}}), "the first update")
-        running.signal(signal.SIGINT)
-        outcome = running.wait()
-        self.assertEqual(outcome.code, support.EXIT_INTERRUPTED, outcome.text)
+        outcome = running.interrupt()
         self.assertIn("mix ", outcome.out)
         report = self.read_json("r.json")
         self.assertIs(report["complete"], False)
@@ -382,7 +375,6 @@ queries:
 
 
 class OnShards(AnyServer, QueryCase):
-    variable = "SHARDLOAD_TEST_URI"
     javascript = explains = False      # the tests' own router has neither; mongos has both
 
     def fill(self):
@@ -393,12 +385,9 @@ class OnShards(AnyServer, QueryCase):
 class AServerThatStalls(support.Case):
     """A server that is stopped for two seconds while operations are due at a constant rate."""
 
-    wait_for = support.ClusterCase.wait_for
-
     @classmethod
     def setUpClass(cls):
-        folder = pathlib.Path(tempfile.mkdtemp(prefix="shardload-stall-"))
-        cls.addClassCleanup(shutil.rmtree, folder, ignore_errors=True)
+        folder = secure_servers.folder_of_tests(cls)
         cls.servers = fault_case.Servers(folder / "servers", "--standalone")
         cls.addClassCleanup(cls.servers.down)
         with pymongo.MongoClient(cls.servers.uri) as client:
@@ -418,8 +407,7 @@ class AServerThatStalls(support.Case):
         (name,) = self.servers.names()
         self.servers.signal(name, signal.SIGSTOP)
         threading.Timer(2, self.servers.signal, (name, signal.SIGCONT)).start()
-        outcome = running.wait()
-        self.assertEqual(outcome.code, 0, outcome.text)
+        running.wait().expect(0)
         return json.loads((self.scratch / "r.json").read_text("utf-8"))["queries"][0]
 
     def test_the_stall_shows_in_the_latencies_and_no_operation_is_left_out(self):

@@ -45,9 +45,7 @@ class Standalone(reload_case.ReloadCase, support.ClusterCase):
     def test_an_existing_collection_is_refused_without_drop(self):
         path, answers = self.data(2000, 62)
         self.database.t.insert_one({"_id": "here before"})
-        outcome = self.shardload("reload", *self.target(), "--suite", "mot", "--work-dir", "w", path,
-                                 code=support.EXIT_USAGE)
-        self.assertIn("--drop", outcome.err)
+        self.refused(path, message="--drop")
         self.assertEqual(self.database.t.count_documents({}), 1)
         self.reload("--drop", "--answers", answers, path)
         self.assertEqual(self.database.t.count_documents({}), 2000)
@@ -56,12 +54,10 @@ class Standalone(reload_case.ReloadCase, support.ClusterCase):
         path, answers = self.data(2000, 83)
         self.load(path)
         self.database.t.drop()
-        outcome = self.shardload("reload", *self.target(), "--suite", "mot", "--work-dir", "w", path,
-                                 code=support.EXIT_USAGE)
         name = self.database_name
-        self.assertIn(f"{name}.t does not exist, but its registry {name}.t.sources does, with 1 source,",
-                      outcome.err)
-        self.assertIn("--drop drops the registry as well; --sample 5%", outcome.err)
+        outcome = self.refused(path, message=(
+            f"{name}.t does not exist, but its registry {name}.t.sources does, with 1 source,",
+            "--drop drops the registry as well; --sample 5%"))
         self.assertNotIn("--again", outcome.err)
         self.assertEqual(self.collections(), ["t.sources"])
         self.assertFalse((self.scratch / "w").exists())
@@ -122,14 +118,10 @@ class Standalone(reload_case.ReloadCase, support.ClusterCase):
 
     def test_an_interrupted_drill_can_be_completed_with_load_resume(self):
         path = self.file("year.txt", support.wide_text(15))
-        running = self.start("shardload", "reload", *self.target(), "--suite", "mot", "--work-dir",
-                             "work", "--progress", "none", "--rate-limit", 250, "--objective",
-                             "10h", "--html", "drill.html", path)
-        self.wait_for(lambda: not running.running() or
-                      self.database.t.estimated_document_count() > 20, "the first documents")
-        running.signal(signal.SIGINT)
-        outcome = running.wait()
-        self.assertEqual(outcome.code, support.EXIT_INTERRUPTED, outcome.text)
+        running = self.start("shardload", *self.reload_words(
+            "work", "--rate-limit", 250, "--objective", "10h", "--html", "drill.html", path))
+        self.wait_for_documents(running, 20)
+        outcome = running.interrupt()
         self.assertRegex(outcome.err, r"`shardload load` .* --resume --work-dir work")
         record = json.loads((self.scratch / "work/reload.json").read_text())
         self.assertEqual(record["exitCode"], support.EXIT_INTERRUPTED)
@@ -138,8 +130,7 @@ class Standalone(reload_case.ReloadCase, support.ClusterCase):
         self.assert_page("drill.html", "bad", "Interrupted: the drill with all of the data did not "
                                               "complete, so it does not show whether the objective of ")
         self.assertLess(self.database.t.count_documents({}), 1500)
-        self.shardload("load", *self.target(), "--work-dir", "work", "--progress", "none",
-                       "--resume", path)
+        self.shardload(*self.load_words("work", "--resume", path))
         self.assertEqual(self.database.t.count_documents({}), 1500)
 
     # A sample
@@ -259,9 +250,8 @@ class Standalone(reload_case.ReloadCase, support.ClusterCase):
         path, _ = self.data(3000, 80)
         self.database.t.insert_one({"_id": "here before"})
         for share in ("100%", "1", "99.99999999999999999999%"):
-            outcome = self.shardload("reload", *self.target(), "--suite", "mot", "--drop",
-                                     "--sample", share, path, code=support.EXIT_USAGE)
-            self.assertIn("to load everything, leave --sample out", outcome.err)
+            self.refused("--drop", "--sample", share, path,
+                         message="to load everything, leave --sample out")
             self.assertEqual(self.database.t.count_documents({}), 1)
         _, record, _ = self.reload("--drop", "--sample", "99.999%", path)
         self.assertEqual(self.collections(), ["t"])
@@ -278,9 +268,8 @@ class Standalone(reload_case.ReloadCase, support.ClusterCase):
 
     def begin_drill(self, path, *words):
         """Starts a drill with a sample, and waits until its first documents are stored."""
-        running = self.start("shardload", "reload", *self.target(), "--suite", "mot", "--work-dir",
-                             "work", "--progress", "none", "--sample", "90%", "--rate-limit", 40,
-                             *words, path)
+        running = self.start("shardload", *self.reload_words(
+            "work", "--sample", "90%", "--rate-limit", 40, *words, path))
         self.wait_for(lambda: not running.running() or any(
             self.database[name].estimated_document_count() > 0 for name in self.drills()
             if not name.endswith(".sources")), "the first documents")
@@ -294,15 +283,13 @@ class Standalone(reload_case.ReloadCase, support.ClusterCase):
                 running = self.begin_drill(path)
                 for _ in range(signals):
                     running.signal(signal.SIGINT)
-                outcome = running.wait()
-                self.assertEqual(outcome.code, support.EXIT_INTERRUPTED, outcome.text)
+                outcome = running.wait().expect(support.EXIT_INTERRUPTED)
                 self.assertEqual(self.collections(), [], outcome.text)
 
     def test_collections_of_a_killed_drill_are_removed_by_the_next(self):
         path = self.file("year.txt", support.wide_text(15))
         running = self.begin_drill(path)
-        running.signal(signal.SIGKILL)
-        running.wait()
+        running.kill()
         left = [name for name in self.drills() if not name.endswith(".sources")]
         self.assertEqual(len(left), 1)
         foreign = "t.drill.another-host.1.2.1"
@@ -327,9 +314,7 @@ class Standalone(reload_case.ReloadCase, support.ClusterCase):
         self.assertEqual(self.collections(), [])
 
     def test_a_pipe_is_refused(self):
-        outcome = self.shardload("reload", *self.target(), "--suite", "mot", "--work-dir", "w",
-                                 "--sample", "5%", "-", code=support.EXIT_USAGE)
-        self.assertIn("pipe", outcome.err)
+        self.refused("--sample", "5%", "-", message="pipe")
         self.assertEqual(self.collections(), [])
 
     # Errors reported before anything is created
@@ -343,9 +328,7 @@ class Standalone(reload_case.ReloadCase, support.ClusterCase):
         for answers, message in cases:
             with self.subTest(message):
                 file = self.file("odd.json", json.dumps({"answers": answers}))
-                outcome = self.shardload("reload", *self.target(), "--suite", "mot", "--answers", file,
-                                         "--work-dir", "w", path, code=support.EXIT_USAGE)
-                self.assertIn(f"--answers: {message}", outcome.err)
+                self.refused("--answers", file, path, message=f"--answers: {message}")
                 self.assertFalse((self.scratch / "w").exists())
         self.assertEqual(self.collections(), [])
 
@@ -365,36 +348,23 @@ class Standalone(reload_case.ReloadCase, support.ClusterCase):
     def test_wrong_options(self):
         path, _ = self.data(100, 78)
         answers = self.file("odd.json", "{}")
-        outcome = self.shardload("reload", "--uri", self.uri, "-d", self.database_name, "--answers",
-                                 answers, "--compare", "nowhere.json", path,
-                                 code=support.EXIT_USAGE)
-        for text in ("--suite is missing", "--collection is missing", "--answers: it contains no object",
-                     "--compare: "):
-            self.assertIn(text, outcome.err)
-        outcome = self.shardload("reload", *self.target(), "--suite", "mot", "--drop", "--shard-key",
-                                 '{"k": -1}', path, code=support.EXIT_USAGE)
-        self.assertIn('--shard-key: {"k": -1} cannot be a shard key', outcome.err)
-        outcome = self.shardload("reload", *self.target(), "--suite", "mot", "--objective", "0s", path,
-                                 code=support.EXIT_USAGE)
-        self.assertIn("--objective", outcome.err)
-        outcome = self.shardload("reload", *self.target(), "--suite", "mot", "--sample", "5%",
-                                 "--sample-runs", 1, path, code=support.EXIT_USAGE)
-        self.assertIn("--sample-runs", outcome.err)
+        self.shardload("reload", "--uri", self.uri, "-d", self.database_name, "--answers", answers,
+                       "--compare", "nowhere.json", path, code=support.EXIT_USAGE,
+                       message=("--suite is missing", "--collection is missing",
+                                "--answers: it contains no object", "--compare: "))
+        self.refused("--drop", "--shard-key", '{"k": -1}', path,
+                     message='--shard-key: {"k": -1} cannot be a shard key')
+        self.refused("--objective", "0s", path, message="--objective")
+        self.refused("--sample", "5%", "--sample-runs", 1, path, message="--sample-runs")
         for share in ("0", "101%", "100%", "1", "5 %", "x", "-1%"):
-            outcome = self.shardload("reload", *self.target(), "--suite", "mot",
-                                     f"--sample={share}", path, code=support.EXIT_USAGE)
-            self.assertIn("is not a share", outcome.err)
-        outcome = self.shardload("reload", *self.target(), "--suite", "mot", "--suite", "ycsb", path,
-                                 code=support.EXIT_USAGE)
-        self.assertIn("one suite", outcome.err)
-        outcome = self.shardload("reload", *self.target(), "--suite", "mot", "--compare", answers,
-                                 "--work-dir", "w", path, code=support.EXIT_SOURCE)
-        self.assertIn("not the record of a reload", outcome.err)
+            self.refused(f"--sample={share}", path, message="is not a share")
+        self.refused("--suite", "ycsb", path, message="one suite")
+        self.refused("--compare", answers, path, code=support.EXIT_SOURCE,
+                     message="not the record of a reload")
         empty = self.file("empty.json", json.dumps({"command": "reload", "accounting": {
             "inserted": 0, "alreadyThere": 0}}))
-        outcome = self.shardload("reload", *self.target(), "--suite", "mot", "--compare", empty,
-                                 "--work-dir", "w", path, code=support.EXIT_SOURCE)
-        self.assertIn("the earlier drill loaded no document", outcome.err)
+        self.refused("--compare", empty, path, code=support.EXIT_SOURCE,
+                     message="the earlier drill loaded no document")
         self.assertEqual(self.collections(), [])
 
 

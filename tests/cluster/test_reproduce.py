@@ -2,16 +2,14 @@
 """tools/reproduce: its tables have the figures of its runs beside those that were published, and it
 leaves nothing behind. Speeds are never tested."""
 import json
-import os
 import re
 import signal
 import subprocess
 import sys
-import time
 import unittest
 
 import support
-from test_bench_rows import servers_in
+from test_bench_rows import ToolCase, servers_in
 
 sys.path.insert(0, str(support.TREE / "tools"))
 from reproductions import pages, zipf
@@ -84,27 +82,19 @@ class Zipf(unittest.TestCase):
         self.assertLess(p, 1e-6)
 
 
-class Runs(support.Case):
+class Runs(ToolCase):
     """Small runs of two experiments, in one invocation."""
 
     def setUp(self):
         super().setUp()
-        support.program("shardload-router")
-        self.temporary = self.scratch / "tmp"
-        self.temporary.mkdir()
-
-    def environment(self, **more):
-        return support.clean_environment(
-            SHARDLOAD_BUILD=os.environ["SHARDLOAD_BUILD"], TMPDIR=str(self.temporary),
-            PYTHONPATH=str(support.TREE / "tools"), **more)
+        self.environment["PYTHONPATH"] = str(support.TREE / "tools")
 
     def reproduce(self, *words, code=0, **more):
-        environment = self.environment(**more)
+        environment = {**self.environment, **more}
         done = subprocess.run([sys.executable, "-m", "reproductions", *map(str, words)], env=environment,
                               cwd=self.scratch, capture_output=True, text=True, timeout=600, check=False)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
-        self.assertEqual(list(self.temporary.iterdir()), [], "data was left")
-        self.assertEqual(servers_in(self.temporary), [], "servers were left")
+        self.assert_nothing_left()
         return done
 
     def test_two_experiments_from_start_to_end(self):
@@ -160,20 +150,17 @@ class Runs(support.Case):
         """Also of servers that tools/bench has started for it."""
         running = subprocess.Popen(
             [sys.executable, "-m", "reproductions", "mot-microshards", "--scale", "0.02"],
-            env=self.environment(), cwd=self.scratch, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            env=self.environment, cwd=self.scratch, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             text=True)
         self.addCleanup(running.stdout.close)
         self.addCleanup(running.terminate)
-        until = time.monotonic() + support.LIMIT
-        while not any(b"--dbpath" in words for words in servers_in(self.temporary)):
-            self.assertIsNone(running.poll(), "it has ended before servers were started")
-            self.assertLess(time.monotonic(), until, "no servers were started")
-            time.sleep(0.05)
+        self.wait_for(lambda: running.poll() is not None or any(
+            b"--dbpath" in words for words in servers_in(self.temporary)), "servers")
+        self.assertIsNone(running.poll(), "it has ended before servers were started")
         running.send_signal(signal.SIGTERM)
         text, _ = running.communicate(timeout=support.LIMIT)
         self.assertEqual(running.returncode, 130, text)
-        self.assertEqual(servers_in(self.temporary), [], "servers were left")
-        self.assertEqual(list(self.temporary.iterdir()), [], "data was left")
+        self.assert_nothing_left()
 
     def test_unknown_experiments_are_refused(self):
         done = self.reproduce("petabytes", code=2)

@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Restores of dumps into a mongod and a sharded cluster: options, indexes, views, capped, clustered
 and time-series collections, renaming, --drop, kills, damage and duplicates."""
-import os
 import pathlib
 import re
-import signal
 
 import dump_making as making
 import support
-from restore_case import COLLATION, INDEXES, VALIDATOR, Restoring, documents
+from restore_case import COLLATION, INDEXES, SERIES, VALIDATOR, Restoring, documents
 from support import bson
 
 
@@ -90,8 +88,7 @@ class Standalone(Restoring):
 
     def test_time_series_collections(self):
         made = self.buckets()
-        options = {"timeseries": {"timeField": "t", "metaField": "m", "granularity": "seconds",
-                                  "bucketMaxSpanSeconds": 3600}, "expireAfterSeconds": 10 ** 9}
+        options = {**SERIES, "expireAfterSeconds": 10 ** 9}
         dump = self.dump_folder(self.namespace(
             "t", made, options=options, indexes=[{"v": 2, "key": {"m": 1, "t": 1}, "name": "mt"}]))
         outcome, rows = self.restore(dump)
@@ -129,8 +126,7 @@ class Standalone(Restoring):
         self.assertEqual(self.database["t.sources"].count_documents({}), 1)
         self.database.drop_collection("t")
         self.database.command("create", "t", viewOn="x", pipeline=[])
-        outcome, _ = self.restore(dump, code=support.EXIT_CLUSTER)
-        self.assertIn("exists and is a view", outcome.err)
+        self.restore(dump, code=support.EXIT_CLUSTER, message="exists and is a view")
 
     def test_a_collection_beside_the_registry_of_its_namesake(self):
         dump = self.dump_folder(self.namespace("t", documents(5)),
@@ -148,8 +144,7 @@ class Standalone(Restoring):
                 {"v": 2, "key": {"when": 1, "s2": 1}, "name": "twice", "unique": True}]),
             self.namespace("u", made))
         work = self.scratch / "work"
-        outcome, rows = self.restore(dump, code=support.EXIT_CLUSTER, work=work)
-        self.assertIn("twice", outcome.err)
+        outcome, rows = self.restore(dump, code=support.EXIT_CLUSTER, work=work, message="twice")
         self.assertEqual(set(self.facts("t")[2]), {"_id_", "ttl", "fine"})
         self.check("t", made)
         self.check("u", made)
@@ -195,12 +190,9 @@ class Standalone(Restoring):
                  "--collections-at-once", 1]
         resume = []
         for name, above in (("a", 500), ("b", 100), ("b", 2000), ("c", 1000)):
-            running = self.start("shardload", "restore", "--uri", self.uri, "--work-dir", work,
-                                 "--progress", "none", *words, *resume, dump)
-            self.wait_for(lambda: self.database[name].estimated_document_count() >= above,
-                          f"{above} documents in {name}")
-            running.signal(signal.SIGKILL)
-            running.wait()
+            running = self.begin(dump, *words, *resume)
+            self.wait_for_documents(running, above, name)
+            running.kill()
             resume = ["--resume"]
         self.clear_balancer()
         outcome, rows = self.restore(dump, *words, *resume, work=work)
@@ -214,18 +206,15 @@ class Standalone(Restoring):
         self.assertRegex(outcome.text, r"\.a .*earlier run")
         outcome, _ = self.restore(dump, *words, "--resume", work=work)
         self.assertRegex(outcome.text, r"\.c .*earlier run")
-        outcome, _ = self.restore(dump, *words, work=work, code=support.EXIT_USAGE)
-        self.assertIn("--resume", outcome.err)
+        self.restore(dump, *words, work=work, code=support.EXIT_USAGE, message="--resume")
 
     def test_a_resumed_restore_drops_no_collection_that_it_has_loaded_into(self):
         self.database.a.insert_one({"_id": "own"})
         dump = self.dump_folder(self.namespace("a", documents(4000)))
         work = self.scratch / "work"
-        running = self.start("shardload", "restore", "--uri", self.uri, "--work-dir", work,
-                             "--progress", "none", "--rate-limit", 3000, "--batch-size", 50, dump)
-        self.wait_for(lambda: self.database.a.estimated_document_count() > 500, "documents")
-        running.signal(signal.SIGKILL)
-        running.wait()
+        running = self.begin(dump, "--rate-limit", 3000, "--batch-size", 50)
+        self.wait_for_documents(running, 500, "a")
+        running.kill()
         self.clear_balancer()
         self.restore(dump, "--resume", "--drop", work=work)
         self.assertEqual(self.database.a.count_documents({}), 4001)
@@ -268,14 +257,10 @@ class Standalone(Restoring):
         made = documents(4000)
         dump = self.dump_folder(self.namespace("a", made), self.namespace("b", made))
         work = self.scratch / "work"
-        running = self.start("shardload", "restore", "--uri", self.uri, "--work-dir", work,
-                             "--progress", "none", "--rate-limit", 4000, "--batch-size", 50,
-                             "--collections-at-once", 1, dump)
-        self.wait_for(lambda: self.database.a.estimated_document_count() > 500, "documents")
-        running.signal(signal.SIGINT)
-        outcome = running.wait()
-        self.assertEqual(outcome.code, support.EXIT_INTERRUPTED, outcome.text)
-        self.assertIn(f"--resume --work-dir {work}", outcome.err)
+        running = self.begin(dump, "--rate-limit", 4000, "--batch-size", 50,
+                             "--collections-at-once", 1, work=work)
+        self.wait_for_documents(running, 500, "a")
+        outcome = running.interrupt(f"--resume --work-dir {work}")
         self.assertRegex(outcome.text, r"\.b .*not begun")
         self.restore(dump, "--resume", work=work)
         self.check("a", made)
@@ -284,9 +269,8 @@ class Standalone(Restoring):
     def test_one_restore_at_a_time_uses_a_work_directory(self):
         dump = self.dump_folder(self.namespace("a", documents(4000)))
         work = self.scratch / "work"
-        running = self.start("shardload", "restore", "--uri", self.uri, "--work-dir", work,
-                             "--progress", "none", "--rate-limit", 300, "--batch-size", 50, dump)
-        self.wait_for(lambda: self.database.a.estimated_document_count() > 100, "documents")
+        running = self.begin(dump, "--rate-limit", 300, "--batch-size", 50)
+        self.wait_for_documents(running, 100, "a")
         outcome, _ = self.restore(dump, "--resume", work=work, code=support.EXIT_USAGE)
         self.assertIn("another command is using this work directory", outcome.err)
         outcome = self.shardload("load", *self.target(), "--work-dir", work,
@@ -338,12 +322,10 @@ class Standalone(Restoring):
 
     def test_archives(self):
         made, buckets = documents(3000), self.buckets()
-        series = {"timeseries": {"timeField": "t", "metaField": "m", "granularity": "seconds",
-                                 "bucketMaxSpanSeconds": 3600}}
         namespaces = (self.namespace("orders", made, options=VALIDATOR, indexes=INDEXES),
                       self.namespace("a_view", options={"viewOn": "orders", "pipeline": []}),
                       self.namespace("empty", []), self.namespace("few", made[:30]),
-                      self.namespace("series", buckets, options=series))
+                      self.namespace("series", buckets, options=SERIES))
         plain, zipped = self.archive(*namespaces), self.archive(*namespaces, zipped=True)
         for source, stdin in ((plain, b""), (zipped, b""), ("-", zipped.read_bytes())):
             work = self.scratch / f"work-{next(self._counter)}"
@@ -390,10 +372,9 @@ class Standalone(Restoring):
                               "metadata": namespaces[1].metadata(),
                               "size": len(namespaces[1].data), "type": "collection"})
         self.assertIn(listed, data)
-        outcome, _ = self.restore(self.file("unlisted", data.replace(listed, b"")), "--drop",
-                                  code=support.EXIT_SOURCE)
-        self.assertIn(f"{self.db}.b: documents of a collection that the archive does not list",
-                      outcome.err)
+        self.restore(self.file("unlisted", data.replace(listed, b"")), "--drop",
+                     code=support.EXIT_SOURCE,
+                     message=f"{self.db}.b: documents of a collection that the archive does not list")
 
     def test_a_killed_restore_of_a_pipe_needs_no_pipe_to_be_resumed(self):
         made = documents(4000)
@@ -402,32 +383,27 @@ class Standalone(Restoring):
         words = ["--batch-size", 50, "-j", 2]
         source = self.file("archive", data)
         with open(source, "rb") as pipe:
-            running = self.start("shardload", "restore", "--uri", self.uri, "--work-dir", work,
-                                 "--progress", "none", "--rate-limit", 4000, *words, "-",
-                                 stdin=pipe)
-            self.wait_for(lambda: self.database.a.estimated_document_count() > 500, "documents")
-            running.signal(signal.SIGKILL)
-            running.wait()
+            running = self.begin("-", "--rate-limit", 4000, *words, stdin=pipe)
+            self.wait_for_documents(running, 500, "a")
+            running.kill()
         self.clear_balancer()
         self.restore("-", *words, "--resume", work=work)
         self.check("a", made)
         self.check("b", made)
 
-    def verify(self, dump, *words, code=0):
+    def verify(self, dump, *words, **more):
         return self.shardload("verify", "--uri", self.uri, "--progress", "none", *words, "--dump",
-                              dump, code=code)
+                              dump, **more)
 
     def test_a_dump_is_verified(self):
         made, buckets = documents(500), self.buckets()
-        series = {"timeseries": {"timeField": "t", "metaField": "m", "granularity": "seconds",
-                                 "bucketMaxSpanSeconds": 3600}}
         namespaces = (
             self.namespace("t", made, options=VALIDATOR, indexes=INDEXES),
             self.namespace("empty", []), self.namespace("t.sources", documents(3)),
             self.namespace("v", options={"viewOn": "t", "pipeline": [{"$match": {"n": 1}}]}),
             self.namespace("c", made, options={"collation": COLLATION},
                            indexes=[{"v": 2, "key": {"s": 1}, "name": "s"}]),
-            self.namespace("series", buckets, options=series))
+            self.namespace("series", buckets, options=SERIES))
         dump = self.dump_folder(*namespaces)
         archive = self.archive(*namespaces, zipped=True)
         self.restore(dump)
@@ -457,9 +433,9 @@ class Standalone(Restoring):
         outcome = self.verify(dump, "--content", "--ns-include", "*.t.sources")
         self.assertIn("1 of 1 namespaces", outcome.out)
         self.database["t.sources"].rename("moved")
-        outcome = self.restore(archive, "--ns-include", "*.empty", work=work)
-        outcome = self.verify(archive, "--work-dir", work, code=support.EXIT_USAGE)
-        self.assertIn("the work directory of a restore", outcome.err)
+        self.restore(archive, "--ns-include", "*.empty", work=work)
+        self.verify(archive, "--work-dir", work, code=support.EXIT_USAGE,
+                    message="the work directory of a restore")
         self.verify(dump, "--ns-include", "*.t.sources", "--ns-from", "*.t.sources", "--ns-to",
                     "*.moved")
 
@@ -480,14 +456,12 @@ class Standalone(Restoring):
         archive = self.archive(self.namespace("t", documents(3)))
         self.restore(archive)
         work = self.scratch / "verified"
-        reading, writing = os.pipe()
-        first = self.start("shardload", "verify", "--uri", self.uri, "--dump", "-", "--work-dir", work,
-                           stdin=reading)
-        os.close(reading)
+        first, pipe = self.start_with_pipe("shardload", "verify", "--uri", self.uri, "--dump", "-",
+                                           "--work-dir", work)
         self.wait_for((work / "unpacked").exists, "the first verification")
-        outcome = self.verify(archive, "--work-dir", work, code=support.EXIT_USAGE)
-        self.assertIn("another command is using this work directory", outcome.err)
-        with open(writing, "wb") as pipe:
+        self.verify(archive, "--work-dir", work, code=support.EXIT_USAGE,
+                    message="another command is using this work directory")
+        with pipe:
             pipe.write(archive.read_bytes())
         self.assertIn("1 of 1 namespaces are equal to the dump", first.wait().out)
 
@@ -498,18 +472,11 @@ class Standalone(Restoring):
         archive = self.archive(self.namespace("t", made))
         for command, words in (("restore", ["-"]), ("verify", ["--dump", "-"])):
             work = self.scratch / command
-            reading, writing = os.pipe()
-            running = self.start("shardload", command, "--uri", self.uri, "--progress", "none",
-                                 "--work-dir", work, *words, stdin=reading)
-            os.close(reading)
-            with open(writing, "wb") as pipe:
-                pipe.write(archive.read_bytes()[:-1000])
-                pipe.flush()
-                self.wait_for(lambda: list(work.glob("unpacked/*")), "an unpacked file")
-                running.signal(signal.SIGINT)
-                outcome = running.wait()
-            self.assertEqual(outcome.code, support.EXIT_INTERRUPTED, outcome.text)
-            self.assertIn("interrupted while the archive was unpacked", outcome.err)
+            running, _ = self.start_with_pipe(
+                "shardload", command, "--uri", self.uri, "--progress", "none", "--work-dir", work,
+                *words, text=archive.read_bytes()[:-1000])
+            self.wait_for(lambda: list(work.glob("unpacked/*")), "an unpacked file")
+            outcome = running.interrupt("interrupted while the archive was unpacked")
             self.assertEqual("--resume --work-dir" in outcome.err, command == "restore")
             self.assertEqual(work.exists(), command == "restore")
         self.assertEqual(self.database.list_collection_names(), [])
@@ -519,13 +486,11 @@ class Standalone(Restoring):
     def test_wrong_options_of_verify(self):
         dump = self.dump_folder(self.namespace("t", []))
         for words, message in ((["-d", "x"], "does not apply to a dump"), (["x.bson"], "leave the sources out")):
-            outcome = self.verify(dump, *words, code=support.EXIT_USAGE)
-            self.assertIn(message, outcome.err)
-        outcome = self.verify(self.archive(self.namespace("t", [])), code=support.EXIT_USAGE)
-        self.assertIn("--work-dir", outcome.err)
-        outcome = self.shardload("verify", "-d", "a", "-c", "b", "--ns-include", "x", "x.bson",
-                                 code=support.EXIT_USAGE)
-        self.assertIn("--ns-include is for --dump only", outcome.err)
+            self.verify(dump, *words, code=support.EXIT_USAGE, message=message)
+        self.verify(self.archive(self.namespace("t", [])), code=support.EXIT_USAGE,
+                    message="--work-dir")
+        self.shardload("verify", "-d", "a", "-c", "b", "--ns-include", "x", "x.bson",
+                       code=support.EXIT_USAGE, message="--ns-include is for --dump only")
 
 
 class Sharded(Standalone):
@@ -566,18 +531,15 @@ class Sharded(Standalone):
         self.assertEqual(rows["t"]["alreadyThere"], 4000)
         self.restore(dump, "--drop", *keys, "--route", "direct", "--ns-exclude", "*.u")
         self.check("t", made)
-        outcome, _ = self.restore(dump, "--ns-include", "*.u", *self.keys("DB.u: {key: {n: 1}}"),
-                                  code=support.EXIT_CLUSTER)
-        self.assertIn("exists with documents and is not sharded", outcome.err)
+        self.restore(dump, "--ns-include", "*.u", *self.keys("DB.u: {key: {n: 1}}"),
+                     code=support.EXIT_CLUSTER, message="exists with documents and is not sharded")
 
     def test_a_sharded_time_series_collection(self):
         made = self.buckets()
-        options = {"timeseries": {"timeField": "t", "metaField": "m", "granularity": "seconds",
-                                  "bucketMaxSpanSeconds": 3600}}
-        dump = self.dump_folder(self.namespace("t", made, options=options))
+        dump = self.dump_folder(self.namespace("t", made, options=SERIES))
         keys = self.keys("DB.t: {key: {m: 1}}")
         outcome, rows = self.restore(dump, *keys)
-        self.assertEqual(self.facts("t")[:2], ("timeseries", options), outcome.text)
+        self.assertEqual(self.facts("t")[:2], ("timeseries", SERIES), outcome.text)
         self.assertEqual(self.shard_key("system.buckets.t"), {"meta": 1})
         self.assertEqual(rows["t"]["inserted"], len(made))
         self.check("system.buckets.t", made)
@@ -592,8 +554,7 @@ class Sharded(Standalone):
         made = documents(100)
         dump = self.dump_folder(self.namespace("t", made, indexes=[
             {"v": 2, "key": {"s": 1}, "name": "only s", "unique": True}, INDEXES[1]]))
-        outcome, rows = self.restore(dump, *self.keys("DB.t: {key: {n: 1}}"),
-                                     code=support.EXIT_CLUSTER)
-        self.assertIn("only s", outcome.err)
+        _, rows = self.restore(dump, *self.keys("DB.t: {key: {n: 1}}"), code=support.EXIT_CLUSTER,
+                               message="only s")
         self.assertIn("ttl", self.facts("t")[2])
         self.check("t", made)

@@ -2,7 +2,6 @@
 """Restores of several collections at the same time: their connections, log lines, progress, failures,
 interruptions and resumption."""
 import json
-import signal
 
 import support
 from restore_case import INDEXES, VALIDATOR, Restoring, documents
@@ -61,10 +60,9 @@ class Standalone(Restoring):
             self.check(name, made[name])
         self.assertEqual(rows["c03"]["rejected"], 7)
 
-    def begin(self, dump, work, *words):
-        return self.start("shardload", "restore", "--uri", self.uri, "--work-dir", work,
-                          "--rate-limit", 3000, "--batch-size", 20, "-j", 1,
-                          "--collections-at-once", 3, *words, dump)
+    def begin(self, dump, *words, **more):
+        return super().begin(dump, "--rate-limit", 3000, "--batch-size", 20, "-j", 1,
+                             "--collections-at-once", 3, *words, **more)
 
     def count(self, name):
         return self.database[name].estimated_document_count()
@@ -75,11 +73,10 @@ class Standalone(Restoring):
         work = self.scratch / "work"
         resume = []
         for above in (100, 900):
-            running = self.begin(dump, work, "--drop", "--progress", "none", *resume)
+            running = self.begin(dump, "--drop", *resume)
             self.wait_for(lambda: all(self.count(name) >= above for name in NAMES[:3]),
                           f"{above} documents in three collections")
-            running.signal(signal.SIGKILL)
-            running.wait()
+            running.kill()
             resume = ["--resume"]
         self.clear_balancer()
         _, rows = self.restore(dump, "--drop", "--resume", work=work)
@@ -94,13 +91,10 @@ class Standalone(Restoring):
         made = {name: documents(3000, 10 ** 5 * number) for number, name in enumerate(NAMES[:5])}
         dump = self.dump_of(made)
         work = self.scratch / "work"
-        running = self.begin(dump, work, "--progress", "none")
+        running = self.begin(dump, work=work)
         self.wait_for(lambda: all(self.count(name) >= 100 for name in NAMES[:3]),
                       "documents in three collections")
-        running.signal(signal.SIGINT)
-        outcome = running.wait()
-        self.assertEqual(outcome.code, support.EXIT_INTERRUPTED, outcome.text)
-        self.assertIn(f"--resume --work-dir {work}", outcome.err)
+        outcome = running.interrupt(f"--resume --work-dir {work}")
         for name in NAMES[:3]:
             self.assertRegex(outcome.text, rf"\.{name} .*incomplete")
         for name in (*NAMES[3:5], "z"):
@@ -115,8 +109,7 @@ class Standalone(Restoring):
         made = {name: documents(2000, 10 ** 5 * number) for number, name in enumerate(NAMES[:3])}
         dump = self.dump_of(made)
         work = self.scratch / "work"
-        outcome = self.begin(dump, work, "--progress", "json").wait()
-        self.assertEqual(outcome.code, 0, outcome.text)
+        outcome = self.begin(dump, progress="json").wait().expect(0)
         lines = [json.loads(line) for line in outcome.err.splitlines() if line.startswith("{")]
         for name in made:
             own = [line for line in lines if line["namespace"] == f"{self.db}.{name}"]
@@ -130,12 +123,11 @@ class Standalone(Restoring):
         made = {name: documents(3000, 10 ** 5 * number) for number, name in enumerate(NAMES[:2])}
         dump = self.dump_of(made, indexes=INDEXES[:1])
         works = [self.scratch / f"two-{number}" for number in range(2)]
-        running = [self.begin(dump, works[0], "--progress", "none")]
+        running = [self.begin(dump, work=works[0])]
         self.wait_for(lambda: self.count("c00") > 50, "documents")
-        running.append(self.begin(dump, works[1], "--progress", "none"))
+        running.append(self.begin(dump, work=works[1]))
         for one in running:
-            outcome = one.wait()
-            self.assertEqual(outcome.code, 0, outcome.text)
+            one.wait().expect(0)
         for name, some in made.items():
             self.check(name, some)
             rows = [row for work in works for row in

@@ -3,7 +3,6 @@
 collection that is missing or new, and changed files are refused before anything is changed."""
 import os
 import shutil
-import signal
 
 import dump_making as making
 import support
@@ -140,11 +139,9 @@ class Standalone(Restoring):
     def test_a_copy_is_compared_with_an_interrupted_load(self):
         made = [{"_id": n, "s": f"{n:07}" * 100} for n in range(20000)]
         dump = making.folder(self.scratch / "dump", [self.namespace("t", made)])
-        running = self.start("shardload", "restore", "--uri", self.uri, "--work-dir", self.work,
-                             "--progress", "none", "--rate-limit", 4000, "-j", 1, dump)
-        self.wait_for(lambda: self.database.t.estimated_document_count() > 6000, "documents")
-        running.signal(signal.SIGINT)
-        self.assertEqual(running.wait().code, support.EXIT_INTERRUPTED)
+        running = self.begin(dump, "--rate-limit", 4000, "-j", 1)
+        self.wait_for_documents(running, 6000)
+        running.interrupt()
         path = dump / self.db / "t.bson"
         facts, data = path.stat(), path.read_bytes()
         for middle in (data.replace(b"0000200" * 100, b"0000999" * 100), data):
@@ -194,15 +191,12 @@ class Standalone(Restoring):
 
     def test_a_file_that_is_replaced_during_the_restore(self):
         dump = self.folder()
-        running = self.start("shardload", "restore", "--uri", self.uri, "--work-dir", self.work,
-                             "--progress", "none", "--rate-limit", 300, "--batch-size", 50,
-                             "--collections-at-once", 1,
-                             "--ns-include", "*.a", "--ns-include", "*.b", dump)
-        self.wait_for(lambda: self.database.a.estimated_document_count() > 50, "documents")
+        running = self.begin(dump, "--rate-limit", 300, "--batch-size", 50, "--collections-at-once",
+                             1, "--ns-include", "*.a", "--ns-include", "*.b")
+        self.wait_for_documents(running, 50, "a")
         making.folder(dump, [self.namespace("b", documents(3))])
         self.shardload("status", self.work, "--rate-limit", "unlimited")
-        outcome = running.wait()
-        self.assertEqual(outcome.code, support.EXIT_SOURCE, outcome.text)
-        self.assertIn("b.bson: was replaced or changed after the restore began", outcome.err)
+        running.wait().expect(support.EXIT_SOURCE,
+                              "b.bson: was replaced or changed after the restore began")
         self.check("a", self.made["a"])
         self.check("b", [])

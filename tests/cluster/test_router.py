@@ -4,23 +4,13 @@
 A router that loses a document, sends it to the wrong shard or mixes up two replies would make all
 other tests with a cluster worthless.
 """
-import json
-import os
-import signal
 import subprocess
-import tempfile
 import threading
-import unittest
 
+import fault_case
 import support
-from router_case import ClusterCase, Wire, wait_until
-
-try:
-    import bson
-    import pymongo
-    import pymongo.errors
-except ImportError:
-    bson = pymongo = None
+from router_case import ClusterCase, Wire
+from support import bson, pymongo
 
 
 class ThroughDriver(ClusterCase):
@@ -192,7 +182,7 @@ class ThroughDriver(ClusterCase):
         self.database.a.insert_one({"_id": 1})
         self.shard_by_range("b", 5)
         self.assertEqual(sorted(self.database.list_collection_names()), ["a", "b"])
-        self.assertIn(self.name, self.client.list_database_names())
+        self.assertIn(self.database_name, self.client.list_database_names())
         self.database.a.rename("c")
         self.database.b.drop()
         self.database.never_was.drop()
@@ -200,8 +190,8 @@ class ThroughDriver(ClusterCase):
         self.assertEqual(self.database.c.find_one(), {"_id": 1})
         self.assertIsNone(self.client.config.collections.find_one({"_id": self.namespace("b")}))
         self.assertEqual(self.database.command("dbStats")["objects"], 1)
-        self.client.drop_database(self.name)
-        self.assertNotIn(self.name, self.client.list_database_names())
+        self.client.drop_database(self.database_name)
+        self.assertNotIn(self.database_name, self.client.list_database_names())
         self.database.a.insert_one({"_id": 2})
         self.assertEqual(self.database.a.find_one(), {"_id": 2})
 
@@ -224,12 +214,12 @@ class ThroughDriver(ClusterCase):
     def test_unacknowledged_writes_are_executed_and_do_not_shift_later_replies(self):
         client = pymongo.MongoClient(self.uri, maxPoolSize=1)
         self.addCleanup(client.close)
-        unacknowledged = client[self.name].get_collection(
+        unacknowledged = client[self.database_name].get_collection(
             "c", write_concern=pymongo.WriteConcern(w=0))
         for i in range(50):
             unacknowledged.insert_one({"_id": i})
             self.assertEqual(client.admin.command("ping"), {"ok": 1.0})
-        self.assertEqual(client[self.name].c.count_documents({}), 50)
+        self.assertEqual(client[self.database_name].c.count_documents({}), 50)
 
     def test_write_concern_and_read_concern_majority_are_accepted(self):
         collection = self.database.get_collection(
@@ -247,15 +237,15 @@ class ThroughDriver(ClusterCase):
     def test_a_driver_knows_that_the_router_has_no_sessions(self):
         client = pymongo.MongoClient(self.uri, retryWrites=True)
         self.addCleanup(client.close)
-        client[self.name].c.insert_one({"_id": 1})
+        client[self.database_name].c.insert_one({"_id": 1})
         with self.assertRaises(pymongo.errors.ConfigurationError):
             with client.start_session() as session:
-                client[self.name].c.insert_one({"_id": 2}, session=session)
-        self.assertEqual(client[self.name].c.count_documents({}), 1)
+                client[self.database_name].c.insert_one({"_id": 2}, session=session)
+        self.assertEqual(client[self.database_name].c.count_documents({}), 1)
 
     def test_the_c_driver(self):
         result = subprocess.run(
-            [support.program("router_client"), self.uri, self.name], text=True,
+            [support.program("router_client"), self.uri, self.database_name], text=True,
             capture_output=True, timeout=support.LIMIT, check=False)
         lines = [line for line in result.stdout.splitlines() if line.startswith(("ok", "not ok"))]
         for line in lines:
@@ -277,7 +267,7 @@ class Sharding(ClusterCase):
         self.admin.command("moveChunk", namespace, find={"_id": 777}, to=second)
         self.assertEqual(self.chunks("c"),
                          [(low, {"_id": 500}, first), ({"_id": 500}, high, second)])
-        wait_until(lambda: self.counts("c") == {first: 500, second: 500}, "documents have moved")
+        self.wait_for(lambda: self.counts("c") == {first: 500, second: 500}, "documents have moved")
         self.admin.command("split", namespace, find={"_id": 100})
         self.admin.command("split", namespace, bounds=[{"_id": 500}, high])
         keys = [chunk[0]["_id"] for chunk in self.chunks("c")[1:]]
@@ -325,10 +315,10 @@ class Sharding(ClusterCase):
             self.admin.command("moveChunk", namespace, find={"_id": 0}, to=self.shards[turn % 2])
             for i, wire in enumerate(wires):
                 key = turn * 4 + i
-                reply = wire.run({"insert": "c", "$db": self.name,
+                reply = wire.run({"insert": "c", "$db": self.database_name,
                                   "documents": [{"_id": key}, {"_id": 100 + key}]})
                 self.assertEqual((reply["ok"], reply["n"]), (1.0, 2), reply)
-                found = wire.run({"find": "c", "$db": self.name, "filter": {"_id": key}})
+                found = wire.run({"find": "c", "$db": self.database_name, "filter": {"_id": key}})
                 self.assertEqual(found["cursor"]["firstBatch"], [{"_id": key}])
         self.assertEqual(self.database.c.count_documents({}), 24)
 
@@ -380,35 +370,18 @@ class Sharding(ClusterCase):
 TRY_AGAIN = (None, 6, 91, 133, 189, 10107, 11600, 11602)
 
 
-class Failover(unittest.TestCase):
+class Failover(support.Case):
     """A shard that is a replica set: the router finds its primary."""
 
     def test_the_router_finds_the_new_primary_after_an_election(self):
         support.program("shardload-router")
-        tool = support.TREE / "tools" / "localcluster"
-        with tempfile.TemporaryDirectory() as folder:
-            place = ["--dir", os.path.join(folder, "cluster")]
-            started = subprocess.run(
-                [tool, "up", "--shards", "1", "--replicas", "3", "--cache", "0.25", *place],
-                capture_output=True, text=True, check=False)
-            self.assertEqual(started.returncode, 0, started.stderr)
-            try:
-                self.kill_the_primary(started.stdout.strip(), place[1])
-            finally:
-                subprocess.run([tool, "down", *place], stderr=subprocess.DEVNULL, check=True)
-
-    def kill_the_primary(self, uri, folder):
-        client = pymongo.MongoClient(uri, retryWrites=True)
-        self.addCleanup(client.close)
+        cluster = fault_case.Servers(self.scratch / "cluster", "--shards", 1, "--replicas", 3)
+        self.addCleanup(cluster.down)
+        client = self.enterContext(pymongo.MongoClient(cluster.uri, retryWrites=True))
         # By default a write waits for the majority, as with a real mongos: acknowledged writes
         # survive the loss of the primary.
         client.f.c.insert_many([{"_id": i} for i in range(100)])
-        (shard,) = client.admin.command("listShards")["shards"]
-        members = shard["host"].partition("/")[2].split(",")
-        primary = next(m for m in members if pymongo.MongoClient(
-            m, directConnection=True).admin.command("hello")["isWritablePrimary"])
-        pids = {f"127.0.0.1:{p['port']}": p["pid"] for p in processes(folder)}
-        os.kill(pids[primary], signal.SIGKILL)
+        cluster.kill(cluster.primary_of("s0", 3))
         # A write during the election may fail with an error after which it may be retried.
         for _ in range(5):
             try:
@@ -418,8 +391,3 @@ class Failover(unittest.TestCase):
                 self.assertIn(getattr(error, "code", None), TRY_AGAIN)
         self.assertEqual(client.f.c.find_one({"_id": 100}), {"_id": 100, "x": 1})
         self.assertEqual(client.f.c.count_documents({}), 101)
-
-
-def processes(folder):
-    with open(os.path.join(folder, "cluster.json"), encoding="utf-8") as file:
-        return json.load(file)["processes"]

@@ -14,12 +14,8 @@ import tempfile
 
 import support
 from router_case import (
-    CHECKSUM, EXHAUST, OP_MSG, OP_QUERY, PATIENCE, ClusterCase, Wire, message, wait_until)
-
-try:
-    import bson
-except ImportError:
-    bson = None
+    CHECKSUM, EXHAUST, OP_MSG, OP_QUERY, PATIENCE, ClusterCase, Wire, message)
+from support import bson
 
 
 class OnTheWire(ClusterCase):
@@ -42,8 +38,8 @@ class OnTheWire(ClusterCase):
         def text():
             with open(log, encoding="utf-8") as file:
                 return file.read()
-        wait_until(lambda: router.poll() is not None or
-                   (os.path.exists(log) and "listening on" in text()), "the router listens")
+        cls.wait_for(lambda: router.poll() is not None or
+                     (os.path.exists(log) and "listening on" in text()), "the router listens")
         assert router.poll() is None, text()
         port = int(text().split("listening on ")[1].split(",")[0].rpartition(":")[2])
         return router, ("127.0.0.1", port)
@@ -78,7 +74,7 @@ class OnTheWire(ClusterCase):
             self.assertEqual(wire.run({"buildInfo": 1, "$db": "admin"})["ok"], 1.0)
 
     def insert(self, wire, documents, **more):
-        return wire.run({"insert": "c", "$db": self.name, **more},
+        return wire.run({"insert": "c", "$db": self.database_name, **more},
                         [("documents", [bson.encode(d) for d in documents])])
 
     def test_fields_of_sessions_are_not_forwarded_to_the_server(self):
@@ -100,7 +96,7 @@ class OnTheWire(ClusterCase):
                         {"delete": "c", "deletes": [{"q": {}, "limit": 0}]},
                         {"endSessions": [session["lsid"]]}):
             with self.subTest(next(iter(command))):
-                reply = wire.run({**command, "$db": self.name, **session})
+                reply = wire.run({**command, "$db": self.database_name, **session})
                 self.assertEqual(reply["ok"], 1.0, reply)
         self.assertEqual(self.database.c.count_documents({}), 0)
 
@@ -112,14 +108,14 @@ class OnTheWire(ClusterCase):
 
     def test_a_message_of_40_megabytes(self):
         documents = [bson.encode({"_id": i, "x": "y" * 99_000}) for i in range(404)]
-        reply = self.wire().run({"insert": "c", "$db": self.name, "ordered": False},
+        reply = self.wire().run({"insert": "c", "$db": self.database_name, "ordered": False},
                                 [("documents", documents)])
         self.assertEqual((reply["ok"], reply["n"]), (1.0, 404), reply)
         self.assertEqual(self.database.c.count_documents({}), 404)
 
     def test_the_longest_message_a_client_may_send(self):
         limit = self.wire().run({"hello": 1, "$db": "admin"})["maxMessageSizeBytes"]
-        command = {"insert": "c", "$db": self.name}
+        command = {"insert": "c", "$db": self.database_name}
         documents = [bson.encode({"_id": i, "x": b"y" * 15_000_000}) for i in range(3)]
         missing = limit - len(message(command, [("documents", documents)]))
         documents.append(bson.encode({"_id": 3, "x": b""}))
@@ -133,7 +129,7 @@ class OnTheWire(ClusterCase):
 
     def test_the_command_may_follow_its_documents(self):
         wire = self.wire()
-        reply = wire.run({"insert": "c", "$db": self.name},
+        reply = wire.run({"insert": "c", "$db": self.database_name},
                          [("documents", [bson.encode({"_id": 1})])], body_last=True, request=4711)
         self.assertEqual((reply["n"], wire.answered), (1, 4711))
         self.assertEqual(self.database.c.find_one(), {"_id": 1})
@@ -141,7 +137,7 @@ class OnTheWire(ClusterCase):
     def test_a_checksum_is_checked(self):
         wire = self.wire()
         self.assertEqual(wire.run({"ping": 1, "$db": "admin"}, flags=CHECKSUM)["ok"], 1.0)
-        found = wire.run({"find": "c", "$db": self.name}, flags=CHECKSUM)
+        found = wire.run({"find": "c", "$db": self.database_name}, flags=CHECKSUM)
         self.assertEqual(found["ok"], 1.0)
         damaged = bytearray(message({"ping": 1, "$db": "admin"}, flags=CHECKSUM))
         damaged[-1] ^= 1
@@ -151,10 +147,10 @@ class OnTheWire(ClusterCase):
     def test_an_exhaust_cursor_gets_one_batch_per_request(self):
         wire = self.wire()
         self.insert(wire, [{"_id": i} for i in range(10)])
-        first = wire.run({"find": "c", "$db": self.name, "batchSize": 2}, flags=EXHAUST)
+        first = wire.run({"find": "c", "$db": self.database_name, "batchSize": 2}, flags=EXHAUST)
         self.assertEqual(len(first["cursor"]["firstBatch"]), 2)
         self.assertEqual(wire.run({"ping": 1, "$db": "admin"}), {"ok": 1.0})
-        more = wire.run({"getMore": first["cursor"]["id"], "collection": "c", "$db": self.name})
+        more = wire.run({"getMore": first["cursor"]["id"], "collection": "c", "$db": self.database_name})
         self.assertEqual(len(more["cursor"]["nextBatch"]), 8)
 
     def test_a_cursor_can_be_continued_on_another_connection(self):
@@ -163,13 +159,13 @@ class OnTheWire(ClusterCase):
         for opened in ({"find": "c", "sort": {"_id": 1}, "batchSize": 5},
                        {"aggregate": "c", "pipeline": [{"$sort": {"_id": 1}}],
                         "cursor": {"batchSize": 5}}):
-            cursor = wires[0].run({**opened, "$db": self.name})["cursor"]
+            cursor = wires[0].run({**opened, "$db": self.database_name})["cursor"]
             documents = cursor["firstBatch"]
             turn = 0
             while cursor["id"]:
                 turn += 1
                 cursor = wires[turn % 3].run({"getMore": cursor["id"], "collection": "c",
-                                              "batchSize": 4, "$db": self.name})["cursor"]
+                                              "batchSize": 4, "$db": self.database_name})["cursor"]
                 documents += cursor["nextBatch"]
             self.assertEqual(documents, [{"_id": i} for i in range(30)])
 
@@ -178,9 +174,9 @@ class OnTheWire(ClusterCase):
             self.database[f"c{i}"].insert_one({})
         wires = [self.wire() for _ in range(2)]
         cursor = wires[0].run({"listCollections": 1, "cursor": {"batchSize": 4}, "nameOnly": True,
-                               "$db": self.name})["cursor"]
+                               "$db": self.database_name})["cursor"]
         more = wires[1].run({"getMore": cursor["id"], "collection": "$cmd.listCollections",
-                             "$db": self.name})["cursor"]
+                             "$db": self.database_name})["cursor"]
         names = {c["name"] for c in cursor["firstBatch"] + more["nextBatch"]}
         self.assertEqual(names, {f"c{i}" for i in range(9)})
 
@@ -188,19 +184,19 @@ class OnTheWire(ClusterCase):
         wires = [self.wire() for _ in range(2)]
         self.insert(wires[0], [{"_id": i} for i in range(30)])
         opened = self.count_open_cursors()
-        cursor = wires[0].run({"find": "c", "batchSize": 5, "$db": self.name})["cursor"]["id"]
+        cursor = wires[0].run({"find": "c", "batchSize": 5, "$db": self.database_name})["cursor"]["id"]
         self.assertGreater(self.count_open_cursors(), opened)
         reply = wires[1].run({"killCursors": "c", "cursors": [cursor, bson.Int64(12345)],
-                              "$db": self.name})
+                              "$db": self.database_name})
         self.assertEqual((reply["cursorsKilled"], reply["cursorsNotFound"]), ([cursor], [12345]))
-        reply = wires[0].run({"getMore": cursor, "collection": "c", "$db": self.name})
+        reply = wires[0].run({"getMore": cursor, "collection": "c", "$db": self.database_name})
         self.assertEqual((reply["ok"], reply["code"]), (0.0, 43))
-        wait_until(lambda: self.count_open_cursors() == opened, "the shards close their cursors")
+        self.wait_for(lambda: self.count_open_cursors() == opened, "the shards close their cursors")
 
     def count_open_cursors(self):
         """The number of idle cursors on the shards for this test's collection."""
         stages = [{"$currentOp": {"idleCursors": True, "allUsers": True}},
-                  {"$match": {"type": "idleCursor", "ns": f"{self.name}.c"}}]
+                  {"$match": {"type": "idleCursor", "ns": f"{self.database_name}.c"}}]
         return len(list(self.admin.aggregate(stages)))
 
     def test_malformed_messages_end_their_own_connection_only(self):
@@ -275,9 +271,9 @@ class OnTheWire(ClusterCase):
 
     def test_closed_connections_release_their_threads_and_files(self):
         self.assert_alive()
-        wait_until(lambda: self.resources(self.router) == self.idle_resources,
-                   "earlier connections are closed")
-        slow = {"aggregate": "c", "cursor": {}, "$db": self.name,
+        self.wait_for(lambda: self.resources(self.router) == self.idle_resources,
+                      "earlier connections are closed")
+        slow = {"aggregate": "c", "cursor": {}, "$db": self.database_name,
                 "pipeline": [{"$match": {"$expr": {"$function": {
                     "body": "function() { sleep(600000); }", "args": [], "lang": "js"}}}}]}
         with Wire(self.address) as wire:
@@ -287,10 +283,10 @@ class OnTheWire(ClusterCase):
                      struct.pack("<iiii", 40_000_000, 1, 0, OP_MSG) + bytes(1000), message(slow)):
             with Wire(self.address) as wire:
                 wire.send(data)
-                wait_until(lambda: self.resources(self.router) > self.idle_resources,
-                           "the connection is accepted")
-        wait_until(lambda: self.resources(self.router) == self.idle_resources,
-                   "the threads and files are released")
+                self.wait_for(lambda: self.resources(self.router) > self.idle_resources,
+                              "the connection is accepted")
+        self.wait_for(lambda: self.resources(self.router) == self.idle_resources,
+                      "the threads and files are released")
         self.assert_alive()
 
     def test_sigterm_closes_idle_and_busy_connections(self):
@@ -300,9 +296,9 @@ class OnTheWire(ClusterCase):
         self.addCleanup(router.kill)
         with Wire(address) as idle, Wire(address) as busy:
             idle.run({"buildInfo": 1, "$db": "admin"})
-            busy.run({"insert": "c", "documents": [{"_id": 1}], "$db": self.name})
+            busy.run({"insert": "c", "documents": [{"_id": 1}], "$db": self.database_name})
             busy.send(message({"find": "c", "filter": {"$where": "sleep(600000)"},
-                               "$db": self.name}))
+                               "$db": self.database_name}))
             router.send_signal(signal.SIGTERM)
             self.assertEqual(router.wait(PATIENCE), 0)
             self.assertTrue(idle.is_closed())

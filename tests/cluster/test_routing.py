@@ -85,13 +85,10 @@ class Routing(support.ClusterCase):
 
     def isd(self):
         """A station, and four others."""
-        names = ["010060-99999-2014", "010010-99999-1988", "722540-13904-2014",
-                 "722874-93134-2007.gz", "725300-94846-1983-jan-jun"]
-        paths = [support.SAMPLES / "isd" / name for name in names]
-        for path in paths:
-            if not path.exists():
-                self.skipTest(f"no sample file {path.name}: set SHARDLOAD_SAMPLES")
-        return paths[:1], paths[1:]
+        first, *others = support.isd_samples(
+            "010060-99999-2014", "010010-99999-1988", "722540-13904-2014", "722874-93134-2007.gz",
+            "725300-94846-1983-jan-jun")
+        return [first], others
 
     def assert_no_batch_is_split(self, key, sources, *more):
         """Loads two lists of sources, and counts the inserts of the second load, which need not

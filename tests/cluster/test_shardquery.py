@@ -111,9 +111,12 @@ class AnyServer:
         return self.file("answers.json", json.dumps({"answers": answers}))
 
     def query(self, *words, code=support.EXIT_OK, collection="t"):
-        outcome = self.run_program("shardquery", "run", *self.target(collection), *words)
-        self.assertEqual(outcome.code, code, outcome.text)
-        return outcome
+        return self.run_program("shardquery", "run", *self.target(collection), "--report",
+                                "report.json", *words).expect(code)
+
+    def report(self):
+        """The report of the last query."""
+        return json.loads((self.scratch / "report.json").read_text("utf-8"))
 
     def suite(self, text):
         return self.file("own.yaml", text)
@@ -121,15 +124,14 @@ class AnyServer:
     def test_right_answers(self):
         answers = answers_for(self.documents)
         self.assertTrue(all(answers[name] for name in QUERIES), "a query has no answer in the data")
-        report = self.scratch / "report.json"
-        outcome = self.query("--answers", self.answers(answers), "--report", report, "mot")
+        outcome = self.query("--answers", self.answers(answers), "mot")
         table = outcome.out[outcome.out.rindex("query "):].splitlines()[2:]
         self.assertEqual([line.split()[0] for line in table], QUERIES)
         for line in table:
             self.assertTrue(line.endswith(" ok"), line)
             self.assertEqual(line.split()[1], "1,500")
-        self.assertEqual(stat.S_IMODE(report.stat().st_mode), 0o600)
-        written = json.loads(report.read_text("utf-8"))
+        self.assertEqual(stat.S_IMODE((self.scratch / "report.json").stat().st_mode), 0o600)
+        written = self.report()
         self.assertIs(written["complete"], True)
         self.assertEqual(written["server"]["version"], self.client.server_info()["version"])
         self.assertEqual([entry["name"] for entry in written["queries"]], QUERIES)
@@ -157,8 +159,7 @@ class AnyServer:
         answers["makes"][1]["tests"] += 1
         answers["makes"][2]["failRate"] *= 1.0001
         del answers["green-ness"][-1]
-        report = self.scratch / "report.json"
-        outcome = self.query("--answers", self.answers(answers), "--report", report, "mot",
+        outcome = self.query("--answers", self.answers(answers), "mot",
                              code=support.EXIT_VERIFICATION)
         expected = answers["makes"][1]["tests"]
         self.assertIn("The answer of makes is wrong:\n"
@@ -167,17 +168,16 @@ class AnyServer:
         self.assertIn("  got 1 row too many, the first of them row 12: {\"_id\": 10.5, ", outcome.out)
         self.assertNotIn("The answer of worst-models", outcome.out)
         verdicts = {entry["name"]: entry["answer"]
-                    for entry in json.loads(report.read_text("utf-8"))["queries"]}
+                    for entry in self.report()["queries"]}
         self.assertEqual(verdicts, {"green-ness": "WRONG", "pass-rate-by-age": "ok",
                                     "makes": "WRONG", "worst-models": "ok"})
 
     def test_every_document_of_every_batch_is_read(self):
         suite = self.suite("name: own\nqueries:\n"
                            "  - {name: all, pipeline: '[{\"$sort\": {\"_id\": 1}}]'}\n")
-        report = self.scratch / "report.json"
-        outcome = self.query("--report", report, "--repeat", 1, "--rows", 2, suite)
+        outcome = self.query("--repeat", 1, "--rows", 2, suite)
         self.assertIn("1,500 documents, the first ones shown", outcome.out)
-        entry = json.loads(report.read_text("utf-8"))["queries"][0]
+        entry = self.report()["queries"][0]
         self.assertEqual([row["_id"] for row in entry["results"]], list(range(self.count)))
 
     def test_the_other_queries_run_when_one_fails(self):
@@ -185,12 +185,11 @@ class AnyServer:
             "name: own\nqueries:\n"
             "  - {name: bad, pipeline: '[{\"$project\": {\"x\": {\"$nothing\": 1}}}]'}\n"
             "  - {name: good, pipeline: '[{\"$count\": \"n\"}]', expect: '[{\"n\": 1500}]'}\n")
-        report = self.scratch / "report.json"
-        outcome = self.query("--report", report, suite, code=support.EXIT_CLUSTER)
+        outcome = self.query(suite, code=support.EXIT_CLUSTER)
         self.assertEqual(len(outcome.err.splitlines()), 1, outcome.err)
         self.assertIn("bad: ", outcome.err)
         self.assertIn("$nothing", outcome.err)
-        bad, good = json.loads(report.read_text("utf-8"))["queries"]
+        bad, good = self.report()["queries"]
         self.assertEqual((bad["answer"], bad["timingsMs"]), ("FAILED", []))
         self.assertIn("$nothing", bad["error"])
         self.assertEqual((good["answer"], len(good["timingsMs"])), ("ok", 5))
@@ -210,8 +209,8 @@ class AnyServer:
 
     def test_queries_that_write_run_only_when_they_are_named(self):
         path = self.file("writes.yaml", WRITING_SUITE)
-        outcome = self.query("--report", self.scratch / "report.json", path)
-        written = json.loads((self.scratch / "report.json").read_text("utf-8"))
+        outcome = self.query(path)
+        written = self.report()
         self.assertEqual([entry["name"] for entry in written["queries"]], ["read"])
         self.assertIn("left out (1)", outcome.err)
         self.assertEqual(self.database.t.count_documents({"written": True}), 0)
@@ -222,8 +221,7 @@ class AnyServer:
     def test_two_reports_compared(self):
         for name in ("old.json", "new.json"):
             self.query("--report", self.scratch / name, "--quiet", "mot")
-        outcome = self.run_program("shardquery", "compare", "old.json", "new.json")
-        self.assertEqual(outcome.code, 0, outcome.text)
+        outcome = self.run_program("shardquery", "compare", "old.json", "new.json").expect(0)
         rows = [line for line in outcome.out.splitlines() if line.startswith("mot/")]
         self.assertEqual([row.split()[0] for row in rows], [f"mot/{name}" for name in QUERIES])
         for row in rows:     # one run a side, however many repeats it had
@@ -265,10 +263,9 @@ class OnOneServer(AnyServer, support.ClusterCase):
         self.assertIn("{ m: 1 }", profiled["planSummary"])
 
     def test_the_plan(self):
-        report = self.scratch / "report.json"
-        outcome = self.query("--explain", "--report", report, "--query", "makes", "mot")
+        outcome = self.query("--explain", "--query", "makes", "mot")
         self.assertIn("  plan: COLLSCAN -> ", outcome.out)
-        explain = json.loads(report.read_text("utf-8"))["queries"][0]["explain"]
+        explain = self.report()["queries"][0]["explain"]
         self.assertIs(explain["split"], False)
 
     def test_a_view_is_measured(self):
@@ -293,32 +290,27 @@ class OnOneServer(AnyServer, support.ClusterCase):
 
 
 class OnShards(AnyServer, support.ClusterCase):
-    variable = "SHARDLOAD_TEST_URI"
-
     def fill(self, documents):
         self.client.admin.command("shardCollection", f"{self.database_name}.t",
                                   key={"_id": "hashed"}, numInitialChunks=4)
         super().fill(documents)
 
     def test_the_plan(self):
-        report = self.scratch / "report.json"
-        outcome = self.query("--explain", "--report", report, "--query", "makes", "mot")
+        outcome = self.query("--explain", "--query", "makes", "mot")
         self.assertIn("the pipeline is split", outcome.out)
-        explain = json.loads(report.read_text("utf-8"))["queries"][0]["explain"]
+        explain = self.report()["queries"][0]["explain"]
         self.assertIs(explain["split"], True)
         self.assertEqual(len({plan["shard"] for plan in explain["plans"]}), 2, explain)
 
 
 class WithoutServer(support.Case):
     def fails(self, code, *words):
-        outcome = self.run_program("shardquery", "run", *words)
-        self.assertEqual(outcome.code, code, outcome.text)
+        outcome = self.run_program("shardquery", "run", *words).expect(code)
         self.assertEqual(outcome.out, "")
         return outcome.err
 
     def test_what_is_built_in(self):
-        outcome = self.run_program("shardquery", "list")
-        self.assertEqual(outcome.code, 0)
+        outcome = self.run_program("shardquery", "list").expect(0)
         for name in ["mot\n", "mot-long\n", *QUERIES]:
             self.assertIn(name, outcome.out)
 
@@ -326,8 +318,7 @@ class WithoutServer(support.Case):
         self.assertIn("suite", self.fails(support.EXIT_USAGE, "-d", "d", "-c", "c"))
         self.assertIn("--db", self.fails(support.EXIT_USAGE, "-c", "c", "mot"))
         self.assertIn("repeat", self.fails(support.EXIT_USAGE, "--repeat", "0", "mot"))
-        outcome = self.run_program("shardquery", "compare", "only-one.json")
-        self.assertEqual(outcome.code, support.EXIT_USAGE)
+        self.run_program("shardquery", "compare", "only-one.json").expect(support.EXIT_USAGE)
 
     def test_wrong_files(self):
         target = ["-d", "d", "-c", "c"]
@@ -338,9 +329,8 @@ class WithoutServer(support.Case):
         self.assertIn("\"answers\"", self.fails(support.EXIT_SOURCE, *target, "--answers",
                                                 "answers.json", "mot"))
         self.file("report.json", "{\"queries\": [{\"name\": \"x\"}]}")
-        outcome = self.run_program("shardquery", "compare", "report.json", "report.json")
-        self.assertEqual(outcome.code, support.EXIT_SOURCE, outcome.text)
-        self.assertIn("is not a report of shardquery run", outcome.err)
+        self.run_program("shardquery", "compare", "report.json", "report.json").expect(
+            support.EXIT_SOURCE, "is not a report of shardquery run")
 
     def test_answers_of_unknown_queries_are_refused(self):
         """A mistyped name would leave its query unchecked."""

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Several loaders share a load, and one of them is killed and resumed: the collection is complete, and
 `shardload report` shows the loaders' records as one load."""
-import signal
 
 import support
 
@@ -11,9 +10,7 @@ ROWS = 1200
 class SharedLoads(support.ClusterCase):
     def begin(self, name, *words):
         work = self.scratch / name
-        words = ["load", *self.target(), "--work-dir", work, "--progress", "none", "--batch-size", 10,
-                 "-j", 1, *words]
-        return work, words
+        return work, self.load_words(work, "--batch-size", 10, "-j", 1, *words)
 
     def kill_and_resume(self, shares, source, *words):
         """`shares`: the options of each loader. Kills the first one, and resumes it when the others
@@ -21,14 +18,11 @@ class SharedLoads(support.ClusterCase):
         loaders = [self.begin(f"loader-{i}", *share, *words, source) for i, share in enumerate(shares)]
         work, first = loaders[0]
         killed = self.start("shardload", *first, "--rate-limit", 40)
-        self.wait_for(lambda: not killed.running() or
-                      self.database.t.estimated_document_count() > 20, "documents")
+        self.wait_for_documents(killed, 20)
         others = [self.start("shardload", *other) for _, other in loaders[1:]]
-        killed.signal(signal.SIGKILL)
-        killed.wait()
+        killed.kill()
         for other in others:
-            outcome = other.wait()
-            self.assertEqual(outcome.code, support.EXIT_OK, outcome.text)
+            other.wait().expect(support.EXIT_OK)
         self.assertFalse((work / "run.json").exists() and self.complete(work), "the load was too short")
         self.assertLess(self.database.t.count_documents({}), ROWS)
         # The record of the killed loader is missing, and the page says so.

@@ -15,8 +15,7 @@ class TwoLoads(support.ClusterCase):
     def run_both(self, *words):
         """Returns [(code, message)] of both loads."""
         outcome = self.run_program("two_loads", *words, self.uri, self.database_name, self.scratch,
-                                   *self.files())
-        self.assertEqual(outcome.code, 0, outcome.text)
+                                   *self.files()).expect(0)
         self.assertEqual(outcome.err, "")  # the library prints nothing
         lines = outcome.out.splitlines()
         self.assertEqual(len(lines), 2, outcome.out)

@@ -6,14 +6,13 @@ The check is independent of the loader: tests/mot_reader.py reads the same sourc
 are compared with those on the cluster byte by byte, its rejects with the reject files, and both with
 the figures of run.json."""
 import os
-import pathlib
-import shutil
+import signal
 import subprocess
-import tempfile
 import threading
 
 import mot_reader
 import proxy
+import secure_servers
 import servers
 import support
 from support import pymongo
@@ -114,18 +113,12 @@ class FaultCase(support.ClusterCase):
             super().setUpClass()
         else:
             cls.start_servers()
-        cls.source, cls.expected = cls.make_source(cls.class_folder())
-
-    @classmethod
-    def class_folder(cls):
-        folder = pathlib.Path(tempfile.mkdtemp(prefix="shardload-faults-"))
-        cls.addClassCleanup(shutil.rmtree, folder, ignore_errors=True)
-        return folder
+        cls.source, cls.expected = cls.make_source(secure_servers.folder_of_tests(cls))
 
     @classmethod
     def start_servers(cls):
         support.program("shardload-router")
-        cls.servers = Servers(cls.class_folder() / "servers", *cls.shape)
+        cls.servers = Servers(secure_servers.folder_of_tests(cls) / "servers", *cls.shape)
         cls.addClassCleanup(cls.servers.down)
         cls.uri = cls.servers.uri
         cls.client = pymongo.MongoClient(cls.uri, serverSelectionTimeoutMS=60000)
@@ -143,6 +136,7 @@ class FaultCase(support.ClusterCase):
     def setUp(self):
         super().setUp()
         self.work = self.scratch / "work"
+        self.addCleanup(self.clear_balancer)
 
     # Loads
 
@@ -154,15 +148,17 @@ class FaultCase(support.ClusterCase):
     def begin(self, *more, **where):
         return self.start("shardload", *self.words(*more, **where))
 
-    def wait_for_documents(self, running, count):
-        """Waits until the server holds `count` documents; the load must still be running then."""
-        def stored():
-            try:
-                return self.database.t.estimated_document_count() >= count
-            except pymongo.errors.PyMongoError:
-                return False
-        self.wait_for(lambda: not running.running() or stored(), f"{count} documents")
-        self.assertTrue(running.running(), f"ended too soon: {running.text()}")
+    def stop_load(self, running, count):
+        """Stops the load with SIGSTOP once the server holds `count` documents. Returns the load."""
+        self.wait_for_documents(running, count)
+        running.signal(signal.SIGSTOP)
+        self.addCleanup(running.signal, signal.SIGCONT)
+        return running
+
+    def continue_load(self, running):
+        """Continues a stopped load, and returns its outcome."""
+        running.signal(signal.SIGCONT)
+        return running.wait()
 
     def wait_for_word(self, running, word):
         self.wait_for(lambda: not running.running() or word in running.text(), f"'{word}'")
@@ -216,6 +212,13 @@ class FaultCase(support.ClusterCase):
             self.assertEqual(figures["alreadyThere"], again, figures)
         self.assert_balancer()
         return figures
+
+    def primaries(self):
+        """The primaries of two shards with three members each."""
+        return [self.servers.primary_of(shard, 3) for shard in ("s0", "s1")]
+
+    def assert_new_primaries(self, old):
+        self.assertFalse(set(self.primaries()) & set(old), "no other primary was elected")
 
     def assert_balancer(self):
         if self.is_sharded():

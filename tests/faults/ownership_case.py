@@ -5,7 +5,6 @@ holds on the servers, and loads that are stopped with SIGSTOP.
 Held inserts make the race happen every time: the first loader is killed while its inserts are held,
 the collection is dropped and created again, and the inserts are released only when the next load is
 about to send its own documents."""
-import signal
 import subprocess
 
 import fault_case
@@ -70,7 +69,6 @@ class OwnershipCase(fault_case.FaultCase):
         super().setUp()
         self.first_work, self.second_work = self.scratch / "first", self.scratch / "second"
         self.clients = None
-        self.addCleanup(self.clear_balancer)
 
     def words(self, *more, **where):
         return super().words(*self.route, *more, **where)
@@ -130,8 +128,7 @@ class OwnershipCase(fault_case.FaultCase):
         release = self.hold_inserts()
         running = self.first("--drop", *more, **{"threads": 4, "size": 500, **where})
         self.wait_for(self.held_inserts, "held inserts")
-        running.signal(signal.SIGKILL)
-        running.wait()
+        running.kill()
         return release, self.held_inserts()
 
     # Stopped loads
@@ -140,12 +137,4 @@ class OwnershipCase(fault_case.FaultCase):
         """Starts the first load, and stops it with SIGSTOP after some of its documents are stored."""
         before = self.database.t.estimated_document_count()
         running = self.first("--rate-limit", 400, *more, **{"size": 20, **where})
-        self.wait_for_documents(running, before + 100)
-        running.signal(signal.SIGSTOP)
-        self.addCleanup(running.signal, signal.SIGCONT)
-        return running
-
-    def continue_load(self, running):
-        """Continues a stopped load, and returns its outcome."""
-        running.signal(signal.SIGCONT)
-        return running.wait()
+        return self.stop_load(running, before + 100)

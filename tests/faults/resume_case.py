@@ -117,19 +117,14 @@ def changes_of(folder):
 class ResumeCase(fault_case.ProxyCase):
     """`blocks` and `batch_size` give the number of batches of a load, some 60."""
 
-    wrapping = staticmethod(plain)
     blocks, batch_size = BLOCKS, BATCH
 
     @classmethod
-    def make_source(cls, folder):
+    def make_source(cls, folder, wrapping=plain):
         texts = [wide_text(seed, cls.blocks // 3) for seed in "abc"]
-        if cls.wrapping in (plain, gzipped):
+        if wrapping in (plain, gzipped):
             texts = [wide_text("a", cls.blocks)]
-        return cls.wrapping(folder, texts)
-
-    def setUp(self):
-        super().setUp()
-        self.addCleanup(self.clear_balancer)
+        return wrapping(folder, texts)
 
     def words(self, *more, **where):
         return super().words(*more, **{"size": self.batch_size, **where})

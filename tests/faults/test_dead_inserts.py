@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inserts of a killed loader, and of a loader whose collection is dropped, do not store documents in
 the collection of the next load."""
-import signal
 
 import proxy
 import support
@@ -44,8 +43,7 @@ class AnyServer:
                 running = self.first("--drop", threads=4, size=3000, source=large)
                 self.wait_for(lambda: not running.running() or self.inserting(), "an insert")
                 self.assertTrue(running.running(), running.text())
-                running.signal(signal.SIGKILL)
-                running.wait()
+                running.kill()
                 self.assert_only_the_second(self.second().wait())
 
     def inserting(self):
@@ -59,34 +57,28 @@ class AnyServer:
         outcome = self.second().wait()   # the balancer stays off for the running load
         self.assertEqual(outcome.code, support.EXIT_REJECTS, outcome.text)
         self.assert_content(self.other_expected)
-        outcome = self.continue_load(running)
-        self.assertEqual(outcome.code, support.EXIT_CLUSTER, outcome.text)
-        self.assertIn(f"{self.database_name}.t (UUID ", outcome.err)
-        self.assertIn(REPLACED, outcome.err)
-        self.assertIn("another collection has this name now, with UUID ", outcome.err)
-        self.assertIn("No document of this load went into another collection", outcome.err)
-        self.assertIn("without --resume and with another --work-dir", outcome.err)
+        outcome = self.continue_load(running).expect(
+            support.EXIT_CLUSTER, f"{self.database_name}.t (UUID ", REPLACED,
+            "another collection has this name now, with UUID ",
+            "No document of this load went into another collection",
+            "without --resume and with another --work-dir")
         self.assertNotIn("with --resume --work-dir", outcome.err)
         self.assert_content(self.other_expected)
         self.work = self.first_work
-        again = self.begin("--resume").wait()
-        self.assertEqual(again.code, support.EXIT_CLUSTER, again.text)
-        self.assertIn("dropped and created again since", again.err)
+        self.begin("--resume").wait().expect(
+            support.EXIT_CLUSTER, "dropped and created again since")
         self.assert_content(self.other_expected)
 
     def test_a_dropped_collection_is_reported_without_verification(self):
         running = self.stopped_load("--no-verify")
         self.database.t.drop()
-        outcome = self.continue_load(running)
-        self.assertEqual(outcome.code, support.EXIT_CLUSTER, outcome.text)
-        self.assertIn(REPLACED, outcome.err)
-        self.assertIn("there is no collection of this name now", outcome.err)
+        self.continue_load(running).expect(support.EXIT_CLUSTER, REPLACED,
+                                           "there is no collection of this name now")
         self.assertNotIn("t", self.database.list_collection_names())
 
     def test_every_batch_names_the_uuid_of_the_collection(self):
         server, uri = self.start_proxy(CountingUuids)
-        outcome = self.first("--route", "mongos", uri=uri).wait()
-        self.assertEqual(outcome.code, support.EXIT_REJECTS, outcome.text)
+        self.first("--route", "mongos", uri=uri).wait().expect(support.EXIT_REJECTS)
         self.assertGreater(server.batches, 10)
         self.assertEqual(server.by_uuid, server.batches)
 
@@ -110,11 +102,8 @@ class OldServers:
         release = self.hold_inserts()
         running = self.first(uri=uri)
         self.wait_for(self.held_inserts, "held inserts")
-        running.signal(signal.SIGKILL)
-        running.wait()
-        outcome = self.second(uri=uri).wait()
-        self.assertEqual(outcome.code, support.EXIT_CLUSTER, outcome.text)
-        self.assertIn("stop the program that sends it", outcome.err)
+        running.kill()
+        self.second(uri=uri).wait().expect(support.EXIT_CLUSTER, "stop the program that sends it")
         self.assertEqual(self.database.t.count_documents({}),
                          len(self.other_expected[0].documents), "the collection was dropped")
         release()
@@ -133,10 +122,8 @@ class OldServers:
                 self.first_work = self.scratch / f"first-{len(more)}"
                 running = self.stopped_load("--drop", *more, uri=uri)
                 self.database.t.drop()
-                outcome = self.continue_load(running)
-                self.assertEqual(outcome.code, support.EXIT_CLUSTER, outcome.text)
-                self.assertIn(REPLACED, outcome.err)
-                self.assertIn("may hold documents of this load", outcome.err)
+                self.continue_load(running).expect(support.EXIT_CLUSTER, REPLACED,
+                                                   "may hold documents of this load")
 
 
 class LoneServer(AnyServer, OldServers, OwnershipCase):
@@ -148,10 +135,7 @@ class LoneServer(AnyServer, OldServers, OwnershipCase):
     def test_a_load_is_resumed_after_the_collection_was_renamed_and_renamed_back(self):
         running = self.stopped_load()
         self.database.t.rename("u")
-        outcome = self.continue_load(running)
-        self.assertEqual(outcome.code, support.EXIT_CLUSTER, outcome.text)
-        self.assertIn("its name is u now", outcome.err)
-        self.assertIn("--resume", outcome.err)
+        self.continue_load(running).expect(support.EXIT_CLUSTER, "its name is u now", "--resume")
         self.database.u.rename("t")
         self.work = self.first_work
         self.assert_nothing_lost(self.begin("--resume").wait(), again=None)
@@ -186,15 +170,11 @@ class Direct(AnyServer, OwnershipCase):
         shard = self.other_shard()
         shard[self.database_name].t.drop()
         shard[self.database_name].create_collection("t")
-        outcome = self.continue_load(running)
-        self.assertEqual(outcome.code, support.EXIT_CLUSTER, outcome.text)
-        self.assertIn("one of the shards has lost the collection or has another",
-                      outcome.err)
+        self.continue_load(running).expect(support.EXIT_CLUSTER,
+                                           "one of the shards has lost the collection or has another")
         self.work = self.second_work
-        outcome = self.begin(source=self.source).wait()
-        self.assertEqual(outcome.code, support.EXIT_CLUSTER, outcome.text)
-        self.assertIn("one of the shards has lost the collection or has another",
-                      outcome.err)
+        self.begin(source=self.source).wait().expect(
+            support.EXIT_CLUSTER, "one of the shards has lost the collection or has another")
 
     def test_a_collection_replaced_on_one_shard_after_the_last_batch_is_reported(self):
         """With --no-verify no documents are counted; the loader reads the UUID from each shard."""

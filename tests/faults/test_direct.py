@@ -28,11 +28,7 @@ class StoppedLoads(DirectCase):
 
     def stopped_load(self):
         """Starts a load, and stops it with SIGSTOP after some documents are stored."""
-        running = self.begin()
-        self.wait_for_documents(running, ENOUGH)
-        running.signal(signal.SIGSTOP)
-        self.addCleanup(running.signal, signal.SIGCONT)
-        return running
+        return self.stop_load(self.begin(), ENOUGH)
 
     def chunk(self, filled=True):
         """The chunk that is being filled; with filled=False a chunk of this load on the other shard,
@@ -58,11 +54,7 @@ class ChunksMove(StoppedLoads):
     def test_a_chunk_that_is_moved_is_noticed_and_resume_completes_the_load(self):
         running = self.stopped_load()
         self.move(self.chunk())
-        running.signal(signal.SIGCONT)
-        outcome = running.wait()
-        self.assertEqual(outcome.code, support.EXIT_CLUSTER, outcome.text)
-        self.assertIn("were moved to other shards", outcome.err)
-        self.assertIn("--resume", outcome.err)
+        self.continue_load(running).expect(support.EXIT_CLUSTER, "were moved to other shards", "--resume")
         self.assert_balancer()
         # Documents were stored on the wrong shard, where the router does not find them.
         inserted = support.run_record(self.work)["accounting"]["inserted"]
@@ -72,37 +64,29 @@ class ChunksMove(StoppedLoads):
     def test_a_chunk_moved_away_from_the_other_shard_is_noticed(self):
         running = self.stopped_load()
         self.move(self.chunk(filled=False))
-        running.signal(signal.SIGCONT)
-        outcome = running.wait()
-        self.assertEqual(outcome.code, support.EXIT_CLUSTER, outcome.text)
-        self.assertIn("were moved to other shards", outcome.err)
+        self.continue_load(running).expect(support.EXIT_CLUSTER, "were moved to other shards")
         self.assert_nothing_lost(self.begin("--resume").wait(), again=SOME)
 
     def test_a_resume_through_the_routers_completes_the_load(self):
         running = self.stopped_load()
         self.move(self.chunk())
-        running.signal(signal.SIGCONT)
-        self.assertEqual(running.wait().code, support.EXIT_CLUSTER)
+        self.continue_load(running).expect(support.EXIT_CLUSTER)
         self.assert_nothing_lost(self.begin("--resume", "--route", "mongos").wait(), again=SOME)
 
     def test_a_split_chunk_does_not_disturb_the_load(self):
         running = self.stopped_load()
         filled = self.database.t.find_one({}, {"_id": 1})["_id"]
         self.client.admin.command("split", f"{self.database_name}.t", middle={"_id": filled})
-        running.signal(signal.SIGCONT)
-        self.assert_nothing_lost(running.wait())
+        self.assert_nothing_lost(self.continue_load(running))
 
     def test_a_collection_that_is_dropped_is_noticed(self):
         running = self.stopped_load()
         self.database.t.drop()
-        running.signal(signal.SIGCONT)
-        outcome = running.wait()
-        self.assertEqual(outcome.code, support.EXIT_CLUSTER, outcome.text)
+        self.continue_load(running).expect(support.EXIT_CLUSTER)
 
     def test_killed_and_resumed(self):
         running = self.stopped_load()
-        running.signal(signal.SIGKILL)
-        running.wait()
+        running.kill()
         self.assert_nothing_lost(self.begin("--resume").wait(), again=SOME)
 
 
@@ -159,9 +143,7 @@ class InTheMiddleOfAMove(StoppedLoads):
         """The load sends all documents, waits for the move in vain, and ends to be resumed."""
         running, release = self.begin_move("moveChunkHangAtStep4")
         journal = (self.work / "journal").read_bytes()
-        outcome = running.wait()
-        self.assertEqual(outcome.code, support.EXIT_CLUSTER, outcome.text)
-        self.assertIn("could not be confirmed", outcome.err)
+        running.wait().expect(support.EXIT_CLUSTER, "could not be confirmed")
         inserted = support.run_record(self.work)["accounting"]["inserted"]
         self.assertEqual(inserted, sum(len(source.documents) for source in self.expected))
         self.assertEqual((self.work / "journal").read_bytes(), journal)
@@ -171,9 +153,7 @@ class InTheMiddleOfAMove(StoppedLoads):
     def assert_move_noticed(self, filled):
         running, release = self.begin_move("moveChunkHangAtStep5", filled)
         self.assertEqual(release(), ["moved"])
-        outcome = running.wait()
-        self.assertEqual(outcome.code, support.EXIT_CLUSTER, outcome.text)
-        self.assertIn("were moved to other shards", outcome.err)
+        running.wait().expect(support.EXIT_CLUSTER, "were moved to other shards")
         inserted = support.run_record(self.work)["accounting"]["inserted"]
         if filled:
             self.assertLess(self.database.t.count_documents({}), inserted, "no document was lost")
@@ -197,16 +177,13 @@ class Elections(DirectCase):
         self.wait_for_documents(running, ENOUGH)
         return running
 
-    def primaries(self):
-        return [self.servers.primary_of(shard, 3) for shard in ("s0", "s1")]
-
     def test_the_primaries_are_killed(self):
         old = self.primaries()
         running = self.begin_and_wait()
         for member in old:
             self.servers.kill(member)
         outcome = running.wait()
-        self.assertFalse(set(self.primaries()) & set(old), "no other primary was elected")
+        self.assert_new_primaries(old)
         figures = self.assert_nothing_lost(outcome, again=SOME)
         self.assertGreater(figures["retries"], 0)
         self.servers.start_again()

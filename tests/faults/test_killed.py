@@ -19,15 +19,23 @@ KILLS = 20 * ROUNDS           # for each kind of source
 COMMANDS = 90                 # a complete load in small batches sends some 100
 
 
-class Killed:
+class Killed(ResumeCase):
     blocks, batch_size = 6, 10
 
     def test_killed_at_random_times_and_resumed_it_stores_exactly_the_source(self):
-        draw = random.Random(self.wrapping.__name__)
+        for wrapping in (resume_case.plain, resume_case.gzipped, resume_case.several,
+                         resume_case.tarred, resume_case.zipped):
+            with self.subTest(wrapping.__name__):
+                folder = self.scratch / wrapping.__name__
+                folder.mkdir()
+                self.source, self.expected = self.make_source(folder, wrapping)
+                self.kill_and_resume(folder, random.Random(wrapping.__name__))
+
+    def kill_and_resume(self, folder, draw):
         kills = loads = 0
         while kills < KILLS:
             loads += 1
-            self.work = self.scratch / f"work-{loads}"
+            self.work = folder / f"work-{loads}"
             self.client.drop_database(self.database_name)
             outcome = self.run_and_kill(draw)
             while outcome.code == -signal.SIGKILL:
@@ -50,23 +58,3 @@ class Killed:
             action=proxy.call_after if draw.random() < 0.5 else proxy.call,
             threads=draw.choice([1, 2, 3]),
             size=draw.choice([4, self.batch_size, 30]))
-
-
-class Plain(Killed, ResumeCase):
-    wrapping = staticmethod(resume_case.plain)
-
-
-class Gzip(Killed, ResumeCase):
-    wrapping = staticmethod(resume_case.gzipped)
-
-
-class Folder(Killed, ResumeCase):
-    wrapping = staticmethod(resume_case.several)
-
-
-class Tar(Killed, ResumeCase):
-    wrapping = staticmethod(resume_case.tarred)
-
-
-class Zip(Killed, ResumeCase):
-    wrapping = staticmethod(resume_case.zipped)

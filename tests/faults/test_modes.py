@@ -37,8 +37,12 @@ class Standalone(resume_case.ResumeCase):
 
     def setUp(self):
         super().setUp()
-        # Through the loader, so that the collection is sharded.
-        self.load("--id-field", "id", self.file("old.csv", text_of(BEFORE, "old")))
+        self.store_old()
+
+    def store_old(self):
+        """Through the loader, so that the collection is sharded."""
+        self.database.t.delete_many({})
+        self.load("--id-field", "id", "--again", self.file("old.csv", text_of(BEFORE, "old")))
         self.proxy.clear_faults()
 
     def words(self, *more, mode="upsert", **where):
@@ -69,23 +73,16 @@ class Standalone(resume_case.ResumeCase):
         self.assertTrue(support.run_record(self.work)["verification"]["ok"])
         return figures
 
-    def check_killed(self, mode):
-        self.killed_load(batch=30, mode=mode, threads=2)
-        self.killed_load("--resume", batch=8, mode=mode, threads=2)
-        figures = self.assert_result(self.begin("--resume", mode=mode, threads=2).wait(), mode)
-        self.assertGreater(figures["ofThoseByEarlierRuns"]["records"], 0)
-
-    def test_upsert_killed_and_resumed(self):
-        self.check_killed("upsert")
-
-    def test_merge_killed_and_resumed(self):
-        self.check_killed("merge")
-
-    def test_replace_killed_and_resumed(self):
-        self.check_killed("replace")
-
-    def test_delete_killed_and_resumed(self):
-        self.check_killed("delete")
+    def test_killed_and_resumed(self):
+        for mode in ("upsert", "merge", "replace", "delete"):
+            with self.subTest(mode):
+                self.work = self.scratch / mode
+                self.store_old()
+                self.killed_load(batch=30, mode=mode, threads=2)
+                self.killed_load("--resume", batch=8, mode=mode, threads=2)
+                figures = self.assert_result(self.begin("--resume", mode=mode, threads=2).wait(),
+                                             mode)
+                self.assertGreater(figures["ofThoseByEarlierRuns"]["records"], 0)
 
     def test_without_a_fault(self):
         self.assert_result(self.begin(mode="upsert").wait(), "upsert", exact=True)
@@ -98,11 +95,8 @@ class Standalone(resume_case.ResumeCase):
                 self.proxy.on_batch(14, proxy.cut_request(300))
                 self.assert_result(self.begin(mode=mode).wait(), mode)
                 self.assertEqual(self.proxy.unused(), [])
-                self.database.t.delete_many({})
                 self.work = self.scratch / "again"
-                self.load("--id-field", "id", "--again", self.file(
-                    "old.csv", text_of(BEFORE, "old")))
-                self.proxy.clear_faults()
+                self.store_old()
 
     def change_once(self, change, **where):
         """Runs a load, one answer of which is changed."""

@@ -2,7 +2,6 @@
 """A pipe has no fingerprint, and its text can be read only once. --resume with the same text
 completes a killed load, and refuses text that ends too early or differs. A new load that could store
 the text of a killed load twice is refused."""
-import os
 import signal
 import subprocess
 
@@ -34,13 +33,8 @@ class PipeCase(ResumeCase):
     def begin_with_open_pipe(self, *more):
         """Starts a load of half the text from a pipe that stays open. Returns (Running, the pipe's
         end for writing)."""
-        reading, writing = os.pipe()
-        self.addCleanup(lambda: os.path.exists(f"/proc/self/fd/{writing}") and os.close(writing))
-        running = self.start("shardload", *self.words(*more), stdin=reading)
-        os.close(reading)
-        with open(writing, "wb", closefd=False) as pipe:
-            pipe.write(self.text[:len(self.text) // 2])
-        return running, writing
+        return self.start_with_pipe("shardload", *self.words(*more),
+                                    text=self.text[:len(self.text) // 2])
 
     def numbers(self):
         return {support.key_of(raw) >> 40 for raw in self.stored()}
@@ -59,8 +53,7 @@ class Resumed(PipeCase):
         block = self.text.index(b"\n", (1 << 20) - 1) + 1
         for count in (70000, block - 1, block, block + 70000):
             with self.subTest(count=count):
-                outcome = self.begin("--resume", count=count).wait()
-                self.assertEqual(outcome.code, support.EXIT_SOURCE, outcome.text)
+                outcome = self.begin("--resume", count=count).wait().expect(support.EXIT_SOURCE)
                 self.assertRegex(outcome.err, f"-: ended at byte {count}, but the interrupted "
                                  r"run had read up to byte \d+")
                 self.assertEqual(sorted(self.stored()), before)
@@ -72,9 +65,7 @@ class Resumed(PipeCase):
         good = self.text
         self.file.write_bytes(good[:200000] + good[200000:].replace(b"SILVER", b"GOLDEN"))
         self.addCleanup(self.file.write_bytes, good)
-        outcome = self.resume()
-        self.assertEqual(outcome.code, support.EXIT_SOURCE, outcome.text)
-        self.assertIn("the text at byte 0 differs from", outcome.err)
+        self.resume().expect(support.EXIT_SOURCE, "the text at byte 0 differs from")
         self.assertEqual(sorted(self.stored()), before)
         self.file.write_bytes(good)
         self.assert_completed(self.resume())
@@ -99,9 +90,7 @@ class Repeated(PipeCase):
     def test_with_the_same_work_directory_it_is_refused(self):
         self.load_killed_between_inserts(batch=20)
         before = sorted(self.stored())
-        outcome = self.begin().wait()
-        self.assertEqual(outcome.code, support.EXIT_USAGE, outcome.text)
-        self.assertIn("complete it with --resume", outcome.err)
+        self.begin().wait().expect(support.EXIT_USAGE, "complete it with --resume")
         self.assertEqual(sorted(self.stored()), before)
 
     def test_with_another_work_directory_it_is_refused(self):
@@ -117,8 +106,7 @@ class Repeated(PipeCase):
         self.load_killed_between_inserts(batch=20)
         before = len(self.stored())
         self.use_another_work_directory()
-        outcome = self.begin("--another-pipe").wait()
-        self.assertEqual(outcome.code, support.EXIT_REJECTS, outcome.text)
+        self.begin("--another-pipe").wait().expect(support.EXIT_REJECTS)
         self.assertEqual(len(self.numbers()), 2)
         self.assertEqual(len(self.stored()), before + len(self.expected[0].documents))
 
@@ -131,8 +119,7 @@ class Repeated(PipeCase):
         self.load_killed_between_inserts(batch=20)
         self.assert_completed(self.resume())
         self.use_another_work_directory()
-        outcome = self.begin().wait()
-        self.assertEqual(outcome.code, support.EXIT_REJECTS, outcome.text)
+        self.begin().wait().expect(support.EXIT_REJECTS)
         self.assertEqual(len(self.numbers()), 2)
 
     def test_after_ctrl_c_it_is_refused(self):
@@ -144,25 +131,20 @@ class Repeated(PipeCase):
     def test_after_the_kill_a_file_is_loaded(self):
         self.load_killed_between_inserts(batch=20)
         self.use_another_work_directory()
-        outcome = self.start("shardload", *self.words(source=self.file)).wait()
-        self.assertEqual(outcome.code, support.EXIT_REJECTS, outcome.text)
+        self.start("shardload", *self.words(source=self.file)).wait().expect(support.EXIT_REJECTS)
 
 
 class TwoLoaders(PipeCase):
     def test_a_second_pipe_needs_another_pipe_option_and_then_both_are_loaded(self):
         """The second loader cannot know whether the first one still runs, perhaps on another host."""
         first, end = self.begin_with_open_pipe()
-        self.wait_for(lambda: self.database.t.estimated_document_count() > 0, "documents")
+        self.wait_for_documents(first, 1)
         self.first_work, self.work = self.work, self.scratch / "other-work"
-        outcome = self.begin().wait()
-        self.assertEqual(outcome.code, support.EXIT_SOURCE, outcome.text)
-        self.assertIn("or if that load is still running", outcome.err)
+        self.begin().wait().expect(support.EXIT_SOURCE, "or if that load is still running")
         self.work = self.scratch / "third-work"
-        second = self.begin("--another-pipe").wait()
-        self.assertEqual(second.code, support.EXIT_REJECTS, second.text)
-        with open(end, "wb") as pipe:
-            pipe.write(self.text[len(self.text) // 2:])
-        outcome = first.wait()
-        self.assertEqual(outcome.code, support.EXIT_REJECTS, outcome.text)
+        self.begin("--another-pipe").wait().expect(support.EXIT_REJECTS)
+        with end:
+            end.write(self.text[len(self.text) // 2:])
+        first.wait().expect(support.EXIT_REJECTS)
         self.assertEqual(len(self.numbers()), 2)
         self.assertEqual(len(self.stored()), 2 * len(self.expected[0].documents))

@@ -93,10 +93,9 @@ class RecordedJournal(resume_case.ResumeCase):
         text[at] = ord("y") if text[at] == ord("x") else ord("x")
         path.write_bytes(text)
         self.set_time()
-        outcome = self.resume_recorded(blocks=2)
-        self.assertEqual(outcome.code, support.EXIT_SOURCE, outcome.text)
-        self.assertIn(f"rows.txt: the text at byte {self.recorded.entries[1].offset} differs",
-                      outcome.err)
+        self.resume_recorded(blocks=2).expect(
+            support.EXIT_SOURCE,
+            f"rows.txt: the text at byte {self.recorded.entries[1].offset} differs")
 
     def test_it_has_the_entries_of_a_load_of_today(self):
         self.assertEqual(self.recorded.entries, self.own.entries)
@@ -132,12 +131,10 @@ class OtherVersions(support.Case):
         (work / "shardload.log").touch()  # without it, the folder would be a user's
         (work / "journal").write_bytes(journal)
         for more in [], ["--resume"]:
-            outcome = self.shardload(
-                "load", "--uri", f"mongodb://{support.HOST}:{support.free_port()}/", "-d", "d", "-c",
-                "t", "--work-dir", work, "--progress", "none", *more, self.source,
-                code=support.EXIT_USAGE)
-            for text in (str(work / "journal"), "--work-dir", "--drop", *texts):
-                self.assertIn(text, outcome.err)
+            self.shardload("load", "--uri", f"mongodb://{support.HOST}:{support.free_port()}/",
+                           "-d", "d", "-c", "t", "--work-dir", work, "--progress", "none", *more,
+                           self.source, code=support.EXIT_USAGE,
+                           message=(str(work / "journal"), "--work-dir", "--drop", *texts))
             self.assertEqual((work / "journal").read_bytes(), journal)
             self.assertFalse((work / "run.json").exists())
 

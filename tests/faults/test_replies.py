@@ -97,8 +97,7 @@ class Replies(SmallBatches):
     def test_a_server_that_inserts_nothing_and_reports_no_error_ends_the_load(self):
         """Replies of `n: 0` without an error do not count as delivered, even with --no-verify."""
         self.proxy.always = proxy.answer(lambda reply: reply)
-        outcome = self.begin("--no-verify", "--retry-timeout", 1).wait()
-        self.assertEqual(outcome.code, support.EXIT_CLUSTER, outcome.text)
+        outcome = self.begin("--no-verify", "--retry-timeout", 1).wait().expect(support.EXIT_CLUSTER)
         self.assertEqual(support.run_record(self.work)["accounting"]["inserted"], 0)
         self.assertIn("gave up", outcome.err)
         self.assertIn("--resume", outcome.err)
@@ -109,10 +108,8 @@ class Replies(SmallBatches):
         self.proxy.on_batch(20, proxy.call(lambda: setattr(
             self.proxy, "always", proxy.answer(refused(
                 *(error(i, 14031, "the disk is full") for i in range(BATCH)), n=0)))))
-        outcome = self.begin("--retry-timeout", 1).wait()
-        self.assertEqual(outcome.code, support.EXIT_CLUSTER, outcome.text)
-        self.assertIn("the disk is full (code 14031)", outcome.err)
-        self.assertIn("at byte", outcome.err)
+        self.begin("--retry-timeout", 1).wait().expect(
+            support.EXIT_CLUSTER, "the disk is full (code 14031)", "at byte")
         self.assert_accounting(self.work, rejectedByServer=0)
         self.proxy.clear_faults()
         self.assert_nothing_lost(self.begin("--resume").wait(), again=SOME)
@@ -125,10 +122,8 @@ class Replies(SmallBatches):
             reply = [lambda _: {"ok": 0.0, "code": code, "errmsg": "never"},
                      refused(error(1, code, "never"), n=BATCH - 1)][number % 2]
             self.proxy.on_batch(4, proxy.answer(reply))
-            outcome = self.begin(*["--resume"][:number]).wait()
-            self.assertEqual(outcome.code, support.EXIT_CLUSTER, outcome.text)
-            self.assertIn("never", outcome.err)
-            self.assertIn(f"(code {code})", outcome.err)
+            outcome = self.begin(*["--resume"][:number]).wait().expect(
+                support.EXIT_CLUSTER, "never", f"(code {code})")
             self.assertNotIn("trying again", outcome.err)
             self.assert_accounting(self.work, rejectedByServer=0)
         self.assert_nothing_lost(self.begin("--resume").wait(), again=SOME)
@@ -146,8 +141,7 @@ class Replies(SmallBatches):
 
     def check_concern(self, expected, *more):
         self.proxy.recorded = []
-        outcome = self.begin(*more).wait()
-        self.assertEqual(outcome.code, support.EXIT_REJECTS, outcome.text)
+        self.begin(*more).wait().expect(support.EXIT_REJECTS)
         inserts = self.recorded("insert")
         self.assertGreater(len(inserts), 70)
         for _, body in inserts:
@@ -186,8 +180,7 @@ class Replies(SmallBatches):
         taken = self.database.t.find_one(sort=[("_id", -1)])["_id"]
         self.database.t.delete_one({"_id": taken})
         self.database.t.insert_one({"_id": bson.decimal128.Decimal128(str(taken))})
-        outcome = self.begin("--resume", "--retry-timeout", 5).wait()
-        self.assertEqual(outcome.code, support.EXIT_REJECTS, outcome.text)
+        outcome = self.begin("--resume", "--retry-timeout", 5).wait().expect(support.EXIT_REJECTS)
         self.assert_accounting(self.work, rejectedByServer=1, undelivered=0)
         self.assertIn("another document has this _id", outcome.err)
 
@@ -224,7 +217,6 @@ class LoneServer(Replies, fault_case.ProxyCase):
 
 
 class Router(Replies, fault_case.ProxyCase):
-    variable = "SHARDLOAD_TEST_URI"
     concern = {"w": "majority"}
 
 
@@ -280,8 +272,7 @@ class Profiled(fault_case.FaultCase):
         try:
             for client in clients:
                 client[self.database_name].command("profile", 2)
-            outcome = self.begin(*words, size=250).wait()
-            self.assertEqual(outcome.code, support.EXIT_REJECTS, outcome.text)
+            self.begin(*words, size=250).wait().expect(support.EXIT_REJECTS)
             for client in clients:
                 database = client[self.database_name]
                 database.command("profile", 0)
@@ -299,18 +290,7 @@ class Profiled(fault_case.FaultCase):
             self.assertEqual(concern, expected)
 
 
-class ReplicaSet(Profiled):
-    variable = "SHARDLOAD_TEST_REPLICA_URI"
-
-    def test_the_default_write_concern_is_majority(self):
-        self.assert_concerns({"w": "majority"}, [self.uri])
-
-    def test_a_write_concern_of_two_members(self):
-        self.assert_concerns({"w": 2}, [self.uri], "--write-concern", 2)
-
-    def block_writes(self, on):
-        self.client.admin.command("setUserWriteBlockMode", **{"global": on})
-
+class WritesBlocked:
     def load_with_writes_blocked(self, *words):
         """Starts a load, and makes the server refuse the writes of users during the load."""
         running = self.begin(*words, size=10)
@@ -325,10 +305,22 @@ class ReplicaSet(Profiled):
         self.block_writes(False)
         self.assert_nothing_lost(running.wait(), again=SOME)
 
+
+class ReplicaSet(WritesBlocked, Profiled):
+    variable = "SHARDLOAD_TEST_REPLICA_URI"
+
+    def test_the_default_write_concern_is_majority(self):
+        self.assert_concerns({"w": "majority"}, [self.uri])
+
+    def test_a_write_concern_of_two_members(self):
+        self.assert_concerns({"w": 2}, [self.uri], "--write-concern", 2)
+
+    def block_writes(self, on):
+        self.client.admin.command("setUserWriteBlockMode", **{"global": on})
+
     def test_the_load_ends_when_writes_are_blocked_for_longer_than_the_retry_limit(self):
-        outcome = self.load_with_writes_blocked("--retry-timeout", 1).wait()
-        self.assertEqual(outcome.code, support.EXIT_CLUSTER, outcome.text)
-        self.assertIn("--resume", outcome.err)
+        self.load_with_writes_blocked("--retry-timeout", 1).wait().expect(
+            support.EXIT_CLUSTER, "--resume")
         self.assert_accounting(self.work, rejectedByServer=0)
         self.block_writes(False)
         self.assert_nothing_lost(self.begin("--resume").wait(), again=SOME)
@@ -346,7 +338,7 @@ class Direct(Profiled):
         self.assert_concerns({"w": 1}, self.shards(), "--route", "direct", "--write-concern", 1)
 
 
-class BlockedCluster(fault_case.FaultCase):
+class BlockedCluster(WritesBlocked, fault_case.FaultCase):
     """The config servers block the writes of users on all shards."""
 
     shape = "--shards", 2
@@ -356,13 +348,3 @@ class BlockedCluster(fault_case.FaultCase):
         with self.servers.member("cfg-0") as client:
             client.admin.command("_configsvrSetUserWriteBlockMode", 1, **{"global": on},
                                  writeConcern={"w": "majority"})
-
-    def test_the_load_goes_on_when_writes_are_allowed_again(self):
-        running = self.begin(size=10)
-        self.wait_for_documents(running, 500)
-        self.block_writes(True)
-        try:
-            self.wait_for_word(running, "User writes blocked (code 371)")
-        finally:
-            self.block_writes(False)
-        self.assert_nothing_lost(running.wait(), again=SOME)

@@ -34,36 +34,24 @@ class Stopped(ResumeCase):
                 self.wait_for_journal()      # the second signal ends the load without a last entry
             for number in numbers:
                 running.signal(number)
-        outcome = self.load_with_fault(send, batch=40)
-        self.assertEqual(outcome.code, support.EXIT_INTERRUPTED, outcome.text)
-        self.assertIn("--resume", outcome.err)
+        self.load_with_fault(send, batch=40).expect(support.EXIT_INTERRUPTED, "--resume")
         self.assert_balancer()
 
-    def test_by_ctrl_c(self):
-        self.stopped_by(signal.SIGINT)
-        self.assert_resumes()
-
-    def test_by_ctrl_c_twice(self):
-        self.stopped_by(signal.SIGINT, signal.SIGINT)
-        self.assert_resumes()
-
-    def test_by_sigterm(self):
-        self.stopped_by(signal.SIGTERM)
-        self.assert_resumes()
-
-    def test_by_sighup(self):
-        self.stopped_by(signal.SIGHUP)
-        self.assert_resumes()
+    def test_by_signals(self):
+        for numbers in ([signal.SIGINT], [signal.SIGINT] * 2, [signal.SIGTERM], [signal.SIGHUP]):
+            with self.subTest(numbers):
+                self.work = self.scratch / f"work-{next(self._counter)}"
+                self.client.drop_database(self.database_name)
+                self.stopped_by(*numbers)
+                self.assert_resumes()
 
     def test_by_a_kill(self):
         self.killed_load(batch=40)
         self.assert_resumes()
 
     def test_by_too_many_rejects(self):
-        outcome = self.begin("--max-rejects", 1).wait()
-        self.assertEqual(outcome.code, support.EXIT_SOURCE, outcome.text)
-        self.assertIn("--max-rejects", outcome.err)
-        self.assertIn("--resume", outcome.err)
+        self.begin("--max-rejects", 1).wait().expect(
+            support.EXIT_SOURCE, "--max-rejects", "--resume")
         self.assert_completed(self.resume("--max-rejects", 100))
 
     def test_by_a_closed_standard_output(self):
@@ -110,16 +98,13 @@ class Finished(ResumeCase):
     def test_a_refused_resume_keeps_run_json(self):
         self.assert_completed(self.begin().wait())
         record = (self.work / "run.json").read_bytes()
-        outcome = self.resume("--trim")
-        self.assertEqual(outcome.code, support.EXIT_USAGE, outcome.text)
+        self.resume("--trim").expect(support.EXIT_USAGE)
         for message in ("no longer exists", "dropped and created again"):
             with self.subTest(message):
                 self.database.drop_collection("t")
                 if "again" in message:
                     self.database.t.insert_one({"_id": 1})
-                outcome = self.resume()
-                self.assertEqual(outcome.code, support.EXIT_CLUSTER, outcome.text)
-                self.assertIn(message, outcome.err)
+                self.resume().expect(support.EXIT_CLUSTER, message)
         self.assertEqual((self.work / "run.json").read_bytes(), record)
 
 

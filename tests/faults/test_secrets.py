@@ -65,9 +65,8 @@ class Memory(resume_case.ResumeCase):
             with self.subTest(name):
                 self.work = self.scratch / f"work-{name}"
                 copies = []
-                outcome = self.load_with_fault(
+                self.load_with_fault(
                     lambda running: copies.extend(self.copies_in(running.process.pid)),
-                    *options, "--drop", batch=10, environment=environment)
-                self.assertEqual(outcome.code, support.EXIT_REJECTS, outcome.text)
+                    *options, "--drop", batch=10, environment=environment).expect(support.EXIT_REJECTS)
                 self.assertTrue(copies, "not even the driver's copies were found")
                 self.assertEqual([copy for copy in copies if OWN.search(copy[0])], [])

@@ -114,6 +114,7 @@ class SilentCase(support.ClusterCase):
 
 class Standalone(SilentCase):
     variable = "SHARDLOAD_TEST_STANDALONE_URI"
+    at_once = True
 
     def hold_content(self, message, server):
         """Makes the server hang at the first find of the collection t."""
@@ -152,9 +153,7 @@ class Standalone(SilentCase):
                                         "      [{\"$count\": \"n\"}]\n")
         running = self.start("shardquery", "run", *self.through(server), "--repeat", 1, "--warm-up",
                              0, suite)
-        outcome = running.wait(LIMIT)
-        self.assertEqual(outcome.code, code, outcome.text)
-        return outcome
+        return running.wait(LIMIT).expect(code)
 
     def test_a_query_fails_when_the_server_hangs_and_completes_when_it_is_slow(self):
         self.load(self.path)
@@ -195,16 +194,14 @@ class Sharded(SilentCase):
         server = Freezing(self.port, "no such command")
         running = self.start("shardload", "load", *self.through(server), "--work-dir", "work",
                              "--progress", "none", "-j", 2, "--batch-size", 5, path)
-        self.wait_for(lambda: not running.running() or
-                      self.database.t.estimated_document_count() > 50, "documents")
+        self.wait_for_documents(running, 50)
         server.frozen.set()
         links = len(server.links)
         self.wait_for(lambda: len(server.links) > links or not running.running(),
                       "another connection")    # after --timeout
         server.frozen.clear()
         server.thaw.set()
-        outcome = running.wait(LIMIT)
-        self.assertEqual(outcome.code, support.EXIT_OK, outcome.text)
+        running.wait(LIMIT).expect(support.EXIT_OK)
         self.assertEqual(self.database.t.count_documents({}), 8 * support.WIDE_ROWS)
         self.assertEqual(self.balancer_mode(), "full")
 
@@ -217,6 +214,3 @@ class Sharded(SilentCase):
         running.signal(signal.SIGINT)
         outcome = running.wait(LIMIT)
         self.assertIn(outcome.code, (support.EXIT_INTERRUPTED, support.EXIT_CLUSTER), outcome.text)
-
-
-AT_ONCE = [Standalone]

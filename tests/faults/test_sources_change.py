@@ -154,19 +154,21 @@ class EachChange:
     def assert_resume_refused(self):
         """--resume refuses the changed source, and stores nothing."""
         before = sorted(self.stored())
-        outcome = self.resume()
-        self.assertEqual(outcome.code, support.EXIT_SOURCE, outcome.text)
+        outcome = self.resume().expect(support.EXIT_SOURCE)
         self.assertRegex(outcome.err, self.name + "|there are 1 sources, but the earlier run had 2")
         self.assertEqual(sorted(self.stored()), before)
 
+    def load_and_change(self, change, batch):
+        """A load during which the source is changed, which ends the load."""
+        outcome = self.load_with_fault(lambda _: change(self.path, self.other), batch=batch)
+        outcome.expect(support.EXIT_SOURCE, "restore the original source")
+        self.assertRegex(outcome.err,
+                         f"{self.name}: {CHANGES[change]}.*while it was being read")
+
     def test_a_source_changed_during_its_load_ends_the_load(self):
-        for change, message in CHANGES.items():
+        for change in CHANGES:
             with self.subTest(change=change.__name__):
-                outcome = self.load_with_fault(
-                    lambda _, change=change: change(self.path, self.other), batch=self.batch)
-                self.assertEqual(outcome.code, support.EXIT_SOURCE, outcome.text)
-                self.assertRegex(outcome.err, f"{self.name}: {message}.*while it was being read")
-                self.assertIn("restore the original source", outcome.err)
+                self.load_and_change(change, self.batch)
                 self.assert_only_original_documents()
                 self.assertEqual(set(self.source_states()), {"started"})
                 self.assertEqual(support.run_record(self.work)["exitCode"], support.EXIT_SOURCE)
@@ -215,8 +217,7 @@ class Plain(EachChange, Change):
         self.load_killed_between_inserts(batch=12)
         os.utime(self.path)
         before = sorted(self.stored())
-        outcome = self.resume()
-        self.assertEqual(outcome.code, support.EXIT_SOURCE, outcome.text)
+        outcome = self.resume().expect(support.EXIT_SOURCE)
         self.assertEqual(sorted(self.stored()), before)
         printed = re.search("touch -d ([0-9TZ:.-]+)", outcome.err).group(1)
         subprocess.run(["touch", "-d", printed, self.path], check=True)
@@ -231,15 +232,13 @@ class Plain(EachChange, Change):
         self.assert_only_original_documents()
         rewrite_with_its_old_time(self.path, self.other)
         for more in ([], ["--no-verify"]):
-            outcome = self.resume(*more)
-            self.assertEqual(outcome.code, support.EXIT_SOURCE, outcome.text)
+            outcome = self.resume(*more).expect(support.EXIT_SOURCE)
             self.assertRegex(outcome.err, "year.txt: the text after byte [0-9]+ differs from")
 
     def test_a_file_replaced_before_the_last_batch_ends_the_load(self):
         """The loader has read the complete file by then."""
-        outcome = self.load_with_fault(lambda _: replace(self.path, self.other), batch=30)
-        self.assertEqual(outcome.code, support.EXIT_SOURCE, outcome.text)
-        self.assertIn("was replaced by another file", outcome.err)
+        self.load_with_fault(lambda _: replace(self.path, self.other), batch=30).expect(
+            support.EXIT_SOURCE, "was replaced by another file")
         self.assertEqual(self.source_states(), ["started"])
 
     def test_a_file_changed_while_it_is_verified_ends_the_verification(self):
@@ -279,12 +278,9 @@ class Folder(OfAServer, Change):
     batch = 34                # of 45; the first 15 are of the first file
 
     def test_a_file_changed_before_the_load_opens_it_ends_the_load(self):
-        for change, message in CHANGES.items():
+        for change in CHANGES:
             with self.subTest(change=change.__name__):
-                outcome = self.load_with_fault(
-                    lambda _, change=change: change(self.path, self.other), batch=5)
-                self.assertEqual(outcome.code, support.EXIT_SOURCE, outcome.text)
-                self.assertRegex(outcome.err, f"{self.name}: {message}.*while it was being read")
+                self.load_and_change(change, batch=5)
                 self.put_back()
                 self.assert_completed(self.resume())
             self.start_over()

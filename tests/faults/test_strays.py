@@ -63,11 +63,10 @@ class LoneServer(fault_case.ProxyCase):
         for name, make_id in NOT_SOURCE_1.items():
             with self.subTest(name):
                 self.empty_database(name)
-                outcome = self.load_with_strays(make_id())
-                self.assertEqual(outcome.code, support.EXIT_VERIFICATION, outcome.text)
-                self.assertIn("holds 1 documents of no registered source, and held 0 "
-                              "when the load began; for example { \"_id\" : ", outcome.err)
-                self.assertIn("--allow-other-writers", outcome.err)
+                self.load_with_strays(make_id()).expect(
+                    support.EXIT_VERIFICATION,
+                    "holds 1 documents of no registered source, and held 0 "
+                    "when the load began; for example { \"_id\" : ", "--allow-other-writers")
                 self.assertIs(self.verification()["ok"], False)
                 self.assertEqual(self.source_states(), ["started"])
 
@@ -76,9 +75,8 @@ class LoneServer(fault_case.ProxyCase):
             for more in ([], ["--allow-other-writers"]):
                 with self.subTest(name, more=more):
                     self.empty_database(name + "".join(more))
-                    outcome = self.load_with_strays(make_id(), more=more)
-                    self.assertEqual(outcome.code, support.EXIT_VERIFICATION, outcome.text)
-                    self.assertIn("1 are too many", outcome.err)
+                    self.load_with_strays(make_id(), more=more).expect(
+                        support.EXIT_VERIFICATION, "1 are too many")
                     self.assertEqual(self.source_states(), ["started"])
 
     def test_with_long_names_in_parts_and_loaded_again(self):
@@ -86,9 +84,8 @@ class LoneServer(fault_case.ProxyCase):
         for more in (["--names", "long"], ["--part", "1/2"], ["--again"]):
             with self.subTest(more):
                 self.empty_database("".join(more).replace("/", " of "))
-                outcome = self.load_with_strays("stray", more=more, source=large, size=20)
-                self.assertEqual(outcome.code, support.EXIT_VERIFICATION, outcome.text)
-                self.assertIn("of no registered source", outcome.err)
+                self.load_with_strays("stray", more=more, source=large, size=20).expect(
+                    support.EXIT_VERIFICATION, "of no registered source")
 
     def test_the_last_part_finds_a_stray_among_the_ids(self):
         self.load("--part", "1/2", self.source, code=None)
@@ -101,10 +98,9 @@ class LoneServer(fault_case.ProxyCase):
         self.assert_content()
 
     def test_with_other_writers_allowed_the_load_succeeds(self):
-        outcome = self.load_with_strays("stray", bson.ObjectId(), more=["--allow-other-writers"])
-        self.assertEqual(outcome.code, support.EXIT_REJECTS, outcome.text)
-        self.assertIn("holds 2 documents of no registered source", outcome.err)
-        self.assertIn("(--allow-other-writers)", outcome.err)
+        self.load_with_strays("stray", bson.ObjectId(), more=["--allow-other-writers"]).expect(
+            support.EXIT_REJECTS, "holds 2 documents of no registered source",
+            "(--allow-other-writers)")
         verification = self.verification()
         self.assertIs(verification["ok"], True)
         self.assertIs(verification["outside"]["allowed"], True)
@@ -115,8 +111,7 @@ class LoneServer(fault_case.ProxyCase):
 
     def test_documents_stored_before_the_load_are_accepted(self):
         self.insert(*(make_id() for make_id in NOT_SOURCE_1.values()))
-        outcome = self.begin("--shard-key", "none").wait()
-        self.assertEqual(outcome.code, support.EXIT_REJECTS, outcome.text)
+        self.begin("--shard-key", "none").wait().expect(support.EXIT_REJECTS)
         outside = self.verification()["outside"]
         self.assertEqual(outside["before"], {"numbers": 8, "otherTypes": 5, "sources": 1})
         self.assertEqual(outside["after"], outside["before"])
@@ -129,9 +124,8 @@ class LoneServer(fault_case.ProxyCase):
                 self.insert(*ids.values())
                 outcome = self.load_during(
                     lambda: self.database.t.delete_one({"_id": ids[name]}), "--shard-key", "none")
-                self.assertEqual(outcome.code, support.EXIT_VERIFICATION, outcome.text)
-                self.assertIn("holds 12 documents of no registered source, and held 13",
-                              outcome.err)
+                outcome.expect(support.EXIT_VERIFICATION,
+                               "holds 12 documents of no registered source, and held 13")
 
     def test_a_removed_and_an_inserted_document_of_another_type_are_noticed(self):
         self.insert("stray")
@@ -139,8 +133,7 @@ class LoneServer(fault_case.ProxyCase):
         def change():
             self.database.t.delete_one({"_id": "stray"})
             self.database.t.insert_one({"_id": 7})
-        outcome = self.load_during(change, "--shard-key", "none")
-        self.assertEqual(outcome.code, support.EXIT_VERIFICATION, outcome.text)
+        self.load_during(change, "--shard-key", "none").expect(support.EXIT_VERIFICATION)
 
     # Other loaders, and earlier runs
 
@@ -151,10 +144,9 @@ class LoneServer(fault_case.ProxyCase):
                 self.empty_database(str(len(old)))
                 if old:
                     self.insert(*old)
-                outcome = self.load_during(
+                self.load_during(
                     lambda: self.load("--shard-key", "none", other, code=None),
-                    "--shard-key", "none")
-                self.assertEqual(outcome.code, support.EXIT_REJECTS, outcome.text)
+                    "--shard-key", "none").expect(support.EXIT_REJECTS)
                 outside = self.verification()["outside"]
                 self.assertEqual((outside["before"]["sources"], outside["after"]["sources"]), (1, 2))
 
@@ -179,16 +171,12 @@ class LoneServer(fault_case.ProxyCase):
     def test_a_stray_inserted_between_a_kill_and_the_resume_is_noticed(self):
         self.load_with_fault(lambda running: running.signal(signal.SIGKILL), batch=6)
         self.insert("stray")
-        outcome = self.begin("--resume").wait()
-        self.assertEqual(outcome.code, support.EXIT_VERIFICATION, outcome.text)
-        again = self.begin("--resume").wait()
-        self.assertEqual(again.code, support.EXIT_VERIFICATION, again.text)
-        allowed = self.begin("--resume", "--allow-other-writers").wait()
-        self.assertEqual(allowed.code, support.EXIT_REJECTS, allowed.text)
+        self.begin("--resume").wait().expect(support.EXIT_VERIFICATION)
+        self.begin("--resume").wait().expect(support.EXIT_VERIFICATION)
+        self.begin("--resume", "--allow-other-writers").wait().expect(support.EXIT_REJECTS)
 
     def test_without_verification_strays_are_not_counted(self):
-        outcome = self.load_with_strays("stray", more=["--no-verify"])
-        self.assertEqual(outcome.code, support.EXIT_REJECTS, outcome.text)
+        self.load_with_strays("stray", more=["--no-verify"]).expect(support.EXIT_REJECTS)
         self.assertNotIn("verification", support.run_record(self.work))
 
 
@@ -199,7 +187,6 @@ class Router(LoneServer):
 class Direct(fault_case.ProxyCase):
     """Batches do not pass the proxy; strays are inserted once the load has stored documents."""
 
-    variable = "SHARDLOAD_TEST_URI"
     rows = 1200
 
     def test_strays_are_noticed_by_a_load_that_writes_to_the_shards(self):
@@ -210,5 +197,4 @@ class Direct(fault_case.ProxyCase):
                 running = self.begin("--route", "direct", "--rate-limit", 300, size=10)
                 self.wait_for_documents(running, 50)
                 self.database.t.insert_one({"_id": stray})
-                outcome = running.wait()
-                self.assertEqual(outcome.code, support.EXIT_VERIFICATION, outcome.text)
+                running.wait().expect(support.EXIT_VERIFICATION)
