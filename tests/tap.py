@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the unittest cases of a file and prints their results as TAP.
 
-    tap.py FILE [WORD...]
+    python3 tests/tap.py tests/cli/test_x.py [WORD...]
 
-The words choose the cases whose class and method contain any of them. The exit status is 1 when a case
-fails, or when there is none to run. AT_ONCE = [CLASS] in the file runs the tests of the class at the
-same time, and beside those of other classes. This is for tests that wait most of the time and do not
-change the same objects.
+The WORDs choose the cases whose full name contains any of them. The exit status is 1 when a case fails,
+or when there is none to run.
+
+The tests of a class with the attribute `at_once = True` run at the same time, and beside those of other
+classes. This is for tests that wait most of the time and do not change the same objects.
 """
-
 import importlib
-import os
+import pathlib
 import sys
 import threading
 import time
@@ -24,15 +24,11 @@ def one_line(text):
     return " ".join(str(text).split()).replace("#", "\\#")
 
 
-def method_of(test):
-    """The class and method of the case."""
-    return ".".join(test.id().split(".")[-2:]) if hasattr(test, "id") else str(test)
-
-
 def name_of(test):
     """The class and method of the case, and the first line of its docstring."""
+    name = ".".join(test.id().split(".")[-2:]) if hasattr(test, "id") else str(test)
     description = test.shortDescription()
-    return one_line(f"{method_of(test)}: {description}" if description else method_of(test))
+    return one_line(f"{name}: {description}" if description else name)
 
 
 class TapResult(unittest.TestResult):
@@ -112,24 +108,21 @@ def run_at_once(kind, cases, result):
     return threads
 
 
-def main(path, *words):
-    """Runs the cases of a file, and exits with 0 if all succeeded, with 1 otherwise."""
-    folder, name = os.path.split(path.removesuffix(".py"))
-    sys.path.insert(0, folder)
-    module = importlib.import_module(name)
-    at_once = getattr(module, "AT_ONCE", [])
-    suite = unittest.defaultTestLoader.loadTestsFromModule(module)
+def main(module="__main__"):
+    """Runs the cases of `module`, and exits with 0 if all succeeded, with 1 otherwise."""
+    suite = unittest.defaultTestLoader.loadTestsFromModule(importlib.import_module(module))
+    filters = sys.argv[1:]
     cases = [case for case in cases_of(suite)
-             if not words or any(word in method_of(case) for word in words)]
+             if not filters or any(word in case.id() for word in filters)]
+    at_once = {type(case) for case in cases if getattr(case, "at_once", False)}
     # Standard output is for TAP only; what a test prints goes to standard error.
     output = sys.stdout
     sys.stdout = sys.stderr
     result = TapResult(output)
     began = time.monotonic()
     threads = [thread for kind in at_once
-               if (own := [case for case in cases if isinstance(case, kind)])
-               for thread in run_at_once(kind, own, result)]
-    unittest.TestSuite(case for case in cases if not isinstance(case, tuple(at_once))).run(result)
+               for thread in run_at_once(kind, [case for case in cases if type(case) is kind], result)]
+    unittest.TestSuite(case for case in cases if type(case) not in at_once).run(result)
     for thread in threads:
         thread.join()
     for kind in at_once:
@@ -140,4 +133,6 @@ def main(path, *words):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    path = pathlib.Path(sys.argv.pop(1))
+    sys.path.insert(0, str(path.parent))
+    main(path.stem)

@@ -72,8 +72,7 @@ def command_of(name, tree, build):
     if path.startswith("unit/"):
         return [str(build / "bin" / "tests" / "unit_tests"), path.removeprefix("unit/"),
                 *filter(None, [case])]
-    return [sys.executable, str(tree / "tests" / "tap.py"), str(source_of(name, tree)),
-            *filter(None, [case])]
+    return [sys.executable, str(tree / "tests/tap.py"), str(source_of(name, tree)), *filter(None, [case])]
 
 
 def environment_of(name, tree, build, folder):
