@@ -97,6 +97,10 @@ class Docs(unittest.TestCase):
         codes = re.findall(r"SL_EXIT_\w+ = (\d+),", header)
         page = (DOCS / "exit-codes.md").read_text("utf-8")
         self.assertEqual(re.findall(r"^\| (\d+) \|", page, re.M), codes)
+        shown = subprocess.run([support.program("shardload"), "--help"], capture_output=True, text=True,
+                               check=True).stdout
+        epilogue = " ".join(shown[shown.index("Exit codes:"):].split())
+        self.assertEqual(re.findall(r"(?:: |; )(\d+) ", epilogue), codes)
 
 
 class Site(support.Case):
