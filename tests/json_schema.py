@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A small validator for JSON Schema: the keywords that the schemas of the project use."""
 import functools
+import json
 import re
+import subprocess
+
+import support
 
 TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "number": (int, float),
          "integer": int}
@@ -53,3 +57,10 @@ def validator(root):
                    for keyword, argument in schema.items() if keyword not in WITHOUT_EFFECT)
 
     return lambda value: valid(value, root)
+
+
+def accepts(schema, text):
+    """Is a text in YAML valid by the schema?"""
+    done = subprocess.run([support.program("tests/yaml_json")], input=text.encode("utf-8"),
+                          capture_output=True, check=True, timeout=support.LIMIT)
+    return validator(schema)(json.loads(done.stdout))

@@ -3,13 +3,11 @@
 of the page, broken schemas, the keys of each mapping, every type."""
 import json
 import re
-import subprocess
 
 import json_schema
 import support
 
 SCHEMA = json.loads((support.TREE / "schemas/schema.json").read_text("utf-8"))
-VALID = json_schema.validator(SCHEMA)
 PAGE = (support.TREE / "docs/schemas.md").read_text("utf-8")
 
 # Columns with one mistake each.
@@ -27,71 +25,55 @@ def fences(language):
 
 
 class Schemas(support.Case):
-    def accepts(self, text):
-        done = subprocess.run([support.program("tests/yaml_json")], input=text.encode("utf-8"),
-                              capture_output=True, check=False, timeout=support.LIMIT)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return VALID(json.loads(done.stdout))
-
     def schema(self, *columns, head="name: s\ndelimiter: comma\nheader: true\n"):
         return self.file("s.yaml", head + "columns:\n" + "".join(f"  - {one}\n" for one in columns))
 
     def documents(self, text, *columns, code=support.EXIT_OK):
-        raw, work = self.dump("--schema", self.schema(*columns), self.file("t.csv", text), code=code)
-        found = [support.bson.decode(one) for one in raw]
-        for one in found:
-            del one["_id"]
-        return found, work
+        return self.dump_decoded("--schema", self.schema(*columns), self.file("t.csv", text), code=code)
+
+    def refused(self, schema, *words, text="a,b\n1,2\n", code=support.EXIT_USAGE):
+        """The message when a file with this text is inspected with the schema."""
+        return self.shardload("inspect", *words, "--schema", schema, self.file("t.csv", text), code=code).err
 
     def test_schemas_of_the_project(self):
         paths = sorted((support.TREE / "schemas").glob("*.yaml"))
         self.assertGreaterEqual(len(paths), 11)
         for path in paths:
             with self.subTest(path.name):
-                self.assertTrue(self.accepts(path.read_text("utf-8")))
+                self.assertTrue(json_schema.accepts(SCHEMA, path.read_text("utf-8")))
 
     def test_examples_of_the_page(self):
         texts, schemas, expected = fences("csv"), fences("yaml"), fences("json")
         self.assertEqual((len(texts), len(schemas), len(expected)), (5, 5, 5))
         for text, schema, lines in zip(texts, schemas, expected):
             with self.subTest(schema.splitlines()[0]):
-                self.assertTrue(self.accepts(schema))
-                raw, _ = self.dump("--schema", self.file("s.yaml", schema), self.file("t.csv", text))
-                found = [support.bson.decode(one) for one in raw]
-                for one in found:
-                    del one["_id"]
+                self.assertTrue(json_schema.accepts(SCHEMA, schema))
+                found, _ = self.dump_decoded("--schema", self.file("s.yaml", schema), self.file("t.csv", text))
                 self.assertEqual([support.bson.encode(one) for one in found],
                                  [support.bson.encode(support.bson.json_util.loads(line))
                                   for line in lines.splitlines()])
 
     def test_broken_schemas(self):
-        path = self.file("t.csv", "a,b\n1,2\n")
         for column in BROKEN:
             with self.subTest(column):
                 schema = self.schema(column)
-                self.assertFalse(self.accepts(schema.read_text()), "accepted by schema.json")
-                outcome = self.shardload("inspect", "--schema", schema, path,
-                                         code=support.EXIT_USAGE)
-                self.assertIn("s.yaml:", outcome.err)
+                self.assertFalse(json_schema.accepts(SCHEMA, schema.read_text()), "accepted by schema.json")
+                self.assertIn("s.yaml:", self.refused(schema))
 
     def test_keys_of_each_mapping(self):
-        path = self.file("t.csv", "a,b\n1,2\n")
         for name, text in (("table", "no-such-key: 1\n"),
                            ("column", "name: a\ncolumns:\n  - {no-such-key: 1}\n")):
-            outcome = self.shardload("inspect", "--schema", self.file("s.yaml", text), path,
-                                     code=support.EXIT_USAGE)
-            listed = re.search(r"expected one of the keys (.*), found \"no-such-key\"", outcome.err)
-            self.assertTrue(listed, outcome.err)
+            err = self.refused(self.file("s.yaml", text))
+            listed = re.search(r"expected one of the keys (.*), found \"no-such-key\"", err)
+            self.assertTrue(listed, err)
             keys = listed.group(1).split(", ")
             self.assertEqual(sorted(keys), sorted(SCHEMA["$defs"][name]["properties"]))
             for key in keys:
                 self.assertRegex(PAGE, rf"(?m)^\| .*`{key}`", key)
 
     def test_every_type_is_known_to_the_program_and_on_the_page(self):
-        path = self.file("t.csv", "a,b\n1,2\n")
-        outcome = self.shardload("inspect", "--schema", self.schema("{name: a, type: x}"), path,
-                                 code=support.EXIT_USAGE)
-        listed = re.search(r"expected a type: (.*), found", outcome.err).group(1)
+        err = self.refused(self.schema("{name: a, type: x}"))
+        listed = re.search(r"expected a type: (.*), found", err).group(1)
         types = re.split(", | or ", listed)
         self.assertEqual(types, SCHEMA["$defs"]["column"]["properties"]["type"]["enum"])
         for name in types:
@@ -193,9 +175,8 @@ class Schemas(support.Case):
         self.assertEqual([one["a"] for one in found], tiny)
 
     def test_a_column_with_a_tiny_number_stays_text(self):
-        rows = "".join(f"{one},x\n" for one in ("0.5", "1e-400", "2.5"))
-        raw, _ = self.dump("--format", "delimited", self.file("t.csv", "a,b\n" + rows))
-        self.assertEqual([support.bson.decode(one)["a"] for one in raw], ["0.5", "1e-400", "2.5"])
+        found, _ = self.dump_decoded("--format", "delimited", self.file("t.csv", "a,b\n0.5,x\n1e-400,x\n2.5,x\n"))
+        self.assertEqual([one["a"] for one in found], ["0.5", "1e-400", "2.5"])
 
     def test_iso_dates_by_offset_and_digits(self):
         import datetime
@@ -229,12 +210,10 @@ class Schemas(support.Case):
 
     def test_values_that_do_not_fit_are_left_out_and_counted_by_column(self):
         rows = ["1,2024-01-01,t", "x,2024-01-02,t", "3,never,t", "y,z,t", ",,t", "a,b,c", "-,5,t"]
-        columns = ("{name: a, type: int, invalid: missing, missing: ['-']}",
-                   "{name: b, type: date, invalid: missing}", "{name: c, short: n.c}")
-        for nested in (False, True):
-            used = (*columns[:2], "{name: c, short: n.c}" if nested else "{name: c}")
-            text = "a,b,c\n" + "\n".join(rows) + "\n"
-            found, work = self.documents(text, *used)
+        for last in ("{name: c}", "{name: c, short: n.c}"):
+            found, work = self.documents("a,b,c\n" + "\n".join(rows) + "\n",
+                                         "{name: a, type: int, invalid: missing, missing: ['-']}",
+                                         "{name: b, type: date, invalid: missing}", last)
             self.assertEqual([(one.get("a"), "b" in one) for one in found],
                              [(1, True), (None, True), (3, False), (None, False), (None, False),
                               (None, False)])
@@ -300,16 +279,9 @@ class Schemas(support.Case):
                  self.LAT.replace("point: at", "point: _id") + "}"),
                 ("lon,lat,x,x.y", self.LON + "}", self.LAT + "}", "{name: x}", "{name: x.y}")):
             with self.subTest(header=header, columns=columns):
-                path = self.file("t.csv", f"{header}\n1,2,3,4\n")
-                outcome = self.shardload("inspect", "--schema", self.schema(*columns), path,
-                                         code=support.EXIT_SOURCE)
-                self.assertIn("the point ", outcome.err)
-        path = self.file("t.csv", "lon,lon2,lat\n1,2,3\n")
-        outcome = self.shardload("inspect", "--schema", self.schema(
-            self.LON + "}", self.LON.replace("lon,", "lon2,") + "}", self.LAT + "}"), path,
-            code=support.EXIT_USAGE)
-        self.assertIn("no other column has", outcome.err)
-        outcome = self.shardload("inspect", "--id-field", "lon", "--schema", self.schema(
-            self.LON + "}", self.LAT + "}"), self.file("t.csv", "lon,lat\n1,2\n"),
-            code=support.EXIT_USAGE)
-        self.assertIn("cannot identify a document", outcome.err)
+                self.assertIn("the point ", self.refused(
+                    self.schema(*columns), text=f"{header}\n1,2,3,4\n", code=support.EXIT_SOURCE))
+        two = self.schema(self.LON + "}", self.LON.replace("lon,", "lon2,") + "}", self.LAT + "}")
+        self.assertIn("no other column has", self.refused(two, text="lon,lon2,lat\n1,2,3\n"))
+        self.assertIn("cannot identify a document", self.refused(
+            self.schema(self.LON + "}", self.LAT + "}"), "--id-field", "lon", text="lon,lat\n1,2\n"))
