@@ -4,25 +4,23 @@ libraries, no endless wait, and no password in the output."""
 import gzip
 import os
 import re
-import socket
 import subprocess
 import sys
 import zipfile
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 import support
-from support import HEADER, ROW
 
 # Internals that must not occur in messages.
 INTERNALS = re.compile(r"mongoc|libbson|bson_|\bhello\b|ismaster|topology|serverSelectionT|"
                    r"\.c\b|\.h\b|errno|assert|0x[0-9a-f]{6,}|\(null\)", re.IGNORECASE)
 SECRET = "pa55-w0rd"
+URI = "mongodb://127.0.0.1:1/"
 
 
 class ErrorCase(support.Case):
     def setUp(self):
         super().setUp()
-        self.good = self.file("good.txt", HEADER + "\n" + ROW.format(id=1) + "\n")
+        self.good = self.file("good.txt", support.mot_text([1]))
 
     def fails(self, code, *words, limit=30, **more):
         """The program ends with this code and a message without internals."""
@@ -32,23 +30,25 @@ class ErrorCase(support.Case):
         return outcome
 
 
+    def refused(self, *words, **more):
+        """The message about wrong options of a load of good.txt."""
+        return self.fails(support.EXIT_USAGE, "load", *words, self.good, **more).err
+
+
 class WrongOptions(ErrorCase):
     def test_no_command_and_a_wrong_command(self):
         self.fails(support.EXIT_USAGE)
         self.assertIn("lode", self.fails(support.EXIT_USAGE, "lode", self.good).err)
 
     def test_an_unknown_option_is_named(self):
-        outcome = self.fails(support.EXIT_USAGE, "load", "--sink", "null", "--frobnicate",
-                             self.good)
-        self.assertIn("--frobnicate", outcome.err)
+        self.assertIn("--frobnicate", self.refused("--sink", "null", "--frobnicate"))
 
     def test_all_wrong_options_are_reported_together(self):
-        outcome = self.fails(support.EXIT_USAGE, "load", "--threads", "many", "--names", "medium",
-                             "--compressor", "lz5", "--no-such-thing", "--shard-key", "{x",
-                             "--max-rejects", "-4", self.good)
+        err = self.refused("--threads", "many", "--names", "medium", "--compressor", "lz5", "--no-such-thing",
+                           "--shard-key", "{x", "--max-rejects", "-4")
         for word in ("threads", "many", "names", "medium", "compressor", "lz5", "no-such-thing",
                      "shard-key", "max-rejects"):
-            self.assertIn(word, outcome.err)
+            self.assertIn(word, err)
 
     def test_no_source(self):
         self.fails(support.EXIT_USAGE, "load", "--sink", "null")
@@ -56,58 +56,33 @@ class WrongOptions(ErrorCase):
     def test_databases_of_the_server_are_refused(self):
         for command in ("load", "plan", "tune", "reload", "verify"):
             for database in ("admin", "config", "local", "Config"):
-                outcome = self.fails(support.EXIT_USAGE, command, "--uri", "mongodb://127.0.0.1:1/",
-                                     "-d", database, "-c", "x", self.good)
+                outcome = self.fails(support.EXIT_USAGE, command, "--uri", URI, "-d", database, "-c", "x",
+                                     self.good)
                 self.assertIn(f'"{database}" is a database of the server', outcome.err)
-        outcome = self.fails(support.EXIT_USAGE, "load", "--drop", "-d", "x", "-c", "system.users",
-                             self.good)
-        self.assertIn("system.", outcome.err)
-        outcome = self.fails(support.EXIT_USAGE, "load", "--drop", "-d", "shardload", "-c",
-                             "balancer", self.good)
-        self.assertIn("shardload.balancer", outcome.err)
 
-    def test_no_target(self):
-        outcome = self.fails(support.EXIT_USAGE, "load", "--uri", "mongodb://127.0.0.1:1/",
-                             self.good)
-        self.assertRegex(outcome.err, "--db")
-        self.assertRegex(outcome.err, "--collection")
-
-    def test_a_percentage_has_a_number(self):
-        self.fails(support.EXIT_USAGE, "load", "--sink", "null", "--max-rejects", "P%", self.good)
-
-    def test_invalid_database_and_collection_names(self):
-        for words in (["-d", "a b", "-c", "t"], ["-d", "a.b", "-c", "t"], ["-d", "x", "-c", "$t"],
-                      ["-d", "x", "-c", ""]):
+    def test_wrong_words(self):
+        """Options, and what the message contains."""
+        target, to = ["-d", "x", "-c", "y"], ["--uri", URI, "-d", "x", "-c", "y"]
+        for words, *messages in (
+                (["--drop", "-d", "x", "-c", "system.users"], "system."),
+                (["--drop", "-d", "shardload", "-c", "balancer"], "shardload.balancer"),
+                (["--uri", URI], "--db", "--collection"),
+                (["--sink", "null", "--max-rejects", "P%"],),
+                (["--uri", URI, "-d", "a b", "-c", "t"],), (["--uri", URI, "-d", "a.b", "-c", "t"],),
+                (["--uri", URI, "-d", "x", "-c", "$t"],), (["--uri", URI, "-d", "x", "-c", ""],),
+                *((["--uri", uri, *target],) for uri in
+                  ("localhost:27017", "http://localhost/", "mongodb://", "mongodb://a:b:c@x/")),
+                (["--uri", URI + "?compressors=lzo&w=1", *target],
+                 "cannot compress a connection with lzo", "snappy, zlib and zstd"),
+                (["--wire-compression", "lzo", *target], "none|snappy|zlib|zstd"),
+                (["--uri", URI + "?compressors=zlib", "--wire-compression", "zstd", *target],
+                 "--wire-compression zstd: --uri already has compressors=zlib"),
+                *(([*to, "--index", spec], "index") for spec in
+                  ("{t", "[]", '"t"', "{}", '{"t": "sideways"}'))):
             with self.subTest(words):
-                self.fails(support.EXIT_USAGE, "load", "--uri", "mongodb://127.0.0.1:1/", *words,
-                           self.good)
-
-    def test_a_wrong_uri(self):
-        for uri in ("localhost:27017", "http://localhost/", "mongodb://", "mongodb://a:b:c@x/"):
-            with self.subTest(uri):
-                self.fails(support.EXIT_USAGE, "load", "--uri", uri, "-d", "x", "-c", "y",
-                           self.good)
-
-    def test_unknown_wire_compressions(self):
-        target = ["-d", "x", "-c", "y"]
-        outcome = self.fails(support.EXIT_USAGE, "load", "--uri",
-                             "mongodb://127.0.0.1:1/?compressors=lzo&w=1", *target, self.good)
-        self.assertIn("cannot compress a connection with lzo", outcome.err)
-        self.assertIn("snappy, zlib and zstd", outcome.err)
-        outcome = self.fails(support.EXIT_USAGE, "load", "--wire-compression", "lzo", *target,
-                             self.good)
-        self.assertIn("none|snappy|zlib|zstd", outcome.err)
-        outcome = self.fails(support.EXIT_USAGE, "load", "--uri",
-                             "mongodb://127.0.0.1:1/?compressors=zlib", "--wire-compression", "zstd",
-                             *target, self.good)
-        self.assertIn("--wire-compression zstd: --uri already has compressors=zlib", outcome.err)
-
-    def test_wrong_index_specifications(self):
-        for spec in ("{t", "[]", '"t"', "{}", '{"t": "sideways"}'):
-            with self.subTest(spec):
-                outcome = self.fails(support.EXIT_USAGE, "load", "--uri", "mongodb://127.0.0.1:1/",
-                                     "-d", "x", "-c", "y", "--index", spec, self.good)
-                self.assertIn("index", outcome.err)
+                err = self.refused(*words)
+                for message in messages:
+                    self.assertIn(message, err)
 
     def test_help_is_printed_to_standard_output_with_exit_code_0(self):
         for words in (["--help"], ["load", "--help"], ["inspect", "--help"]):
@@ -121,69 +96,32 @@ class WrongSources(ErrorCase):
     def load(self, code, *words, **more):
         return self.fails(code, "load", "--sink", "null", "--work-dir", "w", *words, **more)
 
-    def test_missing_file(self):
-        outcome = self.load(support.EXIT_SOURCE, self.good, "nowhere.txt")
-        self.assertIn("nowhere.txt", outcome.err)
-
-    def test_several_missing_files_are_all_named(self):
-        outcome = self.load(support.EXIT_SOURCE, "one.txt", "two.txt")
-        self.assertIn("one.txt", outcome.err)
-        self.assertIn("two.txt", outcome.err)
-
-    def test_empty_file(self):
-        self.assertIn("nothing.txt", self.load(support.EXIT_SOURCE,
-                                               self.file("nothing.txt", b"")).err)
-
-    def test_empty_gzip_file(self):
-        self.load(support.EXIT_SOURCE, self.zipped("nothing.gz", b""))
-
-    def test_binary_file(self):
-        path = self.file("picture.bin", bytes(range(256)) * 4096)
-        self.assertIn("picture.bin", self.load(support.EXIT_SOURCE, path).err)
-
-    def test_a_file_of_zeros(self):
-        self.load(support.EXIT_SOURCE, self.file("zeros.bin", bytes(1 << 20)))
-
-    def test_truncated_gzip(self):
-        data = (HEADER + "\n" + "".join(ROW.format(id=n) + "\n" for n in range(1, 60000))).encode()
-        complete = gzip.compress(data)
-        for share in (20, len(complete) // 2, len(complete) - 4):
-            with self.subTest(share):
-                path = self.file("cut.gz", complete[:share])
-                outcome = self.load(support.EXIT_SOURCE, path)
-                self.assertIn("cut.gz", outcome.err)
-
-    def test_damaged_gzip(self):
-        data = (HEADER + "\n" + "".join(ROW.format(id=n) + "\n" for n in range(1, 60000))).encode()
-        complete = bytearray(gzip.compress(data))
-        complete[len(complete) // 2] ^= 0x55
-        path = self.file("bad.gz", bytes(complete))
-        self.assertIn("bad.gz", self.load(support.EXIT_SOURCE, path).err)
-
-    def test_data_after_the_end_of_gzip_data_is_an_error(self):
-        data = gzip.compress((HEADER + "\n" + ROW.format(id=1) + "\n").encode())
-        outcome = self.shardload("load", "--sink", "null", "--work-dir", "w",
-                                 self.file("tail.gz", data + b"rubbish at the end"),
-                                 code=support.EXIT_SOURCE)
-        self.assertIn("tail.gz: the gzip data ends at byte", outcome.text)
-
-    def test_folder_without_readable_files(self):
+    def test_sources_that_cannot_be_loaded(self):
+        """Sources, and what the message contains."""
+        complete = gzip.compress(support.mot_text(range(1, 60000)).encode())
+        damaged = bytearray(complete)
+        damaged[len(complete) // 2] ^= 0x55
+        for name, content in (
+                ("nothing.txt", b""), ("nothing.gz", gzip.compress(b"")), ("zeros.bin", bytes(1 << 20)),
+                ("picture.bin", bytes(range(256)) * 4096), ("bad.gz", bytes(damaged)),
+                *((f"cut-{cut}.gz", complete[:cut]) for cut in (20, len(complete) // 2, len(complete) - 4))):
+            with self.subTest(name):
+                self.assertIn(name, self.load(support.EXIT_SOURCE, self.file(name, content)).err)
         (self.scratch / "empty").mkdir()
         self.file("noise/readme.md", "no data here\n")
         self.file("noise/.hidden.txt", self.good.read_bytes())
-        for folder in ("empty", "noise"):
-            with self.subTest(folder):
-                self.assertIn(folder, self.load(support.EXIT_SOURCE, folder).err)
-
-    def test_include_that_matches_nothing(self):
         self.file("in/a.txt", self.good.read_bytes())
-        self.assertIn("*.csv", self.load(support.EXIT_SOURCE, "--include", "*.csv", "in").err)
-
-    def test_results_and_items_named_together(self):
-        items = self.file("items.txt", "test_id|rfr_id|rfr_type_code|location_id|dangerous_mark\n"
-                          "1|8394|A|7|\n")
-        outcome = self.load(support.EXIT_SOURCE, self.good, items)
-        self.assertRegex(outcome.err, r"(?s)result.*item|item.*result")
+        self.file("items.txt", "test_id|rfr_id|rfr_type_code|location_id|dangerous_mark\n1|8394|A|7|\n")
+        os.symlink("b", self.scratch / "a")
+        os.symlink("a", self.scratch / "b")
+        for words, *messages in (
+                ([self.good, "nowhere.txt"], "nowhere.txt"), (["one.txt", "two.txt"], "one.txt", "two.txt"),
+                (["empty"], "empty"), (["noise"], "noise"), (["--include", "*.csv", "in"], "*.csv"),
+                ([self.good, "items.txt"], "result", "item"), (["a"],)):
+            with self.subTest(words):
+                err = self.load(support.EXIT_SOURCE, *words).err
+                for message in messages:
+                    self.assertIn(message, err)
 
     def test_the_same_file_twice_is_loaded_once(self):
         os.symlink("good.txt", self.scratch / "link.txt")
@@ -204,11 +142,6 @@ class WrongSources(ErrorCase):
         (self.scratch / "in").chmod(0)
         self.assertIn("in", self.load(support.EXIT_SOURCE, "in", unprivileged=True).err)
 
-    def test_a_loop_of_links_named_as_source(self):
-        os.symlink("b", self.scratch / "a")
-        os.symlink("a", self.scratch / "b")
-        self.load(support.EXIT_SOURCE, "a")
-
     def test_names_with_odd_characters_are_shown_safely(self):
         outcome = self.load(support.EXIT_SOURCE, self.file("x\x1b[31mred\n.txt", b""))
         self.assertNotIn("\x1b", outcome.text)
@@ -216,15 +149,11 @@ class WrongSources(ErrorCase):
 
 class WrongOutputs(ErrorCase):
     def test_work_directory_below_a_file(self):
-        outcome = self.fails(support.EXIT_USAGE, "load", "--sink", "null", "--work-dir",
-                             "good.txt/w", self.good)
-        self.assertIn("good.txt/w", outcome.err)
+        self.assertIn("good.txt/w", self.refused("--sink", "null", "--work-dir", "good.txt/w"))
 
     def test_unwritable_work_directory(self):
         (self.scratch / "locked").mkdir(mode=0o555)
-        outcome = self.fails(support.EXIT_USAGE, "load", "--sink", "null", "--work-dir",
-                             "locked/w", self.good, unprivileged=True)
-        self.assertIn("locked", outcome.err)
+        self.assertIn("locked", self.refused("--sink", "null", "--work-dir", "locked/w", unprivileged=True))
 
     def test_dump_into_a_missing_folder(self):
         outcome = self.fails(None, "load", "--sink", "bson:nowhere/x.bson", "--work-dir", "w",
@@ -236,9 +165,8 @@ class WrongOutputs(ErrorCase):
         self.file("folder/x", "")
         for report in ("nowhere/r.json", "/dev/null", "folder"):
             with self.subTest(report):
-                outcome = self.fails(support.EXIT_USAGE, "load", "--sink", "bson:x.bson",
-                                     "--work-dir", "w", "--report", report, self.good)
-                self.assertEqual(outcome.err.count(report), 1, outcome.err)
+                err = self.refused("--sink", "bson:x.bson", "--work-dir", "w", "--report", report)
+                self.assertEqual(err.count(report), 1, err)
                 self.assertFalse((self.scratch / "x.bson").exists(), "documents were written before the error")
 
     def test_a_report_within_the_new_work_directory(self):
@@ -249,18 +177,13 @@ class WrongOutputs(ErrorCase):
     def test_a_work_directory_with_a_long_path_is_not_cut(self):
         deep = "/".join(["x" * 60] * 10)
         (self.scratch / deep).parent.mkdir(parents=True)
-        outcome = self.fails(support.EXIT_USAGE, "load", "--sink", "null", "--work-dir", deep,
-                             self.good)
-        self.assertIn("--work-dir", outcome.err)
+        self.assertIn("--work-dir", self.refused("--sink", "null", "--work-dir", deep))
         self.assertEqual([path for path in self.scratch.rglob("run.json")], [])
 
     def closed(self, redirection, *words):
         """The exit code of shardload when a shell starts it with this redirection."""
-        return subprocess.run(
-            ["sh", "-c", f'"$0" "$@" {redirection}', support.program("shardload"),
-             *map(str, words)], cwd=self.scratch, stdin=subprocess.DEVNULL, timeout=30,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
-            env=support.clean_environment()).returncode
+        return self.run_program("shardload", *words, limit=30,
+                                through=["sh", "-c", f'"$0" "$@" {redirection}']).code
 
     def test_a_dump_into_a_closed_standard_output_is_written_to_no_other_file(self):
         code = self.closed(">&-", "load", "--sink", "bson:-", "--work-dir", "w", self.good)
@@ -285,8 +208,7 @@ class WrongOutputs(ErrorCase):
         running = self.start("shardload", "load", "--sink", "bson:/dev/full", "-j", 2,
                              "--batch-size", 1000, "--work-dir", "w", "-", stdin=read_end)
         os.close(read_end)
-        data = (HEADER + "\n" + "".join(
-            ROW.format(id=n) + "\n" for n in range(1, 20000))).encode()
+        data = support.mot_text(range(1, 20000)).encode()
         try:
             while data:
                 data = data[os.write(write_end, data):]
@@ -297,8 +219,7 @@ class WrongOutputs(ErrorCase):
     def test_a_full_disk_is_an_error(self):
         if not os.path.exists("/dev/full"):
             self.skipTest("no /dev/full")
-        rows = "".join(ROW.format(id=n) + "\n" for n in range(1, 20000))
-        path = self.file("many.txt", HEADER + "\n" + rows)
+        path = self.file("many.txt", support.mot_text(range(1, 20000)))
         outcome = self.fails(None, "load", "--sink", "bson:/dev/full", "--work-dir", "w", path)
         self.assertNotIn(outcome.code, (support.EXIT_OK, support.EXIT_REJECTS))
         self.assertIn("/dev/full", outcome.err)
@@ -307,25 +228,9 @@ class WrongOutputs(ErrorCase):
 class NoServer(ErrorCase):
     """Hosts without a server, and servers that do not answer."""
 
-    def unreachable(self, uri, *words, limit=15):
-        outcome = self.fails(support.EXIT_CLUSTER, "load", "--uri", uri, "-d", "x", "-c", "y",
-                             "--work-dir", "w", *words, self.good, limit=limit)
-        return outcome
-
-    def test_a_port_without_a_server(self):
-        port = support.free_port()
-        outcome = self.unreachable(f"mongodb://127.0.0.1:{port}/")
-        self.assertIn(str(port), outcome.err)
-
-    def test_a_host_that_does_not_exist(self):
-        outcome = self.unreachable("mongodb://no-such-host.invalid:27017/")
-        self.assertIn("no-such-host.invalid", outcome.err)
-
-    def test_a_server_that_does_not_answer(self):
-        with socket.socket() as mute:
-            mute.bind((support.HOST, 0))
-            mute.listen(16)
-            self.unreachable(f"mongodb://127.0.0.1:{mute.getsockname()[1]}/")
+    def unreachable(self, uri):
+        return self.fails(support.EXIT_CLUSTER, "load", "--uri", uri, "-d", "x", "-c", "y",
+                          "--work-dir", "w", self.good, limit=15)
 
     def test_a_replica_set_without_a_server(self):
         self.unreachable(f"mongodb://127.0.0.1:{support.free_port()}/?replicaSet=rs0")
@@ -343,15 +248,10 @@ class NoServer(ErrorCase):
             self.assertNotIn(SECRET.encode(), content, path)
 
     def test_the_password_in_a_wrong_uri_is_not_shown(self):
+        """Also without an at sign."""
         for uri in (f"mongodb://somebody:{SECRET}@", f"mongodb://somebody:{SECRET}@h:x/",
-                    f"http://somebody:{SECRET}@host/", f"mongodb://somebody:{SECRET}@h/?a"):
-            with self.subTest(uri.replace(SECRET, "...")):
-                outcome = self.fails(support.EXIT_USAGE, "load", "--uri", uri, "-d", "x", "-c", "y",
-                                     self.good)
-                self.assertNotIn(SECRET, outcome.text)
-
-    def test_the_password_in_a_uri_without_an_at_sign_is_not_shown(self):
-        for uri in (f"mongodb://somebody:{SECRET}", f"mongodb://somebody:{SECRET}#127.0.0.1:1/",
+                    f"http://somebody:{SECRET}@host/", f"mongodb://somebody:{SECRET}@h/?a",
+                    f"mongodb://somebody:{SECRET}", f"mongodb://somebody:{SECRET}#127.0.0.1:1/",
                     f"mongodb://somebody:{SECRET}%40127.0.0.1:1/", f"mongodb:somebody:{SECRET}@h",
                     f"mongodb:/somebody:{SECRET}@h/", f"somebody:{SECRET}"):
             with self.subTest(uri.replace(SECRET, "...")):
@@ -388,14 +288,14 @@ class NoServer(ErrorCase):
         outcome = self.fails(support.EXIT_USAGE, "inspect", f"somebody:{SECRET}@host/db")
         self.assertNotIn(SECRET, outcome.text)
         self.assertIn("--uri", outcome.err)
-        name = self.file("a:b@c.txt", HEADER + "\n" + ROW.format(id=1) + "\n")
+        name = self.file("a:b@c.txt", support.mot_text([1]))
         self.shardload("inspect", name, code=0)  # the name of a file is a source
 
     def test_plain_without_tls(self):
         uri = f"mongodb://somebody:{SECRET}@127.0.0.1:{support.free_port()}/?authMechanism=PLAIN"
-        outcome = self.fails(support.EXIT_USAGE, "load", "--uri", uri, "-d", "x", "-c", "y", self.good)
-        self.assertIn("--plain-without-tls", outcome.err)
-        self.assertNotIn(SECRET, outcome.text)
+        err = self.refused("--uri", uri, "-d", "x", "-c", "y")
+        self.assertIn("--plain-without-tls", err)
+        self.assertNotIn(SECRET, err)
 
 
 class PinnedPackages(support.Case):
@@ -414,7 +314,7 @@ class PinnedPackages(support.Case):
         environment = dict(os.environ, SHARDLOAD_CACHE=os.path.join(self.scratch, "cache"),
                            PIP_NO_INDEX="1", PIP_FIND_LINKS=folder)
         done = subprocess.run(
-            ["bash", "-euc", '. "$0"; python_with_driver', os.path.join(HERE, "../../tools/setup.sh")],
+            ["bash", "-euc", '. "$0"; python_with_driver', support.TREE / "tools/setup.sh"],
             env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertRegex(done.stderr, "HASHES|hash")

@@ -9,24 +9,23 @@ import signal
 import socket
 import struct
 import threading
-import time
 import zipfile
 import zlib
 
 import support
 from support import EXIT_CLUSTER, EXIT_INTERRUPTED, EXIT_SOURCE, EXIT_USAGE
+from test_errors import ErrorCase
 
 TABLE = "id,make,model\n" + "".join(f"{n},FORD,KA\n" for n in range(1, 50))
 
 
-class StartCase(support.Case):
+class StartCase(ErrorCase):
     def setUp(self):
         super().setUp()
         self.good = self.file("good.csv", TABLE)
 
-    def load(self, uri, *words, code=EXIT_CLUSTER, **more):
-        return self.shardload("load", "--uri", uri, "-d", "x", "-c", "y", *words, self.good,
-                              code=code, **more)
+    def load(self, uri, *words, code=EXIT_CLUSTER):
+        return self.fails(code, "load", "--uri", uri, "-d", "x", "-c", "y", *words, self.good)
 
     def mute(self, answer=None):
         """The port of a program that accepts connections; it sends `answer`, or nothing."""
@@ -61,11 +60,8 @@ class StartCase(support.Case):
         return sorted(path.name for path in self.scratch.iterdir() if path.is_dir())
 
     def await_text(self, running, text):
-        end = time.monotonic() + support.LIMIT
-        while text not in running.text():
-            self.assertTrue(running.running(), running.text())
-            self.assertLess(time.monotonic(), end, f"no {text!r}: {running.text()}")
-            time.sleep(0.05)
+        self.wait_for(lambda: text in running.text() or not running.running(), text)
+        self.assertTrue(running.running(), running.text())
 
 
 class WrongHosts(StartCase):
