@@ -2,7 +2,6 @@
 """Special and changing files, hostile file names, and a work directory that is full or contains
 files of another user. docs/hostile-input.md lists the cases."""
 import gzip
-import io
 import json
 import os
 import pathlib
@@ -10,11 +9,9 @@ import re
 import shutil
 import signal
 import socket
-import subprocess
-import tarfile
-import time
 import zipfile
 
+import archive_making as making
 import support
 
 HEADER = "test_id|rfr_id|rfr_type_code|location_id|dangerous_mark\n"
@@ -55,9 +52,7 @@ class WhileItIsRead(support.Case):
         with open(pipe_path, "wb") as pipe:
             pipe.write(many(8000).encode())  # more than the format detection reads
             pipe.flush()
-            end = time.monotonic() + support.LIMIT
-            while "2 sources" not in running.text() and time.monotonic() < end:
-                time.sleep(0.01)
+            self.wait_for(lambda: "2 sources" in running.text(), "the sources")
             change(path)
         outcome = running.wait()
         self.assertEqual(outcome.code, support.EXIT_SOURCE, outcome.text)
@@ -87,15 +82,9 @@ class WhileItIsRead(support.Case):
 
     def test_a_file_that_changes_ends_the_load(self):
         text = many(200000).encode()
-        tar, zipped = io.BytesIO(), io.BytesIO()
-        with tarfile.open(fileobj=tar, mode="w") as archive:
-            info = tarfile.TarInfo("inner.txt")
-            info.size = len(text)
-            archive.addfile(info, io.BytesIO(text))
-        with zipfile.ZipFile(zipped, "w") as archive:
-            archive.writestr("inner.txt", text)
         kinds = {"changing.txt": text, "changing.gz": gzip.compress(text),
-                 "changing.tar": tar.getvalue(), "changing.zip": zipped.getvalue()}
+                 "changing.tar": making.tar([("inner.txt", text)]),
+                 "changing.zip": making.zip_of([("inner.txt", text)], zipfile.ZIP_STORED)}
         changes = {self.replace: "was replaced by another file",
                    self.append: "has grown from {size} to [0-9]+ bytes",
                    lambda path: os.truncate(path, path.stat().st_size // 2):
@@ -158,12 +147,9 @@ class OddFiles(support.Case):
         os.mkfifo(self.scratch / "pipe")
         running = self.start("shardload", "load", "--sink", "null", "--work-dir", "w", "pipe")
         interrupt = 1 << (signal.SIGINT - 1)
-        end = time.monotonic() + support.LIMIT
-        while time.monotonic() < end:  # until the loader blocks SIGINT
-            status = pathlib.Path(f"/proc/{running.process.pid}/status").read_text()
-            if int(re.search(r"SigBlk:\s*(\w+)", status).group(1), 16) & interrupt:
-                break
-            time.sleep(0.01)
+        status = pathlib.Path(f"/proc/{running.process.pid}/status")
+        self.wait_for(lambda: int(re.search(r"SigBlk:\s*(\w+)", status.read_text())[1], 16) & interrupt,
+                      "the loader to block SIGINT")
         running.signal(signal.SIGINT)
         self.assertEqual(running.wait(20).code, support.EXIT_INTERRUPTED)
 
@@ -190,12 +176,15 @@ class Names(support.Case):
             with open(os.path.join(os.fsencode(self.scratch / "in"), name), "wb") as file:
                 file.write(BAD.encode() + ROW.format(number).encode())
 
+    def assert_escaped(self, text):
+        self.assertNotRegex(text, CONTROLS)
+        self.assertNotRegex(text, r"(?m)^shardload: lines")
+
     def test_names_are_escaped_in_messages_tables_and_records(self):
         outcome, work = self.parse("in", code=support.EXIT_REJECTS)
         self.assert_accounting(work, records=16, inserted=8, rejectedByParser=8)
         for text in (outcome.text, (work / "shardload.log").read_text("utf-8")):
-            self.assertNotRegex(text, CONTROLS)
-            self.assertNotRegex(text, r"(?m)^shardload: lines")
+            self.assert_escaped(text)
         table = (work / "rejects.tsv").read_bytes().decode("utf-8")
         self.assertEqual({line.count("\t") for line in table.splitlines()}, {5})
         self.assertNotRegex(table, CONTROLS)
@@ -210,38 +199,23 @@ class Names(support.Case):
             with self.subTest(name):
                 with open(os.path.join(os.fsencode(self.scratch / "in"), name), "wb") as file:
                     file.write(b"\0" * 100)
-                words = [support.program("shardload"), "load", "--sink", "null", "--",
-                         b"in/" + name, b"gone/" + name]
-                done = subprocess.run(words, cwd=self.scratch, capture_output=True, check=False,
-                                      env=support.clean_environment(), timeout=support.LIMIT)
-                self.assertEqual(done.returncode, support.EXIT_SOURCE)
-                text = done.stderr.decode("utf-8")
-                self.assertNotRegex(text, CONTROLS)
-                self.assertNotRegex(text, r"(?m)^shardload: lines")
+                outcome = self.shardload("load", "--sink", "null", "--", b"in/" + name, b"gone/" + name,
+                                         code=support.EXIT_SOURCE)
+                self.assert_escaped(outcome.text)
                 os.unlink(os.path.join(os.fsencode(self.scratch / "in"), name))
 
     def test_names_are_escaped_by_inspect(self):
-        outcome = self.shardload("inspect", "in")
-        self.assertNotRegex(outcome.text, CONTROLS)
-        self.assertNotRegex(outcome.text, r"(?m)^shardload: lines")
+        self.assert_escaped(self.shardload("inspect", "in").text)
 
     def test_the_message_of_a_very_long_path_contains_the_reason(self):
-        folder = self.scratch
-        for letter in "abcdefghijklmno":
-            folder = folder / (letter * 200)
-        path = folder / "last.bin"
-        self.file(path, b"\0" * 100)
+        path = self.file("/".join(letter * 200 for letter in "abcdefghijklmno") + "/last.bin", b"\0" * 100)
         outcome, _ = self.parse(path, code=support.EXIT_SOURCE)
         self.assertIn("o/last.bin", outcome.err)
         self.assertIn("binary file", outcome.err)
 
     def test_a_work_directory_whose_name_is_not_utf8_has_a_record(self):
         work = os.fsencode(self.scratch) + b"/w\xff"
-        done = subprocess.run(
-            [support.program("shardload"), "load", "--sink", "null", "--work-dir", work,
-             self.file("good.txt", GOOD)], capture_output=True, check=False,
-            env=support.clean_environment(), timeout=support.LIMIT)
-        self.assertEqual(done.returncode, support.EXIT_OK, done.stderr)
+        self.shardload("load", "--sink", "null", "--work-dir", work, self.file("good.txt", GOOD))
         with open(work + b"/run.json", encoding="utf-8") as file:
             record = json.load(file)
         self.assertTrue(record["options"]["work-dir"].endswith("/w\\xff"))
@@ -286,45 +260,35 @@ class FullDisk(support.Case):
         (self.scratch / "disk").mkdir()
         script = ('mount -t tmpfs -o "size=$1" none disk || exit 99; shift; "$@"; code=$?;'
                   "cp -r disk left; exit $code")
-        done = subprocess.run(
-            ["unshare", "-rm", "sh", "-c", script, "sh", size, support.program("shardload"), "load",
-             "--progress", "none", "--work-dir", "disk/w", *map(str, words)], cwd=self.scratch,
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-            env=support.clean_environment(), timeout=support.LIMIT)
-        if done.returncode == 99 or "unshare" in done.stderr:
+        outcome = self.run_program("shardload", "load", "--progress", "none", "--work-dir", "disk/w", *words,
+                                   through=["unshare", "-rm", "sh", "-c", script, "sh", size])
+        if outcome.code == 99 or "unshare" in outcome.err:
             self.skipTest("no file system can be mounted here (unshare -rm)")
-        return done
+        self.assertEqual(outcome.code, support.EXIT_RESOURCES, outcome.err)
+        return outcome.err
 
     def setUp(self):
         super().setUp()
         self.bad = self.file("bad.txt", many(100000, "x{}|8394|A|7|\n"))
 
     def test_a_full_disk_is_reported_before_the_load(self):
-        done = self.on_disk_of("4k", "--sink", f"bson:{self.scratch}/out.bson",
-                               self.file("good.txt", GOOD))
-        self.assertEqual(done.returncode, support.EXIT_RESOURCES, done.stderr)
-        self.assertRegex(done.stderr, r"cannot write disk/w/rejects\.tsv: No space left on device; "
+        err = self.on_disk_of("4k", "--sink", f"bson:{self.scratch}/out.bson", self.file("good.txt", GOOD))
+        self.assertRegex(err, r"cannot write disk/w/rejects\.tsv: No space left on device; "
                          "free space on the disk, or name another --work-dir")
         self.assertFalse((self.scratch / "out.bson").exists())
 
     def test_rejects_that_cannot_be_written_end_the_load(self):
-        done = self.on_disk_of("512k", "--sink", "null", "-j", "2", self.bad)
-        self.assertEqual(done.returncode, support.EXIT_RESOURCES, done.stderr)
-        self.assertRegex(done.stderr, "cannot write (rejects.tsv|the raw rejects): "
-                         "No space left on device; free space")
-        self.assertRegex(done.stderr, "rejected by the parser +[0-9]")
+        err = self.on_disk_of("512k", "--sink", "null", "-j", "2", self.bad)
+        self.assertRegex(err, "cannot write (rejects.tsv|the raw rejects): No space left on device; free space")
+        self.assertRegex(err, "rejected by the parser +[0-9]")
         kept = (self.scratch / "left/w/rejects.tsv").read_text("utf-8").splitlines()
         self.assertGreater(len(kept), 1000, "written rejects are kept")
         self.assertEqual(kept[1].split("\t")[1:3], ["2", str(len(HEADER))])
 
     def test_a_limit_on_file_sizes_is_an_error(self):
-        done = subprocess.run(
-            ["sh", "-c", 'ulimit -f 64; exec "$0" "$@"', support.program("shardload"), "load",
-             "--sink", "null", "--work-dir", "w", str(self.bad)], cwd=self.scratch,
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-            env=support.clean_environment(), timeout=support.LIMIT)
-        self.assertEqual(done.returncode, support.EXIT_RESOURCES, done.stderr)
-        self.assertIn("File too large", done.stderr)
+        outcome, _ = self.parse(self.bad, code=support.EXIT_RESOURCES,
+                                through=["sh", "-c", 'ulimit -f 64; exec "$0" "$@"'])
+        self.assertIn("File too large", outcome.err)
 
 
 class PlantedFiles(support.Case):
@@ -381,11 +345,8 @@ class PlantedFiles(support.Case):
         for name in ("rejects.tsv", "run.json", "shardload.log"):
             (self.work / name).write_text("")
             (self.work / name).chmod(0o666)
-        subprocess.run(
-            ["sh", "-c", 'umask 0; exec "$0" "$@"', support.program("shardload"), "load", "--sink",
-             "bson:out.bson", "--work-dir", "w", "--report", "r.json", str(self.bad)],
-            cwd=self.scratch, check=False, capture_output=True, env=support.clean_environment(),
-            timeout=support.LIMIT)
+        self.run_program("shardload", "load", "--sink", "bson:out.bson", "--work-dir", "w", "--report", "r.json",
+                         self.bad, through=["sh", "-c", 'umask 0; exec "$0" "$@"'])
         files = [path for path in self.work.rglob("*") if path.is_file()]
         self.assertEqual(len(files), 5)
         for path in files + [self.scratch / "r.json", self.scratch / "out.bson"]:
