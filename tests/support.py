@@ -408,6 +408,17 @@ class Case(unittest.TestCase):
         for name, value in expected.items():
             self.assertEqual(figures[name], value, f"{name} in {figures}")
 
+    def assert_reading(self, raw, work, reading, message=""):
+        """The documents, the rejects and the totals of a load are those of an independent reader."""
+        self.assert_documents(raw, reading.documents, message)
+        self.assert_rejects(work, "", [reject.place for reject in reading.rejects])
+        self.assert_accounting(
+            work, records=reading.records, inserted=len(raw), alreadyThere=0,
+            rejectedByParser=len(reading.rejects), repeatedHeaders=reading.repeated_headers,
+            blankLines=reading.blank_lines, repaired=reading.repaired, transcoded=reading.transcoded,
+            lengthMismatches=reading.length_mismatches, malformedFields=reading.malformed_fields,
+            unknownGroups=reading.unknown_groups)
+
     def assert_rejects(self, work, source, expected):
         """The reject file lists these (line, offset, column or None), in this order."""
         rejects = [row for row in reject_rows(work) if row["source"].endswith(source)]
@@ -428,7 +439,10 @@ def run_record(work):
 
 
 def reject_rows(work):
-    with open(pathlib.Path(work) / "rejects.tsv", newline="", encoding="utf-8") as file:
+    path = pathlib.Path(work) / "rejects.tsv"
+    if not path.exists():
+        return []
+    with open(path, newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
 
 

@@ -32,25 +32,23 @@ def tables(seed):
 
 
 class Tables(support.Case):
-    def assert_joined(self, raw, items):
-        self.assertEqual(len(raw), ORDERS)
-        for one in raw:
-            document = bson.decode(one)
+    def assert_joined(self, orders, source, items, *words, code=support.EXIT_OK):
+        """The load of the orders with the items of the source. Returns the work directory."""
+        found, work = self.dump_decoded("--embed", f"items={source}", "--on", "o_orderkey=l_orderkey", *words,
+                                        self.file("orders.csv", orders), code=code)
+        self.assertEqual(len(found), ORDERS)
+        for document in found:
             key = document.pop("o_orderkey")
-            del document["_id"]
             expected = {"o_customer": f"customer {key % 97}"}
             if key in items:
                 expected["items"] = items[key]
             self.assertEqual(document, expected)
+        return work
 
     def test_each_order_has_its_items(self):
         orders, lines, items = tables(1)
-        orders = self.file("orders.csv", orders)
-        sources = [self.file("items.csv", lines), self.zipped("items.csv.gz", lines)]
-        for source, threads in zip(sources, (1, 4)):
-            raw, work = self.dump("--embed", f"items={source}", "--on", "o_orderkey=l_orderkey",
-                                  "-j", threads, orders)
-            self.assert_joined(raw, items)
+        for source, threads in ((self.file("items.csv", lines), 1), (self.zipped("items.csv.gz", lines), 4)):
+            work = self.assert_joined(orders, source, items, "-j", threads)
             figures = support.run_record(work)["embed"]
             count = sum(map(len, items.values()))
             self.assertEqual([figures[name] for name in
@@ -61,10 +59,7 @@ class Tables(support.Case):
     def test_records_in_no_document_are_written_to_a_file(self):
         orders, lines, items = tables(2)
         lines += "2000001,a,1\n2000002,b,2\n2000001,c,3\n,d,4\n"
-        raw, work = self.dump("--embed", f"items={self.file('items.csv', lines)}", "--on",
-                              "o_orderkey=l_orderkey", self.file("orders.csv", orders),
-                              code=support.EXIT_REJECTS)
-        self.assert_joined(raw, items)
+        work = self.assert_joined(orders, self.file("items.csv", lines), items, code=support.EXIT_REJECTS)
         found = [json.loads(line) for line in (work / "embed/orphans.json").open()]
         self.assertCountEqual(found, [
             {"o_orderkey": 2000001, "items": [{"l_part": "a", "l_quantity": 1},
@@ -80,9 +75,7 @@ class Tables(support.Case):
     def test_rejected_records_of_either_source_are_reported(self):
         orders, lines, items = tables(3)
         lines += "7,too,many,fields,9\n"
-        _, work = self.dump("--embed", f"items={self.file('items.csv', lines)}", "--on",
-                            "o_orderkey=l_orderkey", self.file("orders.csv", orders),
-                            code=support.EXIT_REJECTS)
+        work = self.assert_joined(orders, self.file("items.csv", lines), items, code=support.EXIT_REJECTS)
         self.assertEqual(support.run_record(work)["embed"]["rejected"], 1)
         (row,) = support.reject_rows(work / "embed/load")
         self.assertEqual(row["line"], str(sum(map(len, items.values())) + 2))
@@ -131,12 +124,9 @@ class Tables(support.Case):
                 if restore:
                     os.utime(path, ns=times)
                 times = path.stat().st_atime_ns, path.stat().st_mtime_ns
-                dump = self.scratch / "dump.bson"
-                dump.unlink(missing_ok=True)
-                self.shardload("load", "--sink", f"bson:{dump}", "--work-dir", self.scratch / name[6:],
-                               "--embed", f"items={path}", "--on", "k", orders)
-                found = {one["k"]: one["items"] for one in
-                         map(bson.decode, support.bson_documents(dump.read_bytes()))}
+                documents, _ = self.dump_decoded("--work-dir", self.scratch / name[6:],
+                                                 "--embed", f"items={path}", "--on", "k", orders)
+                found = {one["k"]: one["items"] for one in documents}
                 self.assertEqual(found, {n: [{"w": w}] for n, w in enumerate(values)})
 
     def packed(self, name, content):
@@ -244,9 +234,7 @@ class OtherFormats(support.Case):
 
 class Refused(support.Case):
     def refused(self, *words, code=support.EXIT_USAGE):
-        number = next(self._counter)
-        return self.shardload("load", "--sink", f"bson:{self.scratch / f'{number}.bson'}",
-                              "--work-dir", self.scratch / f"work-{number}", *words, code=code).err
+        return self.shardload("load", "--sink", "bson:x.bson", "--work-dir", "work", *words, code=code).err
 
     def test_what_cannot_be_joined(self):
         orders = self.file("orders.csv", "o,v\n1,a\n2,b\n")
@@ -290,9 +278,8 @@ class Refused(support.Case):
     def test_an_id_that_was_the_position_in_another_load(self):
         """A record keeps its own _id, also one that an earlier load has made."""
         orders = self.file("orders.csv", "o,v\n1,a\n")
-        items = self.scratch / "items.bson"
         ids = [bson.Int64((1 << 40) + number * 27) for number in range(3)]
-        items.write_bytes(b"".join(bson.encode({"_id": one, "l": 1}) for one in ids))
+        items = self.file("items.bson", b"".join(bson.encode({"_id": one, "l": 1}) for one in ids))
         raw, _ = self.dump("--embed", f"i={items}", "--on", "o=l", orders)
         self.assertEqual(bson.decode(raw[0])["i"], [{"_id": one} for one in ids])
 

@@ -16,12 +16,6 @@ SAMPLE = re.compile(r"(shardload_[a-z_]+)(\{[^}]*\})? (\S+)")
 
 
 class Status(support.Case):
-    def wait_for(self, condition, description):
-        end = time.monotonic() + support.LIMIT
-        while not condition():
-            self.assertLess(time.monotonic(), end, f"waited in vain for {description}")
-            time.sleep(0.05)
-
     def begin(self, *words, records="2M", work="work"):
         """Starts a load that would take hours, and waits until it has loaded documents."""
         running = self.start("shardload", "load", *GENERATED, "--records", records, "--rate-limit",
@@ -256,11 +250,10 @@ class Status(support.Case):
 
     def test_metrics_and_run_record_agree(self):
         path = self.file("mot.txt", support.mot_text(range(1, 500)) + "no record\n" * 3)
-        self.shardload("load", "--sink", "null", "--work-dir", "w", "--metrics-file", "m.prom", path,
-                       code=support.EXIT_REJECTS)
+        _, work = self.parse("--metrics-file", "m.prom", path, code=support.EXIT_REJECTS)
         samples = self.metrics((self.scratch / "m.prom").read_text("utf-8"))
-        figures = support.run_record(self.scratch / "w")["accounting"]
-        status = self.status_file("w")["load"]
+        figures = support.run_record(work)["accounting"]
+        status = self.figures(work)
         for metric, key, count in (("records_total", "records", figures["records"]),
                                    ("documents_total", "documents", figures["inserted"]),
                                    ("rejects_total", "rejects", figures["rejectedByParser"]),
@@ -269,15 +262,13 @@ class Status(support.Case):
             self.assertEqual(samples[f"shardload_{metric}"], count)
             self.assertEqual(status[key], count)
         self.assertEqual(samples["shardload_exit_code"], support.EXIT_REJECTS)
-        self.assertIn(f"see {(self.scratch / 'w').resolve()}/rejects.tsv", self.status(work="w").out)
+        self.assertIn(f"see {work.resolve()}/rejects.tsv", self.status(work=work).out)
 
     # Files that are read are not written
 
     def refused(self, *words, contains, keep):
         before = {path: path.read_bytes() for path in keep}
-        outcome = self.shardload("load", "--sink", "null", "--work-dir", "w", *words,
-                                 code=support.EXIT_USAGE)
-        self.assertIn(contains, outcome.err)
+        self.assertIn(contains, self.parse(*words, code=support.EXIT_USAGE)[0].err)
         for path, content in before.items():
             self.assertEqual(path.read_bytes(), content)
 
@@ -290,14 +281,11 @@ class Status(support.Case):
         os.link(path, hard)
         for option in ("--metrics-file", "--report", "--html"):
             with self.subTest(option):
-                self.refused(option, path, path, contains="is a source", keep=[path])
-                self.refused(option, "data/../data/year.txt", path, contains="is a source",
-                             keep=[path])
-                self.refused(option, hard, path, contains="is a source", keep=[path])
-                self.refused(option, path, "data", contains="is a source", keep=[path])
-                self.refused(option, link, path, contains="", keep=[path])
-                self.refused(option, "data/new.out", "data", contains="lies in the source folder",
-                             keep=[path])
+                for output, source, message in (
+                        (path, path, "is a source"), ("data/../data/year.txt", path, "is a source"),
+                        (hard, path, "is a source"), (path, "data", "is a source"), (link, path, ""),
+                        ("data/new.out", "data", "lies in the source folder")):
+                    self.refused(option, output, source, contains=message, keep=[path])
                 self.refused(option, schema, "--format", "delimited", "--schema", schema, table,
                              contains="the file of --schema", keep=[schema])
                 self.assertFalse((self.scratch / "data/new.out").exists())
@@ -308,19 +296,15 @@ class Status(support.Case):
                      keep=[])
         self.shardload("load", "--sink", "null", "--work-dir", "w", path)
         for name in ("run.json", "rejects.tsv", "status.json", "journal"):
-            self.refused("--metrics-file", f"w/{name}", path, contains="a file of the work directory",
-                         keep=[self.scratch / "w/run.json"])
+            self.refused("--work-dir", "w", "--metrics-file", f"w/{name}", path,
+                         contains="a file of the work directory", keep=[self.scratch / "w/run.json"])
 
     def test_a_source_in_the_work_directory_is_kept(self):
-        text = support.mot_text(range(1, 20))
         for name in ("status.json", "control.json", "shardload.log", "journal", "run.json"):
             with self.subTest(name):
-                path = self.file(f"used/{name}", text)
-                outcome = self.shardload("load", "--sink", "null", "--work-dir", "used", path,
-                                         code=support.EXIT_USAGE)
-                self.assertIn("is a source", outcome.err)
-                self.assertEqual(path.read_text("utf-8"), text)
-                self.shardload("load", "--sink", "null", "--work-dir", f"w-{name}", path)
+                path = self.file(f"used/{name}", support.mot_text(range(1, 20)))
+                self.refused("--work-dir", "used", path, contains="is a source", keep=[path])
+                self.parse(path)
 
     def test_outputs_do_not_replace_files_of_a_work_directory_that_is_new(self):
         path = self.file("year.txt", support.mot_text(range(1, 20)))
@@ -332,8 +316,7 @@ class Status(support.Case):
 
     def test_a_file_in_the_source_folder_that_is_not_included_may_be_written(self):
         self.file("data/year.txt", support.mot_text(range(1, 20)))
-        self.shardload("load", "--sink", "null", "--work-dir", "w", "--include", "*.txt", "--report",
-                       "data/report.json", "data")
+        self.parse("--include", "*.txt", "--report", "data/report.json", "data")
         self.assertTrue((self.scratch / "data/report.json").exists())
 
     def test_a_work_directory_in_a_source_folder_adds_no_source(self):
@@ -342,9 +325,8 @@ class Status(support.Case):
         for name in ("status.json.a1B2c3", "control.json", "run.json.Zz9Yx8"):
             self.file(f"data/run/{name}", "{}\n")
         self.assertTrue((self.scratch / "data/run/status.json").exists())
-        self.shardload("load", "--sink", "null", "--work-dir", "w", "data")
-        record = support.run_record(self.scratch / "w")
-        self.assertEqual([source["path"] for source in record["sources"]], ["data/year.txt"])
+        _, work = self.parse("data")
+        self.assertEqual([source["path"] for source in support.run_record(work)["sources"]], ["data/year.txt"])
 
     def test_a_refused_load_keeps_the_records_of_an_earlier_one(self):
         path = self.file("year.txt", support.mot_text(range(1, 20)))
