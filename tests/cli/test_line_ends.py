@@ -3,8 +3,6 @@
 quoted field comes late (test_quoted_lines.py has the sources whose quoted line ends are read). A
 file with such a line end anywhere is refused, because the text after it may look like a good
 record."""
-import gzip
-
 import support
 
 MIB = 1 << 20
@@ -15,12 +13,11 @@ ISD_HEADER = "STATION,DATE,WND,TMP,NAME\n"
 
 
 class LineEndCase(support.Case):
-    def refused(self, *words, code=support.EXIT_SOURCE, **more):
-        outcome = self.shardload(*words, code=code, limit=60, **more)
-        return outcome.err
+    def load(self, *words, code=support.EXIT_SOURCE, **more):
+        return self.parse(*words, code=code, limit=60, **more)[0].err
 
-    def load(self, path, *more, **other):
-        return self.refused("load", "--sink", "null", "--progress", "none", *more, path, **other)
+    def inspect(self, path, command="inspect"):
+        return self.shardload(command, path, code=support.EXIT_SOURCE).err
 
 
 class QuotedLineEnds(LineEndCase):
@@ -29,8 +26,8 @@ class QuotedLineEnds(LineEndCase):
         path = self.file("q.csv", 'a,"b\nb",c\n1,2,3\n')
         schema = self.file("q.yaml", "name: q\nheader: true\ncolumns: [{name: a}, {name: c}]\n")
         dump = self.scratch / "dump.bson"
-        err = self.refused("load", "--sink", f"bson:{dump}", "--progress", "none", "--format",
-                           "delimited", "--schema", schema, path)
+        err = self.shardload("load", "--sink", f"bson:{dump}", "--format", "delimited", "--schema", schema,
+                             path, code=support.EXIT_SOURCE).err
         self.assertRegex(err, r"q\.csv: line 1, byte 2: a quoted field is still open")
         self.assertIn("quotes: false", err)
         self.assertFalse(dump.exists() and dump.read_bytes())
@@ -51,7 +48,7 @@ class QuotedLineEnds(LineEndCase):
             path = self.file("q.csv", text)
             for threads in ("1", "4"):
                 with self.subTest(at=at, threads=threads):
-                    err = self.load(path, "-j", threads)
+                    err = self.load("-j", threads, path)
                     self.assertIn(f"line {rows + 2}, byte {start}: a quoted field", err)
             with self.subTest(at=at, source="pipe"):
                 self.assertIn(f"byte {start}: a quoted field", self.load("-", stdin=text.encode()))
@@ -59,11 +56,11 @@ class QuotedLineEnds(LineEndCase):
     def test_in_a_later_block_of_gzip_and_for_inspect(self):
         row = "10,20,30\n"
         text = HEADER + row * 300000 + SPLIT + row * 100000
-        packed = self.file("q.csv.gz", gzip.compress(text.encode(), 1))
+        packed = self.zipped("q.csv.gz", text)
         self.assertIn(f"byte {len(HEADER) + 2700000}: a quoted field", self.load(packed))
         path = self.file("q.csv", HEADER + row * 10000 + SPLIT)
-        self.assertIn("line 10002", self.refused("inspect", path))
-        self.assertIn("line 10002", self.refused("plan", path))
+        self.assertIn("line 10002", self.inspect(path))
+        self.assertIn("line 10002", self.inspect(path, "plan"))
 
     def test_quotes_that_are_closed_or_text(self):
         """Quotes that are closed, or part of the text, are accepted."""
@@ -81,11 +78,9 @@ class QuotedLineEnds(LineEndCase):
 
     def test_mot_data_has_stray_quotes(self):
         """A stray quote rejects its own line only."""
-        header = support.HEADER.replace("|", ",")
-        row = support.ROW.replace("|", ",")
-        text = "\n".join([header, row.format(id=1), row.format(id=2).replace("FIESTA", '"5'),
-                          row.format(id=3), ""])
-        documents, _ = self.dump("--format", "mot", self.file("m.csv", text), code=1)
+        lines = support.mot_text([1, 2, 3]).replace("|", ",").splitlines(True)
+        lines[2] = lines[2].replace("FIESTA", '"5')
+        documents, _ = self.dump("--format", "mot", self.file("m.csv", "".join(lines)), code=1)
         self.assertEqual(len(documents), 2)
 
 
@@ -120,14 +115,12 @@ class CarriageReturns(LineEndCase):
                            ("CR CR LF later", "a,b\r\n1,2\r\r\n3,4\r\n"),
                            ("mot, LF", f"{header}\n{row}\r{row}\n")):
             with self.subTest(name):
-                folder = self.scratch / name
-                folder.mkdir()
-                (folder / "f.csv").write_text(text, newline="")
-                for words in ([folder / "f.csv"], [folder]):
-                    err = self.load(*words)
+                path = self.file(f"{name}/f.csv", text)
+                for source in (path, path.parent):
+                    err = self.load(source)
                     self.assertIn("carriage return", err)
                     self.assertIn("tr '\\r' '\\n'", err)
-                self.refused("inspect", folder / "f.csv")
+                self.inspect(path)
 
     def test_a_model_with_extra_pipes_contains_no_second_record(self):
         """A second record on the same line, after a CR, is not read as a long model."""

@@ -4,8 +4,8 @@ whatever the position of a quote in a block, the number of threads and the kind 
 import csv
 import io
 import random
-import zipfile
 
+import archive_making as making
 import support
 
 MIB = 1 << 20
@@ -39,11 +39,9 @@ def expected(text):
 
 class QuotedLinesCase(support.Case):
     def loaded(self, *words, types="text", **more):
-        documents, _ = self.dump(*words, "--format", "delimited", "--types", types, **more)
-        documents = [support.bson.decode(document) for document in documents]
-        ids = [document.pop("_id") for document in documents]
-        self.assertEqual(len(set(ids)), len(ids))
-        return documents
+        raw, _ = self.dump(*words, "--format", "delimited", "--types", types, **more)
+        self.assertEqual(len(set(map(support.key_of, raw))), len(raw))
+        return [{key: value for key, value in support.bson.decode(one).items() if key != "_id"} for one in raw]
 
     def assert_same(self, documents, text):
         found = {int(document["n"]): document for document in documents}
@@ -77,16 +75,10 @@ class EveryField(QuotedLinesCase):
         text, other = table(4, 2 * MIB), table(5, 300_000)
         self.assert_same(self.loaded(self.zipped("q.csv.gz", text)), text)
         self.assert_same(self.loaded("-", stdin=text.encode()), text)
-        archive = self.scratch / "q.zip"
-        with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
-            packed.writestr("one.csv", text)
-            packed.writestr("two.csv", other)
+        archive = self.file("q.zip", making.zip_of([("one.csv", text), ("two.csv", other)]))
         documents = self.loaded(archive)
         self.assertEqual(len(documents), len(expected(text)) + len(expected(other)))
-        folder = self.scratch / "folder"
-        folder.mkdir()
-        (folder / "one.csv").write_text(text, newline="")
-        self.assert_same(self.loaded(folder), text)
+        self.assert_same(self.loaded(self.file("folder/one.csv", text).parent), text)
 
     def test_at_every_position_around_the_border_of_a_block(self):
         quoted = '7,"x\n8,""y"",9,9\n","a\r\nb",z\n'
@@ -123,9 +115,7 @@ class EveryField(QuotedLinesCase):
         rows = [(i, f"text\n{i},5,2\nx" + "\ny" * (i % 40), i / 4) for i in range(15_000)]
         text = "id,text,v\n" + "".join(f'{i},"{t}",{v}\n' for i, t, v in rows)
         path = self.file("t.csv", text)
-        archive = self.scratch / "t.zip"
-        with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
-            packed.writestr("t.csv", text)
+        archive = self.file("t.zip", making.zip_of([("t.csv", text)]))
         for source in (path, self.zipped("t.csv.gz", text), archive):
             with self.subTest(str(source)):
                 found = [(d["id"], d["text"], d["v"]) for d in self.loaded(source, types="auto")]
@@ -160,11 +150,8 @@ class EveryField(QuotedLinesCase):
                                          [(1, value), (2, value), (4, value)])
                         (reject,) = support.reject_rows(work)
                         self.assertEqual(reject["line"], str(5 + 2 * row.count("\n")))
-        archive = self.scratch / "w.zip"
         for first in ('id,"na\nme"\n3,"x\ny"\n', 'id,name\n3,"x\ny"\n'):
-            with zipfile.ZipFile(archive, "w") as packed:
-                packed.writestr("1.csv", first)
-                packed.writestr("2.csv", header + '4,"x\ny"\n5,z\n')
+            archive = self.file("w.zip", making.zip_of([("1.csv", first), ("2.csv", header + '4,"x\ny"\n5,z\n')]))
             self.assertEqual(sorted(one["id"] for one in self.loaded(archive, types="auto")),
                              [3, 4, 5])
 
@@ -192,9 +179,7 @@ class WrongQuotes(QuotedLinesCase):
     """A quote that is not closed could hide records: the load ends, and says where."""
 
     def refused(self, text, *more):
-        outcome = self.shardload("load", "--sink", "null", "--progress", "none", *more,
-                                 self.file("w.csv", text), code=support.EXIT_SOURCE, limit=60)
-        return outcome.err
+        return self.parse(*more, self.file("w.csv", text), code=support.EXIT_SOURCE, limit=60)[0].err
 
     def test_a_field_that_is_never_closed(self):
         rows = "1,x,y,z\n" * 10
