@@ -4,10 +4,8 @@ stored in values, and moves fields to other columns."""
 import csv
 import io
 import random
-import zipfile
 
-import bson
-
+import archive_making as making
 import support
 
 WORDS = ["plain", "a,b", "a;b", "a\tb", "a|b", 'say "hi"', "it's", "two\nlines", "", "1.5", "x\x01y", "~"]
@@ -26,10 +24,8 @@ def table(rows, seed, **dialect):
 
 class Delimiters(support.Case):
     def documents(self, path, *words):
-        found, _ = self.dump("--types", "text", "-j", 3, *words, path)
-        rows = [bson.decode(one) for one in found]
-        return sorted(({k: v for k, v in row.items() if k != "_id"} for row in rows),
-                      key=lambda row: int(row["id"]))
+        rows, _ = self.dump_decoded("--types", "text", "-j", 3, *words, path)
+        return sorted(rows, key=lambda row: int(row["id"]))
 
     def test_other_dialects_are_read_as_by_another_reader(self):
         for number, (delimiter, quote, words) in enumerate([
@@ -66,11 +62,8 @@ class Delimiters(support.Case):
                 self.assertIn(message, self.shardload("inspect", *words, path, code=support.EXIT_USAGE).err)
 
     def test_files_of_other_programs_are_named(self):
-        book = io.BytesIO()
-        with zipfile.ZipFile(book, "w") as made:
-            made.writestr("[Content_Types].xml", "<Types/>")
-            made.writestr("xl/workbook.xml", "<workbook/>")
-        for name, data, message in (("t.xlsx", book.getvalue(), "spreadsheet"),
+        book = making.zip_of([("[Content_Types].xml", "<Types/>"), ("xl/workbook.xml", "<workbook/>")])
+        for name, data, message in (("t.xlsx", book, "spreadsheet"),
                                     ("t.xls", b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1" + bytes(500), "spreadsheet"),
                                     ("t.parquet", b"PAR1\x15\x04" + bytes(500), "Parquet"),
                                     ("t.avro", b"Obj\x01" + bytes(500), "Avro"),

@@ -29,9 +29,8 @@ class Case(support.Case):
         """Loads into a BSON file. Returns the outcome, the work directory, and the documents by
         their field n."""
         number = next(self._counter)
-        work, out = self.scratch / f"work-{number}", self.scratch / f"out-{number}.bson"
-        outcome = self.shardload("load", "--sink", f"bson:{out}", "--work-dir", work, "--progress",
-                                 "none", *words, code=code, stdin=stdin)
+        out = self.scratch / f"out-{number}.bson"
+        outcome, work = self.parse("--sink", f"bson:{out}", *words, code=code, stdin=stdin)
         found = bson.decode_all(out.read_bytes()) if out.exists() else []
         return outcome, work, sorted(found, key=lambda one: one["n"])
 
