@@ -23,10 +23,9 @@ import csv
 import datetime
 import pathlib
 import re
-from dataclasses import dataclass, field
-from typing import Dict, List, NamedTuple
+from typing import List, NamedTuple
 
-from mot_reader import Reject, content, document_id, split_lines
+from mot_reader import Bad, Reading, Reject, content, document_id, split_lines
 
 TABLE = pathlib.Path(__file__).resolve().parent.parent / "schemas" / "isd-groups.tsv"
 NUMBERS = "nsm"
@@ -115,30 +114,6 @@ def _by_id(rows):
             for digit in range(int(first[2]), 10 if first != last else int(first[2]) + 1)}
 
 
-@dataclass
-class Reading:
-    documents: List[Dict] = field(default_factory=list)
-    lines: List[int] = field(default_factory=list)      # line number of each document
-    rejects: List[Reject] = field(default_factory=list)
-    blank_lines: int = 0
-    transcoded: int = 0           # records with bytes that are no printable ASCII
-    length_mismatches: int = 0    # records whose length differs from the one in their first field
-    malformed_fields: int = 0
-    unknown_groups: int = 0
-
-    @property
-    def records(self):
-        return len(self.documents) + len(self.rejects)
-
-
-class _Bad(Exception):
-    """The record is a reject."""
-
-    def __init__(self, why, column=None):
-        super().__init__(why)
-        self.column = column
-
-
 class _Lost(Exception):
     """The record has no valid section or group at this offset."""
 
@@ -152,10 +127,34 @@ def text_of(value):
     return value.translate(BLANKED).decode("latin-1")
 
 
-def station(usaf, wban, elsewhere):
+def station(usaf, wban, elsewhere=None):
     if usaf != "999999":
         return "u" + usaf
     return "w" + wban if wban != "99999" else elsewhere
+
+
+def head(key, usaf, wban, moment, elsewhere=None):
+    """The first fields of a document."""
+    document = {"_id": key, "st": station(usaf, wban, elsewhere), "ts": moment}
+    if usaf != "999999":
+        document["usaf"] = usaf
+    if wban != "99999":
+        document["wban"] = wban
+    return document
+
+
+def nothing_found():
+    """What the sections of a record will contain."""
+    return {"sections": [], "groups": {}, "remarks": {}, "elementQuality": [], "originalObservation": [],
+            "unparsed": []}
+
+
+def add_group(found, name, group, value):
+    found["sections"].append(name)
+    if group.array:
+        found["groups"].setdefault(group.key, []).append(value)
+    else:
+        found["groups"][group.key] = value
 
 
 def put(document, path, value):
@@ -229,9 +228,9 @@ class _Record:
     def document(self, number, offset):
         raw = self.raw
         if len(raw) < 105:
-            raise _Bad(f"{len(raw)} bytes, a record has 105 at least")
+            raise Bad(f"{len(raw)} bytes, a record has 105 at least")
         if len(raw) > 105 + 9999:
-            raise _Bad(f"{len(raw)} bytes, a record has 10104 at most")
+            raise Bad(f"{len(raw)} bytes, a record has 10104 at most")
         moment = self.time(raw[15:27])
         if raw[:4].isdigit():
             self.end = min(len(raw), 105 + int(raw[:4]))
@@ -239,24 +238,17 @@ class _Record:
             tag = raw[105:self.end][:3]
             if any(raw[at:at + 1] not in (b"+", b"-") for at in (28, 34, 46, 87, 93)) or \
                     not any(name.startswith(tag) for name in SECTIONS):
-                raise _Bad("its length differs from the declared one, and its columns are shifted")
+                raise Bad("its length differs from the declared one, and its columns are shifted")
             self.reading.length_mismatches += 1
-        document = {"_id": document_id(number, offset)}
-        self.control(document, moment)
+        document = self.control(document_id(number, offset), moment)
         mandatory = self.fields(60, MANDATORY)
         document.update((key, mandatory[key]) for key in MANDATORY_ORDER if key in mandatory)
         self.variable(document)
         return document
 
-    def control(self, document, moment):
+    def control(self, key, moment):
         raw = self.raw
-        usaf, wban = text_of(raw[4:10]), text_of(raw[10:15])
-        document["st"] = station(usaf, wban, "x" + text_of(raw[28:41]))
-        document["ts"] = moment
-        if usaf != "999999":
-            document["usaf"] = usaf
-        if wban != "99999":
-            document["wban"] = wban
+        document = head(key, text_of(raw[4:10]), text_of(raw[10:15]), moment, "x" + text_of(raw[28:41]))
         latitude = longitude = None
         if raw[28:34] != b"+99999":
             latitude = self.number(raw[28:34], "s")
@@ -271,24 +263,24 @@ class _Record:
                                          Field("qualityControlProcess", 4, "c")]))
         document.update(self.fields(27, [Field("dataSource", 1, "c", 1, "9")]))
         document.update(self.fields(41, [Field("type", 5, "t", 1, "99999")]))
+        return document
 
     @staticmethod
     def time(raw):
         if not raw.isdigit():
-            raise _Bad("not digits", "date and time")
+            raise Bad("not digits", "date and time")
         hour, minute = int(raw[8:10]), int(raw[10:])
         try:
             day = datetime.datetime(int(raw[:4]), int(raw[4:6]), int(raw[6:8]))
         except ValueError as error:
-            raise _Bad(str(error), "date and time") from None
+            raise Bad(str(error), "date and time") from None
         if minute > 59 or hour > 24 or (hour == 24 and minute > 0):
-            raise _Bad("no such time", "date and time")
+            raise Bad("no such time", "date and time")
         return day + datetime.timedelta(hours=hour, minutes=minute)
 
     def variable(self, document):
         """The sections after byte 105."""
-        found = {"sections": [], "groups": {}, "remarks": {}, "elementQuality": [],
-                 "originalObservation": [], "unparsed": []}
+        found = nothing_found()
         self.sections(found)
         if self.end < len(self.raw):
             found["unparsed"].append(text_of(self.raw[self.end:]))
@@ -357,12 +349,7 @@ class _Record:
         if lost and places and not re.match(rb"[A-Z]([A-Z](\d|\Z)|\Z)", next_tag):
             at = places.pop()[0]
         for place, name, group in places:
-            value = self.fields(place + 3, group.fields)
-            found["sections"].append(name)
-            if group.array:
-                found["groups"].setdefault(group.key, []).append(value)
-            else:
-                found["groups"][group.key] = value
+            add_group(found, name, group, self.fields(place + 3, group.fields))
         if lost:
             raise _Lost(at)
         return at
@@ -409,40 +396,34 @@ class _Record:
             return False
         try:
             while at < self.end:
-                at = self.section(at, order, {"remarks": {}, "elementQuality": [],
-                                              "originalObservation": []})
+                at = self.section(at, order, nothing_found())
         except _Lost:
             return False
         return True
 
 
-def read(path, missing="omit", number=1, names=None):
+def read(path, missing="omit", number=1):
     """Reads a file of packed ASCII. `missing`: "omit", or "raw" to keep the published marks.
-    `number`: of the source, for `_id`. `names`: {path of a key: its new name}."""
-    return read_bytes(content(path), missing, number, names)
-
-
-def read_bytes(data, missing="omit", number=1, names=None):
+    `number`: of the source, for `_id`."""
     groups, result = table(), Reading()
 
     def parse(offset, text):
         return _Record(text, groups, missing, result).document(number, offset)
-    return _each_line(data, parse, result, names)
+    return _each_line(content(path), parse, result)
 
 
-def _each_line(data, parse, result, names):
+def _each_line(data, parse, result):
     for offset, line, text in split_lines(data):
         if not text.strip(b" "):
             result.blank_lines += 1
             continue
         try:
             document = parse(offset, text)
-        except _Bad as bad:
-            result.rejects.append(Reject(offset, line, bad.column, str(bad), text))
+        except Bad as bad:
+            result.rejects.append(Reject(offset, line, bad.column))
             continue
         result.transcoded += bool(text.translate(None, PRINTABLE))
-        result.documents.append(rename(document, names) if names else document)
-        result.lines.append(line)
+        result.documents.append(document)
     return result
 
 
@@ -453,7 +434,7 @@ PLAIN = {"STATION", "DATE", "SOURCE", "LATITUDE", "LONGITUDE", "ELEVATION", "NAM
 PACKS = {"WND": 0, "CIG": 5, "VIS": 9, "TMP": 13, "DEW": 15, "SLP": 17, "end": 19}
 
 
-def read_csv(path, missing="omit", number=1, names=None):
+def read_csv(path, missing="omit", number=1):
     """Reads a table. The station's name is the last field of a document; a position of 0 / 0 is
     missing; cells in a wrong format are kept as `NAME=cell; NAME=cell`; an unknown
     qualityControlProcess is stored as blanks, since packed records always have one."""
@@ -463,16 +444,19 @@ def read_csv(path, missing="omit", number=1, names=None):
         try:
             cells = next(csv.reader([text.decode("latin-1")], strict=True))
         except csv.Error as error:
-            raise _Bad(str(error)) from None
+            raise Bad(str(error)) from None
         if len(cells) != len(header):
-            raise _Bad(f"{len(cells)} cells")
+            raise Bad(f"{len(cells)} cells")
         row = dict(zip(header, cells))
         return _Row(groups, missing, result).document(row, document_id(number, offset))
     data = content(path)
     first = data[:data.index(b"\n")].rstrip(b"\r")
     header = next(csv.reader([first.decode()]))
     # The header and its repetitions become blank lines, so that offsets and line numbers stay.
-    return _each_line(data.replace(first, b" " * len(first)), parse, result, names)
+    _each_line(data.replace(first, b" " * len(first)), parse, result)
+    result.repeated_headers = data.count(first) - 1
+    result.blank_lines -= data.count(first)
+    return result
 
 
 class _Row(_Record):
@@ -518,10 +502,7 @@ class _Row(_Record):
         return None
 
     def document(self, row, key):
-        document = {"_id": key}
-        found = {"sections": [], "groups": {}, "remarks": {}, "elementQuality": [],
-                 "originalObservation": [], "unparsed": []}
-        numbers, cells = {}, {}
+        found, numbers, cells = nothing_found(), {}, {}
         one = {"CALL_SIGN": Field("callLetters", 5, "t", 1, "99999"),
                "QUALITY_CONTROL": Field("qualityControlProcess", 4, "c"),
                "SOURCE": Field("dataSource", 1, "c", 1, "9"),
@@ -532,7 +513,7 @@ class _Row(_Record):
         limits = {"LATITUDE": 90, "LONGITUDE": 180, "ELEVATION": 9999.4999}
         for name in row:
             if name == "STATION" and len(row[name]) != 11:
-                raise _Bad("no station", name)
+                raise Bad("no station", name)
             if name == "DATE":
                 moment = self.moment(row[name])
             elif name in limits:
@@ -540,16 +521,13 @@ class _Row(_Record):
             elif name in one or name in parts:
                 cells[name] = self.cell(row, name, parts.get(name) or [one[name]])
             elif name in self.groups:
-                self.group(name, self.cell(row, name, self.groups[name].fields), found)
+                value = self.cell(row, name, self.groups[name].fields)
+                if value is not None:
+                    add_group(found, name, self.groups[name], value)
             elif name not in PLAIN and row[name]:
                 self.misfit(name, row[name])
-        usaf, wban = (text_of(row["STATION"].encode("latin-1"))[at] for at in
-                      (slice(6), slice(6, 11)))
-        document.update(st=station(usaf, wban, None), ts=moment)
-        if usaf != "999999":
-            document["usaf"] = usaf
-        if wban != "99999":
-            document["wban"] = wban
+        name = text_of(row["STATION"].encode("latin-1"))
+        document = head(key, name[:6], name[6:11], moment)
         place = [numbers.get("LONGITUDE"), numbers.get("LATITUDE")]
         if None not in place and place != [0, 0]:
             document["position"] = {"type": "Point", "coordinates": place}
@@ -575,23 +553,13 @@ class _Row(_Record):
             document["name"] = text_of(row["NAME"].encode("latin-1"))
         return document
 
-    def group(self, name, value, found):
-        if value is None:
-            return
-        found["sections"].append(name)
-        group = self.groups[name]
-        if group.array:
-            found["groups"].setdefault(group.key, []).append(value)
-        else:
-            found["groups"][group.key] = value
-
     @staticmethod
     def moment(text):
         match = re.match(r"(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d):(\d\d)\Z", text, re.ASCII)
         try:
             return datetime.datetime(*map(int, match.groups()))
         except (AttributeError, ValueError):
-            raise _Bad("no date and time", "DATE") from None
+            raise Bad("no date and time", "DATE") from None
 
 
 # ISD-Lite
@@ -600,26 +568,25 @@ LITE = [("airTemperature.value", 10), ("dewPoint.value", 10), ("pressure.value",
         ("wind.direction.angle", 1), ("wind.speed.rate", 10), ("skyCover.code", 1)]
 
 
-def read_lite(path, missing="omit", number=1, names=None):
+def read_lite(path, missing="omit", number=1):
     """Reads an ISD-Lite file. Its name contains the station."""
-    usaf, wban = pathlib.Path(path).name.split("-")[:2]
-    result, st = Reading(), station(usaf, wban, None)
+    st = station(*pathlib.Path(path).name.split("-")[:2])
 
     def parse(offset, text):
         return lite_document(text, st, missing, document_id(number, offset))
-    return _each_line(content(path), parse, result, names)
+    return _each_line(content(path), parse, Reading())
 
 
 def lite_document(text, st, missing, key):
     text = text.rstrip(b" ")
     if len(text) != 61:
-        raise _Bad(f"{len(text)} bytes instead of 61")
+        raise Bad(f"{len(text)} bytes instead of 61")
     if not re.match(rb"\d{4} \d\d \d\d \d\d", text):
-        raise _Bad("not digits", "date and hour")
+        raise Bad("not digits", "date and hour")
     try:
         moment = datetime.datetime(*map(int, text[:13].split()))
     except ValueError as error:
-        raise _Bad(str(error), "date and hour") from None
+        raise Bad(str(error), "date and hour") from None
     document = {"_id": key, "st": st, "ts": moment}
     values = []
     for column in (text[i:i + 6] for i in range(13, 61, 6)):

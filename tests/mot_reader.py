@@ -11,7 +11,7 @@ belongs to the model, one in a file with commas is an error; text contains no NU
 
     reading = read("test_result_2015.txt.gz", names="short", number=1)
     reading.documents      -> [{"_id": ..., "t": ..., ...}, ...]   in file order
-    reading.rejects        -> [Reject(offset, line, column, why, raw), ...]
+    reading.rejects        -> [Reject(offset, line, column), ...]
 
 Integers come out as Python ints and dates as naive UTC datetimes. Only `_id` is always 64 bits
 wide; any other integer is as wide as its value needs.
@@ -80,8 +80,6 @@ class Reject(NamedTuple):
     offset: int          # of the record's first byte in the uncompressed stream
     line: int            # 1-based
     column: Optional[str]
-    why: str
-    raw: bytes
 
     @property
     def place(self):
@@ -92,26 +90,26 @@ class NotMot(Exception):
     """The file is not MOT data."""
 
 
-class _Bad(Exception):
-    def __init__(self, column, why):
+class Bad(Exception):
+    """The record is a reject."""
+
+    def __init__(self, why, column=None):
         super().__init__(why)
-        self.column, self.why = column, why
+        self.column = column
 
 
 @dataclass
 class Reading:
-    kind: str                     # "result", "item" or "lookup"
-    delimiter: bytes
-    header: Optional[bytes]       # the header line of the file
-    columns: List[Column]
-    original: bool                # dialect A: no header
+    """The content of a file, and the counts that run.json has of it."""
     documents: List[Dict] = field(default_factory=list)
-    lines: List[int] = field(default_factory=list)      # line number of each document
     rejects: List[Reject] = field(default_factory=list)
     repeated_headers: int = 0
     blank_lines: int = 0
     repaired: int = 0
-    transcoded: int = 0           # records that were not UTF-8
+    transcoded: int = 0           # records that were not UTF-8, or in ISD not printable ASCII
+    length_mismatches: int = 0    # records whose length differs from the one in their first field
+    malformed_fields: int = 0
+    unknown_groups: int = 0
 
     @property
     def records(self):
@@ -149,37 +147,32 @@ def split_lines(data):
         start = end + 1
 
 
+# A quoted field, in which a backslash or a second quote escapes a quote; and a pair of both characters.
+QUOTED = re.compile(rb'"((?:[^"\\]|\\["\\]|""|\\(?!["\\]))*)"(?!")')
+ESCAPED = re.compile(rb'\\["\\]|""')
+
+
 def split_fields(record, delimiter):
-    """The fields of a record. Only files with commas have quoted fields: a backslash or a second
-    quote escapes a quote, and the field must be closed before the line ends."""
-    if delimiter != b",":
+    """The fields of a record. Only files with commas have quoted fields, which must be closed before the
+    line ends."""
+    if delimiter != b"," or b'"' not in record:
         return record.split(delimiter)
-    fields, at, end = [], 0, len(record)
+    fields, at = [], 0
     while True:
         if record[at:at + 1] == b'"':
-            value, at = bytearray(), at + 1
-            while True:
-                if at >= end:
-                    raise _Bad(len(fields), "quote not closed")
-                pair = record[at:at + 2]
-                if pair in (b'\\"', b"\\\\", b'""'):
-                    value += pair[1:]
-                    at += 2
-                elif pair[:1] == b'"':
-                    at += 1
-                    break
-                else:
-                    value += pair[:1]
-                    at += 1
-            if at < end and record[at:at + 1] != b",":
-                raise _Bad(len(fields), "text after closing quote")
-            fields.append(bytes(value))
+            quoted = QUOTED.match(record, at)
+            if not quoted:
+                raise Bad("quote not closed", len(fields))
+            at = quoted.end()
+            if record[at:at + 1] not in (b"", b","):
+                raise Bad("text after closing quote", len(fields))
+            fields.append(ESCAPED.sub(lambda pair: pair[0][1:], quoted[1]))
         else:
             stop = record.find(b",", at)
-            stop = end if stop < 0 else stop
+            stop = len(record) if stop < 0 else stop
             fields.append(record[at:stop])
             at = stop
-        if at >= end:
+        if at >= len(record):
             return fields
         at += 1                                   # past the comma; an empty field may follow
 
@@ -191,7 +184,7 @@ def sniff(first):
     delimiter = max(b"|", b",", b"\t", key=first.count)
     try:
         names = [name.decode().strip().lower() for name in split_fields(first, delimiter)]
-    except (_Bad, UnicodeDecodeError):
+    except (Bad, UnicodeDecodeError):
         raise NotMot("first line is no header") from None
     if names[0] == "test_id" or (names[0] in LOOKUP_FIRST and delimiter == b"|"):
         return delimiter, names
@@ -199,25 +192,22 @@ def sniff(first):
 
 
 def bind(names, fields):
-    """(kind, columns) from header names, or from the number of fields of a headerless record."""
+    """The columns by header names, or by the number of fields of a headerless record."""
     if names is None:
         if fields >= len(RESULT):
-            return "result", RESULT
+            return RESULT
         if fields == len(ITEM_2012):
-            return "item", ITEM_2012
+            return ITEM_2012
         raise NotMot(f"{fields} columns without a header")
     names = [RENAMED.get(name, name) for name in names]
     if names[0] != "test_id":
-        return "lookup", [Column(name, name, UINT if name in LOOKUP_NUMBERS else
-                                 CODE if name == "test_class_id" else TEXT) for name in names]
-    if "vehicle_id" in names:
-        kind, known = "result", RESULT + [COMPLETED]
-    elif "rfr_id" in names:
-        kind, known = "item", ITEM + [COMPLETED]
-    else:
+        return [Column(name, name, UINT if name in LOOKUP_NUMBERS else
+                       CODE if name == "test_class_id" else TEXT) for name in names]
+    if not {"vehicle_id", "rfr_id"} & set(names):
         raise NotMot("neither results nor items")
-    by_name = {column.name: column for column in known}
-    return kind, [by_name.get(name, Column(name, name, TEXT)) for name in names]
+    known = RESULT if "vehicle_id" in names else ITEM
+    by_name = {column.name: column for column in [*known, COMPLETED]}
+    return [by_name.get(name, Column(name, name, TEXT)) for name in names]
 
 
 def to_date(value):
@@ -281,8 +271,8 @@ def read_bytes(data, names="short", number=1, encoding="utf-8", trim=False):
     if first is None:
         raise NotMot("no data")
     delimiter, header = sniff(first)
-    kind, columns = bind(header, len(split_fields(first, delimiter)))
-    result = Reading(kind, delimiter, first if header else None, columns, header is None)
+    columns = bind(header, len(split_fields(first, delimiter)))
+    result = Reading()
     key_name = "test_id" if header is None else header[0]
     repeated = re.compile(rb'"?' + key_name.encode() + rb'"?(' + re.escape(delimiter) + rb"|\Z)",
                           re.IGNORECASE)
@@ -304,27 +294,26 @@ def read_bytes(data, names="short", number=1, encoding="utf-8", trim=False):
                 middle = delimiter.join(fields[model:model + surplus + 1])
                 fields[model:model + surplus + 1] = [middle]
             elif surplus:
-                raise _Bad(None, f"{len(fields)} fields, not {len(columns)}")
+                raise Bad(f"{len(fields)} fields, not {len(columns)}")
             for column, value in zip(columns, fields):
                 if trim:
                     value = value.strip(b" ")
-                elif result.original:
+                elif header is None:      # dialect A
                     value = value.rstrip(b" ")
                 try:
                     value, transcoded = convert(column, value, encoding)
                 except ValueError as error:
-                    raise _Bad(column.name, str(error)) from None
+                    raise Bad(str(error), column.name) from None
                 odd |= transcoded
                 if value is not None:
                     document[column.short if names == "short" else column.name] = value
-        except _Bad as bad:
+        except Bad as bad:
             column = bad.column
             if isinstance(column, int):
                 column = columns[column].name if column < len(columns) else None
-            result.rejects.append(Reject(offset, line, column, bad.why, text))
+            result.rejects.append(Reject(offset, line, column))
             continue
         result.repaired += surplus > 0
         result.transcoded += odd
         result.documents.append(document)
-        result.lines.append(line)
     return result

@@ -32,13 +32,73 @@ def sample(name):
 
 
 @functools.lru_cache(maxsize=None)
-def reading_of(name, missing="omit"):
-    read = isd_reader.read_lite if name in LITE else isd_reader.read
+def reading_of(name, missing):
+    read = isd_reader.read_lite if name in LITE else isd_reader.read_csv if name == TABLE else isd_reader.read
     return read(sample(name), missing=missing)
+
+
+def documents_of(name, names=None, number=1):
+    """Those of a sample. `names`: {path of a key: its new name}. `number`: of the source."""
+    documents = reading_of(name, "omit").documents
+    if number > 1:
+        documents = [{**document, "_id": document["_id"] + (number - 1 << 40)} for document in documents]
+    return [isd_reader.rename(document, names) for document in documents] if names else documents
 
 
 def record(sections=b"", fixed=FIXED):
     return b"%04d" % len(sections) + fixed + sections
+
+
+def at(moment):
+    """The fixed fields of a record at this time."""
+    return FIXED[:11] + moment + FIXED[23:]
+
+
+REMARK = b"METAR ADDREM EQDQ01 QNN SCT200  "
+# Peculiarities of published records: a record, and fields of its document; None: there is no such field.
+DESCRIBED = [
+    ("24:00 at the end of a month", record(fixed=at(b"194307312400")), {"ts": datetime.datetime(1943, 8, 1)}),
+    ("24:00 at the end of a year", record(fixed=at(b"194312312400")), {"ts": datetime.datetime(1944, 1, 1)}),
+    ("24:00 in a leap year", record(fixed=at(b"194402282400")), {"ts": datetime.datetime(1944, 2, 29)}),
+    ("24:00 in 1900, no leap year", record(fixed=at(b"190002282400")), {"ts": datetime.datetime(1900, 3, 1)}),
+    ("a station by USAF", record(), {"st": "u010010", "usaf": "010010", "wban": None}),
+    ("a station by WBAN", record(fixed=b"99999913904" + FIXED[11:]), {"st": "w13904", "wban": "13904", "usaf": None}),
+    ("a station by position", record(fixed=b"99999999999" + FIXED[11:]), {"st": "x+70933-008667"}),
+    *(("no position", record(fixed=FIXED[:24] + place + FIXED[37:]), {"position": None})
+      for place in (b"+70933+999999", b"+99999-008667", b"+90001-008667", b"+70933-180001")),
+    ("the last position", record(fixed=FIXED[:24] + b"-90000+180000" + FIXED[37:]),
+     {"position": {"type": "Point", "coordinates": [180.0, -90.0]}}),
+    ("no mandatory values", record(fixed=FIXED[:56] + b"999999999999999999999999999+99999+99999999999"),
+     dict.fromkeys(["wind", "visibility", "skyCondition", "airTemperature", "dewPoint", "pressure"])),
+    ("undocumented instances of a family", record(b"ADDAW1101AW2102AW3103AW4104AW5105AW6106"),
+     {"presentWeatherObservation": [{"condition": "10", "quality": str(n)} for n in range(1, 7)],
+      "sections": [f"AW{n}" for n in range(1, 7)]}),
+    ("two ids of one family", record(b"ADDAH1005001013112001AI1060012013112002"),
+     {"liquidPrecipitationMaxShortDurationMonthly": [
+         {"period": period, "depth": depth, "condition": "1", "endingDateTime": "311200", "quality": quality}
+         for period, depth, quality in ((5, 1.0, "1"), (60, 12.0, "2"))]}),
+    ("tens of degrees and hundredths", record(b"ADDED127L12341OE1124012342700915" + b"5"),
+     {"runwayVisualRange": {"angle": 270, "designator": "L", "visibility": 1234, "quality": "1"},
+      "summaryOfDayWind": [{"type": "1", "period": 24, "speed": 12.34, "direction": 270,
+                            "timeOfOccurrence": "0915", "quality": "5"}]}),
+    ("the declared length of a remark is its length",
+     record(b"REMMET%03d" % len(REMARK) + REMARK + b"SYN003a; EQDQ01  04070PRCP06"),
+     {"remarks": {"met": REMARK.decode(), "syn": "a; "},
+      "elementQuality": [{"id": "Q01", "value": "  0407", "reason": "0", "parameter": "PRCP06"}]}),
+    ("two remarks of a kind", record(b"REMSYN003abcSYN002de"), {"remarks": {"syn": "abc\nde"}}),
+    ("a shifted entry", record(b"EQDQ01.23APC3      "),
+     {"elementQuality": [{"id": "Q01", "raw": ".23APC3      "}]}),
+    ("original observations", record(b"QNNK11 1 00021E11 1 00099E    -00099"),
+     {"originalObservation": [{"element": "K", "flags": "11 1", "value": " 00021"},
+                              {"element": "E", "flags": "11 1", "value": " 00099"},
+                              {"element": "E", "flags": "    ", "value": "-00099"}]}),
+    ("after an unknown group its section is text", record(b"ADDAW1101BA1REMSYN001xMA1102341099905REMSYN003abc"),
+     {"sections": ["AW1"], "unparsed": "BA1REMSYN001xMA1102341099905", "remarks": {"syn": "abc"}}),
+    ("invalid numbers", record(b"ADDAA1 6000091KA1120M+01X81OC100675"),
+     {"liquidPrecipitation": [{"depth": 0.0, "condition": "9", "quality": "1"}],
+      "extremeAirTemperature": [{"period": 12.0, "code": "M", "quality": "1"}],
+      "windGust": {"speed": 6.7, "quality": "5"}}),
+]
 
 
 class TheReader(support.Case):
@@ -47,23 +107,29 @@ class TheReader(support.Case):
     def test_every_sample_has_its_published_number_of_records(self):
         for name, records in {**PACKED, **LITE}.items():
             with self.subTest(name):
-                reading = reading_of(name)
+                reading = reading_of(name, "omit")
                 self.assertEqual((len(reading.documents), len(reading.rejects)), (records, 0))
                 self.assertEqual(reading.unknown_groups, 0)
                 self.assertEqual(reading.malformed_fields, 0)
         self.assertEqual(sum(PACKED.values()), 62432)
 
     def test_the_table_is_the_published_list_of_fields(self):
+        """A width that is wrong by one byte shifts all following fields of a record."""
+        ours = isd_reader.table()
+        groups, widths = ([line.split("\t") for line in path.read_text("utf-8").splitlines()
+                           if line and not line.startswith("#")]
+                          for path in (isd_reader.TABLE, support.TREE / "tests/data/isd-widths.tsv"))
+        groups = [(first, last, ours[first]) for first, last, _, _ in groups]
+        self.assertCountEqual([[first, last, str(group.width), str(len(group.fields))]
+                               for first, last, group in groups], widths)
+        self.assertEqual(sum(len(group.fields) for _, _, group in groups), 505)
         published = support.SAMPLES.parent / "formats" / "isd-groups.tsv"
         if not published.exists():
             self.skipTest("the published list of fields is not beside the samples")
-        ours, theirs = isd_reader.table(), isd_reader.published_table(published)
-        self.assertEqual(ours, theirs)
-        groups = {id(group): group for group in ours.values()}.values()
-        self.assertEqual(sum(len(group.fields) for group in groups), 505)
+        self.assertEqual(ours, isd_reader.published_table(published))
 
     def test_a_record_decoded_by_hand(self):
-        document = reading_of("010010-99999-1988").documents[0]
+        document = documents_of("010010-99999-1988")[0]
         self.assertEqual(list(document.items()), [
             ("_id", 1 << 40), ("st", "u010010"), ("ts", datetime.datetime(1988, 1, 1)),
             ("usaf", "010010"),
@@ -105,17 +171,12 @@ class TheReader(support.Case):
         ])
 
     def test_a_station_in_both_formats_has_the_same_hours(self):
-        hours = {(document["st"], document["ts"]): document
-                 for document in reading_of("1901.gz").documents}
-        lite = reading_of("isd-lite/029070-99999-1901.gz").documents
-        agree = 0
-        for document in lite:
+        hours = {(document["st"], document["ts"]): document for document in documents_of("1901.gz")}
+        for document in documents_of("isd-lite/029070-99999-1901.gz"):
             whole = hours[document["st"], document["ts"]]
             for key in ("airTemperature", "pressure"):
                 self.assertEqual(document.get(key, {}).get("value"),
                                  whole.get(key, {}).get("value"))
-            agree += 1
-        self.assertEqual(agree, 1095)
 
 
 class Samples(support.Case):
@@ -138,86 +199,71 @@ class Samples(support.Case):
                 with self.subTest(path.name, threads=threads):
                     raw, work = self.dump("-j", threads, "--missing", missing, path)
                     if loaded is None:
-                        self.assert_documents(raw, reading.documents, name)
+                        self.assert_reading(raw, work, reading, name)
                         loaded = sorted(raw)
-                    else:
-                        self.assertTrue(sorted(raw) == loaded, "the documents differ")
-                    self.assert_accounting(
-                        work, records=reading.records, inserted=len(raw), alreadyThere=0,
-                        rejectedByParser=0, transcoded=0, malformedFields=0, unknownGroups=0,
-                        lengthMismatches=reading.length_mismatches)
+                    self.assertTrue(sorted(raw) == loaded, "the documents differ")
+                    self.assert_accounting(work, records=reading.records, rejectedByParser=0, transcoded=0,
+                                           malformedFields=0, unknownGroups=0)
 
-    def test_packed_records(self):
-        self.loads(PACKED, "omit")
+    def test_records(self):
+        self.loads({**PACKED, **LITE}, "omit")
 
-    def test_packed_records_with_raw_missing_values(self):
+    def test_records_with_raw_missing_values(self):
         """Without the two largest files, whose records need more time than all others."""
-        self.loads([name for name, records in PACKED.items() if records < 10000], "raw")
-
-    def test_lite(self):
-        self.loads(LITE, "omit")
-
-    def test_lite_with_raw_missing_values(self):
-        self.loads(LITE, "raw")
+        self.loads([name for name, records in {**PACKED, **LITE}.items() if records < 10000], "raw")
 
     def test_several_files_are_numbered_in_order(self):
         names = list(PACKED)[:6]
         raw, _ = self.dump("-j", 4, *map(sample, names))
-        expected = [document for number, name in enumerate(names, 1)
-                    for document in isd_reader.read(sample(name), number=number).documents]
-        self.assert_documents(raw, expected)
+        self.assert_documents(raw, [document for number, name in enumerate(names, 1)
+                                    for document in documents_of(name, number=number)])
 
     def test_standard_input(self):
         name = "quoted-records-a.txt"
         raw, _ = self.dump("-", stdin=sample(name).read_bytes())
-        self.assert_documents(raw, reading_of(name).documents)
+        self.assert_documents(raw, documents_of(name))
 
     def test_a_folder_of_small_files(self):
         lines = sample("066600-99999-2010-first50").read_bytes().splitlines(keepends=True)
         for number, line in enumerate(lines):
             self.zipped(f"noaa/{number // 10}/066600-99999-{1950 + number}.gz", line)
-        raw, work = self.dump("-j", 3, "noaa")
-        self.assertEqual(len(raw), 50)
-        strip = [{key: value for key, value in document.items() if key != "_id"}
-                 for document in map(support.bson.decode, raw)]
+        found, work = self.dump_decoded("-j", 3, "noaa")
+        self.assertEqual(len(found), 50)
         expected = [{key: value for key, value in document.items() if key != "_id"}
-                    for document in reading_of("066600-99999-2010-first50").documents]
-        self.assertEqual(sorted(map(repr, strip)), sorted(map(repr, expected)))
+                    for document in documents_of("066600-99999-2010-first50")]
+        self.assertEqual(sorted(map(repr, found)), sorted(map(repr, expected)))
         self.assert_accounting(work, records=50, inserted=50)
 
 
 class Names(support.Case):
     """Keys of documents: long names, and names of a schema."""
 
-    def renamed(self, names, format_name, read, path):
-        schema = self.file("names.yaml", "name: test\nnames:\n" + "".join(
+    def renamed(self, names, format_name, name, schema=None):
+        schema = schema or self.file("names.yaml", "name: test\nnames:\n" + "".join(
             f"  {old}: {new}\n" for old, new in names.items()))
-        raw, _ = self.dump("--format", format_name, "--schema", schema, path)
-        self.assert_documents(raw, read(path, names=names).documents)
+        raw, _ = self.dump("--format", format_name, "--schema", schema, sample(name))
+        self.assert_documents(raw, documents_of(name, names))
         return support.bson.decode(raw[0])
 
     def test_the_names_of_the_published_articles(self):
-        path = sample("722540-13904-2014")
-        raw, _ = self.dump("--format", "isd", "--schema",
-                           support.TREE / "schemas" / "isd-names-blog.yaml", path)
-        names = {"pressure": "atmosphericPressure", "skyCondition": "sky condition"}
-        self.assert_documents(raw, isd_reader.read(path, names=names).documents)
-        self.assertIn("sky condition", support.bson.decode(raw[0]))
+        for format_name, name in (("isd", "722540-13904-2014"), ("isd-csv", TABLE)):
+            document = self.renamed({"pressure": "atmosphericPressure", "skyCondition": "sky condition"},
+                                    format_name, name, support.TREE / "schemas/isd-names-blog.yaml")
+            self.assertIn("sky condition", document)
 
     def test_any_key_at_any_depth(self):
         document = self.renamed(
             {"st": "station", "wind.speed.rate": "mps", "skyCoverSummationState": "sky",
              "skyCoverSummationState.height.value": "metres", "remarks.syn": "synop",
              "elementQuality.id": "name", "originalObservation": "was"},
-            "isd", isd_reader.read, sample("725300-94846-1983-jan-jun"))
+            "isd", "725300-94846-1983-jan-jun")
         self.assertIn("mps", document["wind"]["speed"])
         self.assertTrue(all("metres" in layer.get("height", {"metres": 0})
                             for layer in document["sky"]))
 
     def test_lite(self):
         self.renamed({"wind.speed.rate": "mps", "liquidPrecipitation.depth": "mm",
-                      "skyCover": "okta"}, "isd-lite", isd_reader.read_lite,
-                     sample("isd-lite/318010-99999-2016.gz"))
+                      "skyCover": "okta"}, "isd-lite", "isd-lite/318010-99999-2016.gz")
 
     def test_an_unknown_path_in_a_schema_is_refused_with_its_line(self):
         schema = self.file("names.yaml", "name: test\nnames:\n  presure: p\n")
@@ -228,115 +274,37 @@ class Names(support.Case):
 
 
 class Described(support.Case):
-    """Peculiarities of published records, one test each."""
+    """Peculiarities of published records."""
 
     def loads(self, text, code=support.EXIT_OK):
         """Loads text and compares it with the reader. Returns (documents, the reader's result)."""
         path = self.file(f"records-{next(self._counter)}.txt", text)
         raw, work = self.dump("--format", "isd", path, code=code)
         reading = isd_reader.read(path)
-        self.assert_documents(raw, reading.documents)
-        self.assert_rejects(work, path.name, [reject.place for reject in reading.rejects])
+        self.assert_reading(raw, work, reading)
         documents = sorted(map(support.bson.decode, raw), key=lambda document: document["_id"])
         return documents, reading
 
-    def one(self, sections=b"", fixed=FIXED):
-        documents, _ = self.loads(record(sections, fixed) + b"\n")
-        return documents[0]
-
-    def at(self, moment):
-        fixed = FIXED[:11] + moment + FIXED[23:]
-        return self.one(fixed=fixed)["ts"]
-
-    def test_2400_is_the_next_day(self):
-        for written, meant in ((b"194307312400", (1943, 8, 1)), (b"194312312400", (1944, 1, 1)),
-                               (b"194402282400", (1944, 2, 29)), (b"190002282400", (1900, 3, 1))):
-            self.assertEqual(self.at(written), datetime.datetime(*meant))
+    def test_records(self):
+        text = b"\n".join(line for _, line, _ in DESCRIBED)
+        documents, _ = self.loads(text)
+        for (what, _, fields), document in zip(DESCRIBED, documents, strict=True):
+            self.assertEqual({name: document.get(name) for name in fields}, fields, what)
 
     def test_times_that_do_not_exist_are_rejects(self):
         good = record() + b"\n"
         bad = [b"194302291200", b"194313011200", b"194301001200", b"194301012401", b"194301011260",
                b"19430101 200"]
         text = good * 6 + b"".join(
-            b"0000" + FIXED[:11] + moment + FIXED[23:] + b"\n" for moment in bad)
+            record(fixed=at(moment)) + b"\n" for moment in bad)
         documents, reading = self.loads(text, code=support.EXIT_REJECTS)
         self.assertEqual((len(documents), len(reading.rejects)), (6, len(bad)))
-
-    def test_stations_by_usaf_wban_or_position(self):
-        self.assertEqual(self.one()["st"], "u010010")
-        by_wban = self.one(fixed=b"99999913904" + FIXED[11:])
-        self.assertEqual((by_wban["st"], by_wban["wban"], "usaf" in by_wban),
-                         ("w13904", "13904", False))
-        self.assertEqual(self.one(fixed=b"99999999999" + FIXED[11:])["st"], "x+70933-008667")
-
-    def test_missing_or_invalid_coordinates_are_no_position(self):
-        for place in (b"+70933+999999", b"+99999-008667", b"+90001-008667", b"+70933-180001"):
-            self.assertNotIn("position", self.one(fixed=FIXED[:24] + place + FIXED[37:]))
-        self.assertEqual(self.one(fixed=FIXED[:24] + b"-90000+180000" + FIXED[37:])
-                         ["position"]["coordinates"], [180.0, -90.0])
-
-    def test_a_record_without_mandatory_values(self):
-        nothing = FIXED[:56] + b"999999999999999999999999999+99999+99999999999"
-        document = self.one(fixed=nothing)
-        for key in ("wind", "visibility", "skyCondition", "airTemperature", "dewPoint", "pressure"):
-            self.assertNotIn(key, document)
-
-    def test_undocumented_instances_of_a_family(self):
-        document = self.one(b"ADDAW1101AW2102AW3103AW4104AW5105AW6106")
-        self.assertEqual([entry["condition"] for entry in document["presentWeatherObservation"]],
-                         ["10"] * 6)
-        self.assertEqual(document["sections"][-1], "AW6")
-
-    def test_two_ids_of_one_family(self):
-        document = self.one(b"ADDAH1005001013112001AI1060012013112002")
-        self.assertEqual([entry["period"] for entry in
-                          document["liquidPrecipitationMaxShortDurationMonthly"]], [5, 60])
-
-    def test_tens_of_degrees_and_hundredths(self):
-        document = self.one(b"ADDED127L12341OE1124012342700915" + b"5")
-        self.assertEqual(document["runwayVisualRange"]["angle"], 270)
-        self.assertEqual(document["summaryOfDayWind"][0]["speed"], 12.34)
-
-    def test_the_length_of_a_remark_is_its_declared_length(self):
-        text = b"METAR ADDREM EQDQ01 QNN SCT200  "
-        document = self.one(b"REMMET%03d" % len(text) + text + b"SYN003a; EQDQ01  04070PRCP06")
-        self.assertEqual(document["remarks"], {"met": text.decode(), "syn": "a; "})
-        self.assertEqual(document["elementQuality"], [
-            {"id": "Q01", "value": "  0407", "reason": "0", "parameter": "PRCP06"}])
-
-    def test_two_remarks_of_a_kind_are_both_kept(self):
-        self.assertEqual(self.one(b"REMSYN003abcSYN002de")["remarks"], {"syn": "abc\nde"})
-
-    def test_a_shifted_entry_is_kept_as_text(self):
-        document = self.one(b"EQDQ01.23APC3      ")
-        self.assertEqual(document["elementQuality"], [{"id": "Q01", "raw": ".23APC3      "}])
-
-    def test_original_observations(self):
-        document = self.one(b"QNNK11 1 00021E11 1 00099E    -00099")
-        self.assertEqual(document["originalObservation"], [
-            {"element": "K", "flags": "11 1", "value": " 00021"},
-            {"element": "E", "flags": "11 1", "value": " 00099"},
-            {"element": "E", "flags": "    ", "value": "-00099"}])
-
-    def test_after_an_unknown_group_the_rest_of_its_section_is_text(self):
-        document = self.one(b"ADDAW1101BA1REMSYN001xMA1102341099905REMSYN003abc")
-        self.assertEqual(document["sections"], ["AW1"])
-        self.assertEqual(document["unparsed"], "BA1REMSYN001xMA1102341099905")
-        self.assertEqual(document["remarks"], {"syn": "abc"})
 
     def test_text_that_is_not_ascii(self):
         text = b"a\0b\x07c\x7fd\xe9\xff"
         documents, reading = self.loads(record(b"REMSOM%03d" % len(text) + text) + b"\n")
         self.assertEqual(documents[0]["remarks"]["som"], "a b c d\u00e9\u00ff")
         self.assertEqual(reading.transcoded, 1)
-
-    def test_invalid_numbers_are_omitted(self):
-        document = self.one(b"ADDAA1 6000091KA1120M+01X81OC100675")
-        self.assertEqual(document["liquidPrecipitation"],
-                         [{"depth": 0.0, "condition": "9", "quality": "1"}])
-        self.assertEqual(document["extremeAirTemperature"],
-                         [{"period": 12.0, "code": "M", "quality": "1"}])
-        self.assertEqual(document["windGust"], {"speed": 6.7, "quality": "5"})
 
     def test_lines_of_other_systems(self):
         documents, reading = self.loads(b"\r\n".join([record(b"REMSYN002; "), b"", record()]))
@@ -368,14 +336,7 @@ class Damaged(support.Case):
             raw, work = self.dump("--format", "isd", "-j", 2, "--missing", missing, path,
                                   code=code)
             reading = isd_reader.read(path, missing=missing)
-            self.assert_documents(raw, reading.documents, missing)
-            self.assert_rejects(work, path.name, [reject.place for reject in reading.rejects])
-            self.assert_accounting(work, records=reading.records, inserted=len(raw),
-                                   rejectedByParser=len(reading.rejects),
-                                   transcoded=reading.transcoded,
-                                   lengthMismatches=reading.length_mismatches,
-                                   malformedFields=reading.malformed_fields,
-                                   unknownGroups=reading.unknown_groups)
+            self.assert_reading(raw, work, reading, missing)
         return reading
 
     @staticmethod
@@ -470,21 +431,15 @@ class Table(support.Case):
         path = sample(TABLE)
         plain = self.file("00702699999.csv", gzip.decompress(path.read_bytes()))
         for missing in ("omit", "raw"):
-            reading = isd_reader.read_csv(path, missing=missing)
+            reading = reading_of(TABLE, missing)
             self.assertEqual(len(reading.documents), 6843)
             for threads, source in ((1, path), (4, plain)):
                 raw, work = self.dump("-j", threads, "--missing", missing, source)
-                self.assert_documents(raw, reading.documents, missing)
+                self.assert_reading(raw, work, reading, missing)
                 self.assert_accounting(work, records=6843, rejectedByParser=0, unknownGroups=0,
                                        malformedFields=0, repeatedHeaders=0)
         self.assertNotIn("position", reading.documents[0])
         self.assertEqual(reading.documents[0]["name"], "WXPOD 7026, AF")
-
-    def test_names(self):
-        names = {"pressure": "atmosphericPressure", "skyCondition": "sky condition"}
-        raw, _ = self.dump("--schema", support.TREE / "schemas" / "isd-names-blog.yaml",
-                           "--format", "isd-csv", sample(TABLE))
-        self.assert_documents(raw, isd_reader.read_csv(sample(TABLE), names=names).documents)
 
     @staticmethod
     def comma_separated(raw, parts):
@@ -536,7 +491,7 @@ class Table(support.Case):
         offsets = [offset for offset, _, _ in isd_reader.split_lines(path.read_bytes())][1:]
         self.assert_documents(raw, [
             {**packed, "_id": isd_reader.document_id(1, offset), "name": 'A "PLACE", US'}
-            for offset, packed in zip(offsets, reading_of(name).documents)])
+            for offset, packed in zip(offsets, documents_of(name))])
 
     def test_unknown_cells_are_kept_and_bad_rows_rejected(self):
         columns = ["STATION", "DATE", "LATITUDE", "LONGITUDE", "ELEVATION", "NAME", "CALL_SIGN",
@@ -557,8 +512,7 @@ class Table(support.Case):
         path = self.file("table.csv", text)
         raw, work = self.dump(path, code=support.EXIT_REJECTS)
         reading = isd_reader.read_csv(path)
-        self.assert_documents(raw, reading.documents)
-        self.assert_rejects(work, path.name, [reject.place for reject in reading.rejects])
+        self.assert_reading(raw, work, reading)
         loaded = sorted(map(support.bson.decode, raw), key=lambda document: document["_id"])
         self.assertEqual(loaded[0]["position"]["coordinates"], [-73.96925, 40.77898])
         self.assertEqual(loaded[0]["elevation"], 43)
@@ -624,7 +578,7 @@ class Inspect(support.Case):
                 shown = documents_in(outcome.out)
                 for document in shown:
                     document["ts"] = document["ts"].replace(tzinfo=None)
-                self.assertEqual(shown, reading_of(name).documents[:2])
+                self.assertEqual(shown, documents_of(name)[:2])
 
     def test_it_says_what_it_sees(self):
         outcome = self.shardload("inspect", sample("722874-93134-2007.gz"))
