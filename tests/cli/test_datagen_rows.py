@@ -30,9 +30,7 @@ class Rows(support.Case):
     def test_each_loads_without_rejects(self):
         for name, kind in FORMATS.items():
             path = self.data(name, 3000)
-            work = self.scratch / f"work-{name}"
-            self.shardload("load", "--sink", "null", "--work-dir", work, "--progress", "none", path)
-            record = support.run_record(work)
+            record = support.run_record(self.parse(path)[1])
             self.assertEqual([source["format"] for source in record["sources"]], [kind])
             expected = path.read_text("utf-8").count("\n") - 1 if name == "lineitems" else 3000
             self.assertEqual(record["accounting"]["inserted"], expected, name)
@@ -69,11 +67,8 @@ class Rows(support.Case):
 
     def test_orders_with_line_items_become_one_document(self):
         orders, items = self.data("orders", 400), self.data("lineitems", 400)
-        work = self.scratch / "embedded"
-        self.shardload("load", "--sink", f"bson:{self.scratch / 'o.bson'}", "--work-dir", work,
-                       "--progress", "none", "--embed", f"items={items}", "--on",
-                       "o_orderkey=l_orderkey", orders)
-        self.assertEqual(support.run_record(work)["accounting"]["inserted"], 400)
+        raw, _ = self.dump("--embed", f"items={items}", "--on", "o_orderkey=l_orderkey", orders)
+        self.assertEqual(len(raw), 400)
 
     def test_the_delay_of_a_flight_is_the_time_between_its_scheduled_and_actual_departure(self):
         flown = [row for row in self.table("flights", 2000) if row["cancelled"] == "false"]

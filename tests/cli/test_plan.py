@@ -15,12 +15,15 @@ class Plan(support.Case):
         outcome = self.shardload("plan", "--report", report, *words, code=code)
         return json.loads(report.read_text("utf-8")), outcome.out
 
+    def refused(self, *words, contains, code=support.EXIT_USAGE, **more):
+        """The command ends with this exit code, and its message contains these texts."""
+        err = self.shardload("plan", *words, code=code, **more).err
+        for problem in contains:
+            self.assertIn(problem, err)
+
     def loaded(self, *words):
         """The accounting of a load of the same sources into the null sink."""
-        work = self.scratch / f"null-{next(self._counter)}"
-        self.shardload("load", "--sink", "null", "--progress", "none", "--work-dir", work, *words,
-                       code=None)
-        return support.run_record(work)["accounting"]
+        return support.run_record(self.parse(*words, code=None)[1])["accounting"]
 
     def assert_within(self, estimate, accounting, most):
         """Each figure is within its range, and no range is wider than `most` to each side."""
@@ -257,53 +260,37 @@ class Plan(support.Case):
                           ({"command": "reload"}, "contains no load"),
                           ({"accounting": {"inserted": 5, "bsonBytes": 5,
                                            "ofThoseByEarlierRuns": {"inserted": 3}}}, "--resume")):
-            outcome = self.shardload("plan", "--from", self.record(**more), "--format", "ycsb",
-                                     "--records", 5, code=support.EXIT_USAGE)
-            self.assertIn(why, outcome.err)
+            self.refused("--from", self.record(**more), "--format", "ycsb", "--records", 5, contains=[why])
 
     # Wrong options
 
     def test_all_wrong_options_are_reported_together(self):
-        outcome = self.shardload("plan", "--set", "shards=3", "--from", "a", "--rate", 5,
-                                 code=support.EXIT_USAGE)
-        for problem in ("--set is for --model", "exclude each other", "no source is given"):
-            self.assertIn(problem, outcome.err)
-        outcome = self.shardload("plan", "--model", "nothing-like-it", "--shards", 3, "--sweep", "a=1",
-                                 code=support.EXIT_USAGE)
-        for problem in ("not a built-in model (cluster, isd-", "--shards has no effect"):
-            self.assertIn(problem, outcome.err)
-        outcome = self.shardload("plan", "--model", "petabyte", "--db", "d", "--drop", "--no-verify",
-                                 "--index", '{"v": 1}', "--compressor", "zstd", "--username", "me",
-                                 "--blocks", 3, "--trim", code=support.EXIT_USAGE)
-        for name in ("db", "drop", "no-verify", "index", "compressor", "username"):
-            self.assertIn(f"--{name} has no effect", outcome.err)
-        for name in ("blocks", "trim"):
-            self.assertIn(f"--{name} describes sources", outcome.err)
+        self.refused("--set", "shards=3", "--from", "a", "--rate", 5,
+                     contains=["--set is for --model", "exclude each other", "no source is given"])
+        self.refused("--model", "nothing-like-it", "--shards", 3, "--sweep", "a=1",
+                     contains=["not a built-in model (cluster, isd-", "--shards has no effect"])
+        self.refused("--model", "petabyte", "--db", "d", "--drop", "--no-verify", "--index", '{"v": 1}',
+                     "--compressor", "zstd", "--username", "me", "--blocks", 3, "--trim",
+                     contains=[*(f"--{name} has no effect" for name in
+                                 ("db", "drop", "no-verify", "index", "compressor", "username")),
+                               "--blocks describes sources", "--trim describes sources"])
         for name in ("--threads=3", "--work-dir=w", "--progress=none"):
-            outcome = self.shardload("plan", name, "x", code=support.EXIT_USAGE)
-            self.assertIn(name.split("=")[0], outcome.err)
-        outcome = self.shardload("plan", "--uri", "mongodb://127.0.0.1:1", "--shards", 2, "x",
-                                 code=support.EXIT_USAGE)
-        for problem in ("--db is missing", "--collection is missing", "without --uri"):
-            self.assertIn(problem, outcome.err)
+            self.refused(name, "x", contains=[name.split("=")[0]])
+        self.refused("--uri", "mongodb://127.0.0.1:1", "--shards", 2, "x",
+                     contains=["--db is missing", "--collection is missing", "without --uri"])
 
     def test_options_of_a_cluster_need_a_uri(self):
-        outcome = self.shardload("plan", "-d", "mot", "-c", "tests", "--tls", "x",
-                                 code=support.EXIT_USAGE)
-        for problem in ("--db needs --uri", "--collection needs", "--tls needs"):
-            self.assertIn(problem, outcome.err)
+        self.refused("-d", "mot", "-c", "tests", "--tls", "x",
+                     contains=["--db needs --uri", "--collection needs", "--tls needs"])
 
     def test_a_pipe_is_refused(self):
-        outcome = self.shardload("plan", "-", stdin=(support.HEADER + "\n").encode(),
-                                 code=support.EXIT_SOURCE)
-        self.assertIn("name files", outcome.err)
+        self.refused("-", stdin=(support.HEADER + "\n").encode(), code=support.EXIT_SOURCE,
+                     contains=["name files"])
 
     def test_a_damaged_file_is_reported(self):
-        whole = gzip.compress(("\n".join([support.HEADER] + [support.ROW.format(id=i)
-                                                            for i in range(20000)])).encode())
-        path = self.file("t.txt.gz", whole[:len(whole) // 2])
-        outcome = self.shardload("plan", path, code=support.EXIT_SOURCE)
-        self.assertIn("t.txt.gz", outcome.err)
+        whole = gzip.compress(support.mot_text(range(20000)).encode())
+        self.refused(self.file("t.txt.gz", whole[:len(whole) // 2]), code=support.EXIT_SOURCE,
+                     contains=["t.txt.gz"])
 
     # Capacity models
 
@@ -364,9 +351,7 @@ class Plan(support.Case):
         self.assertEqual(inputs["documents"]["value"], 50000)
         self.assertEqual(inputs["documents"]["from"], "measured")
         self.assertNotIn("published", self.result(plan), "a figure for other data")
-        outcome = self.shardload("plan", "--model", "isd-hundred-shards", path,
-                                 code=support.EXIT_USAGE)
-        self.assertIn("this model does not have both", outcome.err)
+        self.refused("--model", "isd-hundred-shards", path, contains=["this model does not have both"])
 
     def test_a_published_figure_is_compared_with_its_own_data_only(self):
         path = self.file("mine.yaml", self.MODEL)
@@ -378,11 +363,8 @@ class Plan(support.Case):
 
     def test_a_wrong_model_is_reported_with_its_line(self):
         path = self.file("wrong.yaml", "inputs:\n  documents: {value: lots}\n")
-        outcome = self.shardload("plan", "--model", path, code=support.EXIT_USAGE)
-        self.assertIn("wrong.yaml:2:22: expected a number", outcome.err)
-        outcome = self.shardload("plan", "--model", self.file("mine.yaml", self.MODEL), "--set",
-                                 "sahrds=3", "--sweep", "shards=0", code=support.EXIT_USAGE)
-        self.assertIn('no input "sahrds"; its inputs are documents, document-bytes', outcome.err)
-        outcome = self.shardload("plan", "--model", "mine.yaml", "--sweep", "shards=1,0",
-                                 code=support.EXIT_USAGE)
-        self.assertIn("contains 0", outcome.err)
+        self.refused("--model", path, contains=["wrong.yaml:2:22: expected a number"])
+        path = self.file("mine.yaml", self.MODEL)
+        self.refused("--model", path, "--set", "sahrds=3", "--sweep", "shards=0",
+                     contains=['no input "sahrds"; its inputs are documents, document-bytes'])
+        self.refused("--model", path, "--sweep", "shards=1,0", contains=["contains 0"])

@@ -21,6 +21,7 @@ class Page(html.parser.HTMLParser):
 
     def __init__(self, text):
         super().__init__(convert_charrefs=True)
+        self.source = text
         self.open, self.problems, self.words, self.elements, self.attributes = [], [], [], [], []
         self.feed(text)
         self.close()
@@ -57,14 +58,11 @@ class ReportCase(support.Case):
     def page(self, *words, code=support.EXIT_OK):
         path = self.scratch / "page.html"
         self.shardload("report", "--html", path, *words, code=code)
-        text = path.read_text("utf-8")
-        page = Page(text)
-        page.source = text
-        self.check(page)
-        return page
+        return self.checked(path.read_text("utf-8"))
 
-    def check(self, page):
-        """Checks that every page must pass."""
+    def checked(self, text):
+        """The page with this text, after the checks that every page must pass."""
+        page = Page(text)
         self.assertEqual(page.problems, [])
         self.assertTrue(page.source.startswith("<!DOCTYPE html>"))
         self.assertNotIn("script", page.elements)
@@ -84,6 +82,7 @@ class ReportCase(support.Case):
         for tag, name, value in page.attributes:
             if tag == "rect" and name == "x":
                 self.assertTrue(-1 <= float(value) <= 901, value)
+        return page
 
     def assert_verdict(self, page, tone, words):
         """Checks the words and the colour of the verdict, the first framed sentence."""
@@ -373,9 +372,7 @@ class Hostile(ReportCase):
                 self.assertIn(outcome.code, (support.EXIT_OK, support.EXIT_SOURCE), outcome.err)
                 if outcome.code == support.EXIT_OK:
                     drawn += 1
-                    page = Page(outcome.out)
-                    page.source = outcome.out
-                    self.check(page)
+                    self.checked(outcome.out)
                     self.text(path)
                 else:
                     self.assertIn("damaged.json: ", outcome.err)
@@ -414,9 +411,7 @@ class Files(ReportCase):
     def test_standard_output(self):
         record = self.record("load", record_maker.load(2))
         outcome = self.shardload("report", "--html", "-", "--title", "On Monday", record)
-        page = Page(outcome.out)
-        self.assertEqual(page.problems, [])
-        self.assertIn("On Monday", page.text)
+        self.assertIn("On Monday", self.checked(outcome.out).text)
 
     def test_text_follows_terminal_and_locale(self):
         record = self.record("load", record_maker.load(9))
@@ -440,10 +435,7 @@ class Loads(ReportCase):
                        code=support.EXIT_REJECTS)
         page_path = self.scratch / "page.html"
         self.assertEqual(stat.S_IMODE(page_path.stat().st_mode), 0o600)
-        source = page_path.read_text("utf-8")
-        page = Page(source)
-        page.source = source
-        self.check(page)
+        page = self.checked(page_path.read_text("utf-8"))
         figures = support.run_record(self.scratch / "work")["accounting"]
         for key in ("records", "inserted", "rejectedByParser"):
             self.assertIn(f"{figures[key]:,}", page.text)

@@ -68,9 +68,8 @@ class Words(ReportCase):
     def test_rejects_by_reason(self):
         path = self.file("year.txt", support.mot_text(range(1, 50)) + "x|y\n" * 3 + "x|y|z\n"
                          + support.mot_text([7]).splitlines()[1].replace("|49828|", "|abc|") + "\n")
-        outcome = self.shardload("load", "--sink", "null", "--html", "p.html", "--work-dir", "w", path,
-                                 code=support.EXIT_REJECTS)
-        rejects = support.run_record(self.scratch / "w")["rejects"]
+        outcome, work = self.parse("--html", "p.html", path, code=support.EXIT_REJECTS)
+        rejects = support.run_record(work)["rejects"]
         self.assertEqual([kind["count"] for kind in rejects["kinds"]], [4, 1])
         self.assertEqual(sum(kind["count"] for kind in rejects["kinds"]), 5)
         page = (self.scratch / "p.html").read_text("utf-8")
