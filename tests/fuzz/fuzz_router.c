@@ -35,9 +35,9 @@ int backend_connect_node(const char *node, int watch_fd, bson_t *hello, char *wh
     return -1;
 }
 
-enum stream_status backend_run(int fd, int watch_fd, const bson_t *command, struct buffer *scratch,
+enum stream_status backend_run(int fd, const bson_t *command, struct buffer *scratch,
                                bson_t *reply) {
-    (void)fd, (void)watch_fd, (void)command, (void)scratch, (void)reply;
+    (void)fd, (void)command, (void)scratch, (void)reply;
     return STREAM_BROKEN;
 }
 

@@ -5,11 +5,11 @@
 #include "backend.h"
 
 #include "answer.h"
+#include "util/clock.h"
 #include "wire.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -78,9 +78,9 @@ static enum stream_status run_within(int fd, int watch_fd, int timeout_ms, const
     return status;
 }
 
-enum stream_status backend_run(int fd, int watch_fd, const bson_t *command, struct buffer *scratch,
+enum stream_status backend_run(int fd, const bson_t *command, struct buffer *scratch,
                                bson_t *reply) {
-    return run_within(fd, watch_fd, -1, command, scratch, reply);
+    return run_within(fd, -1, -1, command, scratch, reply);
 }
 
 bool backend_is_primary(const bson_t *hello) {
@@ -121,14 +121,8 @@ done:
     return fd;
 }
 
-static int64_t now_ms(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 int backend_connect(struct node_set *set, int watch_fd, int patience_ms, bson_t *hello, char *why) {
-    const int64_t deadline = now_ms() + patience_ms;
+    const int64_t start = sl_clock_ns();
     for (;;) {
         const size_t hint = atomic_load(&set->primary);
         for (size_t i = 0; i < set->count; i++) {
@@ -150,7 +144,8 @@ int backend_connect(struct node_set *set, int watch_fd, int patience_ms, bson_t 
             close(fd);
             snprintf(why, MAX_REASON, "%s is not the primary", set->nodes[node]);
         }
-        if (now_ms() >= deadline || !stream_pause(watch_fd, PRIMARY_PAUSE)) {
+        if ((sl_clock_ns() - start) / 1000000 >= patience_ms ||
+            !stream_pause(watch_fd, PRIMARY_PAUSE)) {
             return -1;
         }
     }

@@ -61,7 +61,7 @@ enum stream_status backend_exchange(int fd, int watch_fd, const struct iovec *pa
  * Runs `command` (with its "$db") on an open connection. `scratch` holds the reply's bytes and
  * `reply` becomes a view on them, valid until `scratch` is used again.
  */
-enum stream_status backend_run(int fd, int watch_fd, const bson_t *command, struct buffer *scratch,
+enum stream_status backend_run(int fd, const bson_t *command, struct buffer *scratch,
                                bson_t *reply);
 
 #endif

@@ -9,10 +9,10 @@
 
 #include "answer.h"
 #include "backend.h"
+#include "util/clock.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -30,19 +30,13 @@ static const char usage[] =
     "  initiate   initiate a replica set, and wait until each of its members is ready\n"
     "  add-shard  add a replica set to the cluster of a config server\n";
 
-static int64_t now_ms(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static int fail(const char *what, const char *why) {
     fprintf(stderr, "shardload-clusterctl: %s: %s\n", what, why);
     return EXIT_FAILED;
 }
 
-/* Waits until `ready` accepts the server's hello. -1 with the reason after a timeout. */
-static int wait_for_node(const char *node, bool (*ready)(const bson_t *), int64_t deadline,
+/* Waits until `ready` accepts the server's hello. -1 with the reason WAIT_SECONDS after `start`. */
+static int wait_for_node(const char *node, bool (*ready)(const bson_t *), int64_t start,
                          char *why) {
     for (;;) {
         bson_t hello;
@@ -56,7 +50,7 @@ static int wait_for_node(const char *node, bool (*ready)(const bson_t *), int64_
             close(fd);
             snprintf(why, MAX_REASON, "%s answers, but is not ready", node);
         }
-        if (now_ms() >= deadline) {
+        if (sl_seconds_since(start) >= WAIT_SECONDS) {
             return -1;
         }
         stream_pause(-1, PAUSE);
@@ -79,7 +73,7 @@ static bool run(int fd, const bson_t *command, char *why) {
     struct buffer scratch = {0};
     bson_t reply;
     bson_iter_t iter;
-    const enum stream_status status = backend_run(fd, -1, command, &scratch, &reply);
+    const enum stream_status status = backend_run(fd, command, &scratch, &reply);
     bool good = false;
     if (status != STREAM_OK) {
         snprintf(why, MAX_REASON, "%s", stream_status_text(status));
@@ -129,7 +123,7 @@ static int do_initiate(int argc, char **argv) {
     struct node_set set;
     char why[MAX_REASON] = "";
     bson_t command;
-    const int64_t deadline = now_ms() + (int64_t)WAIT_SECONDS * 1000;
+    const int64_t start = sl_clock_ns();
     const bool configsvr = argc == 3 && strcmp(argv[2], "configsvr") == 0;
     if (argc < 2 || argc > 3 || (argc == 3 && !configsvr) ||
         !node_set_parse(&set, argv[0], argv[1])) {
@@ -138,7 +132,7 @@ static int do_initiate(int argc, char **argv) {
     }
     int fd = -1;
     for (size_t i = set.count; i-- > 0;) { /* the first node last: it receives the command */
-        fd = wait_for_node(set.nodes[i], is_there, deadline, why);
+        fd = wait_for_node(set.nodes[i], is_there, start, why);
         if (fd < 0) {
             return fail("initiate", why);
         }
@@ -154,7 +148,7 @@ static int do_initiate(int argc, char **argv) {
         return fail("initiate", why);
     }
     for (size_t i = 0; i < set.count; i++) {
-        fd = wait_for_node(set.nodes[i], is_member, deadline, why);
+        fd = wait_for_node(set.nodes[i], is_member, start, why);
         if (fd < 0) {
             return fail("initiate", why);
         }

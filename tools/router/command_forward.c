@@ -41,17 +41,11 @@ static bool gave_up_on_stale_routing(const struct session *session) {
 static bool renew_routing(struct session *session, const struct request *request, size_t set) {
     char ns[MAX_NAMESPACE];
     bson_t ignored;
-    if (!request->target) {
-        return false;
-    }
-    if (!request_namespace(request, ns, &ignored)) {
-        bson_destroy(&ignored);
-        return false;
-    }
-    bson_t *renew = BCON_NEW("flushRouterConfig", BCON_UTF8(ns), "$db", "admin");
-    const bool good = session_run(session, set, renew, &ignored);
+    const bool good =
+        request_namespace(request, ns, &ignored) &&
+        session_run_built(session, set,
+                          BCON_NEW("flushRouterConfig", BCON_UTF8(ns), "$db", "admin"), &ignored);
     bson_destroy(&ignored);
-    bson_destroy(renew);
     return good;
 }
 
@@ -69,9 +63,9 @@ bool run_at_home(struct session *session, const struct request *request, const b
     }
 }
 
-enum outcome forward_to(struct session *session, const struct request *request,
-                        const struct command *command, size_t set, const bson_t *body,
-                        bson_t *reply) {
+enum outcome forward_to(struct session *session, const struct request *request, size_t set,
+                        const bson_t *body, bson_t *reply) {
+    const struct command *command = request->command;
     enum outcome outcome;
     for (int attempt = 1;; attempt++) {
         outcome = session_forward(session, request, set, body, command->flags & COMMAND_REPEATABLE,
@@ -93,32 +87,31 @@ enum outcome forward_to(struct session *session, const struct request *request,
 }
 
 static enum outcome forward_renamed(struct session *session, const struct request *request,
-                                    const struct command *command, size_t set, bson_t *reply) {
+                                    size_t set, bson_t *reply) {
     bson_t body;
-    command_prepare(request, command, &body);
-    const enum outcome outcome = forward_to(session, request, command, set, &body, reply);
+    command_prepare(request, &body);
+    const enum outcome outcome = forward_to(session, request, set, &body, reply);
     bson_destroy(&body);
     return outcome;
 }
 
-enum outcome forward_home(struct session *session, const struct request *request,
-                          const struct command *command, bson_t *reply) {
-    return forward_renamed(session, request, command, session->home, reply);
+enum outcome forward_home(struct session *session, const struct request *request, bson_t *reply) {
+    return forward_renamed(session, request, session->home, reply);
 }
 
-enum outcome forward_config(struct session *session, const struct request *request,
-                            const struct command *command, bson_t *reply) {
-    return forward_renamed(session, request, command, CONFIG_SET, reply);
+enum outcome forward_config(struct session *session, const struct request *request, bson_t *reply) {
+    return forward_renamed(session, request, CONFIG_SET, reply);
 }
 
 /* Forwards to the primary shard of the command's database. A missing database counts as empty. */
 enum outcome forward_primary(struct session *session, const struct request *request,
-                             const struct command *command, bson_t *reply) {
+                             bson_t *reply) {
     struct database database;
     enum outcome outcome = ANSWERED;
-    if (command->flags & COMMAND_CREATES ? database_ensure(session, request->db, &database, reply)
-                                         : database_load(session, request->db, &database, reply)) {
-        outcome = forward_renamed(session, request, command,
+    if (request->command->flags & COMMAND_CREATES
+            ? database_ensure(session, request->db, &database, reply)
+            : database_load(session, request->db, &database, reply)) {
+        outcome = forward_renamed(session, request,
                                   database.exists ? database.primary : session->home, reply);
     }
     database_clear(&database);
@@ -126,45 +119,51 @@ enum outcome forward_primary(struct session *session, const struct request *requ
 }
 
 enum outcome run_by_sharding(struct session *session, const struct request *request,
-                             const struct command *command, sharded_handler *sharded,
                              bson_t *reply) {
     struct routing routing;
     char ns[MAX_NAMESPACE];
     if (!request_namespace(request, ns, reply) || !routing_load(session, ns, &routing, reply)) {
         return ANSWERED;
     }
-    const enum outcome outcome = routing.sharded
-                                     ? sharded(session, request, command, ns, &routing, reply)
-                                     : forward_primary(session, request, command, reply);
+    const enum outcome outcome =
+        routing.sharded ? request->command->sharded(session, request, ns, &routing, reply)
+                        : forward_primary(session, request, reply);
     routing_clear(&routing);
     return outcome;
 }
 
+bool run_on_sets(struct session *session, size_t first, const bson_t *command, reply_visitor *each,
+                 void *state, bson_t *reply) {
+    const struct topology *topology = session->router->topology;
+    for (size_t set = first; set < topology->count; set++) {
+        if (!session_run(session, set, command, reply)) {
+            return false;
+        }
+        if (each) {
+            each(state, &topology->sets[set], reply);
+        }
+        bson_destroy(reply);
+    }
+    return true;
+}
+
 /* Forwards to every shard; the reply is the first error, or success. */
 enum outcome forward_everywhere(struct session *session, const struct request *request,
-                                const struct command *command, bson_t *reply) {
+                                bson_t *reply) {
     bson_t body;
-    command_prepare(request, command, &body);
-    bool good = true;
-    for (size_t set = CONFIG_SET + 1; good && set < session->router->topology->count; set++) {
-        good = session_run(session, set, &body, reply);
-        if (good) {
-            bson_destroy(reply);
-        }
-    }
-    bson_destroy(&body);
-    if (good) {
+    command_prepare(request, &body);
+    if (run_on_sets(session, CONFIG_SET + 1, &body, NULL, NULL, reply)) {
         answer_ok(reply);
     }
+    bson_destroy(&body);
     return ANSWERED;
 }
 
 enum outcome forward_get_more(struct session *session, const struct request *request,
-                              const struct command *command, bson_t *reply) {
+                              bson_t *reply) {
     struct cursor_place place;
     bson_iter_t iter;
     bson_t body;
-    (void)command;
     if (!bson_iter_init(&iter, request->body) || !bson_iter_next(&iter) ||
         !BSON_ITER_HOLDS_INT64(&iter)) {
         answer_error(reply, CODE_TYPE_MISMATCH, "getMore needs a 64-bit cursor id");
@@ -215,12 +214,10 @@ static bool kill_cursor(struct session *session, const struct request *request, 
     return was_open;
 }
 
-enum outcome kill_cursors(struct session *session, const struct request *request,
-                          const struct command *command, bson_t *reply) {
+enum outcome kill_cursors(struct session *session, const struct request *request, bson_t *reply) {
     bson_t asked;
     bson_t lists[2]; /* not found, killed */
     bson_iter_t iter;
-    (void)command;
     if (!find_document(request->body, "cursors", &asked) || !bson_iter_init(&iter, &asked)) {
         answer_error(reply, CODE_TYPE_MISMATCH, "killCursors needs an array of cursors");
         return ANSWERED;

@@ -127,24 +127,28 @@ static bool build_pipeline(const bson_t *command, struct pipeline *pipeline) {
     return false;
 }
 
-/* Initialises `out` as the aggregation of `stages` that replaces `command`. */
-static void build_aggregate(const bson_t *command, const char *collection, const char *db,
-                            const bson_t *stages, bool explain, bson_t *out) {
+/* Runs the aggregation of `stages` that replaces `command`; `reply` as in session_run. */
+static bool run_aggregate(struct session *session, const struct request *request,
+                          const bson_t *command, const char *collection, const bson_t *stages,
+                          bool explain, bson_t *reply) {
     static const char *const kept[] = {"hint",    "collation",   "let",          "maxTimeMS",
                                        "comment", "readConcern", "allowDiskUse", "$readPreference"};
     bson_t cursor;
-    bson_init(out);
-    BSON_APPEND_UTF8(out, "clusterAggregate", collection);
-    BSON_APPEND_ARRAY(out, "pipeline", stages);
-    BSON_APPEND_DOCUMENT_BEGIN(out, "cursor", &cursor);
-    bson_append_document_end(out, &cursor);
+    bson_t aggregate = BSON_INITIALIZER;
+    BSON_APPEND_UTF8(&aggregate, "clusterAggregate", collection);
+    BSON_APPEND_ARRAY(&aggregate, "pipeline", stages);
+    BSON_APPEND_DOCUMENT_BEGIN(&aggregate, "cursor", &cursor);
+    bson_append_document_end(&aggregate, &cursor);
     if (explain) {
-        BSON_APPEND_BOOL(out, "explain", true);
+        BSON_APPEND_BOOL(&aggregate, "explain", true);
     }
     for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
-        copy_field(command, kept[i], out);
+        copy_field(command, kept[i], &aggregate);
     }
-    BSON_APPEND_UTF8(out, "$db", db);
+    BSON_APPEND_UTF8(&aggregate, "$db", request->db);
+    const bool good = run_at_home(session, request, &aggregate, reply);
+    bson_destroy(&aggregate);
+    return good;
 }
 
 /* Runs the aggregation that replaces a count or a distinct; `reply` as in session_run. */
@@ -152,16 +156,14 @@ static bool aggregate_for(struct session *session, const struct request *request
     struct pipeline pipeline;
     char ns[MAX_NAMESPACE];
     bson_t plain;
-    bson_t aggregate;
     bool good = false;
     if (!request_namespace(request, ns, reply)) {
         return false;
     }
     command_rewrite(request->body, request->name, &plain);
     if (build_pipeline(&plain, &pipeline)) {
-        build_aggregate(&plain, request->target, request->db, &pipeline.stages, false, &aggregate);
-        good = run_at_home(session, request, &aggregate, reply);
-        bson_destroy(&aggregate);
+        good = run_aggregate(session, request, &plain, request->target, &pipeline.stages, false,
+                             reply);
     } else {
         answer_error(reply, CODE_FAILED_TO_PARSE, "%s cannot be read", request->name);
     }
@@ -182,31 +184,26 @@ static bool count_from_statistics(struct session *session, const struct request 
     return good || answer_code(reply) == CODE_NAMESPACE_NOT_FOUND;
 }
 
-enum outcome run_count(struct session *session, const struct request *request,
-                       const struct command *command, bson_t *reply) {
+enum outcome run_count(struct session *session, const struct request *request, bson_t *reply) {
     static const char *const narrowing[] = {"skip", "limit", "hint"};
     bson_t query;
-    bson_t answer;
     bson_t row;
     bson_iter_t iter;
-    (void)command;
     bool whole = request->target && strcmp(request->db, "config") != 0 &&
                  strcmp(request->db, "admin") != 0 &&
                  (!find_document(request->body, "query", &query) || bson_empty(&query));
     for (size_t i = 0; i < sizeof narrowing / sizeof narrowing[0]; i++) {
         whole = whole && !bson_has_field(request->body, narrowing[i]);
     }
-    if (whole ? !count_from_statistics(session, request, &answer)
-              : !aggregate_for(session, request, &answer)) {
-        bson_steal(reply, &answer);
+    if (whole ? !count_from_statistics(session, request, reply)
+              : !aggregate_for(session, request, reply)) {
         return ANSWERED;
     }
     int64_t n = 0;
-    if (first_of_batch(&answer, &row) && bson_iter_init_find(&iter, &row, "n")) {
+    if (first_of_batch(reply, &row) && bson_iter_init_find(&iter, &row, "n")) {
         n = bson_iter_as_int64(&iter);
     }
-    bson_destroy(&answer);
-    bson_init(reply);
+    bson_reinit(reply);
     if (n <= INT32_MAX) {
         BSON_APPEND_INT32(reply, "n", (int32_t)n);
     } else {
@@ -216,25 +213,20 @@ enum outcome run_count(struct session *session, const struct request *request,
     return ANSWERED;
 }
 
-enum outcome run_distinct(struct session *session, const struct request *request,
-                          const struct command *command, bson_t *reply) {
-    bson_t answer;
+enum outcome run_distinct(struct session *session, const struct request *request, bson_t *reply) {
+    bson_t answer = BSON_INITIALIZER;
     bson_t row;
     bson_t values;
-    (void)command;
-    if (!aggregate_for(session, request, &answer)) {
-        bson_steal(reply, &answer);
+    if (!aggregate_for(session, request, reply)) {
         return ANSWERED;
     }
-    bson_init(reply);
-    if (first_of_batch(&answer, &row) && find_document(&row, "values", &values)) {
-        BSON_APPEND_ARRAY(reply, "values", &values);
-    } else {
+    if (!first_of_batch(reply, &row) || !find_document(&row, "values", &values)) {
         bson_init(&values);
-        BSON_APPEND_ARRAY(reply, "values", &values);
     }
-    BSON_APPEND_DOUBLE(reply, "ok", 1.0);
-    bson_destroy(&answer);
+    BSON_APPEND_ARRAY(&answer, "values", &values);
+    BSON_APPEND_DOUBLE(&answer, "ok", 1.0);
+    bson_destroy(reply);
+    bson_steal(reply, &answer);
     return ANSWERED;
 }
 
@@ -243,7 +235,6 @@ static enum outcome explain_sharded(struct session *session, const struct reques
                                     const bson_t *explained, const char *collection,
                                     bson_t *reply) {
     struct pipeline pipeline;
-    bson_t aggregate;
     bson_t given;
     bool known = build_pipeline(explained, &pipeline);
     if (!known && bson_has_field(explained, "aggregate") &&
@@ -252,9 +243,7 @@ static enum outcome explain_sharded(struct session *session, const struct reques
         known = true;
     }
     if (known) {
-        build_aggregate(explained, collection, request->db, &pipeline.stages, true, &aggregate);
-        run_at_home(session, request, &aggregate, reply);
-        bson_destroy(&aggregate);
+        run_aggregate(session, request, explained, collection, &pipeline.stages, true, reply);
     } else {
         answer_error(reply, CODE_COMMAND_NOT_FOUND,
                      "the local router does not explain this command on a sharded collection");
@@ -263,8 +252,7 @@ static enum outcome explain_sharded(struct session *session, const struct reques
     return ANSWERED;
 }
 
-enum outcome run_explain(struct session *session, const struct request *request,
-                         const struct command *command, bson_t *reply) {
+enum outcome run_explain(struct session *session, const struct request *request, bson_t *reply) {
     bson_t given;
     bson_t explained;
     bson_iter_t iter;
@@ -291,7 +279,7 @@ enum outcome run_explain(struct session *session, const struct request *request,
             copy_field(request->body, "comment", &outer);
             copy_field(request->body, "$db", &outer);
             cleaned.body = &outer;
-            outcome = forward_primary(session, &cleaned, command, reply);
+            outcome = forward_primary(session, &cleaned, reply);
             bson_destroy(&outer);
         }
         routing_clear(&routing);
@@ -307,10 +295,8 @@ enum outcome run_explain(struct session *session, const struct request *request,
 static bool find_target(struct session *session, const struct request *request,
                         const struct routing *routing, size_t *owner, bson_t *reply) {
     bson_t query;
-    bson_t answer;
     bson_t shards;
     bson_iter_t iter;
-    bson_t aggregate;
     bool good = find_document(request->body, "query", &query);
     if (bson_iter_init(&iter, &routing->key)) {
         while (good && bson_iter_next(&iter)) {
@@ -323,19 +309,16 @@ static bool find_target(struct session *session, const struct request *request,
                             "Query for sharded findAndModify must contain the shard key");
     }
     bson_t *stages = BCON_NEW("0", "{", "$match", BCON_DOCUMENT(&query), "}");
-    build_aggregate(request->body, request->target, request->db, stages, true, &aggregate);
+    good = run_aggregate(session, request, request->body, request->target, stages, true, reply);
     bson_destroy(stages);
-    good = run_at_home(session, request, &aggregate, &answer);
-    bson_destroy(&aggregate);
     if (!good) {
-        bson_steal(reply, &answer);
         return false;
     }
-    good = find_document(&answer, "shards", &shards) && bson_count_keys(&shards) == 1 &&
+    good = find_document(reply, "shards", &shards) && bson_count_keys(&shards) == 1 &&
            bson_iter_init(&iter, &shards) && bson_iter_next(&iter);
     const size_t set =
         good ? topology_find_shard(session->router->topology, bson_iter_key(&iter)) : CONFIG_SET;
-    bson_destroy(&answer);
+    bson_destroy(reply);
     for (*owner = 0; *owner < routing->owner_count; (*owner)++) {
         if (routing->owners[*owner].set == set) {
             return true;
@@ -345,9 +328,8 @@ static bool find_target(struct session *session, const struct request *request,
                         "Query for sharded findAndModify must contain the shard key, as one value");
 }
 
-static enum outcome find_and_modify_sharded(struct session *session, const struct request *request,
-                                            const struct command *command, const char *ns,
-                                            struct routing *routing, bson_t *reply) {
+enum outcome find_and_modify(struct session *session, const struct request *request, const char *ns,
+                             struct routing *routing, bson_t *reply) {
     for (int attempt = 1;; attempt++) {
         size_t owner = 0;
         bson_t body;
@@ -355,10 +337,10 @@ static enum outcome find_and_modify_sharded(struct session *session, const struc
         if (!find_target(session, request, routing, &owner, reply)) {
             return ANSWERED;
         }
-        command_prepare(request, command, &body);
+        command_prepare(request, &body);
         routing_append_version(routing, &routing->owners[owner], &body);
         const enum outcome outcome =
-            forward_to(session, request, command, routing->owners[owner].set, &body, reply);
+            forward_to(session, request, routing->owners[owner].set, &body, reply);
         bson_destroy(&body);
         if (outcome != FORWARDED || attempt == STALE_ATTEMPTS ||
             !session_forwarded_body(session, &answer) ||
@@ -370,9 +352,4 @@ static enum outcome find_and_modify_sharded(struct session *session, const struc
             return ANSWERED;
         }
     }
-}
-
-enum outcome run_find_and_modify(struct session *session, const struct request *request,
-                                 const struct command *command, bson_t *reply) {
-    return run_by_sharding(session, request, command, find_and_modify_sharded, reply);
 }

@@ -46,25 +46,9 @@ bool visit_owners(struct session *session, const char *db, const char *ns, struc
     }
 }
 
-/*
- * Initialises `out` as a command for the database's primary shard: renamed, with the database's
- * version (by which the shard checks that it still is the primary shard), and with the write
- * concern that these commands require.
- */
-static void build_versioned(const bson_t *command, const char *name,
-                            const struct database *database, bson_t *out) {
-    bson_t renamed;
-    command_rewrite(command, name, &renamed);
-    bson_init(out);
-    bson_copy_to_excluding_noinit(&renamed, out, "writeConcern", NULL);
-    BSON_APPEND_DOCUMENT(out, "databaseVersion", &database->version);
-    append_majority(out);
-    bson_destroy(&renamed);
-}
-
 /* drop and collMod. As with mongos, dropping a missing collection succeeds. */
-enum outcome run_ddl(struct session *session, const struct request *request,
-                     const struct command *command, bson_t *reply) {
+enum outcome run_ddl(struct session *session, const struct request *request, bson_t *reply) {
+    const struct command *command = request->command;
     struct database database;
     char ns[MAX_NAMESPACE];
     enum outcome outcome = ANSWERED;
@@ -75,10 +59,14 @@ enum outcome run_ddl(struct session *session, const struct request *request,
     if (database_load(session, request->db, &database, reply)) {
         if (database.primary == CONFIG_SET && database.exists) {
             struct command plain = *command;
+            struct request renamed = *request;
             plain.sent_as = NULL;
-            outcome = forward_config(session, request, &plain, reply);
+            renamed.command = &plain;
+            outcome = forward_config(session, &renamed, reply);
         } else if (database.exists) {
-            build_versioned(request->body, command->sent_as, &database, &body);
+            /* With the version, the shard checks that it still is the primary shard. */
+            command_rewrite_majority(request->body, command->sent_as, &body);
+            BSON_APPEND_DOCUMENT(&body, "databaseVersion", &database.version);
             outcome = session_forward(session, request, database.primary, &body, false, reply);
             bson_destroy(&body);
         } else if (strcmp(command->name, "drop") == 0) {
@@ -93,9 +81,8 @@ enum outcome run_ddl(struct session *session, const struct request *request,
 }
 
 enum outcome run_drop_database(struct session *session, const struct request *request,
-                               const struct command *command, bson_t *reply) {
+                               bson_t *reply) {
     struct database database;
-    (void)command;
     if (database_load(session, request->db, &database, reply)) {
         if (database.primary == CONFIG_SET && database.exists) {
             answer_error(reply, CODE_ILLEGAL_OPERATION, "Cannot drop the %s database", request->db);
@@ -118,12 +105,10 @@ enum outcome run_drop_database(struct session *session, const struct request *re
     return ANSWERED;
 }
 
-enum outcome run_rename(struct session *session, const struct request *request,
-                        const struct command *command, bson_t *reply) {
+enum outcome run_rename(struct session *session, const struct request *request, bson_t *reply) {
     struct database database;
     char db[MAX_NAMESPACE];
     const char *collection;
-    (void)command;
     if (!split_namespace(request->target, db, &collection, reply)) {
         return ANSWERED;
     }
@@ -156,14 +141,14 @@ static void append_raw(void *state, const struct node_set *shard, const bson_t *
     bson_append_document(state, shard->name, -1, reply);
 }
 
-static enum outcome run_on_owners_sharded(struct session *session, const struct request *request,
-                                          const struct command *command, const char *ns,
-                                          struct routing *routing, bson_t *reply) {
+/* createIndexes, dropIndexes and validate: on every shard with documents of the collection. */
+enum outcome run_on_owners(struct session *session, const struct request *request, const char *ns,
+                           struct routing *routing, bson_t *reply) {
     bson_t raw = BSON_INITIALIZER;
     bson_t renamed;
     bson_t body = BSON_INITIALIZER;
     const struct owner_visitor visitor = {restart_raw, append_raw, &raw};
-    command_prepare(request, command, &renamed);
+    command_prepare(request, &renamed);
     bson_copy_to_excluding_noinit(&renamed, &body, "$db", NULL);
     if (visit_owners(session, request->db, ns, routing, &body, &visitor, reply)) {
         bson_init(reply);
@@ -176,26 +161,13 @@ static enum outcome run_on_owners_sharded(struct session *session, const struct 
     return ANSWERED;
 }
 
-/* createIndexes, dropIndexes and validate: on every shard with documents of the collection. */
-enum outcome run_on_owners(struct session *session, const struct request *request,
-                           const struct command *command, bson_t *reply) {
-    return run_by_sharding(session, request, command, run_on_owners_sharded, reply);
-}
-
 /* Reads the indexes from an owner of chunks; those of the primary shard may be outdated. */
-static enum outcome list_indexes_sharded(struct session *session, const struct request *request,
-                                         const struct command *command, const char *ns,
-                                         struct routing *routing, bson_t *reply) {
+enum outcome list_indexes(struct session *session, const struct request *request, const char *ns,
+                          struct routing *routing, bson_t *reply) {
     bson_t body;
     (void)ns;
-    command_rewrite(request->body, command->name, &body);
-    const enum outcome outcome =
-        forward_to(session, request, command, routing->owners[0].set, &body, reply);
+    command_rewrite(request->body, request->command->name, &body);
+    const enum outcome outcome = forward_to(session, request, routing->owners[0].set, &body, reply);
     bson_destroy(&body);
     return outcome;
-}
-
-enum outcome run_list_indexes(struct session *session, const struct request *request,
-                              const struct command *command, bson_t *reply) {
-    return run_by_sharding(session, request, command, list_indexes_sharded, reply);
 }

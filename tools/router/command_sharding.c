@@ -16,22 +16,16 @@ struct chunk {
     size_t set; /* the shard that owns it */
 };
 
-enum outcome run_on_config(struct session *session, const struct request *request,
-                           const struct command *command, bson_t *reply) {
-    bson_t renamed;
-    bson_t body = BSON_INITIALIZER;
-    command_rewrite(request->body, command->sent_as, &renamed);
-    bson_copy_to_excluding_noinit(&renamed, &body, "writeConcern", NULL);
-    append_majority(&body);
+enum outcome run_on_config(struct session *session, const struct request *request, bson_t *reply) {
+    bson_t body;
+    command_rewrite_majority(request->body, request->command->sent_as, &body);
     session_run(session, CONFIG_SET, &body, reply);
-    bson_destroy(&renamed);
     bson_destroy(&body);
     return ANSWERED;
 }
 
 enum outcome run_enable_sharding(struct session *session, const struct request *request,
-                                 const struct command *command, bson_t *reply) {
-    (void)command;
+                                 bson_t *reply) {
     if (!request->target) {
         answer_error(reply, CODE_TYPE_MISMATCH, "enableSharding needs the name of a database");
     } else if (database_create(session, request->target, find_text(request->body, "primaryShard"),
@@ -42,14 +36,13 @@ enum outcome run_enable_sharding(struct session *session, const struct request *
 }
 
 enum outcome run_shard_collection(struct session *session, const struct request *request,
-                                  const struct command *command, bson_t *reply) {
+                                  bson_t *reply) {
     static const char *const options[] = {"unique", "numInitialChunks", "presplitHashedZones",
                                           "collation", "timeseries"};
     struct database database;
     char db[MAX_NAMESPACE];
     const char *collection;
     bson_t key;
-    (void)command;
     if (!split_namespace(request->target, db, &collection, reply)) {
         return ANSWERED;
     }
@@ -59,7 +52,6 @@ enum outcome run_shard_collection(struct session *session, const struct request 
     }
     if (database_ensure(session, db, &database, reply)) {
         bson_t body = BSON_INITIALIZER;
-        bson_t answer;
         BSON_APPEND_UTF8(&body, "_shardsvrCreateCollection", collection);
         BSON_APPEND_DOCUMENT(&body, "shardKey", &key);
         for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
@@ -68,13 +60,10 @@ enum outcome run_shard_collection(struct session *session, const struct request 
         BSON_APPEND_DOCUMENT(&body, "databaseVersion", &database.version);
         append_majority(&body);
         BSON_APPEND_UTF8(&body, "$db", db);
-        if (session_run(session, database.primary, &body, &answer)) {
-            bson_destroy(&answer);
-            bson_init(reply);
+        if (session_run(session, database.primary, &body, reply)) {
+            bson_reinit(reply);
             BSON_APPEND_UTF8(reply, "collectionsharded", request->target);
             BSON_APPEND_DOUBLE(reply, "ok", 1.0);
-        } else {
-            bson_steal(reply, &answer);
         }
         bson_destroy(&body);
     }
@@ -185,10 +174,8 @@ static bool find_chunk(struct session *session, const struct request *request,
 
     bson_t *find = BCON_NEW("find", BCON_UTF8("chunks"), "filter", BCON_DOCUMENT(&filter), "limit",
                             BCON_INT32(1), "$db", BCON_UTF8("config"));
-    good = session_run(session, CONFIG_SET, find, &chunk->reply);
-    bson_destroy(find);
     bson_destroy(&filter);
-    if (!good) {
+    if (!session_run_built(session, CONFIG_SET, find, &chunk->reply)) {
         bson_steal(reply, &chunk->reply);
         return false;
     }
@@ -218,30 +205,24 @@ static bool find_median(struct session *session, const struct request *request,
         BCON_NEW("splitVector", BCON_UTF8(request->target), "keyPattern",
                  BCON_DOCUMENT(&routing->key), "min", BCON_DOCUMENT(&chunk->min), "max",
                  BCON_DOCUMENT(&chunk->max), "force", BCON_BOOL(true), "$db", BCON_UTF8("admin"));
-    bson_t answer;
-    bool good = session_run(session, chunk->set, ask, &answer);
-    bson_destroy(ask);
-    if (!good) {
-        bson_steal(reply, &answer);
+    if (!session_run_built(session, chunk->set, ask, reply)) {
         return false;
     }
-    good = find_document(&answer, "splitKeys", &found) && find_document(&found, "0", &first);
+    const bool good =
+        find_document(reply, "splitKeys", &found) && find_document(&found, "0", &first);
     if (good) {
         BSON_APPEND_DOCUMENT(keys, "0", &first);
-    } else {
-        answer_error(reply, CODE_BAD_VALUE,
-                     "unable to find split point in the chunk: it holds too few documents");
     }
-    bson_destroy(&answer);
-    return good;
+    bson_destroy(reply);
+    return good ||
+           answer_error(reply, CODE_BAD_VALUE,
+                        "unable to find split point in the chunk: it holds too few documents");
 }
 
-enum outcome run_split(struct session *session, const struct request *request,
-                       const struct command *command, bson_t *reply) {
+enum outcome run_split(struct session *session, const struct request *request, bson_t *reply) {
     struct routing routing;
     struct chunk chunk;
     bson_t middle;
-    (void)command;
     if (!load_sharded(session, request->target, &routing, reply)) {
         return ANSWERED;
     }
@@ -262,8 +243,7 @@ enum outcome run_split(struct session *session, const struct request *request,
                                (int32_t)routing.timestamp_increment),
                 "min", BCON_DOCUMENT(&chunk.min), "max", BCON_DOCUMENT(&chunk.max), "splitKeys",
                 BCON_ARRAY(&keys), "$db", BCON_UTF8("admin"));
-            session_run(session, chunk.set, body, reply);
-            bson_destroy(body);
+            session_run_built(session, chunk.set, body, reply);
         }
         bson_destroy(&keys);
         bson_destroy(&chunk.reply);
@@ -306,12 +286,10 @@ static bool check_shard(struct session *session, const char *name, bson_t *reply
            answer_error(reply, CODE_SHARD_NOT_FOUND, "Could not find shard '%s'", name ? name : "");
 }
 
-enum outcome run_move_chunk(struct session *session, const struct request *request,
-                            const struct command *command, bson_t *reply) {
+enum outcome run_move_chunk(struct session *session, const struct request *request, bson_t *reply) {
     const char *to = find_text(request->body, "to");
     struct routing routing;
     struct chunk chunk;
-    (void)command;
     if (!check_shard(session, to, reply) ||
         !load_sharded(session, request->target, &routing, reply)) {
         return ANSWERED;
@@ -324,13 +302,11 @@ enum outcome run_move_chunk(struct session *session, const struct request *reque
     return ANSWERED;
 }
 
-enum outcome run_move_range(struct session *session, const struct request *request,
-                            const struct command *command, bson_t *reply) {
+enum outcome run_move_range(struct session *session, const struct request *request, bson_t *reply) {
     const char *to = find_text(request->body, "toShard");
     struct routing routing;
     bson_t min;
     bson_t max;
-    (void)command;
     if (!check_shard(session, to, reply) ||
         !load_sharded(session, request->target, &routing, reply)) {
         return ANSWERED;
@@ -343,25 +319,21 @@ enum outcome run_move_range(struct session *session, const struct request *reque
 }
 
 enum outcome run_list_shards(struct session *session, const struct request *request,
-                             const struct command *command, bson_t *reply) {
-    bson_t found;
+                             bson_t *reply) {
+    bson_t answer = BSON_INITIALIZER;
     bson_t cursor;
     bson_t batch;
     (void)request;
-    (void)command;
     bson_t *find = BCON_NEW("find", BCON_UTF8("shards"), "batchSize", BCON_INT32(MAX_SHARDS),
                             "singleBatch", BCON_BOOL(true), "$db", BCON_UTF8("config"));
-    if (!session_run(session, CONFIG_SET, find, &found)) {
-        bson_steal(reply, &found);
-    } else {
-        bson_init(reply);
-        if (find_document(&found, "cursor", &cursor) &&
+    if (session_run_built(session, CONFIG_SET, find, reply)) {
+        if (find_document(reply, "cursor", &cursor) &&
             find_document(&cursor, "firstBatch", &batch)) {
-            BSON_APPEND_ARRAY(reply, "shards", &batch);
+            BSON_APPEND_ARRAY(&answer, "shards", &batch);
         }
-        BSON_APPEND_DOUBLE(reply, "ok", 1.0);
-        bson_destroy(&found);
+        BSON_APPEND_DOUBLE(&answer, "ok", 1.0);
+        bson_destroy(reply);
+        bson_steal(reply, &answer);
     }
-    bson_destroy(find);
     return ANSWERED;
 }

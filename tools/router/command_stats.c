@@ -63,58 +63,38 @@ static void append_sums(const struct sums *sums, const char *objects, const char
     BSON_APPEND_DOUBLE(reply, "avgObjSize", number > 0 ? (double)bytes / (double)number : 0.0);
 }
 
-enum outcome run_collection_stats(struct session *session, const struct request *request,
-                                  const struct command *command, bson_t *reply) {
-    struct routing routing;
+enum outcome collection_stats(struct session *session, const struct request *request,
+                              const char *ns, struct routing *routing, bson_t *reply) {
     struct sums sums = {.shards = BSON_INITIALIZER};
-    char ns[MAX_NAMESPACE];
-    enum outcome outcome = ANSWERED;
-    if (!request_namespace(request, ns, reply) || !routing_load(session, ns, &routing, reply)) {
-        return ANSWERED;
-    }
-    if (!routing.sharded) {
-        outcome = forward_primary(session, request, command, reply);
-    } else {
-        const struct owner_visitor visitor = {restart_sums, add_to_sums, &sums};
-        bson_t body = BSON_INITIALIZER;
-        BSON_APPEND_UTF8(&body, "collStats", request->target);
-        copy_field(request->body, "scale", &body);
-        if (visit_owners(session, request->db, ns, &routing, &body, &visitor, reply)) {
-            int64_t chunks = 0;
-            for (size_t i = 0; i < routing.owner_count; i++) {
-                chunks += routing.owners[i].chunks;
-            }
-            bson_init(reply);
-            BSON_APPEND_BOOL(reply, "sharded", true);
-            BSON_APPEND_UTF8(reply, "ns", ns);
-            append_sums(&sums, "count", "size", reply);
-            BSON_APPEND_INT64(reply, "nindexes", sums.indexes);
-            BSON_APPEND_INT64(reply, "nchunks", chunks);
-            BSON_APPEND_DOCUMENT(reply, "shards", &sums.shards);
-            BSON_APPEND_DOUBLE(reply, "ok", 1.0);
+    const struct owner_visitor visitor = {restart_sums, add_to_sums, &sums};
+    bson_t body = BSON_INITIALIZER;
+    BSON_APPEND_UTF8(&body, "collStats", request->target);
+    copy_field(request->body, "scale", &body);
+    if (visit_owners(session, request->db, ns, routing, &body, &visitor, reply)) {
+        int64_t chunks = 0;
+        for (size_t i = 0; i < routing->owner_count; i++) {
+            chunks += routing->owners[i].chunks;
         }
-        bson_destroy(&body);
+        bson_init(reply);
+        BSON_APPEND_BOOL(reply, "sharded", true);
+        BSON_APPEND_UTF8(reply, "ns", ns);
+        append_sums(&sums, "count", "size", reply);
+        BSON_APPEND_INT64(reply, "nindexes", sums.indexes);
+        BSON_APPEND_INT64(reply, "nchunks", chunks);
+        BSON_APPEND_DOCUMENT(reply, "shards", &sums.shards);
+        BSON_APPEND_DOUBLE(reply, "ok", 1.0);
     }
+    bson_destroy(&body);
     bson_destroy(&sums.shards);
-    routing_clear(&routing);
-    return outcome;
+    return ANSWERED;
 }
 
 enum outcome run_database_stats(struct session *session, const struct request *request,
-                                const struct command *command, bson_t *reply) {
-    const struct topology *topology = session->router->topology;
+                                bson_t *reply) {
     struct sums sums = {.shards = BSON_INITIALIZER};
     bson_t body;
-    bool good = true;
-    command_rewrite(request->body, command->name, &body);
-    for (size_t set = CONFIG_SET + 1; good && set < topology->count; set++) {
-        good = session_run(session, set, &body, reply);
-        if (good) {
-            add_to_sums(&sums, &topology->sets[set], reply);
-            bson_destroy(reply);
-        }
-    }
-    if (good) {
+    command_rewrite(request->body, request->command->name, &body);
+    if (run_on_sets(session, CONFIG_SET + 1, &body, add_to_sums, &sums, reply)) {
         bson_init(reply);
         BSON_APPEND_UTF8(reply, "db", request->db);
         BSON_APPEND_DOCUMENT(reply, "raw", &sums.shards);
@@ -134,6 +114,7 @@ struct found_database {
 };
 
 struct found_databases {
+    const struct node_set *config; /* the config servers */
     struct found_database *list;
     size_t count;
 };
@@ -158,13 +139,13 @@ static struct found_database *note_database(struct found_databases *found, const
 }
 
 /* admin and config are on the config servers, local on each server, other databases on shards. */
-static bool belongs_to(const char *name, size_t set) {
+static bool belongs_to(const char *name, bool config_servers) {
     const bool of_config = strcmp(name, "admin") == 0 || strcmp(name, "config") == 0;
-    return strcmp(name, "local") != 0 && of_config == (set == CONFIG_SET);
+    return strcmp(name, "local") != 0 && of_config == config_servers;
 }
 
-static void note_databases(struct found_databases *found, size_t set, const char *set_name,
-                           const bson_t *reply) {
+static void note_databases(void *state, const struct node_set *set, const bson_t *reply) {
+    struct found_databases *found = state;
     bson_t list;
     bson_iter_t iter;
     if (!find_document(reply, "databases", &list) || !bson_iter_init(&iter, &list)) {
@@ -177,36 +158,27 @@ static void note_databases(struct found_databases *found, size_t set, const char
         if (find_document(&list, bson_iter_key(&iter), &entry)) {
             name = find_text(&entry, "name");
         }
-        if (!name || !belongs_to(name, set)) {
+        if (!name || !belongs_to(name, set == found->config)) {
             continue;
         }
         struct found_database *database = note_database(found, name);
         if (database && bson_iter_init_find(&size, &entry, "sizeOnDisk")) {
             database->size += bson_iter_as_int64(&size);
-            BSON_APPEND_INT64(database->shards, set_name, bson_iter_as_int64(&size));
+            BSON_APPEND_INT64(database->shards, set->name, bson_iter_as_int64(&size));
         }
     }
 }
 
 enum outcome run_list_databases(struct session *session, const struct request *request,
-                                const struct command *command, bson_t *reply) {
-    const struct topology *topology = session->router->topology;
-    struct found_databases found = {0};
+                                bson_t *reply) {
+    struct found_databases found = {.config = &session->router->topology->sets[CONFIG_SET]};
     bson_iter_t iter;
     bson_t body;
     bson_t list;
-    bool good = true;
     const bool name_only =
         bson_iter_init_find(&iter, request->body, "nameOnly") && bson_iter_as_bool(&iter);
-    command_rewrite(request->body, command->name, &body);
-    for (size_t set = CONFIG_SET; good && set < topology->count; set++) {
-        good = session_run(session, set, &body, reply);
-        if (good) {
-            note_databases(&found, set, topology->sets[set].name, reply);
-            bson_destroy(reply);
-        }
-    }
-    if (good) {
+    command_rewrite(request->body, request->command->name, &body);
+    if (run_on_sets(session, CONFIG_SET, &body, note_databases, &found, reply)) {
         int64_t total = 0;
         bson_init(reply);
         BSON_APPEND_ARRAY_BEGIN(reply, "databases", &list);

@@ -15,73 +15,83 @@
 
 static const struct command commands[] = {
     /* The handshake, and commands about the router itself. */
-    {"hello", NULL, answer_hello, NULL, 0},
-    {"isMaster", "ismaster", answer_hello, NULL, 0},
-    {"ping", NULL, answer_ping, NULL, 0},
-    {"whatsmyuri", NULL, answer_my_address, NULL, 0},
-    {"listCommands", NULL, answer_list_commands, NULL, 0},
-    {"endSessions", NULL, answer_ping, NULL, 0},
-    {"refreshSessions", NULL, answer_ping, NULL, 0},
-    {"logout", NULL, answer_ping, NULL, 0},
+    {"hello", .run = answer_hello},
+    {"isMaster", "ismaster", .run = answer_hello},
+    {"ping", .run = answer_ping},
+    {"whatsmyuri", .run = answer_my_address},
+    {"listCommands", .run = answer_list_commands},
+    {"endSessions", .run = answer_ping},
+    {"refreshSessions", .run = answer_ping},
+    {"logout", .run = answer_ping},
 
     /* Reads and writes, routed by the server's own code. */
-    {"insert", NULL, forward_home, "clusterInsert", COMMAND_WRITES},
-    {"update", NULL, forward_home, "clusterUpdate", COMMAND_WRITES},
-    {"delete", NULL, forward_home, "clusterDelete", COMMAND_WRITES},
-    {"find", NULL, forward_home, "clusterFind", COMMAND_REPEATABLE | COMMAND_OPENS_CURSOR},
-    {"aggregate", NULL, forward_home, "clusterAggregate", COMMAND_OPENS_CURSOR},
-    {"getMore", NULL, forward_get_more, NULL, 0},
-    {"killCursors", NULL, kill_cursors, NULL, 0},
+    {"insert", .run = forward_home, .sent_as = "clusterInsert", .flags = COMMAND_WRITES},
+    {"update", .run = forward_home, .sent_as = "clusterUpdate", .flags = COMMAND_WRITES},
+    {"delete", .run = forward_home, .sent_as = "clusterDelete", .flags = COMMAND_WRITES},
+    {"find", .run = forward_home, .sent_as = "clusterFind",
+     .flags = COMMAND_REPEATABLE | COMMAND_OPENS_CURSOR},
+    {"aggregate", .run = forward_home, .sent_as = "clusterAggregate",
+     .flags = COMMAND_OPENS_CURSOR},
+    {"getMore", .run = forward_get_more},
+    {"killCursors", .run = kill_cursors},
 
     /* Reads and writes without a cluster* form. */
-    {"count", NULL, run_count, NULL, 0},
-    {"distinct", NULL, run_distinct, NULL, 0},
-    {"explain", NULL, run_explain, NULL, 0},
-    {"findAndModify", "findandmodify", run_find_and_modify, NULL, COMMAND_WRITES | COMMAND_CREATES},
+    {"count", .run = run_count},
+    {"distinct", .run = run_distinct},
+    {"explain", .run = run_explain},
+    {"findAndModify", "findandmodify", .run = run_by_sharding, .sharded = find_and_modify,
+     .flags = COMMAND_WRITES | COMMAND_CREATES},
 
     /* Databases, collections and indexes. */
-    {"create", NULL, forward_primary, NULL, COMMAND_WRITES | COMMAND_CREATES},
-    {"createIndexes", NULL, run_on_owners, NULL, COMMAND_WRITES | COMMAND_CREATES},
-    {"dropIndexes", "deleteIndexes", run_on_owners, NULL, COMMAND_WRITES},
-    {"validate", NULL, run_on_owners, NULL, COMMAND_REPEATABLE},
-    {"collMod", NULL, run_ddl, "_shardsvrCollMod", 0},
-    {"drop", NULL, run_ddl, "_shardsvrDropCollection", 0},
-    {"dropDatabase", NULL, run_drop_database, NULL, 0},
-    {"renameCollection", NULL, run_rename, NULL, 0},
-    {"listCollections", NULL, forward_primary, NULL, COMMAND_REPEATABLE | COMMAND_OPENS_CURSOR},
-    {"listIndexes", NULL, run_list_indexes, NULL, COMMAND_REPEATABLE | COMMAND_OPENS_CURSOR},
-    {"listDatabases", NULL, run_list_databases, NULL, 0},
-    {"collStats", "collstats", run_collection_stats, NULL, 0},
-    {"dbStats", "dbstats", run_database_stats, NULL, 0},
+    {"create", .run = forward_primary, .flags = COMMAND_WRITES | COMMAND_CREATES},
+    {"createIndexes", .run = run_by_sharding, .sharded = run_on_owners,
+     .flags = COMMAND_WRITES | COMMAND_CREATES},
+    {"dropIndexes", "deleteIndexes", .run = run_by_sharding, .sharded = run_on_owners,
+     .flags = COMMAND_WRITES},
+    {"validate", .run = run_by_sharding, .sharded = run_on_owners, .flags = COMMAND_REPEATABLE},
+    {"collMod", .run = run_ddl, .sent_as = "_shardsvrCollMod"},
+    {"drop", .run = run_ddl, .sent_as = "_shardsvrDropCollection"},
+    {"dropDatabase", .run = run_drop_database},
+    {"renameCollection", .run = run_rename},
+    {"listCollections", .run = forward_primary, .flags = COMMAND_REPEATABLE | COMMAND_OPENS_CURSOR},
+    {"listIndexes", .run = run_by_sharding, .sharded = list_indexes,
+     .flags = COMMAND_REPEATABLE | COMMAND_OPENS_CURSOR},
+    {"listDatabases", .run = run_list_databases},
+    {"collStats", "collstats", .run = run_by_sharding, .sharded = collection_stats},
+    {"dbStats", "dbstats", .run = run_database_stats},
 
     /* Sharding. */
-    {"enableSharding", "enablesharding", run_enable_sharding, NULL, 0},
-    {"shardCollection", "shardcollection", run_shard_collection, NULL, 0},
-    {"split", NULL, run_split, NULL, 0},
-    {"moveChunk", "movechunk", run_move_chunk, NULL, 0},
-    {"moveRange", NULL, run_move_range, NULL, 0},
-    {"listShards", "listshards", run_list_shards, NULL, 0},
-    {"getShardMap", NULL, forward_config, NULL, COMMAND_REPEATABLE},
-    {"balancerStart", NULL, forward_config, "_configsvrBalancerStart", COMMAND_REPEATABLE},
-    {"balancerStop", NULL, forward_config, "_configsvrBalancerStop", COMMAND_REPEATABLE},
-    {"balancerStatus", NULL, forward_config, "_configsvrBalancerStatus", COMMAND_REPEATABLE},
-    {"balancerCollectionStatus", NULL, forward_config, "_configsvrBalancerCollectionStatus",
-     COMMAND_REPEATABLE},
-    {"addShardToZone", NULL, run_on_config, "_configsvrAddShardToZone", 0},
-    {"removeShardFromZone", NULL, run_on_config, "_configsvrRemoveShardFromZone", 0},
-    {"updateZoneKeyRange", NULL, run_on_config, "_configsvrUpdateZoneKeyRange", 0},
-    {"flushRouterConfig", "flushrouterconfig", forward_everywhere, NULL, COMMAND_REPEATABLE},
+    {"enableSharding", "enablesharding", .run = run_enable_sharding},
+    {"shardCollection", "shardcollection", .run = run_shard_collection},
+    {"split", .run = run_split},
+    {"moveChunk", "movechunk", .run = run_move_chunk},
+    {"moveRange", .run = run_move_range},
+    {"listShards", "listshards", .run = run_list_shards},
+    {"getShardMap", .run = forward_config, .flags = COMMAND_REPEATABLE},
+    {"balancerStart", .run = forward_config, .sent_as = "_configsvrBalancerStart",
+     .flags = COMMAND_REPEATABLE},
+    {"balancerStop", .run = forward_config, .sent_as = "_configsvrBalancerStop",
+     .flags = COMMAND_REPEATABLE},
+    {"balancerStatus", .run = forward_config, .sent_as = "_configsvrBalancerStatus",
+     .flags = COMMAND_REPEATABLE},
+    {"balancerCollectionStatus", .run = forward_config,
+     .sent_as = "_configsvrBalancerCollectionStatus", .flags = COMMAND_REPEATABLE},
+    {"addShardToZone", .run = run_on_config, .sent_as = "_configsvrAddShardToZone"},
+    {"removeShardFromZone", .run = run_on_config, .sent_as = "_configsvrRemoveShardFromZone"},
+    {"updateZoneKeyRange", .run = run_on_config, .sent_as = "_configsvrUpdateZoneKeyRange"},
+    {"flushRouterConfig", "flushrouterconfig", .run = forward_everywhere,
+     .flags = COMMAND_REPEATABLE},
 
     /* Commands about a server. */
-    {"buildInfo", "buildinfo", forward_home, NULL, COMMAND_REPEATABLE},
-    {"serverStatus", NULL, forward_home, NULL, COMMAND_REPEATABLE},
-    {"hostInfo", NULL, forward_home, NULL, COMMAND_REPEATABLE},
-    {"getParameter", NULL, forward_home, NULL, COMMAND_REPEATABLE},
-    {"getCmdLineOpts", NULL, forward_home, NULL, COMMAND_REPEATABLE},
-    {"getLog", NULL, forward_home, NULL, COMMAND_REPEATABLE},
-    {"connectionStatus", NULL, forward_home, NULL, COMMAND_REPEATABLE},
-    {"getDefaultRWConcern", NULL, forward_config, NULL, COMMAND_REPEATABLE},
-    {"fsync", NULL, forward_everywhere, NULL, COMMAND_REPEATABLE},
+    {"buildInfo", "buildinfo", .run = forward_home, .flags = COMMAND_REPEATABLE},
+    {"serverStatus", .run = forward_home, .flags = COMMAND_REPEATABLE},
+    {"hostInfo", .run = forward_home, .flags = COMMAND_REPEATABLE},
+    {"getParameter", .run = forward_home, .flags = COMMAND_REPEATABLE},
+    {"getCmdLineOpts", .run = forward_home, .flags = COMMAND_REPEATABLE},
+    {"getLog", .run = forward_home, .flags = COMMAND_REPEATABLE},
+    {"connectionStatus", .run = forward_home, .flags = COMMAND_REPEATABLE},
+    {"getDefaultRWConcern", .run = forward_config, .flags = COMMAND_REPEATABLE},
+    {"fsync", .run = forward_everywhere, .flags = COMMAND_REPEATABLE},
 };
 
 static const size_t command_count = sizeof commands / sizeof commands[0];
@@ -153,11 +163,20 @@ static bool stores_result(const bson_t *command) {
     return stores;
 }
 
-void command_prepare(const struct request *request, const struct command *command, bson_t *out) {
-    bson_iter_t iter;
+void command_rewrite_majority(const bson_t *command, const char *name, bson_t *out) {
+    bson_t renamed;
+    command_rewrite(command, name, &renamed);
+    bson_init(out);
+    bson_copy_to_excluding_noinit(&renamed, out, "writeConcern", NULL);
+    append_majority(out);
+    bson_destroy(&renamed);
+}
+
+void command_prepare(const struct request *request, bson_t *out) {
+    const struct command *command = request->command;
     command_rewrite(request->body, command->sent_as ? command->sent_as : command->name, out);
     if ((command->flags & COMMAND_WRITES || stores_result(request->body)) &&
-        !bson_iter_init_find(&iter, request->body, "writeConcern")) {
+        !bson_has_field(request->body, "writeConcern")) {
         append_majority(out);
     }
 }
@@ -184,7 +203,7 @@ static const struct command *find_command(const char *name) {
     return NULL;
 }
 
-enum outcome command_run(struct session *session, const struct request *request, bson_t *reply) {
+enum outcome command_run(struct session *session, struct request *request, bson_t *reply) {
     const struct command *command = find_command(request->name);
     bson_iter_t iter;
     if (!command) {
@@ -201,16 +220,16 @@ enum outcome command_run(struct session *session, const struct request *request,
                      "the local router does not support transactions");
         return ANSWERED;
     }
-    return command->run(session, request, command, reply);
+    request->command = command;
+    return command->run(session, request, reply);
 }
 
 enum outcome answer_list_commands(struct session *session, const struct request *request,
-                                  const struct command *command, bson_t *reply) {
+                                  bson_t *reply) {
     bson_t list;
     bson_t entry;
     (void)session;
     (void)request;
-    (void)command;
     bson_init(reply);
     BSON_APPEND_DOCUMENT_BEGIN(reply, "commands", &list);
     for (size_t i = 0; i < command_count; i++) {

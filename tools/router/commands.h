@@ -19,20 +19,24 @@ enum command_flag {
     COMMAND_CREATES = 1u << 3,      /* creates a missing database */
 };
 
-struct command;
 typedef enum outcome command_handler(struct session *session, const struct request *request,
-                                     const struct command *command, bson_t *reply);
+                                     bson_t *reply);
+
+/* Handles a command on the sharded collection `ns`. */
+typedef enum outcome sharded_handler(struct session *session, const struct request *request,
+                                     const char *ns, struct routing *routing, bson_t *reply);
 
 struct command {
     const char *name;
     const char *alias; /* another spelling, or NULL */
     command_handler *run;
-    const char *sent_as; /* the server's name of the command; NULL: the same */
+    sharded_handler *sharded; /* for run_by_sharding */
+    const char *sent_as;      /* the server's name of the command; NULL: the same */
     unsigned flags;
 };
 
 /* Runs any command of a client. */
-enum outcome command_run(struct session *session, const struct request *request, bson_t *reply);
+enum outcome command_run(struct session *session, struct request *request, bson_t *reply);
 
 /* True for the names of the first command on a connection. */
 bool command_is_handshake(const char *name);
@@ -43,11 +47,14 @@ bool command_is_handshake(const char *name);
  */
 void command_rewrite(const bson_t *command, const char *name, bson_t *out);
 
+/* Like command_rewrite, with the write concern that commands on metadata require. */
+void command_rewrite_majority(const bson_t *command, const char *name, bson_t *out);
+
 /*
  * Initialises `out` as a client's command rewritten for the server: under the name it is sent as,
  * and with the default write concern, which shards leave to routers, where a write has none.
  */
-void command_prepare(const struct request *request, const struct command *command, bson_t *out);
+void command_prepare(const struct request *request, bson_t *out);
 
 /* Appends `command`'s field `name`, where it has one, to `out`. */
 void copy_field(const bson_t *command, const char *name, bson_t *out);
@@ -59,21 +66,23 @@ command_handler answer_hello, answer_ping, answer_my_address, answer_list_comman
 command_handler forward_home, forward_config, forward_primary, forward_everywhere, forward_get_more,
     kill_cursors;
 
+/*
+ * Runs a command on a collection: by its `sharded` handler if the collection is sharded, otherwise
+ * on the primary shard of its database.
+ */
+command_handler run_by_sharding;
+
 /* Sends `body` to one set, and stores the cursor of the reply, if any. */
-enum outcome forward_to(struct session *session, const struct request *request,
-                        const struct command *command, size_t set, const bson_t *body,
-                        bson_t *reply);
+enum outcome forward_to(struct session *session, const struct request *request, size_t set,
+                        const bson_t *body, bson_t *reply);
 
 /*
- * Runs a command on a collection: with `sharded` if the collection is sharded, otherwise on the
- * primary shard of its database.
+ * Runs `command` on each set from number `first`, and passes each reply to `each` (NULL: to
+ * nothing). False with an error in `reply` (initialised only then) as soon as one refuses.
  */
-typedef enum outcome sharded_handler(struct session *session, const struct request *request,
-                                     const struct command *command, const char *ns,
-                                     struct routing *routing, bson_t *reply);
-enum outcome run_by_sharding(struct session *session, const struct request *request,
-                             const struct command *command, sharded_handler *sharded,
-                             bson_t *reply);
+typedef void reply_visitor(void *state, const struct node_set *set, const bson_t *reply);
+bool run_on_sets(struct session *session, size_t first, const bson_t *command, reply_visitor *each,
+                 void *state, bson_t *reply);
 
 /*
  * session_run on the shard that the session routes through, once more with a renewed routing table
@@ -83,17 +92,20 @@ bool run_at_home(struct session *session, const struct request *request, const b
                  bson_t *reply);
 
 /* command_query.c: reads and writes without a cluster* form */
-command_handler run_count, run_distinct, run_explain, run_find_and_modify;
+command_handler run_count, run_distinct, run_explain;
+sharded_handler find_and_modify;
 
 /* command_schema.c: databases, collections, indexes */
-command_handler run_ddl, run_drop_database, run_on_owners, run_list_indexes, run_rename;
+command_handler run_ddl, run_drop_database, run_rename;
+sharded_handler run_on_owners, list_indexes;
 
 /* command_sharding.c: sharded collections, chunks, zones, the balancer */
 command_handler run_enable_sharding, run_shard_collection, run_split, run_move_chunk,
     run_move_range, run_on_config, run_list_shards;
 
 /* command_stats.c: sums of the shards' statistics */
-command_handler run_collection_stats, run_database_stats, run_list_databases;
+command_handler run_database_stats, run_list_databases;
+sharded_handler collection_stats;
 
 /*
  * Runs `command` (without its version and "$db") on every shard that owns chunks of a sharded
@@ -103,7 +115,7 @@ command_handler run_collection_stats, run_database_stats, run_list_databases;
  */
 struct owner_visitor {
     void (*restart)(void *state);
-    void (*each)(void *state, const struct node_set *shard, const bson_t *reply);
+    reply_visitor *each;
     void *state;
 };
 bool visit_owners(struct session *session, const char *db, const char *ns, struct routing *routing,

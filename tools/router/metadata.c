@@ -78,9 +78,7 @@ static bool find_config(struct session *session, const char *collection, const c
                         bson_t *reply) {
     bson_t *find = BCON_NEW("find", BCON_UTF8(collection), "filter", "{", "_id", BCON_UTF8(id), "}",
                             "limit", BCON_INT32(1), "$db", BCON_UTF8("config"));
-    const bool good = session_run(session, CONFIG_SET, find, reply);
-    bson_destroy(find);
-    return good;
+    return session_run_built(session, CONFIG_SET, find, reply);
 }
 
 bool database_load(struct session *session, const char *name, struct database *database,
@@ -127,8 +125,7 @@ bool database_create(struct session *session, const char *name, const char *shar
     }
     append_majority(&create);
     BSON_APPEND_UTF8(&create, "$db", "admin");
-    const bool good = session_run(session, CONFIG_SET, &create, reply);
-    bson_destroy(&create);
+    const bool good = session_run_built(session, CONFIG_SET, &create, reply);
     if (good) {
         bson_destroy(reply);
     }
@@ -165,9 +162,7 @@ static bool load_owners(struct session *session, struct routing *routing, bson_t
                  BCON_UTF8("$lastmod"), "}", "chunks", "{", "$sum", BCON_INT64(1), "}", "}", "}",
                  "{", "$sort", "{", "_id", BCON_INT32(1), "}", "}", "]", "cursor", "{", "batchSize",
                  BCON_INT32(MAX_SHARDS), "}", "$db", BCON_UTF8("config"));
-    const bool answered = session_run(session, CONFIG_SET, aggregate, &found);
-    bson_destroy(aggregate);
-    if (!answered) {
+    if (!session_run_built(session, CONFIG_SET, aggregate, &found)) {
         bson_steal(reply, &found);
         return false;
     }

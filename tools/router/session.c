@@ -118,6 +118,12 @@ bool session_run(struct session *session, size_t set, const bson_t *command, bso
     return answer_code(reply) == CODE_OK;
 }
 
+bool session_run_built(struct session *session, size_t set, bson_t *command, bson_t *reply) {
+    const bool good = session_run(session, set, command, reply);
+    bson_destroy(command);
+    return good;
+}
+
 bool session_forwarded_body(const struct session *session, bson_t *body) {
     struct wire_message message;
     return wire_parse_message(session->out.data, session->out.length, &message) &&

@@ -36,14 +36,17 @@ struct session {
     struct buffer inner; /* replies to commands that the router itself sends */
 };
 
+struct command;
+
 /* A command of a client; all pointers are into session->in. */
 struct request {
     const struct wire_message *message; /* NULL for the old handshake, which has no sections */
     const bson_t *body;
     int32_t id;
-    const char *name;   /* the command's name */
-    const char *db;     /* its "$db" */
-    const char *target; /* the text of its first field, usually a collection; or NULL */
+    const char *name;              /* the command's name, as the client wrote it */
+    const struct command *command; /* its entry in the table of commands; set by command_run */
+    const char *db;                /* its "$db" */
+    const char *target;            /* the text of its first field, usually a collection; or NULL */
 };
 
 /* How a command was answered. */
@@ -69,6 +72,9 @@ enum outcome session_forward(struct session *session, const struct request *requ
  * copy that the caller destroys. True if it is `ok: 1`; otherwise it can be returned to the
  * client. */
 bool session_run(struct session *session, size_t set, const bson_t *command, bson_t *reply);
+
+/* Likewise; destroys the command. */
+bool session_run_built(struct session *session, size_t set, bson_t *command, bson_t *reply);
 
 /* The document in session->out, as a view. False if there is none. */
 bool session_forwarded_body(const struct session *session, bson_t *body);

@@ -46,23 +46,16 @@ void buffer_shrink(struct buffer *buffer, size_t keep) {
 }
 
 const char *stream_status_text(enum stream_status status) {
-    switch (status) {
-    case STREAM_OK:
-        return "no error";
-    case STREAM_CLOSED:
-        return "the connection was closed";
-    case STREAM_BROKEN:
-        return "the connection broke";
-    case STREAM_TIMEOUT:
-        return "it did not answer in time";
-    case STREAM_ABANDONED:
-        return "the client has disconnected";
-    case STREAM_MALFORMED:
-        return "the message is malformed or too long";
-    case STREAM_NO_MEMORY:
-        return "out of memory";
-    }
-    return "unknown";
+    static const char *const texts[] = {
+        [STREAM_OK] = "no error",
+        [STREAM_CLOSED] = "the connection was closed",
+        [STREAM_BROKEN] = "the connection broke",
+        [STREAM_TIMEOUT] = "it did not answer in time",
+        [STREAM_ABANDONED] = "the client has disconnected",
+        [STREAM_MALFORMED] = "the message is malformed or too long",
+        [STREAM_NO_MEMORY] = "out of memory",
+    };
+    return texts[status];
 }
 
 bool stream_prepare(int fd) {

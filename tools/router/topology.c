@@ -117,7 +117,7 @@ struct topology *topology_create(const char *config, char *why) {
     topology->max_wire_version = number_or(&hello, "maxWireVersion", 17);
     bson_destroy(&hello);
 
-    enum stream_status status = backend_run(fd, -1, find, &scratch, &reply);
+    enum stream_status status = backend_run(fd, find, &scratch, &reply);
     if (status != STREAM_OK) {
         snprintf(why, MAX_REASON, "%s: %s", config, stream_status_text(status));
     } else if (answer_code(&reply) != CODE_OK) {
