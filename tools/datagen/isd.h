@@ -53,14 +53,27 @@ struct isd_family {
 // Families whose values the answers need, or that are drawn in a special way.
 enum isd_special { SPECIAL_AJ, SPECIAL_AU, SPECIAL_AW, SPECIAL_GF, SPECIAL_MW, SPECIAL_COUNT };
 
+// The properties of a type of reports, in the order of the columns of data/isd-types.txt.
+enum isd_share {
+    SHARE_BARE,
+    SHARE_REMARK,
+    SHARE_REMARK_BARE,
+    SHARE_ELEMENT_QUALITY,
+    SHARE_ORIGINAL,
+    SHARE_NO_PRESSURE,
+    SHARE_NO_CEILING,
+    SHARE_UNLIMITED,
+    SHARE_NO_DEW_POINT,
+    SHARE_NO_VISIBILITY,
+    SHARE_NO_TEMPERATURE,
+    SHARE_COUNT
+};
+
 struct isd_groups {
     struct isd_family families[FAMILIES_MAX]; // in the order of their ids
     uint8_t count;
-    uint8_t special[SPECIAL_COUNT]; // their numbers
-    struct {                        // of 65,536
-        uint32_t bare, remark, remark_bare, element_quality, original, no_pressure, no_ceiling,
-            unlimited, no_dew_point, no_visibility, no_temperature;
-    } types[ISD_TYPES];
+    uint8_t special[SPECIAL_COUNT];         // their numbers
+    uint32_t types[ISD_TYPES][SHARE_COUNT]; // of 65,536
 };
 
 // Reads the tables.

@@ -165,28 +165,27 @@ static void draw_shown(struct isd_drawer *drawer, struct isd_row *row) {
     uint64_t a = rng_next(&drawer->rng);
     uint64_t b = rng_next(&drawer->rng);
     uint64_t c = rng_next(&drawer->rng);
-    const struct isd_groups *groups = drawer->groups;
+    const uint32_t *shares = drawer->groups->types[row->type];
     bool summary = row->type == TYPE_SOD || row->type == TYPE_SOM;
-    row->has_pressure = (a & 0xFFFF) >= groups->types[row->type].no_pressure;
-    row->has_visibility = (a >> 16 & 0xFFFF) >= groups->types[row->type].no_visibility;
+    row->has_pressure = (a & 0xFFFF) >= shares[SHARE_NO_PRESSURE];
+    row->has_visibility = (a >> 16 & 0xFFFF) >= shares[SHARE_NO_VISIBILITY];
     // Without a temperature there is no dew point.
     uint32_t luck = a >> 32 & 0xFFFF;
-    row->has_temperature = luck >= groups->types[row->type].no_temperature;
-    row->has_dew_point = luck >= groups->types[row->type].no_dew_point;
+    row->has_temperature = luck >= shares[SHARE_NO_TEMPERATURE];
+    row->has_dew_point = luck >= shares[SHARE_NO_DEW_POINT];
     row->has_wind = !summary && (a >> 48) > 800;
     luck = b & 0xFFFF;
-    row->has_ceiling = luck >= groups->types[row->type].no_ceiling;
-    if (row->has_ceiling &&
-        luck - groups->types[row->type].no_ceiling < groups->types[row->type].unlimited) {
+    row->has_ceiling = luck >= shares[SHARE_NO_CEILING];
+    if (row->has_ceiling && luck - shares[SHARE_NO_CEILING] < shares[SHARE_UNLIMITED]) {
         row->ceiling = 22000;
     }
-    row->bare = (b >> 16 & 0xFFFF) < groups->types[row->type].bare;
-    row->has_remark = (b >> 32 & 0xFFFF) < (row->bare ? groups->types[row->type].remark_bare
-                                                      : groups->types[row->type].remark);
+    row->bare = (b >> 16 & 0xFFFF) < shares[SHARE_BARE];
+    row->has_remark =
+        (b >> 32 & 0xFFFF) < (row->bare ? shares[SHARE_REMARK_BARE] : shares[SHARE_REMARK]);
     // Reports that keep their original observations have all their element quality data, too.
     luck = high32(b) >> 16;
-    row->has_element_quality = luck < groups->types[row->type].element_quality;
-    row->has_original = luck < groups->types[row->type].original;
+    row->has_element_quality = luck < shares[SHARE_ELEMENT_QUALITY];
+    row->has_original = luck < shares[SHARE_ORIGINAL];
     row->temperature_quality = draw_quality(drawer->station, low32(c));
     row->wind_quality = draw_quality(drawer->station, high32(c));
     row->oddity = ODDITY_NONE;

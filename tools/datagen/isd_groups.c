@@ -96,17 +96,9 @@ void isd_groups_init(struct isd_groups *groups) {
     const char *cursor = table_find("isd-types.txt");
     struct table_row row;
     for (int type = 0; type < ISD_TYPES && table_next(&cursor, &row); type++) {
-        uint32_t *const columns[] = {
-            &groups->types[type].bare,           &groups->types[type].remark,
-            &groups->types[type].remark_bare,    &groups->types[type].element_quality,
-            &groups->types[type].original,       &groups->types[type].no_pressure,
-            &groups->types[type].no_ceiling,     &groups->types[type].unlimited,
-            &groups->types[type].no_dew_point,   &groups->types[type].no_visibility,
-            &groups->types[type].no_temperature,
-        };
         bare[type] = table_number(&row, 1);
-        for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++) {
-            *columns[i] = share_of(table_number(&row, i + 1));
+        for (size_t i = 0; i < SHARE_COUNT; i++) {
+            groups->types[type][i] = share_of(table_number(&row, i + 1));
         }
     }
     read_shares(groups, bare);

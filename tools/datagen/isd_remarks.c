@@ -212,18 +212,19 @@ static const char *const summary_entries[] = {"R     N7GJS072", "R     N7GKS075"
                                               "R   8,17AXW093"};
 enum { ENTRY_VALUE = 13, ENTRIES_MAX = 8 };
 
+static const struct {
+    const char *const *entries;
+    uint32_t mask; // one less than the number of entries
+} quality_entries[ISD_TYPES] = {
+    [TYPE_FM_12] = {synoptic_entries, 7}, [TYPE_FM_13] = {synoptic_entries, 7},
+    [TYPE_FM_15] = {airport_entries, 7},  [TYPE_FM_16] = {airport_entries, 7},
+    [TYPE_SAO] = {airways_entries, 3},    [TYPE_SY_SA] = {airways_entries, 3},
+    [TYPE_SOD] = {summary_entries, 3},    [TYPE_SOM] = {summary_entries, 3},
+};
+
 char *isd_put_element_quality(struct isd_text *text, const struct isd_row *row, char *p) {
-    const char *const *entries = airport_entries;
-    uint32_t mask = 7;
-    if (row->type == TYPE_FM_12 || row->type == TYPE_FM_13) {
-        entries = synoptic_entries;
-    } else if (row->type == TYPE_SAO || row->type == TYPE_SY_SA) {
-        entries = airways_entries;
-        mask = 3;
-    } else if (row->type == TYPE_SOD || row->type == TYPE_SOM) {
-        entries = summary_entries;
-        mask = 3;
-    }
+    const char *const *entries = quality_entries[row->type].entries;
+    uint32_t mask = quality_entries[row->type].mask;
     p = put_bytes(p, "EQD", 3);
     uint64_t bits = rng_next(&text->rng);
     for (uint32_t i = 1; i <= ENTRIES_MAX; i++) {

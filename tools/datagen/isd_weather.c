@@ -108,21 +108,13 @@ void isd_draw_weather(struct isd_weather_state *now, const struct isd_climate *c
 // ---- codes ----
 
 uint8_t isd_manual_code(const struct isd_row *row, uint32_t bits) {
-    static const uint8_t rain[] = {61, 63, 65, 60, 80, 51, 95, 81};
-    static const uint8_t snow[] = {71, 73, 75, 70, 77, 85, 79, 71};
-    switch ((enum isd_weather)row->weather) {
-    case WEATHER_RAIN:
-        return rain[bits & 7];
-    case WEATHER_SNOW:
-        return snow[bits & 7];
-    case WEATHER_FOG:
-        return 45;
-    case WEATHER_MIST:
-        return 10;
-    case WEATHER_DRY:
-        break;
-    }
-    return (uint8_t)(row->type == TYPE_FM_12 ? bits & 3 : (bits & 7) == 0 ? 5 : 2);
+    static const uint8_t codes[][8] = {[WEATHER_DRY] = {5, 2, 2, 2, 2, 2, 2, 2},
+                                       [WEATHER_MIST] = {10, 10, 10, 10, 10, 10, 10, 10},
+                                       [WEATHER_FOG] = {45, 45, 45, 45, 45, 45, 45, 45},
+                                       [WEATHER_RAIN] = {61, 63, 65, 60, 80, 51, 95, 81},
+                                       [WEATHER_SNOW] = {71, 73, 75, 70, 77, 85, 79, 71}};
+    bool synoptic = row->weather == WEATHER_DRY && row->type == TYPE_FM_12;
+    return synoptic ? (uint8_t)(bits & 3) : codes[row->weather][bits & 7];
 }
 
 uint8_t isd_automated_code(const struct isd_row *row, uint32_t bits) {
@@ -138,14 +130,10 @@ uint8_t isd_automated_code(const struct isd_row *row, uint32_t bits) {
 }
 
 uint8_t isd_precipitation_code(const struct isd_row *row, uint32_t bits) {
-    switch ((enum isd_weather)row->weather) {
-    case WEATHER_RAIN:
-        return (bits & 7) == 0 ? 1 : 2; // drizzle, rain
-    case WEATHER_SNOW:
-        return (uint8_t)((bits & 7) == 0 ? 4 : (bits & 7) == 1 ? 6 : 3); // grains, pellets, snow
-    default:
-        return 0;
-    }
+    // Drizzle and rain; grains, pellets and snow.
+    static const uint8_t codes[][8] = {
+        [WEATHER_RAIN] = {1, 2, 2, 2, 2, 2, 2, 2}, [WEATHER_SNOW] = {4, 6, 3, 3, 3, 3, 3, 3}};
+    return codes[row->weather][bits & 7];
 }
 
 // Oktas; in METARs the code for few, scattered, broken or overcast, or 99: missing.
