@@ -16,6 +16,26 @@ BATCH_BEGINS = 20000  # initial documents per batch of `--batch-size auto`
 EXIT_OK, EXIT_REJECTS = 0, 1
 
 
+def load_span(record):
+    """Beginning and end of the load phase of a run.json, as time.time() counts."""
+    begin = datetime.datetime.fromisoformat(
+        record["startedAt"]["$date"].replace("Z", "+00:00")).timestamp()
+    for phase in record["phases"]:
+        end = begin + phase["seconds"]
+        if phase["name"] == "load":
+            break
+        begin = end
+    return begin, end
+
+
+def run_queries(programs, uri, database, collection, *words):
+    """Runs `shardquery run` with files in `programs.folder`. Returns the queries of its report."""
+    file = programs.folder / "queries.json"
+    run([programs.bin / "shardquery", "run", "--uri", uri, "--db", database, "--collection", collection,
+         "--quiet", "--report", file, *words])
+    return json.loads(file.read_text("utf-8"))["queries"]
+
+
 class Loaded(NamedTuple):
     """A completed load: measurements of its process, and figures of its run.json."""
 
@@ -97,16 +117,10 @@ class Bench:
         figures = record["accounting"]
         self.driver = record["driver"]
         self.version = record["version"]
-        began = datetime.datetime.fromisoformat(
-            record["startedAt"]["$date"].replace("Z", "+00:00")).timestamp()
-        for phase in record["phases"]:
-            seconds = phase["seconds"]
-            if phase["name"] == "load":
-                break
-            began += seconds
+        seconds = next(phase["seconds"] for phase in record["phases"] if phase["name"] == "load")
         found = record.get("adaptation", {})
         return Loaded(process, figures["inserted"], seconds, figures["batches"],
-                      figures["textBytes"], figures["bsonBytes"], (began, began + seconds),
+                      figures["textBytes"], figures["bsonBytes"], load_span(record),
                       (found.get("threads"), found.get("batchSize")),
                       "settledAfterSeconds" in found)
 
@@ -127,43 +141,42 @@ class Bench:
             shutil.rmtree(work)
         return max(one.wall for one in ended)
 
-    def load(self, deployment, data, *words, threads=None, uri=None, clustered=True,
-             batch=BATCH_DOCUMENTS, database=DATABASE):
+    def load(self, deployment, data, *words, **more):
         """A load by the loader into an emptied database; checks the number of documents."""
-        deployment.empty(database)
-        work = self.folder / "work"
-        more = ["--clustered"] if clustered else []
-        process = run(self._load_words(
-            work, ["--uri", uri or deployment.uri, "--db", database, "--collection", COLLECTION,
-                   "--threads", threads or self.threads, "--batch-size", batch, *more, *words,
-                   data.path]), (EXIT_OK, EXIT_REJECTS))
-        loaded = self._loaded(work, process)
-        deployment.expect(loaded.documents, database)
-        return loaded
+        return self.load_together(deployment, data, [words], **more)[0]
 
-    def load_together(self, deployment, data, loaders, threads=None, clustered=True):
+    def load_together(self, deployment, data, loaders, threads=None, uri=None, clustered=True,
+                      batch=BATCH_DOCUMENTS, database=DATABASE):
         """A load into the emptied database by several loaders at once, each with its own words of
-        `loaders` and with its share of `threads`. Returns a Loaded for each."""
-        deployment.empty()
+        `loaders` and with its share of `threads`, if that is a number. Returns a Loaded for each."""
+        deployment.empty(database)
         works = [self.folder / f"work-{i}" for i in range(len(loaders))]
-        each = max((threads or self.threads) // len(loaders), 1)
+        threads = threads or self.threads
+        each = threads if threads == "auto" else max(threads // len(loaders), 1)
         more = ["--clustered"] if clustered else []
         processes = run_together([self._load_words(
-            work, ["--uri", deployment.uri, "--db", DATABASE, "--collection", COLLECTION,
-                   "--threads", each, "--batch-size", BATCH_DOCUMENTS, *more, *words, data.path])
+            work, ["--uri", uri or deployment.uri, "--db", database, "--collection", COLLECTION,
+                   "--threads", each, "--batch-size", batch, *more, *words, data.path])
             for work, words in zip(works, loaders)], (EXIT_OK, EXIT_REJECTS))
         loaded = [self._loaded(work, process) for work, process in zip(works, processes)]
-        deployment.expect(sum(one.documents for one in loaded))
+        deployment.expect(sum(one.documents for one in loaded), database)
         return loaded
+
+    def command(self, name, deployment, data, *words):
+        """Runs `shardload NAME` on an emptied deployment. Returns its record."""
+        deployment.empty()
+        work = self.folder / "work"
+        shutil.rmtree(work, ignore_errors=True)
+        run([self.bin / "shardload", name, "--uri", deployment.uri, "--db", DATABASE, "--collection",
+             COLLECTION, "--work-dir", work, "--clustered", *words, data.path], (EXIT_OK, EXIT_REJECTS))
+        record = json.loads((work / f"{name}.json").read_text("utf-8"))
+        shutil.rmtree(work)
+        return record
 
     def query(self, deployment, *names, suite="mot", repeat=5):
         """Runs queries of a suite on the loaded documents. Returns the queries of the report."""
-        file = self.folder / "queries.json"
         words = [word for name in names for word in ("--query", name)]
-        run([self.bin / "shardquery", "run", "--uri", deployment.uri, "--db", DATABASE,
-             "--collection", COLLECTION, "--repeat", repeat, "--quiet", "--report", file, *words,
-             suite])
-        return json.loads(file.read_text("utf-8"))["queries"]
+        return run_queries(self, deployment.uri, DATABASE, COLLECTION, "--repeat", repeat, *words, suite)
 
     def yardstick(self, deployment, data, layout=(), threads=None, uri=None, clustered=True,
                   batch=BATCH_DOCUMENTS):

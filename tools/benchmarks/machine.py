@@ -28,16 +28,6 @@ def cores():
     return len(os.sched_getaffinity(0))
 
 
-def cpu_ticks():
-    """Ticks since the machine's start: (all, stolen by other guests of a virtual host)."""
-    try:
-        fields = Path("/proc/stat").read_text("ascii").splitlines()[0].split()[1:9]
-    except OSError:
-        return 0, 0
-    ticks = list(map(int, fields))
-    return sum(ticks), ticks[7] if len(ticks) > 7 else 0
-
-
 STATES = ("user", "system", "wait", "idle", "steal")
 STATE_OF_FIELD = ("user", "user", "system", "idle", "wait", "system", "system", "steal")
 
@@ -49,6 +39,13 @@ def cpu_states():
     for state, ticks in zip(STATE_OF_FIELD, map(int, fields)):
         found[state] += ticks
     return [found[state] for state in STATES]
+
+
+def stolen_share(before):
+    """The share of the processors' time that went to other guests of a virtual host since `before`,
+    the result of cpu_states."""
+    ticks = [b - a for a, b in zip(before, cpu_states())]
+    return ticks[-1] / max(sum(ticks), 1)
 
 
 class CpuWatch:

@@ -107,6 +107,12 @@ def remove_folder(folder):
         time.sleep(0.1)
 
 
+def without_folder(*paths):
+    """Messages about the paths (None: not given) that are in no existing folder."""
+    return [f"{path}: its folder does not exist" for path in filter(None, paths)
+            if not os.path.isdir(os.path.dirname(os.path.abspath(path)))]
+
+
 def floor():
     """The smallest peak memory that can be measured, in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

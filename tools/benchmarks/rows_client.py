@@ -14,43 +14,51 @@ BATCH_MOST = 100_000  # documents in a batch that the server allows
 MOT_TEXT = 86
 
 
+class Rates:
+    """Two lines of a row: GB/s of `what` ("text" or "BSON"), by wall time and by user CPU time."""
+
+    def __init__(self, result, what, least, name=""):
+        self.what = what
+        self.wall, self.user = (result.line(f"{name}GB/s of {what}, by {time} time", at_least(least))
+                                for time in ("wall", "user CPU"))
+
+    def add(self, run):
+        size = run.bson_bytes if self.what == "BSON" else run.text_bytes
+        self.wall.add(rate(size, run.process.wall) / 1e9)
+        self.user.add(rate(size, run.process.user) / 1e9)
+
+
 def mot_parse(bench, result):
     data = bench.data.mot(bench.scaled(10_000_000))
-    wall = result.line("GB/s of text, by wall time", at_least(1.0))
-    user = result.line("GB/s of text, by user CPU time", at_least(1.0))
+    rates = Rates(result, "text", 1.0)
     documents = result.line("million docs/s, by wall time")
     for _ in bench.rounds():
         run = bench.parse(data.path)
-        wall.add(run.text_rate / 1e9)
-        user.add(rate(run.text_bytes, run.process.user) / 1e9)
+        rates.add(run)
         documents.add(rate(run.documents, run.process.wall) / 1e6)
 
 
 def isd_parse(bench, result):
     data = bench.data.isd(bench.scaled(2_000_000))
-    wall = result.line("GB/s of BSON, by wall time", at_least(1.5))
-    user = result.line("GB/s of BSON, by user CPU time", at_least(1.5))
+    rates = Rates(result, "BSON", 1.5)
     text = result.line("GB/s of text, by wall time")
     for _ in bench.rounds():
         run = bench.parse(data.path)
-        wall.add(run.bson_rate / 1e9)
-        user.add(rate(run.bson_bytes, run.process.user) / 1e9)
+        rates.add(run)
         text.add(run.text_rate / 1e9)
 
 
 def json_parse(bench, result):
     for kind in ("tweets", "flat"):
         data = bench.data.json(kind, bench.scaled(200_000_000))
-        wall = result.line(f"{kind}: GB/s of text, by wall time", at_least(0.8))
-        user = result.line(f"{kind}: GB/s of text, by user CPU time", at_least(0.8))
+        rates = Rates(result, "text", 0.8, f"{kind}: ")
         ratio = result.line(f"{kind}: against libbson, by user CPU time", at_least(5.0))
         for _ in bench.rounds(what=kind):
             one = bench.parse(data.path)
             other = run([bench.bin / "shardload-yardstick-json", data.path])
             if json.loads(other.output)["documents"] != one.documents:
                 raise Failure("libbson and the loader read different numbers of documents")
-            wall.add(one.text_rate / 1e9)
-            user.add(rate(one.text_bytes, one.process.user) / 1e9)
+            rates.add(one)
             ratio.add(other.user / one.process.user)
     result.note("tweets: nested documents of 1.5 KB, a third of their texts not ASCII; flat: ten "
                 "short fields, 170 bytes. libbson: bson_new_from_json on each line")
@@ -92,12 +100,9 @@ def bson_parse(bench, result):
     for name, data in (("flat", bench.data.mot(bench.scaled(4_000_000))),
                        ("nested", bench.data.isd(bench.scaled(1_000_000)))):
         dump = bench.data.dump(data)
-        wall = result.line(f"{name} documents, GB/s of BSON, by wall time", at_least(2.5))
-        user = result.line(f"{name} documents, GB/s of BSON, by user CPU time", at_least(2.5))
+        rates = Rates(result, "BSON", 2.5, f"{name} documents, ")
         for _ in bench.rounds(what=name):
-            run = bench.parse("--format", "bson", dump)
-            wall.add(run.bson_rate / 1e9)
-            user.add(rate(run.bson_bytes, run.process.user) / 1e9)
+            rates.add(bench.parse("--format", "bson", dump))
     result.note("every document is validated completely; the dumps are MOT tests (flat) and ISD "
                 "records (nested), as --sink bson:FILE writes them")
 
@@ -105,12 +110,9 @@ def bson_parse(bench, result):
 def ycsb_generate(bench, result):
     if not bench.has_format("ycsb"):
         raise Skip("this build has no --format ycsb")
-    wall = result.line("GB/s of BSON, by wall time", at_least(2.0))
-    user = result.line("GB/s of BSON, by user CPU time", at_least(2.0))
+    rates = Rates(result, "BSON", 2.0)
     for _ in bench.rounds():
-        run = bench.parse("--format", "ycsb", "--records", bench.scaled(2_000_000))
-        wall.add(run.bson_rate / 1e9)
-        user.add(rate(run.bson_bytes, run.process.user) / 1e9)
+        rates.add(bench.parse("--format", "ycsb", "--records", bench.scaled(2_000_000)))
 
 
 def second_core(bench, result):

@@ -56,24 +56,31 @@ class Cases:
         self.quotients.append(pair.ratio.median)
 
 
-def by_shards(bench, cases, data):
-    times = {}
-    for count, kind in ((1, "cluster1"), (2, "cluster"), (3, "cluster3"), (4, "cluster4")):
-        deployment = bench.servers.start(kind)
-        times[count] = timed(bench, deployment, data, f"{count} shards")
+def measured_on(bench, data, kinds, what):
+    """The times of the load into each of the deployments, {number of its `what`: kind}."""
+    return {count: timed(bench, bench.servers.start(kind), data, f"{count} {what}")
+            for count, kind in kinds.items()}
+
+
+def scaled_up(bench, cases, data, times, unit):
+    """Predicts the loads by 3 and 4 units ("shard" or "loader") from those by 1 and 2."""
     one, two = median(times[1]), median(times[2])
     contention, coherency = scaling_law(one, two)
     for count in (3, 4):
-        cases.add(f"{count} shards, from 1 and 2", predicted(
-            bench, documents=data.records, shards=count, shard_rate=data.records / one,
-            shard_contention=contention, shard_coherency=coherency), times[count])
+        cases.add(f"{count} {unit}s, from 1 and 2", predicted(
+            bench, documents=data.records, **{
+                f"{unit}s": count, f"{unit}_rate": data.records / one,
+                f"{unit}_contention": contention, f"{unit}_coherency": coherency}), times[count])
+
+
+def by_shards(bench, cases, data):
+    times = measured_on(bench, data, {1: "cluster1", 2: "cluster", 3: "cluster3", 4: "cluster4"},
+                        "shards")
+    scaled_up(bench, cases, data, times, "shard")
 
 
 def by_members(bench, cases, data):
-    times = {}
-    for count, kind in ((1, "replica1"), (2, "replica2"), (3, "replica")):
-        deployment = bench.servers.start(kind)
-        times[count] = timed(bench, deployment, data, f"{count} members")
+    times = measured_on(bench, data, {1: "replica1", 2: "replica2", 3: "replica"}, "members")
     one, two = median(times[1]), median(times[2])
     cases.add("3 members, from 1 and 2", predicted(
         bench, documents=data.records, shard_rate=data.records / one, members=3,
@@ -90,12 +97,7 @@ def by_loaders(bench, cases, deployment, data):
     times = {count: timed(bench, deployment, data, f"{count} loaders",
                           lambda count=count: load_by_parts(bench, deployment, data, count))
              for count in (1, 2, 3, 4)}
-    one, two = median(times[1]), median(times[2])
-    contention, coherency = scaling_law(one, two)
-    for count in (3, 4):
-        cases.add(f"{count} loaders, from 1 and 2", predicted(
-            bench, documents=data.records, loaders=count, loader_rate=data.records / one,
-            loader_contention=contention, loader_coherency=coherency), times[count])
+    scaled_up(bench, cases, data, times, "loader")
 
 
 def by_data_and_network(bench, cases, deployment):

@@ -4,6 +4,7 @@ import json
 import re
 import sys
 
+from .bench import run_queries
 from .figures import at_least, at_most
 from .process import run
 from .servers import COLLECTION, DATABASE
@@ -59,11 +60,9 @@ def read_by_sockets(bench, deployment, clients):
 
 
 def read_by_shardquery(bench, deployment, suite, clients):
-    file = bench.folder / "reads.json"
-    run([bench.bin / "shardquery", "run", "--uri", deployment.uri, "--db", DATABASE,
-         "--collection", COLLECTION, "--clients", clients, "--duration", f"{SECONDS}s", "--quiet",
-         "--report", file, suite])
-    return json.loads(file.read_text("utf-8"))["queries"][0]
+    [query] = run_queries(bench, deployment.uri, DATABASE, COLLECTION, "--clients", clients, "--duration",
+                          f"{SECONDS}s", suite)
+    return query
 
 
 def read_by_driver(deployment):

@@ -1,13 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The row of `shardload reload`: times predicted from a sample, against those of full reloads."""
-import json
-import shutil
 from statistics import mean
 
-from .bench import EXIT_OK, EXIT_REJECTS
 from .figures import at_most
-from .process import run
-from .servers import COLLECTION, DATABASE, NAMES
+from .servers import NAMES
 
 SAMPLE = 10  # percent
 FEW = 3      # rounds
@@ -15,15 +11,8 @@ FEW = 3      # rounds
 
 def drill(bench, deployment, data, *words):
     """Runs `shardload reload` on an emptied deployment. Returns its record."""
-    deployment.empty()
-    work = bench.folder / "drill"
-    shutil.rmtree(work, ignore_errors=True)
-    run([bench.bin / "shardload", "reload", "--progress", "none", "--work-dir", work, "--uri",
-         deployment.uri, "--db", DATABASE, "--collection", COLLECTION, "--clustered", "--suite",
-         "mot", "--index", '{"v": 1}', *words, data.path], (EXIT_OK, EXIT_REJECTS))
-    record = json.loads((work / "reload.json").read_text("utf-8"))
-    shutil.rmtree(work)
-    return record
+    return bench.command("reload", deployment, data, "--progress", "none", "--suite", "mot",
+                         "--index", '{"v": 1}', *words)
 
 
 def phase(phases, name):

@@ -1,11 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The row of `shardload tune`: its adaptive search against its grid search."""
-import json
-import shutil
-
 from .figures import at_least, at_most
-from .process import run
-from .servers import COLLECTION, DATABASE
 
 THREADS = "1,2,3,4,6,8"
 BATCHES = "100,300,1000,3000,10000,20000"
@@ -13,23 +8,14 @@ TRIAL_BYTES = 30 << 20
 LEAST_SCALE = 0.5  # below it the sample is too small for most of these settings
 SMALL = ("1,2", "100,300,1000", 5 << 20)
 FEW = 3  # rounds: each is a complete search
-EXIT_OK = 0
 
 
 def tuned(bench, deployment, data, *words):
     """Runs `shardload tune` over threads and batch sizes. Returns its record."""
-    deployment.empty()
     threads, batches, trial = ((THREADS, BATCHES, bench.scaled(TRIAL_BYTES))
                                if bench.scale >= LEAST_SCALE else SMALL)
-    work = bench.folder / "work"
-    shutil.rmtree(work, ignore_errors=True)
-    run([bench.bin / "shardload", "tune", "--uri", deployment.uri, "--db", DATABASE,
-         "--collection", COLLECTION, "--work-dir", work, "--clustered",
-         "--try-threads", threads, "--try-batch-sizes", batches, "--trial-bytes", trial, *words,
-         data.path], (EXIT_OK,))
-    record = json.loads((work / "tune.json").read_text("utf-8"))
-    shutil.rmtree(work)
-    return record
+    return bench.command("tune", deployment, data, "--try-threads", threads, "--try-batch-sizes",
+                         batches, "--trial-bytes", trial, *words)
 
 
 def tune(bench, result):

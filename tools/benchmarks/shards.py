@@ -206,11 +206,10 @@ def main(words, prepare):
     bench.doing = "shards"
     try:
         experiment = Experiment(options, bench)
-        ticks, stolen = machine.cpu_ticks()
+        ticks = machine.cpu_states()
         code, why = attempt(experiment)
-        ticks_now, stolen_now = machine.cpu_ticks()
         facts.update(server=bench.servers.version, driver=bench.driver,
-                     stolenShare=(stolen_now - stolen) / max(ticks_now - ticks, 1))
+                     stolenShare=machine.stolen_share(ticks))
         output = shards_report.Report(experiment, facts, experiment.warnings(facts), why)
         record = output.as_json(started, now(), code)
         print(output.table() + "\n" + output.bars(), end="")

@@ -2,13 +2,13 @@
 """The options of `bench shards`. Every combination of the numbers of shards, engine options and cache
 sizes is measured."""
 import argparse
-import os
 import re
 import shlex
 from pathlib import Path
 from typing import NamedTuple
 
 from . import machine
+from .process import without_folder
 
 GIB = 1 << 30
 LEAST_CACHE = GIB // 4      # the smallest cache that mongod accepts
@@ -192,9 +192,7 @@ def read_options(words):
     options.repeat = whole("repeat", options.repeat, 5)
     options.queries = read_each("--query", options.query or ["green-ness"], query,
                                 "one of " + ", ".join(query_names()), problems)
-    for path in filter(None, (options.json, options.markdown, options.html)):
-        if not os.path.isdir(os.path.dirname(os.path.abspath(path))):
-            problems.append(f"{path}: its folder does not exist")
+    problems += without_folder(options.json, options.markdown, options.html)
     if problems:
         parser.error("\n  ".join(["", *problems]) if len(problems) > 1 else problems[0])
     options.counts = sorted(counts)

@@ -376,17 +376,10 @@ class Campaign:
 
 def run(options, folder):
     kinds = {DEPLOYMENTS[name] for name in options.deployments or DEPLOYMENTS}
-    if not (build_folder() / "bin" / "shardload").exists():
-        raise Failure(f"{build_folder()}/bin/shardload does not exist: build the tree, or set "
-                      "SHARDLOAD_BUILD to a build folder")
-    begun = time.monotonic()
-    try:
-        campaign = Campaign(options, {kind: servers.Servers(
-            folder / "servers" / kind, *servers.DEPLOYMENTS[kind][1], "--cache", "0.25")
-            for kind in sorted(kinds)}, folder)
-        campaign.run(options.at_once, options.servers)
-        print(campaign.table())
-        print(f"{time.monotonic() - begun:.0f} s, {options.at_once} at once, seed {options.seed}")
-    finally:
-        servers.stop_all(folder / "servers")
+    campaign = Campaign(options, {kind: servers.Servers(
+        folder / "servers" / kind, *servers.DEPLOYMENTS[kind][1], "--cache", "0.25")
+        for kind in sorted(kinds)}, folder)
+    campaign.run(options.at_once, options.servers)
+    print(campaign.table())
+    print(f"{options.at_once} at once, seed {options.seed}")
     return not campaign.failures

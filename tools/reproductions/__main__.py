@@ -10,7 +10,8 @@ import traceback
 from pathlib import Path
 
 from benchmarks import machine
-from benchmarks.process import Failure, Interruption, remove_folder, with_signals_held
+from benchmarks.process import (Failure, Interruption, remove_folder, with_signals_held,
+                                without_folder)
 
 from . import (compression, mot_microshards, pages, petabyte, secondary_reads, statistics_ways,
                weather)
@@ -57,9 +58,8 @@ def read_options(words):
         parser.error("name an experiment, or all")
     options.selected = [one for name, one in EXPERIMENTS.items()
                         if name in options.names or "all" in options.names]
-    for path in filter(None, (options.json, options.markdown)):
-        if not os.path.isdir(os.path.dirname(os.path.abspath(path))):
-            parser.error(f"{path}: its folder does not exist")
+    for problem in without_folder(options.json, options.markdown):
+        parser.error(problem)
     return options
 
 

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Key-value records of 147 KB, a loader beside each shard (2014)."""
+from benchmarks.bench import load_span
+
 from .experiment import Experiment, Figure
-from .programs import documents, load_span, per_second, shards_sum
+from .programs import documents, per_second, shards_sum
 from .zipf import chi_squared, shares
 
 PUBLISHED_DOCUMENTS = 7_170_648_489

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Starts clusters and runs the programs. Everything that an experiment measures comes from the JSON
 records that the programs write."""
-import datetime
 import json
 import os
 import shutil
@@ -12,7 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks import machine
+from benchmarks.bench import run_queries
 from benchmarks.process import Failure, run, run_together, start, with_signals_held
+from benchmarks.process import rate as per_second
 
 TOOLS = Path(__file__).resolve().parents[1]
 DATABASE = "shardload_reproduce"
@@ -134,10 +135,7 @@ class Programs:
 
     def query(self, uri, collection, *words):
         """Runs queries. Returns the list of the report."""
-        file = self.folder / "queries.json"
-        run([self.bin / "shardquery", "run", "--uri", uri, "--db", DATABASE, "--collection",
-             collection, "--quiet", "--report", file, *words])
-        return self.record(file)["queries"]
+        return run_queries(self, uri, DATABASE, collection, *words)
 
     def bench_shards(self, *words):
         """`tools/bench shards`, which starts its own clusters. Returns its record."""
@@ -177,23 +175,6 @@ def all_phases(record):
 
 def documents(record):
     return record["accounting"]["inserted"]
-
-
-def per_second(amount, seconds):
-    if seconds <= 0:
-        raise Failure("too little data to measure: use a larger --scale")
-    return amount / seconds
-
-
-def load_span(record):
-    """Beginning and end of the load phase, as time.time() counts."""
-    begin = datetime.datetime.fromisoformat(
-        record["startedAt"]["$date"].replace("Z", "+00:00")).timestamp()
-    for each in record["phases"]:
-        if each["name"] == "load":
-            break
-        begin += each["seconds"]
-    return begin, begin + phase(record, "load")
 
 
 def load_rate(record):

@@ -3,54 +3,40 @@
 #include "dump.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "plain.h"
+#include "util/grow.h"
 
 enum { SHORTEST_DOCUMENT = 5, ID_AT = 4, ID_VALUE_AT = 9, ID_END = 17 };
 
 static const char id_head[] = "\x12_id"; /* type and name of a 64-bit integer _id, with the NUL */
 
 bool dump_read(struct dump *dump, const char *path) {
-    bool ok = false;
-    int file = open(path, O_RDONLY | O_CLOEXEC);
     struct stat facts;
-    if (file < 0 || fstat(file, &facts) != 0)
-        goto end;
-    dump->bytes = malloc((size_t)facts.st_size + 1);
-    if (dump->bytes == NULL)
-        goto end;
-    while (dump->size < (size_t)facts.st_size) {
-        ssize_t got = read(file, dump->bytes + dump->size, (size_t)facts.st_size - dump->size);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            goto end;
-        dump->size += (size_t)got;
-    }
-    ok = true;
-end:
-    if (!ok)
-        complain(path, errno != 0 ? strerror(errno) : "the file has shrunk");
-    if (file >= 0)
-        close(file);
+    FILE *file = fopen(path, "rb");
+    bool ok = file != NULL && fstat(fileno(file), &facts) == 0 &&
+              (dump->bytes = malloc((size_t)facts.st_size + 1)) != NULL;
+    if (ok)
+        dump->size = fread(dump->bytes, 1, (size_t)facts.st_size, file);
+    if (!ok || ferror(file) != 0)
+        ok = complain(path, strerror(errno));
+    else if (dump->size < (size_t)facts.st_size)
+        ok = complain(path, "the file has shrunk");
+    if (file != NULL)
+        fclose(file);
     return ok;
 }
 
 static struct batch *new_batch(struct dump *dump) {
-    if (dump->batch_count == dump->batch_room) {
-        size_t room = dump->batch_room > 0 ? dump->batch_room * 2 : 1024;
-        struct batch *batches = realloc(dump->batches, room * sizeof *batches);
-        if (batches == NULL)
-            return NULL;
-        dump->batches = batches;
-        dump->batch_room = room;
-    }
+    struct batch *batches =
+        sl_grow(dump->batches, dump->batch_count, &dump->batch_room, sizeof *batches);
+    if (batches == NULL)
+        return NULL;
+    dump->batches = batches;
     struct batch *batch = &dump->batches[dump->batch_count++];
     *batch = (struct batch){0};
     return batch;
@@ -62,14 +48,11 @@ static bool add(struct batch *batch, uint8_t *document, size_t length) {
     if (last != NULL && (uint8_t *)last->iov_base + last->iov_len == document) {
         last->iov_len += length;
     } else {
-        if (batch->pieces == NULL || batch->piece_count == batch->piece_room) {
-            size_t room = batch->piece_room > 0 ? batch->piece_room * 2 : 4;
-            struct iovec *pieces = realloc(batch->pieces, room * sizeof *pieces);
-            if (pieces == NULL)
-                return false;
-            batch->pieces = pieces;
-            batch->piece_room = room;
-        }
+        struct iovec *pieces =
+            sl_grow(batch->pieces, batch->piece_count, &batch->piece_room, sizeof *pieces);
+        if (pieces == NULL)
+            return false;
+        batch->pieces = pieces;
         batch->pieces[batch->piece_count++] =
             (struct iovec){.iov_base = document, .iov_len = length};
     }

@@ -9,8 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "util/clock.h"
 
 bool complain(const char *what, const char *why) {
     fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name, what, why);
@@ -53,7 +54,5 @@ bool read_bytes(int from, uint8_t *to, size_t count) {
 }
 
 double now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+    return (double)sl_clock_ns() / 1e9;
 }
