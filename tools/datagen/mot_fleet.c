@@ -7,6 +7,7 @@
 #include "calendar.h"
 #include "mot.h"
 #include "tables.h"
+#include "util/grow.h"
 
 const struct vehicle_class mot_classes[CLASS_COUNT] = {
     {4, ENGINE_PETROL, "car", 94490, 0, 1},  {7, ENGINE_VAN, "van", 2780, -400, 1},
@@ -199,23 +200,16 @@ struct model_list {
     uint32_t *names;
     uint32_t *weights;
     uint32_t count;
-    uint32_t capacity;
+    size_t name_room, weight_room;
 };
 
 static bool list_add(struct model_list *list, uint32_t name, uint32_t weight) {
-    if (list->count == list->capacity) {
-        uint32_t capacity = list->capacity == 0 ? 1024 : list->capacity * 2;
-        uint32_t *names = realloc(list->names, capacity * sizeof *names);
-        if (names == NULL) {
-            return false;
-        }
-        list->names = names;
-        uint32_t *weights = realloc(list->weights, capacity * sizeof *weights);
-        if (weights == NULL) {
-            return false;
-        }
-        list->weights = weights;
-        list->capacity = capacity;
+    uint32_t *names = sl_grow(list->names, list->count, &list->name_room, sizeof *names);
+    uint32_t *weights = sl_grow(list->weights, list->count, &list->weight_room, sizeof *weights);
+    list->names = names != NULL ? names : list->names;
+    list->weights = weights != NULL ? weights : list->weights;
+    if (names == NULL || weights == NULL) {
+        return false;
     }
     list->names[list->count] = name;
     list->weights[list->count++] = weight;
