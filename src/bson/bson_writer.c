@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The BSON writer's functions that are not inline: keys; ObjectId, UUID and decimal128 from text. */
+/* The BSON writer's functions that are not inline: keys; ObjectId, UUID, decimal128 from text. */
 #include "bson_writer.h"
 
 #include <bson/bson.h>

@@ -7,14 +7,14 @@
 #include <string.h>
 
 #include <bson/bson.h>
+#include <lzma.h>
 
 #include "bson_check.h"
 #include "bson_writer.h"
 #include "util/grow.h"
 
 #define TERMINATOR 0xFFFFFFFFu
-#define HEADER_BYTES_MAX 2048u                      /* of a block; names have at most 255 bytes */
-#define CRC_POLYNOMIAL UINT64_C(0xC96C5795D7870F42) /* ECMA-182, reflected */
+#define HEADER_BYTES_MAX 2048u /* of a block; names have at most 255 bytes */
 
 typedef enum part { AT_MAGIC, AT_PRELUDE, AT_COLLECTIONS, AT_BLOCK, AT_DOCUMENTS, AT_EOF } part;
 
@@ -23,18 +23,10 @@ struct sl_dump_archive {
     sl_dump_namespace *namespaces;
     size_t count, room;
     size_t current; /* index of the collection of the current block */
-    uint64_t crc_table[256];
 };
 
 sl_dump_archive *sl_dump_archive_create(void) {
-    sl_dump_archive *made = calloc(1, sizeof *made);
-    for (unsigned i = 0; made && i < 256; i++) {
-        uint64_t crc = i;
-        for (int bit = 0; bit < 8; bit++)
-            crc = crc >> 1 ^ (crc & 1 ? CRC_POLYNOMIAL : 0);
-        made->crc_table[i] = crc;
-    }
-    return made;
+    return calloc(1, sizeof(sl_dump_archive));
 }
 
 void sl_dump_archive_destroy(sl_dump_archive *archive) {
@@ -46,14 +38,6 @@ void sl_dump_archive_destroy(sl_dump_archive *archive) {
     }
     free(archive->namespaces);
     free(archive);
-}
-
-static uint64_t add_crc(const sl_dump_archive *archive, uint64_t crc, const uint8_t *bytes,
-                        size_t length) {
-    crc = ~crc;
-    for (size_t i = 0; i < length; i++)
-        crc = archive->crc_table[(crc ^ bytes[i]) & 0xFF] ^ crc >> 8;
-    return ~crc;
 }
 
 static sl_dump_event damaged(sl_dump_item *item, const char *why) {
@@ -143,7 +127,7 @@ static sl_dump_event take_document(sl_dump_archive *archive, sl_dump_item *item)
     case AT_DOCUMENTS:
         of = &archive->namespaces[archive->current];
         of->documents++;
-        of->crc = add_crc(archive, of->crc, item->document, item->length);
+        of->crc = lzma_crc64(item->document, item->length, of->crc); /* ECMA-182 */
         item->of = of;
         return SL_DUMP_DOCUMENT;
     default:

@@ -256,16 +256,7 @@ value:
             goto end_array;
         goto next_element;
     case '-':
-    case '0':
-    case '1':
-    case '2':
-    case '3':
-    case '4':
-    case '5':
-    case '6':
-    case '7':
-    case '8':
-    case '9':
+    case '0' ... '9':
         if (unlikely(!(p = take_number(x, p, type, &to))))
             return NULL;
         break;

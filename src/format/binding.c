@@ -5,7 +5,7 @@
 #include "convert.h"
 #include "delimited.h"
 #include "key_fields.h"
-#include "nesting.h"
+#include "record.h"
 #include "table.h"
 #include "typing.h"
 

@@ -7,8 +7,6 @@
  * orders fit all values, the column is text. */
 #include "column_types.h"
 #include "convert.h"
-#include "date_format.h"
-#include "decimal.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The type of a column, inferred from a sample of its values: the narrowest type that stores each
- * of them without loss. A number converts back to the same number (decimal.h), a date to the same
+ * of them without loss. A number converts back to the same number (convert.h), a date to the same
  * instant. If no type does, or the order of day and month is not certain, the column is text. */
 #ifndef SHARDLOAD_COLUMN_TYPES_H
 #define SHARDLOAD_COLUMN_TYPES_H

@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "bson/bson_writer.h"
 #include "util/text.h"
 
 #define SL_DAY_MS INT64_C(86400000)
@@ -129,6 +130,89 @@ bool sl_text_is_plain(const char *text, size_t length);
  * windows-1252 does not define become the code points of the same number. Returns the end of the
  * written bytes. */
 uint8_t *sl_put_windows_1252(uint8_t *to, const char *text, size_t length);
+
+/* ---- decimal.c ---- */
+
+/* Decimal numbers that a double stores without loss: the shortest decimal number that converts to
+ * the double has the same digits as the text. All numbers of up to 15 significant digits are stored
+ * without loss; numbers of 16 or 17 digits are if programs print them for a double. Of two shortest
+ * numbers that are equally close to the double, both are accepted: 9.019607543945313 and ...312 are
+ * the same double.
+ *
+ * Accepted: 12, -1.5, .5, 6.6666669845581055, -7.324219E-4, Infinity, inf, and U+221E with or
+ * without minus. Refused, because codes may have this form, or because digits would be lost: 007,
+ * +1, 5., 1E5 (an exponent without a point), -0, whole numbers beyond 64 bits, 0.10000000000000001.
+ * Zeros at the end of a fraction are not digits: 1.50 equals 1.5. */
+
+/* Converts a number as described above; false: it is refused. */
+bool sl_convert_lossless(const char *field, size_t length, double *value);
+
+/* Converts a whole number of 64 bits without sign +, leading zeros, or the form -0. */
+bool sl_convert_whole(const char *field, size_t length, int64_t *value);
+
+/* Converts the most frequent numbers that sl_convert_lossless accepts: up to 16 bytes after the
+ * sign, up to 15 digits, no exponent. False for any other text. */
+static inline bool sl_convert_short_decimal(const char *field, size_t length, double *value) {
+    size_t at = length > 0 && *field == '-', start = at, point = SIZE_MAX;
+    uint64_t digits = 0;
+    if (length - at - 1 >= 16)
+        return false;
+    for (; at < length; at++) {
+        unsigned digit = (unsigned)(field[at] - '0');
+        if (digit <= 9)
+            digits = digits * 10 + digit;
+        else if (field[at] == '.' && point == SIZE_MAX)
+            point = at;
+        else
+            return false;
+    }
+    size_t whole = (point == SIZE_MAX ? length : point) - start; /* digits before the point */
+    size_t fraction = point == SIZE_MAX ? 0 : length - point - 1;
+    if ((whole > 1 && field[start] == '0') || (point != SIZE_MAX && fraction == 0) ||
+        digits >= UINT64_C(1000000000000000) || (digits == 0 && start > 0 && point == SIZE_MAX))
+        return false;
+    *value = (double)digits / sl_powers_of_ten[fraction];
+    if (start > 0)
+        *value = -*value;
+    return true;
+}
+
+/* ---- date_format.c ---- */
+
+/* Dates in any format: formats in the notation of strftime, and ISO 8601 with offsets.
+ *
+ * A format consists of literal bytes and of
+ *
+ *   %Y     year, four digits             %H     hour, 0 to 23     %b  month's English name
+ *   %m %d  month, day; 1 or 2 digits     %I %p  hour, 1 to 12; AM or PM
+ *   %M     minute, two digits            %a     English name of the weekday, which must be right
+ *   %S     second, two digits, perhaps with a fraction; digits after the third must be 0
+ *   %z     Z, UTC, GMT, +hh:mm, +hhmm, +hh, or GMT+hh:mm; also with minus
+ *   %%     a percent sign
+ *
+ * or the format is one of the words
+ *
+ *   epoch     seconds since 1970, perhaps with a fraction; digits after the third must be 0
+ *   epoch-ms  milliseconds since 1970
+ *
+ * within 12,000 years of 1970, so that most numbers in milliseconds are refused as seconds.
+ *
+ * Names may be cut to three letters, in any case. Without %z a time is UTC. */
+
+/* Does the format determine a day, and contain only known conversions? */
+bool sl_date_format_valid(const char *format);
+
+/* Converts a complete field to milliseconds since 1970. Reads no byte after the field. */
+bool sl_convert_formatted(const char *format, sl_text field, int64_t *milliseconds);
+
+typedef enum sl_zone { SL_ZONE_ANY, SL_ZONE_NONE, SL_ZONE_GIVEN } sl_zone;
+
+/* Converts YYYY-MM-DD[Thh:mm[:ss[.f]][zone]], as sl_convert_datetime, but with any zone that %z
+ * accepts. SL_ZONE_NONE: none is accepted; SL_ZONE_GIVEN: one is required. A fraction's digits
+ * after the third must be 0. Reads no byte after the field. */
+bool sl_convert_iso(sl_text field, sl_zone zone, int64_t *milliseconds);
+
+/* ---- messages ---- */
 
 /* Write the reason for refusing a field into `out`, on one line. */
 void sl_explain_date(sl_text field, bool with_time, char *out, size_t room);

@@ -4,7 +4,6 @@
 #define SHARDLOAD_CONVERT_SCALAR_H
 
 #include "convert.h"
-#include "decimal.h"
 
 #define convert_digits sl_convert_digits
 #define convert_date sl_convert_date

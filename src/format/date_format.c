@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dates in any format; see date_format.h. */
-#include "date_format.h"
+/* Dates in any format; see convert.h. */
 #include "convert.h"
 
 #include <string.h>

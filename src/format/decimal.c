@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lossless decimal numbers; see decimal.h.
+/* Lossless decimal numbers; see convert.h.
  *
  * A text is read as digits * 10^exponent without zeros at the end of `digits`, which is unique for
  * each number. Up to 15 digits with a small exponent need one exact division or multiplication. For
  * 16 and 17 digits the conversion is done with the 64 bits of an x86 long double, and repeated by
  * strtod if 64 bits are too few to round correctly. */
-#include "decimal.h"
 #include "convert.h"
 #include "util/text.h"
 

@@ -17,7 +17,6 @@
 #include "util/document_id.h"
 
 #include "kernels.h"
-#include "nesting.h"
 
 /* Writes a nested document; as sl_simd.take_record. */
 static bool take_nested(sl_parser *parser, sl_record *record) {
@@ -110,17 +109,6 @@ uint32_t sl_delimited_record_end(const sl_parser *parser, uint32_t start) {
     return (uint32_t)(end > 0 ? end - 1 : text.length);
 }
 
-/* Counts the line ends in text[from..to). */
-static uint32_t count_lines(const char *text, uint32_t from, uint32_t to) {
-    uint32_t lines = 0;
-    const char *at = text + from;
-    while ((at = memchr(at, '\n', (size_t)(text + to - at)))) {
-        lines++;
-        at++;
-    }
-    return lines;
-}
-
 /* Parses the line at *start byte by byte, and moves *start after it. */
 static bool take_long_line(sl_parser *parser, uint32_t *start) {
     const sl_text text = parser->block->text;
@@ -130,7 +118,7 @@ static bool take_long_line(sl_parser *parser, uint32_t *start) {
                         .line = (uint32_t)parser->counts.lines};
     if (parser->block->divided)
         record.end = sl_delimited_record_end(parser, *start);
-    parser->counts.lines += 1 + count_lines(text.bytes, record.start, record.end);
+    parser->counts.lines += 1 + sl_line_feeds(text.bytes + record.start, text.bytes + record.end);
     *start = record.end + 1;
     record.end -= record.end > record.start && text.bytes[record.end - 1] == '\r';
     return sl_delimited_take_line(parser, &record);

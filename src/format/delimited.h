@@ -105,7 +105,7 @@ struct sl_dialect {
     sl_converter *converters; /* column_count, then one of step SL_STEP_END */
     sl_column *columns;
     bool contradict;            /* names would be nested, but contradict each other */
-    struct sl_nesting *nesting; /* NULL: no column is nested (nesting.h). Owned */
+    struct sl_nesting *nesting; /* NULL: no column is nested (record.h). Owned */
     struct sl_key_fields
         *keys;   /* of --id-field and --match-fields, by the documents' keys; NULL: no
                                    document is changed. Owned */
@@ -148,5 +148,13 @@ sl_text sl_delimited_header(const sl_dialect *dialect);
 const char *sl_delimited_key_of(const sl_dialect *dialect, const char *column);
 bool sl_delimited_parse(const sl_plan *plan, const sl_dialect *dialect, const sl_block *block,
                         sl_sink *sink, sl_parse_counts *counts);
+
+/* The fields of a row, of a format with the functions plan_create and sniff. */
+#define SL_DELIMITED_FUNCTIONS                                                                     \
+    .takes_schema = true, .plan_create = plan_create, .plan_destroy = sl_delimited_plan_destroy,   \
+    .sniff = sniff, .check_head = sl_delimited_check_head,                                         \
+    .dialect_destroy = sl_delimited_dialect_destroy, .record_kind = sl_delimited_record_kind,      \
+    .describe = sl_delimited_describe, .key_of = sl_delimited_key_of,                              \
+    .header = sl_delimited_header, .parse = sl_delimited_parse
 
 #endif

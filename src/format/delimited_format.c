@@ -74,35 +74,24 @@ static bool sniff_by_schema(const sl_plan *plan, sl_text head, sl_dialect **dial
         delimiters[0] = schema->delimiter;
         delimiters[1] = '\0';
     }
-    sl_first_line first;
+    sl_table table = {.blanks = (uint8_t)schema->blanks};
+    sl_first_line *first = &table.first;
     size_t skip = sl_after_lines(head, (uint64_t)schema->skip_lines);
-    if (!sl_first_line_read((sl_text){head.bytes + skip, head.length - skip}, delimiters,
-                            schema->quote, &first, error))
+    if (!sl_first_line_read(head, skip, delimiters, schema->quote, first, error))
         return false;
-    first.text_start += skip; /* offsets are from the head's first byte */
-    first.end += skip;
-    if (schema->blanks)
-        first.fields = sl_blanks_split(first.line, (unsigned)schema->blanks, NULL, 0);
-    sl_text *names = calloc(1, (first.fields + 1) * sizeof *names + first.line.length);
+    table.quote = sl_quote_of(schema->quote, first->delimiter);
+    first->fields = sl_table_split(&table, first->line, NULL, 0);
+    size_t count = first->fields;
+    sl_text *names = sl_table_fields(&table, error);
     if (!names)
-        return sl_error_memory(error, "reading a header");
-    size_t count = first.fields;
-    if (schema->blanks) {
-        sl_blanks_split(first.line, (unsigned)schema->blanks, names, count);
-    } else {
-        const char quote = sl_quote_of(schema->quote, first.delimiter);
-        sl_header_split(first.line, first.delimiter, quote, names, count);
-        sl_header_unquote(first.line, quote, names, count, (char *)(names + count + 1));
-    }
+        return false;
     bool header = schema->header == SL_CHOICE_YES ||
                   (schema->header == SL_CHOICE_UNSET && names_columns(schema, names, count));
-    bool fits = header || field_count(schema, first.fields, &count, error);
-    if (first.delimiter == 0) /* one column: a line with a delimiter has one field too many */
-        first.delimiter = schema->delimiter ? schema->delimiter : ',';
-    sl_table table = {0};
-    fits =
-        fits && (!header || sl_table_set_names(&table, names, count, error)) &&
-        sl_dialect_bind(plan, schema, &first, header ? table.names : NULL, count, dialect, error);
+    bool fits = header || field_count(schema, first->fields, &count, error);
+    if (first->delimiter == 0) /* one column: a line with a delimiter has one field too many */
+        first->delimiter = schema->delimiter ? schema->delimiter : ',';
+    fits = fits && (!header || sl_table_set_names(&table, names, count, error)) &&
+           sl_dialect_bind(plan, schema, first, header ? table.names : NULL, count, dialect, error);
     if (fits)
         memcpy((*dialect)->note, table.note, sizeof table.note);
     sl_table_clear(&table);
@@ -126,10 +115,6 @@ static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whol
 
 /* Have the dialects a column of the same name? */
 static bool share_a_column(const sl_dialect *one, const sl_dialect *other) {
-    for (size_t i = 0; i < one->column_count; i++) {
-        if (strcmp(one->columns[i].published, other->columns[i].published) == 0)
-            return true;
-    }
     for (size_t i = 0; i < one->column_count; i++) {
         for (size_t k = 0; k < other->column_count; k++) {
             if (strcmp(one->columns[i].published, other->columns[k].published) == 0)
@@ -169,17 +154,7 @@ void sl_delimited_plan_destroy(sl_plan *plan) {
 const sl_format sl_format_delimited = {
     .name = "delimited",
     .summary = "text with a delimiter: columns as in a schema, or as found in the text",
-    .takes_schema = true,
-    .plan_create = plan_create,
-    .plan_destroy = sl_delimited_plan_destroy,
-    .sniff = sniff,
-    .check_head = sl_delimited_check_head,
-    .dialect_destroy = sl_delimited_dialect_destroy,
-    .record_kind = sl_delimited_record_kind,
-    .describe = sl_delimited_describe,
-    .key_of = sl_delimited_key_of,
-    .header = sl_delimited_header,
-    .parse = sl_delimited_parse,
+    SL_DELIMITED_FUNCTIONS,
     .may_be_pieces = may_be_pieces,
     .splitter = splitter,
     .splits_alike = splits_alike,

@@ -4,8 +4,6 @@
 
 #include "column_types.h"
 #include "convert.h"
-#include "date_format.h"
-#include "decimal.h"
 
 #include <math.h>
 #include <stdio.h>

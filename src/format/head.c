@@ -5,7 +5,9 @@
 
 #include <stdio.h>
 
-static const char byte_order_mark[3] = {'\xEF', '\xBB', '\xBF'};
+static size_t mark_length(sl_text text) {
+    return text.length >= 3 && memcmp(text.bytes, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
+}
 
 /* A phrase for the kind of a source that begins with these bytes and is not text; NULL: unknown. */
 static const char *binary_kind(sl_text head) {
@@ -38,29 +40,49 @@ char sl_quote_of(char choice, char delimiter) {
     return choice == SL_QUOTE_NONE ? 0 : choice;
 }
 
-bool sl_first_line_read(sl_text head, const char *delimiters, char quote, sl_first_line *first,
-                        sl_error *error) {
-    const char *kind = head.length > 0 ? binary_kind(head) : NULL;
+bool sl_line_is_blank(sl_text line) {
+    size_t blanks = 0;
+    while (blanks < line.length && line.bytes[blanks] == ' ')
+        blanks++;
+    return blanks == line.length;
+}
+
+uint32_t sl_line_feeds(const char *from, const char *to) {
+    uint32_t count = 0;
+    for (const char *p = from; p < to && (p = memchr(p, '\n', (size_t)(to - p))); p++)
+        count++;
+    return count;
+}
+
+bool sl_next_line(sl_text head, bool whole, size_t *at, sl_text *line) {
+    if (*at >= head.length)
+        return false;
+    const char *begin = head.bytes + *at;
+    const char *end = memchr(begin, '\n', head.length - *at);
+    *line = (sl_text){begin, end ? (size_t)(end - begin) : head.length - *at};
+    *at += line->length + 1;
+    if (line->length > 0 && begin[line->length - 1] == '\r')
+        line->length--;
+    return end || whole;
+}
+
+bool sl_first_line_read(sl_text head, size_t from, const char *delimiters, char quote,
+                        sl_first_line *first, sl_error *error) {
+    const sl_text rest = {head.bytes + from, head.length - from};
+    const char *kind = rest.length > 0 ? binary_kind(rest) : NULL;
     if (kind)
         return sl_error_set(error, SL_EXIT_SOURCE, "this is %s, not delimited text", kind);
-    size_t at = 0;
-    if (head.length >= 3 && memcmp(head.bytes, byte_order_mark, 3) == 0)
-        at = 3;
+    size_t at = from + mark_length(rest);
     first->text_start = at;
     first->line.length = 0;
     while (at < head.length && first->line.length == 0) {
-        const char *line = head.bytes + at;
-        const char *end = memchr(line, '\n', head.length - at);
-        size_t length = end ? (size_t)(end - line) : head.length - at;
-        at += length + (end != NULL);
-        first->header_bytes = length + (end != NULL);
-        if (length > 0 && line[length - 1] == '\r')
-            length--;
-        size_t blanks = 0;
-        while (blanks < length && line[blanks] == ' ')
-            blanks++;
-        if (blanks < length)
-            first->line = (sl_text){line, length};
+        size_t begin = at;
+        sl_text line;
+        sl_next_line(head, true, &at, &line);
+        at = at < head.length ? at : head.length;
+        first->header_bytes = at - begin;
+        if (!sl_line_is_blank(line))
+            first->line = line;
     }
     if (first->line.length == 0)
         return sl_error_set(error, SL_EXIT_SOURCE, "the file is empty: all its lines are blank");
@@ -80,17 +102,21 @@ bool sl_first_line_read(sl_text head, const char *delimiters, char quote, sl_fir
     return true;
 }
 
+size_t sl_closing_quote(const char *text, size_t at, size_t end, char quote, char escape) {
+    while (at < end) {
+        bool pair = at + 1 < end && ((escape && text[at] == escape) ||
+                                     (text[at] == quote && text[at + 1] == quote));
+        if (text[at] == quote && !pair)
+            return at;
+        at += pair ? 2 : 1;
+    }
+    return end;
+}
+
 /* The position of the end of the field that starts at `at`. */
 static size_t field_end(sl_text line, size_t at, char delimiter, char quote) {
     if (quote && at < line.length && line.bytes[at] == quote) {
-        size_t close = at + 1;
-        while (close < line.length) {
-            bool pair = close + 1 < line.length && line.bytes[close] == quote &&
-                        line.bytes[close + 1] == quote;
-            if (line.bytes[close] == quote && !pair)
-                break;
-            close += pair || line.bytes[close] == '\\' ? 2 : 1;
-        }
+        size_t close = sl_closing_quote(line.bytes, at + 1, line.length, quote, '\\');
         if (close < line.length)
             at = close;
     }
@@ -147,15 +173,8 @@ void sl_header_unquote(sl_text line, char quote, sl_text *names, size_t count, c
 sl_quotes sl_line_quotes(sl_text line, char delimiter, char quote, bool escapes, size_t *open) {
     for (size_t at = 0;; at++) {
         if (at < line.length && line.bytes[at] == quote) {
-            *open = at++;
-            while (at < line.length) {
-                bool more = at + 1 < line.length;
-                bool pair = more && ((escapes && line.bytes[at] == '\\') ||
-                                     (line.bytes[at] == quote && line.bytes[at + 1] == quote));
-                if (line.bytes[at] == quote && !pair)
-                    break;
-                at += pair ? 2 : 1;
-            }
+            *open = at;
+            at = sl_closing_quote(line.bytes, at + 1, line.length, quote, escapes ? '\\' : 0);
             if (at >= line.length)
                 return SL_QUOTES_OPEN;
             if (++at < line.length && line.bytes[at] != delimiter)
@@ -177,12 +196,6 @@ bool sl_line_continues(sl_text line, char delimiter, char quote, size_t *open) {
            (escaped == SL_QUOTES_OPEN || plain == SL_QUOTES_OPEN);
 }
 
-static bool is_blank(sl_text text) {
-    while (text.length > 0 && *text.bytes == ' ')
-        text.bytes++, text.length--;
-    return text.length == 0;
-}
-
 /* The position of the first CR, from `at` on, that is not in quotes; the line's length if there is
  * none. */
 static size_t lone_return(sl_text line, char quote, size_t at) {
@@ -202,7 +215,7 @@ bool sl_line_holds_records(sl_text line, char delimiter, char quote, size_t colu
         sl_text piece = {line.bytes + from, at - from};
         if (from == 0 && at == line.length)
             return false;
-        if ((from == 0 || !is_blank(piece)) &&
+        if ((from == 0 || !sl_line_is_blank(piece)) &&
             sl_header_split(piece, delimiter, quote, NULL, 0) != columns)
             return false;
         from = at + 1;
@@ -218,24 +231,11 @@ static bool refuse_returns(size_t line, size_t byte, sl_error *error) {
         line, byte);
 }
 
-/* Reads the line at *at, without its line end, and moves *at after it. False at the end of the
- * head, and for a last line that may be incomplete. */
-static bool next_line(sl_text head, bool whole, size_t *at, sl_text *line) {
-    if (*at >= head.length)
-        return false;
-    const char *begin = head.bytes + *at;
-    const char *end = memchr(begin, '\n', head.length - *at);
-    *line = (sl_text){begin, end ? (size_t)(end - begin) : head.length - *at};
-    *at += line->length + 1;
-    if (line->length > 0 && begin[line->length - 1] == '\r')
-        line->length--;
-    return end || whole;
-}
-
 bool sl_lines_check(sl_text head, bool whole, const sl_lines *lines, sl_error *error) {
-    size_t at = head.length >= 3 && memcmp(head.bytes, byte_order_mark, 3) == 0 ? 3 : 0;
+    size_t at = mark_length(head);
     sl_text line;
-    for (size_t number = 1, begin = at; next_line(head, whole, &at, &line); number++, begin = at) {
+    for (size_t number = 1, begin = at; sl_next_line(head, whole, &at, &line);
+         number++, begin = at) {
         size_t open;
         if (lines->continues && sl_line_continues(line, lines->delimiter, lines->quote, &open)) {
             char quoted[SL_QUOTED_ROOM];
@@ -264,7 +264,7 @@ bool sl_lines_check(sl_text head, bool whole, const sl_lines *lines, sl_error *e
 bool sl_first_line_end_check(sl_text head, bool whole, sl_error *error) {
     sl_text line = {head.bytes, 0};
     size_t at = 0;
-    bool complete = next_line(head, whole, &at, &line);
+    bool complete = sl_next_line(head, whole, &at, &line);
     if (!complete && line.length == 0)
         return true;
     size_t found = lone_return(line, '"', 0);

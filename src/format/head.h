@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "util/error.h"
 #include "util/text.h"
@@ -28,12 +29,28 @@ typedef struct sl_first_line {
     size_t fields;       /* number of fields with this delimiter */
 } sl_first_line;
 
-/* Reads the first line. False with error set when all lines are blank, or the bytes are those of a
- * binary file. `delimiters`: the candidates, in order of preference. `quote`: see SL_QUOTE_AUTO. */
-bool sl_first_line_read(sl_text head, const char *delimiters, char quote, sl_first_line *first,
-                        sl_error *error);
+bool sl_line_is_blank(sl_text line);
+
+/* The number of line feeds in a text. */
+uint32_t sl_line_feeds(const char *from, const char *to);
+
+/* Reads the line at *at, without its line end, and moves *at after it. False at the end of the
+ * head. Unless the head is the `whole` text, also false for a last line without line end, which
+ * *line then is. */
+bool sl_next_line(sl_text head, bool whole, size_t *at, sl_text *line);
+
+/* Reads the first line at or after `from`. False with error set when all lines are blank, or the
+ * bytes are those of a binary file. `delimiters`: the candidates, in order of preference. `quote`:
+ * see SL_QUOTE_AUTO. */
+bool sl_first_line_read(sl_text head, size_t from, const char *delimiters, char quote,
+                        sl_first_line *first, sl_error *error);
 
 /* In the following functions `quote` is the byte that quotes fields, or 0. */
+
+/* The position, from `at` (after an opening quote) to `end`, of the quote that closes a field;
+ * `end`: none does. Two quotes in a row are data; so is the byte after an `escape` (0: there is
+ * none). */
+size_t sl_closing_quote(const char *text, size_t at, size_t end, char quote, char escape);
 
 /* Splits a header line into its fields, without quotes, and stores the first `limit`. Returns the
  * number of fields. If no byte quotes fields, double quotes around a name are removed all the

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decides whether the first line of a table is a header; see header.h.
+/* Decides whether the first line of a table is a header; see table.h.
  *
  * The first line is a header if a column has a word in it and typed values (numbers, dates) below
  * it. It is a record if it contains a typed value, or words that occur in their columns again.
  * Years as names (country,2019,2020) make a header although they are numbers. */
-#include "header.h"
 #include "column_types.h"
+#include "table.h"
 
 #include <stdlib.h>
 
@@ -23,14 +23,7 @@ static size_t record_end(const sl_table *table, sl_text head, size_t at, size_t 
         return line_end;
     while (at < stop) {
         if (head.bytes[at] == quote) {
-            for (at++; at < stop; at++) {
-                char byte = head.bytes[at];
-                bool pair = at + 1 < stop && ((escape && byte == escape) ||
-                                              (byte == quote && head.bytes[at + 1] == quote));
-                if (byte == quote && !pair)
-                    break;
-                at += pair;
-            }
+            at = sl_closing_quote(head.bytes, at + 1, stop, quote, escape);
             if (++at < stop && head.bytes[at] != delimiter && !memchr("\r\n", head.bytes[at], 2))
                 return line_end;
         }
@@ -58,13 +51,6 @@ bool sl_table_next_line(const sl_table *table, sl_text head, bool whole, size_t 
     if (line->length > 0 && begin[line->length - 1] == '\r')
         line->length--;
     return true;
-}
-
-bool sl_line_is_blank(sl_text line) {
-    size_t blanks = 0;
-    while (blanks < line.length && line.bytes[blanks] == ' ')
-        blanks++;
-    return blanks == line.length;
 }
 
 size_t sl_blanks_split(sl_text line, unsigned least, sl_text *fields, size_t limit) {

@@ -189,14 +189,10 @@ static bool bind(const sl_plan *plan, sl_dialect *d, sl_error *error) {
  * none a point. */
 static bool check_values(const sl_dialect *d, const sl_first_line *first, sl_text head,
                          sl_error *error) {
-    sl_text cells[COLUMNS_MAX], other = {0};
+    sl_text cells[COLUMNS_MAX], other = {0}, line;
     size_t at = first->end;
-    for (size_t i = 0; i < ROWS_CHECKED && at < head.length; i++) {
-        const char *line = head.bytes + at, *end = memchr(line, '\n', head.length - at);
-        size_t length = end ? (size_t)(end - line) : head.length - at;
-        at += length + 1;
-        if (sl_header_split((sl_text){line, length}, ',', '"', cells, COLUMNS_MAX) !=
-            d->column_count)
+    for (size_t i = 0; i < ROWS_CHECKED && sl_next_line(head, true, &at, &line); i++) {
+        if (sl_header_split(line, ',', '"', cells, COLUMNS_MAX) != d->column_count)
             continue;
         for (size_t k = 0; k < d->column_count; k++) {
             if (cells[k].length == 0 || !d->columns[k].identifies)
@@ -247,7 +243,7 @@ static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whol
     (void)name;
     (void)whole;
     sl_first_line first;
-    if (!sl_isd_plan_fits(plan, error) || !sl_first_line_read(head, ",", '"', &first, error))
+    if (!sl_isd_plan_fits(plan, error) || !sl_first_line_read(head, 0, ",", '"', &first, error))
         return false;
     if (first.fields > COLUMNS_MAX)
         return sl_error_set(error, SL_EXIT_SOURCE,
@@ -287,13 +283,8 @@ const sl_format sl_format_isd_csv = {
     .name = "isd-csv",
     .summary = "weather observations as NOAA's global-hourly tables",
     .kind = "weather observations",
-    .takes_schema = true,
-    .plan_create = sl_isd_plan_create,
-    .plan_destroy = sl_isd_plan_destroy,
-    .sniff = sniff,
+    SL_ISD_FUNCTIONS,
     .check_head = check_head,
     .dialect_destroy = dialect_destroy,
-    .describe = describe,
     .header = header,
-    .parse = parse,
 };

@@ -107,8 +107,8 @@ static bool pack_field(const sl_isd_field *field, sl_text text, char *to) {
     return text.length > sign;
 }
 
-/* Packs all fields of a cell, without the commas. Returns their number of bytes; 0: they are not the
- * column's fields. */
+/* Packs all fields of a cell, without the commas. Returns their number of bytes; 0: they are not
+ * the column's fields. */
 static size_t pack_cell(const column *c, sl_text cell, char *to) {
     const char *start = to, *at = cell.bytes, *end = cell.bytes + cell.length;
     for (size_t f = 0; f < c->field_count; f++) {

@@ -25,12 +25,7 @@ uint8_t *sl_isd_put_large_index(uint8_t *to, sl_bson_type type, uint32_t index) 
 uint8_t *sl_isd_put_latin1(uint8_t *to, const char *text, size_t length) {
     for (size_t i = 0; i < length; i++) {
         uint8_t byte = (uint8_t)text[i];
-        if (byte < 0x80) {
-            *to++ = byte < 0x20 || byte == 0x7F ? ' ' : byte;
-        } else {
-            *to++ = (uint8_t)(0xC0 | byte >> 6);
-            *to++ = (uint8_t)(0x80 | (byte & 0x3F));
-        }
+        to = sl_utf8_put(to, byte < 0x20 || byte == 0x7F ? ' ' : byte);
     }
     return to;
 }

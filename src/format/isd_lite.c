@@ -250,10 +250,5 @@ const sl_format sl_format_isd_lite = {
     .name = "isd-lite",
     .summary = "hourly weather of NOAA's ISD-Lite, one station and year in each file",
     .kind = "hourly weather",
-    .takes_schema = true,
-    .plan_create = sl_isd_plan_create,
-    .plan_destroy = sl_isd_plan_destroy,
-    .sniff = sniff,
-    .describe = describe,
-    .parse = parse,
+    SL_ISD_FUNCTIONS,
 };

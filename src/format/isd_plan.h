@@ -170,7 +170,7 @@ static inline unsigned sl_isd_row(const sl_plan *plan, const char *id) {
     return plan->rows[(first * 26 + second) * 10 + digit];
 }
 
-/* ---- lines (isd_lines.c) ---- */
+/* ---- lines (isd.c) ---- */
 
 /* The state of parsing one block. */
 typedef struct sl_isd_parser {
@@ -205,6 +205,11 @@ bool sl_isd_refuse_open_quote(sl_isd_parser *parser, const char *line, size_t le
  * error quotes the first line and `expected`. */
 bool sl_isd_sniff_lines(sl_text head, bool whole, bool (*looks_like_record)(sl_text line),
                         const char *expected, sl_text *record, sl_error *error);
+
+/* The fields of a row of SL_FORMATS, of a format with the functions sniff, describe and parse. */
+#define SL_ISD_FUNCTIONS                                                                           \
+    .takes_schema = true, .plan_create = sl_isd_plan_create, .plan_destroy = sl_isd_plan_destroy,  \
+    .sniff = sniff, .describe = describe, .parse = parse
 
 /* ---- the walk (isd_walk.c) ---- */
 

@@ -15,6 +15,7 @@
 #include "bson/bson_writer.h"
 #include "bson/extjson.h"
 #include "convert.h"
+#include "head.h"
 #include "key_fields.h"
 #include "simd.h"
 #include "util/document_id.h"
@@ -95,16 +96,9 @@ typedef struct parser {
     uint32_t lines;         /* line ends before it */
 } parser;
 
-static uint32_t line_ends(const char *from, const char *to) {
-    uint32_t count = 0;
-    for (const char *p = from; p < to && (p = memchr(p, '\n', (size_t)(to - p))); p++)
-        count++;
-    return count;
-}
-
 /* The number of line ends of the block before `p`, which does not decrease from call to call. */
 static uint32_t lines_before(parser *ps, const char *p) {
-    ps->lines += line_ends(ps->line_start, p);
+    ps->lines += sl_line_feeds(ps->line_start, p);
     ps->line_start = p;
     return ps->lines;
 }
@@ -113,7 +107,7 @@ static uint32_t lines_before(parser *ps, const char *p) {
 static void explain(sl_reject *reject, const char *from, const char *at, const char *reason,
                     sl_text shown) {
     char quoted[SL_QUOTED_ROOM] = "", line[40] = "";
-    uint32_t before = line_ends(from, at);
+    uint32_t before = sl_line_feeds(from, at);
     const char *start = at;
     while (start > from && before > 0 && start[-1] != '\n')
         start--;
@@ -172,16 +166,13 @@ static bool take_document(parser *ps, const char **p, const char *end, bool *val
         switch (sl_extjson_document(ps->extjson, *p, end, &id, sink->cursor, sink->limit, &after,
                                     &written, &own)) {
         case SL_EXTJSON_OK:
-            if (ps->block->keys && !apply_keys(ps, *p, after, own, &written)) {
-                *p = after;
-                *valid = true;
-                return true;
+            if (!ps->block->keys || apply_keys(ps, *p, after, own, &written)) {
+                if (sink->offsets)
+                    sink->offsets[sink->documents] = offset;
+                sink->cursor = written;
+                sink->documents++;
+                ps->counts.documents++;
             }
-            if (sink->offsets)
-                sink->offsets[sink->documents] = offset;
-            sink->cursor = written;
-            sink->documents++;
-            ps->counts.documents++;
             *p = after;
             *valid = true;
             return true;
@@ -292,7 +283,7 @@ static bool take_text(parser *ps) {
         if (!certain)
             end = from; /* the lines after it have not been read */
     }
-    ps->counts.lines += line_ends(start, end);
+    ps->counts.lines += sl_line_feeds(start, end);
     return go_on;
 }
 

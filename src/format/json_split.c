@@ -285,9 +285,9 @@ bool sl_json_begins(sl_text head) {
 
 /* ---- documents that cannot be stored ---- */
 
-/* Finds the end of such a document by the grammar of JSON alone. If the document
- * is JSON, its end is certain. If it is not (a quote is missing, for example), any text after it
- * may be part of it, and a guess could turn the contents of a string into documents. */
+/* Finds the end of such a document by the grammar of JSON alone. If the document is JSON, its end
+ * is certain. If it is not (a quote is missing, for example), any text after it may be part of it,
+ * and a guess could turn the contents of a string into documents. */
 
 /* More levels are not checked. */
 #define LEVELS 4096u

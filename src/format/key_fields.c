@@ -32,6 +32,14 @@ static const char *check_name(sl_text name) {
     return NULL;
 }
 
+static bool has_name(const sl_key_names *names, const char *name) {
+    for (size_t i = 0; i < names->count; i++) {
+        if (strcmp(names->names[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
 const char *sl_key_names_read(const char *list, sl_key_names *names) {
     sl_key_names own = {0}, *made = names ? names : &own;
     const char *problem = NULL;
@@ -48,10 +56,8 @@ const char *sl_key_names_read(const char *list, sl_key_names *names) {
             problem = "out of memory";
             break;
         }
-        for (size_t i = 0; i < made->count; i++) {
-            if (strcmp(made->names[i], name) == 0)
-                problem = "a name is given twice";
-        }
+        if (has_name(made, name))
+            problem = "a name is given twice";
         made->names[made->count++] = name;
         at += length;
         if (*at == '\0')
@@ -77,14 +83,6 @@ bool sl_key_names_rename(sl_key_names *names, size_t index, const char *key) {
 }
 
 /* ---- options ---- */
-
-static bool has_name(const sl_key_names *names, const char *name) {
-    for (size_t i = 0; i < names->count; i++) {
-        if (strcmp(names->names[i], name) == 0)
-            return true;
-    }
-    return false;
-}
 
 /* Is `name` a field inside `other`, as a.b is inside a? */
 static bool is_inside(const char *name, const char *other) {

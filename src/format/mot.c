@@ -81,18 +81,13 @@ static const sl_schema *schema_by_fields(const sl_plan *plan, sl_text head,
     size_t best_lines = 0, most_fields = 0;
     size_t tally[SL_COLUMNS_MAX + 1] = {0};
     const char quote = sl_quote_of(SL_QUOTE_AUTO, first->delimiter);
-    for (size_t at = first->text_start; at < head.length;) {
-        const char *end = memchr(head.bytes + at, '\n', head.length - at);
-        if (!end && at > first->text_start)
-            break; /* the line may be incomplete */
-        size_t length = end ? (size_t)(end - head.bytes) - at : head.length - at;
-        size_t fields =
-            sl_header_split((sl_text){head.bytes + at, length}, first->delimiter, quote, NULL, 0);
+    sl_text line;
+    for (size_t at = first->text_start; sl_next_line(head, at == first->text_start, &at, &line);) {
+        size_t fields = sl_header_split(line, first->delimiter, quote, NULL, 0);
         if (fields <= SL_COLUMNS_MAX)
             tally[fields]++;
         if (fields > most_fields)
             most_fields = fields;
-        at += length + 1;
     }
     for (size_t s = 0; s < plan->schema_count; s++) {
         const sl_schema *schema = plan->schemas[s];
@@ -191,14 +186,10 @@ static bool is_of_column(const sl_schema_column *column, sl_text field) {
  * that may hold them are compared. */
 static bool values_fit(const sl_schema *schema, sl_text head, const sl_first_line *first,
                        size_t columns) {
-    sl_text fields[SL_COLUMNS_MAX];
+    sl_text fields[SL_COLUMNS_MAX], line;
     size_t at = first->text_start;
-    for (unsigned lines = 0; lines < LINES_JUDGED && at < head.length; lines++) {
-        const char *end = memchr(head.bytes + at, '\n', head.length - at);
-        sl_text line = {head.bytes + at, end ? (size_t)(end - head.bytes) - at : head.length - at};
-        at += line.length + 1;
-        if (line.length > 0 && line.bytes[line.length - 1] == '\r')
-            line.length--;
+    for (unsigned lines = 0; lines < LINES_JUDGED && sl_next_line(head, true, &at, &line);
+         lines++) {
         size_t count = sl_header_split(
             line, first->delimiter, sl_quote_of(SL_QUOTE_AUTO, first->delimiter), fields, columns);
         bool fits = count >= columns;
@@ -229,7 +220,7 @@ static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whol
                             "the format mot has built-in schemas; use the "
                             "format delimited with a schema");
     sl_first_line first;
-    if (!sl_first_line_read(head, delimiters, SL_QUOTE_AUTO, &first, error))
+    if (!sl_first_line_read(head, 0, delimiters, SL_QUOTE_AUTO, &first, error))
         return false;
     size_t columns = first.fields;
     sl_text *names = calloc(columns, sizeof *names);
@@ -260,15 +251,5 @@ static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whol
 const sl_format sl_format_mot = {
     .name = "mot",
     .summary = "vehicle test results, test items and lookup tables, in every published dialect",
-    .takes_schema = true,
-    .plan_create = plan_create,
-    .plan_destroy = sl_delimited_plan_destroy,
-    .sniff = sniff,
-    .check_head = sl_delimited_check_head,
-    .dialect_destroy = sl_delimited_dialect_destroy,
-    .record_kind = sl_delimited_record_kind,
-    .describe = sl_delimited_describe,
-    .key_of = sl_delimited_key_of,
-    .header = sl_delimited_header,
-    .parse = sl_delimited_parse,
+    SL_DELIMITED_FUNCTIONS,
 };

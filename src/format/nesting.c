@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nested documents; see nesting.h. The names form a tree, which is flattened into steps: open a
+/* Nested documents; see record.h. The names form a tree, which is flattened into steps: open a
  * document or array, write a column, close. */
-#include "nesting.h"
+#include "record.h"
 #include "util/grow.h"
 
 #include <stdio.h>
@@ -79,24 +79,25 @@ static size_t add_node(tree *t, node added) {
     return t->count++;
 }
 
-/* The child for this part, added if it is new. */
+/* The child for this part, added if it is new. Elements are ordered by index. */
 static size_t child_of(tree *t, size_t parent, const part *wanted) {
-    size_t last = NONE;
-    if (t->nodes[parent].children == NONE)
+    size_t last = NONE, next = t->nodes[parent].children;
+    if (next == NONE)
         t->nodes[parent].array = wanted->is_index;
     if (t->nodes[parent].array != wanted->is_index || t->nodes[parent].column != NONE)
         t->contradiction = true;
-    for (size_t i = t->nodes[parent].children; i != NONE; i = t->nodes[i].next) {
-        if (wanted->is_index ? t->nodes[i].index == wanted->index
-                             : sl_text_equal(t->nodes[i].name, wanted->name))
-            return i;
-        last = i;
+    for (; next != NONE; last = next, next = t->nodes[next].next) {
+        if (wanted->is_index ? t->nodes[next].index == wanted->index
+                             : sl_text_equal(t->nodes[next].name, wanted->name))
+            return next;
+        if (wanted->is_index && t->nodes[next].index > wanted->index)
+            break;
     }
     size_t made = add_node(t, (node){.name = wanted->name,
                                      .index = wanted->index,
                                      .column = NONE,
                                      .children = NONE,
-                                     .next = NONE});
+                                     .next = next});
     if (t->no_memory)
         return 0;
     if (last == NONE)
@@ -178,20 +179,15 @@ static bool add_step(sl_nesting *nesting, sl_nest_step step, sl_text key) {
     return step.key != NULL;
 }
 
-/* Adds the steps of a node's children. Elements are ordered by index. */
+/* Adds the steps of a node's children. */
 static bool flatten(tree *t, size_t parent, sl_nesting *nesting) {
     const bool array = t->nodes[parent].array;
-    size_t index = 0, i = t->nodes[parent].children;
-    while (i != NONE) {
+    size_t index = 0;
+    for (size_t i = t->nodes[parent].children; i != NONE; i = t->nodes[i].next, index++) {
         const node *one = &t->nodes[i];
-        if (array) {
-            while (i != NONE && t->nodes[i].index != index)
-                i = t->nodes[i].next;
-            if (i == NONE) { /* an index is missing */
-                t->contradiction = true;
-                return true;
-            }
-            one = &t->nodes[i];
+        if (array && one->index != index) { /* an index is missing */
+            t->contradiction = true;
+            return true;
         }
         sl_text key = array ? (sl_text){NULL, 0} : one->name;
         if (one->column != NONE) {
@@ -209,15 +205,6 @@ static bool flatten(tree *t, size_t parent, sl_nesting *nesting) {
                              (sl_text){NULL, 0})) {
             return false;
         }
-        index++;
-        if (!array) {
-            i = one->next;
-            continue;
-        }
-        size_t children = 0;
-        for (size_t k = t->nodes[parent].children; k != NONE; k = t->nodes[k].next)
-            children++;
-        i = index < children ? t->nodes[parent].children : NONE;
     }
     return true;
 }

@@ -4,8 +4,6 @@
 
 #include "column_types.h"
 #include "convert.h"
-#include "date_format.h"
-#include "decimal.h"
 #include "key_fields.h"
 #include "table.h"
 
@@ -13,12 +11,6 @@
 
 const char sl_delimited_quotes_advice[] =
     ", or, if the quote is data, give --quote none (in a schema `quotes: false`)";
-
-static bool is_blank(const char *text, uint32_t start, uint32_t end) {
-    while (start < end && text[start] == ' ')
-        start++;
-    return start == end;
-}
 
 /* Adds missing fields to a line with too few fields. */
 static sl_line pad(sl_parser *parser, const sl_record *record, size_t count) {
@@ -84,19 +76,6 @@ static sl_line split_plain(sl_parser *parser, sl_record *record, sl_reject *reje
     return SL_LINE_RECORD;
 }
 
-/* The position of the quote that closes the one at `open`, or `end`. */
-static uint32_t closing_quote(const sl_dialect *d, const char *text, uint32_t open, uint32_t end) {
-    uint32_t at = open + 1;
-    while (at < end) {
-        bool pair = at + 1 < end && ((d->escape && text[at] == d->escape) ||
-                                     (text[at] == d->quote && text[at + 1] == d->quote));
-        if (text[at] == d->quote && !pair)
-            return at;
-        at += pair ? 2 : 1;
-    }
-    return end;
-}
-
 /* For a source that is divided: the quoted field that begins at `open` is not closed, or is
  * followed by other text than a delimiter at `at`. Sets the reject and returns true if line ends
  * before this position may be the ends of records. */
@@ -151,7 +130,7 @@ static sl_line split_quoted(sl_parser *parser, sl_record *record, sl_reject *rej
         const char *column = count < d->column_count ? d->columns[count].published : NULL;
         if (at < record->end && text[at] == d->quote) {
             before = at;
-            after = closing_quote(d, text, at, record->end);
+            after = (uint32_t)sl_closing_quote(text, at + 1, record->end, d->quote, d->escape);
             at = after + 1;
             char quoted[SL_QUOTED_ROOM];
             if (after == record->end) {
@@ -208,10 +187,9 @@ static sl_line split_blanks(sl_parser *parser, const sl_record *record, sl_rejec
 }
 
 sl_line sl_record_split(sl_parser *parser, sl_record *record, sl_reject *reject) {
-    const char *text = parser->block->text.bytes;
+    sl_text line = {parser->block->text.bytes + record->start, record->end - record->start};
     bool blanks_are_data = parser->dialect->column_count == 1;
-    if (record->start == record->end ||
-        (!blanks_are_data && is_blank(text, record->start, record->end)))
+    if (line.length == 0 || (!blanks_are_data && sl_line_is_blank(line)))
         return SL_LINE_BLANK;
     if (parser->dialect->watched_length > 0 && sl_record_is_header(parser, record))
         return SL_LINE_HEADER;

@@ -2,7 +2,7 @@
 /* Reads schemas from YAML, by two tables of keys. The functions read_* read values into fields of
  * the type that is given at the parameter. */
 #include "schema.h"
-#include "date_format.h"
+#include "convert.h"
 #include "util/yaml_reader.h"
 
 #include <stdio.h>

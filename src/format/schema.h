@@ -1,44 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Schemas: the names and types of the columns of a delimited text.
- *
- * A schema is a YAML mapping. Example with every key:
- *
- *     name: parcels            # required
- *     kind: parcels            # the kind of records, for messages; default: the name
- *     delimiter: ","           # one byte, or comma, pipe, tab, semicolon; default: detected
- *     quotes: true             # true: double quotes may surround fields; false: quotes are data;
- *                              #   another byte: this byte may surround fields. Default: true, but
- *                              #   false if the delimiter is | or tab
- *     header: true             # is the first line a header? Default: when it names the columns
- *     skip_lines: 0            # lines before the table
- *     blanks: 0                # 1 or 2: this many blanks or more separate fields
- *     exact: false             # true: match no header that has further columns
- *     trim: false              # true: remove blanks at both ends of every field
- *     field_counts: [3, 4]     # match texts without header that have this many fields
- *     missing: [NULL, n/a]     # for all columns without their own list
- *     lossless: false          # true: for all columns
- *     columns:                 # required, in the order of a text without header
- *     - name: weight_in_grams  # required; the header's name, and the long key of the document
- *       short: w               # the short key; default: the name
- *       aliases: [weight]      # other names in headers
- *       type: int              # text, int, double, date, datetime, code, flag, decimal128,
- *                              #   objectid, uuid, longitude, latitude; default: text
- *       point: at              # for longitude and latitude: the key of the GeoJSON point they form
- *       required: true         # a header must have it, and no field of it may be missing
- *       missing: [NULL, n/a]   # words for a missing value, besides the empty field
- *       minimum: 0             # for int
- *       maximum: 99999
- *       yes: Y                 # for flag: the word for true,
- *       no: N                  #   and for false; other words are refused
- *       format: "%d/%m/%Y"     # for date and datetime: date_format.h; default: ISO 8601
- *       offset: true           # for datetime: each value has an offset (true), none has (false)
- *       lossless: false        # true: refuse what the type would change: 007, 1E5, nanoseconds
- *       invalid: reject        # text: store a value that does not fit the type as text;
- *                              #   missing: leave it out, and count it
- *       spill: false           # true: keeps the extra delimiters of a line with too many fields
- *
- * A `code` is an int when all its bytes are digits and the first one is not a leading zero,
- * otherwise text. docs/schemas.md describes every key for users. */
+/* Schemas: the names and types of the columns of a delimited text. A schema is a YAML mapping;
+ * docs/schemas.md describes every key and type. */
 #ifndef SHARDLOAD_SCHEMA_H
 #define SHARDLOAD_SCHEMA_H
 
@@ -92,7 +54,7 @@ typedef struct sl_schema_column {
     const char *no;
     const char *point;  /* of a coordinate: the key of its point */
     char *point_key;    /* of a coordinate: its own key, such as at.coordinates[0]; owned */
-    const char *format; /* of dates (date_format.h); NULL: ISO 8601 */
+    const char *format; /* of dates (convert.h); NULL: ISO 8601 */
     sl_choice zone;     /* of ISO dates with time: YES: each has one; NO: none has */
     sl_invalid invalid;
     bool lossless; /* values that the type would change are refused */

@@ -9,8 +9,6 @@
 #include "table.h"
 #include "column_types.h"
 #include "delimited.h"
-#include "header.h"
-#include "table_hints.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -330,8 +328,7 @@ size_t sl_after_lines(sl_text head, uint64_t skip) {
     return at;
 }
 
-/* Fields of the first line; the caller frees them. */
-static sl_text *fields_of(const sl_table *table, sl_error *error) {
+sl_text *sl_table_fields(const sl_table *table, sl_error *error) {
     const size_t count = table->first.fields;
     sl_text *fields = calloc(1, (count + 1) * sizeof *fields + table->first.line.length);
     if (!fields) {
@@ -377,9 +374,7 @@ static void skip_lines(sl_table *table, sl_text head, size_t from) {
             end = begin;
     }
     table->first.text_start = end;
-    table->skipped = 0;
-    for (size_t i = 0; i < end; i++)
-        table->skipped += head.bytes[i] == '\n';
+    table->skipped = sl_line_feeds(head.bytes, head.bytes + end);
     if (table->skipped > 0)
         add_note(table, "; %zu line%s before the table skipped", table->skipped,
                  table->skipped == 1 ? "" : "s");
@@ -412,16 +407,13 @@ bool sl_table_find(const sl_format_options *options, sl_text head, bool whole, s
         skip = separator_line(head, separator);
         skipped = skip > 0;
     }
-    sl_text rest = {head.bytes + skip, head.length - skip};
-    if (!sl_first_line_read(skip > 0 ? rest : head,
+    if (!sl_first_line_read(head, skip,
                             *given       ? given
                             : *separator ? separator
                                          : delimiters,
                             options->quote, &table->first, error))
         return false;
-    if (skip > 0) { /* offsets are from the head's first byte */
-        table->first.end += skip;
-        table->first.text_start += skip;
+    if (skip > 0) {
         table->skipped = skipped;
         if (*separator)
             add_note(table, "; the first line, sep=%s, is skipped", separator);
@@ -443,7 +435,7 @@ bool sl_table_find(const sl_format_options *options, sl_text head, bool whole, s
     size_t searched_from = table->first.text_start > from ? from : SIZE_MAX;
     bool header = false; /* with another number of fields than the lines */
     const sl_text first = table->first.line;
-    sl_text *fields = fields_of(table, error);
+    sl_text *fields = sl_table_fields(table, error);
     bool ok = fields && sl_evidence_collect(table, head, whole, fields, &found, error);
     bool normal = table->first.delimiter != 0 && 2 * found.fitting >= found.lines;
     bool typed = ok && sl_fields_have_typed(fields, table->first.fields);
@@ -465,14 +457,14 @@ bool sl_table_find(const sl_format_options *options, sl_text head, bool whole, s
             free(fields);
             fields = NULL;
             ok = search(options, table, head, whole, from, error) &&
-                 (fields = fields_of(table, error)) != NULL &&
+                 (fields = sl_table_fields(table, error)) != NULL &&
                  sl_evidence_collect(table, head, whole, fields, &found, error);
             if (ok && !found.typed && !sl_fields_have_typed(fields, table->first.fields))
                 ok = refuse(first, "it may be prose that contains delimiters", error);
             if (ok && header_before(table, head, from)) {
                 free(fields);
                 header = true;
-                ok = (fields = fields_of(table, error)) != NULL;
+                ok = (fields = sl_table_fields(table, error)) != NULL;
             }
             searched_from = from;
             if (ok && table->blanks)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hints about a table in its first lines; see table_hints.h. */
-#include "table_hints.h"
+/* Hints about a table in its first lines; see table.h. */
 #include "column_types.h"
+#include "table.h"
 
 #define LINES_COMPARED 50u
 #define RECORDS_WATCHED 400u

@@ -45,11 +45,11 @@ struct sl_dialect {
 
 /* ---- Zipf's law ---- */
 
-/* Draws integers by Zipf's law. Each value gets an integer share of 2^64; the value 0 gets the remainder, so that the shares add
- * up to exactly 2^64. Walker's alias method, with Vose's two lists, then distributes the shares
- * over as many slots as there are values, each of size 2^48, with at most two values per slot: a
- * value whose share does not fill its slot is paired with a value whose share is larger than a
- * slot. The computation uses integers, so it is exact. */
+/* Draws integers by Zipf's law. Each value gets an integer share of 2^64; the value 0 gets the
+ * remainder, so that the shares add up to exactly 2^64. Walker's alias method, with Vose's two
+ * lists, then distributes the shares over as many slots as there are values, each of size 2^48,
+ * with at most two values per slot: a value whose share does not fill its slot is paired with a
+ * value whose share is larger than a slot. The computation uses integers, so it is exact. */
 
 #define SLOT (UINT64_C(1) << (64 - SL_ZIPF_BITS))
 

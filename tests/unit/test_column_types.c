@@ -4,8 +4,7 @@
 #include "parse_text.h"
 
 #include "format/column_types.h"
-#include "format/date_format.h"
-#include "format/decimal.h"
+#include "format/convert.h"
 #include "format/typing.h"
 
 /* The type of a column with these values, separated by '|'. */
