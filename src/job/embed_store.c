@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the store of the records to embed. */
 #include "embed_store.h"
 
 #include <errno.h>

@@ -242,15 +242,7 @@ static bool inspect_source(sl_job *job, size_t index, sl_reader *reader, sl_insp
         sl_print("  ... and %u more rejects in the first block\n",
                  inspection->rejects_shown - REJECTS_SHOWN);
     print_estimates(facts, &counts, inspection, block.text.length, stored);
-    if (facts->kind == SL_SOURCE_ARCHIVE && !walk_archive(job, index, error))
-        return false;
-    print_not_loaded(job, index);
-    return true;
-}
-
-static void show_skipped(const sl_job *job, size_t index) {
-    sl_print("%s\n", sl_source_set_at(job->set, index)->shown);
-    print_not_loaded(job, index);
+    return facts->kind != SL_SOURCE_ARCHIVE || walk_archive(job, index, error);
 }
 
 sl_exit sl_inspect_run(const sl_load_config *config, unsigned documents, const char *schema) {
@@ -266,10 +258,12 @@ sl_exit sl_inspect_run(const sl_load_config *config, unsigned documents, const c
     for (size_t i = 0; ok && i < sl_source_set_count(job.set); i++) {
         inspection = (struct sl_inspection){
             .documents_max = documents, .bytes = inspection.bytes, .room = inspection.room};
-        if (!job.sources[i].skipped)
-            ok = inspect_source(&job, i, reader, &inspection, &error);
+        if (job.sources[i].skipped)
+            sl_print("%s\n", sl_source_set_at(job.set, i)->shown);
         else
-            show_skipped(&job, i);
+            ok = inspect_source(&job, i, reader, &inspection, &error);
+        if (ok)
+            print_not_loaded(&job, i);
     }
     if (job.not_loaded.count > job.not_loaded.kept_count)
         sl_print("... and %llu more files and entries not loaded\n",

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Initialises and clears a job. */
 #include "job.h"
 
 #include <stdlib.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Join keys: values of documents as bytes that can be compared. */
 #include "join_key.h"
 
 #include <math.h>

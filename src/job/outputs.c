@@ -38,15 +38,15 @@ static bool refuse(const sl_output *output, const char *what, const char *of, sl
                         output->path, what, of);
 }
 
-static bool is_file(const sl_output *output, const char *path) {
+static bool is_file(const char *output, const char *path) {
     struct stat one, other;
-    return path && stat(output->path, &one) == 0 && stat(path, &other) == 0 &&
+    return path && stat(output, &one) == 0 && stat(path, &other) == 0 &&
            one.st_dev == other.st_dev && one.st_ino == other.st_ino;
 }
 
-static bool is_source(const sl_output *output, const sl_source_set *set) {
+static bool is_source(const char *output, const sl_source_set *set) {
     struct stat facts;
-    if (!set || stat(output->path, &facts) != 0)
+    if (!set || stat(output, &facts) != 0)
         return false;
     for (size_t i = 0; i < sl_source_set_count(set); i++) {
         const sl_source_identity *source = &sl_source_set_at(set, i)->identity;
@@ -97,14 +97,14 @@ static bool check_one(const sl_output *output, const sl_load_config *config,
                   {config->embed_schema_name, "the file of --embed-schema"},
                   {config->sink_path, "the file of --sink"}};
     char work[PATH_MAX];
-    if (is_source(output, set))
+    if (is_source(output->path, set))
         return refuse(output, "a source", "", error);
     for (size_t i = 0; i < config->path_count; i++) {
-        if (is_file(output, config->paths[i]))
+        if (is_file(output->path, config->paths[i]))
             return refuse(output, "a source", "", error);
     }
     for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++) {
-        if (is_file(output, inputs[i].path))
+        if (is_file(output->path, inputs[i].path))
             return refuse(output, inputs[i].what, "", error);
     }
     bool own = sl_source_is_own_file(output->name) &&
@@ -121,9 +121,8 @@ static bool check_work_directory(const char *directory, const sl_source_set *set
                                         "rejects.tsv",   "status.json", "control.json"};
     char path[PATH_MAX];
     for (size_t i = 0; directory && i < sizeof names / sizeof names[0]; i++) {
-        const sl_output output = {.option = "--work-dir:", .path = path};
         if ((size_t)snprintf(path, sizeof path, "%s/%s", directory, names[i]) < sizeof path &&
-            is_source(&output, set))
+            is_source(path, set))
             return sl_error_set(error, SL_EXIT_USAGE,
                                 "--work-dir: %s is a source, and the load would replace it by its "
                                 "own file of that name: name another directory",

@@ -14,8 +14,6 @@
 
 #include <stdlib.h>
 
-#include "util/log.h"
-
 #define BYTES_PER_RANGE ((uint64_t)32 << 20) /* stored bytes that justify a separate range */
 #define RANGES_PER_SHARD 16u                 /* always allowed */
 #define RANGES_MAX 4096u

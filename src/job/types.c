@@ -8,12 +8,10 @@
  * are ignored here; the load will report them. */
 #include "types.h"
 #include "document_sample.h"
-#include "sources.h"
 
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -19,7 +19,7 @@ typedef struct source_state {
     const uint64_t *done; /* borrowed; see sl_source_set_skip_blocks */
     size_t done_words;
     bool compare;    /* completed blocks are also read, for comparison */
-    uint64_t spread; /* see sl_source_in_share */
+    uint64_t spread; /* see sl_source_set_selects */
 } source_state;
 
 static inline bool sl_source_block_is_done(const source_state *state, uint64_t sequence) {
@@ -31,19 +31,6 @@ typedef struct source_share {
     uint32_t part, parts;
     uint64_t sample; /* in units of 2^-64; UINT64_MAX: all blocks of the part */
 } source_share;
-
-/* Is a block selected? Each block has a position from 0 to 1 (in units of 2^-64): its sequence
- * times the golden ratio, plus `spread`, modulo 1. Such positions are evenly distributed for any
- * series of consecutive blocks, and for blocks whose sequences have the same low bits, so each
- * range gets its share (see ranges.c). `spread` differs between sources: otherwise all or none of
- * many files with one block each would be selected. Part k is the interval from k/parts to
- * (k+1)/parts; the sample is the beginning of each part's interval. */
-static inline bool sl_source_in_share(const source_share *share, uint64_t spread,
-                                      uint64_t sequence) {
-    uint64_t position = sequence * UINT64_C(0x9E3779B97F4A7C15) + spread;
-    unsigned __int128 scaled = (unsigned __int128)position * share->parts;
-    return (uint64_t)(scaled >> 64) == share->part && (uint64_t)scaled <= share->sample;
-}
 
 /* A pipe whose head has been read. */
 typedef struct sl_kept_pipe {
