@@ -8,24 +8,191 @@
  * Each namespace is restored in its own context (util/context.h), because a load sets the log file,
  * the log level and the listeners for interrupts of its context. Its log lines are also written to
  * the restore's log, after the name of the namespace; a request to stop is passed on to the
- * contexts of all namespaces that are being restored (sl_restore_interrupt). */
+ * contexts of all namespaces that are being restored (sl_restore_interrupt).
+ *
+ * Progress: one line for all loads on a terminal, one log line per load, or JSON with the name of
+ * the namespace. A hook, which runs under the log's lock, erases the line on the terminal before
+ * each log line and draws it again afterwards. So nothing may be logged while `screen` is held. */
 #include "restoring.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "bson/bson_lookup.h"
 #include "load/status.h"
-#include "restore_progress.h"
+#include "report/json.h"
+#include "util/clock.h"
 #include "util/context.h"
 #include "util/interrupt.h"
 #include "util/log.h"
 #include "util/print.h"
+#include "util/text.h"
+
+#define FIRST_NS INT64_C(3000000000) /* time until the first log line of a namespace */
+#define NEXT_NS INT64_C(10000000000)
+
+/* ---- progress ---- */
+
+/* The latest progress of one thread's namespace. Initialise with zeros. */
+typedef struct progress_line {
+    struct progress_line *next; /* of the same restore */
+    const char *name;           /* borrowed; NULL: nothing is restored by this thread */
+    char text[120];
+    int64_t due; /* when the next line is logged, by sl_clock_ns */
+    bool listed;
+} progress_line;
+
+typedef struct restore_progress {
+    sl_progress_kind kind;
+    pthread_mutex_t screen; /* guards the fields below, and the line on the terminal */
+    progress_line *lines;
+    char drawn[1024]; /* "": nothing */
+} restore_progress;
+
+static void on_screen(bool before, void *context) {
+    restore_progress *progress = context;
+    if (before)
+        pthread_mutex_lock(&progress->screen);
+    if (progress->drawn[0]) {
+        fputs(before ? "\r\033[K" : progress->drawn, sl_screen_stream());
+        fflush(sl_screen_stream());
+    }
+    if (!before)
+        pthread_mutex_unlock(&progress->screen);
+}
+
+/* NULL for SL_PROGRESS_NONE, and without memory: then there is no progress. All functions accept
+ * NULL. They are called in the context of the restore. */
+static restore_progress *progress_create(sl_progress_kind kind) {
+    const sl_context *context = sl_context_current();
+    if (context && sl_context_surroundings(context)->progress)
+        kind = SL_PROGRESS_JSON;
+    if (kind == SL_PROGRESS_AUTO)
+        kind = sl_screen_is_terminal() ? SL_PROGRESS_TERMINAL : SL_PROGRESS_PLAIN;
+    restore_progress *made = kind == SL_PROGRESS_NONE ? NULL : calloc(1, sizeof *made);
+    if (!made)
+        return NULL;
+    made->kind = kind;
+    pthread_mutex_init(&made->screen, NULL);
+    sl_log_set_screen_hook(on_screen, made);
+    return made;
+}
+
+static void progress_destroy(restore_progress *progress) {
+    if (!progress)
+        return;
+    sl_log_set_screen_hook(NULL, NULL);
+    pthread_mutex_destroy(&progress->screen);
+    free(progress);
+}
+
+/* Draws the namespaces that are being restored, as many as fit. */
+static void draw(restore_progress *progress) {
+    size_t used = 0;
+    char text[900] = "";
+    if (progress->kind != SL_PROGRESS_TERMINAL)
+        return;
+    pthread_mutex_lock(&progress->screen);
+    for (const progress_line *one = progress->lines; one; one = one->next) {
+        if (one->name && one->text[0])
+            used += sl_print_text(text + used, sizeof text - used, "%s" SL_LINES ": %s",
+                                  used ? "; " : "", one->name, one->text);
+    }
+    bool erase = used > 0 || progress->drawn[0];
+    progress->drawn[0] = '\0';
+    if (used)
+        snprintf(progress->drawn, sizeof progress->drawn, "\r\033[K%.*s",
+                 (int)sl_screen_columns() - 1, text);
+    if (erase)
+        fputs(used ? progress->drawn : "\r\033[K", sl_screen_stream());
+    fflush(sl_screen_stream());
+    pthread_mutex_unlock(&progress->screen);
+}
+
+/* A namespace begins; `name` lives until it ends. */
+static void progress_begin(restore_progress *progress, progress_line *line, const char *name) {
+    if (!progress)
+        return;
+    pthread_mutex_lock(&progress->screen);
+    line->name = name;
+    line->text[0] = '\0';
+    line->due = sl_clock_ns() + FIRST_NS;
+    if (!line->listed) {
+        line->next = progress->lines;
+        progress->lines = line;
+    }
+    line->listed = true;
+    pthread_mutex_unlock(&progress->screen);
+}
+
+static void compose(const bson_t *figures, char *text, size_t room) {
+    char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM];
+    double share = sl_look_amount(figures, "share", -1),
+           left = sl_look_amount(figures, "secondsLeft", -1);
+    size_t used = 0;
+    if (share >= 0)
+        used += sl_print_text(text, room, "%.1f %%  ", 100 * share);
+    used += sl_print_text(
+        text + used, room - used, "%s documents  %s/s",
+        sl_human_count((uint64_t)sl_look_amount(figures, "documents", 0), a),
+        sl_human_count((uint64_t)sl_look_amount(figures, "documentsPerSecond", 0), b));
+    if (left >= 0)
+        sl_print_text(text + used, room - used, "  ETA %s", sl_human_seconds(left, a));
+}
+
+/* Writes a load's progress unchanged, after the name of its namespace; one line at a time. */
+static void pass_on(restore_progress *progress, const char *name, const bson_t *figures) {
+    const sl_surroundings *to = sl_context_surroundings(sl_context_current());
+    bson_t line = BSON_INITIALIZER;
+    BSON_APPEND_UTF8(&line, "namespace", name);
+    bson_concat(&line, figures);
+    char *text = sl_json_line(&line);
+    pthread_mutex_lock(&progress->screen);
+    if (text && to->progress)
+        to->progress(to->data, text);
+    else if (text)
+        sl_print_to(sl_screen_stream(), SL_LINES "\n", text);
+    pthread_mutex_unlock(&progress->screen);
+    free(text);
+    bson_destroy(&line);
+}
+
+/* Shows the progress of its load, a JSON object (progress.h). */
+static void progress_take(restore_progress *progress, progress_line *line, const char *json) {
+    bson_t *figures = progress ? bson_new_from_json((const uint8_t *)json, -1, NULL) : NULL;
+    if (!figures)
+        return;
+    pthread_mutex_lock(&progress->screen);
+    compose(figures, line->text, sizeof line->text);
+    bool due = sl_clock_ns() >= line->due;
+    if (due)
+        line->due = sl_clock_ns() + NEXT_NS;
+    pthread_mutex_unlock(&progress->screen);
+    if (progress->kind == SL_PROGRESS_JSON)
+        pass_on(progress, line->name, figures);
+    else if (progress->kind == SL_PROGRESS_PLAIN && due)
+        sl_log_info(SL_LINES ": %s", line->name, line->text);
+    draw(progress);
+    bson_destroy(figures);
+}
+
+static void progress_end(restore_progress *progress, progress_line *line) {
+    if (!progress)
+        return;
+    pthread_mutex_lock(&progress->screen);
+    line->name = NULL;
+    pthread_mutex_unlock(&progress->screen);
+    draw(progress);
+}
+
+/* ---- members of the team ---- */
 
 typedef struct member {
     struct sl_restore_team *team;
     sl_connection *connection;
     sl_context *context; /* of its namespace; NULL: none. Guarded by the team's lock */
-    sl_restore_line line;
+    progress_line line;
     char name[2 * SL_NAME_ROOM]; /* of the namespace, as it is printed */
     pthread_t thread;
     bool started;
@@ -34,7 +201,7 @@ typedef struct member {
 struct sl_restore_team {
     sl_restore *restore;
     sl_context *context; /* of the restore */
-    sl_restore_progress *progress;
+    restore_progress *progress;
     pthread_mutex_t lock;
     size_t next, end; /* the next namespace, and the one at which to stop; guarded by `lock` */
     bool stop;        /* no further namespace is begun; guarded by `lock` */
@@ -62,7 +229,7 @@ static void on_log(void *data, sl_log_level level, const char *text) {
 static void on_progress(void *data, const char *json) {
     member *m = data;
     sl_context *own = sl_context_bind(m->team->context);
-    sl_restore_progress_take(m->team->progress, &m->line, json);
+    progress_take(m->team->progress, &m->line, json);
     sl_context_bind(own);
 }
 
@@ -80,7 +247,7 @@ static bool enter(member *m, const sl_namespace *item) {
     sl_context *made = sl_context_create(&surroundings);
     if (!made)
         return false;
-    sl_restore_progress_begin(team->progress, &m->line, m->name);
+    progress_begin(team->progress, &m->line, m->name);
     pthread_mutex_lock(&team->lock);
     m->context = made;
     pthread_mutex_unlock(&team->lock);
@@ -100,7 +267,7 @@ static void leave(member *m) {
     pthread_mutex_unlock(&team->lock);
     sl_context_bind(team->context);
     sl_context_destroy(context);
-    sl_restore_progress_end(team->progress, &m->line);
+    progress_end(team->progress, &m->line);
 }
 
 void sl_restore_interrupt(sl_restore *restore, bool at_once) {
@@ -215,7 +382,7 @@ static struct sl_restore_team *create(sl_restore *restore, size_t count) {
         return NULL;
     made->restore = restore;
     made->context = sl_context_current();
-    made->progress = sl_restore_progress_create(restore->config->load->progress);
+    made->progress = progress_create(restore->config->load->progress);
     made->count = count;
     pthread_mutex_init(&made->lock, NULL);
     for (size_t i = 0; i < count; i++)
@@ -247,7 +414,7 @@ bool sl_restore_all(sl_restore *restore) {
     run_team(team, count, collections);
     run_team(team, 1, dump->count);
     bool all = team->next == dump->count;
-    sl_restore_progress_destroy(team->progress);
+    progress_destroy(team->progress);
     team->progress = NULL;
     if (!all && !sl_interrupt_requested())
         sl_log_warning("the restore stops: the remaining namespaces are not begun");

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The namespaces of a dump folder. */
 #include "dump.h"
 
 #include <dirent.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A restore from start to end. */
 #include "restore.h"
 
 #include <stdio.h>

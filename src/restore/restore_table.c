@@ -2,7 +2,6 @@
 /* What a restore prints: the dump, and the outcome of each namespace. */
 #include "restoring.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "report/run_record.h"

@@ -358,13 +358,9 @@ static bool on_first_signal(void *context) {
     return false;
 }
 
-static void on_second_signal(void *context) {
-    (void)context;
-}
-
 static bool read_all(unpacking *u, sl_error *error) {
     if (!sl_source_set_create_dump(u->path, &u->set, error) ||
-        !sl_interrupt_listen(on_first_signal, on_second_signal, u, error))
+        !sl_interrupt_listen(on_first_signal, NULL, u, error))
         return false;
     bool ok = open_source(u, error) && unpack(u, error);
     sl_interrupt_stop_listening();

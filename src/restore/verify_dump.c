@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compares a dump with the cluster, namespace by namespace. verify.h compares the documents. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "bson/bson_lookup.h"
-#include "job/outputs.h"
 #include "restoring.h"
 #include "util/interrupt.h"
 #include "util/log.h"
-#include "util/private_file.h"
 #include "verify/verify.h"
 
 typedef struct comparison {
@@ -270,16 +267,12 @@ static bool on_first_signal(void *context) {
     return !restore->connection;
 }
 
-static void on_second_signal(void *context) {
-    (void)context;
-}
-
 sl_exit sl_verify_dump_run(const sl_restore_config *config, bool content, uint64_t problems_shown) {
     sl_restore restore = {
         .config = config, .verifying = true, .sharding = PTHREAD_MUTEX_INITIALIZER};
     sl_error error = {0};
     sl_exit code;
-    if (sl_interrupt_listen(on_first_signal, on_second_signal, &restore, &error)) {
+    if (sl_interrupt_listen(on_first_signal, NULL, &restore, &error)) {
         code = run(&restore, content, problems_shown);
         sl_interrupt_stop_listening();
     } else {

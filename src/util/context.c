@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Contexts, and the binding of contexts to threads. */
 #include "context.h"
 
 #include <errno.h>

@@ -33,10 +33,10 @@ static bool call_handlers(sl_interrupt_state *state, bool second) {
     pthread_mutex_lock(&state->lock);
     for (unsigned i = state->count; i-- > 0 && !may_end;) {
         const sl_listener *one = &state->listeners[i];
-        if (second)
-            one->second(one->context);
-        else
+        if (!second)
             may_end = one->first(one->context);
+        else if (one->second)
+            one->second(one->context);
     }
     pthread_mutex_unlock(&state->lock);
     return may_end;

@@ -21,7 +21,8 @@ bool sl_interrupt_request(sl_context *context);
 void sl_interrupt_request_at_once(sl_context *context);
 
 /* Begins to listen. `first` is called on the first request and returns whether the process may end
- * at once; `second` is called on the second request. Both run in the thread that requests.
+ * at once; `second` (may be NULL) is called on the second request. Both run in the thread that
+ * requests.
  *
  * Calls can be nested, up to SL_LISTENERS_MAX deep: a trial listens, and so do its loads. A request
  * then calls the functions of all listeners, the innermost first. The outermost listener starts the

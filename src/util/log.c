@@ -4,7 +4,6 @@
  * nothing in between. */
 #include "log.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Private files: created, replaced and synced. */
 #include "private_file.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Processes of this host, from /proc, and the host's identity. */
 #include "process.h"
 
 #include <ctype.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sized text, number parsing, human-readable figures, UTF-8, redaction. */
 #include "text.h"
 
 #include <ctype.h>
@@ -7,13 +6,7 @@
 #include <stdlib.h>
 
 bool sl_text_equal_ignoring_case(sl_text a, sl_text b) {
-    if (a.length != b.length)
-        return false;
-    for (size_t i = 0; i < a.length; i++) {
-        if (tolower((unsigned char)a.bytes[i]) != tolower((unsigned char)b.bytes[i]))
-            return false;
-    }
-    return true;
+    return a.length == b.length && (a.length == 0 || strncasecmp(a.bytes, b.bytes, a.length) == 0);
 }
 
 bool sl_text_to_u64(sl_text text, uint64_t *value) {

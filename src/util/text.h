@@ -39,7 +39,7 @@ static inline int sl_hex_digit(char c) {
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* As sl_text_equal, ignoring the case of ASCII letters. */
+/* As sl_text_equal, ignoring the case of ASCII letters. One of the texts contains no NUL. */
 bool sl_text_equal_ignoring_case(sl_text a, sl_text b);
 
 /* Parses decimal digits (no sign, no blank, at least one digit). False when the text is not a
