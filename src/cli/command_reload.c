@@ -9,7 +9,6 @@
 #include "report/json.h"
 #include "trial/reload.h"
 
-#include "load_options.h"
 #include "load_setup.h"
 #include "option_checks.h"
 

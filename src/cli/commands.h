@@ -8,6 +8,23 @@
 
 #include "options.h"
 
+/* The option table of shardload (load_options.c). */
+extern const sl_option_row sl_load_rows[];
+
+/* The commands' bits in sl_option_row.commands. */
+enum {
+    SL_COMMAND_LOAD = 1,
+    SL_COMMAND_INSPECT = 2,
+    SL_COMMAND_VERIFY = 4,
+    SL_COMMAND_PLAN = 8,
+    SL_COMMAND_TUNE = 16,
+    SL_COMMAND_RELOAD = 32,
+    SL_COMMAND_REPORT = 64,
+    SL_COMMAND_RESTORE = 128,
+    SL_COMMAND_STATUS = 256,
+    SL_COMMAND_DOCTOR = 512,
+};
+
 int sl_command_load(const sl_options *options, bson_t *record);
 int sl_command_verify(const sl_options *options, bson_t *record);
 int sl_command_inspect(const sl_options *options);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The option table of shardload: one row per option, with the commands that take it and its
  * help. */
-#include "load_options.h"
+#include "commands.h"
 
 #include "bson/bson_writer.h"
 #include "format/ycsb.h"

@@ -13,8 +13,8 @@
 #include "util/read_file.h"
 #include "util/text.h"
 
+#include "commands.h"
 #include "connection_string.h"
-#include "load_options.h"
 #include "option_checks.h"
 #include "secrets.h"
 

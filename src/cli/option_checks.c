@@ -102,11 +102,12 @@ bool sl_check_shard_key(const char *text, char *problem, size_t room) {
         return true;
     bson_t *key = sl_option_key(text);
     const char *flaw = key ? shard_key_flaw(key, &field) : NULL;
-    bool good = key ? !flaw || wrong(problem, room, "%s cannot be a shard key: \"%s\" %s; %s", text,
-                                     field, flaw, advice)
-                    : wrong(problem, room, "%s is not a key; %s", text, advice);
+    if (!key)
+        wrong(problem, room, "%s is not a key; %s", text, advice);
+    else if (flaw)
+        wrong(problem, room, "%s cannot be a shard key: \"%s\" %s; %s", text, field, flaw, advice);
     bson_destroy(key);
-    return good;
+    return key && !flaw;
 }
 
 bool sl_check_sink(const char *text, char *problem, size_t room) {

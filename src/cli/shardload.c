@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* shardload: the program's commands and their help. */
 #include "commands.h"
-#include "load_options.h"
 #include "program.h"
 
 #include <string.h>

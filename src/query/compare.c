@@ -360,12 +360,8 @@ bool sl_reports_compare(const bson_t *const *old_reports, size_t old_count,
                         const bson_t *const *new_reports, size_t new_count,
                         const sl_comparison_options *options, FILE *out, bson_t *record,
                         bool *slower, sl_error *error) {
-    static const struct {
-        const char *title;
-        bool right;
-    } columns[] = {
-        {"query", false}, {"figure", false}, {"old", true},           {"new", true},
-        {"runs", true},   {"new/old", true}, {"95 % interval", true}, {"the new side is", false}};
+    static const char *const titles[] = {"query", "figure",  "old",           "new",
+                                         "runs",  "new/old", "95 % interval", "the new side is"};
     side old = {old_reports, old_count, "old", false}, new = {new_reports, new_count, "new", false};
     sl_table *table = NULL;
     *slower = false;
@@ -375,8 +371,8 @@ bool sl_reports_compare(const bson_t *const *old_reports, size_t old_count,
     row *rows = calloc(ROWS_MAX, sizeof *rows);
     size_t count = rows ? fill_rows(rows, &old, &new, options) : 0;
     bool ok = rows && correct_verdicts(rows, count) && (table = sl_table_create());
-    for (size_t i = 0; ok && i < sizeof columns / sizeof columns[0]; i++)
-        sl_table_column(table, columns[i].title, columns[i].right);
+    if (ok)
+        sl_table_columns(table, titles, "llrrrrrl");
     for (size_t i = 0; ok && i < count; i++) {
         print_row(table, &rows[i]);
         *slower = *slower || is_worse(&rows[i], options->threshold);

@@ -84,12 +84,7 @@ static char *plan_text(const bson_iter_t *server) {
                 fprintf(out, " -> %s", bson_iter_key(&name));
         }
     }
-    bool failed = ferror(out);
-    if (fclose(out) != 0 || failed) {
-        free(text);
-        return NULL;
-    }
-    return text;
+    return fclose(out) == 0 ? text : NULL;
 }
 
 /* Appends {shard, plan, examined, keys, returned, milliseconds} to `plans`, without the numbers

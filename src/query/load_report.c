@@ -243,8 +243,7 @@ bool sl_load_show(const sl_load_step *steps, size_t count) {
     for (size_t i = 0; i < PERCENTILES; i++)
         sl_table_column(table, percentiles[i].title, true);
     sl_table_column(table, "max ms", true);
-    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
-        sl_table_column(table, counts[i], true);
+    sl_table_columns(table, counts, "rrrr");
     for (size_t i = 0; i < count; i++) {
         const sl_load_step *step = &steps[i];
         add_row(table, step, step->name, &step->outcome->figures[step->outcome->count]);

@@ -82,10 +82,10 @@ static bool append_options(bson_t *command, const sl_query *query) {
 }
 
 static bson_t *command_of(const sl_query *query, const char *collection) {
-    static const char *const names[SL_OPERATIONS] = {"aggregate", "find",      "find",   "count",
-                                                     "distinct",  "mapReduce", "update", "insert"};
+    bool one = query->operation == SL_FIND_ONE;
     bson_t *command = bson_new();
-    bool ok = BSON_APPEND_UTF8(command, names[query->operation], collection);
+    bool ok =
+        BSON_APPEND_UTF8(command, one ? "find" : sl_operation_name(query->operation), collection);
     bson_t out;
     switch (query->operation) {
     case SL_AGGREGATE:
@@ -100,7 +100,7 @@ static bson_t *command_of(const sl_query *query, const char *collection) {
     default:
         ok = ok && append_body(command, query);
     }
-    if (query->operation == SL_FIND_ONE)
+    if (one)
         ok = ok && BSON_APPEND_INT64(command, "limit", 1) &&
              BSON_APPEND_BOOL(command, "singleBatch", true);
     if (query->operation == SL_MAP_REDUCE)

@@ -321,6 +321,8 @@ void sl_table_destroy(sl_table *table); /* NULL is fine */
 
 /* Adds a column; `right`: its cells are aligned to the right. False without memory. */
 bool sl_table_column(sl_table *table, const char *title, bool right);
+/* Adds a column for each letter of `sides`: l or r, as its cells are aligned. */
+void sl_table_columns(sl_table *table, const char *const *titles, const char *sides);
 /* Adds the next cell, from left to right and row by row. Its text is made safe to print (text.h)
  * and cut to 79 bytes. False without memory; sl_table_print then returns false as well. */
 bool sl_table_cell(sl_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -38,10 +38,6 @@ static bool read_limit(sl_yaml *r, const yaml_node_t *node, void *field) {
     return sl_suite_number(r, node, 1, INT64_MAX, field);
 }
 
-static bool read_agree(sl_yaml *r, const yaml_node_t *node, void *field) {
-    return sl_suite_flag(r, node, field);
-}
-
 static bool read_defaults(sl_yaml *r, const yaml_node_t *node, void *field) {
     static const sl_yaml_key keys[] = {
         {"repeat", sl_suite_repeat, offsetof(sl_suite, repeat), false},
@@ -49,7 +45,7 @@ static bool read_defaults(sl_yaml *r, const yaml_node_t *node, void *field) {
         {"database", sl_suite_name, offsetof(sl_suite, database), false},
         {"collection", sl_suite_name, offsetof(sl_suite, collection), false},
         {"limit", read_limit, offsetof(sl_suite, limit), false},
-        {"agree", read_agree, offsetof(sl_suite, agree), false},
+        {"agree", sl_suite_flag, offsetof(sl_suite, agree), false},
         {0},
     };
     return sl_yaml_mapping(r, node, keys, field);

@@ -15,6 +15,7 @@
 bool sl_suite_text(sl_yaml *r, const yaml_node_t *node, void *field /* char ** */);
 bool sl_suite_name(sl_yaml *r, const yaml_node_t *node, void *field /* char **, one line */);
 bool sl_suite_repeat(sl_yaml *r, const yaml_node_t *node, void *field /* unsigned *, from 1 */);
+bool sl_suite_flag(sl_yaml *r, const yaml_node_t *node, void *field /* bool * */);
 bool sl_suite_warm_up(sl_yaml *r, const yaml_node_t *node, void *field /* unsigned *, from 0 */);
 
 /* Reads an integer from `minimum` to `maximum`. */
@@ -22,7 +23,6 @@ bool sl_suite_number(sl_yaml *r, const yaml_node_t *node, int64_t minimum, int64
                      int64_t *number);
 /* Reads a finite number. */
 bool sl_suite_double(sl_yaml *r, const yaml_node_t *node, double *number);
-bool sl_suite_flag(sl_yaml *r, const yaml_node_t *node, bool *flag);
 
 /* Parses the text of a scalar as Extended JSON: an array, or a document. `key` is the name of the
  * key in messages. Destroy `*document`. */

@@ -78,7 +78,8 @@ bool sl_suite_warm_up(sl_yaml *r, const yaml_node_t *node, void *field) {
     return read_times(r, node, 0, field);
 }
 
-bool sl_suite_flag(sl_yaml *r, const yaml_node_t *node, bool *flag) {
+bool sl_suite_flag(sl_yaml *r, const yaml_node_t *node, void *field) {
+    bool *flag = field;
     *flag = sl_yaml_is(node, "true");
     return *flag || sl_yaml_is(node, "false") || sl_yaml_expected(r, node, "true or false");
 }

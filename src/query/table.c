@@ -61,39 +61,39 @@ bool sl_table_column(sl_table *table, const char *title, bool right) {
     return true;
 }
 
+void sl_table_columns(sl_table *table, const char *const *titles, const char *sides) {
+    for (; *sides; sides++)
+        sl_table_column(table, *titles++, *sides == 'r');
+}
+
 bool sl_table_cell(sl_table *table, const char *format, ...) {
     char *text = NULL;
-    char *shown = NULL;
     if (table->failed || table->column_count == 0)
         return false;
     va_list arguments;
     va_start(arguments, format);
     int length = vasprintf(&text, format, arguments);
     va_end(arguments);
-    if (length < 0)
-        text = NULL;
-    if (table->cell_count == table->cell_room) {
+    char *shown = length < 0 ? NULL : printable(text);
+    if (length >= 0)
+        free(text);
+    if (shown && table->cell_count == table->cell_room) {
         size_t room = table->cell_room ? 2 * table->cell_room : 64;
         char **cells = realloc(table->cells, room * sizeof *cells);
-        if (!cells)
-            goto fail;
-        table->cells = cells;
-        table->cell_room = room;
+        table->cells = cells ? cells : table->cells;
+        table->cell_room = cells ? room : table->cell_room;
     }
-    shown = text ? printable(text) : NULL;
-    if (!shown)
-        goto fail;
-    free(text);
+    if (!shown || table->cell_count == table->cell_room) {
+        free(shown);
+        table->failed = true;
+        return false;
+    }
     column *col = &table->columns[table->cell_count % table->column_count];
     size_t width = sl_letters(sl_text_of(shown));
     if (width > col->width)
         col->width = width;
     table->cells[table->cell_count++] = shown;
     return true;
-fail:
-    free(text);
-    table->failed = true;
-    return false;
 }
 
 bool sl_table_figure_cell(sl_table *table, bool known, double value, int decimals) {

@@ -186,22 +186,17 @@ char *sl_report_html(const sl_report *report, sl_error *error) {
     size_t length = 0;
     const char *title = NULL;
     sl_page *page = sl_page_create();
-    FILE *out = NULL;
     bool ok = page ? sl_sections_fill(page, report, &title, error)
                    : sl_error_memory(error, "making a report");
-    if (ok && !(out = sl_memory_stream(&text, &length)))
-        ok = sl_error_memory(error, "making a report");
-    if (out) {
-        write_page(out, page, title);
-        bool failed = ferror(out) != 0;
-        if (fclose(out) != 0 || failed)
-            ok = sl_error_memory(error, "making a report");
+    if (ok) {
+        FILE *out = sl_memory_stream(&text, &length);
+        if (out)
+            write_page(out, page, title);
+        if (!out || fclose(out) != 0)
+            sl_error_memory(error, "making a report");
     }
     sl_page_destroy(page);
-    if (ok)
-        return text;
-    free(text);
-    return NULL;
+    return text;
 }
 
 bool sl_report_html_write(const bson_t *const *records, size_t count, const char *title,

@@ -145,12 +145,7 @@ static char *written_by(void (*write)(FILE *out, const char *text), const char *
     if (!out)
         return NULL;
     write(out, text);
-    bool failed = ferror(out);
-    if (fclose(out) != 0 || failed) {
-        free(result);
-        return NULL;
-    }
-    return result;
+    return fclose(out) == 0 ? result : NULL;
 }
 
 char *sl_json_text(const bson_t *document, sl_error *error) {
@@ -179,12 +174,9 @@ char *sl_json_line(const bson_t *document) {
 
 char *sl_json_value(const bson_iter_t *value) {
     bson_t alone = BSON_INITIALIZER;
-    char *json = NULL;
-    char *flat = NULL;
-    if (bson_append_iter(&alone, "", 0, value))
-        json = bson_as_relaxed_extended_json(&alone, NULL);
-    if (json)
-        flat = written_by(flatten, json); /* {"": VALUE} */
+    bool ok = bson_append_iter(&alone, "", 0, value);
+    char *json = ok ? bson_as_relaxed_extended_json(&alone, NULL) : NULL;
+    char *flat = json ? written_by(flatten, json) : NULL; /* {"": VALUE} */
     if (flat) {
         size_t length = strlen(flat) - strlen("{\"\": }");
         memmove(flat, flat + strlen("{\"\": "), length);

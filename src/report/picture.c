@@ -4,11 +4,13 @@
 
 #include <string.h>
 
-#include "util/text.h"
+#include "scale.h"
 
 #define TEXT_ROOM 4000
 
 void sl_markup_text(FILE *out, const char *text, size_t most) {
+    static const char specials[] = "<>&\"'";
+    static const char *const entities[] = {"&lt;", "&gt;", "&amp;", "&quot;", "&#39;"};
     char shown[TEXT_ROOM];
     size_t length = sl_text_printable(sl_text_of(text ? text : ""), shown, sizeof shown);
     size_t width = sl_markup_width(shown, SIZE_MAX), done = 0;
@@ -19,25 +21,11 @@ void sl_markup_text(FILE *out, const char *text, size_t most) {
             return;
         }
         done += begins;
-        switch (shown[i]) {
-        case '<':
-            fputs("&lt;", out);
-            break;
-        case '>':
-            fputs("&gt;", out);
-            break;
-        case '&':
-            fputs("&amp;", out);
-            break;
-        case '"':
-            fputs("&quot;", out);
-            break;
-        case '\'':
-            fputs("&#39;", out);
-            break;
-        default:
+        const char *special = strchr(specials, shown[i]);
+        if (special)
+            fputs(entities[special - specials], out);
+        else
             fputc(shown[i], out);
-        }
     }
 }
 
@@ -70,6 +58,17 @@ void sl_picture_text(FILE *out, double x, double y, const char *class, const cha
         fputs("</title>", out);
     }
     fputs("</text>\n", out);
+}
+
+void sl_picture_scale(FILE *out, const sl_axis *axis, double y) {
+    char text[SL_HUMAN_ROOM];
+    sl_ticks ticks = sl_ticks_for(axis->end, 8, axis->unit);
+    for (unsigned i = 0; i <= ticks.count && i * ticks.step <= axis->end * (1 + 1e-9); i++) {
+        double x = axis->left + axis->width * i * ticks.step / axis->end;
+        fprintf(out, "<path class=\"axis\" d=\"M%.1f %.1fv4\"/>\n", x, y);
+        sl_picture_text(out, x, y + 17, "tick", i == 0 && axis->first_right ? "start" : "middle",
+                        sl_tick_text(i * ticks.step, &ticks, axis->unit, text), 20);
+    }
 }
 
 /* ---- sizes ---- */

@@ -131,19 +131,6 @@ static void draw_strip(const rail *r, const sl_strip *strip, double y) {
     }
 }
 
-static void draw_scale(const rail *r, double maximum, double y) {
-    char text[SL_HUMAN_ROOM];
-    sl_ticks ticks = sl_ticks_for(maximum, 8, r->strips->unit);
-    for (unsigned i = 0; i <= ticks.count && i * ticks.step <= maximum * (1 + 1e-9); i++) {
-        double x = r->left + r->scale * i * ticks.step;
-        fprintf(r->out, "<path class=\"axis\" d=\"M%.1f %.1fv4\"/>\n", x, y);
-        sl_picture_text(r->out, x, y + 17, "tick", i == 0 ? "start" : "middle",
-                        sl_tick_text(i * ticks.step, &ticks, r->strips->unit, text), 20);
-    }
-    fprintf(r->out, "<path class=\"axis\" d=\"M%.1f %.1fH%.1f\"/>\n", r->left, y,
-            r->left + r->scale * maximum);
-}
-
 /* Writes the names of the parts with their colours, as a list that wraps. */
 static void write_legend(const rail *r) {
     fputs("<ul class=\"legend\">", r->out);
@@ -176,7 +163,14 @@ void sl_picture_strips(FILE *out, const sl_strips *strips, const char *label) {
                         LABEL_LETTERS);
         draw_strip(&r, &strips->items[i], y);
     }
-    draw_scale(&r, maximum, bottom);
+    const sl_axis scale = {.left = r.left,
+                           .width = r.scale * maximum,
+                           .end = maximum,
+                           .unit = strips->unit,
+                           .first_right = true};
+    sl_picture_scale(out, &scale, bottom);
+    fprintf(out, "<path class=\"axis\" d=\"M%.1f %.1fH%.1f\"/>\n", r.left, bottom,
+            r.left + scale.width);
     if (limit) {
         double x = r.left + r.scale * strips->limit;
         fprintf(out, "<path class=\"limit\" d=\"M%.1f %.1fV%.1f\"/>\n", x, r.top - 4, bottom);

@@ -40,13 +40,9 @@ static void draw_axes(const plot *p) {
         sl_picture_text(p->out, LEFT - 6, y + 4, "tick", "end",
                         sl_tick_text(value, &p->ticks, p->curves->unit, text), 20);
     }
-    sl_ticks time = sl_ticks_for(p->end, 8, SL_UNIT_SECONDS);
-    for (unsigned i = 0; i <= time.count && i * time.step <= p->end * (1 + 1e-9); i++) {
-        double x = at_x(p, i * time.step);
-        fprintf(p->out, "<path class=\"axis\" d=\"M%.1f %.1fv4\"/>\n", x, BOTTOM);
-        sl_picture_text(p->out, x, BOTTOM + 17, "tick", "middle",
-                        sl_tick_text(i * time.step, &time, SL_UNIT_SECONDS, text), 20);
-    }
+    const sl_axis time = {
+        .left = LEFT, .width = RIGHT - LEFT, .end = p->end, .unit = SL_UNIT_SECONDS};
+    sl_picture_scale(p->out, &time, BOTTOM);
     fprintf(p->out, "<path class=\"axis\" d=\"M%.1f %.1fH%.1f\"/>\n", LEFT, BOTTOM, RIGHT);
     sl_picture_text(p->out, RIGHT, BOTTOM + 34, "name", "end", "time", 20);
     sl_picture_text(p->out, 4, 14, "name", "start", p->curves->y_name, 60);
@@ -91,6 +87,12 @@ static void draw_steps(const plot *p, size_t k) {
     }
 }
 
+/* The style of a line beside others: colours alone are not enough. */
+static const char *dashes_of(size_t k) {
+    static const char *const styles[] = {"", " dash", " dots"};
+    return styles[k % 3];
+}
+
 static void draw_curve(const plot *p, size_t k) {
     const sl_curve *curve = &p->curves->items[k];
     bool area = p->curves->stacked || p->curves->count == 1;
@@ -104,11 +106,7 @@ static void draw_curve(const plot *p, size_t k) {
             fprintf(p->out, "V%.1fH%.1f", at_y(p, base_of(p->curves, k, i)), at_x(p, curve->x[i]));
         fputs("Z\"/>\n", p->out);
     }
-    fprintf(p->out, "<path class=\"line s%zu%s\" d=\"", colour,
-            area         ? ""
-            : k % 3 == 1 ? " dash"
-            : k % 3 == 2 ? " dots"
-                         : "");
+    fprintf(p->out, "<path class=\"line s%zu%s\" d=\"", colour, area ? "" : dashes_of(k));
     draw_steps(p, k);
     fputs("\"/>\n", p->out);
 }
@@ -162,11 +160,7 @@ static void draw_names(const plot *p) {
                     k % SL_PICTURE_COLOURS, RIGHT + 8, names[i].y - 5);
         else
             fprintf(p->out, "<path class=\"line s%zu%s\" d=\"M%.1f %.1fh14\"/>\n",
-                    k % SL_PICTURE_COLOURS,
-                    k % 3 == 1   ? " dash"
-                    : k % 3 == 2 ? " dots"
-                                 : "",
-                    RIGHT + 6, names[i].y);
+                    k % SL_PICTURE_COLOURS, dashes_of(k), RIGHT + 6, names[i].y);
         sl_picture_text(p->out, RIGHT + 24, names[i].y + 4, "label", "start",
                         p->curves->items[k].name, NAME_LETTERS);
     }

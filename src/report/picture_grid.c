@@ -108,13 +108,9 @@ static void draw_dense(FILE *out, const sl_grid *grid, const char *label) {
         sl_picture_text(out, left - 8, TOP / 2 + height * ((double)row + 0.5) + 4, "tick", "end",
                         grid->rows[row], 24);
     draw_levels(out, grid, left, width, height);
-    sl_ticks time = sl_ticks_for(grid->seconds, 8, SL_UNIT_SECONDS);
-    for (unsigned i = 0; i <= time.count && i * time.step <= grid->seconds * (1 + 1e-9); i++) {
-        double x = left + (right - left) * i * time.step / grid->seconds;
-        fprintf(out, "<path class=\"axis\" d=\"M%.1f %.1fv4\"/>\n", x, bottom);
-        sl_picture_text(out, x, bottom + 17, "tick", "middle",
-                        sl_tick_text(i * time.step, &time, SL_UNIT_SECONDS, text), 20);
-    }
+    const sl_axis time = {
+        .left = left, .width = right - left, .end = grid->seconds, .unit = SL_UNIT_SECONDS};
+    sl_picture_scale(out, &time, bottom);
     sl_picture_end(out);
     fprintf(out, "<p class=\"note\">The strongest colour is %s per second.</p>\n",
             sl_value_text(grid->maximum, SL_UNIT_COUNT, text));

@@ -62,12 +62,6 @@ static bool read_origin(sl_yaml *r, const yaml_node_t *node, void *field) {
     return ok;
 }
 
-static bool each(sl_yaml *r, const yaml_node_t *node, void *into,
-                 bool (*one)(sl_yaml *r, const yaml_node_t *key, const yaml_node_t *value,
-                             void *into)) {
-    return sl_yaml_each(r, node, "a mapping of keys to values", one, into);
-}
-
 /* ---- inputs and results ---- */
 
 /* The index of a result; result_count if there is none of this name. */
@@ -143,13 +137,13 @@ static bool read_result(sl_yaml *r, const yaml_node_t *key, const yaml_node_t *n
     return true;
 }
 
-static bool read_inputs(sl_yaml *r, const yaml_node_t *node, void *into) {
-    return each(r, node, into, read_input);
-}
-
-static bool read_results(sl_yaml *r, const yaml_node_t *node, void *into) {
-    return each(r, node, into, read_result);
-}
+/* Defines the reader of a mapping whose pairs `one` reads. */
+#define EACH(reader, one)                                                                          \
+    static bool reader(sl_yaml *r, const yaml_node_t *node, void *into) {                          \
+        return sl_yaml_each(r, node, "a mapping of keys to values", one, into);                    \
+    }
+EACH(read_inputs, read_input)
+EACH(read_results, read_result)
 
 /* ---- points ---- */
 
@@ -185,17 +179,9 @@ static bool fit_one(sl_yaml *r, const yaml_node_t *key, const yaml_node_t *node,
     return figure && read_number(r, node, &figure->fitted);
 }
 
-static bool read_set(sl_yaml *r, const yaml_node_t *node, void *into) {
-    return each(r, node, into, set_one);
-}
-
-static bool read_published(sl_yaml *r, const yaml_node_t *node, void *into) {
-    return each(r, node, into, publish_one);
-}
-
-static bool read_fitted(sl_yaml *r, const yaml_node_t *node, void *into) {
-    return each(r, node, into, fit_one);
-}
+EACH(read_set, set_one)
+EACH(read_published, publish_one)
+EACH(read_fitted, fit_one)
 
 static bool read_points(sl_yaml *r, const yaml_node_t *node, void *into) {
     static const sl_yaml_key keys[] = {

@@ -14,8 +14,6 @@
 #include "util/context.h"
 #include "util/log.h"
 
-#include "plan_print.h"
-
 #define INT64(document, key, value) BSON_APPEND_INT64(document, key, (int64_t)(value))
 
 /* ---- plan.json ---- */

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <bson/bson.h>
 
@@ -79,5 +80,14 @@ typedef struct sl_plan_times {
  * in `steps` steps (0 without sharding), builds `indexes` indexes, and verifies if `verify`. */
 void sl_predict(const sl_rates *rates, const sl_measure *measure, size_t steps, size_t indexes,
                 bool verify, sl_plan_times *prediction);
+
+/* ---- plan_print.c: a plan as text; for plan.c ---- */
+
+/* False without memory. */
+bool sl_plan_print_sources(const sl_preview *preview, FILE *out);
+void sl_plan_print_target(const sl_preview *preview, const sl_load_config *config, FILE *out);
+void sl_plan_print_layout(const sl_preview *preview, FILE *out);
+/* `prediction` is NULL when no rates are known. `from` names the source of the rates. */
+void sl_plan_print_times(const sl_plan_times *prediction, const char *from, FILE *out);
 
 #endif

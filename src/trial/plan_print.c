@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A plan as text: tables of sources and phases, and the layout as bars. */
-#include "plan_print.h"
+#include "plan.h"
 
 #include <math.h>
 #include <string.h>
@@ -22,29 +22,30 @@ static char sign_of(uint32_t shard) {
     return shard < sizeof shard_signs - 1 ? shard_signs[shard] : '+';
 }
 
-static const char *count(double value, char out[SL_HUMAN_ROOM]) {
+static char *count(double value, char out[SL_HUMAN_ROOM]) {
     return sl_human_count((uint64_t)(value + 0.5), out);
+}
+
+static void add_range(sl_table *table, const sl_estimate *figure, bool exact,
+                      char *(*text)(double value, char out[SL_HUMAN_ROOM])) {
+    char low[SL_HUMAN_ROOM], high[SL_HUMAN_ROOM];
+    if (exact || figure->low == figure->high)
+        sl_table_cell(table, "exactly");
+    else
+        sl_table_cell(table, "%s to %s", text(figure->low, low), text(figure->high, high));
 }
 
 static void add_row(sl_table *table, const char *name, const char *format, uint64_t stored,
                     bool generated, bool exact, const sl_measure *measure) {
-    char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM];
+    char a[SL_HUMAN_ROOM];
     sl_table_cell(table, "%s", name);
     sl_table_cell(table, "%s", format);
     sl_table_cell(table, "%s", generated ? "-" : sl_human_bytes((double)stored, a));
     sl_table_cell(table, "%s", generated ? "-" : sl_human_bytes(measure->text_bytes.value, a));
     sl_table_cell(table, "%s", count(measure->documents.value, a));
-    if (measure->documents.low == measure->documents.high)
-        sl_table_cell(table, "exactly");
-    else
-        sl_table_cell(table, "%s to %s", count(measure->documents.low, a),
-                      count(measure->documents.high, b));
+    add_range(table, &measure->documents, false, count);
     sl_table_cell(table, "%s", sl_human_bytes(measure->bson_bytes.value, a));
-    if (exact || measure->bson_bytes.low == measure->bson_bytes.high)
-        sl_table_cell(table, "exactly");
-    else
-        sl_table_cell(table, "%s to %s", sl_human_bytes(measure->bson_bytes.low, a),
-                      sl_human_bytes(measure->bson_bytes.high, b));
+    add_range(table, &measure->bson_bytes, exact, sl_human_bytes);
     sl_table_cell(
         table, "%.0f",
         measure->documents.value > 0 ? measure->bson_bytes.value / measure->documents.value : 0);
@@ -52,19 +53,14 @@ static void add_row(sl_table *table, const char *name, const char *format, uint6
 }
 
 bool sl_plan_print_sources(const sl_preview *preview, FILE *out) {
+    static const char *const titles[] = {"source", "format", "stored", "text",    "documents",
+                                         "range",  "BSON",   "range",  "average", "rejects"};
     char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM];
     uint64_t stored = 0, looked_at = 0;
     sl_table *table = sl_table_create();
     if (!table)
         return false;
-    static const struct {
-        const char *title;
-        bool right;
-    } columns[] = {{"source", false},   {"format", false}, {"stored", true}, {"text", true},
-                   {"documents", true}, {"range", false},  {"BSON", true},   {"range", false},
-                   {"average", true},   {"rejects", true}};
-    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
-        sl_table_column(table, columns[i].title, columns[i].right);
+    sl_table_columns(table, titles, "llrrrlrlrr");
     for (size_t i = 0; i < preview->source_count; i++) {
         const sl_preview_source *source = &preview->sources[i];
         const char *name = strrchr(source->name, '/');
@@ -78,7 +74,7 @@ bool sl_plan_print_sources(const sl_preview *preview, FILE *out) {
     if (preview->source_count > SOURCES_SHOWN) {
         sl_table_cell(table, "... and %s more",
                       sl_human_count(preview->source_count - SOURCES_SHOWN, a));
-        for (size_t i = 1; i < sizeof columns / sizeof columns[0]; i++)
+        for (size_t i = 1; i < sizeof titles / sizeof titles[0]; i++)
             sl_table_cell(table, "%s", "");
     }
     if (preview->source_count > 1)

@@ -19,17 +19,37 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "search_next.h"
-
 #include "util/estimate.h"
+
+#include "surface.h"
 
 #define TRIALS_MIN 8            /* for small grids, of which a quarter would be too few */
 #define INTERVAL 1.645          /* standard deviations of a two-sided 90 % interval */
 #define SHARE_FOR_THE_BEST 0.65 /* of the allowance; the remaining trials are for the cheapest */
 
+/* Differences are of logarithms of rates, that is, relative. */
+#define CONTENDER_TRIALS 3 /* of a cell before it is recommended, if enough trials are left */
+#define OPTIMISM 1.6       /* standard deviations in the upper bound */
+#define SURE 1.645         /* standard deviations of a one-sided 95 % bound */
+#define WORTH_IT 0.015     /* a smaller gain does not make a contender */
+#define EQUIVALENT 0.02    /* a cell slower by at most this is as fast as the best */
+#define HOPE 1.0           /* standard deviations within which a cell may be as fast */
+#define HOPE_NEARBY 3.0    /* the same for an untried neighbour */
+
 static const char CANNOT_WIN[] = "cannot reach the best";
 static const char NOT_USABLE[] = "left out";
 static const char FAILED[] = "failed";
+
+typedef struct search_state {
+    const sl_search_plan *plan;
+    sl_search *search;
+    sl_surface *surface;
+    bool *usable;
+    size_t allowance; /* maximum number of trials */
+    size_t last;      /* the cell tried last; `count` before the first */
+    uint64_t random;
+    bool stopped;
+} search_state;
 
 /* ---- the grid ---- */
 
@@ -71,20 +91,155 @@ size_t sl_search_trials_max(const sl_search_plan *plan) {
     return allowance > grid || plan->kind == SL_SEARCH_GRID ? grid : allowance;
 }
 
+/* ---- the next cell ----
+ *
+ * These functions use the surface as it was last fitted. A cell is its index; search->count means
+ * no cell. */
+
+/* Is cell `a` cheaper than `b`? See search.h. */
+static bool is_cheaper(const search_state *run, size_t a, size_t b) {
+    const sl_search_plan *plan = run->plan;
+    const size_t *x = run->search->cells[a].at, *y = run->search->cells[b].at;
+    int off = 0, cheaper = 0;
+    for (size_t d = 0; d < plan->dimension_count; d++) {
+        const sl_search_dimension *dimension = &plan->dimensions[d];
+        if (!dimension->ordered)
+            off += (x[d] != dimension->standard) - (y[d] != dimension->standard);
+        else if (cheaper == 0)
+            cheaper = (x[d] < y[d]) - (x[d] > y[d]);
+    }
+    return off < 0 || (off == 0 && cheaper > 0);
+}
+
+/* The measured cell with the highest expected rate. */
+static size_t find_best(const search_state *run) {
+    size_t best = run->search->count;
+    for (size_t i = 0; i < run->search->count; i++) {
+        if (run->usable[i] && run->search->cells[i].trials > 0 &&
+            (best == run->search->count ||
+             sl_surface_mean(run->surface, i) > sl_surface_mean(run->surface, best)))
+            best = i;
+    }
+    return best;
+}
+
+/* Is the cell one step from another along one dimension? */
+static bool is_neighbour(const search_state *run, size_t a, size_t b) {
+    size_t steps = 0;
+    for (size_t d = 0; d < run->plan->dimension_count; d++) {
+        size_t x = run->search->cells[a].at[d], y = run->search->cells[b].at[d];
+        size_t step = x > y ? x - y : y - x;
+        steps += run->plan->dimensions[d].ordered || step == 0 ? step : 1;
+    }
+    return steps == 1;
+}
+
+/* May the cell be faster than the best, by enough to be worth a trial? An untried neighbour of the
+ * best cell always may: the surface may have an edge there. */
+static bool is_contender(const search_state *run, size_t cell, size_t best) {
+    if (run->usable[cell] && run->search->cells[cell].trials == 0 && is_neighbour(run, cell, best))
+        return true;
+    double ahead = sl_surface_mean(run->surface, cell) - sl_surface_mean(run->surface, best);
+    return run->usable[cell] && cell != best &&
+           ahead + SURE * sl_surface_difference(run->surface, cell, best) > WORTH_IT;
+}
+
+/* The next cell to try in order to find the best; none when it has been found. */
+static size_t next_for_the_best(const search_state *run) {
+    const sl_search *search = run->search;
+    size_t best = find_best(run), chosen = search->count, contenders = 0;
+    double highest = -HUGE_VAL;
+    for (size_t i = 0; i < search->count; i++)
+        contenders += is_contender(run, i, best);
+    if (contenders == 0)
+        return search->count;
+    for (size_t i = 0; i < search->count; i++) {
+        double bound =
+            sl_surface_mean(run->surface, i) + OPTIMISM * sl_surface_deviation(run->surface, i);
+        if ((i == best || is_contender(run, i, best)) && i != run->last &&
+            search->cells[i].trials < SL_SEARCH_REPEATS_MAX && bound > highest) {
+            highest = bound;
+            chosen = i;
+        }
+    }
+    return chosen;
+}
+
+/* Is the cell expected to be as fast as the best? */
+static bool is_as_fast(const search_state *run, size_t cell, size_t best) {
+    return sl_surface_mean(run->surface, best) - sl_surface_mean(run->surface, cell) <= EQUIVALENT;
+}
+
+/* May the cell be as fast as the best, within its uncertainty? Untried neighbours of the cheapest
+ * cell get a wider margin, because the surface is smoother than the true rates. */
+static bool may_be_as_fast(const search_state *run, size_t cell, size_t best, size_t cheapest) {
+    double behind = sl_surface_mean(run->surface, best) - sl_surface_mean(run->surface, cell);
+    bool near = run->search->cells[cell].trials == 0 && is_neighbour(run, cell, cheapest);
+    double hope = near ? HOPE_NEARBY : HOPE;
+    return behind - hope * sl_surface_difference(run->surface, best, cell) <= EQUIVALENT;
+}
+
+/* The cheapest cell with at least `trials_min` trials that is expected to be as fast as the
+ * best. */
+static size_t find_cheapest(const search_state *run, size_t best, size_t trials_min) {
+    size_t found = best;
+    for (size_t i = 0; i < run->search->count; i++) {
+        if (run->usable[i] && run->search->cells[i].trials >= trials_min &&
+            is_cheaper(run, i, found) && is_as_fast(run, i, best))
+            found = i;
+    }
+    return found;
+}
+
+/* The second best of the measured cells; the best when there is no other. */
+static size_t find_second(const search_state *run, size_t best) {
+    size_t second = best;
+    for (size_t i = 0; i < run->search->count; i++) {
+        if (i != best && run->usable[i] && run->search->cells[i].trials > 0 &&
+            (second == best ||
+             sl_surface_mean(run->surface, i) > sl_surface_mean(run->surface, second)))
+            second = i;
+    }
+    return second;
+}
+
+/* The same for the cheapest: confirms the cheapest cell first, then tries the cheaper cell with the
+ * highest expected rate. */
+static size_t next_for_the_cheapest(const search_state *run) {
+    const sl_search_cell *cells = run->search->cells;
+    size_t count = run->search->count, best = find_best(run), next = count;
+    size_t cheapest = find_cheapest(run, best, 1);
+    if (cells[cheapest].trials < CONTENDER_TRIALS)
+        next = cheapest;
+    for (size_t i = 0; next != cheapest && i < count; i++) {
+        if (run->usable[i] && cells[i].trials < CONTENDER_TRIALS && is_cheaper(run, i, cheapest) &&
+            may_be_as_fast(run, i, best, cheapest) &&
+            (next == count ||
+             sl_surface_mean(run->surface, i) > sl_surface_mean(run->surface, next)))
+            next = i;
+    }
+    if (next == count && cells[best].trials < CONTENDER_TRIALS)
+        next = best;
+    if (next == count || next != run->last)
+        return next;
+    /* In turns, so that disturbances of the machine affect both. */
+    return next != best ? best : cheapest != best ? cheapest : find_second(run, best);
+}
+
 /* ---- trials ---- */
 
-static uint64_t draw(sl_search_state *run, uint64_t below) {
+static uint64_t draw(search_state *run, uint64_t below) {
     run->random ^= run->random << 13;
     run->random ^= run->random >> 7;
     run->random ^= run->random << 17;
     return run->random % below;
 }
 
-static bool may_go_on(const sl_search_state *run) {
+static bool may_go_on(const search_state *run) {
     return !run->stopped && run->search->trials < run->allowance;
 }
 
-static void try_cell(sl_search_state *run, size_t index) {
+static void try_cell(search_state *run, size_t index) {
     sl_search_cell *cell = &run->search->cells[index];
     double rate = 0;
     run->last = index;
@@ -103,7 +258,7 @@ static void try_cell(sl_search_state *run, size_t index) {
     }
 }
 
-static bool search_grid(sl_search_state *run, sl_error *error) {
+static bool search_grid(search_state *run, sl_error *error) {
     size_t count = run->search->count;
     size_t *order = calloc(count, sizeof *order);
     if (!order)
@@ -128,7 +283,7 @@ static bool search_grid(sl_search_state *run, sl_error *error) {
 /* ---- the adaptive search ---- */
 
 /* The usable cell with the fewest steps from `at`; untried cells first. */
-static size_t nearest_usable(const sl_search_state *run, const size_t at[]) {
+static size_t nearest_usable(const search_state *run, const size_t at[]) {
     size_t found = run->search->count, least = SIZE_MAX;
     for (size_t i = 0; i < run->search->count; i++) {
         size_t steps = run->search->cells[i].trials ? 1000 : 0;
@@ -145,14 +300,14 @@ static size_t nearest_usable(const sl_search_state *run, const size_t at[]) {
     return found;
 }
 
-static void try_near(sl_search_state *run, const size_t at[]) {
+static void try_near(search_state *run, const size_t at[]) {
     size_t cell = nearest_usable(run, at);
     if (cell < run->search->count && may_go_on(run) && run->search->cells[cell].trials == 0)
         try_cell(run, cell);
 }
 
 /* The first usable cell; `count` when there is none. */
-static size_t first_usable(const sl_search_state *run) {
+static size_t first_usable(const search_state *run) {
     size_t cell = 0;
     while (cell < run->search->count && !run->usable[cell])
         cell++;
@@ -161,7 +316,7 @@ static size_t first_usable(const sl_search_state *run) {
 
 /* Tries the middle, the corners (a fifth from the edges), and every other value of the unordered
  * dimensions once. */
-static void try_spread_cells(sl_search_state *run) {
+static void try_spread_cells(search_state *run) {
     const sl_search_plan *plan = run->plan;
     size_t at[SL_SEARCH_DIMENSIONS_MAX], middle[SL_SEARCH_DIMENSIONS_MAX] = {0}, ordered = 0;
     for (size_t d = 0; d < plan->dimension_count; d++) {
@@ -191,11 +346,11 @@ static void try_spread_cells(sl_search_state *run) {
     }
 }
 
-static bool fit(sl_search_state *run, sl_error *error) {
+static bool fit(search_state *run, sl_error *error) {
     return sl_surface_fit(run->surface) || sl_error_memory(error, "searching");
 }
 
-static bool search_adaptively(sl_search_state *run, sl_error *error) {
+static bool search_adaptively(search_state *run, sl_error *error) {
     size_t count = run->search->count;
     size_t for_the_best = (size_t)(SHARE_FOR_THE_BEST * (double)run->allowance);
     bool best_found = false; /* or its share of the trials is used up */
@@ -211,9 +366,9 @@ static bool search_adaptively(sl_search_state *run, sl_error *error) {
         if (!fit(run, error))
             return false;
         best_found = best_found || run->search->trials >= for_the_best;
-        size_t next = best_found ? count : sl_next_for_the_best(run);
+        size_t next = best_found ? count : next_for_the_best(run);
         if (next == count)
-            next = sl_next_for_the_cheapest(run);
+            next = next_for_the_cheapest(run);
         if (next == count || run->search->cells[next].trials == SL_SEARCH_REPEATS_MAX)
             break;
         try_cell(run, next);
@@ -231,13 +386,13 @@ static double median_of(const double *rates, size_t count) {
 }
 
 /* Sets the rates, the best and the recommended cell. */
-static void conclude(sl_search_state *run) {
+static void conclude(search_state *run) {
     sl_search *search = run->search;
     search->noise = sl_surface_noise(run->surface, &search->noise_measured);
     double interval = INTERVAL;
     if (search->noise_measured) /* approximates Student's t distribution */
         interval *= 1 + 0.93 / (double)sl_surface_repeated(run->surface);
-    search->best = sl_find_best(run);
+    search->best = find_best(run);
     for (size_t i = 0; i < search->count; i++) {
         sl_search_cell *cell = &search->cells[i];
         if (cell->trials == 0)
@@ -249,15 +404,15 @@ static void conclude(sl_search_state *run) {
     }
     size_t trusted =
         search->cells[search->best].trials < 2 ? search->cells[search->best].trials : 2;
-    search->recommended = sl_find_cheapest(run, search->best, trusted);
+    search->recommended = find_cheapest(run, search->best, trusted);
     for (size_t i = 0; i < search->count; i++) {
         if (run->usable[i] && run->plan->kind == SL_SEARCH_ADAPTIVE && i != search->best &&
-            !sl_is_contender(run, i, search->best))
+            !is_contender(run, i, search->best))
             search->cells[i].stopped = CANNOT_WIN;
     }
 }
 
-static bool start(sl_search_state *run, sl_error *error) {
+static bool start(search_state *run, sl_error *error) {
     const sl_search_plan *plan = run->plan;
     sl_search *search = run->search;
     size_t count = sl_search_grid_size(plan);
@@ -293,7 +448,7 @@ static bool start(sl_search_state *run, sl_error *error) {
 }
 
 bool sl_search_run(const sl_search_plan *plan, sl_search *search, sl_error *error) {
-    sl_search_state run = {.plan = plan, .search = search};
+    search_state run = {.plan = plan, .search = search};
     *search = (sl_search){.best = 0};
     bool ok = start(&run, error) && (plan->kind == SL_SEARCH_GRID ? search_grid(&run, error)
                                                                   : search_adaptively(&run, error));

@@ -85,6 +85,8 @@ static void show_map(const sl_tune *tune) {
 /* Prints the fastest setting of each kind: settings that differ only in threads and batches are of
  * one kind. */
 static void show_kinds(const sl_tune *tune) {
+    static const char *const titles[] = {"the fastest of each kind", "documents/s", "between",
+                                         "trials"};
     const sl_search *search = &tune->search;
     sl_table *table = sl_table_create();
     bool *shown = calloc(search->count, sizeof *shown);
@@ -93,10 +95,7 @@ static void show_kinds(const sl_tune *tune) {
         free(shown);
         return;
     }
-    sl_table_column(table, "the fastest of each kind", false);
-    sl_table_column(table, "documents/s", true);
-    sl_table_column(table, "between", true);
-    sl_table_column(table, "trials", true);
+    sl_table_columns(table, titles, "lrrr");
     size_t kinds = 0;
     for (;;) {
         size_t top = search->count;
@@ -145,8 +144,7 @@ static void show_settings(const sl_tune *tune) {
     if (table && count > 0) {
         static const char *const titles[] = {"setting", "trials", "documents/s", "least .. most",
                                              "true rate, 90 %"};
-        for (size_t i = 0; i < sizeof titles / sizeof titles[0]; i++)
-            sl_table_column(table, titles[i], i > 0);
+        sl_table_columns(table, titles, "lrrrr");
         qsort(tried, count, sizeof *tried, by_median);
         for (size_t i = 0; i < count && i < SETTINGS_SHOWN; i++) {
             char text[200], a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM];
@@ -234,8 +232,7 @@ void sl_tune_show_storage(const sl_tune *tune) {
         return;
     static const char *const titles[] = {"compressor", "documents/s", "data",
                                          "stored",     "ratio",       "indexes"};
-    for (size_t i = 0; i < sizeof titles / sizeof titles[0]; i++)
-        sl_table_column(table, titles[i], i > 0);
+    sl_table_columns(table, titles, "lrrrrr");
     size_t queries = bson_count_keys(&tune->storage[0].queries);
     for (size_t q = 0; q < queries; q++) {
         char title[80];

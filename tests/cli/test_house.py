@@ -52,7 +52,7 @@ INTERFACES = {
     "verify": "verify",
     "restore": "patterns restore",
     "trial": "capacity extrapolate plan reload search tune",
-    "cli": "commands load_options options query_session",
+    "cli": "commands options query_session",
 }
 
 # The variables of the library that can be written, by source file and name, and why there is no

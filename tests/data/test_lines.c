@@ -3,7 +3,7 @@
  * by tests/cli/test_contributing.py only. */
 #include "parse_text.h"
 
-#include "cli/load_options.h"
+#include "cli/commands.h"
 
 TEST(each_line_becomes_a_document) {
     const char *text = "a line\nxxxxxxxxxxxxxxxxxxxx\nthe end";

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "cli/load_options.h"
+#include "cli/commands.h"
 
 static const sl_command commands[] = {
     {.name = "load",
