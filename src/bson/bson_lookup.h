@@ -50,8 +50,8 @@ uint32_t sl_look_count(const bson_t *document, const char *path); /* counts its 
 /* Writes a date as text, "2026-01-31T09:30:00Z"; "" if there is none. */
 void sl_look_date(const bson_t *document, const char *path, char out[SL_DATE_ROOM]);
 
-/* The key of element `index` of an array, perhaps in `room`. (BSON_APPEND macros evaluate their keys
- * twice.) */
+/* The key of element `index` of an array, perhaps in `room`. BSON_APPEND macros evaluate their keys
+ * twice. */
 static inline const char *sl_array_key(size_t index, char room[SL_ARRAY_KEY_ROOM]) {
     const char *key;
     bson_uint32_to_string((uint32_t)index, &key, room, SL_ARRAY_KEY_ROOM);

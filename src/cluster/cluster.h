@@ -173,7 +173,7 @@ bool sl_target_mismatch(sl_connection *connection, const sl_target *target, sl_e
 /* Does the collection of that name still have `uuid`? If not, sets sl_target_replaced's error. */
 bool sl_target_check(sl_connection *connection, const sl_target *target, sl_error *error);
 
-/* ---- inserts.c ---- */
+/* ---- identity.c, ranges.c ---- */
 
 /* Waits up to about half a minute until no server runs a write into the target; `changes_only`: a
  * write other than an insert. If one is still running then, returns false with an error that

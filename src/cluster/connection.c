@@ -49,14 +49,11 @@ const char *sl_deployment_name(sl_deployment deployment) {
 
 void sl_connection_record(const sl_connection *connection, bson_t *record) {
     const sl_server *server = &connection->server;
-    bson_t section;
-    BSON_APPEND_DOCUMENT_BEGIN(record, "server", &section);
-    BSON_APPEND_UTF8(&section, "version", server->version);
-    BSON_APPEND_UTF8(&section, "deployment", sl_deployment_name(server->deployment));
-    BSON_APPEND_INT32(&section, "maxWriteBatchSize", server->max_batch_documents);
-    BSON_APPEND_INT32(&section, "maxMessageSizeBytes", server->max_message_bytes);
-    BSON_APPEND_INT32(&section, "maxBsonObjectSize", server->max_document_bytes);
-    bson_append_document_end(record, &section);
+    BCON_APPEND(record, "server", "{", "version", BCON_UTF8(server->version), "deployment",
+                BCON_UTF8(sl_deployment_name(server->deployment)), "maxWriteBatchSize",
+                BCON_INT32(server->max_batch_documents), "maxMessageSizeBytes",
+                BCON_INT32(server->max_message_bytes), "maxBsonObjectSize",
+                BCON_INT32(server->max_document_bytes), "}");
 }
 
 /* Initialises the driver once per process. It is never cleaned up, because it cannot be initialised
@@ -415,21 +412,14 @@ void sl_connection_close(sl_connection *connection) {
 
 mongoc_client_pool_t *sl_connection_writer_pool(mongoc_uri_t *uri, unsigned pool_size,
                                                 unsigned timeout_seconds, sl_error *error) {
-    bson_error_t driver_error;
     mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SOCKETTIMEOUTMS,
                                    (int32_t)timeout_seconds * 1000);
     mongoc_uri_set_option_as_int32(uri, MONGOC_URI_MAXPOOLSIZE, (int32_t)pool_size);
     /* The writer repeats batches itself and recognises documents that are already stored. With
      * retryable writes the server would write a record of every statement. */
     mongoc_uri_set_option_as_bool(uri, MONGOC_URI_RETRYWRITES, false);
-    mongoc_client_pool_t *pool = mongoc_client_pool_new_with_error(uri, &driver_error);
-    if (!pool) {
-        sl_error_from_driver(error, "connecting", &driver_error);
-        return NULL;
-    }
-    mongoc_client_pool_set_error_api(pool, MONGOC_ERROR_API_VERSION_2);
-    mongoc_client_pool_set_appname(pool, "shardload");
-    return pool;
+    mongoc_client_pool_t *pool;
+    return open_pool(uri, "shardload", &pool, error) ? pool : NULL;
 }
 
 bool sl_connection_open_writers(sl_connection *connection, unsigned pool_size,

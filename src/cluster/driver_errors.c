@@ -66,7 +66,7 @@ bool sl_error_from_driver(sl_error *error, const char *doing, const bson_error_t
 
 /* The driver's text names the record: `Failed to look up SRV record "_mongodb._tcp.x.y": Unknown
  * host`. Only the part after the last colon is the reason. */
-bool sl_error_from_dns(sl_error *error, const char *domain, const bson_error_t *driver_error) {
+static bool error_from_dns(sl_error *error, const char *domain, const bson_error_t *driver_error) {
     const char *reason = strrchr(driver_error->message, '"');
     reason = reason ? reason + 1 + strspn(reason + 1, ": ") : driver_error->message;
     return sl_error_set(
@@ -81,7 +81,7 @@ bool sl_error_from_pool(sl_error *error, const mongoc_uri_t *uri,
                         const bson_error_t *driver_error) {
     const char *domain = mongoc_uri_get_srv_hostname(uri);
     if (domain && driver_error->domain == MONGOC_ERROR_STREAM)
-        return sl_error_from_dns(error, domain, driver_error);
+        return error_from_dns(error, domain, driver_error);
     sl_error_from_driver(error, "connecting", driver_error);
     error->code = SL_EXIT_USAGE;
     return false;

@@ -59,18 +59,11 @@ void sl_exchange_destroy(sl_exchange *exchange) {
 /* ---- the fields that the driver appends to a read ---- */
 
 static const char *mode_name(mongoc_read_mode_t mode) {
-    switch (mode) {
-    case MONGOC_READ_PRIMARY_PREFERRED:
-        return "primaryPreferred";
-    case MONGOC_READ_SECONDARY:
-        return "secondary";
-    case MONGOC_READ_SECONDARY_PREFERRED:
-        return "secondaryPreferred";
-    case MONGOC_READ_NEAREST:
-        return "nearest";
-    default:
-        return "primary";
-    }
+    return mode == MONGOC_READ_PRIMARY_PREFERRED     ? "primaryPreferred"
+           : mode == MONGOC_READ_SECONDARY           ? "secondary"
+           : mode == MONGOC_READ_SECONDARY_PREFERRED ? "secondaryPreferred"
+           : mode == MONGOC_READ_NEAREST             ? "nearest"
+                                                     : "primary";
 }
 
 /* A secondary is selected for the mode "primary" only if it is the only host of the URI (a direct

@@ -72,9 +72,6 @@ bool sl_enable_sharding(sl_connection *connection, const char *database, sl_erro
 /* Did authentication fail? */
 bool sl_is_refused_user(const bson_error_t *driver_error);
 
-/* Sets the error for a mongodb+srv URI whose domain is not in DNS; returns false. */
-bool sl_error_from_dns(sl_error *error, const char *domain, const bson_error_t *driver_error);
-
 /* Sets the error for a pool that cannot be created; returns false. */
 bool sl_error_from_pool(sl_error *error, const mongoc_uri_t *uri, const bson_error_t *driver_error);
 
@@ -251,19 +248,6 @@ int64_t sl_value_hash(const bson_value_t *value, sl_owner_cache *cache);
  * through an array. */
 bool sl_key_value_at(const uint8_t *document, const char *path, bson_value_t *value);
 
-/* ---- shard_key.c: owners by shard key ---- */
-
-typedef struct sl_key_map sl_key_map;
-
-/* Makes the map from chunk documents {min: {...}, max: {...}, shard}, an ordered array, for the
- * shard key pattern `key`. `*map` becomes NULL, without an error, when the key or a bound has a
- * type that is not known. False when the chunks leave a gap or overlap. */
-bool sl_key_map_create(const bson_t *key, const bson_t *chunks, const sl_topology *topology,
-                       sl_key_map **map, sl_error *error);
-void sl_key_map_destroy(sl_key_map *map); /* NULL is fine */
-bool sl_key_map_owner(const sl_key_map *map, const uint8_t *document, sl_owner_cache *cache,
-                      uint32_t *shard);
-
 /* ---- topology.c ---- */
 
 /* Appends the shards of an array of documents of config.shards. */
@@ -283,6 +267,8 @@ void sl_storage_engine_of(const bson_t *status, sl_storage_engine *engine);
 
 /* ---- shard_map.c ---- */
 
+typedef struct sl_key_map sl_key_map; /* owners by shard key */
+
 typedef struct sl_chunk {
     bson_value_t minimum; /* of _id, exactly as in the cluster: commands must repeat them */
     bson_value_t maximum;
@@ -298,10 +284,6 @@ struct sl_shard_map {
     sl_chunk *chunks;
     sl_key_map *keys; /* NULL unless by key */
 };
-
-/* Reads the shard of the chunk document at `chunk`. */
-bool sl_chunk_shard(const bson_iter_t *chunk, const sl_topology *topology, uint32_t *shard,
-                    sl_error *error);
 
 /* How a collection is sharded, from config.collections. */
 typedef struct sl_sharding {

@@ -13,36 +13,17 @@
 
 /* ---- types ---- */
 
-#define NOT_KNOWN 0
+#define NOT_KNOWN 0 /* the rank of all other types */
 
 /* The number by which the server orders values of different types; also an input of the hash. */
 static int32_t rank_of(bson_type_t type) {
-    switch (type) {
-    case BSON_TYPE_MINKEY:
-        return -1;
-    case BSON_TYPE_NULL:
-        return 5;
-    case BSON_TYPE_INT32:
-    case BSON_TYPE_INT64:
-    case BSON_TYPE_DOUBLE:
-        return 10;
-    case BSON_TYPE_UTF8:
-        return 15;
-    case BSON_TYPE_BINARY:
-        return 30;
-    case BSON_TYPE_OID:
-        return 35;
-    case BSON_TYPE_BOOL:
-        return 40;
-    case BSON_TYPE_DATE_TIME:
-        return 45;
-    case BSON_TYPE_TIMESTAMP:
-        return 47;
-    case BSON_TYPE_MAXKEY:
-        return 127;
-    default:
-        return NOT_KNOWN;
-    }
+    static const int8_t ranks[256] = {
+        [BSON_TYPE_MINKEY] = -1,    [BSON_TYPE_NULL] = 5,       [BSON_TYPE_INT32] = 10,
+        [BSON_TYPE_INT64] = 10,     [BSON_TYPE_DOUBLE] = 10,    [BSON_TYPE_UTF8] = 15,
+        [BSON_TYPE_BINARY] = 30,    [BSON_TYPE_OID] = 35,       [BSON_TYPE_BOOL] = 40,
+        [BSON_TYPE_DATE_TIME] = 45, [BSON_TYPE_TIMESTAMP] = 47, [BSON_TYPE_MAXKEY] = 127,
+    };
+    return ranks[(uint8_t)type];
 }
 
 bool sl_value_is_known(const bson_value_t *value) {
@@ -250,43 +231,24 @@ static uint32_t length_at(const uint8_t *bytes) {
 
 /* The size of a value in bytes. False for types that no format writes. */
 static bool length_of(bson_type_t type, const uint8_t *value, size_t *length) {
-    switch (type) {
-    case BSON_TYPE_NULL:
-    case BSON_TYPE_MINKEY:
-    case BSON_TYPE_MAXKEY:
-        *length = 0;
-        return true;
-    case BSON_TYPE_BOOL:
-        *length = 1;
-        return true;
-    case BSON_TYPE_INT32:
-        *length = 4;
-        return true;
-    case BSON_TYPE_DOUBLE:
-    case BSON_TYPE_DATE_TIME:
-    case BSON_TYPE_TIMESTAMP:
-    case BSON_TYPE_INT64:
-        *length = 8;
-        return true;
-    case BSON_TYPE_OID:
-        *length = 12;
-        return true;
-    case BSON_TYPE_DECIMAL128:
-        *length = 16;
-        return true;
-    case BSON_TYPE_UTF8:
-        *length = 4 + (size_t)length_at(value);
-        return true;
-    case BSON_TYPE_BINARY:
-        *length = 5 + (size_t)length_at(value);
-        return true;
-    case BSON_TYPE_DOCUMENT:
-    case BSON_TYPE_ARRAY:
-        *length = length_at(value);
-        return true;
-    default:
-        return false;
-    }
+    static const struct {
+        bool written;
+        uint8_t fixed;
+        bool counted; /* the value begins with the length of its other bytes */
+    } sizes[256] = {
+        [BSON_TYPE_NULL] = {true, 0},         [BSON_TYPE_MINKEY] = {true, 0},
+        [BSON_TYPE_MAXKEY] = {true, 0},       [BSON_TYPE_BOOL] = {true, 1},
+        [BSON_TYPE_INT32] = {true, 4},        [BSON_TYPE_DOUBLE] = {true, 8},
+        [BSON_TYPE_DATE_TIME] = {true, 8},    [BSON_TYPE_TIMESTAMP] = {true, 8},
+        [BSON_TYPE_INT64] = {true, 8},        [BSON_TYPE_OID] = {true, 12},
+        [BSON_TYPE_DECIMAL128] = {true, 16},  [BSON_TYPE_UTF8] = {true, 4, true},
+        [BSON_TYPE_BINARY] = {true, 5, true}, [BSON_TYPE_DOCUMENT] = {true, 0, true},
+        [BSON_TYPE_ARRAY] = {true, 0, true},
+    };
+    *length = sizes[(uint8_t)type].fixed;
+    if (sizes[(uint8_t)type].counted)
+        *length += length_at(value);
+    return sizes[(uint8_t)type].written;
 }
 
 /* Decodes a value. Strings and binary data point into the document. False if the type is not known

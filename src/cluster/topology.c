@@ -100,14 +100,3 @@ bool sl_database_home(sl_connection *connection, const sl_target *target,
     bson_destroy(&document);
     return ok;
 }
-
-bool sl_chunk_shard(const bson_iter_t *chunk, const sl_topology *topology, uint32_t *shard,
-                    sl_error *error) {
-    bson_t document;
-    const char *name = sl_document_at(chunk, &document) ? sl_look_string(&document, "shard") : "";
-    return sl_topology_find(topology, name, shard) ||
-           sl_error_set(error, SL_EXIT_CLUSTER,
-                        "a chunk is on shard \"%s\", which was not part of the cluster when this "
-                        "program started; give the same command again",
-                        name);
-}

@@ -4,12 +4,24 @@
 #include "doctor.h"
 
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "report/json.h"
+#include "report/run_record.h"
+#include "util/context.h"
 #include "util/grow.h"
 #include "util/log.h"
+#include "util/text.h"
 
 #include "examine.h"
+
+#define WIDTH 79
+#define VERDICT_WIDTH 9
+#define CHECK_WIDTH 17
+#define GROUP_SHOWN 6 /* findings of several shards that have the same meaning */
+#define INDENT (2 + VERDICT_WIDTH + CHECK_WIDTH)
 
 /* The servers for each of which a check runs. */
 typedef enum check_servers {
@@ -117,7 +129,144 @@ static void findings_clear(sl_findings *findings) {
     free(findings->items);
 }
 
-/* ---- the page ---- */
+static const char *const verdict_names[SL_VERDICTS] = {"ok", "warning", "problem", "unknown"};
+
+static void count_verdicts(const sl_findings *findings, size_t counts[SL_VERDICTS]) {
+    memset(counts, 0, SL_VERDICTS * sizeof *counts);
+    for (size_t i = 0; i < findings->count; i++)
+        counts[findings->items[i].verdict]++;
+}
+
+/* ---- the page, as text ---- */
+
+/* Prints a text from column INDENT on, in lines of WIDTH; the first line has already been begun. */
+static void print_wrapped(FILE *out, const char *text) {
+    while (*text) {
+        size_t room = WIDTH - INDENT, length = strlen(text);
+        if (length > room) {
+            length = room;
+            while (length > 0 && text[length] != ' ')
+                length--;
+            if (length == 0) /* one long word */
+                length = strcspn(text, " ");
+        }
+        sl_print_to(out, "%.*s\n", (int)length, text);
+        text += length + strspn(text + length, " ");
+        if (*text)
+            sl_print_to(out, "%*s", INDENT, "");
+    }
+}
+
+/* The number of findings from `first` on that differ only in their figures, such as those of many
+ * shards. */
+static size_t group_length(const sl_findings *findings, size_t first) {
+    const sl_finding *a = &findings->items[first];
+    size_t length = 1;
+    for (; first + length < findings->count; length++) {
+        const sl_finding *b = &findings->items[first + length];
+        if (a->verdict != b->verdict || strcmp(a->check, b->check) != 0 ||
+            strcmp(a->meaning, b->meaning) != 0)
+            break;
+    }
+    return length;
+}
+
+static void print_group(const sl_finding *findings, size_t count, FILE *out) {
+    sl_print_to(out, "  %-*s%-*s", VERDICT_WIDTH, verdict_names[findings->verdict], CHECK_WIDTH,
+                findings->check);
+    for (size_t i = 0; i < count && i < GROUP_SHOWN; i++) {
+        if (i > 0)
+            sl_print_to(out, "%*s", INDENT, "");
+        print_wrapped(out, findings[i].figure);
+    }
+    if (count > GROUP_SHOWN)
+        sl_print_to(out, "%*s... and %zu more like these\n", INDENT, "", count - GROUP_SHOWN);
+    if (findings->meaning[0]) {
+        sl_print_to(out, "%*s", INDENT, "");
+        print_wrapped(out, findings->meaning);
+    }
+}
+
+static void print_text(const sl_examined *examined, const sl_findings *findings, FILE *out) {
+    const sl_load_config *load = examined->config->load;
+    size_t counts[SL_VERDICTS];
+    char documents[SL_HUMAN_ROOM], bytes[SL_HUMAN_ROOM];
+    count_verdicts(findings, counts);
+    sl_print_to(out, "%s: %s, server %s\n", sl_connection_display_uri(examined->connection),
+                sl_deployment_name(examined->server->deployment), examined->server->version);
+    if (load->database)
+        sl_print_to(out, "for a load into %s%s%s\n", load->database, load->collection ? "." : "",
+                    load->collection ? load->collection : "");
+    if (examined->preview)
+        sl_print_to(out, "of about %s documents, %s of BSON\n",
+                    sl_human_count((uint64_t)examined->preview->all.documents.value, documents),
+                    sl_human_bytes(examined->preview->all.bson_bytes.value, bytes));
+    sl_print_to(out, "\n");
+    for (size_t i = 0, length; i < findings->count; i += length) {
+        length = group_length(findings, i);
+        print_group(&findings->items[i], length, out);
+    }
+    sl_print_to(out, "\n%zu problem%s, %zu warning%s, %zu unknown, %zu ok\n",
+                counts[SL_VERDICT_PROBLEM], counts[SL_VERDICT_PROBLEM] == 1 ? "" : "s",
+                counts[SL_VERDICT_WARNING], counts[SL_VERDICT_WARNING] == 1 ? "" : "s",
+                counts[SL_VERDICT_UNKNOWN], counts[SL_VERDICT_OK]);
+}
+
+/* ---- the page, as JSON ---- */
+
+static void append_findings(bson_t *record, const sl_findings *findings) {
+    bson_t array, item;
+    BSON_APPEND_ARRAY_BEGIN(record, "checks", &array);
+    for (size_t i = 0; i < findings->count; i++) {
+        const sl_finding *finding = &findings->items[i];
+        sl_record_begin_item(&array, i, &item);
+        BSON_APPEND_UTF8(&item, "check", finding->check);
+        BSON_APPEND_UTF8(&item, "verdict", verdict_names[finding->verdict]);
+        BSON_APPEND_UTF8(&item, "figure", finding->figure);
+        BSON_APPEND_UTF8(&item, "meaning", finding->meaning);
+        if (bson_count_keys(finding->values) > 0)
+            BSON_APPEND_DOCUMENT(&item, "values", finding->values);
+        bson_append_document_end(&array, &item);
+    }
+    bson_append_array_end(record, &array);
+}
+
+static bool print_json(const sl_examined *examined, const sl_findings *findings, sl_exit code,
+                       FILE *out, sl_error *error) {
+    static const char *const names[SL_VERDICTS] = {"ok", "warnings", "problems", "unknown"};
+    const sl_load_config *load = examined->config->load;
+    size_t counts[SL_VERDICTS];
+    bson_t record = BSON_INITIALIZER, section;
+    count_verdicts(findings, counts);
+    sl_record_head(&record, "doctor", load->program_version, examined->started, load->options);
+    sl_connection_record(examined->connection, &record);
+    append_findings(&record, findings);
+    BSON_APPEND_DOCUMENT_BEGIN(&record, "verdicts", &section);
+    for (size_t i = 0; i < SL_VERDICTS; i++)
+        BSON_APPEND_INT64(&section, names[i], (int64_t)counts[i]);
+    bson_append_document_end(&record, &section);
+    sl_record_tail(&record, code);
+    char *text = sl_json_text(&record, error);
+    bson_destroy(&record);
+    if (text)
+        fputs(text, out);
+    free(text);
+    return text != NULL;
+}
+
+static bool print_page(const sl_examined *examined, const sl_findings *findings, sl_exit code,
+                       sl_error *error) {
+    FILE *out = sl_output();
+    bool ok = true;
+    if (examined->config->json)
+        ok = print_json(examined, findings, code, out, error);
+    else
+        print_text(examined, findings, out);
+    fflush(out); /* a failure is reported at the end of the program */
+    return ok;
+}
+
+/* ---- the command ---- */
 
 sl_exit sl_doctor_run(const sl_doctor_config *config) {
     sl_error error = {0};
@@ -134,7 +283,7 @@ sl_exit sl_doctor_run(const sl_doctor_config *config) {
             code = SL_EXIT_VERIFICATION;
     }
     ok = ok && (!findings.failed || sl_error_memory(&error, "examining the target")) &&
-         sl_doctor_print(&examined, &findings, code, &error);
+         print_page(&examined, &findings, code, &error);
     if (!ok) {
         sl_error_missing(&error, "the examination");
         sl_log_error(SL_LINES, error.message);

@@ -69,8 +69,8 @@ void sl_examined_clear(sl_examined *examined);
  * none answers. */
 sl_examined_server *sl_examined_front(const sl_examined *examined);
 
-/* Runs a command of a check on a server, and destroys the command. `answer` is initialised; clear it
- * with bson_destroy of its reply. */
+/* Runs a command of a check on a server, and destroys the command. `answer` is initialised; clear
+ * it with bson_destroy of its reply. */
 void sl_ask(const sl_examined_server *server, const char *database, bson_t *command,
             sl_answer *answer);
 
@@ -120,10 +120,5 @@ sl_check_all sl_check_compatibility, sl_check_leftovers;
 sl_check_each sl_check_balancer, sl_check_shards;
 sl_check_each sl_check_privileges;
 sl_check_each sl_check_latency, sl_check_bandwidth, sl_check_compression, sl_check_inserts;
-
-/* page.c: prints the findings as text or JSON. False without memory, or when the text cannot be
- * written. */
-bool sl_doctor_print(const sl_examined *examined, const sl_findings *findings, sl_exit code,
-                     sl_error *error);
 
 #endif

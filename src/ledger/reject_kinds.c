@@ -229,7 +229,7 @@ void sl_reject_summary_log(const bson_t *record, const char *of) {
 
 void sl_reject_summary_record(const sl_reject_kinds *kinds, uint64_t all, bson_t *record) {
     size_t order[SL_REJECT_KINDS_MAX];
-    bson_t section, list, item;
+    bson_t section, list;
     if (all == 0)
         return;
     sl_reject_kinds_order(kinds, order);
@@ -237,13 +237,11 @@ void sl_reject_summary_record(const sl_reject_kinds *kinds, uint64_t all, bson_t
     BSON_APPEND_ARRAY_BEGIN(&section, "kinds", &list);
     for (size_t i = 0; i < kinds->count; i++) {
         const sl_reject_kind *kind = &kinds->items[order[i]];
-        sl_record_begin_item(&list, i, &item);
-        BSON_APPEND_INT64(&item, "count", (int64_t)kind->count);
-        BSON_APPEND_UTF8(&item, "column", kind->column);
-        BSON_APPEND_UTF8(&item, "reason", kind->reason);
-        BSON_APPEND_UTF8(&item, "firstPlace", kind->first_place);
-        BSON_APPEND_UTF8(&item, "firstReason", kind->first_reason);
-        bson_append_document_end(&list, &item);
+        char room[SL_ARRAY_KEY_ROOM];
+        BCON_APPEND(&list, sl_array_key(i, room), "{", "count", BCON_INT64((int64_t)kind->count),
+                    "column", BCON_UTF8(kind->column), "reason", BCON_UTF8(kind->reason),
+                    "firstPlace", BCON_UTF8(kind->first_place), "firstReason",
+                    BCON_UTF8(kind->first_reason), "}");
     }
     bson_append_array_end(&section, &list);
     BSON_APPEND_INT64(&section, "others", (int64_t)kinds->others);

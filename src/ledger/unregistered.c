@@ -138,12 +138,9 @@ bool sl_unregistered_count(sl_job *job, sl_destination *destination, sl_ledger *
 }
 
 static void append_counts(bson_t *document, const char *name, const sl_unregistered *counts) {
-    bson_t section;
-    bson_append_document_begin(document, name, -1, &section);
-    BSON_APPEND_INT64(&section, "numbers", (int64_t)counts->numbers);
-    BSON_APPEND_INT64(&section, "otherTypes", (int64_t)counts->other_types);
-    BSON_APPEND_INT64(&section, "sources", (int64_t)counts->sources);
-    bson_append_document_end(document, &section);
+    BCON_APPEND(document, name, "{", "numbers", BCON_INT64((int64_t)counts->numbers), "otherTypes",
+                BCON_INT64((int64_t)counts->other_types), "sources",
+                BCON_INT64((int64_t)counts->sources), "}");
 }
 
 void sl_unregistered_append(const sl_ledger *ledger, bson_t *document) {

@@ -59,8 +59,8 @@ typedef struct sl_adapt_window {
     uint64_t start_documents, end_documents, start_batches, end_batches;
 } sl_adapt_window;
 
-/* Other modules read `base`, `now`, `only_fewer_left`, `settled_at` and the fields from `disturbances`
- * on, and change nothing. */
+/* Other modules read `base`, `now`, `only_fewer_left`, `settled_at` and the fields from
+ * `disturbances` on, and change nothing. */
 typedef struct sl_adapt {
     sl_adapt_limits limits;
     sl_adapt_stage stage;

@@ -28,7 +28,7 @@
 
 #include <stdlib.h>
 
-#include "report/run_record.h"
+#include "bson/bson_lookup.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/text.h"
@@ -148,7 +148,7 @@ void sl_pace_record(const sl_pace *pace, bson_t *record) {
     const sl_adapt *adapt = pace->adapt;
     if (!adapt)
         return;
-    bson_t section, array, item;
+    bson_t section, array;
     sl_adapt_settings best = adapt->base;
     BSON_APPEND_DOCUMENT_BEGIN(record, "adaptation", &section);
     BSON_APPEND_INT32(&section, "threads", (int32_t)best.threads);
@@ -163,12 +163,11 @@ void sl_pace_record(const sl_pace *pace, bson_t *record) {
     BSON_APPEND_ARRAY_BEGIN(&section, "steps", &array);
     for (unsigned i = 0; i < adapt->step_count; i++) {
         const sl_adapt_step *step = &adapt->steps[i];
-        sl_record_begin_item(&array, i, &item);
-        BSON_APPEND_DOUBLE(&item, "seconds", step->seconds);
-        BSON_APPEND_INT32(&item, "threads", (int32_t)step->settings.threads);
-        BSON_APPEND_INT32(&item, "batchSize", (int32_t)step->settings.batch_documents);
-        BSON_APPEND_DOUBLE(&item, "rate", step->rate);
-        bson_append_document_end(&array, &item);
+        char room[SL_ARRAY_KEY_ROOM];
+        BCON_APPEND(&array, sl_array_key(i, room), "{", "seconds", BCON_DOUBLE(step->seconds),
+                    "threads", BCON_INT32((int32_t)step->settings.threads), "batchSize",
+                    BCON_INT32((int32_t)step->settings.batch_documents), "rate",
+                    BCON_DOUBLE(step->rate), "}");
     }
     bson_append_array_end(&section, &array);
     bson_append_document_end(record, &section);

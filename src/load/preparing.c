@@ -137,57 +137,55 @@ static bool place_quantiles(sl_load *load, sl_error *error) {
 
 /* All checks that can refuse the load come before anything is created or, with --drop, removed. */
 bool sl_load_prepare(sl_load *load, sl_error *error) {
-    const sl_load_config *config = load->job.config;
-    bool sharded = sl_connection_server(load->destination.connection)->deployment == SL_SHARDED;
-    sl_target_configure(&load->destination, &load->job, load->job.resumed);
+    sl_job *job = &load->job;
+    const sl_load_config *config = job->config;
+    sl_destination *destination = &load->destination;
+    sl_connection *connection = destination->connection;
+    bool sharded = sl_connection_server(connection)->deployment == SL_SHARDED;
+    sl_target_configure(destination, job, job->resumed);
     if (!batches_fit(load, error) ||
-        !sl_resume_find_target(&load->job, &load->destination, &load->ledger, error) ||
-        !sl_target_decide_sharding(&load->job, &load->destination, error) ||
-        !sl_registry_open(load->destination.connection, &load->destination.target,
-                          &load->destination.registry, error) ||
-        !sl_topology_read(load->destination.connection, &load->destination.topology, error) ||
-        !sl_parts_find_shards(&load->job, &load->destination, error) || !may_match(load, error) ||
-        !sl_sources_look_for_target(&load->job, &load->destination, error) ||
-        !sl_route_open(&load->job, &load->destination, load->run.threads, error))
+        !sl_resume_find_target(job, destination, &load->ledger, error) ||
+        !sl_target_decide_sharding(job, destination, error) ||
+        !sl_registry_open(connection, &destination->target, &destination->registry, error) ||
+        !sl_topology_read(connection, &destination->topology, error) ||
+        !sl_parts_find_shards(job, destination, error) || !may_match(load, error) ||
+        !sl_sources_look_for_target(job, destination, error) ||
+        !sl_route_open(job, destination, load->run.threads, error))
         return false;
-    if (!sl_same_content_check(&load->job, &load->destination, load->ledger.work_directory,
-                               error) ||
-        !sl_resume_begin(&load->job, &load->ledger, error))
+    if (!sl_same_content_check(job, destination, load->ledger.work_directory, error) ||
+        !sl_resume_begin(job, &load->ledger, error))
         return false;
     atomic_store(&load->run.begun, true);
     if (!not_interrupted(error) || !sl_load_stop_balancer(load, error))
         return false;
-    if (!sl_target_begin(&load->job, &load->destination, error) ||
-        !sl_prepare_target(load->destination.connection, &load->destination.target,
-                           &load->destination.created, error) ||
-        !sl_target_identify(load->destination.connection, &load->destination.target, error) ||
-        !sl_target_check_shards(&load->destination, NULL, error) ||
-        !sl_sources_number_by_registry(&load->job, &load->destination, load->ledger.work_directory,
-                                       error) ||
-        !sl_resume_target(&load->job, &load->destination, &load->ledger, error) ||
-        !sl_shard_map_read(load->destination.connection, &load->destination.target,
-                           load->destination.topology, &load->destination.map, error))
+    if (!sl_target_begin(job, destination, error) ||
+        !sl_prepare_target(connection, &destination->target, &destination->created, error) ||
+        !sl_target_identify(connection, &destination->target, error) ||
+        !sl_target_check_shards(destination, NULL, error) ||
+        !sl_sources_number_by_registry(job, destination, load->ledger.work_directory, error) ||
+        !sl_resume_target(job, destination, &load->ledger, error) ||
+        !sl_shard_map_read(connection, &destination->target, destination->topology,
+                           &destination->map, error))
         return false;
-    load->job.by_range = sl_shard_map_by_id(load->destination.map);
-    load->job.shards = (uint32_t)load->destination.topology->count;
-    if (!sl_ranges_lay_out(&load->job, &load->destination, error))
+    job->by_range = sl_shard_map_by_id(destination->map);
+    job->shards = (uint32_t)destination->topology->count;
+    if (!sl_ranges_lay_out(job, destination, error))
         return false;
-    if (load->job.by_range) {
+    if (job->by_range) {
         int64_t start = sl_clock_ns();
         placing work = {load, start};
-        if (!sl_prepare_ranges(load->destination.connection, &load->destination.target,
-                               load->destination.topology, load->job.ranges, load->job.range_count,
-                               on_prepare_step, &work, error))
+        if (!sl_prepare_ranges(connection, &destination->target, destination->topology, job->ranges,
+                               job->range_count, on_prepare_step, &work, error))
             return false;
         load->placing_seconds = sl_seconds_since(start);
     }
-    if (!place_quantiles(load, error) || !sl_route_read_map(&load->destination, error))
+    if (!place_quantiles(load, error) || !sl_route_read_map(destination, error))
         return false;
-    sl_parts_choose_blocks(&load->job, &load->destination);
+    sl_parts_choose_blocks(job, destination);
     if (sharded)
         sl_log_info("%s.%s: %s, %zu range%s on %u shards", config->database, config->collection,
-                    layout_of(load), load->job.range_count, load->job.range_count == 1 ? "" : "s",
-                    load->job.shards);
+                    layout_of(load), job->range_count, job->range_count == 1 ? "" : "s",
+                    job->shards);
     return not_interrupted(error);
 }
 

@@ -73,7 +73,7 @@ void sl_status_stop(sl_status *status, sl_exit code, const char *message, bool r
  * more. */
 void sl_status_end(sl_status *status, sl_exit code, const char *message, bool resumable);
 
-/* ---- control.c: requests by `shardload status` ---- */
+/* ---- requests by `shardload status` ---- */
 
 /* A request to change the rate limit. `id` identifies it. */
 typedef struct sl_control_request {

@@ -148,12 +148,9 @@ char *sl_status_text(const sl_status *status) {
     BSON_APPEND_DOUBLE(&json, "elapsedSeconds", sl_seconds_since(status->started_ns));
     BSON_APPEND_INT64(&json, "startedMilliseconds", status->started_ms);
     BSON_APPEND_INT64(&json, "heartbeatMilliseconds", sl_wall_clock_ms());
-    BSON_APPEND_DOCUMENT_BEGIN(&json, "process", &inner);
-    BSON_APPEND_INT64(&inner, "pid", getpid());
-    BSON_APPEND_INT64(&inner, "started", sl_process_start(getpid()));
-    BSON_APPEND_UTF8(&inner, "host", status->host_name);
-    BSON_APPEND_UTF8(&inner, "hostIdentity", status->host);
-    bson_append_document_end(&json, &inner);
+    BCON_APPEND(&json, "process", "{", "pid", BCON_INT64(getpid()), "started",
+                BCON_INT64(sl_process_start(getpid())), "host", BCON_UTF8(status->host_name),
+                "hostIdentity", BCON_UTF8(status->host), "}");
     append_text(&json, "workDirectory", status->directory);
     BSON_APPEND_BOOL(&json, "resumable", status->resume_command[0] != '\0');
     if (status->resume_command[0]) {

@@ -17,23 +17,23 @@ typedef struct sl_figures {
     uint64_t expected_hash, found_hash;
 } sl_figures;
 
-static sl_figures figures_of(sl_range_totals *totals) {
-    return (sl_figures){
-        atomic_load(&totals->expected),   atomic_load(&totals->found),
-        atomic_load(&totals->missing),    atomic_load(&totals->different),
-        atomic_load(&totals->extra),      atomic_load(&totals->expected_hash),
-        atomic_load(&totals->found_hash),
-    };
-}
-
-static void add(sl_figures *sum, const sl_figures *more) {
-    sum->expected += more->expected;
-    sum->found += more->found;
-    sum->missing += more->missing;
-    sum->different += more->different;
-    sum->extra += more->extra;
-    sum->expected_hash += more->expected_hash;
-    sum->found_hash += more->found_hash;
+/* Adds the totals of a range; returns them. */
+static sl_figures add(sl_figures *sum, const sl_range_totals *totals) {
+    const sl_figures more = {.expected = totals->expected,
+                             .found = totals->found,
+                             .missing = totals->missing,
+                             .different = totals->different,
+                             .extra = totals->extra,
+                             .expected_hash = totals->expected_hash,
+                             .found_hash = totals->found_hash};
+    sum->expected += more.expected;
+    sum->found += more.found;
+    sum->missing += more.missing;
+    sum->different += more.different;
+    sum->extra += more.extra;
+    sum->expected_hash += more.expected_hash;
+    sum->found_hash += more.found_hash;
+    return more;
 }
 
 static bool is_equal(const sl_figures *figures) {
@@ -119,7 +119,7 @@ static sl_figures report_ranges(sl_verification *verification, bson_t *section) 
     BSON_APPEND_ARRAY_BEGIN(section, "ranges", &ranges);
     for (size_t i = 0; i < job->range_count; i++) {
         const sl_range *range = &job->ranges[i];
-        sl_figures figures = figures_of(&verification->ranges[i]);
+        sl_figures figures = add(&sum, &verification->ranges[i]);
         char name[NAME_ROOM];
         const char *shard = shard_of(job, destination, range);
         sl_record_begin_item(&ranges, i, &item);
@@ -128,7 +128,6 @@ static sl_figures report_ranges(sl_verification *verification, bson_t *section) 
         BSON_APPEND_UTF8(&item, "shard", shard);
         append_figures(&item, verification, &figures);
         bson_append_document_end(&ranges, &item);
-        add(&sum, &figures);
         if ((job->range_count <= ROWS_SHOWN || !is_equal(&figures)) && shown < ROWS_SHOWN) {
             print_row(verification, name_of(job, range, name), shard, &figures);
             shown++;
@@ -155,8 +154,7 @@ bool sl_verify_report(sl_verification *verification) {
     BSON_APPEND_DOCUMENT_BEGIN(record, "verification", &section);
     BSON_APPEND_UTF8(&section, "compared", verification->content ? "content" : "counts");
     sl_figures sum = report_ranges(verification, &section);
-    sl_figures outside = figures_of(&verification->ranges[job->range_count]);
-    add(&sum, &outside);
+    sl_figures outside = add(&sum, &verification->ranges[job->range_count]);
     if (outside.found > 0)
         print_row(verification, "outside all ranges", "", &outside);
     print_row(verification, "total", "", &sum);
