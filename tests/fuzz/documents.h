@@ -16,13 +16,14 @@
 typedef struct input {
     const uint8_t *at, *end;
     bool raw;
+    struct input_document *documents; /* that were taken; the last one */
 } input;
 
-/* A document of the input, in an allocation of exactly its size. Must not be copied: a static
- * bson_t contains pointers to itself. */
+/* A document of the input, in an allocation of exactly its size. */
 typedef struct input_document {
     bson_t bson;
     uint8_t *bytes;
+    struct input_document *before;
 } input_document;
 
 static inline uint8_t take_byte(input *in) {
@@ -173,9 +174,11 @@ static inline void repair_document(input *in, builder *m) {
 
 /* ---- documents ---- */
 
-/* Takes the next document of the input, an empty one at its end. To be cleared. */
-static inline void take_document(input *in, input_document *out) {
+/* Takes the next document of the input, an empty one at its end. To be released. */
+static inline bson_t *take_document(input *in) {
     size_t left = (size_t)(in->end - in->at), length = 5;
+    input_document *out = calloc(1, sizeof *out);
+    require(out != NULL, "allocation succeeds");
     if (in->raw && left >= 5) {
         input ahead = *in;
         size_t declared = take_u32(&ahead);
@@ -192,10 +195,24 @@ static inline void take_document(input *in, input_document *out) {
         free(m.bytes);
     }
     require(bson_init_static(&out->bson, out->bytes, length), "the driver accepts a document");
+    out->before = in->documents;
+    in->documents = out;
+    return &out->bson;
 }
 
-static inline void clear_document(input_document *document) {
-    free(document->bytes);
+/* Releases the document that was taken last, so that later accesses to it are detected. */
+static inline void release_document(input *in) {
+    input_document *last = in->documents;
+    in->documents = last->before;
+    free(last->bytes);
+    free(last);
+}
+
+/* Releases all documents. Returns 0, the result of a fuzz target. */
+static inline int finish(input *in) {
+    while (in->documents)
+        release_document(in);
+    return 0;
 }
 
 /* Returns the flags, the first byte of the input. Bit 0 is `raw`; the target defines the others. */

@@ -68,14 +68,12 @@ static void check_by_key(const sl_shard_map *map, const sl_topology *topology, i
     for (size_t i = 0; i < documents; i++) {
         sl_owner_cache fresh = {0};
         uint32_t shard = 0, again = 0;
-        input_document document;
-        take_document(in, &document);
-        bool known = sl_shard_map_owner_of(map, document.bytes, &cache, &shard);
-        require(known == sl_shard_map_owner_of(map, document.bytes, &fresh, &again) &&
-                    shard == again,
+        const uint8_t *document = bson_get_data(take_document(in));
+        bool known = sl_shard_map_owner_of(map, document, &cache, &shard);
+        require(known == sl_shard_map_owner_of(map, document, &fresh, &again) && shard == again,
                 "the cache does not change the owner");
         require(!known || shard < topology->count, "an owner exists");
-        clear_document(&document);
+        release_document(in);
     }
 }
 
@@ -88,23 +86,20 @@ static void check_map(const sl_shard_map *map, const sl_topology *topology, inpu
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     input in;
-    input_document shards, collection, chunks;
     begin(&in, data, size);
-    take_document(&in, &shards);
-    take_document(&in, &collection);
-    take_document(&in, &chunks);
+    const bson_t *shards = take_document(&in), *collection = take_document(&in),
+                 *chunks = take_document(&in);
     sl_error error = {0};
     sl_topology *topology = calloc(1, sizeof *topology);
     sl_sharding sharding = {0};
     sl_shard_map *map = NULL;
-    require(topology && sl_topology_add_shards(topology, &shards.bson, &error),
-            "allocation succeeds");
-    require(topology->count <= bson_count_keys(&shards.bson), "a document is at most one shard");
+    require(topology && sl_topology_add_shards(topology, shards, &error), "allocation succeeds");
+    require(topology->count <= bson_count_keys(shards), "a document is at most one shard");
     check_addresses(topology);
-    bson_copy_to(&collection.bson, &sharding.document);
+    bson_copy_to(collection, &sharding.document);
     sl_sharding_parse(&sharding);
     if (sharding.sharded && topology->count > 0) {
-        if (sl_shard_map_of(&sharding, &chunks.bson, topology, &map, &error))
+        if (sl_shard_map_of(&sharding, chunks, topology, &map, &error))
             check_map(map, topology, &in);
         else
             check_error(&error);
@@ -113,8 +108,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     sl_shard_map_destroy(map);
     sl_sharding_clear(&sharding);
     sl_topology_destroy(topology);
-    clear_document(&chunks);
-    clear_document(&collection);
-    clear_document(&shards);
-    return 0;
+    return finish(&in);
 }

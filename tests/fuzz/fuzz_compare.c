@@ -103,10 +103,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (flags & 2)
         found = find_some(&in, &all, &comparison);
     for (; in.at < in.end && found < FOUND_MAX; found++) {
-        input_document document;
-        take_document(&in, &document);
-        sl_compare_found(&comparison, &document.bson);
-        clear_document(&document);
+        sl_compare_found(&comparison, take_document(&in));
+        release_document(&in);
     }
     if (flags & 4)
         sl_compare_clear(&comparison); /* the scan failed */

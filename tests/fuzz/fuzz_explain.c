@@ -24,21 +24,19 @@ static size_t plans_in(const bson_t *summary) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     input in;
-    input_document reply;
     bson_iter_t iter, shard;
     size_t shards = 1;
     begin(&in, data, size);
-    take_document(&in, &reply);
-    if (bson_iter_init_find(&iter, &reply.bson, "shards") && bson_iter_recurse(&iter, &shard)) {
+    const bson_t *reply = take_document(&in);
+    if (bson_iter_init_find(&iter, reply, "shards") && bson_iter_recurse(&iter, &shard)) {
         for (shards = 0; bson_iter_next(&shard);)
             shards++;
     }
-    bson_t *summary = sl_explain_summary(&reply.bson);
+    bson_t *summary = sl_explain_summary(reply);
     require(summary != NULL, "allocation succeeds");
     require(plans_in(summary) == shards, "each shard has a plan");
     check_built(summary);
     free(sl_json_text(summary, NULL));
     bson_destroy(summary);
-    clear_document(&reply);
-    return 0;
+    return finish(&in);
 }

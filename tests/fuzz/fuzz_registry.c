@@ -22,11 +22,10 @@ static void reset(sl_registry_entry entries[SOURCES]) {
 static void fuzz_reply(const sl_registry *registry, input *in) {
     sl_registry_entry first[SOURCES], second[SOURCES];
     sl_error error = {0};
-    input_document reply;
-    take_document(in, &reply);
+    const bson_t *reply = take_document(in);
     reset(first);
     reset(second);
-    bool ok = sl_registry_fill(registry, &reply.bson, first, SOURCES, &error);
+    bool ok = sl_registry_fill(registry, reply, first, SOURCES, &error);
     if (!ok)
         check_error(&error);
     for (size_t i = 0; i < SOURCES; i++) {
@@ -39,25 +38,21 @@ static void fuzz_reply(const sl_registry *registry, input *in) {
                 "a load without parts has no loaded parts");
         require(!entry->part_loaded || entry->parts_loaded > 0, "a loaded part is counted");
     }
-    require(sl_registry_fill(registry, &reply.bson, second, SOURCES, &error) == ok &&
+    require(sl_registry_fill(registry, reply, second, SOURCES, &error) == ok &&
                 memcmp(first, second, sizeof first) == 0,
             "reading the reply twice gives the same entries");
-    clear_document(&reply);
 }
 
 static void fuzz_numbers(input *in) {
     uint32_t *numbers = NULL;
     size_t count = 0;
     sl_error error = {0};
-    input_document documents;
-    take_document(in, &documents);
-    require(sl_registry_numbers_of(&documents.bson, &numbers, &count, &error),
-            "allocation succeeds");
-    require(count <= bson_count_keys(&documents.bson), "a document has at most one number");
+    const bson_t *documents = take_document(in);
+    require(sl_registry_numbers_of(documents, &numbers, &count, &error), "allocation succeeds");
+    require(count <= bson_count_keys(documents), "a document has at most one number");
     for (size_t i = 0; i < count; i++)
         require(numbers[i] >= 1 && numbers[i] <= SL_SOURCE_NUMBER_MAX, "a number is valid");
     free(numbers);
-    clear_document(&documents);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -69,5 +64,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         sl_registry_set_part(&registry, "3", 2, false);
     fuzz_reply(&registry, &in);
     fuzz_numbers(&in);
-    return 0;
+    return finish(&in);
 }

@@ -166,16 +166,14 @@ static void append_target(builder *m) {
 static void append_changed(builder *m, input *in) {
     bson_t document;
     bson_iter_t iter;
-    input_document fields;
-    take_document(in, &fields);
-    bson_copy_to(&fields.bson, &document);
+    const bson_t *fields = take_document(in);
+    bson_copy_to(fields, &document);
     for (bool more = bson_iter_init(&iter, begun); more && bson_iter_next(&iter);) {
-        if (!bson_has_field(&fields.bson, bson_iter_key(&iter)))
+        if (!bson_has_field(fields, bson_iter_key(&iter)))
             bson_append_iter(&document, NULL, 0, &iter);
     }
     append_document(m, &document);
     bson_destroy(&document);
-    clear_document(&fields);
 }
 
 /* A block entry with values from the next input bytes; mostly a block that the sources have. */
@@ -200,13 +198,6 @@ static void append_any_entry(builder *m, input *in) {
     append_record(m, 2, bytes, sizeof bytes);
 }
 
-static void append_any_document(builder *m, input *in) {
-    input_document document;
-    take_document(in, &document);
-    append_document(m, &document.bson);
-    clear_document(&document);
-}
-
 static void compose(builder *m, input *in) {
     memcpy(add_bytes(m, FIRST_RECORD_BYTES), first_record, FIRST_RECORD_BYTES);
     for (unsigned i = 0; in->at < in->end && i < RECORDS_MAX; i++) {
@@ -224,7 +215,7 @@ static void compose(builder *m, input *in) {
             append_changed(m, in);
             break;
         case 4:
-            append_any_document(m, in);
+            append_document(m, take_document(in));
             break;
         default:
             append_any_entry(m, in);
@@ -300,5 +291,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             "resuming does not change the journal");
     free(left);
     free(m.bytes);
-    return 0;
+    return finish(&in);
 }

@@ -77,13 +77,11 @@ enum stream_status backend_exchange(int fd, int watch_fd, const struct iovec *pa
     check_sent(&message);
     buffer_destroy(&whole);
 
-    input_document document;
     if (replies->at == replies->end)
         return STREAM_BROKEN;
-    take_document(replies, &document);
-    bool built =
-        document.bson.len < REPLY_MAX && wire_build_reply(reply, 1, OP_MSG, &document.bson);
-    clear_document(&document);
+    const bson_t *document = take_document(replies);
+    bool built = document->len < REPLY_MAX && wire_build_reply(reply, 1, OP_MSG, document);
+    release_document(replies);
     return built ? STREAM_OK : STREAM_BROKEN;
 }
 
@@ -128,8 +126,8 @@ static void run(struct router *router, const bson_t *command, uint64_t number) {
 }
 
 /* Copies a command, and adds a database if it names none. */
-static void copy_with_database(const input_document *from, bson_t *out) {
-    bson_copy_to(&from->bson, out);
+static void copy_with_database(const bson_t *from, bson_t *out) {
+    bson_copy_to(from, out);
     if (!bson_empty(out) && !bson_has_field(out, "$db"))
         BSON_APPEND_UTF8(out, "$db", "d");
 }
@@ -148,15 +146,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     require(router.cursors != NULL, "allocation succeeds");
     replies = &in;
     for (uint64_t i = 0; i < 1 + (flags >> 1) % COMMANDS; i++) {
-        input_document command;
         bson_t body;
-        take_document(&in, &command);
-        copy_with_database(&command, &body);
+        copy_with_database(take_document(&in), &body);
         if (body.len < REPLY_MAX)
             run(&router, &body, i);
         bson_destroy(&body);
-        clear_document(&command);
     }
     cursors_destroy(router.cursors);
-    return 0;
+    return finish(&in);
 }

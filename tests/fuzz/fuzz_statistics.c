@@ -22,10 +22,9 @@ static void fuzz_rows(input *in) {
     sl_shard_statistics *rows = NULL;
     size_t count = 0;
     sl_error error = {0};
-    input_document reply;
-    take_document(in, &reply);
-    require(sl_statistics_of(&reply.bson, "lone", &rows, &count, &error), "allocation succeeds");
-    require(count == documents_in(&reply.bson), "there is a row per document");
+    const bson_t *reply = take_document(in);
+    require(sl_statistics_of(reply, "lone", &rows, &count, &error), "allocation succeeds");
+    require(count == documents_in(reply), "there is a row per document");
     for (size_t i = 0; i < count; i++) {
         CHECK_TEXT(rows[i].shard);
         require(i == 0 || strcmp(rows[i - 1].shard, rows[i].shard) <= 0,
@@ -35,16 +34,12 @@ static void fuzz_rows(input *in) {
                 "no figure is negative");
     }
     free(rows);
-    clear_document(&reply);
 }
 
 static void fuzz_engine(input *in) {
     sl_storage_engine engine = {.cache_bytes = 0};
-    input_document status;
-    take_document(in, &status);
-    sl_storage_engine_of(&status.bson, &engine);
+    sl_storage_engine_of(take_document(in), &engine);
     CHECK_TEXT(engine.name);
-    clear_document(&status);
 }
 
 static void fuzz_refusal(const input *in) {
@@ -63,5 +58,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fuzz_rows(&in);
     fuzz_engine(&in);
     fuzz_refusal(&in);
-    return 0;
+    return finish(&in);
 }

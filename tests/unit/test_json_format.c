@@ -171,8 +171,7 @@ TEST(an_uncertain_end_ends_the_load) {
 
 /* Documents of many sizes, one per line. */
 static char *make_lines(size_t size, size_t *length) {
-    char *text = malloc(size + 5000);
-    assert_non_null(text);
+    char *text = unit_keep(malloc(size + 5000));
     unsigned seed = 3;
     size_t used = 0;
     while (used < size) {
@@ -203,7 +202,6 @@ TEST(lines_in_blocks_of_any_size) {
     }
     parsed p = parse_in_blocks("json", &(sl_format_options){0}, (sl_text){text, length}, 0, 9);
     assert_true(p.stopped && p.documents >= 9 && p.documents < whole.documents);
-    free(text);
 }
 
 /* Gives the splitter the text in pieces of `piece` bytes, up to the first end of a document from
@@ -253,8 +251,7 @@ static size_t split_slowly(const char *text, size_t length, size_t least) {
 
 TEST(the_splitter_finds_the_ends_of_documents) {
     size_t length;
-    char *lines = make_lines(3000, &length), *text = malloc(length + 10);
-    assert_non_null(text);
+    char *lines = make_lines(3000, &length), *text = unit_keep(malloc(length + 10));
     for (int array = 0; array < 2; array++) {
         memcpy(text, lines, length);
         size_t used = length;
@@ -289,8 +286,6 @@ TEST(the_splitter_finds_the_ends_of_documents) {
             }
         }
     }
-    free(text);
-    free(lines);
 }
 
 TEST(the_splitter_checks_the_text_between_documents) {

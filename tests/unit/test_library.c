@@ -88,7 +88,7 @@ TEST(two_loads_at_once_do_not_mix) {
         assert_string_equal(loads[i].error.message, "");
         assert_int_equal(loads[i].code, SHARDLOAD_OK);
         snprintf(expected, sizeof expected, "\"inserted\" : %u", loads[i].rows * loads[i].files);
-        assert_non_null(strstr(loads[i].record, expected));
+        assert_contains(loads[i].record, expected);
         assert_true(loads[i].lines > 5);
         assert_int_equal(loads[i].foreign, 0);
         snprintf(path, sizeof path, "%s/run/shardload.log", loads[i].folder);
@@ -107,6 +107,7 @@ TEST(two_loads_at_once_do_not_mix) {
 /* ---- one command ---- */
 
 static shardload_context *context; /* of the test; see begin */
+static shardload_error error;
 
 static void destroy(void *unused) {
     (void)unused;
@@ -121,21 +122,19 @@ static void begin(void) {
 
 TEST(all_wrong_options_are_reported_together) {
     begin();
-    shardload_error error;
     const shardload_option options[] = {
         {"thread", "2"}, {"batch-size", "many"}, {"suite", "mot"}, {NULL, NULL}};
     char *record = (char *)1;
     assert_int_equal(shardload_load(context, options, none, &record, &error), SHARDLOAD_USAGE);
     assert_null(record);
-    assert_non_null(strstr(error.message, "thread: there is no such option of `load`; did you mean "
-                                          "threads?"));
-    assert_non_null(strstr(error.message, "batch-size: \"many\" is not a whole number"));
-    assert_non_null(strstr(error.message, "suite: there is no such option of `load`"));
+    assert_contains(error.message, "thread: there is no such option of `load`; did you mean "
+                                   "threads?");
+    assert_contains(error.message, "batch-size: \"many\" is not a whole number");
+    assert_contains(error.message, "suite: there is no such option of `load`");
 }
 
 TEST(the_environment_is_not_read) {
     begin();
-    shardload_error error;
     const shardload_option options[] = {
         {"sink", "null"}, {"format", "ycsb"}, {"records", "100"}, {NULL, NULL}};
     setenv("SHARDLOAD_RECORDS", "many", 1);
@@ -147,7 +146,6 @@ TEST(the_environment_is_not_read) {
 
 TEST(an_error_has_the_message_of_the_program) {
     begin();
-    shardload_error error;
     const shardload_option options[] = {{"sink", "null"}, {NULL, NULL}};
     const char *const sources[] = {"/there/is/no/such.file", NULL};
     assert_int_equal(shardload_load(context, options, sources, NULL, &error), SHARDLOAD_SOURCE);
@@ -157,35 +155,32 @@ TEST(an_error_has_the_message_of_the_program) {
 
 TEST(a_plan_and_a_page_of_it) {
     begin();
-    shardload_error error;
     char *record, *html;
     const shardload_option options[] = {
         {"format", "ycsb"}, {"records", "100000"}, {"shards", "3"}, {NULL, NULL}};
     assert_int_equal(shardload_plan(context, options, none, &record, &error), SHARDLOAD_OK);
-    assert_non_null(strstr(record, "\"command\" : \"plan\""));
+    assert_contains(record, "\"command\" : \"plan\"");
     const char *const records[] = {record, NULL}, *const bad[] = {"{\"a\": 1}", NULL};
     assert_int_equal(shardload_report_html(context, records, "A plan", &html, &error),
                      SHARDLOAD_OK);
-    assert_non_null(strstr(html, "A plan"));
+    assert_contains(html, "A plan");
     shardload_free(html);
     assert_int_equal(shardload_report_html(context, bad, NULL, &html, &error), SHARDLOAD_SOURCE);
-    assert_non_null(strstr(error.message, "record 1"));
+    assert_contains(error.message, "record 1");
     assert_null(html);
     shardload_free(record);
 }
 
 TEST(a_query_without_a_suite_is_refused) {
     begin();
-    shardload_error error;
     char *report;
     assert_int_equal(shardload_query(context, NULL, none, &report, &error), SHARDLOAD_USAGE);
-    assert_non_null(strstr(error.message, "name a suite"));
+    assert_contains(error.message, "name a suite");
     assert_null(report);
 }
 
 TEST(a_stopped_context_runs_nothing) {
     begin();
-    shardload_error error;
     const shardload_option options[] = {
         {"sink", "null"}, {"format", "ycsb"}, {"records", "100"}, {NULL, NULL}};
     shardload_stop(context);
@@ -201,7 +196,6 @@ static void *stop_soon(void *unused) {
 
 TEST(a_load_can_be_stopped) {
     begin();
-    shardload_error error;
     pthread_t thread;
     const shardload_option options[] = {
         {"sink", "null"}, {"format", "ycsb"}, {"records", "5G"}, {NULL, NULL}};
@@ -221,7 +215,6 @@ static void *stop_before_the_first_record(void *pipe) {
 
 TEST(a_load_that_is_stopped_before_it_begins_loads_nothing) {
     begin();
-    shardload_error error;
     pthread_t thread;
     char sink[80];
     const char *pipe = unit_path("pipe.csv"), *kept = unit_path("kept"), *work = unit_path("work");

@@ -4,10 +4,6 @@
 #include "parse_text.h"
 #include "simd_rows.h"
 
-#define NAMES                                                                                      \
-    "test_id", "vehicle_id", "test_date", "test_class_id", "test_type", "test_result",             \
-        "test_mileage", "postcode_area", "make", "model", "colour", "fuel_type",                   \
-        "cylinder_capacity", "first_use_date"
 #define PIPES                                                                                      \
     "test_id|vehicle_id|test_date|test_class_id|test_type|test_result|test_mileage|postcode_area|" \
     "make|model|colour|fuel_type|cylinder_capacity|first_use_date"
@@ -78,16 +74,16 @@ TEST(one_row_in_every_dialect) {
 }
 
 TEST(long_names) {
-    static const char *const names[] = {NAMES};
+    char names[] = PIPES, *name = strtok(names, "|");
     parsed p = parse_with("mot", &(sl_format_options){.long_names = true}, PIPES "\n" ROW "\n");
     bson_t document;
     document_at(&p, 0, &document);
     bson_iter_t iter;
     assert_true(bson_iter_init(&iter, &document));
     assert_true(bson_iter_next(&iter)); /* _id */
-    for (size_t i = 0; i < 14; i++) {
+    for (; name; name = strtok(NULL, "|")) {
         assert_true(bson_iter_next(&iter));
-        assert_string_equal(bson_iter_key(&iter), names[i]);
+        assert_string_equal(bson_iter_key(&iter), name);
     }
     assert_false(bson_iter_next(&iter));
     assert_int_equal(document.len, 256 + strlen("NTPRSUBTOYOTAESTIMASILVERPE"));

@@ -19,6 +19,8 @@ static const sl_ycsb_options usual = {.records = 10000,
                                       .integer_count = 8,
                                       .skew = 0.99};
 
+static sl_error error;
+
 static void destroy_plan(void *plan) {
     sl_format_plan_destroy(&sl_format_ycsb, plan);
 }
@@ -26,7 +28,6 @@ static void destroy_plan(void *plan) {
 /* The plan is destroyed after the test. */
 static sl_plan *plan_of(const sl_ycsb_options *options) {
     sl_plan *plan;
-    sl_error error = {0};
     assert_true(sl_format_plan_create(&sl_format_ycsb, &(sl_format_options){.ycsb = *options},
                                       &plan, &error));
     unit_release_later(destroy_plan, plan);
@@ -66,7 +67,6 @@ static bool make(made *all, const sl_plan *plan, uint64_t first, uint64_t from, 
                  size_t room, uint32_t batch_documents) {
     char name[256];
     sl_dialect *dialect;
-    sl_error error = {0};
     sl_format_ycsb.name_records(plan, first, first + 9, name, sizeof name);
     assert_true(sl_format_ycsb.sniff(plan, name, sl_text_of(""), true, &dialect, &error));
     all->room = room;
@@ -236,15 +236,14 @@ TEST(the_sink_can_stop_the_generator) {
 
 TEST(invalid_options_are_refused) {
     sl_plan *plan;
-    sl_error error = {0};
     sl_format_options options = {.ycsb = usual};
     options.ycsb.field_length = (uint32_t)SL_BLOCK_BYTES * 2;
     assert_false(sl_format_plan_create(&sl_format_ycsb, &options, &plan, &error));
     assert_int_equal(error.code, SL_EXIT_USAGE);
-    assert_non_null(strstr(error.message, "a server accepts at most 16777216"));
+    assert_contains(error.message, "a server accepts at most 16777216");
     options = (sl_format_options){.ycsb = usual, .schema_text = "x", .schema_name = "x"};
     assert_false(sl_format_plan_create(&sl_format_ycsb, &options, &plan, &error));
-    assert_non_null(strstr(error.message, "--schema"));
+    assert_contains(error.message, "--schema");
     plan = plan_of(&usual);
     sl_dialect *dialect;
     assert_false(
@@ -272,7 +271,6 @@ TEST(the_table_has_zipf_probabilities) {
     sl_zipf *table = malloc(sizeof *table);
     assert_non_null(table);
     for (size_t s = 0; s < sizeof skews / sizeof skews[0]; s++) {
-        sl_error error;
         assert_true(sl_zipf_make(table, skews[s], &error));
         uint64_t *shares = shares_of(table), sum = 0;
         long double whole = 0;
@@ -333,12 +331,12 @@ typedef struct tally {
 static void *count_blocks(void *context) {
     tally *all = context;
     sl_reader *reader;
-    sl_error error;
+    sl_error why;
     sl_source_block block;
     sl_read_result result;
-    if (!sl_reader_create(all->set, &reader, &error))
+    if (!sl_reader_create(all->set, &reader, &why))
         return NULL;
-    while ((result = sl_reader_next(reader, &block, &error)) == SL_READ_BLOCK) {
+    while ((result = sl_reader_next(reader, &block, &why)) == SL_READ_BLOCK) {
         pthread_mutex_lock(&all->lock);
         all->records[block.source] += block.text.length / SL_GENERATED_BYTES;
         all->blocks[block.source]++;
@@ -358,7 +356,6 @@ static void *count_blocks(void *context) {
 TEST(each_record_is_returned_once) {
     static const uint64_t records[] = {40 * BLOCK_RECORDS + 1, 1};
     tally all = {.lock = PTHREAD_MUTEX_INITIALIZER};
-    sl_error error;
     assert_true(sl_source_set_create(NULL, 0, NULL, &all.set, &error));
     assert_true(sl_source_set_add_generated(all.set, "a", records[0], SL_GENERATED_BYTES, &error));
     assert_true(sl_source_set_add_generated(all.set, "b", records[1], SL_GENERATED_BYTES, &error));
@@ -377,7 +374,6 @@ TEST(each_record_is_returned_once) {
 
 TEST(the_same_name_is_the_same_source) {
     sl_source_set *set;
-    sl_error error;
     char prints[4][SL_FINGERPRINT_ROOM];
     assert_true(sl_source_set_create(NULL, 0, NULL, &set, &error));
     static const struct {
