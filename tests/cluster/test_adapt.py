@@ -11,7 +11,7 @@ from support import HEADER, ROW
 START = 2 * os.cpu_count()
 
 
-class AdaptCase(support.ClusterCase):
+class Adapting(support.ClusterCase):
     def begin(self, *words):
         """Starts a load from a pipe, whose end for writing is self.feed."""
         self.rows, self.text = 0, [HEADER + "\n"]
@@ -46,8 +46,6 @@ class AdaptCase(support.ClusterCase):
         self.assert_documents(raw, mot_reader.read(
             path, number=support.key_of(raw[0]) >> 40).documents)
 
-
-class Adapting(AdaptCase):
     def test_every_document_is_stored_when_the_number_of_threads_changes(self):
         running = self.begin("--batch-size", 100)
         self.feed_until_threads_grew_and_shrank(running)

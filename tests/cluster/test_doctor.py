@@ -138,7 +138,6 @@ class ReplicaSet(DoctorCase, support.ClusterCase):
         self.assertEqual(roles, ["primary", "secondary", "secondary"])
         self.assertGreaterEqual(found["replication lag"][0]["values"]["lagSeconds"], 0)
 
-
     def test_the_window_of_the_oplog_is_compared_with_the_load(self):
         """Exact figures: the size of the oplog, and what the planned load writes into it."""
         (plain,) = self.doctor()["oplog"]

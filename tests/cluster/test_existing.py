@@ -19,7 +19,6 @@ class Existing(support.ClusterCase):
         if documents:
             self.database.t.insert_many([{"_id": f"mine-{n}", "v": n} for n in range(documents)])
 
-
     def state(self):
         """The properties of the collection that a load may change, besides its documents."""
         return {"key": self.shard_key(),

@@ -5,6 +5,7 @@ import os
 
 import mot_reader
 import support
+from support import mot_text
 
 
 class AnyServer:
@@ -26,9 +27,6 @@ class AnyServer:
         stats = self.database.command("collStats", collection)
         parts = stats["shards"].values() if "shards" in stats else [stats]
         return [part["wiredTiger"]["creationString"] for part in parts]
-
-    def rows(self, *ids):
-        return support.mot_text(ids)
 
     # Documents
 
@@ -80,7 +78,7 @@ class AnyServer:
     # Loading again
 
     def test_the_same_file_twice_is_refused(self):
-        path = self.file("year.txt", self.rows(1, 2, 3))
+        path = self.file("year.txt", mot_text([1, 2, 3]))
         self.load(path)
         before = sorted(self.stored())
         outcome, _ = self.load(path, code=support.EXIT_SOURCE, message=("year.txt", "--again"))
@@ -88,7 +86,7 @@ class AnyServer:
         self.assertEqual(sorted(self.stored()), before)
 
     def test_again_stores_no_document_of_the_same_file_twice(self):
-        path = self.file("year.txt", self.rows(1, 2, 3))
+        path = self.file("year.txt", mot_text([1, 2, 3]))
         self.load(path)
         before = sorted(self.stored())
         _, work = self.load("--again", path)
@@ -96,23 +94,23 @@ class AnyServer:
         self.assert_accounting(work, records=3, inserted=0, alreadyThere=3)
 
     def test_a_file_of_the_same_name_with_other_content_is_another_file(self):
-        path = self.file("year.txt", self.rows(1, 2, 3))
+        path = self.file("year.txt", mot_text([1, 2, 3]))
         outcome, _ = self.load(path)
         self.assertNotIn("twice", outcome.err)
         size = os.path.getsize(path)
-        outcome, _ = self.load(self.file("year.txt", self.rows(4, 5, 6, 7)))
+        outcome, _ = self.load(self.file("year.txt", mot_text([4, 5, 6, 7])))
         # It may be the same file, grown: the user is warned.
         self.assertRegex(outcome.err, rf"year.txt.* {size} bytes.*twice")
         self.assertEqual(self.database.t.count_documents({}), 7)
 
     def test_drop_replaces_the_collection(self):
-        path = self.file("year.txt", self.rows(1, 2, 3))
-        self.load(self.file("other.txt", self.rows(7)), path)
+        path = self.file("year.txt", mot_text([1, 2, 3]))
+        self.load(self.file("other.txt", mot_text([7])), path)
         self.load("--drop", path)
         self.assertEqual(sorted(document["t"] for document in self.database.t.find()), [1, 2, 3])
 
     def test_a_file_may_be_loaded_into_two_collections(self):
-        path = self.file("year.txt", self.rows(1, 2, 3))
+        path = self.file("year.txt", mot_text([1, 2, 3]))
         self.load(path, collection="a")
         self.load(path, collection="b")
         self.assertEqual(self.database.b.count_documents({}), 3)
@@ -121,7 +119,7 @@ class AnyServer:
 
     def test_indexes_are_built(self):
         _, work = self.load("--index", '{"t": 1}', "--index", '{"k": 1, "o": -1}', "--index",
-                            '{"v": 1}', self.file("year.txt", self.rows(1, 2, 3)))
+                            '{"v": 1}', self.file("year.txt", mot_text([1, 2, 3])))
         self.assertEqual(support.run_record(work)["options"]["index"],
                          ['{"t": 1}', '{"k": 1, "o": -1}', '{"v": 1}'])
         keys = [dict(index["key"]) for index in self.database.t.list_indexes()]
@@ -129,7 +127,7 @@ class AnyServer:
         self.assertIn({"k": 1, "o": -1}, keys)
 
     def test_the_collection_has_the_requested_compressor(self):
-        path = self.file("year.txt", self.rows(1, 2, 3))
+        path = self.file("year.txt", mot_text([1, 2, 3]))
         for compressor in ("none", "zstd", "zlib"):
             with self.subTest(compressor):
                 self.load("--compressor", compressor, path, collection=compressor)
@@ -137,7 +135,7 @@ class AnyServer:
                     self.assertIn(f"block_compressor={compressor},", text)
 
     def test_a_clustered_collection(self):
-        path = self.file("year.txt", self.rows(1, 2, 3))
+        path = self.file("year.txt", mot_text([1, 2, 3]))
         self.load("--clustered", path)
         (listed,) = [entry for entry in self.database.list_collections()
                      if entry["name"] == "t"]
@@ -148,7 +146,7 @@ class AnyServer:
 
     def test_documents_that_the_server_refuses_are_rejects_with_its_reason(self):
         self.database.create_collection("t", validator={"m": {"$lt": 49000}})
-        rows = self.rows(1, 2, 3).splitlines()
+        rows = mot_text([1, 2, 3]).splitlines()
         rows[2] = rows[2].replace("49828", "100")
         path = self.file("year.txt", "\n".join(rows) + "\n")
         _, work = self.load("--shard-key", "none", path, code=support.EXIT_REJECTS)
@@ -163,7 +161,7 @@ class AnyServer:
 
     def test_too_many_refused_documents_end_the_load_early(self):
         self.database.create_collection("t", validator={"m": {"$lt": 0}})
-        path = self.file("year.txt", self.rows(*range(1, 60000)))
+        path = self.file("year.txt", mot_text(range(1, 60000)))
         _, work = self.load("--shard-key", "none", "-j", 1, "--max-rejects", 10, path,
                             code=support.EXIT_SOURCE)
         figures = support.run_record(work)["accounting"]
@@ -173,14 +171,14 @@ class AnyServer:
         # Only a duplicate _id means that the document is already stored.
         self.database.t.create_index("t", unique=True)
         self.database.t.insert_one({"_id": "mine", "t": 2})
-        path = self.file("year.txt", self.rows(1, 2, 3))
+        path = self.file("year.txt", mot_text([1, 2, 3]))
         _, work = self.load("--shard-key", "none", path, code=support.EXIT_REJECTS)
         self.assert_accounting(work, records=3, inserted=2, alreadyThere=0, rejectedByServer=1)
         (row,) = support.reject_rows(work)
         self.assertIn("11000", row["reason"])
 
     def test_another_document_under_the_same_id_is_a_reject_and_stays(self):
-        path = self.file("year.txt", self.rows(1, 2, 3, 4, 5))
+        path = self.file("year.txt", mot_text([1, 2, 3, 4, 5]))
         self.load(path)
         ids = {document["t"]: document["_id"] for document in self.database.t.find()}
         self.database.t.update_one({"_id": ids[2]}, {"$set": {"m": 7}})
@@ -201,7 +199,7 @@ class AnyServer:
         self.assertIs(support.run_record(work)["verification"]["ok"], True)
 
     def test_documents_stored_with_other_names_or_types_are_rejects(self):
-        path = self.file("year.txt", self.rows(*range(1, 3001)))
+        path = self.file("year.txt", mot_text(range(1, 3001)))
         self.load(path)
         outcome, work = self.load("--again", "--names", "long", path, code=support.EXIT_SOURCE)
         self.assertIn("--names", outcome.err.split("all 3000 records were rejected")[-1])
@@ -214,7 +212,7 @@ class AnyServer:
 
     def test_an_id_stored_as_another_numeric_type_is_a_reject(self):
         # To the server 5.0 and 5 are the same _id.
-        path = self.file("year.txt", self.rows(1, 2, 3))
+        path = self.file("year.txt", mot_text([1, 2, 3]))
         self.load(path)
         taken = self.database.t.find_one({"t": 2})["_id"]
         self.database.t.delete_one({"_id": taken})
@@ -224,13 +222,13 @@ class AnyServer:
 
     def test_a_view_cannot_be_loaded_into(self):
         self.database.create_collection("v", viewOn="t", pipeline=[])
-        self.load(self.file("year.txt", self.rows(1)), collection="v", code=support.EXIT_CLUSTER,
+        self.load(self.file("year.txt", mot_text([1])), collection="v", code=support.EXIT_CLUSTER,
                   message="view")
 
     def test_a_write_concern_that_cannot_be_met_is_an_error(self):
         # Documents without the requested safety are not counted as loaded, not even when a second
         # attempt finds them stored.
-        outcome, work = self.load("--write-concern", 7, self.file("year.txt", self.rows(1, 2, 3)),
+        outcome, work = self.load("--write-concern", 7, self.file("year.txt", mot_text([1, 2, 3])),
                                   code=support.EXIT_CLUSTER)
         self.assertNotIn("E11000", outcome.text)
         figures = support.run_record(work)["accounting"]
@@ -272,7 +270,7 @@ class AnyServer:
         self.assertEqual(support.json.loads(lines[-1])["documents"], 3000)
 
     def test_weaker_write_concern(self):
-        path = self.file("year.txt", self.rows(1, 2, 3))
+        path = self.file("year.txt", mot_text([1, 2, 3]))
         self.load("--write-concern", 1, path)
         self.assert_holds(path)
 
@@ -286,7 +284,7 @@ class Standalone(AnyServer, support.ClusterCase):
         self.addCleanup(self.database.command, "dropUser", "loader")
         address = self.uri.split("://", 1)[1].rstrip("/").split("/")[0]
         uri = f"mongodb://loader:{secret}@{address}/?authSource={self.database_name}"
-        path = self.file("year.txt", self.rows(1, 2))
+        path = self.file("year.txt", mot_text([1, 2]))
         outcome = self.shardload("load", "--uri", uri, "-d", self.database_name, "-c", "t",
                                  "--work-dir", "w", "--report", "r.json", "--progress", "plain",
                                  path)
@@ -295,35 +293,20 @@ class Standalone(AnyServer, support.ClusterCase):
         for file, content in support.every_text_in(self.scratch):
             self.assertNotIn(secret.encode(), content, file)
 
-    def test_a_wrong_password_is_reported_as_such(self):
-        address = self.uri.split("://", 1)[1].rstrip("/").split("/")[0]
-        outcome = self.shardload(
-            "load", "--uri", f"mongodb://nobody:s3cret-w0rd@{address}/", "-d", self.database_name,
-            "-c", "t", "--work-dir", "w", self.file("year.txt", self.rows(1)),
-            code=support.EXIT_CLUSTER, limit=30)
-        self.assertNotIn("s3cret-w0rd", outcome.text)
-        self.assertRegex(outcome.err, "(?i)password|authenticat|user")
-
 
 class ReplicaSet(AnyServer, support.ClusterCase):
     variable = "SHARDLOAD_TEST_REPLICA_URI"
 
     def test_the_default_waits_for_the_majority(self):
-        _, work = self.load(self.file("year.txt", self.rows(1)))
+        _, work = self.load(self.file("year.txt", mot_text([1])))
         self.assertIn("majority", str(support.run_record(work)["options"]))
 
 
 class Sharded(AnyServer, support.ClusterCase):
-    def counts(self, collection="t"):
-        """Documents per shard, as the shards count them."""
-        return {entry["shard"]: entry["count"] for entry in self.database[collection].aggregate(
-            [{"$collStats": {"count": {}}}])}
-
-
     def test_each_shard_gets_about_half_of_the_documents(self):
         total = 16 * support.WIDE_ROWS
         _, work = self.load("-j", 2, self.file("year.txt", support.wide_text(16)))
-        counts = self.counts()
+        counts = self.counts_by_shard()
         self.assertEqual((len(counts), sum(counts.values())), (2, total))
         for count in counts.values():
             self.assertGreater(count, total * 0.4, counts)
@@ -334,9 +317,9 @@ class Sharded(AnyServer, support.ClusterCase):
 
     def test_a_second_file_is_spread_over_the_shards(self):
         self.load(self.file("first.txt", support.wide_text(8)))
-        before = self.counts()
+        before = self.counts_by_shard()
         self.load(self.file("second.txt", support.wide_text(8, 10000)))
-        grown = {shard: count - before.get(shard, 0) for shard, count in self.counts().items()}
+        grown = {shard: count - before[shard] for shard, count in self.counts_by_shard().items()}
         for count in grown.values():
             self.assertGreater(count, 8 * support.WIDE_ROWS * 0.35, grown)
 
@@ -345,7 +328,7 @@ class Sharded(AnyServer, support.ClusterCase):
         self.load("--shard-key", '{"t": "hashed"}', path)
         self.assert_holds(path)
         self.assertEqual(self.shard_key(), {"t": "hashed"})
-        for count in self.counts().values():
+        for count in self.counts_by_shard().values():
             self.assertGreater(count, 8000)
 
     def test_a_key_of_the_data(self):
@@ -355,7 +338,7 @@ class Sharded(AnyServer, support.ClusterCase):
         self.assertEqual(self.shard_key(), {"k": 1, "_id": 1})
 
     def test_shard_key_none_does_not_shard(self):
-        path = self.file("year.txt", self.rows(1, 2))
+        path = self.file("year.txt", mot_text([1, 2]))
         self.load("--shard-key", "none", path)
         self.assertIsNone(self.shard_key())
         self.assert_holds(path)
@@ -363,7 +346,7 @@ class Sharded(AnyServer, support.ClusterCase):
     def test_clustered_on_every_shard_and_sharded(self):
         self.load("--clustered", self.file("year.txt", support.wide_text(4)))
         self.assertEqual(self.shard_key(), {"_id": 1})
-        self.assertEqual(len(self.counts()), 2)
+        self.assertGreater(min(self.counts_by_shard().values()), 0)
         for index in self.database.t.list_indexes():
             self.assertTrue(index.get("clustered"), index)
 
@@ -379,14 +362,14 @@ class Sharded(AnyServer, support.ClusterCase):
             with self.subTest(before):
                 self.client.admin.command(command)
                 self.assertEqual(self.balancer_mode(), before)
-                _, work = self.load(self.file(f"{before}.txt", self.rows(number, number + 1)))
+                _, work = self.load(self.file(f"{before}.txt", mot_text([number, number + 1])))
                 self.assertEqual(self.balancer_mode(), before)
                 self.assertEqual(support.run_record(work)["balancer"]["after"],
                                  support.run_record(work)["balancer"]["before"])
 
     def test_the_balancer_is_restored_after_a_failed_load(self):
         self.client.admin.command("balancerStart")
-        bad = self.rows(1, 2).replace("49828", "many")
+        bad = mot_text([1, 2]).replace("49828", "many")
         outcome, _ = self.load("--max-rejects", 0, self.file("bad.txt", bad), code=None)
         self.assertGreater(outcome.code, support.EXIT_REJECTS)
         self.assertEqual(self.balancer_mode(), "full")

@@ -63,7 +63,6 @@ class Both:
                            *(["--progress", "none", dump] if command == "restore" else ["--dump", dump]))
             self.assertGreater(self.old.refused, before)
 
-
     def test_what_the_server_is_too_old_for_changes_nothing(self):
         self.old.version = "4.4.2"
         buckets = self.buckets()

@@ -102,7 +102,6 @@ class AnyServer:
 class Sharded(AnyServer, support.ClusterCase):
     sharded = True
 
-
     def owner(self, chunks, identity):
         for chunk in chunks:
             low, high = chunk["min"]["_id"], chunk["max"]["_id"]

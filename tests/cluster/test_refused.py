@@ -7,7 +7,6 @@ import support
 from support import bson, pymongo
 
 
-
 def nested(depth):
     value = 1
     for _ in range(depth):

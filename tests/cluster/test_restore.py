@@ -253,19 +253,6 @@ class Standalone(Restoring):
         outcome, _ = self.restore(dump, "--resume", work=work, code=support.EXIT_CLUSTER)
         self.assertIn("another collection of this name", outcome.err)
 
-    def test_interrupted_once_it_can_be_resumed(self):
-        made = documents(4000)
-        dump = self.dump_folder(self.namespace("a", made), self.namespace("b", made))
-        work = self.scratch / "work"
-        running = self.begin(dump, "--rate-limit", 4000, "--batch-size", 50,
-                             "--collections-at-once", 1, work=work)
-        self.wait_for_documents(running, 500, "a")
-        outcome = running.interrupt(f"--resume --work-dir {work}")
-        self.assertRegex(outcome.text, r"\.b .*not begun")
-        self.restore(dump, "--resume", work=work)
-        self.check("a", made)
-        self.check("b", made)
-
     def test_one_restore_at_a_time_uses_a_work_directory(self):
         dump = self.dump_folder(self.namespace("a", documents(4000)))
         work = self.scratch / "work"

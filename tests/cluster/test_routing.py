@@ -6,10 +6,9 @@ otherwise. So the number of insert commands that arrive at the shards must be th
 that the loader has sent.
 """
 import datetime
-import unittest
 
 import support
-from support import bson, pymongo
+from support import bson
 
 LOWEST, HIGHEST = (-1,), (127,)
 
@@ -34,18 +33,9 @@ CACHE_INSERTS = 6         # of two shards during a load of 40 batches or more
 
 
 class Routing(support.ClusterCase):
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.shards = {}
-        for shard in cls.client.config.shards.find():
-            name, hosts = shard["host"].split("/")
-            client = pymongo.MongoClient(f"mongodb://{hosts}/?replicaSet={name}",
-                                         serverSelectionTimeoutMS=20000)
-            cls.addClassCleanup(client.close)
-            cls.shards[shard["_id"]] = client
-        if len(cls.shards) < 2:
-            raise unittest.SkipTest("the cluster has one shard only")
+    def setUp(self):
+        super().setUp()
+        self.shards = self.shard_clients()
 
     def insert_commands(self):
         """Shard -> number of insert commands that it has received."""

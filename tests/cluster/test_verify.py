@@ -5,13 +5,10 @@ import csv
 import zipfile
 
 import support
-from support import bson
+from support import bson, mot_text
 
 
 class AnyServer:
-    def rows(self, *ids):
-        return support.mot_text(ids)
-
     def verify(self, *words, collection="t", code=support.EXIT_OK):
         """Returns (outcome, the section `verification` of its report, the rows of problems.tsv)."""
         work = self.scratch / f"verify-{next(self._counter)}"
@@ -68,7 +65,7 @@ class AnyServer:
     def test_an_archive(self):
         # Small entries share a MiB of _ids: documents of one entry are not extra in another.
         path = self.scratch / "year.zip"
-        entries = {f"month-{n}.csv": self.rows(*range(n * 1000, n * 1000 + 50))
+        entries = {f"month-{n}.csv": mot_text(range(n * 1000, n * 1000 + 50))
                    for n in range(1, 13)}
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, text in entries.items():
@@ -106,7 +103,7 @@ class AnyServer:
     def load_and_change(self):
         """Loads a file of several MiB, and removes, changes and adds documents of every kind.
         Returns (its path, the problems that --content must find)."""
-        path = self.file("year.txt", self.rows(*range(1, 40001)))
+        path = self.file("year.txt", mot_text(range(1, 40001)))
         text = path.read_bytes()
         self.load(path)
         data = self.database.t
@@ -152,7 +149,7 @@ class AnyServer:
         self.assertIn("refused", outcome.err)
 
     def test_counts_find_missing_and_extra_documents_and_no_changed_ones(self):
-        path = self.file("year.txt", self.rows(*range(1, 2001)))
+        path = self.file("year.txt", mot_text(range(1, 2001)))
         self.load(path)
         document = self.database.t.find_one({"t": 6})
         self.database.t.update_one({"_id": document["_id"]}, {"$set": {"m": 1}})
@@ -169,7 +166,7 @@ class AnyServer:
         self.assertEqual(self.summary(problems), [("extra", '"a name"')])
 
     def test_an_emptied_collection(self):
-        path = self.file("year.txt", self.rows(*range(1, 3001)))
+        path = self.file("year.txt", mot_text(range(1, 3001)))
         self.load(path)
         self.database.t.delete_many({})
         outcome, found, problems = self.verify("--content", "--max-problems", 5, path,
@@ -179,7 +176,7 @@ class AnyServer:
         self.assertEqual(outcome.err.count(": missing"), 5)
 
     def test_documents_with_other_field_names_are_different(self):
-        path = self.file("year.txt", self.rows(1, 2, 3))
+        path = self.file("year.txt", mot_text([1, 2, 3]))
         self.load(path)
         _, found, problems = self.verify("--content", "--names", "long", path,
                                          code=support.EXIT_VERIFICATION)
@@ -188,7 +185,7 @@ class AnyServer:
 
     def test_documents_that_the_server_refused_are_missing(self):
         self.database.create_collection("t", validator={"m": {"$lt": 49000}})
-        text = self.rows(1, 2, 3).replace("|7002|2015-11-20|4|NT|P|49828",
+        text = mot_text([1, 2, 3]).replace("|7002|2015-11-20|4|NT|P|49828",
                                           "|7002|2015-11-20|4|NT|P|1")
         path = self.file("year.txt", text)
         self.load("--shard-key", "none", path, code=support.EXIT_REJECTS)
@@ -199,7 +196,7 @@ class AnyServer:
     # Sources
 
     def test_other_sources_of_the_collection_are_not_checked(self):
-        first, second = (self.file(name, self.rows(*ids)) for name, ids in
+        first, second = (self.file(name, mot_text(ids)) for name, ids in
                          (("a.txt", range(1, 100)), ("b.txt", range(200, 500))))
         self.load(first, second)
         self.database.t.delete_one({"_id": self.database.t.find_one({"t": 300})["_id"]})
@@ -210,11 +207,11 @@ class AnyServer:
         self.verify(second, code=support.EXIT_VERIFICATION)
 
     def test_a_source_that_was_never_loaded_or_has_changed(self):
-        path = self.file("year.txt", self.rows(1, 2, 3))
+        path = self.file("year.txt", mot_text([1, 2, 3]))
         outcome = self.shardload("verify", *self.target(), path, code=support.EXIT_SOURCE)
         self.assertIn("never been loaded", outcome.err)
         self.load(path)
-        path.write_text(self.rows(1, 2, 4))
+        path.write_text(mot_text([1, 2, 4]))
         self.shardload("verify", *self.target(), path, code=support.EXIT_SOURCE, message="year.txt")
 
     def test_a_pipe_cannot_be_verified(self):
@@ -222,11 +219,11 @@ class AnyServer:
         self.assertIn("standard input", outcome.err)
 
     def test_verify_changes_nothing(self):
-        path = self.file("year.txt", self.rows(1, 2, 3))
+        path = self.file("year.txt", mot_text([1, 2, 3]))
         self.load(path)
         before = (sorted(self.stored()), sorted(self.stored("t.sources")))
         self.verify("--content", path)
-        other = self.file("other.txt", self.rows(4))
+        other = self.file("other.txt", mot_text([4]))
         self.shardload("verify", *self.target(), other, code=support.EXIT_SOURCE)
         self.assertEqual((sorted(self.stored()), sorted(self.stored("t.sources"))), before)
 
@@ -243,7 +240,7 @@ class Standalone(AnyServer, support.ClusterCase):
     variable = "SHARDLOAD_TEST_STANDALONE_URI"
 
     def test_a_clustered_collection(self):
-        path = self.file("year.txt", self.rows(1, 2, 3))
+        path = self.file("year.txt", mot_text([1, 2, 3]))
         self.load("--clustered", path)
         self.assert_equal_to(path, documents=3)
         self.database.t.insert_one({"_id": "a name"})
@@ -261,7 +258,7 @@ class Sharded(AnyServer, support.ClusterCase):
 
     def test_a_second_document_with_the_same_id_on_another_shard_is_extra(self):
         # Unless _id is the shard key, it is unique only on each shard.
-        path = self.file("year.txt", self.rows(*range(1, 200)))
+        path = self.file("year.txt", mot_text(range(1, 200)))
         self.load("--shard-key", '{"v": "hashed"}', path)
         self.assert_equal_to(path, documents=199)
         one = self.database.t.find_one({"t": 50})

@@ -94,9 +94,7 @@ class TwoShards(YardstickCase):
                       to=next(shard for shard in shards if shard != self.primary()))
         self.yardstick("--threads", 2, "--split", middle)
         self.assertEqual(sorted(self.stored()), sorted(self.documents))
-        counts = {entry["shard"]: entry["count"]
-                  for entry in self.database.t.aggregate([{"$collStats": {"count": {}}}])}
-        self.assertEqual(sorted(counts.values()), [ROWS // 2, ROWS // 2])
+        self.assertEqual(list(self.counts_by_shard().values()), [ROWS // 2, ROWS // 2])
 
     def primary(self):
         return self.client.config.databases.find_one({"_id": self.database_name})["primary"]

@@ -12,19 +12,17 @@ import support
 from fault_case import BATCH
 
 
-class Wire(fault_case.ProxyCase):
+class LoneServer(fault_case.ProxyCase):
+    """Tests for each kind of server behind the proxy."""
+
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+
     def assert_survived(self, running, retries, again=0):
         outcome = running.wait()
         self.assertEqual(self.proxy.unused(), [], f"faults were not reached: {outcome.text}")
         figures = self.assert_nothing_lost(outcome, again)
         if retries is not None:
             self.assertEqual(figures["retries"], retries, figures)
-
-
-class LoneServer(Wire):
-    """Tests for each kind of server behind the proxy."""
-
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
 
     def test_a_connection_cut_within_a_batch(self):
         for number, count in enumerate((0, 1, 16, 50, 1000, 5000)):
