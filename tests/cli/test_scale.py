@@ -4,18 +4,14 @@ import shlex
 
 import support
 
-PAGE = support.TREE / "docs/scale.md"
+PAGE = (support.TREE / "docs/scale.md").read_text("utf-8")
 
 
 class Scale(support.Case):
-    def setUp(self):
-        super().setUp()
-        self.text = PAGE.read_text("utf-8")
-
     def commands(self):
         """Yields (command, the output that the page shows after it; "..." for lines left out)."""
         found, lines = [], None
-        for line in self.text.splitlines():
+        for line in PAGE.splitlines():
             if line.startswith("    $ shardload "):
                 lines = []
                 found.append((line[6:], lines))
@@ -41,4 +37,4 @@ class Scale(support.Case):
         models = {path.stem for path in (support.TREE / "models").glob("*.yaml")}
         output = " ".join(self.shardload("plan", "--help").out.split())
         self.assertEqual([name for name in models if name not in output], [])
-        self.assertEqual([name for name in models if name not in self.text], [])
+        self.assertEqual([name for name in models if name not in PAGE], [])

@@ -7,13 +7,12 @@ import subprocess
 import termios
 
 import support
-from support import HEADER, ROW
 
 
 class Terminal(support.Case):
     def shown(self, columns):
         """All that a load writes to a terminal of this width, without control sequences."""
-        path = self.file("t.csv", HEADER + "\n" + "".join(ROW.format(id=n) + "\n" for n in range(5000)))
+        path = self.file("t.csv", support.mot_text(range(5000)))
         ours, theirs = os.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         with subprocess.Popen([support.program("shardload"), "load", "--sink", "null", "--work-dir",
