@@ -12,7 +12,6 @@
 #include <shardload/version.h>
 
 #include "cli/commands.h"
-#include "cli/load_options.h"
 #include "cli/query_session.h"
 #include "report/json.h"
 #include "report/report.h"
