@@ -345,14 +345,6 @@ class Case(unittest.TestCase):
         raw, work = self.dump(*words, **more)
         return [{key: value for key, value in bson.decode(one).items() if key != "_id"} for one in raw], work
 
-    def wait_for(self, condition, description, limit=LIMIT):
-        """Waits until `condition()` is true; fails after `limit` seconds."""
-        end = time.monotonic() + limit
-        while not condition():
-            if time.monotonic() > end:
-                self.fail(f"waited {limit} s in vain for {description}")
-            time.sleep(0.02)
-
     def generate(self, dialect, rows, *more):
         """Generates MOT files. Returns (their paths in order, the expected answers)."""
         name = f"{dialect}-{next(self._counter)}"

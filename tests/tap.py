@@ -3,7 +3,7 @@
 
     python3 tests/tap.py tests/cli/test_x.py [WORD...]
 
-The WORDs choose the cases whose full name contains any of them. The exit status is 1 when a case fails,
+The WORDs choose the cases whose class and method contain any of them. The exit status is 1 when a case fails,
 or when there is none to run.
 
 The tests of a class with the attribute `at_once = True` run at the same time, and beside those of other
@@ -24,9 +24,14 @@ def one_line(text):
     return " ".join(str(text).split()).replace("#", "\\#")
 
 
+def method_of(test):
+    """The class and method of the case."""
+    return ".".join(test.id().split(".")[-2:]) if hasattr(test, "id") else str(test)
+
+
 def name_of(test):
     """The class and method of the case, and the first line of its docstring."""
-    name = ".".join(test.id().split(".")[-2:]) if hasattr(test, "id") else str(test)
+    name = method_of(test)
     description = test.shortDescription()
     return one_line(f"{name}: {description}" if description else name)
 
@@ -113,7 +118,7 @@ def main(module="__main__"):
     suite = unittest.defaultTestLoader.loadTestsFromModule(importlib.import_module(module))
     filters = sys.argv[1:]
     cases = [case for case in cases_of(suite)
-             if not filters or any(word in case.id() for word in filters)]
+             if not filters or any(word in method_of(case) for word in filters)]
     at_once = {type(case) for case in cases if getattr(case, "at_once", False)}
     # Standard output is for TAP only; what a test prints goes to standard error.
     output = sys.stdout
