@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The option table of shardload: one row per option, with the commands that take it and its
- * help. */
+/* The option table of shardload: one row per option, with the commands that take it and its help.
+ * The file is long because it contains the help of every option. */
 #include "commands.h"
 
 #include "bson/bson_writer.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The connection to the server: the driver's pools, its commands, and the server's properties. */
+/* The connection to the server: the driver's pools, its commands, and the server's properties. The
+ * file is long because all functions use the private state of a connection. */
 #include "connection.h"
 
 #include <ctype.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The delimited loop: finds the marks in a stretch of text, and runs converters over the fields
  * between them. Compiled once for each instruction set, after its sl_scan_64, utf8_*.h and
- * convert_*.h; defines SL_KERNELS, the functions of the set's sl_simd. */
+ * convert_*.h; defines SL_KERNELS, the functions of the set's sl_simd. The file is long because all
+ * of it is inlined into one loop. */
 #include <stdio.h>
 
 #include "util/document_id.h"

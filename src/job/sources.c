@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sources of a load: finds them, recognises their formats, and leaves out repeated ones. */
+/* The sources of a load: finds them, recognises their formats, and leaves out repeated ones. The
+ * file is long because each kind of source has its own checks. */
 #include "sources.h"
 #include "archive_entries.h"
 #include "embed.h"

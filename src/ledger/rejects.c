@@ -4,9 +4,9 @@
  * Threads complete blocks in any order, but a line number is known only when the lines of all
  * earlier blocks have been counted. Blocks are drawn in order and completed within seconds of each
  * other; a block whose earlier blocks are not completed waits here in an ordered list. One lock
- * guards everything; it is taken once per block. The file of a source's raw rejects is closed with
- * its last block, so that only a few files are open at a time even if thousands of sources have a
- * reject.
+ * guards all of it, so this file is long; it is taken once per block. The file of a source's raw
+ * rejects is closed with its last block, so that only a few files are open at a time even if
+ * thousands of sources have a reject.
  *
  * A block with rejects is added to the journal after they have been written, with the sizes that
  * the files then have. A resumed load truncates the files to the sizes in the journal and loads the

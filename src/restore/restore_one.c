@@ -11,7 +11,8 @@
  *
  * A resumed restore skips namespaces with restored.json. It repeats the other steps, each of which
  * does nothing if it has been done; a load continues by its journal. --drop drops a collection only
- * if there is no file `created`, so that documents of this restore are never dropped. */
+ * if there is no file `created`, so that documents of this restore are never dropped. The file is
+ * long because all steps of a namespace are here, in their order. */
 #include "restoring.h"
 
 #include <ctype.h>

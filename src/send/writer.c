@@ -9,7 +9,7 @@
  *
  * A validator's error messages may be so long that the server cannot build its answer for all
  * documents of a batch. Then the batch is sent in pieces, each half as large as before, one after
- * the other. */
+ * the other. The file is long because sending, repeating and counting a batch share its state. */
 #include "sink.h"
 
 #include <stdio.h>

@@ -12,7 +12,10 @@
  *  2. a cell whose upper bound is below the best cell's rate is not a contender. When the best cell
  *     has no contender left, it has been found;
  *  3. the remaining trials go in turns to the cheapest cell that might be as fast as the best, and
- *     to the best, until both have enough trials to be compared. */
+ *     to the best, until both have enough trials to be compared.
+ *
+ * The file is long because the choice of the next trial depends on the whole state of the
+ * search. */
 #include "search.h"
 
 #include <math.h>
