@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The chunk map: how a collection is sharded, and which shard owns a 64-bit id, or
- * a document with another shard key.
+/* The chunk map: how a collection is sharded, and which shard owns a 64-bit id, or a
+ * document with another shard key.
  *
  * Bounds are compared here and not by a query: a query that compares a bound with a number skips
  * MinKey and MaxKey, which have other types. Each chunk is reduced to the first 64-bit id it

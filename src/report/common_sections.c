@@ -174,7 +174,7 @@ void sl_section_phase_table(sl_page *page, const bson_t *record, const char *pat
 static void predicted_row(sl_page *page, sl_page_table *table, const bson_t *item,
                           const char *name) {
     static const char *const paths[] = {"seconds", "low", "high"};
-    const char *why = sl_look_text(item, "cannotBeTold");
+    const char *why = sl_look_text(item, "unknownBecause");
     sl_page_cell(page, table,
                  why ? sl_page_text(page, "%.60s: %.200s", name ? name : "?", why) : name);
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
@@ -186,7 +186,7 @@ const char *sl_section_unknown_phases(sl_page *page, const bson_t *predicted) {
     size_t count = 0;
     for (sl_walk walk = sl_walk_start(predicted, "phases"); sl_walk_next(&walk);) {
         const char *name = sl_look_text(&walk.item, "name");
-        if (sl_look_text(&walk.item, "cannotBeTold") && count++ < PARTS_MAX)
+        if (sl_look_text(&walk.item, "unknownBecause") && count++ < PARTS_MAX)
             all = sl_page_text(page, "%.1000s%s%.60s", all, *all ? ", " : "", name ? name : "?");
     }
     return *all || sl_look_truth(predicted, "complete") != 0 ? all : "a part";

@@ -109,7 +109,7 @@ static const char *describe_objective(sl_page *page, const bson_t *record, sl_to
     } verdicts[] = {
         {"yes", SL_TONE_GOOD, "is met"},
         {"no", SL_TONE_BAD, "is NOT met"},
-        {"cannot be told", SL_TONE_WARNING, "may or may not be met"},
+        {"unknown", SL_TONE_WARNING, "may or may not be met"},
     };
     double objective = sl_look_number(record, "objectiveSeconds");
     const char *met = sl_look_text(record, "objectiveMet");

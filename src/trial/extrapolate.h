@@ -93,6 +93,6 @@ typedef enum sl_objective {
 
 /* Is a prediction within the objective? Unknown if the objective lies between `low` and `high`. */
 sl_objective sl_objective_of(const sl_prediction *prediction, double objective_seconds);
-const char *sl_objective_text(sl_objective objective); /* "yes", "no", "cannot be told" */
+const char *sl_objective_text(sl_objective objective); /* "yes", "no", "unknown" */
 
 #endif

@@ -139,7 +139,7 @@ static void record_prediction(const sl_plan_times *prediction, const char *from,
         sl_record_begin_item(&phases, i, &item);
         BSON_APPEND_UTF8(&item, "name", prediction->phases[i].name);
         if (isnan(prediction->phases[i].seconds.value))
-            BSON_APPEND_UTF8(&item, "cannotBeTold", prediction->phases[i].why);
+            BSON_APPEND_UTF8(&item, "unknownBecause", prediction->phases[i].why);
         else
             append_seconds(&item, &prediction->phases[i].seconds);
         bson_append_document_end(&phases, &item);

@@ -209,7 +209,7 @@ class Plan(support.Case):
         self.assertAlmostEqual(self.phases(plan)["load"]["seconds"], 100)
         self.assertAlmostEqual(self.phases(plan)["load"]["low"], 80)
         self.assertAlmostEqual(self.phases(plan)["load"]["high"], 125)
-        self.assertIn("cannotBeTold", self.phases(plan)["verify"])
+        self.assertIn("unknownBecause", self.phases(plan)["verify"])
         self.assertIn("verify     unknown: ", text)
 
     def test_times_by_a_given_rate(self):

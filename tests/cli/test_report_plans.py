@@ -11,7 +11,7 @@ class Plans(ReportCase):
         record = record_maker.plan()
         page = self.page(self.record("plan", record))
         self.assertNotIn("whose time is unknown", page.text)
-        record["predicted"]["phases"] += [{"name": name, "cannotBeTold": "nobody did"}
+        record["predicted"]["phases"] += [{"name": name, "unknownBecause": "nobody did"}
                                           for name in ("verify", "queries")]
         for complete in (False, None):  # older plans have no "complete"
             if complete is not None:

@@ -304,5 +304,5 @@ TEST(test_objectives) {
     sl_prediction prediction = {100, 90, 110, 0};
     assert_string_equal(sl_objective_text(sl_objective_of(&prediction, 120)), "yes");
     assert_string_equal(sl_objective_text(sl_objective_of(&prediction, 80)), "no");
-    assert_string_equal(sl_objective_text(sl_objective_of(&prediction, 100)), "cannot be told");
+    assert_string_equal(sl_objective_text(sl_objective_of(&prediction, 100)), "unknown");
 }
