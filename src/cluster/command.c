@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Commands that are repeated after transient failures (an election, a lock of another client), and
- * reads and small updates. A command may be executed twice: when the connection breaks, the client
+ * small reads and updates built on them. A command may be executed twice: when the connection breaks, the client
  * cannot know whether the server executed the first one. */
 #include "internal.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "util/clock.h"
 #include "util/log.h"
@@ -188,135 +187,4 @@ void sl_uuid_of(const bson_iter_t *field, char uuid[SL_UUID_ROOM]) {
     bson_iter_binary(field, NULL, &length, &bytes);
     for (uint32_t i = 0; i < length && i < 16; i++)
         snprintf(uuid + 2 * i, 3, "%02x", bytes[i]);
-}
-
-/* ---- which errors are transient, and how long to wait ---- */
-
-bool sl_backoff(unsigned attempt, bool (*keep_on)(void *context), void *context) {
-    /* Quarters of a second: 1 + 2 + 4 + 8 + 6 * 16 is 28 s in all. */
-    static const unsigned char quarters[] = {1, 2, 4, 8, 16, 16, 16, 16, 16, 16};
-    if (attempt >= sizeof quarters)
-        return false;
-    for (unsigned i = 0; i < quarters[attempt]; i++) {
-        if (keep_on && !keep_on(context))
-            return false;
-        const struct timespec quarter = {.tv_nsec = 250000000};
-        nanosleep(&quarter, NULL);
-    }
-    return true;
-}
-
-bool sl_code_is_transient(int32_t code) {
-    static const int32_t codes[] = {
-        0,     /* no code from a server: the connection broke, or no server answers */
-        6,     /* HostUnreachable */
-        7,     /* HostNotFound */
-        24,    /* LockTimeout */
-        46,    /* LockBusy */
-        50,    /* MaxTimeMSExpired */
-        63,    /* StaleShardVersion */
-        64,    /* WriteConcernFailed */
-        89,    /* NetworkTimeout */
-        90,    /* CallbackCanceled */
-        91,    /* ShutdownInProgress */
-        96,    /* OperationFailed: a chunk move that another operation interrupted */
-        112,   /* WriteConflict */
-        117,   /* ConflictingOperationInProgress */
-        133,   /* FailedToSatisfyReadPreference */
-        134,   /* ReadConcernMajorityNotAvailableYet */
-        150,   /* StaleEpoch */
-        189,   /* PrimarySteppedDown */
-        202,   /* NetworkInterfaceExceededTimeLimit */
-        234,   /* RetryChangeStream, also for other lost cursors */
-        249,   /* StaleDbVersion */
-        262,   /* ExceededTimeLimit */
-        317,   /* ConnectionPoolExpired */
-        365,   /* TemporarilyUnavailable */
-        371,   /* UserWritesBlocked: by setUserWriteBlockMode, perhaps for a short time */
-        384,   /* ConnectionError */
-        402,   /* ResourceExhausted */
-        407,   /* PooledConnectionAcquisitionExceededTimeLimit */
-        9001,  /* SocketException */
-        10107, /* NotWritablePrimary */
-        11600, /* InterruptedAtShutdown */
-        11602, /* InterruptedDueToReplStateChange */
-        13388, /* StaleConfig */
-        13435, /* NotPrimaryNoSecondaryOk */
-        13436, /* NotPrimaryOrSecondary */
-    };
-    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
-        if (codes[i] == code)
-            return true;
-    }
-    return false;
-}
-
-/* ---- scans ----
- *
- * A scan is one find sorted by _id, for which every collection has an index. If the shard key is
- * not _id, the find goes to all shards and the router merges the results. Read concern majority and
- * the primary are always set, whatever the URI says: an election must not roll back a document that
- * a scan has returned. */
-
-/* More documents than fit into a reply, so that only the limit of 16 MiB applies. */
-#define DOCUMENTS_PER_REPLY 100000
-
-static bool is_transient(const bson_error_t *why) {
-    if (why->domain != MONGOC_ERROR_SERVER)
-        return why->domain == MONGOC_ERROR_STREAM || why->domain == MONGOC_ERROR_SERVER_SELECTION ||
-               (why->domain == MONGOC_ERROR_CLIENT &&
-                why->code == MONGOC_ERROR_CLIENT_AUTHENTICATE); /* authentication has succeeded
-                                                                   before, so a failure may be
-                                                                   temporary */
-    /* A cursor is lost when its server ends, or when chunks of the collection are moved. */
-    static const uint32_t of_cursors[] = {43 /* CursorNotFound */, 175 /* QueryPlanKilled */,
-                                          237 /* CursorKilled */};
-    for (size_t i = 0; i < sizeof of_cursors / sizeof of_cursors[0]; i++) {
-        if (why->code == of_cursors[i])
-            return true;
-    }
-    return sl_code_is_transient((int32_t)why->code);
-}
-
-sl_scan_result sl_scan(mongoc_client_t *client, const sl_target *target, const bson_t *filter,
-                       bool ids_only, void (*each)(void *context, const bson_t *document),
-                       void *context, sl_error *error) {
-    bson_t *options = BCON_NEW("sort", "{", "_id", BCON_INT32(1), "}", "batchSize",
-                               BCON_INT32(DOCUMENTS_PER_REPLY), "readConcern", "{", "level",
-                               BCON_UTF8("majority"), "}");
-    if (ids_only)
-        BCON_APPEND(options, "projection", "{", "_id", BCON_INT32(1), "}");
-    sl_target_append_uuid(target, options);
-    mongoc_collection_t *collection =
-        mongoc_client_get_collection(client, target->database, target->collection);
-    mongoc_read_prefs_t *primary = mongoc_read_prefs_new(MONGOC_READ_PRIMARY);
-    mongoc_cursor_t *cursor =
-        mongoc_collection_find_with_opts(collection, filter, options, primary);
-    const bson_t *document;
-    while (mongoc_cursor_next(cursor, &document))
-        each(context, document);
-
-    bson_error_t why = {0};
-    sl_scan_result result = SL_SCAN_DONE;
-    if (mongoc_cursor_error(cursor, &why)) {
-        if (why.domain == MONGOC_ERROR_SERVER && why.code == SL_CODE_COLLECTION_UUID_MISMATCH)
-            sl_target_replaced(client, target, error);
-        else
-            sl_error_from_driver(error, "reading documents back", &why);
-        result = is_transient(&why) ? SL_SCAN_AGAIN : SL_SCAN_FAILED;
-    }
-    mongoc_cursor_destroy(cursor);
-    mongoc_read_prefs_destroy(primary);
-    mongoc_collection_destroy(collection);
-    bson_destroy(options);
-    return result;
-}
-
-sl_scan_result sl_scan_range(mongoc_client_t *client, const sl_target *target, int64_t minimum,
-                             int64_t maximum, void (*each)(void *context, const bson_t *document),
-                             void *context, sl_error *error) {
-    bson_t *filter = sl_range_filter(minimum, maximum);
-    sl_scan_result result = sl_scan(client, target, filter, false, each, context, error);
-    bson_destroy(filter);
-    return result;
 }

@@ -263,3 +263,9 @@ bool sl_answers_check(const bson_t *answers, sl_suite *const *suites, size_t cou
                                      "it contains no answer; leave the option out to check the "
                                      "answers in the suite");
 }
+
+const char *sl_answer_text(sl_answer answer) {
+    static const char *const texts[] = {"not checked", "ok", "WRONG", "FAILED",
+                                        "not supported here"};
+    return texts[answer];
+}

@@ -15,12 +15,6 @@
 #define CODE_COMMAND_NOT_FOUND 59
 #define CODE_COMMAND_NOT_SUPPORTED 115
 
-const char *sl_answer_text(sl_answer answer) {
-    static const char *const texts[] = {"not checked", "ok", "WRONG", "FAILED",
-                                        "not supported here"};
-    return texts[answer];
-}
-
 /* The documents of one run's answer, up to SL_RESULT_BYTES_MAX. */
 typedef struct collected {
     bson_t *documents;
