@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The totals of a run: the sum of the counters of its workers, and the values left out by column. */
+/* The totals of a run: sums of the counters of its workers, and values left out by column. */
 #include "run.h"
 
 #include <stdlib.h>
