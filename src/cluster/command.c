@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Commands that are repeated after transient failures (an election, a lock of another client), and
- * small reads and updates built on them. A command may be executed twice: when the connection breaks, the client
- * cannot know whether the server executed the first one. */
+ * small reads and updates built on them. A command may be executed twice: when the connection
+ * breaks, the client cannot know whether the server executed the first one. */
 #include "internal.h"
 
 #include <stdio.h>

@@ -120,7 +120,9 @@ void unit_run_threads(unsigned count, void *(*function)(void *), void *items, si
     pthread_t threads[64];
     assert_in_range(count, 1, 64);
     for (unsigned i = 0; i < count; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, function, (char *)items + i * size), 0);
+        assert_int_equal(
+            pthread_create(&threads[i], NULL, function, size ? (char *)items + i * size : items),
+            0);
     for (unsigned i = 0; i < count; i++)
         pthread_join(threads[i], NULL);
 }
