@@ -144,7 +144,7 @@ def head(key, usaf, wban, moment, elsewhere=None):
 
 
 def nothing_found():
-    """What the sections of a record will contain."""
+    """Empty containers for the sections of a record."""
     return {"sections": [], "groups": {}, "remarks": {}, "elementQuality": [], "originalObservation": [],
             "unparsed": []}
 

@@ -431,10 +431,7 @@ def run_record(work):
 
 
 def reject_rows(work):
-    path = pathlib.Path(work) / "rejects.tsv"
-    if not path.exists():
-        return []
-    with open(path, newline="", encoding="utf-8") as file:
+    with open(pathlib.Path(work) / "rejects.tsv", newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
 
 

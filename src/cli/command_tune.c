@@ -91,8 +91,8 @@ static void add_fixed(const sl_load_config *load, const sl_options *options,
         [SL_TUNE_ROUTE] = load->direct ? "direct" : "mongos",
         [SL_TUNE_WIRE_COMPRESSION] = sl_option_string(options, "wire-compression"),
     };
-    const char *text = fixed[dimension] ? fixed[dimension] : ""; /* "": the default of the server
-                                                                    or connection string */
+    /* "": the default of the server or of the connection string */
+    const char *text = fixed[dimension] ? fixed[dimension] : "";
     add_value(values, text, strlen(text), false);
 }
 

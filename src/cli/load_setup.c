@@ -458,7 +458,7 @@ void sl_setup_init(sl_setup *setup, const sl_options *options) {
     setup->config.options = &setup->options;
 }
 
-void sl_setup_clear(sl_setup *setup) {
+static void clear(sl_setup *setup) {
     bson_destroy(&setup->options);
     bson_destroy(setup->shard_key);
     for (size_t i = 0; i < setup->config.index_count; i++)
@@ -473,6 +473,6 @@ void sl_setup_clear(sl_setup *setup) {
 int sl_setup_end(sl_setup *setup, const sl_error *error, sl_exit code) {
     if (error->code)
         sl_log_error(SL_LINES, error->message);
-    sl_setup_clear(setup);
+    clear(setup);
     return error->code ? (int)error->code : (int)code;
 }

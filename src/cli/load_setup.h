@@ -22,9 +22,8 @@ typedef struct sl_setup {
     char write_concern[24];
 } sl_setup;
 
-/* Sets up an empty configuration with the options recorded. Clear it in any case. */
+/* Sets up an empty configuration with the options recorded. End it with sl_setup_end. */
 void sl_setup_init(sl_setup *setup, const sl_options *options);
-void sl_setup_clear(sl_setup *setup);
 /* Ends a command: clears the configuration, and logs the error if there is one. Returns the code of
  * the error, or else `code`. */
 int sl_setup_end(sl_setup *setup, const sl_error *error, sl_exit code);

@@ -420,7 +420,10 @@ mongoc_client_pool_t *sl_connection_writer_pool(mongoc_uri_t *uri, unsigned pool
      * retryable writes the server would write a record of every statement. */
     mongoc_uri_set_option_as_bool(uri, MONGOC_URI_RETRYWRITES, false);
     mongoc_client_pool_t *pool;
-    return open_pool(uri, "shardload", &pool, error) ? pool : NULL;
+    if (open_pool(uri, "shardload", &pool, error))
+        return pool;
+    error->code = SL_EXIT_CLUSTER; /* the URI was good for the first pool */
+    return NULL;
 }
 
 bool sl_connection_open_writers(sl_connection *connection, unsigned pool_size,

@@ -6,8 +6,7 @@
  * documents in the new one, or creates a collection of that name. So commands contain the UUID too,
  * as `collectionUUID`, and the server refuses them with error 361 when the name belongs to another
  * collection. Servers before 6.0 (and 6.0 with an older feature compatibility version) do not
- * accept the field; for these servers sl_wait_for_writes waits until no write
- * is running.
+ * accept the field; for these servers sl_wait_for_writes waits until no write is running.
  *
  * On the direct route each shard is asked, by the connections of direct.c, whose check also asks
  * for the identity. So the two files call each other. */
@@ -235,12 +234,11 @@ bool sl_target_check_shard(sl_direct *direct, uint32_t shard, const char *name,
  *
  * Waits until no server runs a write into the target: an insert, update, delete or findAndModify.
  *
- * A server continues a write after its client has died. The collection's UUID in the command
- * stops the write if the collection has been dropped and created again. It does not
- * stop it if the collection is the same, and servers before 6.0 do not accept it. A server reads a
- * command as soon as it has arrived completely, and a writer sends one command at a time. So if
- * $currentOp shows no write twice, a quarter of a second apart, no write of a dead client is
- * left. */
+ * A server continues a write after its client has died. The collection's UUID in the command stops
+ * the write if the collection has been dropped and created again. It does not stop it if the
+ * collection is the same, and servers before 6.0 do not accept it. A server reads a command as soon
+ * as it has arrived completely, and a writer sends one command at a time. So if $currentOp shows no
+ * write twice, a quarter of a second apart, no write of a dead client is left. */
 
 /* Names of operations and of commands in $currentOp. The first INSERTS of them store new documents,
  * the others change stored ones. */

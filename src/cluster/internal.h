@@ -164,12 +164,10 @@ bool sl_balancer_read_mode(sl_connection *connection, char mode[8], sl_error *er
  * Destroy it. */
 mongoc_uri_t *sl_shard_uri(const sl_shard *shard, const mongoc_uri_t *like);
 
-/* ---- identity.c ---- */
+/* ---- command.c ---- */
 
 /* Writes the digits of a UUID field; "" when the field holds no UUID. */
 void sl_uuid_of(const bson_iter_t *field, char uuid[SL_UUID_ROOM]);
-
-/* ---- command.c ---- */
 
 /* A namespace has at most 255 bytes; the server refuses longer ones. */
 #define SL_NAMESPACE_ROOM 512

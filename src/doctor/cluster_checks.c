@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "report/lookup.h"
-#include "report/run_record.h"
 #include "util/text.h"
 
 #include "examine.h"

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "report/lookup.h"
-#include "report/run_record.h"
 #include "util/log.h"
 
 void sl_reject_kinds_clear(sl_reject_kinds *kinds) {

@@ -75,14 +75,15 @@ typedef struct sl_adapt {
     double gains;         /* sum of their gains */
     double before, tried; /* the last rates of the base and of the trial; 0: none */
     double settled_rate;
-    double settled_at;   /* when (s) the search ended that found `base`; below 0: a search runs, the
-                              first one, or one that has changed `base` */
-    double search_rate;  /* of `base` when the search from it began; 0: not yet measured */
-    bool repeated;       /* the search was repeated because the rate changed meanwhile */
-    double search_began; /* or was continued, at this second */
-    bool moves_left;     /* the last search ended for lack of time, and is to be continued */
-    double not_before;   /* no trial before this second */
-    double patience;     /* seconds between searches once settled */
+    /* When (s) the search ended that found `base`; below 0: a search runs, the first one, or one
+     * that has changed `base`. */
+    double settled_at;
+    double search_rate;    /* of `base` when the search from it began; 0: not yet measured */
+    bool repeated;         /* the search was repeated because the rate changed meanwhile */
+    double search_began;   /* or was continued, at this second */
+    bool moves_left;       /* the last search ended for lack of time, and is to be continued */
+    double not_before;     /* no trial before this second */
+    double patience;       /* seconds between searches once settled */
     unsigned odd_windows;  /* consecutive windows whose rate is far from settled_rate */
     unsigned disturbances; /* windows that could not be used as a measurement */
     unsigned stretch;      /* doublings of the minimum length of a window */

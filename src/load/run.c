@@ -8,7 +8,6 @@
 
 #include "util/clock.h"
 #include "util/context.h"
-#include "util/log.h"
 
 const char *const sl_stage_names[STAGES] = {"reading", "inflating", "parsing", "the rate limit",
                                             "the server"};

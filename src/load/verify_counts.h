@@ -18,8 +18,8 @@ typedef struct sl_outcomes {
     bool sent_twice; /* documents may have been sent again, after a failure or by a resumed run */
 } sl_outcomes;
 
-/* The same for sources whose documents have their own _id, or none: counts all
- * documents of the collection. */
+/* The same for sources whose documents have their own _id, or none: counts all documents of the
+ * collection. */
 bool sl_verify_total(const sl_job *job, const sl_destination *destination, sl_ledger *ledger,
                      const sl_outcomes *outcomes, bson_t *record, sl_error *error);
 

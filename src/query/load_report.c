@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "bson/bson_lookup.h"
 #include "report/run_record.h"
 #include "util/context.h"
 #include "util/print.h"
@@ -61,11 +62,11 @@ static bool append_curve(bson_t *document, const sl_histogram *histogram) {
     double above = 1;
     bool ok = BSON_APPEND_ARRAY_BEGIN(document, "latencyCurve", &list);
     for (uint32_t i = 0; ok && i < CURVE_POINTS; i++) {
-        char room[SL_KEY_ROOM];
+        char room[SL_ARRAY_KEY_ROOM];
         above /= 2;
         if (!sl_histogram_supports(histogram, 1 - above))
             break;
-        ok = bson_append_array_begin(&list, sl_record_key(i, room), -1, &point) &&
+        ok = bson_append_array_begin(&list, sl_array_key(i, room), -1, &point) &&
              BSON_APPEND_DOUBLE(&point, "0", 1 - above) &&
              BSON_APPEND_DOUBLE(&point, "1",
                                 milliseconds(sl_histogram_quantile(histogram, 1 - above))) &&
@@ -100,8 +101,8 @@ static bool append_slots(bson_t *entry, const sl_load_outcome *outcome) {
             const sl_slot *slot = &outcome->slots[i];
             double mean = slot->succeeded ? (double)slot->latency_sum / (double)slot->succeeded : 0;
             const uint64_t counts[] = {slot->succeeded, slot->failed, slot->skipped};
-            char room[SL_KEY_ROOM];
-            const char *key = sl_record_key(i, room);
+            char room[SL_ARRAY_KEY_ROOM];
+            const char *key = sl_array_key(i, room);
             ok = column < 3
                      ? BSON_APPEND_INT64(&list, key, (int64_t)counts[column])
                      : BSON_APPEND_DOUBLE(

@@ -423,9 +423,9 @@ typedef struct sampled {
 static void add_sampled(void *context, const bson_t *document) {
     sampled *so_far = context;
     bson_iter_t iter;
-    char room[SL_KEY_ROOM];
+    char room[SL_ARRAY_KEY_ROOM];
     if (bson_iter_init_find(&iter, document, "v"))
-        bson_append_iter(so_far->values, sl_record_key(so_far->count++, room), -1, &iter);
+        bson_append_iter(so_far->values, sl_array_key(so_far->count++, room), -1, &iter);
 }
 
 static bool sample_one(sl_parameter *parameter, sl_connection *connection, mongoc_client_t *client,

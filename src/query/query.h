@@ -199,7 +199,7 @@ bool sl_examined_by_definition(const sl_query *query, int64_t limit, uint64_t do
  * merges. NULL without memory. */
 bson_t *sl_explain_summary(const bson_t *reply);
 
-/* ---- repeat.c: one query, run repeatedly ---- */
+/* ---- repeat.c, report.c: one query, run repeatedly, and its report ---- */
 
 typedef enum sl_answer {
     SL_ANSWER_NOT_CHECKED,

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "bson/bson_lookup.h"
 #include "query.h"
 #include "report/run_record.h"
 #include "util/estimate.h"
@@ -46,8 +47,8 @@ static bool append_timings(bson_t *entry, const sl_query_run *run) {
     if (!BSON_APPEND_ARRAY_BEGIN(entry, "timingsMs", &timings))
         return false;
     for (size_t i = 0; i < run->count; i++) {
-        char room[SL_KEY_ROOM];
-        if (!bson_append_double(&timings, sl_record_key(i, room), -1, run->timings[i]))
+        char room[SL_ARRAY_KEY_ROOM];
+        if (!bson_append_double(&timings, sl_array_key(i, room), -1, run->timings[i]))
             return false;
     }
     if (!bson_append_array_end(entry, &timings))
@@ -65,8 +66,8 @@ static bool append_differences(bson_t *entry, const sl_differences *differences)
     bool ok = BSON_APPEND_INT64(entry, "differenceCount", (int64_t)differences->count) &&
               BSON_APPEND_ARRAY_BEGIN(entry, "differences", &list);
     for (uint32_t i = 0; ok && i < differences->count && i < SL_DIFFERENCES_KEPT; i++) {
-        char room[SL_KEY_ROOM];
-        ok = bson_append_utf8(&list, sl_record_key(i, room), -1, differences->text[i], -1);
+        char room[SL_ARRAY_KEY_ROOM];
+        ok = bson_append_utf8(&list, sl_array_key(i, room), -1, differences->text[i], -1);
     }
     return ok && bson_append_array_end(entry, &list);
 }
@@ -112,8 +113,8 @@ static bool fill(bson_t *entry, const sl_query_outcome *outcome) {
 }
 
 bool sl_report_add(bson_t *queries, bson_t *entry, bool filled) {
-    char room[SL_KEY_ROOM];
-    const char *key = sl_record_key(bson_count_keys(queries), room);
+    char room[SL_ARRAY_KEY_ROOM];
+    const char *key = sl_array_key(bson_count_keys(queries), room);
     bool ok = filled && BSON_APPEND_DOCUMENT(queries, key, entry);
     bson_destroy(entry);
     return ok;

@@ -171,10 +171,16 @@ void sl_section_phase_table(sl_page *page, const bson_t *record, const char *pat
     sl_section_emphasize(table);
 }
 
+/* The reason why the time of a phase is unknown, or NULL. Version 0.1.0 wrote another name. */
+static const char *unknown_because(const bson_t *phase) {
+    const char *why = sl_look_text(phase, "unknownBecause");
+    return why ? why : sl_look_text(phase, "cannotBeTold");
+}
+
 static void predicted_row(sl_page *page, sl_page_table *table, const bson_t *item,
                           const char *name) {
     static const char *const paths[] = {"seconds", "low", "high"};
-    const char *why = sl_look_text(item, "unknownBecause");
+    const char *why = unknown_because(item);
     sl_page_cell(page, table,
                  why ? sl_page_text(page, "%.60s: %.200s", name ? name : "?", why) : name);
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
@@ -186,7 +192,7 @@ const char *sl_section_unknown_phases(sl_page *page, const bson_t *predicted) {
     size_t count = 0;
     for (sl_walk walk = sl_walk_start(predicted, "phases"); sl_walk_next(&walk);) {
         const char *name = sl_look_text(&walk.item, "name");
-        if (sl_look_text(&walk.item, "unknownBecause") && count++ < PARTS_MAX)
+        if (unknown_because(&walk.item) && count++ < PARTS_MAX)
             all = sl_page_text(page, "%.1000s%s%.60s", all, *all ? ", " : "", name ? name : "?");
     }
     return *all || sl_look_truth(predicted, "complete") != 0 ? all : "a part";

@@ -28,13 +28,13 @@ void sl_picture_end(FILE *out);
 void sl_picture_text(FILE *out, double x, double y, const char *class, const char *anchor,
                      const char *text, size_t most);
 
-/* Draws the ticks of a horizontal axis at `y`, with their values below. */
 typedef struct sl_axis {
     double left, width;
     double end; /* the value at the right end, above 0 */
     sl_unit unit;
     bool first_right; /* the first value is to the right of its tick, not centred */
 } sl_axis;
+/* Draws the ticks of a horizontal axis at `y`, with their values below. */
 void sl_picture_scale(FILE *out, const sl_axis *axis, double y);
 
 /* sl_picture_curves and so on: draw a picture. */

@@ -8,6 +8,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "bson/bson_lookup.h"
 #include "json.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -64,15 +65,9 @@ void sl_record_tail(bson_t *record, sl_exit code) {
     BSON_APPEND_INT32(record, "exitCode", code);
 }
 
-const char *sl_record_key(size_t index, char room[SL_KEY_ROOM]) {
-    const char *key;
-    bson_uint32_to_string((uint32_t)index, &key, room, SL_KEY_ROOM);
-    return key;
-}
-
 bool sl_record_begin_item(bson_t *array, size_t index, bson_t *item) {
-    char room[SL_KEY_ROOM];
-    return bson_append_document_begin(array, sl_record_key(index, room), -1, item);
+    char room[SL_ARRAY_KEY_ROOM];
+    return bson_append_document_begin(array, sl_array_key(index, room), -1, item);
 }
 
 sl_run_record *sl_run_record_create(void) {
@@ -158,7 +153,7 @@ static double rounded(double seconds) {
 
 static void finish(sl_run_record *record) {
     bson_t array, item, inner;
-    char room[SL_KEY_ROOM];
+    char room[SL_ARRAY_KEY_ROOM];
     BSON_APPEND_ARRAY_BEGIN(record->document, "phases", &array);
     for (uint32_t i = 0; i < record->phase_count; i++) {
         sl_record_begin_item(&array, i, &item);
@@ -180,7 +175,7 @@ static void finish(sl_run_record *record) {
         BSON_APPEND_INT64(&item, "rejects", (int64_t)one->figures.rejects);
         BSON_APPEND_ARRAY_BEGIN(&item, "shardDocuments", &inner);
         for (size_t k = 0; k < record->shards; k++)
-            bson_append_int64(&inner, sl_record_key(k, room), -1, (int64_t)one->shard_documents[k]);
+            bson_append_int64(&inner, sl_array_key(k, room), -1, (int64_t)one->shard_documents[k]);
         bson_append_array_end(&item, &inner);
         BSON_APPEND_DOCUMENT_BEGIN(&item, "workerSeconds", &inner);
         for (unsigned k = 0; record->stages && k < SL_RUN_STAGES; k++)

@@ -21,9 +21,6 @@ void sl_record_head(bson_t *record, const char *command, const char *version, in
                     const bson_t *options);
 void sl_record_tail(bson_t *record, sl_exit code);
 
-/* The key of the element at `index` of an array: "0", "1" ... */
-#define SL_KEY_ROOM 16
-const char *sl_record_key(size_t index, char room[SL_KEY_ROOM]);
 /* Begins `item`, the document at `index` of an array; end it with bson_append_document_end. */
 bool sl_record_begin_item(bson_t *array, size_t index, bson_t *item);
 

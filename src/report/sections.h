@@ -69,8 +69,8 @@ const char *sl_section_unknown_phases(sl_page *page, const bson_t *predicted);
 /* Adds a prediction's phases with their ranges as a table. */
 void sl_section_predicted_table(sl_page *page, const bson_t *record, const char *title);
 
-/* The maximum number of rows of a table; sl_section_more adds a last row "and N more". */
-#define SL_ROWS_MAX 200
+#define SL_ROWS_MAX 200 /* of a table */
+/* Adds a last row "and N more" if there are more than SL_ROWS_MAX rows. `rows`: all of them. */
 void sl_section_more(sl_page *page, sl_page_table *table, size_t rows);
 /* Makes the last row bold. */
 void sl_section_emphasize(sl_page_table *table);

@@ -52,10 +52,11 @@ typedef struct sl_outlet sl_outlet;
 /* The functions of a sink. */
 typedef struct sl_sink_type {
     const char *name;
-    /* Sets `*shared`, which is NULL before. NULL: there is nothing to open. */
+    /* Sets `*shared`, which is NULL before. The function may be NULL: there is nothing to open. */
     bool (*open)(const sl_sending *sending, void **shared, sl_error *error);
-    bool (*close)(void *shared, sl_error *error); /* NULL shared is fine; NULL: nothing to close */
-    /* NULL, both: all workers use `shared` as their outlet. */
+    /* The function may be NULL: there is nothing to close. So may `shared`. */
+    bool (*close)(void *shared, sl_error *error);
+    /* Both functions may be NULL: all workers use `shared` as their outlet. */
     bool (*outlet_create)(const sl_sending *sending, void *shared, sl_outlet **outlet,
                           sl_error *error);
     void (*outlet_destroy)(sl_outlet *outlet); /* NULL is fine */

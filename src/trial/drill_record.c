@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bson/bson_lookup.h"
 #include "report/run_record.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -153,7 +154,7 @@ static void append_phases(bson_t *record, const double *seconds) {
 
 static void append_predicted(const sl_drill *drill, bson_t *record) {
     bson_t section, array, item;
-    char room[SL_KEY_ROOM];
+    char room[SL_ARRAY_KEY_ROOM];
     BSON_APPEND_DOCUMENT_BEGIN(record, "predicted", &section);
     BSON_APPEND_DOUBLE(&section, "documents", (double)(int64_t)drill->total_size.documents);
     BSON_APPEND_ARRAY_BEGIN(&section, "phases", &array);
@@ -176,7 +177,7 @@ static void append_predicted(const sl_drill *drill, bson_t *record) {
     bson_append_array_end(&section, &array);
     BSON_APPEND_ARRAY_BEGIN(&section, "notes", &array);
     for (uint32_t i = 0; i < drill->note_count; i++)
-        bson_append_utf8(&array, sl_record_key(i, room), -1, drill->notes[i], -1);
+        bson_append_utf8(&array, sl_array_key(i, room), -1, drill->notes[i], -1);
     bson_append_array_end(&section, &array);
     bson_append_document_end(record, &section);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "bson/bson_lookup.h"
 #include "report/run_record.h"
 #include "util/clock.h"
 #include "util/memory_stream.h"
@@ -41,8 +42,8 @@ static void append_dimensions(const sl_tune *tune, bson_t *record) {
         const sl_tune_values *values = &tune->config->values[d];
         bson_append_array_begin(&section, sl_tune_key(d), -1, &array);
         for (size_t i = 0; i < values->count; i++) {
-            char room[SL_KEY_ROOM];
-            sl_tune_append_value(&array, sl_record_key(i, room), d, values->items[i]);
+            char room[SL_ARRAY_KEY_ROOM];
+            sl_tune_append_value(&array, sl_array_key(i, room), d, values->items[i]);
         }
         bson_append_array_end(&section, &array);
     }

@@ -26,6 +26,8 @@ def read(data):
     """A generated file: its rows as dictionaries, with None for a missing value, and its reading."""
     assert data.endswith(b"\n"), "the last line does not end"
     reading = mot_reader.read_bytes(data, names="long")
+    assert reading.blank_lines == 0 and not data.startswith(b"\xef\xbb\xbf"), "a blank line, or a BOM"
+    assert all(isinstance(row["test_class_id"], int) for row in reading.documents), "a class is no number"
     return [{**dict.fromkeys(COLUMNS), **document} for document in reading.documents], reading
 
 

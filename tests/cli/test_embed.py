@@ -33,7 +33,8 @@ def tables(seed):
 
 class Tables(support.Case):
     def assert_joined(self, orders, source, items, *words, code=support.EXIT_OK):
-        """The load of the orders with the items of the source. Returns the work directory."""
+        """Loads the orders with the records of `source`, and compares the documents with `items`. Returns the
+        work directory."""
         found, work = self.dump_decoded("--embed", f"items={source}", "--on", "o_orderkey=l_orderkey", *words,
                                         self.file("orders.csv", orders), code=code)
         self.assertEqual(len(found), ORDERS)

@@ -29,7 +29,6 @@ class ErrorCase(support.Case):
         self.assertNotRegex(outcome.text, INTERNALS)
         return outcome
 
-
     def refused(self, *words, **more):
         """The message about wrong options of a load of good.txt."""
         return self.fails(support.EXIT_USAGE, "load", *words, self.good, **more).err

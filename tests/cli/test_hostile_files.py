@@ -199,9 +199,12 @@ class Names(support.Case):
             with self.subTest(name):
                 with open(os.path.join(os.fsencode(self.scratch / "in"), name), "wb") as file:
                     file.write(b"\0" * 100)
-                outcome = self.shardload("load", "--sink", "null", "--", b"in/" + name, b"gone/" + name,
-                                         code=support.EXIT_SOURCE)
-                self.assert_escaped(outcome.text)
+                words = [support.program("shardload"), "load", "--sink", "null", "--",
+                         b"in/" + name, b"gone/" + name]
+                done = subprocess.run(words, cwd=self.scratch, capture_output=True, check=False,
+                                      env=support.clean_environment(), timeout=support.LIMIT)
+                self.assertEqual(done.returncode, support.EXIT_SOURCE)
+                self.assert_escaped(done.stderr.decode("utf-8"))  # fails if bytes are not escaped
                 os.unlink(os.path.join(os.fsencode(self.scratch / "in"), name))
 
     def test_names_are_escaped_by_inspect(self):

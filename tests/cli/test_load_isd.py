@@ -38,7 +38,7 @@ def reading_of(name, missing):
 
 
 def documents_of(name, names=None, number=1):
-    """Those of a sample. `names`: {path of a key: its new name}. `number`: of the source."""
+    """The documents of a sample. `names`: {path of a key: its new name}. `number`: of the source."""
     documents = reading_of(name, "omit").documents
     if number > 1:
         documents = [{**document, "_id": document["_id"] + (number - 1 << 40)} for document in documents]
@@ -202,8 +202,9 @@ class Samples(support.Case):
                         self.assert_reading(raw, work, reading, name)
                         loaded = sorted(raw)
                     self.assertTrue(sorted(raw) == loaded, "the documents differ")
-                    self.assert_accounting(work, records=reading.records, rejectedByParser=0, transcoded=0,
-                                           malformedFields=0, unknownGroups=0)
+                    self.assert_accounting(work, records=reading.records, inserted=len(raw), alreadyThere=0,
+                                           rejectedByParser=0, transcoded=0, malformedFields=0,
+                                           unknownGroups=0, lengthMismatches=reading.length_mismatches)
 
     def test_records(self):
         self.loads({**PACKED, **LITE}, "omit")

@@ -170,7 +170,8 @@ class Kinds(ReportCase):
 
     def test_a_drill_is_compared_with_its_objective(self):
         for met, words, tone in (("yes", "is met", "good"), ("no", "is NOT met", "bad"),
-                                 ("unknown", "may or may not be met", "warning")):
+                                 ("unknown", "may or may not be met", "warning"),
+                                 ("cannot be told", "may or may not be met", "warning")):
             record = record_maker.reload(met=met, code=5 if met == "no" else 0)
             path = self.record("reload", record)
             page = self.page(path)

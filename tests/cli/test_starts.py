@@ -25,7 +25,7 @@ class StartCase(ErrorCase):
         self.good = self.file("good.csv", TABLE)
 
     def load(self, uri, *words, code=EXIT_CLUSTER):
-        return self.fails(code, "load", "--uri", uri, "-d", "x", "-c", "y", *words, self.good)
+        return self.fails(code, "load", "--uri", uri, "-d", "x", "-c", "y", *words, self.good, limit=15)
 
     def mute(self, answer=None):
         """The port of a program that accepts connections; it sends `answer`, or nothing."""

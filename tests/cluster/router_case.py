@@ -81,6 +81,8 @@ class Wire:
 
 
 class ClusterCase(support.ClusterCase):
+    """Tests with the shared sharded cluster, its `admin` database and the address of its router."""
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()

@@ -267,7 +267,7 @@ class Disturbed(DoctorCase, support.Case):
         def is_found():
             self.client.test.t.insert_one({})
             found[:] = self.doctor("--timeout", 3)[check]
-            return found[0]["verdict"] == verdict
+            return len(found) == 1 and found[0]["verdict"] == verdict
         self.wait_for(is_found, f"{check}: {verdict}")
         return found[0]
 

@@ -40,7 +40,7 @@ class Standalone(resume_case.ResumeCase):
         self.store_old()
 
     def store_old(self):
-        """Through the loader, so that the collection is sharded."""
+        """Replaces all documents by the old ones. The loader does it, so that the collection is sharded."""
         self.database.t.delete_many({})
         self.load("--id-field", "id", "--again", self.file("old.csv", text_of(BEFORE, "old")))
         self.proxy.clear_faults()

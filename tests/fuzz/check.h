@@ -21,8 +21,8 @@ static inline void require(bool condition, const char *claim) {
     }
 }
 
-/* A copy in an allocation of its size and `slack` bytes of the value `after`, which must not affect
- * the result. The address sanitizer detects accesses beyond it. The caller frees it. */
+/* A copy, followed by `slack` bytes of the value `after`. These must not affect the result. The
+ * address sanitizer detects accesses beyond them. The caller frees the copy. */
 static inline void *copy_of(const void *bytes, size_t length, size_t slack, int after) {
     char *copy = malloc(length + slack > 0 ? length + slack : 1);
     require(copy != NULL, "allocation succeeds");

@@ -16,7 +16,7 @@
 typedef struct input {
     const uint8_t *at, *end;
     bool raw;
-    struct input_document *documents; /* that were taken; the last one */
+    struct input_document *documents; /* the last document that was taken; NULL: none */
 } input;
 
 /* A document of the input, in an allocation of exactly its size. */

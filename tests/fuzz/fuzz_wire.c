@@ -35,8 +35,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct wire_query query;
     /* An allocation of exactly this size, so that the address sanitizer detects reads beyond it. */
     uint8_t *bytes = copy_of(data, size, 0, 0);
-    if (size >=
-        WIRE_HEADER_SIZE) /* Mutation rarely produces a correct length, so it is corrected. */
+    /* Mutation rarely produces a correct length, so it is corrected. */
+    if (size >= WIRE_HEADER_SIZE)
         put_u32(bytes, (uint32_t)size);
     wire_parse_header(bytes, size, &header);
     if (wire_parse_message(bytes, size, &message))

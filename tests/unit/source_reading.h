@@ -149,6 +149,8 @@ static inline void *gather_blocks(void *context) {
         sl_reader_destroy(reader);
     }
     pthread_mutex_lock(&all->lock);
+    if (result != SL_READ_END && error.code == SL_EXIT_OK)
+        sl_error_set(&error, SL_EXIT_CLUSTER, "a reader failed without an error");
     if (result != SL_READ_END)
         all->error = error;
     pthread_mutex_unlock(&all->lock);

@@ -97,7 +97,7 @@ static const char *write_journal(unsigned entries) {
 }
 
 TEST(committed_entries_are_read_back) {
-    const char *path = write_journal(3);
+    write_journal(3);
     sl_journal *journal = open_journal();
     assert_false(empty);
     assert_string_equal(all.keys, "begun target ");
@@ -110,8 +110,7 @@ TEST(committed_entries_are_read_back) {
     read_journal();
     assert_int_equal(all.entries, 4);
     assert_int_equal(all.sequences[3], 3);
-    assert_int_equal(unlink(path), 0);
-    assert_int_equal(rmdir(unit_folder()), 0); /* no other file is left */
+    unit_assert_files(1);
 }
 
 /* A crash may truncate a write at any byte. */
@@ -131,6 +130,7 @@ TEST(a_truncated_record_is_ignored) {
         assert_int_equal(all.entries, whole + 1);
         assert_int_equal(all.sequences[whole], 77);
     }
+    unit_assert_files(1);
 }
 
 /* A damaged record and all records after it are ignored, even undamaged ones. */
@@ -164,6 +164,7 @@ TEST(a_planted_link_is_not_followed) {
     assert_int_equal(rename(path, victim), 0);
     assert_int_equal(symlink("victim", path), 0);
     assert_null(try_journal());
+    unit_assert_files(2);
 }
 
 /* The reject files may contain rejects of blocks whose entries were not written. A later entry
@@ -188,6 +189,7 @@ TEST(after_a_failed_write_all_writes_fail) {
     sl_journal_close(journal);
     read_journal();
     assert_int_equal(all.entries, 2);
+    unit_assert_files(1);
 }
 
 TEST(a_journal_without_a_complete_document_is_empty) {
@@ -200,6 +202,7 @@ TEST(a_journal_without_a_complete_document_is_empty) {
         read_journal();
         assert_true(empty);
     }
+    unit_assert_files(1);
 }
 
 /* Replaces the journal by these bytes, which must be refused and not changed. */
@@ -215,6 +218,7 @@ static void refuses(const void *bytes, size_t length, const char *reason) {
     const char *after = unit_read(path, &left);
     assert_int_equal(left, length);
     assert_memory_equal(after, bytes, length);
+    unit_assert_files(1);
 }
 
 TEST(a_file_that_is_no_journal_is_not_changed) {

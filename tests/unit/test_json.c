@@ -83,8 +83,7 @@ TEST(written_and_read_back) {
     bson_t *back;
     assert_true(sl_json_read_file(path, &back, &error));
     assert_true(bson_equal(document, unit_keep_bson(back)));
-    assert_int_equal(unlink(path), 0);
-    assert_int_equal(rmdir(unit_folder()), 0); /* no other file is left */
+    unit_assert_files(1);
 }
 
 TEST(links_and_folders_are_not_overwritten) {
@@ -102,6 +101,7 @@ TEST(links_and_folders_are_not_overwritten) {
     assert_false(sl_json_may_write_file("/nowhere/at/all.json", &error));
     assert_false(sl_json_may_write_file(link, &error));
     assert_true(sl_json_may_write_file(path, &error));
+    unit_assert_files(2);
 }
 
 TEST(invalid_files_are_errors) {
@@ -117,6 +117,7 @@ TEST(invalid_files_are_errors) {
         assert_int_equal(error.code, SL_EXIT_SOURCE);
         assert_null(document);
     }
+    unit_assert_files(1);
 }
 
 TEST(text_that_is_not_utf8) {
@@ -125,6 +126,5 @@ TEST(text_that_is_not_utf8) {
     unit_write(path, "old", 3);
     assert_false(sl_json_write_file(path, document, &error));
     assert_content(path, "old");
-    assert_int_equal(unlink(path), 0);
-    assert_int_equal(rmdir(unit_folder()), 0); /* no other file is left */
+    unit_assert_files(1);
 }

@@ -7,6 +7,7 @@
  * One program needs one link with the libraries instead of one for each file. */
 #include "unit.h"
 
+#include <dirent.h>
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -114,6 +115,16 @@ char *unit_read(const char *path, size_t *length) {
     bytes[*length] = '\0';
     fclose(file);
     return bytes;
+}
+
+void unit_assert_files(unsigned count) {
+    DIR *files = opendir(unit_folder());
+    unsigned found = 0;
+    assert_non_null(files);
+    for (const struct dirent *file; (file = readdir(files));)
+        found += strcmp(file->d_name, ".") != 0 && strcmp(file->d_name, "..") != 0;
+    closedir(files);
+    assert_int_equal(found, count);
 }
 
 void unit_run_threads(unsigned count, void *(*function)(void *), void *items, size_t size) {

@@ -94,6 +94,9 @@ const char *unit_path(const char *name);
 void unit_write(const char *path, const void *bytes, size_t length);
 char *unit_read(const char *path, size_t *length);
 
+/* Fails unless the test's folder contains exactly `count` files. */
+void unit_assert_files(unsigned count);
+
 /* Runs the function in `count` threads at once, with the addresses of `items` of `size` bytes each
  * (0: one item for all), and waits for their end. */
 void unit_run_threads(unsigned count, void *(*function)(void *), void *items, size_t size);
