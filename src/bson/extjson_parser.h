@@ -161,8 +161,9 @@ const char *sl_extjson_number(sl_extjson *x, const char *p, uint8_t *type, uint8
 const char *sl_extjson_word_value(sl_extjson *x, const char *p, uint8_t *type, uint8_t **to);
 /* The escape whose backslash is at `p`. */
 const char *sl_extjson_escape(sl_extjson *x, const char *p, uint8_t **to);
-/* Write the value of a text, as sl_bson_put_uuid: digits with an optional sign; a JSON
- * number, NaN or infinite; an ISO 8601 date. NULL: the text is not one, or out of range. */
+/* Write the value of a text, as sl_bson_put_uuid does. For int32 and int64 the text has digits with
+ * an optional sign; for double it is a JSON number, NaN or infinite; for date it is an ISO 8601
+ * date. NULL: it is none of them, or out of range. */
 typedef uint8_t *sl_extjson_put(uint8_t *to, const char *text, size_t length);
 sl_extjson_put sl_extjson_put_int32, sl_extjson_put_int64, sl_extjson_put_double,
     sl_extjson_put_date;

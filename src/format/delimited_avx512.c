@@ -5,6 +5,7 @@
 #include <immintrin.h>
 
 #include "convert_sse41.h"
+#define SL_SCAN_OWN_POSITIONS
 #include "scan.h"
 #include "utf8_avx2.h"
 

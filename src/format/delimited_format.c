@@ -11,6 +11,7 @@
 
 static bool plan_create(const sl_format_options *options, sl_plan **out, sl_error *error) {
     sl_plan *plan;
+    *out = NULL;
     if (!sl_delimited_plan_create(options, options->schema_text ? 1 : 0, &plan, error))
         return false;
     const char *source = options->schema_name ? options->schema_name : "schema";

@@ -35,8 +35,8 @@ bool sl_line_is_blank(sl_text line);
 uint32_t sl_line_feeds(const char *from, const char *to);
 
 /* Reads the line at *at, without its line end, and moves *at after it. False at the end of the
- * head. Unless the head is the `whole` text, also false for a last line without line end, which
- * *line then is. */
+ * head. A last line without line end is stored in *line, too; the result is true only if the head
+ * is the `whole` text, since otherwise the line may be longer. */
 bool sl_next_line(sl_text head, bool whole, size_t *at, sl_text *line);
 
 /* Reads the first line at or after `from`. False with error set when all lines are blank, or the

@@ -51,7 +51,7 @@ static inline uint32_t sl_scan_count(uint64_t mask) {
 #endif
 }
 
-#if !defined(__AVX512VBMI2__) /* delimited_avx512.c has its own version */
+#ifndef SL_SCAN_OWN_POSITIONS /* delimited_avx512.c has its own version */
 /* Stores `at` plus the index of each set bit, and returns the end; may overwrite SL_SCAN_SCRIBBLE
  * more numbers. Each round stores a fixed number of positions, even if fewer bits are left, because
  * a mispredicted branch costs more than a few unneeded stores. */

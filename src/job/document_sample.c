@@ -103,65 +103,6 @@ sl_read_result sl_document_sample_read(sl_document_sample *s, size_t source, uin
     return parsed ? SL_READ_BLOCK : SL_READ_FAILED;
 }
 
-/* ---- blocks of all sources ---- */
-
-/* The number of blocks of a source; approximate for a compressed source. */
-static uint64_t blocks_of(const sl_job *job, size_t index) {
-    const sl_source *facts = sl_source_set_at(job->set, index);
-    return job->sources[index].skipped || facts->kind == SL_SOURCE_PIPE
-               ? 0
-               : (facts->stored_bytes + SL_BLOCK_BYTES - 1) >> SL_BLOCK_BITS;
-}
-
-/* Reads `count` of the blocks of a source. Each source ends with its first error. */
-static bool read_source(sl_document_sample *sample, size_t index, uint64_t blocks, uint64_t count,
-                        const size_t *wanted, bool *cut, sl_error *error) {
-    bool splittable = sl_source_is_splittable(sl_source_set_at(sample->job->set, index));
-    bool ended = false;
-    for (uint64_t i = 0;
-         i < count && !ended && !(wanted && *wanted == 0) && !sl_interrupt_requested(); i++) {
-        uint64_t sequence = splittable ? (2 * i + 1) * blocks / (2 * count) : i;
-        sl_sampled_block block;
-        sl_error why = {0};
-        sl_read_result result = sl_document_sample_read(sample, index, sequence, &block, &why);
-        if (why.code == SL_EXIT_RESOURCES) {
-            *error = why;
-            return false;
-        }
-        ended = result != SL_READ_BLOCK || (block.last && !splittable);
-    }
-    *cut = *cut || (!splittable && count > 0 && !ended);
-    return true;
-}
-
-bool sl_document_sample_take(sl_job *job, sl_sampled_documents *receive, void *context,
-                             const size_t *wanted, bool *cut, sl_error *error) {
-    sl_document_sample *sample = NULL;
-    uint64_t all = 0, before = 0;
-    size_t count = sl_source_set_count(job->set);
-    bool ok = sl_document_sample_create(job, receive, context, &sample, error);
-    *cut = false;
-    for (size_t i = 0; i < count; i++)
-        all += blocks_of(job, i);
-    uint64_t chosen = all < BLOCKS ? all : BLOCKS;
-    for (size_t i = 0; ok && all > 0 && i < count; i++) {
-        uint64_t blocks = blocks_of(job, i);
-        /* Of the numbers (2 k + 1) * all / (2 * chosen), k < chosen, this source has those in its
-         * stretch. */
-        uint64_t from = (before * 2 * chosen / all + 1) / 2;
-        uint64_t to = ((before + blocks) * 2 * chosen / all + 1) / 2;
-        bool splittable = sl_source_is_splittable(sl_source_set_at(job->set, i));
-        uint64_t own = to - from;
-        if (!splittable && own < BLOCKS / count) /* it has more bytes of text than stored bytes */
-            own = BLOCKS / count;
-        ok = blocks == 0 || read_source(sample, i, blocks, own, wanted, cut, error);
-        before += blocks;
-    }
-    sl_document_sample_destroy(sample);
-    sl_source_set_reset_consumed(job->set);
-    return ok;
-}
-
 /* ---- shard keys ---- */
 
 /* Offers some of the documents, evenly spread. */
@@ -173,7 +114,55 @@ static bool offer(void *context, const uint8_t *documents, const uint8_t *end, u
     return ok;
 }
 
+/* The number of blocks of a source; approximate for a compressed source. */
+static uint64_t blocks_of(const sl_job *job, size_t index) {
+    const sl_source *facts = sl_source_set_at(job->set, index);
+    return job->sources[index].skipped || facts->kind == SL_SOURCE_PIPE
+               ? 0
+               : (facts->stored_bytes + SL_BLOCK_BYTES - 1) >> SL_BLOCK_BITS;
+}
+
+/* Reads `count` of the blocks of a source. Each source ends with its first error. */
+static bool read_source(sl_document_sample *sample, size_t index, uint64_t blocks, uint64_t count,
+                        sl_error *error) {
+    bool splittable = sl_source_is_splittable(sl_source_set_at(sample->job->set, index));
+    bool ended = false;
+    for (uint64_t i = 0; i < count && !ended && !sl_interrupt_requested(); i++) {
+        uint64_t sequence = splittable ? (2 * i + 1) * blocks / (2 * count) : i;
+        sl_sampled_block block;
+        sl_error why = {0};
+        sl_read_result result = sl_document_sample_read(sample, index, sequence, &block, &why);
+        if (why.code == SL_EXIT_RESOURCES) {
+            *error = why;
+            return false;
+        }
+        ended = result != SL_READ_BLOCK || (block.last && !splittable);
+    }
+    return true;
+}
+
 bool sl_key_sample_take(sl_job *job, sl_key_sample *keys, sl_error *error) {
-    bool cut;
-    return sl_document_sample_take(job, offer, keys, NULL, &cut, error);
+    sl_document_sample *sample = NULL;
+    uint64_t all = 0, before = 0;
+    size_t count = sl_source_set_count(job->set);
+    bool ok = sl_document_sample_create(job, offer, keys, &sample, error);
+    for (size_t i = 0; i < count; i++)
+        all += blocks_of(job, i);
+    uint64_t wanted = all < BLOCKS ? all : BLOCKS;
+    for (size_t i = 0; ok && all > 0 && i < count; i++) {
+        uint64_t blocks = blocks_of(job, i);
+        /* Of the numbers (2 k + 1) * all / (2 * wanted), k < wanted, this source has those in its
+         * stretch. */
+        uint64_t from = (before * 2 * wanted / all + 1) / 2;
+        uint64_t to = ((before + blocks) * 2 * wanted / all + 1) / 2;
+        bool splittable = sl_source_is_splittable(sl_source_set_at(job->set, i));
+        uint64_t own = to - from;
+        if (!splittable && own < BLOCKS / count) /* it has more bytes of text than stored bytes */
+            own = BLOCKS / count;
+        ok = blocks == 0 || read_source(sample, i, blocks, own, error);
+        before += blocks;
+    }
+    sl_document_sample_destroy(sample);
+    sl_source_set_reset_consumed(job->set);
+    return ok;
 }

@@ -40,15 +40,11 @@ static inline uint64_t sl_spread_block(uint64_t i, uint64_t sample_size, uint64_
     return first + (uint64_t)((golden - floor(golden)) * (double)(next - first));
 }
 
-/* Reads about 64 blocks, spread evenly over the sources, and passes on their documents. Of a source
- * that can only be read sequentially (compressed, JSON, BSON) the first blocks are read, which may
- * not be representative; `*cut`: its end was not read. Pipes are not read. Blocks that cannot be
- * read or parsed are left out: the load reports them. Ends early when `*wanted` is 0, unless
- * `wanted` is NULL, and when an interrupt is requested. False without memory. */
-bool sl_document_sample_take(sl_job *job, sl_sampled_documents *receive, void *context,
-                             const size_t *wanted, bool *cut, sl_error *error);
-
-/* Offers some of these documents to a sample of the shard key. */
+/* Offers documents of about 64 blocks, spread evenly over the sources, to a sample of the shard key.
+ * Of a source that can only be read sequentially (compressed, JSON, BSON) the first blocks are
+ * read, which may not be representative. Pipes are not read. Blocks that cannot be read or parsed
+ * are left out: the load reports them. Ends early when an interrupt is requested. False without
+ * memory. */
 bool sl_key_sample_take(sl_job *job, sl_key_sample *sample, sl_error *error);
 
 #endif

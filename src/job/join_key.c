@@ -8,9 +8,9 @@
 static const struct key_type {
     char letter;
     bson_type_t type;
-    size_t
-        size; /* bytes after the letter, as in the union of bson_value_t; for text and binary data
-                    without the bytes that their length counts */
+    /* Bytes after the letter, as in the union of bson_value_t; for text and binary data without the
+     * bytes that their length counts. */
+    size_t size;
     const char *name;
 } types[] = {
     {'i', BSON_TYPE_INT64, 8, "an integer"},

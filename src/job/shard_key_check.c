@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Looks for the fields of the shard key in sampled documents, and finds the most similar names for
- * a field that no document has. */
+ * a field that no document has. Blocks that cannot be read or parsed are left out: the load reports
+ * them. */
 #include "shard_key_check.h"
 
 #include <ctype.h>
@@ -12,9 +13,10 @@
 #include "bson/bson_writer.h"
 
 #include "document_sample.h"
-#include "util/interrupt.h"
 #include "util/log.h"
 
+#define SOURCES 64u      /* sampled at most */
+#define BLOCKS 64u       /* over all sources */
 #define FIELDS_MOST 32u  /* of a key; the server allows no more */
 #define NAMES_MOST 2000u /* of fields in documents */
 #define NAME_ROOM 128
@@ -82,6 +84,44 @@ static bool look_at_all(void *context, const uint8_t *documents, const uint8_t *
     (void)count;
     for (const uint8_t *at = documents; s->missing > 0 && at < end; at += sl_bson_length(at))
         look_at(s, at);
+    return true;
+}
+
+/* ---- blocks ---- */
+
+/* Reads a block. False without memory. */
+static bool look_at_block(sl_document_sample *sample, size_t index, uint64_t sequence, bool *last,
+                          sl_error *error) {
+    sl_sampled_block block = {.last = true};
+    sl_error why = {0};
+    sl_read_result result = sl_document_sample_read(sample, index, sequence, &block, &why);
+    *last = result != SL_READ_BLOCK || block.last;
+    if (why.code == SL_EXIT_RESOURCES)
+        *error = why;
+    return why.code != SL_EXIT_RESOURCES;
+}
+
+/* Up to SOURCES sources are sampled. Where blocks can be read in any order, they are spread over
+ * the source; compressed files and archives are read from their beginning. False without memory. */
+static bool sample_blocks(const sl_job *job, sl_document_sample *sample, sampling *s,
+                          sl_error *error) {
+    size_t all = sl_source_set_count(job->set), chosen = all < SOURCES ? all : SOURCES;
+    uint64_t most = BLOCKS / (chosen > 0 ? chosen : 1);
+    for (size_t i = 0; i < chosen && s->missing > 0; i++) {
+        size_t index = (2 * i + 1) * all / (2 * chosen);
+        const sl_source *facts = sl_source_set_at(job->set, index);
+        bool spread = sl_source_is_splittable(facts), last = false;
+        uint64_t blocks = (facts->stored_bytes + SL_BLOCK_BYTES - 1) >> SL_BLOCK_BITS;
+        uint64_t count = spread && blocks < most ? blocks : most;
+        if (job->sources[index].skipped || facts->kind == SL_SOURCE_PIPE)
+            continue;
+        for (uint64_t k = 0; k < count && s->missing > 0 && (spread || !last); k++) {
+            uint64_t sequence = spread && blocks > most ? k * (blocks / most) : k;
+            if (!look_at_block(sample, index, sequence, &last, error))
+                return false;
+        }
+        s->cut = s->cut || (!spread && !last);
+    }
     return true;
 }
 
@@ -188,9 +228,13 @@ bool sl_shard_key_check(sl_job *job, sl_error *error) {
     if (s.count == 0)
         return true;
     s.names = malloc(NAMES_MOST * sizeof *s.names);
+    sl_document_sample *documents = NULL;
     bool ok = (s.names || sl_error_memory(error, "sampling the sources")) &&
-              sl_document_sample_take(job, look_at_all, &s, &s.missing, &s.cut, error);
-    if (ok && s.missing > 0 && s.documents > 0 && !sl_interrupt_requested())
+              sl_document_sample_create(job, look_at_all, &s, &documents, error) &&
+              sample_blocks(job, documents, &s, error);
+    sl_document_sample_destroy(documents);
+    sl_source_set_reset_consumed(job->set);
+    if (ok && s.missing > 0 && s.documents > 0)
         set_problem(&s, &job->key_problem);
     free(s.names);
     return ok;

@@ -306,7 +306,7 @@ class Standalone(reload_case.ReloadCase, support.ClusterCase):
         outcome, _, _ = self.reload("--sample", "10%", path)
         self.assertNotIn("dropping", outcome.err)
         self.assertTrue(running.running(), running.text())
-        self.assertTrue(self.drills())
+        self.wait_for(self.drills, "the drill's next collection")
         for name in self.drills():
             self.assertIn(f".{running.process.pid}.", name)
         running.signal(signal.SIGTERM)

@@ -301,8 +301,8 @@ bool mot_text_init(struct mot_text *text, const struct mot_fleet *fleet);
 char *mot_text_header(const struct mot_text *text, char *p);
 char *mot_text_row(const struct mot_text *text, const struct mot_row *row, char *p);
 
-// Writes `row` as a bad record of kind `which` modulo the number of kinds of the dialect. Sets column
-// and kind of `bad`.
+// Writes `row` as a bad record of kind `which` modulo the number of kinds of the dialect. Sets
+// column and kind of `bad`.
 char *mot_text_bad(const struct mot_text *text, const struct mot_row *row, uint64_t which, char *p,
                    struct bad_record *bad);
 

@@ -53,8 +53,8 @@ struct format {
     const char *help; // lines that describe what the options mean for this format
     // Fills in the format's own defaults and reports each wrong option with usage_problem.
     void (*check)(struct options *options, unsigned *problems);
-    // Writes all files and the answers. False after an error; `failure` is left as it is when memory
-    // is exhausted, and otherwise set.
+    // Writes all files and the answers. False after an error; `failure` is left as it is when
+    // memory is exhausted, and otherwise set.
     bool (*write)(const struct options *options, struct failure *failure);
 
     // The following are only of formats that are written by rows_write.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes the files of a run, and the answers file in Extended JSON: the options, the content of each
-// file, the bad records, and the answers to the queries. Every format writes through this module.
+// Writes the files of a run, and the answers file in Extended JSON: the options, the content of
+// each file, the bad records, and the answers to the queries. Every format writes through this
+// module.
 #ifndef DATAGEN_REPORT_H
 #define DATAGEN_REPORT_H
 

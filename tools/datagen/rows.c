@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the formats of rows.h share: the loop over files and records, drawing, and texts.
+// What the formats of rows.h share: the loop over records, drawing, and texts.
 #include "rows.h"
 
 #include <ctype.h>

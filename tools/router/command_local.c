@@ -4,8 +4,9 @@
 
 #include "commands.h"
 
-#include "util/clock.h"
 #include <string.h>
+
+#include "util/clock.h"
 
 /*
  * Replies like mongos, so that drivers see a sharded cluster, without unsupported features: no
