@@ -40,8 +40,8 @@ static inline uint64_t sl_spread_block(uint64_t i, uint64_t sample_size, uint64_
     return first + (uint64_t)((golden - floor(golden)) * (double)(next - first));
 }
 
-/* Offers documents of about 64 blocks, spread evenly over the sources, to a sample of the shard key.
- * Of a source that can only be read sequentially (compressed, JSON, BSON) the first blocks are
+/* Offers documents of about 64 blocks, spread evenly over the sources, to a sample of the shard
+ * key. Of a source that can only be read sequentially (compressed, JSON, BSON) the first blocks are
  * read, which may not be representative. Pipes are not read. Blocks that cannot be read or parsed
  * are left out: the load reports them. Ends early when an interrupt is requested. False without
  * memory. */
