@@ -177,8 +177,9 @@ static inline void repair_document(input *in, builder *m) {
 /* Takes the next document of the input, an empty one at its end. To be released. */
 static inline bson_t *take_document(input *in) {
     size_t left = (size_t)(in->end - in->at), length = 5;
-    input_document *out = calloc(1, sizeof *out);
+    input_document *out = aligned_alloc(_Alignof(input_document), sizeof *out); /* for bson_t */
     require(out != NULL, "allocation succeeds");
+    *out = (input_document){.before = in->documents};
     if (in->raw && left >= 5) {
         input ahead = *in;
         size_t declared = take_u32(&ahead);
@@ -195,7 +196,6 @@ static inline bson_t *take_document(input *in) {
         free(m.bytes);
     }
     require(bson_init_static(&out->bson, out->bytes, length), "the driver accepts a document");
-    out->before = in->documents;
     in->documents = out;
     return &out->bson;
 }
