@@ -171,7 +171,7 @@ void sl_section_phase_table(sl_page *page, const bson_t *record, const char *pat
     sl_section_emphasize(table);
 }
 
-/* The reason why the time of a phase is unknown, or NULL. Version 0.1.0 wrote another name. */
+/* The reason why the time of a phase is unknown, or NULL. Earlier programs wrote another name. */
 static const char *unknown_because(const bson_t *phase) {
     const char *why = sl_look_text(phase, "unknownBecause");
     return why ? why : sl_look_text(phase, "cannotBeTold");

@@ -110,7 +110,7 @@ static const char *describe_objective(sl_page *page, const bson_t *record, sl_to
         {"yes", SL_TONE_GOOD, "is met"},
         {"no", SL_TONE_BAD, "is NOT met"},
         {"unknown", SL_TONE_WARNING, "may or may not be met"},
-        {"cannot be told", SL_TONE_WARNING, "may or may not be met"}, /* of version 0.1.0 */
+        {"cannot be told", SL_TONE_WARNING, "may or may not be met"}, /* of earlier programs */
     };
     double objective = sl_look_number(record, "objectiveSeconds");
     const char *met = sl_look_text(record, "objectiveMet");
