@@ -20,7 +20,7 @@ uint8_t *sl_bson_put_key(uint8_t *to, sl_bson_type type, const char *key) {
     return to + 1 + length;
 }
 
-/* Writes `count` bytes, each from two hexadecimal digits. False for other characters. */
+/* Writes `count` bytes, each from two hexadecimal digits. False if a character is no digit. */
 static bool hex_bytes(uint8_t *to, const char *digits, size_t count) {
     for (size_t i = 0; i < count; i++) {
         int high = sl_hex_digit(digits[2 * i]), low = sl_hex_digit(digits[2 * i + 1]);

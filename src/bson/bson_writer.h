@@ -121,7 +121,7 @@ static inline uint8_t *sl_bson_end(uint8_t *start, uint8_t *to) {
 /* The powers of ten that a double holds exactly. */
 extern const double sl_powers_of_ten[23];
 
-/* The most bytes that a value takes: a UUID with length and subtype. */
+/* The size of the longest value in bytes: a UUID with its length and subtype. */
 #define SL_BSON_VALUE_MAX 21u
 
 /* Each of these functions reads the complete text, writes the value at `to`, and returns the

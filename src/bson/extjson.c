@@ -19,8 +19,8 @@ static const extjson_kernel *const kernels[] = {
 
 /* ---- keys ---- */
 
-/* x->slots has the keys of a document that is being read: a table with open addressing for all
- * documents within it, which detects a duplicate key in constant time, also in a document with
+/* x->slots is a hash table with open addressing. It contains the keys of the document that is being
+ * read and of all documents within it. So a duplicate key is detected in constant time, even among
  * millions of keys.
  *
  * The keys of most documents are not in this table but in x->headers, a table of all short keys so

@@ -311,7 +311,8 @@ static const char *take_true(sl_extjson *x, const char *p, extjson_value *v) {
 
 /* ---- the table ---- */
 
-/* A value is read by `take`, or else is a text that `put` converts; `expected` describes it. */
+/* `take` reads the value. If it is NULL, the value is a text, which `put` converts. `expected`
+ * describes the value in messages. */
 static const struct {
     const char *key;
     bson_type_t type;

@@ -199,11 +199,11 @@ bool sl_connection_backoff(sl_connection *connection, unsigned attempt, sl_error
 bool sl_cluster_command(sl_connection *connection, const char *database, const bson_t *command,
                         bson_t *reply, int32_t *code, sl_error *error);
 
-/* The same, and destroys the command. */
+/* As sl_cluster_command, and destroys the command. */
 bool sl_cluster_run(sl_connection *connection, const char *database, bson_t *command, bson_t *reply,
                     int32_t *code, sl_error *error);
 
-/* The same without a reply. A failure with the code `harmless` counts as success (0: no code). */
+/* As sl_cluster_run without a reply. A failure with the code `harmless` (0: none) is a success. */
 bool sl_cluster_change(sl_connection *connection, const char *database, bson_t *command,
                        int32_t harmless, sl_error *error);
 

@@ -291,8 +291,8 @@ static bool take_value(bson_type_t type, const uint8_t *bytes, bson_value_t *val
     return sl_value_is_known(value);
 }
 
-/* Finds a field by name. `*value` is NULL when the document does not have it. False when an unknown
- * type prevents the search. */
+/* Finds a field by name. `*value` is NULL when the document does not have it. False when a value of
+ * an unknown type, whose length is not known either, comes before it. */
 static bool find_name(const uint8_t *document, const char *name, size_t name_length,
                       bson_type_t *type, const uint8_t **value) {
     const uint8_t *at = document + 4, *end = document + length_at(document) - 1;

@@ -202,7 +202,7 @@ static inline bool sl_convert_short_decimal(const char *field, size_t length, do
 /* Does the format determine a day, and contain only known conversions? */
 bool sl_date_format_valid(const char *format);
 
-/* Converts a complete field to milliseconds since 1970. Reads no byte after the field. */
+/* Converts the complete field, by `format`, to milliseconds since 1970. Reads no byte after it. */
 bool sl_convert_formatted(const char *format, sl_text field, int64_t *milliseconds);
 
 typedef enum sl_zone { SL_ZONE_ANY, SL_ZONE_NONE, SL_ZONE_GIVEN } sl_zone;

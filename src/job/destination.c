@@ -19,7 +19,7 @@ void sl_target_configure(sl_destination *destination, const sl_job *job, bool re
                                       .shard_key = sharded ? sl_job_shard_key(job) : NULL,
                                       .shard_key_given = config->shard_key_given,
                                       .own_ids = job->own_ids,
-                                      /* The stored documents determine the key. */
+                                      /* Other modes accept the shard key of the collection. */
                                       .any_key = config->format_options.mode != SL_MODE_INSERT &&
                                                  !config->shard_key_given,
                                       .shard_existing = config->shard_existing};

@@ -65,7 +65,7 @@ double sl_status_earlier(const sl_status_part *p);
 /* status.json. Under the lock. Free it; NULL without memory. */
 char *sl_status_text(const sl_status *status);
 
-/* The metrics in the text format of Prometheus, likewise. */
+/* As sl_status_text: the metrics in the text format of Prometheus. */
 char *sl_status_metrics(const sl_status *status, size_t *length);
 
 #endif

@@ -48,10 +48,10 @@ void sl_section_fact(sl_page *page, sl_page_table *facts, const bson_t *record, 
                      const char *name, sl_unit unit);
 /* sl_look_phase_seconds, with 0 instead of NAN. */
 double sl_section_phase_seconds(const bson_t *record, const char *path, const char *name);
-/* Adds phases to a strip. */
+/* Adds the seconds of each phase in the document at `path` to the strip, one part per phase. */
 void sl_section_phase_parts(sl_page *page, sl_strips *strips, sl_strip *strip, const bson_t *record,
                             const char *path);
-/* Adds phases as one strip, labelled `label`. */
+/* The same in a new strip with this label. */
 sl_strip *sl_section_phase_strip(sl_page *page, sl_strips *strips, const bson_t *record,
                                  const char *path, const char *label);
 /* Adds a drill as one strip: its phases, or for a sampled drill the predicted phases. */

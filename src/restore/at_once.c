@@ -111,7 +111,7 @@ static void draw(restore_progress *progress) {
     pthread_mutex_unlock(&progress->screen);
 }
 
-/* A namespace begins; `name` lives until it ends. */
+/* To be called when a namespace begins. `name` must live until its end. */
 static void progress_begin(restore_progress *progress, progress_line *line, const char *name) {
     if (!progress)
         return;

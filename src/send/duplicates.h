@@ -51,7 +51,7 @@ sl_scan_result sl_duplicates_find_all(sl_duplicates *duplicates, mongoc_client_t
 
 #define SL_DIFFERENCE_ROOM 400
 
-/* sl_duplicates_compare for documents with their own _ids. */
+/* As sl_duplicates_compare, for documents that have their own _id. */
 sl_scan_result sl_duplicates_compare_by_id(sl_duplicates *duplicates, mongoc_client_t *client,
                                            const sl_target *target, sl_error *error);
 

@@ -267,7 +267,7 @@ bool sl_reply_next_upserted(bson_iter_t *upserted, int64_t *index) {
     return true;
 }
 
-/* The same for the server's own answer. */
+/* As judge_concern, for the server's own answer to a command. */
 static sl_verdict judge_own_concern(const sl_reply *reply, sl_error *error) {
     if (!bson_has_field(reply->body, "writeConcernError"))
         return SL_REPLY_COMPLETE;

@@ -25,7 +25,7 @@ const sl_sink_type sl_sink_null = {.name = "null", .send = null_send};
 
 /* ---- the BSON dump: a file of consecutive documents ---- */
 
-/* One for all workers. */
+/* All workers use the same outlet. */
 struct sl_outlet {
     const char *path;
     int file;

@@ -17,8 +17,10 @@
 
 #include "util/text.h"
 
-/* ---- gzip: ISA-L if the build found it, else zlib, which takes nearly three times as long. Both
- * check the member's length and checksum. ---- */
+/* ---- gzip ----
+ *
+ * ISA-L is used if the build found it, otherwise zlib, which needs nearly three times as long. Both
+ * check the length and the checksum of each member. */
 
 #ifdef SHARDLOAD_ISAL
 

@@ -209,8 +209,8 @@ void sl_rates_from_number(double documents_per_second, sl_rates *rates) {
 /* ---- predicted times ----
  *
  * If the size of the documents differs from the earlier load, the true time lies between the times
- * computed from documents per second and from bytes per second. So both are computed: the
- * prediction is their mean, and the range covers both. */
+ * computed from documents per second and from bytes per second. The prediction is the mean of both
+ * times, and the range covers both. */
 
 static sl_estimate seconds_for(sl_estimate amount, sl_estimate rate) {
     return (sl_estimate){amount.value / rate.value, amount.low / rate.high, amount.high / rate.low};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads files. */
+/* Reads complete files, and bytes at an offset. */
 #ifndef SHARDLOAD_READ_FILE_H
 #define SHARDLOAD_READ_FILE_H
 

@@ -104,7 +104,7 @@ bool sl_verify_slice_by_id(sl_verification *verification, mongoc_client_t *clien
  * those expected. */
 bool sl_verify_total_by_id(sl_verification *verification, sl_error *error);
 
-/* ---- verify_report.c ---- */
+/* ---- verify_report.c: the result on the screen and in the record ---- */
 
 /* Logs the table of ranges, and appends the section "verification" to the record. True when no
  * document is missing, different or extra. */

@@ -19,7 +19,7 @@ struct isd_text {
     char days[367][8]; // YYYYMMDD, the next year's first included
 };
 
-// Borrows the groups.
+// Initialises `text`, which borrows the groups.
 void isd_text_init(struct isd_text *text, const struct options *options,
                    const struct isd_groups *groups);
 

@@ -227,8 +227,8 @@ struct mot_text_table { // short texts of a table
     char (*texts)[24];
 };
 
-// All that tests are drawn from. The tables that the numbers in a record stand for live as long as
-// the fleet; the names grow while tests are drawn.
+// The vehicles from which tests are drawn. Records contain numbers of entries in its tables, which
+// live as long as the fleet; names are added while tests are drawn.
 struct mot_fleet {
     const struct mot_dialect *dialect;
     struct rng rng;
@@ -317,7 +317,7 @@ void mot_answers_destroy(struct mot_answers *answers);
 // Adds one document. False if memory is exhausted.
 bool mot_answers_add(struct mot_answers *answers, const struct mot_row *row);
 
-// A report_answers.
+// Prints the answers of the run; a report_answers function.
 bool mot_answers_print(FILE *stream, const void *context);
 
 #endif

@@ -73,7 +73,7 @@ enum outcome session_forward(struct session *session, const struct request *requ
  * client. */
 bool session_run(struct session *session, size_t set, const bson_t *command, bson_t *reply);
 
-/* Likewise; destroys the command. */
+/* As session_run; destroys the command. */
 bool session_run_built(struct session *session, size_t set, bson_t *command, bson_t *reply);
 
 /* The document in session->out, as a view. False if there is none. */
