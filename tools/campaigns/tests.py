@@ -193,8 +193,9 @@ def show_sums(done, repeated):
             print(f"{result.processor:8.0f} s {label_of(result.name)}")
 
 
-def run_all(queue, jobs, folder):
-    """Runs the files, `jobs` at a time, and prints each result. Returns the results."""
+def run_all(queue, jobs, folder, stop=False):
+    """Runs the files, `jobs` at a time, and prints each result, with `stop` until one fails. Returns
+    the results."""
     fork = multiprocessing.get_context("fork")
     results, position = fork.Queue(), fork.Value("i", 0)
     rounds = int(os.environ.get("SHARDLOAD_FAULT_ROUNDS") or 1)
@@ -215,6 +216,8 @@ def run_all(queue, jobs, folder):
             else:
                 done.append(result)
                 show(result)
+                if stop and result.run.failed:
+                    return done
     finally:
         for worker in workers:
             worker.terminate()
@@ -238,7 +241,7 @@ def retried(done, folder):
 
 def run(queue, jobs, folder, options):
     """Returns the number of failed tests."""
-    done, unstable = run_all(queue, jobs, folder), []
+    done, unstable = run_all(queue, jobs, folder, options.stop), []
     if options.retry:
         done, unstable = retried(done, folder)
     show_sums(done, options.repeat > 1)
@@ -257,12 +260,13 @@ def main():
     parser.add_argument("--jobs", type=int, default=default_jobs())
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--retry", action="store_true")
+    parser.add_argument("--stop", action="store_true")    # files in the order of names, until one fails
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     stop_on_signals()
     folder = Path(tempfile.mkdtemp(prefix="shardload-tests-"))
     try:
-        queue = select(options.names) * options.repeat
+        queue = options.names if options.stop else select(options.names) * options.repeat
         jobs = max(1, min(options.jobs, len(queue)))
         print(f"== running {len(queue)} test files, {jobs} at a time", file=sys.stderr)
         return 1 if run(queue, jobs, folder, options) else 0
