@@ -95,8 +95,8 @@ void sl_print_command_help(const sl_program *program, const sl_command *command)
            "capital letters, with _ instead of -. The command line overrides the environment, and\n"
            "the environment overrides the file of --config.\n",
            program->environment_prefix);
-    if (program->epilogue)
-        printf("\n%s\n", program->epilogue);
+    putchar('\n');
+    print_wrapped(stdout, program->epilogue, 0, 0);
 }
 
 void sl_print_program_help(const sl_program *program) {
@@ -105,8 +105,8 @@ void sl_print_program_help(const sl_program *program) {
     for (const sl_command *command = program->commands; command->name; command++)
         printf("  %-10s %s\n", command->name, command->summary);
     printf("\n`%s COMMAND --help` lists the options of a command.\n", program->name);
-    if (program->epilogue)
-        printf("\n%s\n", program->epilogue);
+    putchar('\n');
+    print_wrapped(stdout, program->epilogue, 0, 0);
 }
 
 /* ---- the manual page ---- */

@@ -142,6 +142,8 @@ static const sl_command commands[] = {
     {0},
 };
 
+#define EXIT_TEXT(name, code, shardload, shardquery, tone, words) " " #code " " shardload ";"
+
 static const sl_program program = {
     .name = "shardload",
     .version = SHARDLOAD_VERSION,
@@ -149,10 +151,7 @@ static const sl_program program = {
     .environment_prefix = "SHARDLOAD",
     .commands = commands,
     .rows = sl_load_rows,
-    .epilogue = "Exit codes: 0 success; 1 loaded, but some records were rejected; 2 wrong\n"
-                "options; 3 a source cannot be read; 4 the cluster cannot be reached, or refuses\n"
-                "a command; 5 verification failed, or doctor found a problem; 6 no memory, disk\n"
-                "space, threads or open files left; 130 interrupted.",
+    .epilogue = "Exit codes:" SL_EXITS(EXIT_TEXT) " docs/exit-codes.md: what to do",
 };
 
 int main(int count, char **words) {

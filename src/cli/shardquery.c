@@ -130,6 +130,8 @@ static const sl_command commands[] = {
     {0},
 };
 
+#define EXIT_TEXT(name, code, shardload, shardquery, tone, words) " " #code " " shardquery ";"
+
 int main(int count, char **words) {
     static const sl_program program = {
         .name = "shardquery",
@@ -138,11 +140,7 @@ int main(int count, char **words) {
         .environment_prefix = "SHARDLOAD",
         .commands = commands,
         .rows = sl_query_rows,
-        .epilogue =
-            "Exit codes: 0 success; 1 compare: the new side is slower; 2 wrong options, or the\n"
-            "command of --during failed; 3 a suite, an answers file or a report cannot be read;\n"
-            "4 the server cannot be reached, or a query failed; 5 an answer is wrong;\n"
-            "6 no memory, disk space, threads or open files left; 130 interrupted.",
+        .epilogue = "Exit codes:" SL_EXITS(EXIT_TEXT) " docs/exit-codes.md: what to do",
     };
     return sl_program_main(&program, false, count, words);
 }

@@ -24,10 +24,9 @@ struct shardload_context {
 };
 
 _Static_assert(sizeof((shardload_error *)0)->message == sizeof((sl_error *)0)->message, "one size");
-_Static_assert((int)SHARDLOAD_RESOURCES == SL_EXIT_RESOURCES &&
-                   (int)SHARDLOAD_INTERRUPTED == SL_EXIT_INTERRUPTED &&
-                   (int)SHARDLOAD_VERIFICATION == SL_EXIT_VERIFICATION,
-               "public codes equal the exit codes");
+#define EQUAL(name, code, shardload, shardquery, tone, words)                                      \
+    _Static_assert((int)SHARDLOAD_##name == SL_EXIT_##name, "public codes equal the exit codes");
+SL_EXITS(EQUAL)
 _Static_assert((int)SHARDLOAD_LOG_INFO == SL_LOG_INFO, "public levels equal those of the log");
 
 const char *shardload_version(void) {

@@ -36,6 +36,25 @@ const char *sl_section_number(sl_page *page, double value, sl_unit unit) {
     return sl_page_text(page, "%s", sl_value_text(value, unit, human));
 }
 
+#define ENDING(name, code, shardload, shardquery, tone, words) {code, SL_TONE_##tone, words},
+
+const char *sl_section_ending(const bson_t *record, sl_tone *tone) {
+    static const struct {
+        int code;
+        sl_tone tone;
+        const char *words;
+    } endings[] = {SL_EXITS(ENDING)};
+    double code = sl_look_number(record, "exitCode");
+    *tone = SL_TONE_BAD;
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        if (code == endings[i].code) {
+            *tone = endings[i].tone;
+            return endings[i].words;
+        }
+    }
+    return "Not ended";
+}
+
 const char *sl_section_value(sl_page *page, const bson_t *record, const char *path, sl_unit unit) {
     return sl_section_number(page, sl_look_number(record, path), unit);
 }

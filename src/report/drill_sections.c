@@ -39,18 +39,6 @@ void sl_section_drill_strip(sl_page *page, sl_strips *strips, const bson_t *reco
 
 /* ---- the verdict ---- */
 
-/* Verdicts for drills that did not complete, by exit code. */
-static const struct {
-    int code;
-    const char *words;
-} stops[] = {
-    {2, "Stopped by wrong options or a file that could not be written"},
-    {3, "Stopped by a source that could not be read or understood"},
-    {4, "Stopped because the cluster could not be reached or refused"},
-    {5, "Stopped because the counts are wrong: do not trust the loaded data"},
-    {130, "Interrupted"},
-};
-
 static const char *data_share(sl_page *page, const bson_t *record) {
     double share = sl_look_amount(record, "sample", 1);
     return share < 1 ? sl_page_text(page, "with %s of the data",
@@ -64,12 +52,8 @@ static const char *time_at(sl_page *page, const bson_t *record, const char *path
 }
 
 static void add_stop(sl_page *page, const bson_t *record) {
-    double code = sl_look_number(record, "exitCode");
-    const char *words = "Not ended";
-    for (size_t i = 0; i < sizeof stops / sizeof stops[0]; i++) {
-        if (code == stops[i].code)
-            words = stops[i].words;
-    }
+    sl_tone tone;
+    const char *words = sl_section_ending(record, &tone);
     const char *unknown =
         sl_look_number(record, "objectiveSeconds") > 0
             ? sl_page_text(page, ", so it does not show whether the objective of %s is met",

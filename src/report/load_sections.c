@@ -22,34 +22,13 @@
 
 /* ---- the verdict ---- */
 
-static const struct {
-    int code;
-    sl_tone tone;
-    const char *words;
-} endings[] = {
-    {0, SL_TONE_GOOD, "Everything was loaded"},
-    {1, SL_TONE_WARNING, "Loaded, with rejects"},
-    {2, SL_TONE_BAD, "Stopped by wrong options or a file that could not be written"},
-    {3, SL_TONE_BAD, "Stopped by a source that could not be read or understood"},
-    {4, SL_TONE_BAD, "Stopped because the cluster could not be reached or refused"},
-    {5, SL_TONE_BAD, "Ended, but the counts are wrong: do not trust this load"},
-    {130, SL_TONE_WARNING, "Interrupted, to be resumed"},
-};
-
 static void add_verdict(sl_page *page, const bson_t *record) {
-    double code = sl_look_number(record, "exitCode");
     double rate = sl_section_rate(record);
-    sl_tone tone = SL_TONE_BAD;
-    const char *words = "Not ended";
-    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
-        if (code == endings[i].code) {
-            words = endings[i].words;
-            tone = endings[i].tone;
-        }
-    }
+    sl_tone tone;
+    const char *words = sl_section_ending(record, &tone);
     const char *share = sl_look_text(record, "options.part");
     share = share ? share : sl_look_text(record, "options.only-shards");
-    if (code == 0 && share) /* the other loaders' shares have separate records */
+    if (tone == SL_TONE_GOOD && share) /* the other loaders' shares have separate records */
         words = sl_page_text(page, "This loader's share (%s) was loaded", share);
     const char *speed = rate >= 0 ? sl_page_text(page, " at %s per second",
                                                  sl_section_number(page, rate, SL_UNIT_COUNT))

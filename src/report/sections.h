@@ -38,6 +38,8 @@ void sl_sections_queries(sl_page *page, const bson_t *record);
 
 /* "2026-11-20 16:31" in UTC from the date at `path`, or "". */
 const char *sl_section_time(sl_page *page, const bson_t *record, const char *path);
+/* The first words of a report by the record's exit code, and their tone. */
+const char *sl_section_ending(const bson_t *record, sl_tone *tone);
 /* A number of the record as text, "-" if it is missing. */
 const char *sl_section_value(sl_page *page, const bson_t *record, const char *path, sl_unit unit);
 const char *sl_section_number(sl_page *page, double value, sl_unit unit);

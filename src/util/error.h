@@ -8,17 +8,33 @@
 
 #include "print.h"
 
-/* The programs' exit codes. The same numbers classify an sl_error. */
-typedef enum sl_exit {
-    SL_EXIT_OK = 0,            /* all records loaded, all answers correct */
-    SL_EXIT_REJECTS = 1,       /* loaded, with rejects within the limit */
-    SL_EXIT_USAGE = 2,         /* wrong options or configuration */
-    SL_EXIT_SOURCE = 3,        /* a source cannot be read, or its format is not recognised */
-    SL_EXIT_CLUSTER = 4,       /* the server cannot be reached, or refuses a command */
-    SL_EXIT_VERIFICATION = 5,  /* counts or answers differ from the expected ones */
-    SL_EXIT_RESOURCES = 6,     /* no memory, disk space, threads or open files left */
-    SL_EXIT_INTERRUPTED = 130, /* stopped by the user */
-} sl_exit;
+/* The exit codes, one row each: the name in SL_EXIT_X, the code, its meaning for `shardload` and
+ * for `shardquery` in --help, and for a report of a command that ended with it the tone (SL_TONE_X)
+ * and the first words. The same numbers classify an sl_error. */
+/* clang-format off */
+#define SL_EXITS(row)                                                                              \
+    row(OK, 0, "success", "success", GOOD, "Everything was loaded")                                \
+    row(REJECTS, 1, "loaded, but some records were rejected", "compare: the new side is slower",   \
+        WARNING, "Loaded, with rejects")                                                           \
+    row(USAGE, 2, "wrong options", "wrong options, or the command of --during failed",             \
+        BAD, "Stopped by wrong options or a file that could not be written")                       \
+    row(SOURCE, 3, "a source cannot be read",                                                      \
+        "a suite, an answers file or a report cannot be read",                                     \
+        BAD, "Stopped by a source that could not be read or understood")                           \
+    row(CLUSTER, 4, "the cluster cannot be reached, or refuses a command",                         \
+        "the server cannot be reached, or a query failed",                                         \
+        BAD, "Stopped because the cluster could not be reached or refused")                        \
+    row(VERIFICATION, 5, "verification failed, or doctor found a problem", "an answer is wrong",   \
+        BAD, "The counts are wrong, so do not trust the loaded data")                              \
+    row(RESOURCES, 6, "no memory, disk space, threads or open files left",                         \
+        "no memory, disk space, threads or open files left",                                       \
+        BAD, "Stopped because memory, disk space, threads or open files were exhausted")           \
+    row(INTERRUPTED, 130, "interrupted", "interrupted", WARNING, "Interrupted")
+/* clang-format on */
+
+#define SL_EXIT_NAME(name, code, shardload, shardquery, tone, words) SL_EXIT_##name = code,
+typedef enum sl_exit { SL_EXITS(SL_EXIT_NAME) } sl_exit;
+#undef SL_EXIT_NAME
 
 typedef struct sl_error {
     sl_exit code;       /* SL_EXIT_OK: no error */

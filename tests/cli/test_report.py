@@ -193,7 +193,7 @@ class Kinds(ReportCase):
                            f"10.0 % of the data did not complete{unended}"),
             (make(1.0, code=4), "Stopped because the cluster could not be reached or refused: the "
                                 f"drill with all of the data did not complete{unended}"),
-            (make(1.0, code=5, ended=False), "Stopped because the counts are wrong"),
+            (make(1.0, code=5, ended=False), "The counts are wrong, so do not trust the loaded data: "),
             (make(1.0, code=130), "Interrupted: the drill with all of the data did "
                                   f"not complete{unended}"),
             (make(1.0, code=130, objective=None), "Interrupted: the drill with all of the data did "
@@ -220,6 +220,15 @@ class Kinds(ReportCase):
                 self.assertIn("!! " + words[:40], " ".join(self.text(path).split()))
                 if words.endswith(unended):
                     self.assertIn("Phases that the drill did not reach are missing", page.text)
+
+    def test_every_exit_code_has_its_own_verdict(self):
+        rows = re.findall(r"row\(\w+, (\d+),.*?(GOOD|WARNING|BAD),\s*\"([^\"]+)\"\)",
+                          re.sub(r"\\\n\s*", " ", (support.TREE / "src/util/error.h").read_text("utf-8")))
+        self.assertEqual([int(code) for code, *_ in rows], [0, 1, 2, 3, 4, 5, 6, 130])
+        for code, tone, words in rows:
+            with self.subTest(code=code):
+                page = self.page(self.record(f"ended-{code}", record_maker.load(2, code=int(code))))
+                self.assert_verdict(page, tone.lower(), f"{words}: ")
 
     def test_a_drill_with_rejects_is_yellow(self):
         page = self.page(self.record("rejects", record_maker.reload(1.0, code=1)))
