@@ -154,6 +154,22 @@ def clean_environment(**more):
     return kept
 
 
+def comma_environment(folder):
+    """The environment in which programs begin in a locale with a decimal comma, which is made in `folder`
+    (comma_locale.c). Skips the test if the locale cannot be made."""
+    library = pathlib.Path(program("shardload")).parent / "tests" / "comma_locale.so"
+    if not library.exists():
+        raise unittest.SkipTest("comma_locale.so has not been built")
+    if not shutil.which("localedef"):
+        raise unittest.SkipTest("there is no localedef to make a locale with a decimal comma")
+    if not (folder / "de_DE.UTF-8").exists():
+        made = subprocess.run(["localedef", "-i", "de_DE", "-f", "UTF-8", folder / "de_DE.UTF-8"],
+                              capture_output=True, text=True, check=False)
+        if made.returncode != 0:
+            raise unittest.SkipTest(f"localedef cannot make the locale de_DE.UTF-8: {made.stderr}")
+    return {**clean_environment(LOCPATH=str(folder), LD_PRELOAD=str(library)), "LC_ALL": "de_DE.UTF-8"}
+
+
 def bson_documents(data):
     """The documents of a BSON dump, as bytes."""
     documents, at = [], 0

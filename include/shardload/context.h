@@ -5,7 +5,12 @@
  * never ends the process (libbson and libarchive do when an allocation fails), keeps no state
  * outside its context, and writes only the files that its options name. A context has one command
  * at a time; commands with different contexts may run at the same time. Programs should ignore
- * SIGPIPE. */
+ * SIGPIPE.
+ *
+ * Numbers have a decimal point in all inputs and outputs, whatever the locale of the program: while
+ * a command runs, its threads use the locale "C". The calling thread has its own again afterwards.
+ *
+ * An argument that is NULL where this is not allowed is the error SHARDLOAD_USAGE. */
 #ifndef SHARDLOAD_PUBLIC_CONTEXT_H
 #define SHARDLOAD_PUBLIC_CONTEXT_H
 
@@ -24,7 +29,7 @@ typedef enum shardload_level {
 } shardload_level;
 
 /* Receivers of the output of a context's commands. All members may be 0; streams and `data` are
- * borrowed and must outlive the context. */
+ * borrowed and must outlive the context. Functions are called in threads with the locale "C". */
 typedef struct shardload_receivers {
     /* Receives log lines, without a line end. Called by any thread, one call at a time. It must not
      * call functions of the library. */
@@ -49,7 +54,8 @@ void shardload_stop(shardload_context *context);
 
 /* An option by the name that it has on the command line, without "--". The value of a flag is
  * "true". To repeat an option, give several entries. Texts are borrowed for the call. Environment
- * variables are not read. A list of options ends with an entry whose name is NULL. */
+ * variables are not read. A list of options ends with an entry whose name is NULL; the list itself
+ * may be NULL. */
 typedef struct shardload_option {
     const char *name;
     const char *value;

@@ -108,6 +108,15 @@ static unsigned terminal_columns(void) {
     return valid ? (unsigned)columns : 0;
 }
 
+/* According to the environment. */
+static bool terminal_is_utf8(void) {
+    locale_t users = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
+    bool utf8 = users && strcmp(nl_langinfo_l(CODESET, users), "UTF-8") == 0;
+    if (users)
+        freelocale(users);
+    return utf8;
+}
+
 int sl_command_report(const sl_options *options) {
     inputs in = {0};
     sl_error error = {0};
@@ -120,11 +129,9 @@ int sl_command_report(const sl_options *options) {
         if (html) {
             write_html(&report, html, &error);
         } else {
-            setlocale(LC_CTYPE, "");
             sl_report_terminal terminal = {
                 .columns = terminal_columns(),
-                .ascii =
-                    sl_option_flag(options, "ascii") || strcmp(nl_langinfo(CODESET), "UTF-8") != 0,
+                .ascii = sl_option_flag(options, "ascii") || !terminal_is_utf8(),
             };
             sl_report_text(&report, &terminal, sl_output(), &error);
         }

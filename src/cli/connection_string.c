@@ -309,8 +309,6 @@ bool sl_connection_string(const sl_options *options, char **uri, sl_error *error
     bool ok = check_compression(options, &p, error) && check_plain(options, &p, error) &&
               find_password(options, &p, password, error) &&
               find_key_password(options, key_password, error);
-    if (ok && (p.password.length || *password || *key_password))
-        sl_secret_guard_process();
     if (ok) {
         size_t room = 512 + 3 * (strlen(password) + strlen(key_password));
         for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++) {

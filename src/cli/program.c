@@ -13,6 +13,8 @@
 
 #include "util/interrupt.h"
 
+#include "secrets.h"
+
 /* ---- memory ----
  *
  * libbson ends the process by abort() when an allocation fails, libarchive by exit(1). The programs
@@ -172,6 +174,7 @@ int sl_program_main(const sl_program *program, bool signals, int count, char **w
         around.start_signals = sl_signals_start;
         around.stop_signals = sl_signals_stop;
     }
+    sl_secret_guard_process(); /* before the first secret is read */
     begin_memory();
     open_standard_files();
     sl_context *context = sl_context_create(&around);

@@ -68,7 +68,8 @@ void shardload_context_destroy(shardload_context *context) {
 }
 
 void shardload_stop(shardload_context *context) {
-    sl_interrupt_request(context->inner);
+    if (context)
+        sl_interrupt_request(context->inner);
 }
 
 void shardload_free(char *text) {
@@ -77,13 +78,27 @@ void shardload_free(char *text) {
 
 /* ---- commands ---- */
 
+/* Gives the caller the code and the message. */
+static shardload_code end(int code, const sl_error *why, shardload_error *error) {
+    if (error) {
+        error->code = (shardload_code)code;
+        memcpy(error->message, why->message, sizeof error->message);
+    }
+    return (shardload_code)code;
+}
+
 /* Runs `work` bound to the context; the error is the one that `work` has set, or the first one that
- * it has logged. */
-static shardload_code run_bound(shardload_context *context,
+ * it has logged. `missing`: the name of a parameter that must not be NULL, but is; or NULL. */
+static shardload_code run_bound(shardload_context *context, const char *missing,
                                 int (*work)(void *argument, sl_error *error), void *argument,
                                 shardload_error *error) {
     sl_error why = {0};
-    sl_context *before = sl_context_bind(context->inner);
+    if (!context || missing) {
+        sl_error_set(&why, SL_EXIT_USAGE, "the argument `%s` is NULL",
+                     context ? missing : "context");
+        return end(SL_EXIT_USAGE, &why, error);
+    }
+    sl_binding before = sl_context_bind(context->inner);
     sl_context_forget_error(context->inner);
     int code = SL_EXIT_INTERRUPTED;
     if (sl_interrupt_requested())
@@ -92,12 +107,8 @@ static shardload_code run_bound(shardload_context *context,
         code = work(argument, &why);
     if (code != SL_EXIT_OK && !why.message[0])
         sl_context_first_error(context->inner, why.message, sizeof why.message);
-    sl_context_bind(before);
-    if (error) {
-        error->code = (shardload_code)code;
-        memcpy(error->message, why.message, sizeof error->message);
-    }
-    return (shardload_code)code;
+    sl_context_restore(before);
+    return end(code, &why, error);
 }
 
 /* A command, its options by name, and its arguments. */
@@ -108,7 +119,8 @@ typedef struct command_call {
     int (*run)(const sl_options *options, bson_t *record);
     const shardload_option *options;
     const char *const *arguments;
-    char **json; /* receives the record; may be NULL */
+    const char *argument; /* the name of `arguments` in the public header */
+    char **json;          /* receives the record; may be NULL */
 } command_call;
 
 static int run_command(void *argument, sl_error *error) {
@@ -118,8 +130,12 @@ static int run_command(void *argument, sl_error *error) {
     sl_options *options;
     if (!sl_options_create(&program, commands, c->arguments, &options, error))
         return (int)error->code;
-    for (const shardload_option *one = c->options; one && one->name; one++)
-        sl_options_set(options, one->name, one->value);
+    for (const shardload_option *one = c->options; one && one->name; one++) {
+        if (one->value)
+            sl_options_set(options, one->name, one->value);
+        else
+            sl_option_problem(error, "%s: its value is NULL", one->name);
+    }
     if (error->code) {
         sl_options_destroy(options);
         return (int)error->code;
@@ -140,27 +156,27 @@ static shardload_code run_call(shardload_context *context, command_call *call,
                                shardload_error *error) {
     if (call->json)
         *call->json = NULL;
-    return run_bound(context, run_command, call, error);
+    return run_bound(context, call->arguments ? NULL : call->argument, run_command, call, error);
 }
 
 shardload_code shardload_load(shardload_context *context, const shardload_option *options,
                               const char *const *sources, char **record, shardload_error *error) {
-    command_call call = {sl_load_rows, SL_COMMAND_LOAD, "load", sl_command_load,
-                         options,      sources,         record};
+    command_call call = {sl_load_rows, SL_COMMAND_LOAD, "load",    sl_command_load,
+                         options,      sources,         "sources", record};
     return run_call(context, &call, error);
 }
 
 shardload_code shardload_verify(shardload_context *context, const shardload_option *options,
                                 const char *const *sources, char **record, shardload_error *error) {
-    command_call call = {sl_load_rows, SL_COMMAND_VERIFY, "verify", sl_command_verify,
-                         options,      sources,           record};
+    command_call call = {sl_load_rows, SL_COMMAND_VERIFY, "verify",  sl_command_verify,
+                         options,      sources,           "sources", record};
     return run_call(context, &call, error);
 }
 
 shardload_code shardload_plan(shardload_context *context, const shardload_option *options,
                               const char *const *sources, char **record, shardload_error *error) {
-    command_call call = {sl_load_rows, SL_COMMAND_PLAN, "plan", sl_command_plan,
-                         options,      sources,         record};
+    command_call call = {sl_load_rows, SL_COMMAND_PLAN, "plan",    sl_command_plan,
+                         options,      sources,         "sources", record};
     return run_call(context, &call, error);
 }
 
@@ -170,8 +186,8 @@ static int run_queries(const sl_options *options, bson_t *report) {
 
 shardload_code shardload_query(shardload_context *context, const shardload_option *options,
                                const char *const *suites, char **report, shardload_error *error) {
-    command_call call = {sl_query_rows, SL_QUERY_RUN, "query", run_queries,
-                         options,       suites,       report};
+    command_call call = {sl_query_rows, SL_QUERY_RUN, "query",  run_queries,
+                         options,       suites,       "suites", report};
     return run_call(context, &call, error);
 }
 
@@ -214,6 +230,7 @@ static int draw(void *argument, sl_error *error) {
 shardload_code shardload_report_html(shardload_context *context, const char *const *records,
                                      const char *title, char **html, shardload_error *error) {
     page p = {records, title, html};
-    *html = NULL;
-    return run_bound(context, draw, &p, error);
+    if (html)
+        *html = NULL;
+    return run_bound(context, !records ? "records" : !html ? "html" : NULL, draw, &p, error);
 }

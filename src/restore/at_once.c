@@ -219,19 +219,19 @@ bool sl_restore_keep_trying(void *context) {
 
 static void on_log(void *data, sl_log_level level, const char *text) {
     const member *m = data;
-    sl_context *own = sl_context_bind(m->team->context);
+    sl_binding own = sl_context_bind(m->team->context);
     if (strncmp(text, m->name, strlen(m->name)) == 0)
         sl_log(level, SL_LINES, text);
     else
         sl_log(level, SL_LINES ": " SL_LINES, m->name, text);
-    sl_context_bind(own);
+    sl_context_restore(own);
 }
 
 static void on_progress(void *data, const char *json) {
     member *m = data;
-    sl_context *own = sl_context_bind(m->team->context);
+    sl_binding own = sl_context_bind(m->team->context);
     progress_take(m->team->progress, &m->line, json);
-    sl_context_bind(own);
+    sl_context_restore(own);
 }
 
 /* Gives the thread a context for a namespace. Passes an earlier request to stop on to it. */

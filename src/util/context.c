@@ -11,8 +11,17 @@
 
 static _Thread_local sl_context *bound;
 
+/* The locale "C", made once; 0 without memory. It is never freed, because threads use it. */
+static locale_t c_locale;
+static pthread_once_t c_locale_made = PTHREAD_ONCE_INIT;
+
+static void make_c_locale(void) {
+    c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+}
+
 sl_context *sl_context_create(const sl_surroundings *surroundings) {
-    sl_context *context = calloc(1, sizeof *context);
+    pthread_once(&c_locale_made, make_c_locale);
+    sl_context *context = c_locale ? calloc(1, sizeof *context) : NULL;
     if (!context)
         return NULL;
     context->surroundings = *surroundings;
@@ -39,10 +48,15 @@ void sl_context_destroy(sl_context *context) {
     free(context);
 }
 
-sl_context *sl_context_bind(sl_context *context) {
-    sl_context *before = bound;
+sl_binding sl_context_bind(sl_context *context) {
+    sl_binding before = {bound, uselocale(c_locale)};
     bound = context;
     return before;
+}
+
+void sl_context_restore(sl_binding before) {
+    bound = before.context;
+    uselocale(before.locale);
 }
 
 sl_context *sl_context_current(void) {
@@ -112,7 +126,7 @@ typedef struct beginning {
 static void *run_bound(void *allocated) {
     const beginning begin = *(beginning *)allocated;
     free(allocated);
-    bound = begin.context;
+    sl_context_bind(begin.context);
     return begin.run(begin.argument);
 }
 

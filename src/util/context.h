@@ -7,10 +7,15 @@
  * sl_interrupt_requested() concern the context of the thread that calls them. Threads that are
  * started by sl_thread_start() have the context of the thread that starts them; no thread may be
  * started otherwise. A thread without a context (in a unit test) logs nothing, prints to standard
- * output, and is never interrupted. */
+ * output, and is never interrupted.
+ *
+ * A thread to which a context is bound has the locale "C", whatever the locale of the process is
+ * and becomes: numbers are read and written with a decimal point, by the C library and by the
+ * driver's functions for JSON. */
 #ifndef SHARDLOAD_CONTEXT_H
 #define SHARDLOAD_CONTEXT_H
 
+#include <locale.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -42,8 +47,16 @@ typedef struct sl_surroundings {
 sl_context *sl_context_create(const sl_surroundings *surroundings);
 void sl_context_destroy(sl_context *context); /* NULL is fine */
 
-/* Binds a context (NULL: none) to the calling thread. Returns the context that was bound before. */
-sl_context *sl_context_bind(sl_context *context);
+/* What a thread had before a context was bound to it. */
+typedef struct sl_binding {
+    sl_context *context;
+    locale_t locale;
+} sl_binding;
+
+/* Binds a context (NULL: none) and the locale "C" to the calling thread. Returns what
+ * sl_context_restore gives back to the thread. */
+sl_binding sl_context_bind(sl_context *context);
+void sl_context_restore(sl_binding before);
 /* The calling thread's context, or NULL. */
 sl_context *sl_context_current(void);
 const sl_surroundings *sl_context_surroundings(const sl_context *context);

@@ -44,18 +44,18 @@ static bool call_handlers(sl_interrupt_state *state, bool second) {
 
 bool sl_interrupt_request(sl_context *context) {
     sl_interrupt_state *state = &context->interrupt;
-    sl_context *before = sl_context_bind(context);
+    sl_binding before = sl_context_bind(context);
     bool may_end = !atomic_exchange(&state->requested, true) && call_handlers(state, false);
-    sl_context_bind(before);
+    sl_context_restore(before);
     return may_end;
 }
 
 void sl_interrupt_request_at_once(sl_context *context) {
     sl_interrupt_state *state = &context->interrupt;
-    sl_context *before = sl_context_bind(context);
+    sl_binding before = sl_context_bind(context);
     atomic_store(&state->at_once, true);
     call_handlers(state, true);
-    sl_context_bind(before);
+    sl_context_restore(before);
 }
 
 bool sl_interrupt_listen(bool (*first)(void *context), void (*second)(void *context), void *context,

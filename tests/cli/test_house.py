@@ -59,6 +59,8 @@ INTERFACES = {
 # other way. All other state belongs to a context or to an object.
 GLOBALS = {
     ("context", "bound"): "the context that is bound to each thread",
+    ("context", "c_locale"): "the locale of all threads, made once per process",
+    ("context", "c_locale_made"): "likewise",
     ("connection", "driver_started"): "the driver is initialised once per process",
     ("compare", "values"): "scratch space of each thread, empty between calls",
     ("compare", "times"): "likewise",

@@ -147,6 +147,20 @@ class AnyServer:
                              [timings[0], timings[2], timings[4]])
             self.assertAlmostEqual(entry["documentsPerMs"], self.count / timings[2])
 
+    def test_a_locale_with_a_decimal_comma_changes_no_query(self):
+        comma = support.comma_environment(self.scratch)
+        self.database.numbers.insert_many({"v": n / 8} for n in range(40))
+        suite = self.suite('''name: numbers
+queries:
+  - name: below
+    pipeline: '[{"$match": {"v": {"$lt": 1.75}}}, {"$group": {"_id": 0.5, "n": {"$sum": 1}, "last": {"$max": "$v"}}}]'
+''')
+        answers = self.answers({"below": [{"_id": 0.5, "n": 14, "last": 1.625}]})
+        self.run_program("shardquery", "run", *self.target("numbers"), "--answers", answers, "--report", "report.json",
+                         suite, environment=comma).expect(support.EXIT_OK)
+        (entry,) = self.report()["queries"]
+        self.assertEqual((entry["answer"], entry["results"]), ("ok", [{"_id": 0.5, "n": 14, "last": 1.625}]))
+
     def test_long_names_give_the_same_answers(self):
         self.database.long.insert_many(
             {LONG.get(key, key): value for key, value in document.items()}

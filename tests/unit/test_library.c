@@ -2,9 +2,11 @@
 /* The public library, without a server: two loads at once, options, errors, plans, reports. */
 #include "unit.h"
 
+#include <locale.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +15,8 @@
 #include <shardload/query.h>
 #include <shardload/report.h>
 #include <shardload/version.h>
+
+#include "util/context.h"
 
 static const char *const none[] = {NULL};
 
@@ -177,6 +181,154 @@ TEST(a_query_without_a_suite_is_refused) {
     assert_int_equal(shardload_query(context, NULL, none, &report, &error), SHARDLOAD_USAGE);
     assert_contains(error.message, "name a suite");
     assert_null(report);
+}
+
+/* ---- the calling process ---- */
+
+#define COMMA "de_DE.UTF-8"
+
+static void end_locale(void *unused) {
+    (void)unused;
+    setlocale(LC_ALL, "C");
+    unsetenv("LOCPATH");
+}
+
+/* Makes a locale with a decimal comma, and lets setlocale find it. Skips the test without it. */
+static void make_comma_locale(void) {
+    char command[200];
+    snprintf(command, sizeof command, "localedef -i de_DE -f UTF-8 %s >/dev/null 2>&1",
+             unit_path(COMMA));
+    bool made = system(command) == 0;
+    setenv("LOCPATH", unit_folder(), 1);
+    unit_release_later(end_locale, NULL);
+    if (!made || !setlocale(LC_ALL, COMMA)) {
+        print_message("localedef cannot make the locale " COMMA "\n");
+        skip();
+    }
+    setlocale(LC_ALL, "C");
+}
+
+/* Has the calling thread a locale with a decimal comma? */
+static bool has_comma(void) {
+    return strtod("0,5", NULL) > 0;
+}
+
+/* Loads two numbers, and checks the stored ones and the record. */
+static void load_numbers(shardload_context *in) {
+    static const char text[] = "a,b\n0.123,1.7976931348623157e308\n";
+    char sink[100], *record;
+    const char *kept = unit_path("out.bson"), *source = unit_path("t.csv");
+    const char *work = unit_path("work");
+    size_t length;
+    snprintf(sink, sizeof sink, "bson:%s", kept);
+    unit_write(source, text, sizeof text - 1);
+    const shardload_option options[] = {
+        {"sink", sink}, {"work-dir", work}, {"max-rejects", "0.5%"}, {NULL, NULL}};
+    const char *const sources[] = {source, NULL};
+    assert_int_equal(shardload_load(in, options, sources, &record, &error), SHARDLOAD_OK);
+    bool comma = has_comma();
+    sl_binding before = sl_context_bind(NULL); /* libbson and cmocka print numbers, too */
+    bson_t document;
+    bson_iter_t a, b;
+    bson_t *read = unit_keep_bson(bson_new_from_json((const uint8_t *)record, -1, NULL));
+    assert_true(bson_has_field(read, "accounting"));
+    shardload_free(record);
+    const uint8_t *bytes = (const uint8_t *)unit_read(kept, &length);
+    assert_true(bson_init_static(&document, bytes, length));
+    assert_true(bson_iter_init_find(&a, &document, "a"));
+    assert_true(bson_iter_init_find(&b, &document, "b"));
+    assert_near(bson_iter_double(&a), 0.123, 0);
+    assert_near(bson_iter_double(&b), 1.7976931348623157e308, 0);
+    sl_context_restore(before);
+    assert_true(comma);
+}
+
+TEST(a_decimal_comma_changes_no_number) {
+    make_comma_locale();
+    begin();
+    assert_non_null(setlocale(LC_ALL, COMMA));
+    load_numbers(context);
+    assert_true(has_comma());
+    /* Also when a command fails, and when the context was stopped. */
+    const shardload_option wrong[] = {{"threads", "0.5"}, {NULL, NULL}};
+    assert_int_equal(shardload_load(context, wrong, none, NULL, &error), SHARDLOAD_USAGE);
+    assert_true(has_comma());
+    shardload_stop(context);
+    assert_true(has_comma());
+    assert_int_equal(shardload_plan(context, NULL, none, NULL, &error), SHARDLOAD_INTERRUPTED);
+    assert_true(has_comma());
+}
+
+static void change_locale(void *data, shardload_level level, const char *text) {
+    (void)data, (void)level, (void)text;
+    setlocale(LC_ALL, COMMA);
+}
+
+TEST(a_locale_that_is_set_during_a_load_changes_no_number) {
+    make_comma_locale();
+    context = shardload_context_create(&(shardload_receivers){.log = change_locale});
+    assert_non_null(context);
+    unit_release_later(destroy, NULL);
+    load_numbers(context);
+}
+
+TEST(a_thread_keeps_its_own_locale) {
+    make_comma_locale();
+    begin();
+    locale_t own = newlocale(LC_ALL_MASK, COMMA, (locale_t)0);
+    assert_true(own != (locale_t)0);
+    locale_t before = uselocale(own);
+    load_numbers(context);
+    assert_true(uselocale((locale_t)0) == own);
+    uselocale(before);
+    freelocale(own);
+    assert_false(has_comma());
+}
+
+TEST(a_password_leaves_the_process_as_it_is) {
+    begin();
+    const shardload_option options[] = {
+        {"uri", "mongodb://user:secret@127.0.0.1:1/?serverSelectionTimeoutMS=50"},
+        {"db", "a"},
+        {"collection", "b"},
+        {"pipeline", "[]"},
+        {NULL, NULL}};
+    int before = prctl(PR_GET_DUMPABLE);
+    assert_int_equal(shardload_query(context, options, none, NULL, &error), SHARDLOAD_CLUSTER);
+    assert_int_equal(prctl(PR_GET_DUMPABLE), before);
+    assert_int_equal(before, 1);
+}
+
+TEST(an_argument_that_is_null_is_an_error) {
+    begin();
+    const shardload_option options[] = {{"sink", NULL}, {"threads", NULL}, {NULL, NULL}};
+    const char *const records[] = {"{}", NULL};
+    typedef shardload_code command(shardload_context *, const shardload_option *,
+                                   const char *const *, char **, shardload_error *);
+    static command *const commands[] = {shardload_load, shardload_verify, shardload_plan,
+                                        shardload_query};
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        char *record = (char *)1;
+        assert_int_equal(commands[i](NULL, NULL, none, &record, &error), SHARDLOAD_USAGE);
+        assert_string_equal(error.message, "the argument `context` is NULL");
+        assert_null(record);
+        assert_int_equal(commands[i](context, NULL, NULL, NULL, &error), SHARDLOAD_USAGE);
+        assert_string_equal(error.message, i < 3 ? "the argument `sources` is NULL"
+                                                 : "the argument `suites` is NULL");
+        assert_int_equal(commands[i](NULL, NULL, NULL, NULL, NULL), SHARDLOAD_USAGE);
+    }
+    assert_int_equal(shardload_load(context, options, none, NULL, &error), SHARDLOAD_USAGE);
+    assert_contains(error.message, "sink: its value is NULL");
+    assert_contains(error.message, "threads: its value is NULL");
+    char *html;
+    assert_int_equal(shardload_report_html(NULL, records, NULL, &html, &error), SHARDLOAD_USAGE);
+    assert_int_equal(shardload_report_html(context, NULL, NULL, &html, &error), SHARDLOAD_USAGE);
+    assert_string_equal(error.message, "the argument `records` is NULL");
+    assert_int_equal(shardload_report_html(context, records, NULL, NULL, &error), SHARDLOAD_USAGE);
+    assert_string_equal(error.message, "the argument `html` is NULL");
+    shardload_stop(NULL);
+    shardload_context_destroy(NULL);
+    shardload_free(NULL);
 }
 
 TEST(a_stopped_context_runs_nothing) {
