@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "join_key.h"
 
-#include <math.h>
 #include <string.h>
+
+#include "bson/bson_number.h"
 
 /* The types of the values in keys. */
 static const struct key_type {
@@ -42,25 +43,25 @@ static bool put_typed(sl_key_writer *to, char letter, const void *bytes, size_t 
     return put(to, &letter, 1) && put(to, bytes, length);
 }
 
-static bool put_integer(sl_key_writer *to, int64_t value) {
-    return put_typed(to, 'i', &value, sizeof value);
-}
-
-static bool put_double(sl_key_writer *to, double value) {
-    if (isnan(value))
-        return false;
-    /* Both limits are exact doubles; 2^63 itself is not an int64. */
-    if (value >= -0x1p63 && value < 0x1p63 && value == trunc(value))
-        return put_integer(to, (int64_t)value);
-    return put_typed(to, 'd', &value, sizeof value);
+static bool put_number(sl_key_writer *to, const bson_iter_t *iter) {
+    const sl_number number = sl_number_of(iter);
+    switch (number.kind) {
+    case SL_NUMBER_INTEGER:
+        return put_typed(to, 'i', &number.value.integer, sizeof number.value.integer);
+    case SL_NUMBER_DOUBLE:
+        return put_typed(to, 'd', &number.value.real, sizeof number.value.real);
+    case SL_NUMBER_DECIMAL:
+        return put_typed(to, 'n', &number.value.decimal, sizeof number.value.decimal);
+    case SL_NUMBER_NONE:
+        break;
+    }
+    return false;
 }
 
 static bool put_value(sl_key_writer *to, bson_iter_t *iter) {
     bson_type_t type = bson_iter_type(iter);
-    if (type == BSON_TYPE_INT32 || type == BSON_TYPE_INT64)
-        return put_integer(to, bson_iter_as_int64(iter));
-    if (type == BSON_TYPE_DOUBLE)
-        return put_double(to, bson_iter_double(iter));
+    if (BSON_ITER_HOLDS_NUMBER(iter) || type == BSON_TYPE_DECIMAL128)
+        return put_number(to, iter);
     size_t i = 0;
     while (i < TYPES && types[i].type != type)
         i++;
@@ -153,6 +154,11 @@ const char *sl_join_key_letters(const uint8_t *key, size_t length, char *out) {
         out[count++] = (char)*at;
     out[count] = '\0';
     return out;
+}
+
+bool sl_join_may_equal(char one, char other) {
+    static const char numbers[] = "idn";
+    return one == other || (strchr(numbers, one) && strchr(numbers, other));
 }
 
 const char *sl_join_letter_name(char letter) {

@@ -136,8 +136,7 @@ static bool look_at_head(sl_job *job, const char *const *names, size_t count,
 static bool compare_types(const sl_preparation *preparation, const char *documents,
                           const char *records) {
     for (size_t i = 0; documents[i] && records[i]; i++) {
-        bool numbers = strchr("id", documents[i]) && strchr("id", records[i]);
-        if (documents[i] != records[i] && !numbers)
+        if (!sl_join_may_equal(documents[i], records[i]))
             return sl_error_set(
                 preparation->error, SL_EXIT_USAGE,
                 "--on: %s is %s, and %s of %s is %s, so they are never equal; give "
@@ -215,9 +214,10 @@ static bool look_at_records(sl_preparation *preparation, char *letters) {
 /* The options that change the content of the store. */
 static void identify(sl_preparation *preparation, char *identity, size_t room) {
     bson_t options = BSON_INITIALIZER;
-    sl_load_append_options(&preparation->config, &options);
-    BSON_APPEND_UTF8(&options, "on", preparation->job->config->embed_on);
-    BSON_APPEND_UTF8(&options, "field", preparation->embed->field);
+    sl_load_config config = preparation->config;
+    config.embed_field = preparation->job->config->embed_field;
+    config.embed_on = preparation->job->config->embed_on;
+    sl_load_append_options(&config, &options);
     snprintf(identity, room, "%016llx",
              (unsigned long long)sl_hash(bson_get_data(&options), options.len));
     bson_destroy(&options);

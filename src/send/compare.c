@@ -7,12 +7,12 @@
  * otherwise the first one counts as the expected document with different content. */
 #include "compare.h"
 
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "bson/bson_number.h"
 #include "report/json.h"
 #include "util/text.h"
 
@@ -22,55 +22,15 @@ int64_t sl_expected_id(const uint8_t *document) {
     return (int64_t)BSON_UINT64_FROM_LE(id);
 }
 
-/* A decimal as a whole number; false if it is not a whole number, or exceeds 64 bits. The layout is
- * decimal128 of IEEE 754-2008 with a binary integer as coefficient. */
-static bool whole_decimal(const bson_decimal128_t *value, int64_t *whole) {
-    __extension__ typedef unsigned __int128 coefficient;
-    const uint64_t limit = (uint64_t)1 << 63;
-    bool negative = value->high >> 63;
-    /* Infinite, not a number, or a coefficient out of range, which means zero. */
-    if ((value->high >> 61 & 3) == 3) {
-        *whole = 0;
-        return (value->high >> 59 & 3) != 3;
-    }
-    int exponent = (int)(value->high >> 49 & 0x3FFF) - 6176;
-    coefficient digits = (coefficient)(value->high & 0x1FFFFFFFFFFFF) << 64 | value->low;
-    for (; digits != 0 && exponent < 0 && digits % 10 == 0; exponent++)
-        digits /= 10;
-    for (; digits != 0 && exponent > 0 && digits <= limit; exponent--)
-        digits *= 10;
-    *whole = negative && digits == limit ? INT64_MIN
-             : negative                  ? -(int64_t)digits
-                                         : (int64_t)digits;
-    return digits == 0 || (exponent == 0 && (digits < limit || (digits == limit && negative)));
-}
-
-static bool whole_double(double value, int64_t *whole) {
-    if (isnan(value) || value < (double)INT64_MIN || value >= -(double)INT64_MIN)
-        return false;
-    *whole = (int64_t)value;
-    return (double)*whole == value;
-}
-
 /* The _id as a whole number, of any numeric type. False for an _id that no document of a load can
  * have: of another type, or not a whole number. */
 static bool id_of(const bson_t *document, int64_t *id) {
     bson_iter_t iter;
-    bson_decimal128_t decimal;
     if (!bson_iter_init_find(&iter, document, "_id"))
         return false;
-    switch (bson_iter_type(&iter)) {
-    case BSON_TYPE_INT32:
-    case BSON_TYPE_INT64:
-        *id = bson_iter_as_int64(&iter);
-        return true;
-    case BSON_TYPE_DOUBLE:
-        return whole_double(bson_iter_double(&iter), id);
-    case BSON_TYPE_DECIMAL128:
-        return bson_iter_decimal128(&iter, &decimal) && whole_decimal(&decimal, id);
-    default:
-        return false;
-    }
+    sl_number number = sl_number_of(&iter);
+    *id = number.value.integer;
+    return number.kind == SL_NUMBER_INTEGER;
 }
 
 /* Classifies the next expected document, after all documents under its _id have been found. */

@@ -130,6 +130,33 @@ class Tables(support.Case):
                 found = {one["k"]: one["items"] for one in documents}
                 self.assertEqual(found, {n: [{"w": w}] for n, w in enumerate(values)})
 
+    def test_a_repeated_load_with_other_options_reads_the_table_again(self):
+        """With each option that changes the records or their keys; with the same options, the store is used."""
+        orders = self.file("orders.csv", "a,b\n1,7\n2,8\n3,9\n")
+        items = self.file("items.csv", b"a;c;text\n1;8; x \n1;9;\xff\n2;7;'y;z'\n8;3;v\n2;1\n")
+        schema = self.file("text.yaml", "name: items\ndelimiter: ';'\nheader: true\ncolumns:\n"
+                                        "  - {name: a, type: int}\n  - {name: c, type: text}\n  - {name: text}\n")
+        first = {"--embed": f"items={items}", "--on": "a"}
+        (self.scratch / "work").mkdir()
+        for number, (name, value) in enumerate((
+                ("--on", "b=c"), ("--on", "a=c"), ("--embed", f"list={items}"), ("--embed-schema", schema),
+                ("--trim", None), ("--encoding", "latin-1"), ("--quote", "'"), ("--ragged", "pad"),
+                ("--types", "text"))):
+            with self.subTest(name):
+                used, built = [], []
+                for options in (first, first, {**first, name: value}):
+                    words = [word for pair in options.items() for word in pair if word]
+                    work = self.scratch / f"work/{number}"
+                    documents, _ = self.dump_decoded(*words, "--work-dir", work, orders, code=None)
+                    used.append(documents)
+                    built.append((work / "embed/complete").stat().st_ctime_ns)
+                fresh, _ = self.dump_decoded(*words, orders, code=None)
+                self.assertEqual(used[0], used[1])
+                self.assertEqual(built[0], built[1])
+                self.assertEqual(used[2], fresh)
+                self.assertNotEqual(used[2], used[0])
+                self.assertNotEqual(built[2], built[1])
+
     def packed(self, name, content):
         """A zip archive that is not compressed, so its size does not depend on the text."""
         path = self.scratch / name
@@ -218,6 +245,19 @@ class OtherFormats(support.Case):
             self.assertEqual(document.get("list", []), expected)
         orphans = sum(child["p"] >= 50 for child in children)
         self.assertEqual(support.run_record(work)["embed"]["inNoDocument"], orphans)
+
+    def test_decimals_join_numbers_of_other_types(self):
+        """Each decimal with the double and the integer of its value, if there is one."""
+        values = [("1.0", 1.0, 1), ("2.50", 2.5, None), ("3E+2", 300.0, 300), ("0", -0.0, 0),
+                  ("9007199254740993", None, 9007199254740993), ("12345678901234567890123", None, None)]
+        source = self.file("numbers.bson", b"".join(bson.encode({"k": bson.Decimal128(text)}) for text, *_ in values))
+        for kind in range(3):
+            records = [{"k": bson.Decimal128("0" + row[0]) if kind == 0 else row[kind], "n": n}
+                       for n, row in enumerate(values) if row[kind] is not None]
+            items = self.file(f"items-{kind}.bson", b"".join(map(bson.encode, records)))
+            found, _ = self.dump_decoded("--embed", f"items={items}", "--on", "k", source)
+            self.assertEqual([one.get("items") for one in found],
+                             [[{"n": n}] if row[kind] is not None else None for n, row in enumerate(values)])
 
     def test_a_schema_for_each_source(self):
         """TPC-H's tables have no header."""

@@ -35,7 +35,7 @@ BELOW = {
 INTERFACES = {
     "util": "clock context document_id embedded error estimate grow hash histogram interrupt log "
             "md5 memory_stream phase_names print private_file process read_file splitter text yaml_reader",
-    "bson": "bson_check bson_lookup bson_writer dump_archive extjson",
+    "bson": "bson_check bson_lookup bson_number bson_writer dump_archive extjson",
     "source": "source",
     "format": "column_types convert delimited format head isd key_fields schema simd typing ycsb",
     "report": "json lookup report run_record",

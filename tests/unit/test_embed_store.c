@@ -184,6 +184,68 @@ TEST(keys_are_equal_for_equal_values_only) {
     }
 }
 
+/* Each row has all ways to write one number; the numbers of different rows are different. */
+TEST(numbers_of_equal_value_have_equal_keys) {
+#define I(n) "{\"$numberInt\": \"" n "\"}"
+#define L(n) "{\"$numberLong\": \"" n "\"}"
+#define F(n) "{\"$numberDouble\": \"" n "\"}"
+#define D(n) "{\"$numberDecimal\": \"" n "\"}"
+    static const char *const rows[][7] = {
+        {I("0"), L("0"), F("0"), F("-0.0"), D("0"), D("-0E+10"), D("0E-6176")},
+        {I("1"), L("1"), F("1"), D("1"), D("1.0"), D("1000E-3"),
+         D("1.000000000000000000000000000000000")},
+        {I("-1"), L("-1"), F("-1"), D("-1"), D("-10E-1")},
+        {I("100"), F("1e2"), D("1E2"), D("100")},
+        {L("9007199254740992"), F("9007199254740992"), D("9007199254740992")},
+        {L("9007199254740993"), D("9007199254740993"), D("9.007199254740993E15")},
+        {L("9223372036854775807"), D("9223372036854775807")},
+        {F("9223372036854775808"), D("9223372036854775808")}, /* 2^63 */
+        {L("-9223372036854775808"), F("-9223372036854775808"), D("-9223372036854775808.0")},
+        {D("-9223372036854775809")},
+        {F("1267650600228229401496703205376"), D("1267650600228229401496703205376")}, /* 2^100 */
+        {D("1267650600228229401496703205377")},
+        {F("1e22"), D("1E22")},
+        {F("1e23")}, /* the nearest double */
+        {D("1E23"), D("100E21")},
+        {F("0.5"), D("0.5"), D("0.50")},
+        {F("-0.5"), D("-0.5")},
+        {F("0.1")}, /* not exactly a tenth, so that the server, too, finds them different */
+        {D("0.1"), D("0.100")},
+        {F("3.552713678800500929355621337890625e-15"),
+         D("3.552713678800500929355621337890625E-15")},
+        {F("Infinity"), D("Infinity")},
+        {F("-Infinity"), D("-Infinity")},
+        {D("1E6144"), D("10E6143"), D("1.00E6144")}, /* the largest exponent needs zeros */
+        {D("1E-6176")},
+        {"\"1\""},
+        {"true"},
+    };
+#undef I
+#undef L
+#undef F
+#undef D
+    enum { ROWS = sizeof rows / sizeof rows[0], COLUMNS = 7 };
+    static const char *const names[] = {"a"};
+    static uint8_t keys[ROWS * COLUMNS][SL_JOIN_KEY_ROOM];
+    size_t lengths[ROWS * COLUMNS] = {0};
+    for (size_t i = 0; i < ROWS * COLUMNS; i++) {
+        char json[120];
+        const char *text = rows[i / COLUMNS][i % COLUMNS];
+        snprintf(json, sizeof json, "{\"a\": %s}", text ? text : "null");
+        lengths[i] = sl_join_key_of(unit_json(json), names, 1, keys[i]);
+        if ((lengths[i] > 0) != (text != NULL))
+            fail_msg("%s: the key has %zu bytes", json, lengths[i]);
+    }
+    for (size_t i = 0; i < ROWS * COLUMNS; i++) {
+        for (size_t k = 0; k < i; k++) {
+            bool equal = lengths[i] == lengths[k] && memcmp(keys[i], keys[k], lengths[i]) == 0;
+            if (lengths[i] && lengths[k] && equal != (i / COLUMNS == k / COLUMNS))
+                fail_msg("%s and %s: %s", rows[i / COLUMNS][i % COLUMNS],
+                         rows[k / COLUMNS][k % COLUMNS], equal ? "equal" : "different");
+        }
+    }
+}
+
 TEST(documents_without_a_value_have_no_key) {
     static const char *const rows[] = {
         "{}",
@@ -193,6 +255,8 @@ TEST(documents_without_a_value_have_no_key) {
         "{\"a\": [1], \"b\": {\"c\": 1}}",
         "{\"a\": {\"x\": 1}, \"b\": {\"c\": 1}}",
         "{\"a\": {\"$numberDouble\": \"NaN\"}, \"b\": {\"c\": 1}}",
+        "{\"a\": {\"$numberDecimal\": \"NaN\"}, \"b\": {\"c\": 1}}",
+        "{\"a\": {\"$numberDecimal\": \"-NaN\"}, \"b\": {\"c\": 1}}",
     };
     uint8_t key[SL_JOIN_KEY_ROOM];
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -214,7 +278,7 @@ TEST(values_are_written_back_as_they_were) {
         "{ \"a\" : { \"$oid\" : \"0123456789abcdef01234567\" }, \"b\" : { \"$binary\" : { "
         "\"base64\" : "
         "\"AAEC\", \"subType\" : \"04\" } } }",
-        "{ \"a\" : { \"$numberDecimal\" : \"1.50\" }, \"b\" : { \"$timestamp\" : { \"t\" : 7, "
+        "{ \"a\" : { \"$numberDecimal\" : \"0.1\" }, \"b\" : { \"$timestamp\" : { \"t\" : 7, "
         "\"i\" : 9 } "
         "} }",
     };
