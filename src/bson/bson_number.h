@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers of all BSON types in one form: equal numbers have the same form, whatever their types are.
- * They are compared exactly, as by the server: the double 0.5 and the decimal128 0.50 are equal; the
- * double 0.1, which is not exactly a tenth, and the decimal128 0.1 are not. */
+/* Numbers of all BSON types in one form, which is the same for equal numbers, whatever their types
+ * are. They are compared exactly, as by the server: the double 0.5 and the decimal128 0.50 are
+ * equal; the double 0.1, which is not exactly a tenth, and the decimal128 0.1 are not. */
 #ifndef SHARDLOAD_BSON_NUMBER_H
 #define SHARDLOAD_BSON_NUMBER_H
 

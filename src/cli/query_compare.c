@@ -164,7 +164,7 @@ static bool split_words(const sl_options *options, const char *name, wordexp_t *
 /* ---- the command ---- */
 
 static bool compare(const sl_options *options, const reports *old, const reports *new, bool paired,
-                    bool *slower, sl_error *error) {
+                    sl_exit *verdict, sl_error *error) {
     const sl_comparison_options how = {.paired = paired,
                                        .threshold =
                                            (double)sl_option_number(options, "threshold") / 1e4,
@@ -177,13 +177,13 @@ static bool compare(const sl_options *options, const reports *old, const reports
     BSON_APPEND_DATE_TIME(&record, "date", sl_wall_clock_ms());
     bool ok = sl_reports_compare((const bson_t *const *)old->items, old->count,
                                  (const bson_t *const *)new->items, new->count, &how, sl_output(),
-                                 &record, slower, error) &&
+                                 &record, verdict, error) &&
               (!path || sl_json_write_file(path, &record, error));
     bson_destroy(&record);
     return ok;
 }
 
-static bool compare_ab(const sl_options *options, bool *slower, sl_error *error) {
+static bool compare_ab(const sl_options *options, sl_exit *verdict, sl_error *error) {
     ab_test *test = calloc(1, sizeof *test);
     if (!test)
         return sl_error_memory(error, "measuring in pairs");
@@ -206,7 +206,7 @@ static bool compare_ab(const sl_options *options, bool *slower, sl_error *error)
             sl_query_fail(error);
         sl_error comparing = {0};
         if (ok &&
-            !compare(options, &test->reports[0], &test->reports[1], true, slower, &comparing)) {
+            !compare(options, &test->reports[0], &test->reports[1], true, verdict, &comparing)) {
             *error = comparing;
             ok = false;
         }
@@ -221,14 +221,14 @@ static bool compare_ab(const sl_options *options, bool *slower, sl_error *error)
     return ok;
 }
 
-static bool compare_files(const sl_options *options, bool *slower, sl_error *error) {
+static bool compare_files(const sl_options *options, sl_exit *verdict, sl_error *error) {
     reports *sides = calloc(2, sizeof *sides);
     if (!sides)
         return sl_error_memory(error, "reading reports");
     bool ok = sl_options_argument_count(options) == 2
                   ? read_side(sl_options_argument(options, 0), &sides[0], error) &&
                         read_side(sl_options_argument(options, 1), &sides[1], error) &&
-                        compare(options, &sides[0], &sides[1], false, slower, error)
+                        compare(options, &sides[0], &sides[1], false, verdict, error)
                   : sl_error_set(error, SL_EXIT_USAGE,
                                  "compare needs two sides, OLD and NEW: each a report, several "
                                  "with commas between them, or a folder of reports");
@@ -240,10 +240,10 @@ static bool compare_files(const sl_options *options, bool *slower, sl_error *err
 
 int sl_query_compare(const sl_options *options) {
     sl_error error = {0};
-    bool slower = false;
-    bool ok = sl_option_flag(options, "ab") ? compare_ab(options, &slower, &error)
-                                            : compare_files(options, &slower, &error);
+    sl_exit verdict = SL_EXIT_OK;
+    bool ok = sl_option_flag(options, "ab") ? compare_ab(options, &verdict, &error)
+                                            : compare_files(options, &verdict, &error);
     if (!ok)
         return sl_query_fail(&error);
-    return error.code ? (int)error.code : slower ? SL_EXIT_REJECTS : SL_EXIT_OK;
+    return error.code ? (int)error.code : (int)verdict;
 }

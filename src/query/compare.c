@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compares reports. A report is one run of the program and has one value for each figure of each
- * query. The test (difference.h) uses these values, not the repeats within a run.
+ * query. The test (difference.h) uses these values, not the repeats within a run. A query is not
+ * compared if its answer was wrong, or too many of its operations failed, in any run of a side.
  *
  * Each row of the table is a test. Holm's rule corrects for the number of rows: when nothing
  * differs, the probability of any false verdict in the table is at most 5 %. */
@@ -40,14 +41,15 @@ typedef struct side {
     bool preferences; /* a run measured a query with several read preferences */
 } side;
 
-/* One figure of one query. */
+/* One figure of one query; or a query that is not compared, which has no figure. */
 typedef struct row {
     char key[KEY_ROOM];     /* of the query: key_of */
     char label[LABEL_ROOM]; /* the key, safe to print */
-    size_t figure;          /* index into `figures` */
+    size_t figure;          /* index into `figures`; FIGURES: none */
     sl_difference difference;
     sl_verdict verdict; /* corrected for the number of rows */
     size_t old_runs, new_runs;
+    char reason[SL_UNSOUND_ROOM + 60]; /* why the query is not compared; "": it is */
 } row;
 
 /* ---- reading ---- */
@@ -138,6 +140,41 @@ static size_t read_figures(const side *s, const char *key, size_t figure, double
     return count;
 }
 
+/* Counts the runs of a side with this query, and those whose figures do not count. `why`: the first
+ * reason. */
+static size_t count_unsound(const side *s, const char *key, size_t *runs,
+                            char why[SL_UNSOUND_ROOM]) {
+    size_t unsound = 0;
+    *runs = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        char text[SL_UNSOUND_ROOM] = "";
+        sl_walk walk = sl_walk_start(s->reports[i], "queries");
+        bool found = false, sound = true;
+        while (sound && find_key(s, &walk, key)) {
+            found = true;
+            sound = !sl_look_unsound(&walk.item, text);
+        }
+        *runs += found;
+        if (!sound && unsound++ == 0)
+            memcpy(why, text, sizeof text);
+    }
+    return unsound;
+}
+
+/* Makes the row of a query that is in both sides but cannot be compared. False if it can. */
+static bool is_unsound(row *r, const side *old, const side *new) {
+    char why[2][SL_UNSOUND_ROOM];
+    size_t before = count_unsound(old, r->key, &r->old_runs, why[0]);
+    size_t after = count_unsound(new, r->key, &r->new_runs, why[1]);
+    if (r->old_runs == 0 || r->new_runs == 0 || before + after == 0)
+        return false;
+    snprintf(r->reason, sizeof r->reason, "in %zu old and %zu new runs, %s", before, after,
+             why[before == 0]);
+    r->figure = FIGURES;
+    r->difference.verdict = SL_TOO_FEW; /* no test */
+    return true;
+}
+
 /* ---- comparing ---- */
 
 static bool compare_figure(row *r, const side *old, const side *new,
@@ -162,8 +199,25 @@ static bool has_rows(const row *rows, size_t count, const char *key) {
     return false;
 }
 
-/* Fills a row for each figure of each query of the first new report that both sides have. Returns
- * the number of rows. */
+/* Fills the rows of a query. Returns their number. */
+static size_t fill_query(row *rows, const char *key, const side *old, const side *new,
+                         const sl_comparison_options *options) {
+    row made = {.figure = 0};
+    size_t count = 0;
+    memcpy(made.key, key, sizeof made.key);
+    sl_text_printable(sl_text_of(key), made.label, sizeof made.label);
+    rows[0] = made;
+    if (is_unsound(&rows[0], old, new))
+        return 1;
+    for (made.figure = 0; made.figure < FIGURES; made.figure++) {
+        rows[count] = made;
+        count += compare_figure(&rows[count], old, new, options);
+    }
+    return count;
+}
+
+/* Fills the rows of each query of the first new report that both sides have. Returns their
+ * number. */
 static size_t fill_rows(row *rows, const side *old, const side *new,
                         const sl_comparison_options *options) {
     size_t count = 0;
@@ -173,13 +227,7 @@ static size_t fill_rows(row *rows, const side *old, const side *new,
         key_of(new, &walk.item, key);
         if (has_rows(rows, count, key))
             continue;
-        for (size_t figure = 0; figure < FIGURES; figure++) {
-            row *r = &rows[count];
-            *r = (row){.figure = figure};
-            memcpy(r->key, key, sizeof r->key);
-            sl_text_printable(sl_text_of(key), r->label, sizeof r->label);
-            count += compare_figure(r, old, new, options);
-        }
+        count += fill_query(&rows[count], key, old, new, options);
     }
     return count;
 }
@@ -213,6 +261,8 @@ static bool correct_verdicts(row *rows, size_t count) {
 }
 
 static bool is_worse(const row *r, double threshold) {
+    if (r->reason[0])
+        return false;
     bool better = figures[r->figure].higher_is_better;
     if (r->verdict != (better ? SL_LOWER : SL_HIGHER))
         return false;
@@ -221,6 +271,8 @@ static bool is_worse(const row *r, double threshold) {
 }
 
 static const char *verdict_of(const row *r) {
+    if (r->reason[0])
+        return "not comparable";
     bool better = figures[r->figure].higher_is_better;
     switch (r->verdict) {
     case SL_LOWER:
@@ -238,6 +290,16 @@ static const char *verdict_of(const row *r) {
 /* ---- printing ---- */
 
 static void print_row(sl_table *table, const row *r) {
+    if (r->reason[0]) {
+        const char *const cells[] = {r->label, "-", "-", "-", NULL, "-", "-", verdict_of(r)};
+        for (size_t i = 0; i < sizeof cells / sizeof cells[0]; i++) {
+            if (cells[i])
+                sl_table_cell(table, "%s", cells[i]);
+            else
+                sl_table_cell(table, "%zu + %zu", r->old_runs, r->new_runs);
+        }
+        return;
+    }
     char before[SL_FIGURE_ROOM], after[SL_FIGURE_ROOM];
     const sl_difference *d = &r->difference;
     sl_table_cell(table, "%s", r->label);
@@ -254,6 +316,10 @@ static void print_row(sl_table *table, const row *r) {
 }
 
 static void note_row(FILE *out, const row *r) {
+    if (r->reason[0]) {
+        sl_print_to(out, "%s is not compared: %s.\n", r->label, r->reason);
+        return;
+    }
     const sl_difference *d = &r->difference;
     const char *name = figures[r->figure].name;
     if (d->verdict != r->verdict)
@@ -283,6 +349,9 @@ static void note_entries(FILE *out, const char *label, const bson_t *old, const 
             sl_print_to(out, "%s: the %s is not the same on both sides.\n", label,
                         strcmp(parts[i], "body") == 0 ? "query" : parts[i]);
     }
+    const char *was = sl_look_text(old, "answerHash"), *is = sl_look_text(new, "answerHash");
+    if (was && is && strcmp(was, is) != 0)
+        sl_print_to(out, "%s: the answer is not the same on both sides.\n", label);
     double before = sl_look_number(old, "documents"), after = sl_look_number(new, "documents");
     if (before >= 0 && after >= 0 && before != after)
         sl_print_to(out, "%s: the collections had %.0f (old) and %.0f (new) documents.\n", label,
@@ -313,7 +382,7 @@ static void note_conditions(FILE *out, const side *old, const side *new) {
 static void print_legend(FILE *out, const row *rows, size_t count, bool paired) {
     size_t few = 0;
     for (size_t i = 0; i < count; i++)
-        few += rows[i].difference.verdict == SL_TOO_FEW;
+        few += !rows[i].reason[0] && rows[i].difference.verdict == SL_TOO_FEW;
     sl_print_to(
         out,
         "\nold and new: geometric means of the runs; new/old: their ratio, with its 95 %% "
@@ -330,26 +399,32 @@ static void print_legend(FILE *out, const row *rows, size_t count, bool paired) 
                  "appears as a difference.\n`compare --ab` measures them in pairs.\n");
 }
 
+static bool record_figure(bson_t *item, const row *r) {
+    const sl_difference *d = &r->difference;
+    if (r->reason[0])
+        return BSON_APPEND_UTF8(item, "reason", r->reason);
+    return BSON_APPEND_UTF8(item, "figure", figures[r->figure].name) &&
+           BSON_APPEND_DOUBLE(item, "old", d->old_mean) &&
+           BSON_APPEND_DOUBLE(item, "new", d->new_mean) &&
+           BSON_APPEND_DOUBLE(item, "ratio", d->ratio) &&
+           (isnan(d->low) ||
+            (BSON_APPEND_DOUBLE(item, "low", d->low) && BSON_APPEND_DOUBLE(item, "high", d->high) &&
+             BSON_APPEND_DOUBLE(item, "p", d->p))) &&
+           BSON_APPEND_INT64(item, "outliers", (int64_t)(d->old_outliers + d->new_outliers)) &&
+           (!d->drifts || BSON_APPEND_DOUBLE(item, "drift", d->drift));
+}
+
 static bool record_rows(bson_t *record, const row *rows, size_t count, bool paired) {
     bson_t list, item;
     bool ok = BSON_APPEND_BOOL(record, "paired", paired) &&
               BSON_APPEND_UTF8(record, "estimator", "ratio of geometric means, new / old") &&
               BSON_APPEND_ARRAY_BEGIN(record, "rows", &list);
     for (size_t i = 0; ok && i < count; i++) {
-        const sl_difference *d = &rows[i].difference;
         ok = sl_record_begin_item(&list, i, &item) &&
              BSON_APPEND_UTF8(&item, "query", rows[i].label) &&
-             BSON_APPEND_UTF8(&item, "figure", figures[rows[i].figure].name) &&
              BSON_APPEND_INT64(&item, "oldRuns", (int64_t)rows[i].old_runs) &&
              BSON_APPEND_INT64(&item, "newRuns", (int64_t)rows[i].new_runs) &&
-             BSON_APPEND_DOUBLE(&item, "old", d->old_mean) &&
-             BSON_APPEND_DOUBLE(&item, "new", d->new_mean) &&
-             BSON_APPEND_DOUBLE(&item, "ratio", d->ratio) &&
-             (isnan(d->low) || (BSON_APPEND_DOUBLE(&item, "low", d->low) &&
-                                BSON_APPEND_DOUBLE(&item, "high", d->high) &&
-                                BSON_APPEND_DOUBLE(&item, "p", d->p))) &&
-             BSON_APPEND_INT64(&item, "outliers", (int64_t)(d->old_outliers + d->new_outliers)) &&
-             (!d->drifts || BSON_APPEND_DOUBLE(&item, "drift", d->drift)) &&
+             record_figure(&item, &rows[i]) &&
              BSON_APPEND_UTF8(&item, "verdict", verdict_of(&rows[i])) &&
              bson_append_document_end(&list, &item);
     }
@@ -359,12 +434,12 @@ static bool record_rows(bson_t *record, const row *rows, size_t count, bool pair
 bool sl_reports_compare(const bson_t *const *old_reports, size_t old_count,
                         const bson_t *const *new_reports, size_t new_count,
                         const sl_comparison_options *options, FILE *out, bson_t *record,
-                        bool *slower, sl_error *error) {
+                        sl_exit *verdict, sl_error *error) {
     static const char *const titles[] = {"query", "figure",  "old",           "new",
                                          "runs",  "new/old", "95 % interval", "the new side is"};
     side old = {old_reports, old_count, "old", false}, new = {new_reports, new_count, "new", false};
     sl_table *table = NULL;
-    *slower = false;
+    *verdict = SL_EXIT_OK;
     if (!check_reports(&old, error) || !check_reports(&new, error))
         return false;
     old.preferences = new.preferences = has_preferences(&old) || has_preferences(&new);
@@ -375,7 +450,10 @@ bool sl_reports_compare(const bson_t *const *old_reports, size_t old_count,
         sl_table_columns(table, titles, "llrrrrrl");
     for (size_t i = 0; ok && i < count; i++) {
         print_row(table, &rows[i]);
-        *slower = *slower || is_worse(&rows[i], options->threshold);
+        if (rows[i].reason[0])
+            *verdict = SL_EXIT_VERIFICATION;
+        else if (*verdict == SL_EXIT_OK && is_worse(&rows[i], options->threshold))
+            *verdict = SL_EXIT_REJECTS;
     }
     ok = ok && sl_table_print(table, out, 0);
     if (ok) {

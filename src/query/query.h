@@ -284,20 +284,22 @@ bool sl_report_append(bson_t *queries, const sl_query_outcome *outcome);
 
 typedef struct sl_comparison_options {
     bool paired;      /* the k-th old and the k-th new report were measured one after the other */
-    double threshold; /* smallest change that sets `*slower`, as a share (0.02: 2 %) */
+    double threshold; /* smallest change that counts as slower, as a share (0.02: 2 %) */
     uint64_t seed;    /* of the permutations, where only some of them are tested */
 } sl_comparison_options;
 
 /* Compares the new reports with the old ones; each report is one run. Prints a table with a row for
  * each figure of each query that both sides have, then the conditions that differ: pipelines,
- * numbers of documents, queries of one side only. `*slower`: a figure got worse by more than the
- * threshold, significantly at a level of 5 % for all rows together. The rows are also appended to
- * `record` (may be NULL). False with error set, SL_EXIT_SOURCE when a document is not a report of
- * `shardquery run`. */
+ * numbers of documents, queries of one side only. A query whose figures do not count in all runs
+ * (sl_look_unsound) is not compared: it has one row with the reason. The rows are also appended to
+ * `record` (may be NULL). `*verdict`: SL_EXIT_VERIFICATION: a query was not compared; otherwise
+ * SL_EXIT_REJECTS: a figure got worse by more than the threshold, significantly at a level of 5 %
+ * for all rows together; otherwise SL_EXIT_OK. False with error set, SL_EXIT_SOURCE when a document
+ * is not a report of `shardquery run`. */
 bool sl_reports_compare(const bson_t *const *old_reports, size_t old_count,
                         const bson_t *const *new_reports, size_t new_count,
                         const sl_comparison_options *options, FILE *out, bson_t *record,
-                        bool *slower, sl_error *error);
+                        sl_exit *verdict, sl_error *error);
 
 /* ---- show.c: tables on standard output ---- */
 

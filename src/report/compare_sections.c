@@ -122,13 +122,15 @@ static void compare_figures(sl_page *page, const sl_records *records, const figu
 static double query_median(const bson_t *record, const char *name) {
     for (sl_walk walk = sl_walk_start(record, "queries"); sl_walk_next(&walk);) {
         const char *one = sl_look_text(&walk.item, "name");
+        char why[SL_UNSOUND_ROOM];
         if (one && strcmp(one, name) == 0)
-            return sl_look_number(&walk.item, "medianMs");
+            return sl_look_unsound(&walk.item, why) ? NAN : sl_look_number(&walk.item, "medianMs");
     }
     return NAN;
 }
 
-/* Compares the queries of the first drill with those of the other drills. */
+/* Compares the queries of the first drill with those of the other drills. A median of a query whose
+ * answer is wrong is not shown. */
 static void compare_queries(sl_page *page, const sl_records *records) {
     double values[COLUMNS_MAX];
     size_t row = 0;
@@ -266,12 +268,30 @@ static spread spread_of(sl_page *page, const bson_t *record) {
     return (spread){deviation / sqrt((double)count) / mean, count};
 }
 
+/* Did the load or drill complete? A load, perhaps with rejects. */
+static bool completed(const bson_t *record) {
+    return sl_look_truth(record, "ended") >= 0 ? sl_look_drill_ended(record)
+                                               : sl_look_amount(record, "exitCode", 0) <= 1;
+}
+
+/* Can record `index` be compared with the first one? Writes the reason if not. */
+static bool both_completed(sl_page *page, const sl_records *records, size_t index) {
+    bool first = completed(records->items[0]);
+    if (first && completed(records->items[index]))
+        return true;
+    sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_WARNING,
+                     "%.200s is not compared: %s ended with exit code %.0f.", records->names[index],
+                     first ? "it" : "the first run",
+                     sl_look_amount(records->items[first ? index : 0], "exitCode", 0));
+    return false;
+}
+
 static void compare_with_first(sl_page *page, const sl_records *records, size_t index,
                                const spread *first) {
     const bson_t *record = records->items[index];
     double rate = sl_section_rate(record), base = sl_section_rate(records->items[0]);
     const char *name = records->names[index];
-    if (!(rate > 0) || !(base > 0))
+    if (!both_completed(page, records, index) || !(rate > 0) || !(base > 0))
         return;
     double ratio = rate / base;
     spread other = spread_of(page, record);
@@ -315,6 +335,8 @@ static void compare_times(sl_page *page, const sl_records *records) {
     double first = sl_section_phase_seconds(records->items[0], "phases", NULL);
     double share = sl_look_amount(records->items[0], "sample", 1);
     for (size_t i = 1; i < records->count && first > 0; i++) {
+        if (!both_completed(page, records, i))
+            continue;
         double seconds = sl_section_phase_seconds(records->items[i], "phases", NULL);
         bool same = fabs(sl_look_amount(records->items[i], "sample", 1) - share) < 1e-9;
         if (seconds > 0 && same)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lookup.h"
 
+#include <stdio.h>
 #include <string.h>
 
 double sl_look_phase_seconds(const bson_t *record, const char *path, const char *name) {
@@ -42,4 +43,24 @@ bool sl_option_matters(const char *name) {
             return false;
     }
     return true;
+}
+
+/* ---- queries ---- */
+
+#define IGNORED_SHARE 0.001 /* below the 1 % of the operations that p99 leaves out */
+
+bool sl_look_unsound(const bson_t *entry, char why[SL_UNSOUND_ROOM]) {
+    const char *answer = sl_look_string(entry, "answer");
+    double attempted = sl_look_amount(entry, "attempted", 0);
+    double failed = sl_look_amount(entry, "failed", 0);
+    double skipped = sl_look_amount(entry, "skipped", 0);
+    why[0] = '\0';
+    if (strcmp(answer, "WRONG") == 0)
+        snprintf(why, SL_UNSOUND_ROOM, "the answer is wrong");
+    else if (strcmp(answer, "FAILED") == 0)
+        snprintf(why, SL_UNSOUND_ROOM, "the query failed");
+    else if (failed + skipped > IGNORED_SHARE * attempted)
+        snprintf(why, SL_UNSOUND_ROOM, "of %.0f operations, %.0f failed and %.0f were skipped",
+                 attempted, failed, skipped);
+    return why[0] != '\0';
 }

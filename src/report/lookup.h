@@ -18,6 +18,12 @@ bool sl_option_lists_equal(const bson_t *a, const bson_t *b, const char *name, b
  * older records without it are judged by their exit code. */
 bool sl_look_drill_ended(const bson_t *record);
 
+/* Why do the figures of an entry of `queries`, of shardquery run or a drill, not count? Because its
+ * answer is wrong, it failed, or more than 0.1 % of its operations failed or were skipped: the
+ * figures are those of the other operations. False: they count. */
+#define SL_UNSOUND_ROOM 100
+bool sl_look_unsound(const bson_t *entry, char why[SL_UNSOUND_ROOM]);
+
 /* Can an option of a record change the results of a run? False for options about output. */
 bool sl_option_matters(const char *name);
 

@@ -24,7 +24,8 @@
     row(CLUSTER, 4, "the cluster cannot be reached, or refuses a command",                         \
         "the server cannot be reached, or a query failed",                                         \
         BAD, "Stopped because the cluster could not be reached or refused")                        \
-    row(VERIFICATION, 5, "verification failed, or doctor found a problem", "an answer is wrong",   \
+    row(VERIFICATION, 5, "verification failed, or doctor found a problem",                         \
+        "an answer is wrong; compare: a query is not comparable",                                  \
         BAD, "The counts are wrong, so do not trust the loaded data")                              \
     row(RESOURCES, 6, "no memory, disk space, threads or open files left",                         \
         "no memory, disk space, threads or open files left",                                       \

@@ -36,7 +36,7 @@ class CommaLocale(support.Case):
 
     def loaded(self, words, environment=None):
         """(the documents of a load, its totals, what inspect prints)."""
-        raw, work = self.dump(*words, code=None, environment=environment)
+        raw, work = self.dump("-j", 1, *words, code=None, environment=environment)
         record = support.run_record(work)
         self.assertGreater(record["accounting"].pop("loadSeconds"), 0)
         shown = self.shardload("inspect", *words, code=None, environment=environment).out

@@ -278,6 +278,25 @@ class SideBySide(ReportCase):
         paths[1] = self.record("sampled", record_maker.reload(0.25))
         self.assertIn("sampled, predicted", self.page(*paths).text)
 
+    def test_runs_that_failed_are_not_compared(self):
+        good, slow, failed = (self.record(name, record_maker.load(60, rate=rate, code=code)) for name, rate, code in
+                              (("good", 100_000, 0), ("slow", 25_000, 1), ("failed", 400_000, 4)))
+        self.assertIn("slow loaded more slowly", self.page(good, slow).text)
+        self.assertIn("failed is not compared: it ended with exit code 4.", self.page(good, failed).text)
+        self.assertIn("good is not compared: the first run ended with exit code 4.",
+                      self.page(failed, good).text)
+        self.assertNotIn("loaded faster", self.page(good, failed).text)
+        right, wrong, ended = (self.record(name, record_maker.reload(1.0, slower, answers=answers, code=code))
+                               for name, slower, answers, code in (
+                                   ("right", 1.0, None, 0), ("wrong", 1.5, ["ok", "WRONG", "FAILED", "ok"], 5),
+                                   ("ended", 1.5, None, 4)))
+        text = self.text(right, wrong)
+        medians = {line.split()[0]: line.split()[1:] for line in text.split("Queries, medians")[1].splitlines()
+                   if line.strip()}
+        self.assertEqual([medians[name][-1] for name in record_maker.QUERIES], ["1.00", "-", "-", "1.00"])
+        self.assertIn("wrong took 1.50 times as long", text)
+        self.assertIn("ended is not compared: it ended with exit code 4.", self.text(right, ended))
+
     def test_kinds_may_be_mixed(self):
         page = self.page(*[self.record(name, make()) for name, make in
                            (("a", record_maker.load), ("b", record_maker.tune),

@@ -19,9 +19,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const bson_t *old[] = {before, before, before, before}, *new[] = {after, after, after, after};
     const sl_comparison_options options = {.paired = size % 2};
     bson_t record = BSON_INITIALIZER;
-    bool slower;
+    sl_exit verdict;
     if (before && after &&
-        !sl_reports_compare(old, 4, new, 4, &options, null_stream(), &record, &slower, &error))
+        !sl_reports_compare(old, 4, new, 4, &options, null_stream(), &record, &verdict, &error))
         check_error(&error);
     require(bson_validate(&record, BSON_VALIDATE_UTF8, NULL), "the record is valid BSON");
     bson_destroy(&record);
