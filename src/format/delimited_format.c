@@ -3,6 +3,7 @@
  * schema; without one, the columns come from the table itself (table.h), and their types may be
  * inferred (typing.h). */
 #include "delimited.h"
+#include "dialects.h"
 #include "quoted.h"
 #include "table.h"
 #include "typing.h"
@@ -26,18 +27,37 @@ static bool plan_create(const sl_format_options *options, sl_plan **out, sl_erro
     return ok;
 }
 
-/* Does the first line name at least one column of the schema, and all required ones? */
-static bool names_columns(const sl_schema *schema, const sl_text *names, size_t count) {
+/* Does the first line name at least one column of the schema? `*required`: and all that it
+ * requires? */
+static bool names_columns(const sl_schema *schema, const sl_text *names, size_t count,
+                          bool *required) {
     bool any = false;
+    *required = true;
     for (size_t k = 0; k < schema->column_count; k++) {
         bool found = false;
         for (size_t i = 0; i < count && !found; i++)
             found = sl_schema_column_is_named(&schema->columns[k], names[i]);
-        if (schema->columns[k].required && !found)
-            return false;
-        any |= found;
+        *required = *required && (found || !schema->columns[k].required);
+        any = any || found;
     }
     return any;
+}
+
+/* Is the first line, with these fields, a header? A line that names no column of the schema is a
+ * record; if the schema declares a header, that is an error. */
+static bool find_header(const sl_schema *schema, const sl_first_line *first, const sl_text *names,
+                        bool *header, sl_error *error) {
+    bool required, named = names_columns(schema, names, first->fields, &required);
+    *header =
+        schema->header == SL_CHOICE_YES || (schema->header == SL_CHOICE_UNSET && named && required);
+    if (!*header || named)
+        return true;
+    char shown[80];
+    sl_text_printable(first->line, shown, sizeof shown);
+    return sl_error_set(error, SL_EXIT_SOURCE,
+                        "its first line, `%s`, names no column of the schema %s, which declares a "
+                        "header. If the line is a record, remove `header: true` from the schema",
+                        shown, schema->name);
 }
 
 /* The number of columns of a text without header whose first line has `fields` fields: one of the
@@ -86,9 +106,9 @@ static bool sniff_by_schema(const sl_plan *plan, sl_text head, sl_dialect **dial
     sl_text *names = sl_table_fields(&table, error);
     if (!names)
         return false;
-    bool header = schema->header == SL_CHOICE_YES ||
-                  (schema->header == SL_CHOICE_UNSET && names_columns(schema, names, count));
-    bool fits = header || field_count(schema, first->fields, &count, error);
+    bool header;
+    bool fits = find_header(schema, first, names, &header, error) &&
+                (header || field_count(schema, first->fields, &count, error));
     if (first->delimiter == 0) /* one column: a line with a delimiter has one field too many */
         first->delimiter = schema->delimiter ? schema->delimiter : ',';
     fits = fits && (!header || sl_table_set_names(&table, names, count, error)) &&
@@ -114,23 +134,11 @@ static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whol
     return true;
 }
 
-/* Have the dialects a column of the same name? */
-static bool share_a_column(const sl_dialect *one, const sl_dialect *other) {
-    for (size_t i = 0; i < one->column_count; i++) {
-        for (size_t k = 0; k < other->column_count; k++) {
-            if (strcmp(one->columns[i].published, other->columns[k].published) == 0)
-                return true;
-        }
-    }
-    return false;
-}
-
-static bool may_be_pieces(const sl_dialect *one, const sl_dialect *other) {
-    bool header = one->header_length > 0, other_header = other->header_length > 0;
-    return one->inferable && other->inferable && one->delimiter == other->delimiter &&
-           one->blanks == other->blanks && one->column_count == other->column_count &&
-           one->column_count > 1 &&
-           (header != other_header || (header && !share_a_column(one, other)));
+bool sl_delimited_sniff_quoted(const sl_plan *plan, sl_text head, bool whole, char quote,
+                               sl_dialect **dialect, sl_error *error) {
+    sl_plan quoted = *plan; /* borrows what it points to */
+    quoted.options.quote = quote ? quote : SL_QUOTE_NONE;
+    return sniff(&quoted, NULL, head, whole, dialect, error);
 }
 
 static const sl_splitter *splitter(const sl_dialect *dialect, bool *lines) {
@@ -156,7 +164,6 @@ const sl_format sl_format_delimited = {
     .name = "delimited",
     .summary = "text with a delimiter: columns as in a schema, or as found in the text",
     SL_DELIMITED_FUNCTIONS,
-    .may_be_pieces = may_be_pieces,
     .splitter = splitter,
     .splits_alike = splits_alike,
 };

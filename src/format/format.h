@@ -201,10 +201,6 @@ typedef struct sl_format {
     /* The header line with its line end; length 0 when there is none. NULL: there never is. */
     sl_text (*header)(const sl_dialect *dialect);
 
-    /* May the texts of both dialects be pieces of one text, of which only the first piece has the
-     * header, so that a record of the other piece is taken for its header? NULL: no. */
-    bool (*may_be_pieces)(const sl_dialect *one, const sl_dialect *other);
-
     /* For formats whose records do not end at every line end; else NULL. Returns the splitter of
      * the source's text; its context is the dialect. `*lines`: in a plain file, according to the
      * bytes sniffed, records are lines. NULL: in all texts of this dialect, records are lines. */

@@ -6,6 +6,8 @@
 
 #include "kernels.h"
 
+#include <string.h>
+
 static sl_quote_state next_state(const sl_dialect *d, sl_quote_state state, char byte) {
     switch (state) {
     case SL_AFTER_ESCAPE:
@@ -81,6 +83,35 @@ static bool opens_field(const sl_dialect *d, sl_text text, size_t at) {
            (at == 0 || text.bytes[at - 1] == d->delimiter || text.bytes[at - 1] == '\n');
 }
 
+bool sl_quoted_begins(const sl_dialect *d, sl_text head) {
+    size_t at = d->body_offset < head.length ? (size_t)d->body_offset : head.length;
+    const char *end = head.bytes + head.length, *found = d->quote ? head.bytes + at : NULL;
+    while (found && (found = memchr(found, d->quote, (size_t)(end - found)))) {
+        if (opens_field(d, head, (size_t)(found - head.bytes)))
+            return true;
+        found++;
+    }
+    return false;
+}
+
+bool sl_quoted_closes(const sl_dialect *d, sl_text head, bool whole) {
+    size_t at = (size_t)d->body_offset, open;
+    while (at < head.length) {
+        sl_quote_state state = SL_AT_FIELD;
+        size_t end = sl_quoted_end(d, head.bytes, at, head.length, 0, &state);
+        if (end == 0 && !whole)
+            return at > d->body_offset;
+        size_t stop = end > 0 ? end - 1 : head.length;
+        stop -= stop > at && head.bytes[stop - 1] == '\r';
+        sl_text record = {head.bytes + at, stop - at};
+        if (sl_line_quotes(record, d->delimiter, d->quote, d->escape != 0, &open) !=
+            SL_QUOTES_CLOSED)
+            return false;
+        at = end > 0 ? end : head.length;
+    }
+    return true;
+}
+
 bool sl_quoted_divides(const sl_dialect *d, sl_text head, bool always) {
     if (!d->quote || d->stray_quotes)
         return false;
@@ -98,9 +129,5 @@ bool sl_quoted_divides(const sl_dialect *d, sl_text head, bool always) {
     /* If a header has several lines, its line ends are in quotes. */
     if (always || (d->header_length > 0 && memchr(d->header, '\n', d->header_length - 1)))
         return true;
-    for (size_t at = body; at < head.length; at++) {
-        if (opens_field(d, head, at))
-            return true;
-    }
-    return false;
+    return sl_quoted_begins(d, head);
 }

@@ -30,6 +30,13 @@ typedef enum sl_quote_state {
 size_t sl_quoted_end(const sl_dialect *dialect, const char *text, size_t at, size_t length,
                      size_t least, sl_quote_state *state);
 
+/* Does a quoted field begin in a record of the head? */
+bool sl_quoted_begins(const sl_dialect *dialect, sl_text head);
+
+/* Is each quoted field of the complete records of the head closed before a delimiter or the end of
+ * its record? */
+bool sl_quoted_closes(const sl_dialect *dialect, sl_text head, bool whole);
+
 /* Must a source with this head be divided into blocks by sl_quoted_splitter? True if its records
  * have quoted fields, or, with `always`, may have. The other sources can be read at any offset; a
  * line end within quotes then ends the load. */

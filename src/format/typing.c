@@ -174,6 +174,14 @@ bool sl_typing_add(sl_typing *typing, const sl_plan *plan, const sl_dialect *dia
     return ok;
 }
 
+void sl_typing_forget(sl_typing *typing, const sl_dialect *dialect) {
+    sl_typed_layout *layout = sl_typing_layout_of(typing, dialect);
+    for (size_t i = 0; layout && i < layout->count; i++)
+        layout->columns[i].guess = SL_COLUMN_GUESS;
+    if (layout)
+        layout->records = 0;
+}
+
 bool sl_typing_restore(sl_typing *typing, const char *const *names, const char *const *types,
                        size_t count, sl_error *error) {
     sl_typed_layout *layout = add_layout(typing, count > 0 ? count : 1, error);

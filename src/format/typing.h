@@ -33,6 +33,9 @@ void sl_typing_destroy(sl_typing *typing); /* NULL is fine */
 bool sl_typing_add(sl_typing *typing, const sl_plan *plan, const sl_dialect *dialect, sl_text lines,
                    uint64_t offset, sl_error *error);
 
+/* Drops the sample of the dialect's columns. */
+void sl_typing_forget(sl_typing *typing, const sl_dialect *dialect);
+
 /* Adds a layout with types that are known, as sl_column_type_write writes them. False with error
  * (SL_EXIT_USAGE) if a type is unknown. */
 bool sl_typing_restore(sl_typing *typing, const char *const *names, const char *const *types,

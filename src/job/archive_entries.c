@@ -52,12 +52,13 @@ static bool sniff(sl_job *job, const sl_job_source *source, const sl_source_bloc
         *error = why;
         return sl_error_prefix(error, "%s: %s", path, block->entry);
     }
-    if (!format->sniff(sl_sources_plan_of(job, source), block->entry, head, whole, &dialect,
-                       &why)) {
-        if (why.code != SL_EXIT_SOURCE) { /* no memory: the format is unknown */
-            *error = why;
-            return false;
-        }
+    bool fits;
+    if (!sl_sources_read_text(job, format, block->source, block->entry, head, whole, &dialect,
+                              &fits, &why)) {
+        *error = why;
+        return false;
+    }
+    if (!fits) {
         sl_not_loaded_add(job, block->source, block->entry, why.message);
     } else if (strcmp(sl_format_record_kind(format, dialect),
                       sl_format_record_kind(format, source->dialect)) != 0) {

@@ -41,11 +41,12 @@ typedef struct sl_job_source {
 typedef struct sl_job {
     const sl_load_config *config;
     sl_source_set *set;
-    sl_job_source *sources;     /* one per source of the set */
-    sl_plan **plans;            /* one per row of sl_formats; NULL where not used */
-    size_t active;              /* sources that are not skipped */
-    bool has_pipe;              /* a source is a pipe: the total of stored bytes is not known */
-    struct sl_key_fields *keys; /* of --id-field and --match-fields; NULL: neither applies */
+    sl_job_source *sources;       /* one per source of the set */
+    sl_plan **plans;              /* one per row of sl_formats; NULL where not used */
+    size_t active;                /* sources that are not skipped */
+    bool has_pipe;                /* a source is a pipe: the total of stored bytes is not known */
+    struct sl_key_fields *keys;   /* of --id-field and --match-fields; NULL: neither applies */
+    struct sl_dialects *dialects; /* of delimited texts (format/dialects.h). Owned */
     bool own_ids; /* documents may have their own _id, or none: the _id is not a position */
     bool resumed; /* documents may have been sent by an earlier run */
     sl_not_loaded not_loaded;

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/dialects.h"
 #include "format/head.h"
 #include "format/key_fields.h"
 #include "util/clock.h"
@@ -91,11 +92,77 @@ static bool unknown_format(const char *path, const sl_misfit *misfits, size_t co
                         path, reasons);
 }
 
+/* Checks that a text has the columns that identify a document. */
+static bool check_key_fields(const sl_job *job, const sl_format *format, const sl_dialect *dialect,
+                             const char *shown, sl_error *error) {
+    size_t ids = job->keys ? job->keys->id.count : 0;
+    size_t count = job->keys && format->key_of ? ids + job->keys->match.count : 0;
+    for (size_t k = 0; k < count; k++) {
+        bool of_id = k < ids;
+        const char *name = of_id ? job->keys->id.names[k] : job->keys->match.names[k - ids];
+        char column[80];
+        bool made = !of_id && strcmp(name, "_id") == 0;
+        if (made && ids == 0)
+            return sl_error_set(error, SL_EXIT_USAGE,
+                                "%s: its records have no _id by which stored documents could "
+                                "be matched: name the columns with --id-field or "
+                                "--match-fields",
+                                shown);
+        sl_text_printable(sl_text_of(name), column, sizeof column);
+        if (!made && !format->key_of(dialect, name))
+            return sl_error_set(error, SL_EXIT_USAGE,
+                                "%s has no column %s, which --%s names; shardload inspect "
+                                "shows the columns",
+                                shown, column, of_id ? "id-field" : "match-fields");
+    }
+    return true;
+}
+
+bool sl_sources_read_text(sl_job *job, const sl_format *format, size_t index, const char *name,
+                          sl_text head, bool whole, sl_dialect **dialect, bool *fits,
+                          sl_error *error) {
+    const sl_source *source = sl_source_set_at(job->set, index);
+    const char *path = source->shown;
+    const bool entry = strcmp(name, source->path) != 0;
+    const sl_plan *plan;
+    char both[1024];
+    *dialect = NULL;
+    if (!plan_of(job, format, &plan, error))
+        return false;
+    *fits = format->sniff(plan, name, head, whole, dialect, error);
+    if (!*fits)
+        return error->code == SL_EXIT_SOURCE;
+    snprintf(both, sizeof both, "%s: %s", path, name);
+    const char *shown = entry ? both : path;
+    if ((format != &sl_format_delimited ||
+         sl_dialects_add(job->dialects, plan, shown, entry, head, whole, dialect, error)) &&
+        check_key_fields(job, format, *dialect, shown, error))
+        return true;
+    sl_format_dialect_destroy(format, *dialect);
+    *dialect = NULL;
+    return false;
+}
+
+/* Prepares a source whose dialect is known for reading. */
+static bool begin_source(const sl_job *job, size_t index, sl_text head, bool whole,
+                         sl_error *error) {
+    sl_job_source *source = &job->sources[index];
+    const sl_format *format = source->format;
+    bool lines = false;
+    const sl_splitter *splitter =
+        format->splitter ? format->splitter(source->dialect, &lines) : NULL;
+    source->divided = splitter != NULL;
+    sl_source_set_splitter(job->set, index, splitter, source->dialect, lines || !splitter);
+    if (!splitter && format->check_head && !format->check_head(source->dialect, head, whole, error))
+        return sl_error_prefix(error, "%s", sl_source_set_at(job->set, index)->shown);
+    return sl_types_add_head(job, source, head, whole, error);
+}
+
 /* Determines the format and dialect of a source. With "auto" all formats are tried in turn; if none
  * recognises the source, the error quotes each one's reason, the likeliest format first. False with
  * SL_EXIT_SOURCE: no format recognises it. Then `*empty` is set if there is no text, and `*damaged`
  * if its data cannot be read; a damaged source must not be left out. */
-static bool recognise(const sl_job *job, size_t index, char *head, bool *damaged, bool *empty,
+static bool recognise(sl_job *job, size_t index, char *head, bool *damaged, bool *empty,
                       sl_error *error) {
     sl_job_source *source = &job->sources[index];
     const char *path = sl_source_set_at(job->set, index)->shown;
@@ -127,23 +194,17 @@ static bool recognise(const sl_job *job, size_t index, char *head, bool *damaged
         }
         checked = checked || !format->binary;
         sl_error why = {0};
-        if (format->sniff(plan, name, text, whole, &source->dialect, &why)) {
-            source->format = format;
-            *damaged = true; /* a recognised source is never left out */
-            bool lines = false;
-            const sl_splitter *splitter =
-                format->splitter ? format->splitter(source->dialect, &lines) : NULL;
-            source->divided = splitter != NULL;
-            if (splitter)
-                sl_source_set_splitter(job->set, index, splitter, source->dialect, lines);
-            else if (format->check_head && !format->check_head(source->dialect, text, whole, error))
-                return sl_error_prefix(error, "%s", path);
-            return sl_types_add_head(job, source, text, whole, error);
-        }
-        if (why.code != SL_EXIT_SOURCE) { /* no memory: the format is unknown */
+        bool fits;
+        if (!sl_sources_read_text(job, format, index, name, text, whole, &source->dialect, &fits,
+                                  &why)) {
             *error = why;
-            *damaged = true;
+            *damaged = true; /* a recognised source is never left out */
             return false;
+        }
+        if (fits) {
+            source->format = format;
+            *damaged = true;
+            return begin_source(job, index, text, whole, error);
         }
         if (!any)
             return sl_error_set(error, SL_EXIT_SOURCE, "%s: " SL_LINES, path, why.message);
@@ -279,62 +340,49 @@ static bool check_kinds(const sl_job *job, sl_error *error) {
                         list);
 }
 
-/* Refuses files that may be pieces of one table, unless options describe their headers. */
-static bool check_pieces(const sl_job *job, sl_error *error) {
-    const sl_format_options *options = &job->config->format_options;
-    size_t count = sl_source_set_count(job->set), first = count;
-    if (options->header != SL_HEADER_AUTO || options->columns)
-        return true;
-    for (size_t i = 0; i < count; i++) {
-        const sl_job_source *source = &job->sources[i];
-        if (source->skipped || !source->dialect || !source->format->may_be_pieces)
-            continue;
-        if (first == count)
-            first = i;
-        const sl_job_source *before = &job->sources[first];
-        if (before->format != source->format ||
-            !source->format->may_be_pieces(before->dialect, source->dialect))
-            continue;
-        const char *a = sl_source_set_at(job->set, first)->shown,
-                   *b = sl_source_set_at(job->set, i)->shown;
+/* Reads a source again, after its table has shown other quotes than its own text. */
+static bool read_again(sl_job *job, size_t index, char *head, sl_error *error) {
+    sl_job_source *source = &job->sources[index];
+    const char *shown = sl_source_set_at(job->set, index)->shown, *name;
+    size_t length;
+    bool whole, fits;
+    if (sl_source_set_at(job->set, index)->kind == SL_SOURCE_PIPE)
         return sl_error_set(error, SL_EXIT_SOURCE,
-                            "%s and %s have the same number of columns, and none of the same name: "
-                            "are they pieces of one file, with one header? Then load them joined: "
-                            "cat %s %s | shardload load ... -. If each has a header of its own, "
-                            "give --header yes; if none has one, --header no",
-                            a, b, a, b);
-    }
-    return true;
+                            "%s: other sources with the same columns have quoted fields, which "
+                            "this one did not show: give --quote with the character",
+                            shown);
+    if (!sl_source_head(job->set, index, head, SL_SNIFF_BYTES, &length, &whole, &name, error))
+        return false;
+    sl_line_ends_detect(job, index, head, length);
+    sl_text text = {head, length};
+    sl_format_dialect_destroy(source->format, source->dialect);
+    if (!sl_sources_read_text(job, source->format, index, name, text, whole, &source->dialect,
+                              &fits, error))
+        return false;
+    return fits ? begin_source(job, index, text, whole, error)
+                : sl_error_prefix(error, "%s", shown);
 }
 
-/* Checks that the sources have the columns that identify a document. */
-static bool check_key_fields(const sl_job *job, sl_error *error) {
-    for (size_t i = 0; job->keys && i < sl_source_set_count(job->set); i++) {
-        const sl_job_source *source = &job->sources[i];
-        if (source->skipped || !source->format->key_of)
-            continue;
-        for (size_t k = 0; k < job->keys->id.count + job->keys->match.count; k++) {
-            bool of_id = k < job->keys->id.count;
-            const char *name =
-                of_id ? job->keys->id.names[k] : job->keys->match.names[k - job->keys->id.count];
-            char shown[80];
-            bool made = !of_id && strcmp(name, "_id") == 0;
-            if (made && job->keys->id.count == 0)
-                return sl_error_set(error, SL_EXIT_USAGE,
-                                    "%s: its records have no _id by which stored documents could "
-                                    "be matched: name the columns with --id-field or "
-                                    "--match-fields",
-                                    sl_source_set_at(job->set, i)->shown);
-            sl_text_printable(sl_text_of(name), shown, sizeof shown);
-            if (!made && !source->format->key_of(source->dialect, name))
-                return sl_error_set(error, SL_EXIT_USAGE,
-                                    "%s has no column %s, which --%s names; shardload inspect "
-                                    "shows the columns",
-                                    sl_source_set_at(job->set, i)->shown, shown,
-                                    of_id ? "id-field" : "match-fields");
+/* Reads the sources again that were read before the quotes of their tables were known. */
+static bool share_dialects(sl_job *job, char *head, sl_error *error) {
+    const size_t count = sl_source_set_count(job->set);
+    bool ok = true;
+    for (int again = 0; ok && again < 2; again++) { /* first all samples are dropped */
+        for (size_t i = 0; ok && i < count; i++) {
+            sl_job_source *source = &job->sources[i];
+            bool late = false;
+            if (source->skipped || source->format != &sl_format_delimited)
+                continue;
+            ok = sl_dialects_are_late(job->dialects, sl_sources_plan_of(job, source),
+                                      source->dialect, &late, error);
+            if (ok && late && again)
+                ok = read_again(job, i, head, error);
+            else if (ok && late)
+                sl_types_forget(job, source);
         }
     }
-    return true;
+    sl_dialects_fix(job->dialects);
+    return ok;
 }
 
 /* Adds the sources of generated records: each holds SL_SOURCE_BYTES_MAX at most. */
@@ -391,7 +439,8 @@ bool sl_sources_open(sl_job *job, sl_error *error) {
     job->plans = calloc(formats, sizeof(sl_plan *));
     if (!job->plans)
         return sl_error_memory(error, "examining the sources");
-    if (!sl_key_fields_create(&job->config->format_options, &job->keys, error))
+    if (!sl_dialects_create(&job->dialects, error) ||
+        !sl_key_fields_create(&job->config->format_options, &job->keys, error))
         return false;
     job->own_ids = job->keys != NULL;
     if (!find_sources(job, error) || !sl_outputs_check(job->config, job->set, NULL, error))
@@ -426,6 +475,7 @@ bool sl_sources_open(sl_job *job, sl_error *error) {
         job->sources[i].device = source->identity.device;
         job->sources[i].inode = source->identity.inode;
     }
+    ok = ok && share_dialects(job, head, error);
     free(head);
     if (!ok || !skip_repeated(job, error))
         return false;
@@ -440,7 +490,7 @@ bool sl_sources_open(sl_job *job, sl_error *error) {
                             "nothing to load: the format of none of the %zu files found is "
                             "recognised",
                             count);
-    if (!check_kinds(job, error) || !check_pieces(job, error) || !check_key_fields(job, error))
+    if (!check_kinds(job, error))
         return false;
     sl_source_set_report_skipped(job->set, NULL, NULL); /* the load itself will read and report
                                                            these entries again */
@@ -459,6 +509,7 @@ void sl_sources_close(sl_job *job) {
     }
     free(job->sources);
     sl_key_fields_destroy(job->keys);
+    sl_dialects_destroy(job->dialects);
     for (size_t i = 0; job->plans && sl_formats[i]; i++) {
         if (job->plans[i])
             sl_format_plan_destroy(sl_formats[i], job->plans[i]);

@@ -10,6 +10,13 @@
 bool sl_sources_open(sl_job *job, sl_error *error);
 void sl_sources_close(sl_job *job);
 const sl_plan *sl_sources_plan_of(const sl_job *job, const sl_job_source *source);
+/* Recognises a text of source `index` as one of this format, and makes the checks that all texts of
+ * a load, files and archive entries, must pass. `name`: of the archive entry, or the source's
+ * path. *fits false: the text has another format, `error` has the reason.
+ * Any thread. */
+bool sl_sources_read_text(sl_job *job, const sl_format *format, size_t index, const char *name,
+                          sl_text head, bool whole, sl_dialect **dialect, bool *fits,
+                          sl_error *error);
 /* Parses a block of a source; as the `parse` of its format. */
 bool sl_sources_parse(const sl_job *job, const sl_source_block *block, const sl_dialect *dialect,
                       sl_sink *sink, sl_parse_counts *counts);

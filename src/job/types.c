@@ -8,6 +8,7 @@
  * are ignored here; the load will report them. */
 #include "types.h"
 #include "document_sample.h"
+#include "sources.h"
 
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -71,6 +72,11 @@ bool sl_types_add_head(const sl_job *job, sl_job_source *source, sl_text head, b
     return sl_typing_add(plan->typing, plan, source->dialect, lines, 0, error);
 }
 
+void sl_types_forget(const sl_job *job, const sl_job_source *source) {
+    if (is_typed(job, source))
+        sl_typing_forget(typing_plan(job)->typing, source->dialect);
+}
+
 /* Adds the beginning of a block, without the text that has been added as the head. */
 static bool add_block(const sl_job *job, const sl_dialect *dialect, const sl_source_block *block,
                       size_t most, sl_error *error) {
@@ -130,16 +136,17 @@ static bool sample_plain(const sl_job *job, sl_reader *reader, sl_error *error) 
 /* ---- sequential sources ---- */
 
 /* Adds a block of an archive that begins an entry. Entries of other formats are ignored. */
-static bool add_entry(const sl_job *job, const sl_source_block *block, size_t most,
-                      sl_error *error) {
-    sl_dialect *dialect = NULL;
-    sl_error ignored;
-    sl_plan *plan = typing_plan(job);
+static bool add_entry(sl_job *job, const sl_source_block *block, size_t most, sl_error *error) {
+    sl_dialect *dialect;
+    bool fits;
     sl_text head = {block->text.bytes, block->known_length};
     bool whole = block->known_to_end && head.length <= SL_SNIFF_BYTES;
     if (head.length > SL_SNIFF_BYTES)
         head.length = SL_SNIFF_BYTES;
-    if (!sl_format_delimited.sniff(plan, block->entry, head, whole, &dialect, &ignored))
+    if (!sl_sources_read_text(job, &sl_format_delimited, block->source, block->entry, head, whole,
+                              &dialect, &fits, error))
+        return false;
+    if (!fits)
         return true;
     sl_dialect_move(dialect, block->offset);
     bool ok = add_block(job, dialect, block, most, error);
@@ -147,7 +154,7 @@ static bool add_entry(const sl_job *job, const sl_source_block *block, size_t mo
     return ok;
 }
 
-static bool add_sequential(const sl_job *job, sl_reader *reader, size_t index, sl_error *error) {
+static bool add_sequential(sl_job *job, sl_reader *reader, size_t index, sl_error *error) {
     bool ok = true;
     sl_error ignored;
     sl_source_block block = {.last = false};
@@ -162,7 +169,7 @@ static bool add_sequential(const sl_job *job, sl_reader *reader, size_t index, s
     return ok;
 }
 
-static bool sample_sequential(const sl_job *job, sl_reader *reader, sl_error *error) {
+static bool sample_sequential(sl_job *job, sl_reader *reader, sl_error *error) {
     bool ok = true;
     unsigned sampled = 0;
     for (size_t i = 0; ok && i < sl_source_set_count(job->set); i++) {

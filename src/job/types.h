@@ -12,6 +12,8 @@
 /* Adds the first bytes of a source to the sample. */
 bool sl_types_add_head(const sl_job *job, sl_job_source *source, sl_text head, bool whole,
                        sl_error *error);
+/* Drops the samples of all sources with the same columns. */
+void sl_types_forget(const sl_job *job, const sl_job_source *source);
 /* Completes the sample, decides, and gives all sources their types. */
 bool sl_types_infer(sl_job *job, sl_error *error);
 /* Gives the entry of an archive its types. Entries whose columns were not in the sample are text,

@@ -49,6 +49,46 @@ class Delimiters(support.Case):
         path = self.file("t.csv", 'id,size\n1,"5"\n')
         self.assertEqual(self.documents(path, "--quote", "none"), [{"id": "1", "size": '"5"'}])
 
+    def test_files_of_one_table_share_their_quotes(self):
+        """A file that does not show its quotes is read with those of the other files."""
+        names = "id\ttext\n"
+        numbers, kept = names + "1\t5\n2\t6\n", names + '3\t"x"\n4\ty\n5\t"007"\n'
+        quoted = names + '6\t"a\tb"\n7\t"6"\n'
+        rows = {1: "5", 2: "6", 3: "x", 4: "y", 5: "007", 6: "a\tb", 7: "6"}
+        for order in ((numbers, kept, quoted), (quoted, kept, numbers)):
+            for number, text in enumerate(order):
+                self.file(f"f/{number}.tsv", text)
+            self.zipped("f/1.tsv.gz", order[1])
+            self.scratch.joinpath("f/1.tsv").unlink()
+            self.assertEqual({int(d["id"]): d["text"] for d in self.documents("f")}, rows)
+            shown, _ = self.dump_decoded("f")  # also with types
+            self.assertEqual({d["id"]: str(d["text"]) for d in shown}, rows)
+            archive = self.file("a.tar", making.tar([(str(n), text) for n, text in enumerate(order)]))
+            if order[0] == quoted:  # later entries are read with these quotes
+                self.assertEqual({int(d["id"]): d["text"] for d in self.documents(archive)}, rows)
+            else:                   # earlier entries cannot be read again
+                self.assertIn("give --quote with", self.shardload(
+                    "load", "--sink", "null", archive, code=support.EXIT_SOURCE).err)
+            found = self.documents(archive, "--quote", '"')
+            self.assertEqual({int(d["id"]): d["text"] for d in found}, rows)
+
+    def test_quotes_and_delimiters_that_differ_are_reported(self):
+        stray = 'id\ttext\n1\t"5" disk"\n2\t"x\n'
+        self.file("f/1.tsv", stray)
+        self.file("f/2.tsv", 'id\ttext\n3\t"a\tb"\n4\t"y"\n')
+        self.file("f/3.csv", "id,text\n5,z\n")
+        rows = self.documents("f")
+        self.assertEqual([d["text"] for d in rows], ['"5" disk"', '"x', "a\tb", "y", "z"])
+        outcome = self.shardload("load", "--sink", "null", "f")
+        self.assertRegex(outcome.err, r"1.tsv: the fields of f/2.tsv, .*are kept as data")
+        self.assertRegex(outcome.err, r"2.tsv and f/3.csv have the same columns, but not the same delimiter|"
+                                      r"1.tsv and f/3.csv have the same columns, but not the same delimiter")
+        self.file("f/1.tsv", "id\ttext\n1\t'a\tb'\n2\t'x'\n")
+        outcome = self.shardload("load", "--sink", "null", "f", "--include", "*.tsv")
+        self.assertIn("but their fields are quoted by ' and \"", outcome.err)
+        self.file("f/1.tsv", "id\ttext\n1\tx\n")
+        self.assertNotIn("warning", self.shardload("load", "--sink", "null", "f", "--include", "*.tsv").err)
+
     def test_values_that_are_no_delimiter_or_quote(self):
         path = self.file("t.csv", "a,b\n1,2\n")
         for words, message in ((["--delimiter", '"'], "is not a delimiter"),

@@ -37,7 +37,7 @@ INTERFACES = {
             "md5 memory_stream phase_names print private_file process read_file splitter text yaml_reader",
     "bson": "bson_check bson_lookup bson_number bson_writer dump_archive extjson",
     "source": "source",
-    "format": "column_types convert delimited format head isd key_fields schema simd typing ycsb",
+    "format": "column_types convert delimited dialects format head isd key_fields schema simd typing ycsb",
     "report": "json lookup report run_record",
     "cluster": "cluster collection connection member presplit",
     "query": "query query_load",

@@ -3,6 +3,7 @@
 
 import bson
 
+import archive_making as making
 import support
 
 
@@ -86,6 +87,14 @@ class IdField(support.Case):
     def test_a_column_that_does_not_exist(self):
         self.assertIn("has no column key, which --id-field names",
                       self.refused("a.csv", "id,t\n1,x\n", "--id-field", "key"))
+
+    def test_a_column_that_one_entry_of_an_archive_does_not_have(self):
+        for names, code in (("key,t", support.EXIT_OK), ("id,t", support.EXIT_USAGE)):
+            for types in ("auto", "text"):  # with and without a sample of the entries
+                archive = self.file("a.tar", making.tar([("1.csv", "key,t\n1,x\n"), ("2.csv", f"{names}\n2,y\n")]))
+                outcome = self.shardload("load", "--sink", "null", "--types", types, "--id-field", "key", archive,
+                                         code=code)
+        self.assertIn("a.tar: 2.csv has no column key, which --id-field names", outcome.err)
 
     def test_json(self):
         text = ('{"n":1,"k":{"a":5,"b":6}}\n{"n":2,"k":{"a":{"$oid":"0123456789abcdef01234567"}}}\n'

@@ -99,6 +99,43 @@ class Types(support.Case):
                                 stdin=first.read_bytes() + second.read_bytes())
         self.assertRegex(joined.text, r"records +40\n")
 
+    def test_pieces_of_one_file_beside_other_tables_and_in_archives(self):
+        """Each text, a file or an entry, is compared with all others, not only with the first one."""
+        rows = [f"a{n},b{n},c{n}\n" for n in range(40)]
+        pieces = ["name,street,town\n" + "".join(rows[:20]), "".join(rows[20:])]
+        others = ["id,value\n1,2\n", "n,street,town,zip\n1,x,y,2\n"]
+        for name, text in zip(("1", "2", "8", "9"), (others[0], *pieces, others[1])):
+            self.file(f"f/{name}.csv", text)
+        for entries, words in (([], ["f"]), ([others[0], *pieces], []), (pieces, ["--types", "text"]),
+                               (pieces, ["f/1.csv"]), (pieces[:1], ["f/8.csv"])):
+            archive = [self.tar(entries)] if entries else []
+            outcome = self.shardload("load", "--sink", "null", "--format", "delimited", *archive, *words,
+                                     code=support.EXIT_SOURCE)
+            self.assertIn("are they pieces of one file, with one header?", outcome.err)
+        self.assertIn("unpack the archives, and load the files joined", outcome.err)
+        self.assertEqual(len(self.documents("f", "--include", "[129].csv")[0]), 22)  # no pieces
+        self.assertEqual(len(self.documents(self.tar([others[0], pieces[0], others[1]]))[0]), 22)
+
+    def test_pieces_with_a_schema(self):
+        """A line that names no column of the schema is a record, never a header."""
+        pieces = ["name,town\n" + "".join(f"a{n},b{n}\n" for n in range(9)), "c1,d1\nc2,d2\n"]
+        for number, text in enumerate(pieces):
+            self.file(f"f/{number}.csv", text)
+        for columns, header, message in (
+                ("name town", "", ""), ("name town", "header: true\n", "names no column of the schema"),
+                ("town name", "", "names the columns in another order than the schema")):
+            schema = self.file("s.yaml", f"name: s\nkind: records\n{header}columns:\n" + "".join(
+                f"  - {{name: {column}}}\n" for column in columns.split()))
+            for path in ("f", self.tar(pieces)):
+                words = ("--format", "delimited", "--schema", schema, path)
+                if message:
+                    outcome = self.shardload("load", "--sink", "null", *words, code=support.EXIT_SOURCE)
+                    self.assertIn(message, outcome.err)
+                else:
+                    documents, _ = self.documents(*words)
+                    self.assertEqual(documents[-3:], [{"name": "a8", "town": "b8"}, {"name": "c1", "town": "d1"},
+                                                      {"name": "c2", "town": "d2"}])
+
     def test_types_text_loads_text(self):
         documents, work = self.documents("--types", "text", self.file("a.csv", "a,b\n1,-\n"))
         self.assertEqual(documents, [{"a": "1", "b": "-"}])
@@ -167,11 +204,11 @@ class Types(support.Case):
 
     def test_byte_order_marks_of_entries_and_of_joined_files(self):
         """A mark before a header is no part of a record, wherever the header is."""
-        mark, rows = "\ufeff", ["a,b\n1,x\n", "a,b\n2,y\n", "\n\na,b\n3,z\n", "4,w\n5,w\n"]
+        mark, rows = "\ufeff", ["a,b\n1,x\n", "a,b\n2,y\n", "\n\na,b\n3,z\n", "4,w,1\n5,w,2\n"]
         documents, work = self.documents(self.tar([mark + text for text in rows]))
         self.assertEqual(documents, [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}, {"a": 3, "b": "z"},
-                                     {"column1": 4, "column2": "w"},
-                                     {"column1": 5, "column2": "w"}])
+                                     {"column1": 4, "column2": "w", "column3": 1},
+                                     {"column1": 5, "column2": "w", "column3": 2}])
         self.assert_accounting(work, records=5, rejectedByParser=0)
         for end in ("", '5,"v"\n'):  # with and without quotes
             joined = self.file("j.csv", mark + rows[0] + end + mark + rows[1] + end)

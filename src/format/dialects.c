@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Comparison of a load's delimited texts; see dialects.h. */
+#include "dialects.h"
+#include "quoted.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/grow.h"
+#include "util/hash.h"
+#include "util/log.h"
+
+#define WARNINGS_MAX 3u /* about texts of one kind */
+#define KINDS_MAX 4096u /* each text is compared with the texts of at most this many kinds */
+
+/* Texts with the same columns that also agree in the fields up to `blanks`. */
+typedef struct text_kind {
+    uint64_t *columns; /* hashes of the names, sorted */
+    size_t count;
+    bool header;
+    bool ordered; /* with a schema: the columns have its order */
+    char delimiter;
+    uint8_t blanks;
+    char quote;        /* of the first text, or of the first one whose fields show it */
+    bool shown;        /* fields of a text show the quote */
+    bool late;         /* texts were added before one that shows the quote */
+    bool fixed;        /* known before the load began */
+    unsigned warnings; /* about quotes of its texts */
+    bool entry;        /* the first text is an entry of an archive */
+    char *first;       /* name of the first text, or of the first one that shows the quote */
+} text_kind;
+
+struct sl_dialects {
+    pthread_mutex_t lock; /* guards the fields below */
+    text_kind *kinds;
+    size_t count, room;
+    bool fixed;
+};
+
+bool sl_dialects_create(sl_dialects **dialects, sl_error *error) {
+    *dialects = calloc(1, sizeof **dialects);
+    if (!*dialects)
+        return sl_error_memory(error, "examining the sources");
+    pthread_mutex_init(&(*dialects)->lock, NULL);
+    return true;
+}
+
+static void kind_clear(text_kind *kind) {
+    free(kind->columns);
+    free(kind->first);
+}
+
+void sl_dialects_destroy(sl_dialects *dialects) {
+    if (!dialects)
+        return;
+    for (size_t i = 0; i < dialects->count; i++)
+        kind_clear(&dialects->kinds[i]);
+    free(dialects->kinds);
+    pthread_mutex_destroy(&dialects->lock);
+    free(dialects);
+}
+
+void sl_dialects_fix(sl_dialects *dialects) {
+    pthread_mutex_lock(&dialects->lock);
+    dialects->fixed = true;
+    pthread_mutex_unlock(&dialects->lock);
+}
+
+static int compare_hashes(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Has the dialect the columns of the schema, in its order? */
+static bool is_ordered(const sl_plan *plan, const sl_dialect *d) {
+    const sl_schema *schema = plan->schema_count > 0 ? plan->schemas[0] : NULL;
+    bool same = true;
+    for (size_t i = 0; schema && same && i < d->column_count; i++)
+        same = i < schema->column_count && d->columns[i].schema.name == schema->columns[i].name;
+    return same;
+}
+
+static bool kind_of(const sl_plan *plan, const sl_dialect *d, text_kind *kind, sl_error *error) {
+    *kind = (text_kind){.count = d->column_count,
+                        .header = d->header_length > 0,
+                        .ordered = is_ordered(plan, d),
+                        .delimiter = d->delimiter,
+                        .blanks = d->blanks,
+                        .quote = d->quote};
+    kind->columns = malloc(d->column_count * sizeof *kind->columns);
+    if (!kind->columns)
+        return sl_error_memory(error, "examining the sources");
+    for (size_t i = 0; i < d->column_count; i++) {
+        const char *name = d->columns[i].published;
+        kind->columns[i] = sl_hash_text(name, strlen(name));
+    }
+    qsort(kind->columns, kind->count, sizeof *kind->columns, compare_hashes);
+    return true;
+}
+
+static bool same_columns(const text_kind *a, const text_kind *b) {
+    return a->count == b->count && a->header == b->header && a->ordered == b->ordered &&
+           memcmp(a->columns, b->columns, a->count * sizeof *a->columns) == 0;
+}
+
+static bool same_marks(const text_kind *a, const text_kind *b) {
+    return a->delimiter == b->delimiter && a->blanks == b->blanks;
+}
+
+static text_kind *find(const sl_dialects *dialects, const text_kind *kind) {
+    for (size_t i = 0; i < dialects->count; i++) {
+        text_kind *one = &dialects->kinds[i];
+        if (same_columns(one, kind) && same_marks(one, kind))
+            return one;
+    }
+    return NULL;
+}
+
+/* ---- pieces of one table ---- */
+
+/* Have they a column of the same name? */
+static bool share_a_column(const text_kind *a, const text_kind *b) {
+    for (size_t i = 0, k = 0; i < a->count && k < b->count;) {
+        if (a->columns[i] == b->columns[k])
+            return true;
+        if (a->columns[i] < b->columns[k])
+            i++;
+        else
+            k++;
+    }
+    return false;
+}
+
+/* May they be pieces of one text, of which only the first has the header, so that a record of the
+ * other one is taken for its header? With a schema, a text without header is read in the order of
+ * the schema: a header with another order shows that this is wrong. */
+static bool may_be_pieces(const text_kind *a, const text_kind *b, bool schema) {
+    if (!same_marks(a, b) || a->count != b->count || a->count == 1)
+        return false;
+    if (a->header != b->header)
+        return !schema || !a->ordered || !b->ordered;
+    return !schema && a->header && !share_a_column(a, b);
+}
+
+static bool refuse_pieces(const text_kind *before, const text_kind *kind, const char *name,
+                          bool schema, sl_error *error) {
+    if (schema)
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "the header of %s names the columns in another order than the schema, "
+                            "and %s has no header: are they pieces of one file? Give the schema "
+                            "the order of the columns, or each file its header",
+                            before->header ? before->first : name,
+                            before->header ? name : before->first);
+    char join[1200] = "unpack the archives, and load the files joined";
+    if (!before->entry && !kind->entry)
+        snprintf(join, sizeof join, "load them joined: cat %s %s | shardload load ... -",
+                 before->first, name);
+    return sl_error_set(error, SL_EXIT_SOURCE,
+                        "%s and %s have the same number of columns, and none of the same name: "
+                        "are they pieces of one file, with one header? Then %s. If each has a "
+                        "header of its own, give --header yes; if none has one, --header no",
+                        before->first, name, join);
+}
+
+static bool check_pieces(const sl_dialects *dialects, const sl_plan *plan, const text_kind *kind,
+                         const char *name, sl_error *error) {
+    const sl_format_options *options = &plan->options;
+    const bool schema = plan->schema_count > 0;
+    if (options->header != SL_HEADER_AUTO || options->columns)
+        return true;
+    for (size_t i = 0; i < dialects->count; i++) {
+        if (may_be_pieces(&dialects->kinds[i], kind, schema))
+            return refuse_pieces(&dialects->kinds[i], kind, name, schema, error);
+    }
+    return true;
+}
+
+/* ---- quotes ---- */
+
+static const char *quote_text(char quote, char room[2]) {
+    room[0] = quote;
+    room[1] = '\0';
+    return quote ? room : "none";
+}
+
+/* Reads the text with the quotes of its table, unless its own fields contradict them. */
+static bool adopt(text_kind *known, const sl_plan *plan, const char *name, sl_text head, bool whole,
+                  sl_dialect **dialect, sl_error *error) {
+    char room[2];
+    sl_dialect *other = NULL;
+    sl_error why = {0};
+    bool fits = sl_delimited_sniff_quoted(plan, head, whole, known->quote, &other, &why);
+    if (!fits && why.code != SL_EXIT_SOURCE) {
+        *error = why;
+        return false;
+    }
+    if (fits && other->column_count == known->count && sl_quoted_closes(other, head, whole)) {
+        sl_delimited_dialect_destroy(*dialect);
+        *dialect = other;
+        return true;
+    }
+    sl_delimited_dialect_destroy(other);
+    if (known->warnings++ < WARNINGS_MAX)
+        sl_log_warning(
+            "%s: the fields of %s, which has the same columns, are quoted by %s; quotes of "
+            "this text do not form fields, and are kept as data: check them, or give "
+            "--quote",
+            name, known->first, quote_text(known->quote, room));
+    return true;
+}
+
+/* Compares the quotes of a text with those of earlier texts of its kind. */
+static bool match_quotes(const sl_dialects *dialects, text_kind *known, const text_kind *kind,
+                         const char *name, bool *adopts, sl_error *error) {
+    char one[2], other[2];
+    if (kind->quote == known->quote) {
+        known->shown = known->shown || kind->shown;
+        return true;
+    }
+    if (kind->shown && known->shown) {
+        if (known->warnings++ < WARNINGS_MAX)
+            sl_log_warning(
+                "%s and %s have the same columns, but their fields are quoted by %s and %s",
+                known->first, name, quote_text(known->quote, one), quote_text(kind->quote, other));
+        return true;
+    }
+    if (dialects->fixed && (kind->shown || !known->fixed))
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "%s and %s have the same columns, but only the fields of %s are quoted "
+                            "by %s: give --quote with this character if it quotes the fields of "
+                            "both, and --quote none if it is data",
+                            known->first, name, kind->shown ? name : known->first,
+                            quote_text(kind->shown ? kind->quote : known->quote, one));
+    *adopts = !kind->shown && known->shown;
+    if (kind->shown) {
+        char *first = strdup(name);
+        if (!first)
+            return sl_error_memory(error, "examining the sources");
+        free(known->first);
+        known->first = first;
+        known->quote = kind->quote;
+        known->late = known->shown = true;
+    }
+    return true;
+}
+
+/* ---- a text ---- */
+
+/* Adds a kind, whose columns then belong to the list. */
+static bool add_kind(sl_dialects *dialects, text_kind *kind, const char *name, sl_error *error) {
+    for (size_t i = 0; i < dialects->count; i++) {
+        const text_kind *one = &dialects->kinds[i];
+        if (same_columns(one, kind) && !same_marks(one, kind)) {
+            sl_log_warning("%s and %s have the same columns, but not the same delimiter; each is "
+                           "read with its own",
+                           one->first, name);
+            break;
+        }
+    }
+    text_kind *kinds =
+        sl_grow(dialects->kinds, dialects->count, &dialects->room, sizeof *dialects->kinds);
+    kind->first = strdup(name);
+    if (kinds)
+        dialects->kinds = kinds;
+    if (!kinds || !kind->first)
+        return sl_error_memory(error, "examining the sources");
+    kind->fixed = !dialects->fixed;
+    dialects->kinds[dialects->count++] = *kind;
+    *kind = (text_kind){0};
+    return true;
+}
+
+bool sl_dialects_add(sl_dialects *dialects, const sl_plan *plan, const char *name, bool entry,
+                     sl_text head, bool whole, sl_dialect **dialect, sl_error *error) {
+    text_kind kind;
+    bool adopts = false;
+    if (!kind_of(plan, *dialect, &kind, error))
+        return false;
+    kind.entry = entry;
+    kind.shown = sl_quoted_begins(*dialect, head);
+    pthread_mutex_lock(&dialects->lock);
+    bool ok = check_pieces(dialects, plan, &kind, name, error);
+    text_kind *known = ok ? find(dialects, &kind) : NULL;
+    if (ok && known && plan->schema_count == 0)
+        ok = match_quotes(dialects, known, &kind, name, &adopts, error);
+    else if (ok && !known && dialects->count < KINDS_MAX)
+        ok = add_kind(dialects, &kind, name, error);
+    ok = ok && (!adopts || adopt(known, plan, name, head, whole, dialect, error));
+    pthread_mutex_unlock(&dialects->lock);
+    kind_clear(&kind);
+    return ok;
+}
+
+bool sl_dialects_are_late(sl_dialects *dialects, const sl_plan *plan, const sl_dialect *dialect,
+                          bool *late, sl_error *error) {
+    text_kind kind;
+    if (!kind_of(plan, dialect, &kind, error))
+        return false;
+    pthread_mutex_lock(&dialects->lock);
+    const text_kind *known = find(dialects, &kind);
+    *late = known && known->late;
+    pthread_mutex_unlock(&dialects->lock);
+    kind_clear(&kind);
+    return true;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The dialects of a load's delimited texts, which are files and entries of archives. Texts with the
+ * same columns are one table, and share the byte that quotes fields. Each text is compared with all
+ * texts before it: of a table divided into pieces, only the first piece may have the header.
+ *
+ * First the texts that can be read again are added, then sl_dialects_fix is called. From then on
+ * any thread may add texts. */
+#ifndef SHARDLOAD_DIALECTS_H
+#define SHARDLOAD_DIALECTS_H
+
+#include "delimited.h"
+
+typedef struct sl_dialects sl_dialects;
+
+bool sl_dialects_create(sl_dialects **dialects, sl_error *error);
+void sl_dialects_destroy(sl_dialects *dialects); /* NULL is fine */
+
+/* Adds a text, which begins with `head`. If its fields do not show by what they are quoted, but
+ * those of another text of the table do, `*dialect` is replaced by a dialect with these quotes.
+ * `name` is for messages; `entry`: the text is an archive's entry. False with error
+ * (SL_EXIT_SOURCE) if the text may be a piece of another one without its header, or if texts of
+ * the table have been read, and cannot be read again, without its quotes. */
+bool sl_dialects_add(sl_dialects *dialects, const sl_plan *plan, const char *name, bool entry,
+                     sl_text head, bool whole, sl_dialect **dialect, sl_error *error);
+
+/* Have texts of this dialect's table been added before its quotes were known? False without
+ * memory. */
+bool sl_dialects_are_late(sl_dialects *dialects, const sl_plan *plan, const sl_dialect *dialect,
+                          bool *late, sl_error *error);
+
+/* From now on, texts that have been added are not read again. */
+void sl_dialects_fix(sl_dialects *dialects);
+
+/* ---- delimited_format.c ---- */
+
+/* As the format's `sniff`, with the quotes given: `quote` 0: none. */
+bool sl_delimited_sniff_quoted(const sl_plan *plan, sl_text head, bool whole, char quote,
+                               sl_dialect **dialect, sl_error *error);
+
+#endif
