@@ -391,6 +391,7 @@ bool sl_dialect_bind_table(const sl_plan *plan, const sl_table *table, sl_dialec
     d->pad = plan->options.pad;
     d->blanks = table->blanks;
     d->skip_lines = table->skipped;
+    memcpy(d->skipped_text, table->skipped_text, sizeof d->skipped_text);
     d->quote = table->quote;
     memcpy(d->note, table->note, sizeof d->note);
     if (!table->header) {

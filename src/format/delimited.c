@@ -118,6 +118,8 @@ static bool take_long_line(sl_parser *parser, uint32_t *start) {
                         .line = (uint32_t)parser->counts.lines};
     if (parser->block->divided)
         record.end = sl_delimited_record_end(parser, *start);
+    if (parser->block->divided)
+        sl_record_doubt(parser, record.start, record.end, record.line);
     parser->counts.lines += 1 + sl_line_feeds(text.bytes + record.start, text.bytes + record.end);
     *start = record.end + 1;
     record.end -= record.end > record.start && text.bytes[record.end - 1] == '\r';

@@ -88,10 +88,11 @@ struct sl_dialect {
     const char *kind;
     uint8_t blanks;    /* fields are separated by this many blanks or more; 0: by the delimiter */
     size_t skip_lines; /* before the table */
-    bool pad;          /* lines with too few fields have missing values */
-    char note[240];    /* assumptions about the table, for messages; "" or "; ..." */
-    char letter[8];    /* name of the publisher's dialect; "": none */
-    char *header;      /* the header line with its line end; "" when there is none. Owned */
+    char skipped_text[SL_SKIPPED_ROOM]; /* their text, unless it was declared; printable */
+    bool pad;                           /* lines with too few fields have missing values */
+    char note[240]; /* assumptions about the table, for messages; "" or "; ..." */
+    char letter[8]; /* name of the publisher's dialect; "": none */
+    char *header;   /* the header line with its line end; "" when there is none. Owned */
     size_t header_length;
     size_t watched_length; /* the header's length without line end if all columns are text or have
                               inferred types: lines of this length are compared with the header;

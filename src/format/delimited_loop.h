@@ -271,6 +271,8 @@ static ALWAYS_INLINE bool take_stretch(sl_parser *parser, sl_marks *m, uint32_t 
         record.start = *start;
         record.end = line_end;
         record.line = lines_before + (mode.regular && i > 0 ? m->numbers[i - 1] : i);
+        if (mode.regular && unlikely(lines_before + m->numbers[i] - record.line > 1))
+            sl_record_doubt(parser, record.start, line_end, record.line);
         i++;
         *start = line_end + 1;
         if (likely(record.start != line_end))
@@ -391,6 +393,8 @@ static ALWAYS_INLINE bool take_records(sl_parser *parser, sl_marks *m, uint32_t 
             while (next <= m->mark_count && m->marks[next] <= line_end)
                 next++;
         }
+        if (unlikely(m->lines[i] < line_end))
+            sl_record_doubt(parser, record.start, line_end, record.line);
         *start = line_end + 1;
         while (i < m->line_count && m->lines[i] <= line_end)
             i++;

@@ -13,6 +13,7 @@
 #include "util/log.h"
 
 #define WARNINGS_MAX 3u /* about texts of one kind */
+#define SKIPPED_SHOWN 5u
 #define KINDS_MAX 4096u /* each text is compared with the texts of at most this many kinds */
 
 /* Texts with the same columns that also agree in the fields up to `blanks`. */
@@ -37,6 +38,8 @@ struct sl_dialects {
     text_kind *kinds;
     size_t count, room;
     bool fixed;
+    uint64_t shown[SKIPPED_SHOWN]; /* hashes of the names of texts whose skipped lines are shown */
+    size_t shown_count;
 };
 
 bool sl_dialects_create(sl_dialects **dialects, sl_error *error) {
@@ -248,6 +251,22 @@ static bool match_quotes(const sl_dialects *dialects, text_kind *known, const te
 
 /* ---- a text ---- */
 
+/* Reports lines before the table that are not loaded: they may be records. A text may be added
+ * several times. */
+static void show_skipped(sl_dialects *dialects, const sl_dialect *d, const char *name) {
+    const uint64_t hash = sl_hash_text(name, strlen(name));
+    bool again = dialects->shown_count == SKIPPED_SHOWN;
+    for (size_t i = 0; i < dialects->shown_count; i++)
+        again = again || dialects->shown[i] == hash;
+    if (d->skipped_text[0] == '\0' || again)
+        return;
+    dialects->shown[dialects->shown_count++] = hash;
+    sl_log_warning("%s: %zu line%s before the table not loaded: `" SL_LINES "`; if these are "
+                   "records, give --header no%s",
+                   name, d->skip_lines, d->skip_lines == 1 ? "" : "s", d->skipped_text,
+                   dialects->shown_count == SKIPPED_SHOWN ? " (not shown for further texts)" : "");
+}
+
 /* Adds a kind, whose columns then belong to the list. */
 static bool add_kind(sl_dialects *dialects, text_kind *kind, const char *name, sl_error *error) {
     for (size_t i = 0; i < dialects->count; i++) {
@@ -288,6 +307,8 @@ bool sl_dialects_add(sl_dialects *dialects, const sl_plan *plan, const char *nam
     else if (ok && !known && dialects->count < KINDS_MAX)
         ok = add_kind(dialects, &kind, name, error);
     ok = ok && (!adopts || adopt(known, plan, name, head, whole, dialect, error));
+    if (ok)
+        show_skipped(dialects, *dialect, name);
     pthread_mutex_unlock(&dialects->lock);
     kind_clear(&kind);
     return ok;

@@ -29,6 +29,8 @@ typedef struct sl_first_line {
     size_t fields;       /* number of fields with this delimiter */
 } sl_first_line;
 
+#define SL_SKIPPED_ROOM 64 /* for the beginning of lines before a table */
+
 bool sl_line_is_blank(sl_text line);
 
 /* The number of line feeds in a text. */

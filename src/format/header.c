@@ -2,7 +2,8 @@
 /* Decides whether the first line of a table is a header; see table.h.
  *
  * The first line is a header if a column has a word in it and typed values (numbers, dates) below
- * it. It is a record if it contains a typed value, or words that occur in their columns again.
+ * it. It is a record if it contains a typed value or, without such a column, a word for a missing
+ * value (NA), or words that occur in their columns again.
  * Years as names (country,2019,2020) make a header although they are numbers. */
 #include "column_types.h"
 #include "table.h"
@@ -155,6 +156,9 @@ bool sl_evidence_collect(const sl_table *table, sl_text head, bool whole, const 
         if (near && !sl_text_equal(line, table->first.line))
             compare_fields(fields, first, columns, count, found);
     }
+    for (size_t i = 0; i < count; i++)
+        found->missing =
+            found->missing || (columns[i].first == SL_LOOKS_MISSING && first[i].length);
     bool years = names_years(first, columns, count);
     for (size_t i = 0; i < count; i++) {
         bool typed = columns[i].typed && !columns[i].word;
@@ -180,5 +184,5 @@ bool sl_fields_have_typed(const sl_text *fields, size_t count) {
 bool sl_evidence_of_header(const sl_table *table, const sl_text *fields, const sl_evidence *found) {
     if (sl_fields_have_typed(fields, table->first.fields))
         return found->years;
-    return found->contrast || found->repeated < 2;
+    return found->contrast || (found->repeated < 2 && !found->missing);
 }

@@ -320,6 +320,46 @@ void sl_record_reject(sl_parser *parser, const sl_record *record, sl_reject *rej
     parser->sink->reject(parser->sink, reject);
 }
 
+#define SWALLOWED_LEAST 3u /* delimiters in the lines between the first and the last one */
+
+/* The number of delimiters in a text, counted up to `most` + 1. */
+static size_t delimiters_in(const sl_dialect *d, const char *from, const char *to, size_t most) {
+    size_t count = 0;
+    while (count <= most && from < to &&
+           (from = memchr(from, d->delimiter, (size_t)(to - from))) != NULL) {
+        count++;
+        from++;
+    }
+    return count;
+}
+
+/* The first and the last line may have more delimiters, in other quoted fields. Most texts with
+ * line ends are recognised by their second line. */
+void sl_record_doubt(const sl_parser *parser, uint32_t start, uint32_t end, uint32_t line) {
+    const sl_dialect *d = parser->dialect;
+    const size_t each = d->column_count - 1;
+    const char *begin = parser->block->text.bytes + start, *stop = parser->block->text.bytes + end;
+    const char *first_end = memchr(begin, '\n', end - start);
+    size_t between = 0;
+    if (!first_end || each == 0 || !parser->sink->doubt)
+        return;
+    const char *at = first_end + 1, *next;
+    for (; (next = memchr(at, '\n', (size_t)(stop - at))) != NULL; at = next + 1, between++) {
+        if (delimiters_in(d, at, next, each) != each)
+            return;
+    }
+    if (between * each < SWALLOWED_LEAST || delimiters_in(d, begin, first_end, each) < each ||
+        delimiters_in(d, at, stop, each) < each)
+        return;
+    sl_reject record = {.offset = parser->block->offset + start, .line = line};
+    snprintf(record.reason, sizeof record.reason,
+             "a quoted field contains %zu lines with as many fields as a record: is a quote not "
+             "closed? Correct it, or, if quotes are data, give --quote none (in a schema `quotes: "
+             "false`)",
+             between);
+    parser->sink->doubt(parser->sink, &record);
+}
+
 void sl_record_refuse(sl_parser *parser, const sl_record *record) {
     sl_reject reject = {0};
     parser->left_count = 0;

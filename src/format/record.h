@@ -78,6 +78,10 @@ uint8_t *sl_put_value(const sl_dialect *dialect, size_t column, sl_text field, b
 uint8_t *sl_put_careful_text(const sl_dialect *dialect, sl_text field, bool quoted, uint8_t *to,
                              bool *transcoded);
 
+/* A record has line ends in its quoted fields: if each of its lines has as many delimiters as a
+ * record, they may be records that an unclosed quote hides; reports that to the sink. */
+void sl_record_doubt(const sl_parser *parser, uint32_t start, uint32_t end, uint32_t line);
+
 /* Writes the reason for refusing the field of record->failed. */
 void sl_record_explain(const sl_parser *parser, const sl_record *record, sl_reject *reject);
 

@@ -352,6 +352,11 @@ static bool complete(const sl_format_options *options, sl_table *table, sl_text 
         table->header = options->header == SL_HEADER_YES;
         return set_given_names(table, options->columns, table->first.fields, error);
     }
+    if (table->header && options->header == SL_HEADER_AUTO && !found->contrast && !found->years) {
+        char shown[60];
+        sl_text_printable(table->first.line, shown, sizeof shown);
+        add_note(table, "; the first line is assumed to be a header: `" SL_LINES "`", shown);
+    }
     if (!table->header && table->first.fields == 1)
         add_note(table, "; no header found: the column is named column1");
     else if (!table->header)
@@ -361,8 +366,8 @@ static bool complete(const sl_format_options *options, sl_table *table, sl_text 
 }
 
 /* Sets the number of lines before the table. Without header a line before it that holds typed
- * values may be a record with another number of fields: the table then begins with that line, so
- * that it is rejected rather than skipped. */
+ * values may be a record with another number of fields, and one with the table's number of fields
+ * is a record: the table then begins with that line, so that it is not skipped. */
 static void skip_lines(sl_table *table, sl_text head, size_t from) {
     sl_text fields[8], line;
     size_t end = table->first.text_start;
@@ -370,14 +375,20 @@ static void skip_lines(sl_table *table, sl_text head, size_t from) {
          !table->header && begin < end && sl_table_next_line(table, head, true, &at, &line);
          begin = at) {
         size_t count = sl_table_split(table, line, fields, 8);
-        if (count >= 2 && sl_fields_have_typed(fields, count < 8 ? count : 8))
+        if (count >= 2 &&
+            (count == table->first.fields || sl_fields_have_typed(fields, count < 8 ? count : 8)))
             end = begin;
     }
     table->first.text_start = end;
     table->skipped = sl_line_feeds(head.bytes, head.bytes + end);
-    if (table->skipped > 0)
-        add_note(table, "; %zu line%s before the table skipped", table->skipped,
-                 table->skipped == 1 ? "" : "s");
+    if (table->skipped == 0)
+        return;
+    while (from < end && memchr(" \r\n", head.bytes[from], 3))
+        from++;
+    sl_text_printable((sl_text){head.bytes + from, end - from}, table->skipped_text,
+                      sizeof table->skipped_text);
+    add_note(table, "; %zu line%s before the table skipped: `" SL_LINES "`", table->skipped,
+             table->skipped == 1 ? "" : "s", table->skipped_text);
 }
 
 /* The length of a first line `sep=;`, by which spreadsheets name the delimiter; 0: there is

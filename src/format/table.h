@@ -15,8 +15,9 @@ typedef struct sl_table {
     char quote;          /* the byte that quotes fields; 0: none */
     char escape;         /* as in sl_format_options */
     size_t skipped;      /* lines before it */
-    bool header;         /* the first line names the columns */
-    sl_text *names;      /* unique, not empty; `count` of them. Owned, as is `memory` */
+    char skipped_text[SL_SKIPPED_ROOM]; /* their text, unless it was declared; printable */
+    bool header;                        /* the first line names the columns */
+    sl_text *names; /* unique, not empty; `count` of them. Owned, as is `memory` */
     size_t count;
     char *memory;
     char note[SL_TABLE_NOTE_ROOM]; /* assumptions, for messages: "; no header: ..." or "" */
@@ -62,6 +63,7 @@ typedef struct sl_evidence {
     size_t lines, fitting; /* not blank; with as many fields as the first line */
     size_t longer;         /* with more fields */
     bool contrast;         /* a column has a word in the first line and typed values below it */
+    bool missing;          /* the first line has a word for a missing value */
     bool typed;            /* a column holds typed values below the first line */
     unsigned repeated;     /* values of the first line that are repeated in their columns */
     bool years;            /* the first line names years, and their columns hold other values */

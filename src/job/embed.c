@@ -207,6 +207,12 @@ static void on_left_out(sl_sink *sink, const char *column) {
         completion->to->left_out(completion->to, column);
 }
 
+static void on_doubt(sl_sink *sink, const sl_reject *record) {
+    sl_completion *completion = sink->context;
+    if (completion->to->doubt)
+        completion->to->doubt(completion->to, record);
+}
+
 bool sl_embed_parse(sl_embed *embed, const sl_format *format, const sl_plan *plan,
                     const sl_dialect *dialect, const sl_block *block, sl_sink *sink,
                     sl_parse_counts *counts) {
@@ -225,6 +231,7 @@ bool sl_embed_parse(sl_embed *embed, const sl_format *format, const sl_plan *pla
                                  .full = on_full,
                                  .reject = on_reject,
                                  .left_out = on_left_out,
+                                 .doubt = on_doubt,
                                  .context = completion};
     sl_embed_keys(format, dialect, embed->join.documents, embed->join.count, completion->keys);
     bool ok = format->parse(plan, dialect, block, &completion->sink, counts);

@@ -32,7 +32,7 @@ typedef struct sl_inspection {
     uint8_t *bytes; /* room + SL_SLACK */
     size_t room;
     uint64_t bson_bytes;
-    const sl_job *job;
+    sl_job *job;
     const sl_source_block *block;
     sl_error *error;
 } sl_inspection;
@@ -85,6 +85,11 @@ static void on_reject(sl_sink *sink, const sl_reject *reject) {
     sl_print("  reject: %sbyte %llu%s%s: %s\n          %s\n", line,
              (unsigned long long)reject->offset, reject->column ? ", " : "",
              reject->column ? reject->column : "", reject->reason, record);
+}
+
+static void on_doubt(sl_sink *sink, const sl_reject *record) {
+    const sl_inspection *inspection = sink->context;
+    sl_line_ends_doubt(inspection->job, inspection->block, record);
 }
 
 static void print_estimates(const sl_source *source, const sl_parse_counts *counts,
@@ -229,6 +234,7 @@ static bool inspect_source(sl_job *job, size_t index, sl_reader *reader, sl_insp
                     .documents_limit = UINT32_MAX,
                     .full = on_full,
                     .reject = on_reject,
+                    .doubt = on_doubt,
                     .context = inspection};
     sl_parse_counts counts = {0};
     inspection->job = job;

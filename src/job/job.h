@@ -65,7 +65,8 @@ typedef struct sl_job {
 
     pthread_mutex_t entries_lock; /* archive_entries.c */
     pthread_cond_t entries_known;
-    bool entries_failed;      /* under entries_lock */
+    bool entries_failed; /* under entries_lock */
+    unsigned doubts;     /* guarded by entries_lock: records that may hold others; line_ends.c */
     uint64_t untyped_entries; /* guarded by entries_lock: archive entries with columns that were not
                                  in the sample, loaded as text */
 } sl_job;

@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "util/log.h"
+
+#define DOUBTS_SHOWN 5u
 #define COUNTED_BYTES_MAX ((uint64_t)1 << 30) /* text read again to count its lines */
 
 bool sl_line_ends_is_binary(sl_text head) {
@@ -57,4 +60,16 @@ bool sl_line_ends_error(const sl_job *job, const sl_source_block *block, const s
     return sl_error_set(error, SL_EXIT_SOURCE, "%s%s%s, %sbyte %" PRIu64 ": %s", source->shown,
                         block->entry ? ": " : "", block->entry ? block->entry : "", line,
                         reject->offset, reject->reason);
+}
+
+void sl_line_ends_doubt(sl_job *job, const sl_source_block *block, const sl_reject *record) {
+    sl_error where;
+    pthread_mutex_lock(&job->entries_lock);
+    unsigned shown = ++job->doubts;
+    pthread_mutex_unlock(&job->entries_lock);
+    if (shown > DOUBTS_SHOWN)
+        return;
+    sl_line_ends_error(job, block, record, &where);
+    sl_log_warning(SL_LINES "%s", where.message,
+                   shown == DOUBTS_SHOWN ? " (not shown for further records)" : "");
 }

@@ -15,5 +15,8 @@ bool sl_line_ends_is_binary(sl_text head);
  * false. Any thread. */
 bool sl_line_ends_error(const sl_job *job, const sl_source_block *block, const sl_reject *reject,
                         sl_error *error);
+/* Warns of a record that may hold other records (sl_sink.doubt); of the first ones only. Any
+ * thread. */
+void sl_line_ends_doubt(sl_job *job, const sl_source_block *block, const sl_reject *record);
 
 #endif

@@ -86,6 +86,11 @@ static void on_left_out(sl_sink *sink, const char *column) {
         sl_error_memory(&worker->error, "counting values that are left out");
 }
 
+static void on_doubt(sl_sink *sink, const sl_reject *record) {
+    sl_worker *worker = sink->context;
+    sl_line_ends_doubt(worker->job, worker->block, record);
+}
+
 /* Rejects so far, of the parser and of the server. */
 static uint64_t rejects_of(const sl_worker_counters *counters) {
     return atomic_load_explicit(&counters->parser_rejects, memory_order_relaxed) +
@@ -225,8 +230,11 @@ static bool worker_init(sl_worker *worker, const sl_sending *sending, unsigned i
                         sl_error *error) {
     worker->index = index;
     worker->counters = &worker->run->counters[index];
-    worker->sink =
-        (sl_sink){.full = on_full, .reject = on_reject, .left_out = on_left_out, .context = worker};
+    worker->sink = (sl_sink){.full = on_full,
+                             .reject = on_reject,
+                             .left_out = on_left_out,
+                             .doubt = on_doubt,
+                             .context = worker};
     worker->outlet = worker->sink_type->outlet_create ? NULL : shared;
     return sl_delivery_init(worker, error) &&
            sl_reader_create(worker->job->set, &worker->reader, error) &&

@@ -52,6 +52,41 @@ class QuotedLinesCase(support.Case):
                                 f"not {rows.get(wrong[0])}" if wrong else "")
 
 
+class HiddenRecords(QuotedLinesCase):
+    """An unclosed quote and a later inch mark are valid CSV: one field with many records."""
+
+    def swallowing(self, first, last, before=0):
+        rows = [f'{n},name{n},x,{n}\n' for n in range(before + 200)]
+        rows[0] = '0,"name0",x,0\n'
+        rows[before + first] = f'{before + first},"name,x,0\n'
+        rows[before + last] = f'{before + last},disk 5",x,0\n'
+        return "id,name,c,d\n" + "".join(rows)
+
+    def test_hidden_records_are_reported_with_file_and_line(self):
+        for first, last, before, hidden in ((100, 151, 0, 50), (100, 102, 0, 1), (1, 199, 90000, 197)):
+            text = self.swallowing(first, last, before)
+            line = before + first + 2
+            self.file("s.csv", text)
+            self.zipped("z.csv.gz", text)
+            for name, place in (("s.csv", f"s.csv, line {line}, byte "), ("z.csv.gz", "z.csv.gz, ")):
+                for words in ([], ["--trim"], ["--escape", "backslash"]):
+                    outcome = self.shardload("load", "--sink", "null", *words, name)
+                    self.assertEqual(outcome.err.count("warning"), 1, (hidden, words))
+                    self.assertIn(place, outcome.err)
+                    self.assertIn(f"contains {hidden} lines with as many fields as a record", outcome.err)
+                    self.assertIn("is a quote not closed? Correct it", outcome.err)
+        self.file("s.csv", self.swallowing(100, 151))
+        self.assertIn("s.csv, line 102, byte", self.shardload("inspect", "s.csv").err)
+
+    def test_ordinary_line_ends_are_not_reported(self):
+        letters = "".join(f'{n},"Dear you,\nHello, x, y\nbye, z, w, v",x,{n}\n' for n in range(99))
+        tables = "".join(f'{n},"a,b,c,d\n1,2,3,4\n",x,{n}\n' for n in range(99))
+        pairs = "id,text\n" + "".join(f'{n},"Dear, you\nHello, x\nbye, z"\n' for n in range(99))
+        for text in ("id,text,c,d\n" + letters, "id,text,c,d\n" + tables, pairs):
+            outcome = self.shardload("load", "--sink", "null", self.file("o.csv", text))
+            self.assertNotIn("warning", outcome.err)
+
+
 class EveryField(QuotedLinesCase):
     def test_random_tables(self):
         for seed, line_end in ((1, "\n"), (2, "\r\n")):

@@ -145,6 +145,10 @@ class Types(support.Case):
         self.file("f/1.csv", "a,b\n1,2\n")
         self.file("f/2.csv", "b,a\n3,007\n")      # the same columns in another order
         self.file("f/3.csv", "a,c\n5,6\n")        # other columns
+        self.file("g/1.csv", "a,b,c\nx,1,2\n")    # more columns: the types of g/2.csv are its own
+        self.file("g/2.csv", "a,b\n7,8\n")
+        documents, _ = self.documents("g")
+        self.assertEqual(documents, [{"a": "x", "b": 1, "c": 2}, {"a": 7, "b": 8}])
         documents, _ = self.documents("f")
         self.assertEqual(documents, [{"a": "1", "b": 2}, {"b": 3, "a": "007"}, {"a": 5, "c": 6}])
 
@@ -188,6 +192,19 @@ class Types(support.Case):
         self.assertEqual(documents, [{"a": 1, "b": "x"}, {"a": 2, "b": "y"},
                                      {"c" * 99: 3, "b": "z"}, {"a": 4, "b": 5, "c": 6}])
         self.assert_accounting(work, records=4, rejectedByParser=0)
+
+    def test_lines_before_the_table_are_shown(self):
+        """They may be records, in any file and any entry."""
+        text = "name,n,m\nx,1,2\ny,3,4\n"
+        self.file("f/1.csv", text)
+        self.file("f/2.csv", "Ann,Bob\n" + text)
+        for path in ("f", self.tar([text, "Ann,Bob\n" + text])):
+            for types in ("auto", "text"):
+                outcome = self.shardload("load", "--sink", "null", "--types", types, path)
+                self.assertEqual(outcome.err.count("warning"), 1)
+                self.assertRegex(outcome.err, r"(2|01).csv: 1 line before the table not loaded: `Ann,Bob")
+        declared = self.shardload("load", "--sink", "null", "--skip-lines", "1", "f/2.csv")
+        self.assertNotIn("warning", declared.err)
 
     def test_a_line_that_names_the_delimiter_is_no_header(self):
         for mark, end, rows in (("", "\n", "2,5;3"), ("\ufeff", "\r\n", '2,5;"3"')):

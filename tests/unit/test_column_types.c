@@ -260,6 +260,37 @@ TEST(lossless_columns_refuse_what_they_would_change) {
     }
 }
 
+/* Columns have the types of a layout with exactly the same names. */
+TEST(types_belong_to_all_columns_of_a_table) {
+    static const char *const names[] = {"a", "b", "c"}, *const types[] = {"text", "double", "int"};
+    static const struct {
+        const char *text;
+        size_t known; /* columns of the layout */
+        bool fits;
+    } rows[] = {{"a,b\n1,2\n", 2, true},      {"b,a\n1,2\n", 2, true},  {"a,b\n1,2\n", 3, false},
+                {"a,b,c\n1,2,3\n", 2, false}, {"a,d\n1,2\n", 2, false}, {"a,B\n1,2\n", 2, false},
+                {"c,b,a\n1,2,3\n", 3, true}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        sl_plan *plan = NULL;
+        sl_dialect *dialect = NULL;
+        sl_typing *typing = NULL;
+        sl_error error = {0};
+        assert_true(sl_format_delimited.plan_create(&(sl_format_options){0}, &plan, &error));
+        assert_true(
+            sl_format_delimited.sniff(plan, "x", sl_text_of(rows[i].text), true, &dialect, &error));
+        assert_true(sl_typing_create(&typing, &error));
+        assert_true(sl_typing_restore(typing, names, types, rows[i].known, &error));
+        if ((sl_typing_layout_of(typing, dialect) != NULL) != rows[i].fits)
+            fail_msg("%s, %zu columns", rows[i].text, rows[i].known);
+        assert_true(sl_typing_apply(typing, false, dialect, &error));
+        assert_int_equal(dialect->columns[rows[i].text[0] == 'b' ? 0 : 1].schema.type,
+                         rows[i].fits ? SL_TYPE_DOUBLE : SL_TYPE_TEXT);
+        sl_typing_destroy(typing);
+        sl_format_delimited.dialect_destroy(dialect);
+        sl_format_delimited.plan_destroy(plan);
+    }
+}
+
 /* --resume takes the types of the journal, whatever a new sample would give. */
 TEST(types_are_restored) {
     static const char text[] = "b,a\n1,2\n3,x\n";

@@ -231,6 +231,38 @@ TEST(many_equal_names_are_numbered) {
     }
 }
 
+/* The header takes the first record of a table that has none, so it must be certain, or announced
+ * with its text. */
+TEST(first_records_are_not_taken_for_a_header) {
+    static const found rows[] = {
+        {"NA,NA\n1,2\n3,4\n", "no header, 2 columns", NULL, 3},
+        {"NA,Berlin\n1,Paris\n2,Rome\n", "no header, 2 columns", NULL, 3},
+        {"-,Berlin\nx,Paris\ny,Rome\n", "no header, 2 columns", NULL, 3},
+        {"NA,id\nx,1\ny,2\n", "header, 2 columns", "{ \"NA\" : \"x\", \"id\" : \"1\" }", 2},
+        {",name\n0,Ann\n1,Bob\n", "header, 2 columns; the first line is assumed", NULL, 2},
+        {"name,town\nx,Paris\ny,Rome\n", "the first line is assumed to be a header: `name,town`",
+         NULL, 2},
+        /* One value of the first line is repeated, and two are. */
+        {"a,b,c\na,y,z\nx,y,z\n", "commas, header", NULL, 2},
+        {"a,b,c\na,b,z\nx,y,z\n", "no header", NULL, 3},
+        {"a,b,c\na,y,z\na,y,z\n", "no header", NULL, 3},
+        /* Years are names: successive ones, not in the first column, from 1900 to 2100. */
+        {"x,1900,1901\nDE,1.5,2\nFR,3,4\n", "commas, header", NULL, 2},
+        {"x,2099,2100\nDE,1.5,2\nFR,3,4\n", "commas, header", NULL, 2},
+        {"x,1899,1900\nDE,1.5,2\nFR,3,4\n", "no header", NULL, 3},
+        {"x,2100,2101\nDE,1.5,2\nFR,3,4\n", "no header", NULL, 3},
+        {"x,2019,2021\nDE,1.5,2\nFR,3,4\n", "no header", NULL, 3},
+        {"2018,2019,x\n1.5,2,DE\n3,4,FR\n", "no header", NULL, 3},
+        /* Lines with a single field above a table: titles only if there is a header below. */
+        {"x,,\ny,,\nz,1,2\nw,3,4\nv,5,6\n", "no header, 3 columns", NULL, 5},
+        {"a,b\nc,d\n1,x,3\n2,y,4\n5,z,3\n", "2 lines before the table skipped: `a,b\\x0ac,d\\x0a`",
+         NULL, 3},
+        /* Seven tenths of the lines must have the number of fields of the table. */
+        {"T: 1\n1,2\n3,4\n5,6\n7,8\n9,1\n1,1\n2,2\n", "1 line before the table", NULL, 7},
+    };
+    assert_found(rows, sizeof rows / sizeof rows[0]);
+}
+
 /* A short first record is not skipped like a title: exit code 0 means that nothing was lost. */
 TEST(short_records_before_the_table_are_rejected) {
     parsed p = parse_delimited("Title\n\n1,2\n3,4,5\n6,7,8\n9,10,11\n");
