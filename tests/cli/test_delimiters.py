@@ -72,6 +72,14 @@ class Delimiters(support.Case):
             found = self.documents(archive, "--quote", '"')
             self.assertEqual({int(d["id"]): d["text"] for d in found}, rows)
 
+    def test_standard_input_cannot_be_read_again(self):
+        quoted, plain = "id\ttext\n1\t'a\tb'\n2\t'c'\n", b"id\ttext\n3\tx\n4\ty\n"
+        path = self.file("q.tsv", quoted)
+        self.assertIn("give --quote", self.shardload("load", "--sink", "null", "-", path, stdin=plain,
+                                                     code=support.EXIT_SOURCE).err)
+        self.shardload("load", "--sink", "null", "--quote", "'", "-", path, stdin=plain)
+        self.shardload("load", "--sink", "null", path, "-", stdin=plain)  # the quotes are known in time
+
     def test_quotes_and_delimiters_that_differ_are_reported(self):
         stray = 'id\ttext\n1\t"5" disk"\n2\t"x\n'
         self.file("f/1.tsv", stray)
