@@ -271,7 +271,7 @@ static bool read_status(const char *directory, bson_t **status, sl_error *error)
                             "%s has no %s: it is not a work directory, or its load was refused "
                             "before it began; see shardload.log there",
                             directory, SL_STATUS_FILE);
-    if (!sl_json_read_file(path, status, error))
+    if (!sl_json_read_private(path, status, error))
         return false;
     int64_t version = sl_look_int64(*status, "statusVersion", 0);
     if (version == SL_STATUS_VERSION)

@@ -17,6 +17,7 @@
 #include "util/clock.h"
 #include "util/context.h"
 #include "util/print.h"
+#include "util/private_file.h"
 #include "util/text.h"
 
 #include "query_session.h"
@@ -81,21 +82,29 @@ static bool read_side(const char *text, reports *list, sl_error *error) {
 /* A and B: the arrays' elements 0 and 1. */
 typedef struct ab_test {
     const sl_options *options;
-    char folder[64];
+    char *folder;       /* temporary */
     wordexp_t words[2]; /* of --a and --b */
     reports reports[2];
     _Atomic bool stop; /* set by an interrupt */
 } ab_test;
+
+/* The caller frees it; NULL without memory. */
+static char *path_of_report(const ab_test *test, int side, unsigned number) {
+    char *path;
+    return asprintf(&path, "%s/%c%03u.json", test->folder, "ab"[side], number) < 0 ? NULL : path;
+}
 
 /* Runs `shardquery run WORDS... --quiet --report FILE SUITE...` and reads its report. */
 static bool run_child(ab_test *test, int side, unsigned number, sl_error *error) {
     size_t common = sl_options_argument_count(test->options), count = 0;
     size_t words = test->words[side].we_wordc;
     const char **list = calloc(common + words + 8, sizeof *list);
-    char report[120];
-    if (!list)
+    char *report = path_of_report(test, side, number);
+    if (!list || !report) {
+        free(list);
+        free(report);
         return sl_error_memory(error, "starting a run");
-    snprintf(report, sizeof report, "%s/%c%03u.json", test->folder, "ab"[side], number);
+    }
     list[count++] = "shardquery";
     list[count++] = "run";
     for (size_t i = 0; i < words; i++)
@@ -116,22 +125,26 @@ static bool run_child(ab_test *test, int side, unsigned number, sl_error *error)
     int status = 0;
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
         continue;
-    if (child < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
-        return sl_error_set(
+    bool ok = child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    if (!ok)
+        sl_error_set(
             error, child > 0 && WIFEXITED(status) ? (sl_exit)WEXITSTATUS(status) : SL_EXIT_CLUSTER,
             "run %u of %c failed; its message is above", number + 1, "AB"[side]);
-    return sl_json_read_file(report, &test->reports[side].items[number], error);
+    ok = ok && sl_json_read_private(report, &test->reports[side].items[number], error);
+    free(report);
+    return ok;
 }
 
 static void remove_folder(const ab_test *test, size_t runs) {
     for (int side = 0; side < 2; side++) {
         for (unsigned i = 0; i < runs; i++) {
-            char path[120];
-            snprintf(path, sizeof path, "%s/%c%03u.json", test->folder, "ab"[side], i);
-            unlink(path);
+            char *path = path_of_report(test, side, i);
+            if (path)
+                sl_private_file_remove(path);
+            free(path);
         }
     }
-    rmdir(test->folder);
+    sl_private_folder_remove(test->folder);
 }
 
 static bool measure_pairs(ab_test *test, sl_error *error) {
@@ -188,17 +201,13 @@ static bool compare_ab(const sl_options *options, sl_exit *verdict, sl_error *er
     if (!test)
         return sl_error_memory(error, "measuring in pairs");
     test->options = options;
-    const char *temporary = getenv("TMPDIR");
-    snprintf(test->folder, sizeof test->folder, "%.40s/shardquery-XXXXXX",
-             temporary && *temporary ? temporary : "/tmp");
     bool both = sl_option_string(options, "a") && sl_option_string(options, "b");
     bool ok = both || sl_options_argument_count(options) > 0 ||
               sl_error_set(error, SL_EXIT_USAGE,
                            "--ab: name the suites to run, or name one in both --a and --b");
     ok = ok && split_words(options, "a", &test->words[0], error) &&
          split_words(options, "b", &test->words[1], error) &&
-         (mkdtemp(test->folder) || sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE),
-                                                "%s: %s", test->folder, strerror(errno)));
+         (test->folder = sl_private_folder_temporary("shardquery", error));
     if (ok) {
         sl_query_listen(&test->stop);
         ok = measure_pairs(test, error);
@@ -217,6 +226,7 @@ static bool compare_ab(const sl_options *options, sl_exit *verdict, sl_error *er
         if (test->words[side].we_wordv)
             wordfree(&test->words[side]);
     }
+    free(test->folder);
     free(test);
     return ok;
 }

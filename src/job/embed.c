@@ -264,14 +264,9 @@ static bool cannot(const sl_orphans *orphans, const char *what, const char *path
 
 static bool write_line(sl_orphans *orphans, const bson_t *document, uint64_t records) {
     if (!orphans->file) {
-        int file = sl_private_file_open(orphans->path, O_WRONLY | O_APPEND, orphans->error);
-        orphans->file = file >= 0 ? fdopen(file, "a") : NULL;
-        if (file < 0)
+        orphans->file = sl_private_file_stream(orphans->path, O_WRONLY | O_APPEND, orphans->error);
+        if (!orphans->file)
             return false;
-        if (!orphans->file) {
-            close(file);
-            return cannot(orphans, "write", orphans->path);
-        }
     }
     char *json = bson_as_relaxed_extended_json(document, NULL);
     if (!json)
@@ -348,10 +343,10 @@ bool sl_embed_write_orphans(const sl_embed *embed, const char *folder, const cha
     sl_orphans orphans = {.embed = embed, .path = path, .error = error};
     char records[SL_PARTITION_PATH], apart[SL_PARTITION_PATH];
     snprintf(records, sizeof records, "%s/records", folder);
-    unlink(path);
-    FILE *from = fopen(sl_partition_path(records, SL_PARTITIONS, apart), "rbe");
-    bool ok = from || cannot(&orphans, "read", apart);
-    ok = ok && write_unused(&orphans) && write_apart(&orphans, from, apart);
+    sl_private_file_remove(path);
+    FILE *from =
+        sl_private_file_stream(sl_partition_path(records, SL_PARTITIONS, apart), O_RDONLY, error);
+    bool ok = from && write_unused(&orphans) && write_apart(&orphans, from, apart);
     if (from)
         fclose(from);
     if (orphans.file) {

@@ -247,7 +247,7 @@ static bool add_partitions(sl_store_builder *builder, const char *folder, unsign
     bool ok = true;
     for (unsigned i = 0; ok && i < SL_PARTITIONS; i++) {
         struct stat facts;
-        int file = open(sl_partition_path(folder, i, path), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        int file = sl_private_file_open(sl_partition_path(folder, i, path), O_RDONLY, NULL);
         ok = file >= 0 && fstat(file, &facts) == 0;
         void *bytes = NULL;
         size_t length = ok ? (size_t)facts.st_size : 0;
@@ -264,7 +264,7 @@ static bool add_partitions(sl_store_builder *builder, const char *folder, unsign
             munmap(bytes, length);
         }
         if (ok)
-            unlink(path);
+            sl_private_file_remove(path);
     }
     return ok;
 }
@@ -275,14 +275,8 @@ static FILE *open_stream(sl_store_builder *builder, const char *name, bool appen
     char path[SL_PARTITION_PATH];
     snprintf(path, sizeof path, "%s/%s", builder->folder, name);
     if (!append)
-        unlink(path);
-    int file = sl_private_file_open(path, O_WRONLY | O_APPEND, builder->error);
-    FILE *stream = file >= 0 ? fdopen(file, "a") : NULL;
-    if (file >= 0 && !stream) {
-        failed(builder, name);
-        close(file);
-    }
-    return stream;
+        sl_private_file_remove(path);
+    return sl_private_file_stream(path, O_WRONLY | O_APPEND, builder->error);
 }
 
 static bool close_stream(sl_store_builder *builder, FILE *stream, const char *name, bool ok) {

@@ -37,15 +37,15 @@ const char *sl_partition_path(const char *folder, unsigned index, char path[SL_P
 void sl_partitions_remove(const char *folder) {
     char path[SL_PARTITION_PATH];
     for (unsigned i = 0; i < FILES; i++)
-        unlink(sl_partition_path(folder, i, path));
-    rmdir(folder);
+        sl_private_file_remove(sl_partition_path(folder, i, path));
+    sl_private_folder_remove(folder);
 }
 
 bool sl_partitions_create(const char *folder, unsigned level, sl_partitions **partitions,
                           sl_error *error) {
     char path[SL_PARTITION_PATH];
     sl_partitions_remove(folder);
-    if (!sl_private_folder_make(folder, error))
+    if (!sl_private_folder_make(folder, NULL, error))
         return false;
     sl_partitions *made = calloc(1, sizeof *made);
     if (!made)

@@ -40,7 +40,7 @@ bool sl_store_read_facts(const char *folder, bool *there, sl_store_facts *facts,
     *there = access(path, F_OK) == 0;
     if (!*there)
         return true;
-    if (!sl_json_read_file(path, &document, error))
+    if (!sl_json_read_private(path, &document, error))
         return false;
     *facts = (sl_store_facts){.format = (uint64_t)sl_look_int64(document, "format", 0),
                               .records = (uint64_t)sl_look_int64(document, "records", 0),
@@ -68,15 +68,11 @@ static void *map_file(const char *folder, const char *name, uint64_t length, int
     struct stat facts;
     snprintf(path, sizeof path, "%s/%s", folder, name);
     bool writable = (protection & PROT_WRITE) != 0;
-    int file = open(path, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW);
-    if (file < 0 || fstat(file, &facts) != 0) {
-        sl_error_errno(error, SL_EXIT_USAGE, "cannot open %s", path);
-        if (file >= 0)
-            close(file);
+    int file = sl_private_file_open(path, writable ? O_RDWR : O_RDONLY, error);
+    if (file < 0)
         return NULL;
-    }
     void *bytes = NULL;
-    if ((uint64_t)facts.st_size != length) {
+    if (fstat(file, &facts) != 0 || (uint64_t)facts.st_size != length) {
         damaged(path, "it has been truncated or replaced", error);
     } else if (length > 0) {
         bytes = mmap(NULL, length, protection, MAP_SHARED, file, 0);
@@ -94,7 +90,7 @@ static void *map_file(const char *folder, const char *name, uint64_t length, int
 static bool create_used(const char *folder, size_t length, sl_error *error) {
     char path[PATH_ROOM];
     snprintf(path, sizeof path, "%s/used", folder);
-    unlink(path);
+    sl_private_file_remove(path);
     int file = sl_private_file_open(path, O_RDWR, error);
     if (file < 0)
         return false;

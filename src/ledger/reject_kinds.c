@@ -11,6 +11,7 @@
 
 #include "report/lookup.h"
 #include "util/log.h"
+#include "util/private_file.h"
 
 void sl_reject_kinds_clear(sl_reject_kinds *kinds) {
     free(kinds->items);
@@ -145,7 +146,7 @@ static void place_of_row(const void *context, char *out, size_t room) {
 }
 
 void sl_reject_kinds_read(sl_reject_kinds *kinds, const char *path, uint64_t bytes) {
-    FILE *file = bytes > 0 ? fopen(path, "re") : NULL;
+    FILE *file = bytes > 0 ? sl_private_file_stream(path, O_RDONLY, NULL) : NULL;
     char *line = NULL;
     size_t room = 0;
     ssize_t length;

@@ -272,7 +272,7 @@ static bool put_raw(sl_reject_files *rejects, size_t source, sl_text record, sl_
     if (!state->raw) {
         char name[RAW_PATH_ROOM];
         snprintf(name, sizeof name, "%s/rejected", rejects->directory);
-        if (!sl_private_folder_make(name, error))
+        if (!sl_private_folder_make(name, NULL, error))
             return false;
         state->raw = open_file(raw_path(rejects, source, name), state->raw_kept, error);
         if (!state->raw)

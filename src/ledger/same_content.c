@@ -80,8 +80,8 @@ static void read_record(search *s, const char *folder) {
     bson_t *record;
     sl_error ignored;
     snprintf(path, sizeof path, "%s/run.json", folder);
-    if (stat(path, &facts) != 0 || !S_ISREG(facts.st_mode) || facts.st_size > RECORD_BYTES_MOST ||
-        !sl_json_read_file(path, &record, &ignored))
+    if (lstat(path, &facts) != 0 || facts.st_size > RECORD_BYTES_MOST ||
+        !sl_json_read_private(path, &record, &ignored))
         return;
     const char *command = sl_look_text(record, "command");
     double code = sl_look_number(record, "exitCode");

@@ -21,7 +21,8 @@
 /* Creates a folder named after target or label, and time; with a number appended if another command
  * of the same second has used that name. */
 static bool make_named_directory(const sl_load_config *config, const char *label,
-                                 char directory[SL_WORK_DIRECTORY_ROOM]) {
+                                 char directory[SL_WORK_DIRECTORY_ROOM], bool *created,
+                                 sl_error *error) {
     bool cluster = !label && config->sink == SL_SINK_CLUSTER;
     const char *named = label ? label : cluster ? config->database : "bson";
     time_t now = time(NULL);
@@ -31,10 +32,8 @@ static bool make_named_directory(const sl_load_config *config, const char *label
     for (unsigned attempt = 2;; attempt++) {
         snprintf(directory, SL_WORK_DIRECTORY_ROOM, "shardload-%s%s%s-%s%s", named,
                  cluster ? "." : "", cluster ? config->collection : "", stamp, number);
-        if (mkdir(directory, 0700) == 0)
-            return true;
-        if (errno != EEXIST || attempt > 1000)
-            return false;
+        if (!sl_private_folder_make(directory, created, error) || *created || attempt > 1000)
+            return *created;
         snprintf(number, sizeof number, "-%u", attempt);
     }
 }
@@ -83,10 +82,10 @@ void sl_work_directory_abandon(const char *directory, const sl_work_directory_lo
     sl_log_close_file();
     for (size_t i = FILES_OF_A_START; i-- > 0;) { /* the log, which is the lock, last of all */
         snprintf(path, sizeof path, "%s/%s", directory, files_of_a_start[i]);
-        unlink(path);
+        sl_private_file_remove(path);
     }
     if (lock->before == SL_WORK_DIRECTORY_ABSENT)
-        rmdir(directory);
+        sl_private_folder_remove(directory);
 }
 
 void sl_work_directory_release(sl_work_directory_lock *lock) {
@@ -105,16 +104,13 @@ static bool make_directory(const sl_load_config *config, const char *label,
     if (config->work_directory)
         strcpy(directory, config->work_directory);
     /* A load can be resumed only from an existing folder. */
-    if (config->resume && config->work_directory) {
-        if (access(directory, W_OK) == 0)
-            return true;
-    } else if (config->work_directory ? mkdir(directory, 0700) == 0
-                                      : make_named_directory(config, label, directory)) {
-        *created = true;
+    if (config->resume && config->work_directory
+            ? sl_private_folder_check(directory, error) && access(directory, W_OK) == 0
+        : config->work_directory ? sl_private_folder_make(directory, created, error)
+                                 : make_named_directory(config, label, directory, created, error))
         return true;
-    } else if (errno == EEXIST) {
-        return true;
-    }
+    if (errno == 0) /* it was refused */
+        return false;
     return sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE),
                         "cannot %s the work directory %s: %s; name another "
                         "one with --work-dir",
@@ -155,7 +151,7 @@ static bool lock_log(const char *directory, sl_work_directory_lock *lock, bool *
     }
     if (!sl_work_directory_lock_file(file, directory, error)) {
         if (errno != EWOULDBLOCK && !existed && fstat(file, &facts) == 0 && facts.st_size == 0)
-            unlink(path);
+            sl_private_file_remove(path);
         close(file);
         return false;
     }
@@ -191,7 +187,7 @@ static bool make_and_lock(const sl_load_config *config, const char *label,
     if (created && lock->before == SL_WORK_DIRECTORY_EMPTY)
         lock->before = SL_WORK_DIRECTORY_ABSENT;
     else if (created && !made)
-        rmdir(directory);
+        sl_private_folder_remove(directory);
     return made;
 }
 

@@ -76,7 +76,7 @@ bool sl_embed_sources_compare(const char *folder, sl_job *records, bool exact, b
     char path[SL_PARTITION_PATH + 16], digits[TEXT_ROOM];
     bson_t *stored;
     uint64_t text;
-    if (!sl_json_read_file(path_of(folder, path), &stored, error))
+    if (!sl_json_read_private(path_of(folder, path), &stored, error))
         return false;
     bool ok = true;
     *same = sl_earlier_compare_sources(stored, records, difference);

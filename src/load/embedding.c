@@ -253,7 +253,7 @@ static bool make_store(sl_preparation *preparation, sl_store_facts *facts) {
     char path[SL_PARTITION_PATH + 32];
     const sl_load_config *config = preparation->job->config;
     snprintf(path, sizeof path, "%s/complete", preparation->folder);
-    unlink(path);
+    sl_private_file_remove(path);
     sl_private_folder_sync(preparation->folder);
     sl_log_info("reading %s, whose records are embedded as %s", config->embed_path,
                 config->embed_field);
@@ -381,7 +381,8 @@ bool sl_embedding_open(sl_job *job, const char *work_directory, sl_store_keys ke
                        sl_error *error) {
     sl_preparation preparation = {.job = job, .error = error};
     bool ok = begin(&preparation, work_directory) &&
-              sl_private_folder_make(preparation.folder, error) && open_store(&preparation, keys);
+              sl_private_folder_make(preparation.folder, NULL, error) &&
+              open_store(&preparation, keys);
     sl_embed *embed = preparation.embed;
     preparation_clear(&preparation);
     if (!ok) {
@@ -437,7 +438,7 @@ void sl_embedding_log_rejects(const sl_job *job, const char *work_directory) {
     if (!job->embed || job->embed->facts.rejects == 0)
         return;
     snprintf(path, sizeof path, "%s/embed/load/run.json", work_directory);
-    if (!sl_json_read_file(path, &record, &error)) /* the reasons are in rejects.tsv, too */
+    if (!sl_json_read_private(path, &record, &error)) /* the reasons are in rejects.tsv, too */
         return;
     snprintf(of, sizeof of, "%.500s (--embed %.60s)", job->config->embed_path,
              job->config->embed_field);

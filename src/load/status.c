@@ -44,8 +44,10 @@
 static void publish(sl_status *status, const char *path, const char *text, size_t length,
                     bool readable, bool last) {
     sl_error error = {0};
-    bool ok = last && !readable ? sl_private_file_replace(path, text, length, &error)
-                                : sl_file_publish(path, text, length, readable, &error);
+    bool ok = last && !readable
+                  ? sl_private_file_replace(path, text, length, &error)
+                  : sl_file_publish(path, text, length, readable ? SL_READERS_ALL : SL_READERS_USER,
+                                    &error);
     if (ok) {
         status->failed = false;
         return;
@@ -173,7 +175,7 @@ sl_status *sl_status_start(const sl_status_setup *setup) {
     sl_clock_init_condition(&made->changed);
     if (made->directory[0]) { /* a request to an earlier process */
         snprintf(path, sizeof path, "%s/" SL_CONTROL_FILE, made->directory);
-        unlink(path);
+        sl_private_file_remove(path);
     }
     write_files(made);
     int code = sl_thread_start(&made->thread, write_status, made);
@@ -342,7 +344,6 @@ static char *path_of(const char *directory, char path[600]) {
 
 bool sl_control_write(const char *directory, const sl_control_request *request, sl_error *error) {
     char path[600];
-    struct stat facts;
     bson_t document = BSON_INITIALIZER;
     BSON_APPEND_UTF8(&document, "request", request->id);
     if (request->rate_limit > 0)
@@ -351,26 +352,19 @@ bool sl_control_write(const char *directory, const sl_control_request *request, 
         BSON_APPEND_NULL(&document, "rateLimit");
     char *text = sl_json_text(&document, error);
     bson_destroy(&document);
-    bool ok = text && sl_file_publish(path_of(directory, path), text, strlen(text), false, error);
+    /* Root may send a request to another user's load, which must be able to read the file. */
+    bool ok = text && sl_file_publish(path_of(directory, path), text, strlen(text),
+                                      SL_READERS_OWNER, error);
     free(text);
-    /* Root may send a request to another user's load; that load must be able to read and remove the
-     * file. */
-    if (ok && geteuid() == 0 && stat(directory, &facts) == 0 && facts.st_uid != 0 &&
-        chown(path, facts.st_uid, facts.st_gid) != 0)
-        return sl_error_set(error, SL_EXIT_USAGE, "%s: cannot be given to the owner of %s: %s",
-                            path, directory, strerror(errno));
     return ok;
 }
 
-/* Reads a small regular file. False when there is no file, or it is not small and regular. */
+/* Reads the first bytes of a file. False when there is none that this process should read. */
 static bool read_small(const char *path, char text[CONTROL_BYTES_MAX + 1], size_t *length) {
-    struct stat facts;
-    int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int file = sl_private_file_open(path, O_RDONLY, NULL);
     if (file < 0)
         return false;
-    bool ok = fstat(file, &facts) == 0 && S_ISREG(facts.st_mode) &&
-              (facts.st_uid == geteuid() || facts.st_uid == 0);
-    ssize_t got = ok ? read(file, text, CONTROL_BYTES_MAX) : -1;
+    ssize_t got = read(file, text, CONTROL_BYTES_MAX);
     close(file);
     *length = got > 0 ? (size_t)got : 0;
     return got >= 0;
@@ -406,7 +400,7 @@ bool sl_control_take(const char *directory, sl_control_request *request) {
     size_t length;
     if (!read_small(path_of(directory, path), text, &length))
         return false;
-    unlink(path);
+    sl_private_file_remove(path);
     if (parse(text, length, request))
         return true;
     sl_log_warning("%s: not a request of `shardload status`; the file has been removed", path);

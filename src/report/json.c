@@ -237,14 +237,25 @@ bson_t *sl_json_parse(const char *text, size_t length, bson_error_t *wrong) {
     return document;
 }
 
-bool sl_json_read_file(const char *path, bson_t **document, sl_error *error) {
-    sl_text text;
+static bool parse_file(const char *path, sl_text text, bson_t **document, sl_error *error) {
     bson_error_t wrong = {0};
-    *document = NULL;
-    if (!sl_read_file(path, FILE_BYTES_MAX, SL_EXIT_USAGE, &text, error))
-        return sl_error_prefix(error, "%s", path);
     *document = sl_json_parse(text.bytes, text.length, &wrong);
     free((char *)text.bytes);
     return *document ||
            sl_error_set(error, SL_EXIT_SOURCE, "%s: not a JSON document: %s", path, wrong.message);
+}
+
+bool sl_json_read_file(const char *path, bson_t **document, sl_error *error) {
+    sl_text text;
+    *document = NULL;
+    if (!sl_read_file(path, FILE_BYTES_MAX, SL_EXIT_USAGE, &text, error))
+        return sl_error_prefix(error, "%s", path);
+    return parse_file(path, text, document, error);
+}
+
+bool sl_json_read_private(const char *path, bson_t **document, sl_error *error) {
+    sl_text text;
+    *document = NULL;
+    return sl_private_file_read(path, FILE_BYTES_MAX, SL_EXIT_USAGE, &text, error) &&
+           parse_file(path, text, document, error);
 }

@@ -38,5 +38,7 @@ bson_t *sl_json_parse(const char *text, size_t length, bson_error_t *wrong);
 
 /* Reads a file of one JSON document of at most 256 MiB. Destroy `*document`. */
 bool sl_json_read_file(const char *path, bson_t **document, sl_error *error);
+/* The same for a file of a work directory, opened by sl_private_file_read. */
+bool sl_json_read_private(const char *path, bson_t **document, sl_error *error);
 
 #endif

@@ -103,7 +103,7 @@ static bool begin_or_resume(sl_restore *restore, sl_error *error) {
                             restore->directory);
     if (begun) {
         char text[4096] = "";
-        FILE *file = fopen(path, "r");
+        FILE *file = sl_private_file_stream(path, O_RDONLY, NULL);
         bool read = file && fgets(text, sizeof text, file);
         if (file)
             fclose(file);
@@ -160,7 +160,7 @@ static bool open_archive(sl_restore *restore, sl_error *error) {
         return sl_dump_open_archive(&restore->dump, config->dump, NULL, &config->names, error);
     file_of(restore, "unpacked", folder);
     found = false;
-    if (!sl_private_folder_make(folder, error) ||
+    if (!sl_private_folder_make(folder, NULL, error) ||
         (!restore->verifying &&
          !sl_dump_read_list(&restore->dump, folder, &config->names, &found, error)))
         return false;

@@ -87,7 +87,7 @@ static bool name_registry(step *s, sl_error *error) {
     char path[600], text[sizeof s->registry] = "";
     uint8_t drawn[8];
     uint64_t number;
-    FILE *file = fopen(file_of(s, "registry", path), "r");
+    FILE *file = sl_private_file_stream(file_of(s, "registry", path), O_RDONLY, NULL);
     bool read = file && fgets(text, sizeof text, file) && text[0];
     if (file)
         fclose(file);
@@ -149,7 +149,7 @@ static bool check_earlier(const step *s, const bson_t *read, sl_error *error) {
 static bool read_earlier(step *s, sl_error *error) {
     char path[600];
     bson_t *read = NULL;
-    if (!sl_json_read_file(file_of(s, "restored.json", path), &read, error))
+    if (!sl_json_read_private(file_of(s, "restored.json", path), &read, error))
         return false;
     if (!check_earlier(s, read, error)) {
         bson_destroy(read);
@@ -182,7 +182,7 @@ static bool write_outcome(const step *s, sl_error *error) {
     sl_collection_facts_clear(&facts);
     bool ok = known && sl_json_write_file(file_of(s, "restored.json", path), record, error);
     if (ok && s->item->unpacked && s->item->data)
-        unlink(s->item->data);
+        sl_private_file_remove(s->item->data);
     bson_destroy(record);
     return ok;
 }
@@ -305,7 +305,7 @@ static sl_exit load(step *s) {
     bson_t *earlier = NULL;
     if (!bson_empty(&record)) {
         take_totals(s, &record);
-    } else if (sl_json_read_file(file_of(s, "run.json", path), &earlier, NULL)) {
+    } else if (sl_json_read_private(file_of(s, "run.json", path), &earlier, NULL)) {
         take_totals(s, earlier); /* the load had been completed by an earlier run */
         bson_destroy(earlier);
     }
@@ -405,7 +405,8 @@ static bool server_answers(const step *s) {
 }
 
 static bool run(step *s, sl_error *error) {
-    if (!sl_private_folder_make(s->folder, error) || !name_registry(s, error) || !prepare(s, error))
+    if (!sl_private_folder_make(s->folder, NULL, error) || !name_registry(s, error) ||
+        !prepare(s, error))
         return false;
     if (s->item->kind == SL_NAMESPACE_VIEW || load_documents(s, error))
         return finish(s, error) && write_outcome(s, error);

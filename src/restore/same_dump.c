@@ -358,7 +358,7 @@ static bool same_texts(const sl_restore *restore, const unsigned char *marks, sl
 static uint8_t *read_list(const sl_restore *restore, bson_t *list, sl_error *error) {
     char path[600];
     sl_text text = {NULL, 0};
-    if (sl_read_file(list_of(restore, path), INT32_MAX, SL_EXIT_SOURCE, &text, NULL) &&
+    if (sl_private_file_read(list_of(restore, path), INT32_MAX, SL_EXIT_SOURCE, &text, NULL) &&
         bson_init_static(list, (const uint8_t *)text.bytes, text.length) &&
         bson_validate(list, BSON_VALIDATE_NONE, NULL) && bson_has_field(list, "namespaces"))
         return (uint8_t *)text.bytes;

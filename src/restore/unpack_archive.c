@@ -143,7 +143,7 @@ static bool change_item(unpacking *u, const sl_dump_namespace *of, sl_error *err
     bool begun = u->item->data != NULL;
     if (!begun) {
         snprintf(path, sizeof path, "%s/%06zu.bson", u->folder, u->written_files++);
-        unlink(path); /* left by a run that was killed while it unpacked */
+        sl_private_file_remove(path); /* left by a run that was killed while it unpacked */
         u->item->data = strdup(path);
         u->item->unpacked = true;
         if (!u->item->data)

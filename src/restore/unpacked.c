@@ -151,8 +151,8 @@ bool sl_dump_read_list(sl_dump *dump, const char *folder, const sl_name_options 
     *found = access(path, F_OK) == 0;
     if (!*found)
         return errno == ENOENT || sl_error_errno(error, SL_EXIT_SOURCE, "%s", path);
-    if (!sl_read_file(path, INT32_MAX, SL_EXIT_SOURCE, &text, error))
-        return sl_error_prefix(error, "%s", path);
+    if (!sl_private_file_read(path, INT32_MAX, SL_EXIT_SOURCE, &text, error))
+        return false;
     bool valid = bson_init_static(&list, (const uint8_t *)text.bytes, text.length);
     bool ok = valid ? take_array(dump, &list, "items", take_item, error) &&
                           take_array(dump, &list, "notes", take_note, error) &&

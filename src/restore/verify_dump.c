@@ -8,6 +8,7 @@
 #include "restoring.h"
 #include "util/interrupt.h"
 #include "util/log.h"
+#include "util/private_file.h"
 #include "verify/verify.h"
 
 typedef struct comparison {
@@ -213,11 +214,11 @@ static void remove_unpacked(const sl_restore *restore) {
     for (size_t i = 0; i < restore->dump.count; i++) {
         const sl_namespace *item = &restore->dump.items[i];
         if (item->unpacked && item->data)
-            unlink(item->data);
+            sl_private_file_remove(item->data);
     }
     snprintf(folder, sizeof folder, "%s/unpacked", restore->directory);
     if (restore->lock.held) /* otherwise there is no work directory, or it is another command's */
-        rmdir(folder);
+        sl_private_folder_remove(folder);
 }
 
 static sl_exit compare_all(sl_restore *restore, bool content, uint64_t problems_shown) {
@@ -235,7 +236,7 @@ static sl_exit compare_all(sl_restore *restore, bool content, uint64_t problems_
         sl_namespace_target(c.item, c.name);
         sl_exit one = compare(&c, content, problems_shown);
         if (c.item->unpacked && c.item->data)
-            unlink(c.item->data);
+            sl_private_file_remove(c.item->data);
         sl_print("%s: %s\n", c.name, one == SL_EXIT_OK ? "equal to the dump" : "differs");
         count++;
         differing += one != SL_EXIT_OK;

@@ -38,13 +38,11 @@ static bool file_open(const sl_sending *sending, void **shared, sl_error *error)
         return sl_error_memory(error, "opening the BSON file");
     made->path = sending->config->sink_path;
     pthread_mutex_init(&made->lock, NULL);
-    if (strcmp(made->path, "-") == 0)
-        made->file = dup(STDOUT_FILENO);
-    else
-        made->file = open(made->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    bool standard = strcmp(made->path, "-") == 0;
+    made->file = standard ? dup(STDOUT_FILENO) : sl_output_file_open(made->path, error);
     if (made->file < 0) {
-        sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE), "cannot write %s: %s",
-                     made->path, strerror(errno));
+        if (standard)
+            sl_error_errno(error, SL_EXIT_USAGE, "cannot write standard output");
         free(made);
         return false;
     }

@@ -27,6 +27,7 @@
 #include "util/clock.h"
 #include "util/interrupt.h"
 #include "util/log.h"
+#include "util/private_file.h"
 
 #define KIND "drill"
 #define WARM_UP_SHARE (1.0 / 16) /* of the sample */
@@ -61,8 +62,7 @@ static void on_second_signal(void *context) {
 static bool make_work_directory(sl_drill *drill, sl_error *error) {
     const sl_load_config *load = drill->config->load;
     size_t room = sizeof drill->work_directory;
-    bool made = false;
-    errno = EEXIST;
+    bool made = false, ok = true;
     if (load->work_directory) {
         if (strlen(load->work_directory) >= room - 20)
             return sl_error_set(error, SL_EXIT_USAGE, "--work-dir: longer than %zu bytes",
@@ -70,10 +70,9 @@ static bool make_work_directory(sl_drill *drill, sl_error *error) {
         if (!sl_outputs_check_folder(load->work_directory, error))
             return false;
         strcpy(drill->work_directory, load->work_directory);
-        made = mkdir(drill->work_directory, 0700) == 0 || errno == EEXIST;
+        ok = sl_private_folder_make(drill->work_directory, NULL, error);
     }
-    for (unsigned attempt = 1; !load->work_directory && !made && errno == EEXIST && attempt < 1000;
-         attempt++) {
+    for (unsigned attempt = 1; ok && !load->work_directory && !made && attempt < 1000; attempt++) {
         time_t now = time(NULL);
         struct tm local;
         char stamp[32], number[16] = "";
@@ -82,15 +81,12 @@ static bool make_work_directory(sl_drill *drill, sl_error *error) {
             snprintf(number, sizeof number, "-%u", attempt);
         snprintf(drill->work_directory, room, "shardload-reload-%s.%s-%s%s", load->database,
                  load->collection, stamp, number);
-        made = mkdir(drill->work_directory, 0700) == 0;
+        ok = sl_private_folder_make(drill->work_directory, &made, error);
     }
     char path[600];
     snprintf(path, sizeof path, "%s/reload.json", drill->work_directory);
-    if (!made)
-        return sl_error_set(
-            error, sl_exit_of_errno(errno, SL_EXIT_USAGE),
-            "cannot create the work directory %s: %s; name another one with --work-dir",
-            drill->work_directory, strerror(errno));
+    if (!ok)
+        return sl_error_prefix(error, "name another directory with --work-dir");
     if (!sl_json_may_write_file(path, error))
         return false;
     snprintf(path, sizeof path, "%s/shardload.log", drill->work_directory);
@@ -174,7 +170,7 @@ static sl_exit drill_size(sl_drill *drill, unsigned number, double share, const 
         return report_error(&error);
     /* A journal of an earlier, interrupted drill belongs to a collection that no longer exists. */
     snprintf(path, sizeof path, "%s/%s/journal", drill->work_directory, folder);
-    unlink(path);
+    sl_private_file_remove(path);
     snprintf(path, sizeof path, "%s/%s", drill->work_directory, folder);
     sl_throwaway_register(&drill->throwaway, drill->connection, load->database, name);
     sl_exit code = sl_drill_run_step(drill, share, name, path);

@@ -51,7 +51,7 @@ static bool name_work_directory(sl_tune *tune, sl_error *error) {
             return sl_error_set(error, SL_EXIT_USAGE, "--work-dir: longer than %zu bytes",
                                 sizeof tune->work_directory - 1);
         strcpy(tune->work_directory, load->work_directory);
-        return sl_private_folder_make(tune->work_directory, error) ||
+        return sl_private_folder_make(tune->work_directory, NULL, error) ||
                sl_error_prefix(error, "--work-dir");
     }
     time_t now = time(NULL);
@@ -60,7 +60,7 @@ static bool name_work_directory(sl_tune *tune, sl_error *error) {
     strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", localtime_r(&now, &local));
     snprintf(tune->work_directory, sizeof tune->work_directory, "shardload-tune-%s.%s-%s-%ld",
              load->database, load->collection, stamp, (long)getpid());
-    return sl_private_folder_make(tune->work_directory, error) ||
+    return sl_private_folder_make(tune->work_directory, NULL, error) ||
            sl_error_prefix(error, "name another directory with --work-dir");
 }
 

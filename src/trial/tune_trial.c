@@ -136,9 +136,9 @@ static bool make_work_directory(sl_tune *tune, sl_tune_purpose purpose, char pat
     unsigned number = probe ? ++tune->probes : ++tune->loads;
     /* A journal of an earlier, interrupted tuning belongs to a collection that no longer exists. */
     snprintf(path, 600, "%s/%s-%03u/journal", tune->work_directory, name, number);
-    unlink(path);
+    sl_private_file_remove(path);
     snprintf(path, 600, "%s/%s-%03u", tune->work_directory, name, number);
-    return sl_private_folder_make(path, error);
+    return sl_private_folder_make(path, NULL, error);
 }
 
 static bool run(sl_tune *tune, const sl_load_config *load, const bson_t *account,

@@ -1,46 +1,90 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Private files: the files that a load writes contain its data, so only their owner may read them,
- * whatever the umask is. Writing never follows a link that another user has placed at the path. */
+/* Every file and folder that the programs write, and every file that they read back from a work
+ * directory, is opened here. (Sources and other inputs that a user names are opened elsewhere, and
+ * may be pipes.)
+ *
+ * The files contain data, so only their owner may read them, whatever the umask is. And another
+ * user may have prepared the folder, or may change it meanwhile; if the user of the program is
+ * root, every file of the machine is at stake. Therefore the folder is opened first; the file is
+ * opened, created, replaced or removed relative to that descriptor, without following a link and
+ * without waiting for the other end of a pipe; type, owner and mode are checked and set through
+ * the file's descriptor, never by its name. */
 #ifndef SHARDLOAD_PRIVATE_FILE_H
 #define SHARDLOAD_PRIVATE_FILE_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <sys/types.h>
 
 #include "error.h"
+#include "text.h"
 
-/* Opens `path`, and creates it with mode 0600 if it does not exist. `flags`: O_WRONLY or O_RDWR,
- * with or without O_APPEND. Refuses symbolic links, files with several hard links, FIFOs and
- * devices, and a file of another user whose mode cannot be set to 0600. Returns the descriptor, or
- * -1 with error (SL_EXIT_USAGE). */
+/* ---- in a work directory: the folder must belong to the effective user or to root, and must not
+ * be a symbolic link ---- */
+
+/* Opens `path`. `flags`: O_RDONLY for a file that exists; or O_WRONLY or O_RDWR, with or without
+ * O_APPEND and O_TRUNC, for a file that is created with mode 0600 if it does not exist; an existing
+ * one gets this mode. Refuses symbolic links, FIFOs, devices and files of other users (to be read,
+ * a file may belong to root); for writing also files with several hard links. Returns the
+ * descriptor, or -1 with error (SL_EXIT_USAGE). */
 int sl_private_file_open(const char *path, int flags, sl_error *error);
 
-/* Writes all bytes to a descriptor. False, with errno set, when it cannot. */
-bool sl_write_all(int file, const void *bytes, size_t length);
+/* The same as a stream; NULL with error. */
+FILE *sl_private_file_stream(const char *path, int flags, sl_error *error);
+
+/* Removes a file, if it exists and the folder is as above. */
+void sl_private_file_remove(const char *path);
+
+/* Creates the folder `path` with mode 0700, and sets `*created` (which may be NULL), or accepts an
+ * existing one. False with error (SL_EXIT_USAGE); errno is 0 if an existing one was refused. */
+bool sl_private_folder_make(const char *path, bool *created, sl_error *error);
+/* The same for a folder that must exist. */
+bool sl_private_folder_check(const char *path, sl_error *error);
+/* Creates a folder with a unique name in $TMPDIR, or in /tmp. The caller frees the path. NULL with
+ * error. */
+char *sl_private_folder_temporary(const char *name, sl_error *error);
+/* Removes a folder, if it is empty. */
+void sl_private_folder_remove(const char *path);
+
+/* Syncs the folder `path`, and with it the names of its files, which fsync of a file does not.
+ * Failures are ignored, since not all file systems can sync folders. */
+void sl_private_folder_sync(const char *path);
+/* Syncs the folder that contains the file or folder `path`. */
+void sl_private_parent_sync(const char *path);
+
+/* Reads a work directory's file that may belong to another user, as sl_read_file does: a regular
+ * file of the effective user, of root, or of the folder's owner. */
+bool sl_private_file_read(const char *path, size_t most, sl_exit code, sl_text *text,
+                          sl_error *error);
+
+/* ---- in any folder; if that is a symbolic link, the link must belong to the effective user or to
+ * root ---- */
+
+/* Opens an output for writing, as sl_private_file_open, and empties it. */
+int sl_output_file_open(const char *path, sl_error *error);
 
 /* Writes a file of `length` bytes atomically, with mode 0600: writes and syncs a temporary file in
  * the same folder, then renames it to `path`. Replaces an existing regular file; refuses a symbolic
  * link, a directory or a device. False with error (SL_EXIT_USAGE). */
 bool sl_private_file_replace(const char *path, const char *bytes, size_t length, sl_error *error);
 
+typedef enum sl_file_readers {
+    SL_READERS_USER,  /* mode 0600 */
+    SL_READERS_ALL,   /* mode 0644 */
+    SL_READERS_OWNER, /* mode 0600; if root writes it, it belongs to the folder's owner */
+} sl_file_readers;
+
 /* As sl_private_file_replace, for a file that is written every second and need not survive a power
- * failure: nothing is synced. `readable`: by all users (mode 0644). */
-bool sl_file_publish(const char *path, const char *bytes, size_t length, bool readable,
+ * failure: nothing is synced. */
+bool sl_file_publish(const char *path, const char *bytes, size_t length, sl_file_readers readers,
                      sl_error *error);
 
 /* Checks beforehand that sl_private_file_replace can write to `path`, without writing: for commands
  * that compute for hours before they write. */
 bool sl_private_file_may_replace(const char *path, sl_error *error);
 
-/* Creates the folder `path` with mode 0700. An existing folder is not changed; a link is
- * refused. */
-bool sl_private_folder_make(const char *path, sl_error *error);
-
-/* Syncs the folder `path`, and with it the names of its files, which fsync of a file does not.
- * Failures are ignored, since not all file systems can sync folders. */
-void sl_private_folder_sync(const char *path);
-
-/* Syncs the folder that contains the file or folder `path`. */
-void sl_private_parent_sync(const char *path);
+/* Writes all bytes to a descriptor. False, with errno set, when it cannot. */
+bool sl_write_all(int file, const void *bytes, size_t length);
 
 #endif

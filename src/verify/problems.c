@@ -13,6 +13,7 @@
 #include "report/json.h"
 #include "util/log.h"
 #include "util/print.h"
+#include "util/private_file.h"
 #include "util/text.h"
 
 #define DETAIL_ROOM 600
@@ -76,15 +77,9 @@ bool sl_problems_open(const char *directory, const sl_source_set *set, uint64_t 
         return true;
     char path[600];
     snprintf(path, sizeof path, "%s/problems.tsv", directory);
-    int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    made->table = file < 0 ? NULL : fdopen(file, "w");
-    if (!made->table) {
-        sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE), "cannot write %s: %s", path,
-                     strerror(errno));
-        if (file >= 0)
-            close(file);
+    made->table = sl_private_file_stream(path, O_WRONLY | O_TRUNC, error);
+    if (!made->table)
         return false;
-    }
     fputs("problem\tsource\toffset\t_id\tdetail\n", made->table);
     return true;
 }

@@ -89,7 +89,7 @@ static void record_growth(void) {
         size_t bytes = (size_t)(facts.st_size - files[i].size);
         char path[64], *data = malloc(bytes);
         snprintf(path, sizeof path, "/proc/self/fd/%d", i);
-        /* Opened again, since `i` may be write-only. openat is not intercepted. */
+        /* Opened again, since `i` may be write-only. The path is not ours. */
         int again = data ? openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC) : -1;
         if (again < 0 || pread(again, data, bytes, files[i].size) != (ssize_t)bytes)
             abort();
@@ -126,6 +126,19 @@ static void end(void) {
 
 /* ---- names ---- */
 
+/* The path of a name in the folder `at`. */
+static const char *path_at(int at, const char *path, char out[4096]) {
+    char link[64];
+    if (at == AT_FDCWD || path[0] == '/')
+        return path;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", at);
+    ssize_t length = readlink(link, out, 2048);
+    if (length < 0)
+        return path;
+    snprintf(out + length, 4096 - (size_t)length, "/%s", path);
+    return out;
+}
+
 static void record_open(const char *path, int file, int flags) {
     struct stat facts;
     int saved = errno;
@@ -142,23 +155,40 @@ static void record_open(const char *path, int file, int flags) {
     errno = saved;
 }
 
+static int open_at(int at, const char *name, int flags, mode_t mode) {
+    REAL(openat, int, int, const char *, int, ...);
+    char room[4096];
+    const char *path = path_at(at, name, room);
+    if (!is_ours(path) || (flags & O_PATH))
+        return real(at, name, flags, mode);
+    begin();
+    int file = real(at, name, flags, mode);
+    record_open(path, file, flags);
+    end();
+    return file;
+}
+
+#define MODE_OF(flags)                                                                             \
+    va_list arguments;                                                                             \
+    va_start(arguments, flags);                                                                    \
+    mode_t mode = (flags) & (O_CREAT | __O_TMPFILE) ? va_arg(arguments, mode_t) : 0;               \
+    va_end(arguments)
+
 #define OPEN(name)                                                                                 \
     int name(const char *path, int flags, ...) {                                                   \
-        REAL(name, int, const char *, int, ...);                                                   \
-        va_list arguments;                                                                         \
-        va_start(arguments, flags);                                                                \
-        mode_t mode = flags & (O_CREAT | __O_TMPFILE) ? va_arg(arguments, mode_t) : 0;             \
-        va_end(arguments);                                                                         \
-        if (!is_ours(path))                                                                        \
-            return real(path, flags, mode);                                                        \
-        begin();                                                                                   \
-        int file = real(path, flags, mode);                                                        \
-        record_open(path, file, flags);                                                            \
-        end();                                                                                     \
-        return file;                                                                               \
+        MODE_OF(flags);                                                                            \
+        return open_at(AT_FDCWD, path, flags, mode);                                               \
     }
 OPEN(open)
 OPEN(open64)
+
+#define OPEN_AT(name)                                                                              \
+    int name(int at, const char *path, int flags, ...) {                                           \
+        MODE_OF(flags);                                                                            \
+        return open_at(at, path, flags, mode);                                                     \
+    }
+OPEN_AT(openat)
+OPEN_AT(openat64)
 
 #define STREAM(name)                                                                               \
     FILE *name(const char *restrict path, const char *restrict mode) {                             \
@@ -175,20 +205,6 @@ OPEN(open64)
 STREAM(fopen)
 STREAM(fopen64)
 
-#define TEMPORARY(name)                                                                            \
-    int name(char *path, int flags) {                                                              \
-        REAL(name, int, char *, int);                                                              \
-        if (!is_ours(path))                                                                        \
-            return real(path, flags);                                                              \
-        begin();                                                                                   \
-        int file = real(path, flags);                                                              \
-        record_open(path, file, 0);                                                                \
-        end();                                                                                     \
-        return file;                                                                               \
-    }
-TEMPORARY(mkostemp)
-TEMPORARY(mkostemp64)
-
 static int record_name(int status, uint64_t kind, const char *path, const char *to) {
     if (status == 0)
         append(kind, 0, 0, path, to, to ? strlen(to) : 0);
@@ -196,28 +212,35 @@ static int record_name(int status, uint64_t kind, const char *path, const char *
     return status;
 }
 
-int mkdir(const char *path, mode_t mode) {
-    REAL(mkdir, int, const char *, mode_t);
+int mkdirat(int at, const char *name, mode_t mode) {
+    REAL(mkdirat, int, int, const char *, mode_t);
+    char room[4096];
+    const char *path = path_at(at, name, room);
     if (!is_ours(path))
-        return real(path, mode);
+        return real(at, name, mode);
     begin();
-    return record_name(real(path, mode), FOLDER_MADE, path, NULL);
+    return record_name(real(at, name, mode), FOLDER_MADE, path, NULL);
 }
 
-int rename(const char *from, const char *to) {
-    REAL(rename, int, const char *, const char *);
-    if (!is_ours(from))
-        return real(from, to);
+int renameat(int at, const char *from, int into_folder, const char *to) {
+    REAL(renameat, int, int, const char *, int, const char *);
+    char room[4096], other[4096];
+    const char *path = path_at(at, from, room);
+    if (!is_ours(path))
+        return real(at, from, into_folder, to);
     begin();
-    return record_name(real(from, to), RENAMED, from, to);
+    return record_name(real(at, from, into_folder, to), RENAMED, path,
+                       path_at(into_folder, to, other));
 }
 
-int unlink(const char *path) {
-    REAL(unlink, int, const char *);
+int unlinkat(int at, const char *name, int flags) {
+    REAL(unlinkat, int, int, const char *, int);
+    char room[4096];
+    const char *path = path_at(at, name, room);
     if (!is_ours(path))
-        return real(path);
+        return real(at, name, flags);
     begin();
-    return record_name(real(path), REMOVED, path, NULL);
+    return record_name(real(at, name, flags), REMOVED, path, NULL);
 }
 
 /* ---- contents ---- */
