@@ -16,7 +16,7 @@
              "safer: other users may see a password on the command line before the program "       \
              "overwrites it.",                                                                     \
      .secret = SL_SECRET},                                                                         \
-    {.name = "password-file", SL_ROW_TEXT("FILE"), SL_ROW_OF(mask, "Connection"),                  \
+    {.name = "password-file", SL_ROW_FILE("FILE", READ), SL_ROW_OF(mask, "Connection"),                  \
      .help = "Read the password from the first line of this file."},                               \
     {.name = "authenticationDatabase", SL_ROW_TEXT("NAME"), SL_ROW_OF(mask, "Connection"),         \
      .help = "Database in which the user was created. Without this option, the database of "       \
@@ -29,10 +29,10 @@
              "the server prefers."},                                                               \
     {.name = "tls", SL_ROW_FLAG, SL_ROW_OF(mask, "Connection"),                                    \
      .help = "Encrypt all connections. The tls... options below imply it."},                       \
-    {.name = "tlsCAFile", SL_ROW_TEXT("FILE"), SL_ROW_OF(mask, "Connection"),                      \
+    {.name = "tlsCAFile", SL_ROW_FILE("FILE", READ), SL_ROW_OF(mask, "Connection"),                      \
      .help = "PEM file of the certificate authorities to trust, instead of those of this "         \
              "machine."},                                                                          \
-    {.name = "tlsCertificateKeyFile", SL_ROW_TEXT("FILE"), SL_ROW_OF(mask, "Connection"),          \
+    {.name = "tlsCertificateKeyFile", SL_ROW_FILE("FILE", READ), SL_ROW_OF(mask, "Connection"),          \
      .help = "PEM file with the client's certificate and its key."},                               \
     {.name = "tlsCertificateKeyFilePassword", SL_ROW_TEXT("PASSWORD"),                             \
      SL_ROW_OF(mask, "Connection"),                                                                \

@@ -67,7 +67,7 @@ const sl_option_row sl_load_rows[] = {
              "_id. They must contain the shard key, and either _id or all fields of a unique "
              "index.",
      .check = sl_check_key_names},
-    {.name = "sink", SL_ROW_TEXT("WHERE"), .fallback = "cluster", SL_ROW_OF(LOAD, "Target"),
+    {.name = "sink", SL_ROW_FILE("WHERE", WRITTEN), .file_after = "bson:", .fallback = "cluster", SL_ROW_OF(LOAD, "Target"),
      .help = "Where the documents go: cluster; null (parse and encode only, to measure the "
              "client); bson:FILE (a BSON dump; bson:- for standard output).",
      .check = sl_check_sink},
@@ -77,7 +77,7 @@ const sl_option_row sl_load_rows[] = {
     {.name = "format", SL_ROW_CHOICE("NAME", "auto" SL_FORMATS(FORMAT_CHOICE)),
      .fallback = "auto", SL_ROW_OF(READING, "Source"),
      .help = "auto: detect the format of each file." SL_FORMATS(FORMAT_HELP)},
-    {.name = "schema", SL_ROW_TEXT("FILE"), SL_ROW_OF(READING, "Source"),
+    {.name = "schema", SL_ROW_FILE("FILE", READ), SL_ROW_OF(READING, "Source"),
      .help = "YAML file with the columns and their types for --format delimited, or with other "
              "key names for isd."},
     {.name = "types", SL_ROW_CHOICE("KIND", "auto|text"), .fallback = "auto",
@@ -99,7 +99,7 @@ const sl_option_row sl_load_rows[] = {
      SL_ROW_OF(READING, "Source"),
      .help = "Lines with too few fields. reject: reject them. pad: load them without the last "
              "fields."},
-    {.name = "write-schema", SL_ROW_TEXT("FILE"), SL_ROW_OF(INSPECT, "Source"),
+    {.name = "write-schema", SL_ROW_FILE("FILE", WRITTEN), SL_ROW_OF(INSPECT, "Source"),
      .help = "Write the inferred types to a YAML file, to edit and to load with --schema."},
     {.name = "names", SL_ROW_CHOICE("KIND", "short|long"), .fallback = "short",
      SL_ROW_OF(READING, "Source"),
@@ -143,7 +143,7 @@ const sl_option_row sl_load_rows[] = {
              "documents keep their own _id (json, bson), or get one that is computed from their "
              "position.",
      .check = sl_check_key_names},
-    {.name = "embed", SL_ROW_TEXT("FIELD=FILE"), SL_ROW_OF(LOAD | VERIFY, "Source"),
+    {.name = "embed", SL_ROW_FILE("FIELD=FILE", READ), .file_after = "=", SL_ROW_OF(LOAD | VERIFY, "Source"),
      .help = "Embed the records of a second source as an array in the documents that have the "
              "same values of the fields of --on. The second source is first stored by key in the "
              "work directory; neither source has to be sorted. Records that belong to no "
@@ -152,12 +152,12 @@ const sl_option_row sl_load_rows[] = {
     {.name = "on", SL_ROW_TEXT("NAME,..."), SL_ROW_OF(LOAD | VERIFY, "Source"),
      .help = "The fields by which --embed joins, such as test_id. If the names differ between the "
              "sources, give the name in SOURCE first: o_orderkey=l_orderkey."},
-    {.name = "embed-schema", SL_ROW_TEXT("FILE"), SL_ROW_OF(LOAD | VERIFY, "Source"),
+    {.name = "embed-schema", SL_ROW_FILE("FILE", READ), SL_ROW_OF(LOAD | VERIFY, "Source"),
      .help = "As --schema, for the source of --embed."},
     {.name = "documents", SL_ROW_COUNT("N", 0, 1000000), .fallback = "3",
      SL_ROW_OF(INSPECT, "Source"), .help = "Number of documents to show of each source."},
 
-    {.name = "archive", SL_ROW_TEXT("FILE"), SL_ROW_OF(RESTORE, "Source"),
+    {.name = "archive", SL_ROW_FILE("FILE", READ), SL_ROW_OF(RESTORE, "Source"),
      .help = "The archive to restore, - for standard input. The same as naming it as DUMP."},
     {.name = "gzip", SL_ROW_FLAG, SL_ROW_OF(RESTORE, "Source"),
      .help = "Accepted for users of mongorestore. Compressed dumps are recognised without it."},
@@ -226,7 +226,7 @@ const sl_option_row sl_load_rows[] = {
     {.name = "index", SL_ROW_LIST("JSON"), SL_ROW_OF(LOADING | PLAN, "Layout"),
      .help = "Build this index after the load, such as {\"v\": 1}. May be given several times.",
      .check = sl_check_key},
-    {.name = "shard-keys", SL_ROW_TEXT("FILE"), SL_ROW_OF(RESTORE, "Layout"),
+    {.name = "shard-keys", SL_ROW_FILE("FILE", READ), SL_ROW_OF(RESTORE, "Layout"),
      .help = "YAML file with the shard keys of collections: 'shop.orders: {key: {customer: 1}}', "
              "also {_id: hashed}, and unique: true beside key. Collections that are not in the "
              "file are not sharded."},
@@ -266,7 +266,7 @@ const sl_option_row sl_load_rows[] = {
     {.name = "max-rejects", SL_ROW_COUNT("N|P%", 0, 0), .choices = "unlimited|P%",
      .fallback = "unlimited", SL_ROW_OF(SENDING, "Delivery"),
      .help = "Stop when more than this number or percentage of the records is rejected."},
-    {.name = "work-dir", SL_ROW_TEXT("DIR"), SL_ROW_OF(RUNNING | RESTORE, "Delivery"),
+    {.name = "work-dir", SL_ROW_FILE("DIR", WORK_DIRECTORY), SL_ROW_OF(RUNNING | RESTORE, "Delivery"),
      .help = "Work directory: the folder for rejects.tsv, the unchanged rejected records, "
              "run.json and the log. Without this option, a folder named after the target and the "
              "time is created in the current folder. verify: the folder for problems.tsv and "
@@ -286,11 +286,11 @@ const sl_option_row sl_load_rows[] = {
      SL_ROW_OF(SENDING, "Delivery"),
      .help = "How long to retry a batch that cannot be delivered (election, server restart) before "
              "the load stops. --resume completes it later."},
-    {.name = "suite", SL_ROW_LIST("NAME|FILE"), SL_ROW_OF(TUNE | RELOAD, "Queries"),
+    {.name = "suite", SL_ROW_LIST("NAME|FILE"), .file = SL_FILE_READ, SL_ROW_OF(TUNE | RELOAD, "Queries"),
      .help = "Query suite: a YAML file, or the name of a built-in suite (`shardquery list`). "
              "reload: the queries that must be answered. tune with --try-compressors: the "
              "queries to time with each compressor; may be given several times."},
-    {.name = "answers", SL_ROW_TEXT("FILE"), SL_ROW_OF(RELOAD, "Drill"),
+    {.name = "answers", SL_ROW_FILE("FILE", READ), SL_ROW_OF(RELOAD, "Drill"),
      .help = "JSON file with an object \"answers\" that maps names of queries to their expected "
              "documents. Overrides the answers in the suite."},
     {.name = "repeat", SL_ROW_COUNT("N", 1, 1000000), .fallback = "1", SL_ROW_OF(RELOAD, "Drill"),
@@ -306,11 +306,11 @@ const sl_option_row sl_load_rows[] = {
     {.name = "sample-runs", SL_ROW_COUNT("N", 2, 9), .fallback = "3", SL_ROW_OF(RELOAD, "Drill"),
      .help = "How often --sample loads the sample, and a quarter of it. Runs of the same size "
              "show how much the times of loads vary; more runs narrow the predicted range."},
-    {.name = "compare", SL_ROW_TEXT("LAST.json"), SL_ROW_OF(RELOAD, "Drill"),
+    {.name = "compare", SL_ROW_FILE("LAST.json", READ), SL_ROW_OF(RELOAD, "Drill"),
      .help = "Compare with an earlier drill, given as its reload.json."},
     {.name = "content", SL_ROW_FLAG, SL_ROW_OF(VERIFY, "Verification"),
      .help = "Compare every document byte by byte, instead of counting."},
-    {.name = "dump", SL_ROW_TEXT("DUMP"), SL_ROW_OF(VERIFY, "Verification"),
+    {.name = "dump", SL_ROW_FILE("DUMP", READ), SL_ROW_OF(VERIFY, "Verification"),
      .help = "Compare a mongodump folder or archive with the cluster, instead of sources: kinds, "
              "options, indexes and documents of all namespaces, or of those that --ns-include "
              "and --ns-exclude select."},
@@ -332,12 +332,12 @@ const sl_option_row sl_load_rows[] = {
      SL_ROW_OF(PLAN | DOCTOR, "Plan"),
      .help = "Size of the sample: about this number of MiB of the sources' text, evenly spread. A "
              "larger sample narrows the predicted ranges."},
-    {.name = "from", SL_ROW_TEXT("RECORD.json"), SL_ROW_OF(PLAN, "Plan"),
+    {.name = "from", SL_ROW_FILE("RECORD.json", READ), SL_ROW_OF(PLAN, "Plan"),
      .help = "Predict the time from an earlier run on the same or a similar cluster: its run.json, "
              "reload.json or tune.json."},
     {.name = "rate", SL_ROW_COUNT("N", 1, 0), SL_ROW_OF(PLAN, "Plan"),
      .help = "Predict the time from this number of documents per second."},
-    {.name = "model", SL_ROW_TEXT("NAME|FILE"), SL_ROW_OF(PLAN, "Capacity model"),
+    {.name = "model", SL_ROW_FILE("NAME|FILE", READ), SL_ROW_OF(PLAN, "Capacity model"),
      .help = "Compute this model: isd-one-server, isd-hundred-shards, petabyte, mot-micro-shards, "
              "cluster, or a YAML file. If sources are given, the number and size of their "
              "documents replace the model's."},
@@ -383,7 +383,7 @@ const sl_option_row sl_load_rows[] = {
     {.name = "trial-bytes", SL_ROW_BYTES(1 << 20, 0), SL_ROW_OF(TUNE, "Trials"),
      .help = "Amount of source text that each trial loads. Without this option, as much as takes "
              "some seconds to load."},
-    {.name = "save", SL_ROW_TEXT("FILE"), SL_ROW_OF(TUNE, "Output"),
+    {.name = "save", SL_ROW_FILE("FILE", WRITTEN), SL_ROW_OF(TUNE, "Output"),
      .help = "Write the recommended options to this YAML file, for --config, instead of printing "
              "them."},
 
@@ -392,13 +392,13 @@ const sl_option_row sl_load_rows[] = {
      .help = "tty: one line that is updated. plain: a new line each time. json: a JSON object per "
              "second, alone on standard output; results go to standard error. auto: tty on a "
              "terminal, otherwise plain."},
-    {.name = "metrics-file", SL_ROW_TEXT("FILE"), SL_ROW_OF(LOAD | RESTORE, "Output"),
+    {.name = "metrics-file", SL_ROW_FILE("FILE", WRITTEN), SL_ROW_OF(LOAD | RESTORE, "Output"),
      .help = "Write the figures of the load to this file every second and at its end, in the text "
              "format of Prometheus, for the textfile collector of node_exporter (which reads "
              "files named *.prom)."},
-    {.name = "report", SL_ROW_TEXT("FILE"), SL_ROW_OF(CONNECTED, "Output"),
+    {.name = "report", SL_ROW_FILE("FILE", WRITTEN), SL_ROW_OF(CONNECTED, "Output"),
      .help = "Write the JSON record of the run to this file too."},
-    {.name = "html", SL_ROW_TEXT("FILE"), SL_ROW_OF(LOADING | REPORT, "Output"),
+    {.name = "html", SL_ROW_FILE("FILE", WRITTEN), SL_ROW_OF(LOADING | REPORT, "Output"),
      .help = "Write an HTML page with charts: one file, readable offline. report: - writes the "
              "page to standard output; without this option the report is printed as text."},
     {.name = "write", SL_ROW_FLAG, SL_ROW_OF(DOCTOR, "Target"),

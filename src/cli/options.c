@@ -217,7 +217,12 @@ int sl_options_main(const sl_program *program, int count, char **words) {
     case SL_OPTIONS_RUN:
         break;
     }
-    int code = sl_options_command(options)->run(options);
+    int code = 0;
+    if (sl_option_files_check(options, &error))
+        code = sl_options_command(options)->run(options);
+    else
+        code = (int)error.code,
+        sl_print_to(stderr, "%s: " SL_LINES "\n", program->name, error.message);
     sl_options_destroy(options);
     return checked_output(program, code);
 }

@@ -33,6 +33,15 @@ typedef enum sl_option_secrecy {
     SL_SECRET, /* a password; without a value, or with an empty one, the program prompts for it */
 } sl_option_secrecy;
 
+/* What the value names. options_files.c compares the files of all options. */
+typedef enum sl_option_file {
+    SL_FILE_NONE,       /* not a file */
+    SL_FILE_READ,       /* a file or a folder that the command reads; other words are allowed */
+    SL_FILE_READ_WORDS, /* a command line, whose words may be such files */
+    SL_FILE_WRITTEN,
+    SL_FILE_WORK_DIRECTORY,
+} sl_option_file;
+
 typedef struct sl_option_row {
     const char *name; /* long name without --; NULL ends a table */
     char letter;      /* short name, or 0 */
@@ -49,6 +58,8 @@ typedef struct sl_option_row {
     /* An additional check of a value, or NULL. On false `problem` is a message, which is printed
      * after the option's name. */
     bool (*check)(const char *text, char *problem, size_t room);
+    sl_option_file file;
+    const char *file_after; /* the file's name follows this text; NULL: the value is the name */
 } sl_option_row;
 
 /* Short forms for the fields that most rows of an option table set:
@@ -56,6 +67,7 @@ typedef struct sl_option_row {
  *     {.name = "repeat", SL_ROW_COUNT("N", 1, 1000), SL_ROW_OF(RUN, "Queries"), .help = "..."} */
 #define SL_ROW_FLAG .kind = SL_OPTION_FLAG
 #define SL_ROW_TEXT(value) .kind = SL_OPTION_STRING, .argument = value
+#define SL_ROW_FILE(value, nature) SL_ROW_TEXT(value), .file = SL_FILE_##nature
 #define SL_ROW_LIST(value) .kind = SL_OPTION_LIST, .argument = value
 #define SL_ROW_TIME .kind = SL_OPTION_SECONDS, .argument = "TIME"
 #define SL_ROW_CHOICE(value, words) .kind = SL_OPTION_CHOICE, .argument = value, .choices = words
@@ -148,6 +160,13 @@ uint64_t sl_option_weaker_number(const sl_options *options, const char *name);
 bool sl_option_is_percentage(const sl_options *options, const char *name);
 size_t sl_option_list_count(const sl_options *options, const char *name);
 const char *sl_option_list_item(const sl_options *options, const char *name, size_t index);
+
+/* Compares all files that the command reads and writes: those of its options, by `file` of their
+ * rows, of --config and of --uri, its arguments, and the files in folders. Refuses (SL_EXIT_USAGE)
+ * an output that is an input, another output or a file of the work directory, or that lies in a
+ * folder all of whose files are read; and an input that is a file of the work directory. Nothing is
+ * written. Call it before a command runs. */
+bool sl_option_files_check(const sl_options *options, sl_error *error);
 
 /* Calls `visit` for every option of the command with its value as text (NULL when it has none,
  * secrets redacted) and its origin: "command line", "environment", "config", "default". */

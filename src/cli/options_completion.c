@@ -18,12 +18,7 @@ static bool has_words(const sl_option_row *row) {
 
 /* May the value name a file or a folder? */
 static bool takes_file(const sl_option_row *row) {
-    static const char *const names[] = {"FILE", "DIR", "DUMP", ".json"};
-    for (size_t i = 0; row->argument && i < sizeof names / sizeof *names; i++) {
-        if (strstr(row->argument, names[i]))
-            return true;
-    }
-    return false;
+    return row->file != SL_FILE_NONE && row->file != SL_FILE_READ_WORDS;
 }
 
 /* Prints text inside single quotes. Characters in `escaped` get a backslash. */

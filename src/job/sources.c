@@ -6,7 +6,6 @@
 #include "embed.h"
 #include "likely_format.h"
 #include "line_ends.h"
-#include "outputs.h"
 #include "shard_key_check.h"
 #include "types.h"
 
@@ -443,7 +442,7 @@ bool sl_sources_open(sl_job *job, sl_error *error) {
         !sl_key_fields_create(&job->config->format_options, &job->keys, error))
         return false;
     job->own_ids = job->keys != NULL;
-    if (!find_sources(job, error) || !sl_outputs_check(job->config, job->set, NULL, error))
+    if (!find_sources(job, error))
         return false;
     sl_source_set_report_skipped(job->set, on_passed_over, job);
     size_t count = sl_source_set_count(job->set);

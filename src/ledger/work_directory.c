@@ -15,6 +15,7 @@
 
 #include "job/outputs.h"
 #include "report/json.h"
+#include "source/source.h"
 #include "util/log.h"
 #include "util/private_file.h"
 

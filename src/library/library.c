@@ -136,7 +136,7 @@ static int run_command(void *argument, sl_error *error) {
         else
             sl_option_problem(error, "%s: its value is NULL", one->name);
     }
-    if (error->code) {
+    if (error->code || !sl_option_files_check(options, error)) {
         sl_options_destroy(options);
         return (int)error->code;
     }

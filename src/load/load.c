@@ -20,7 +20,6 @@
 
 #include "cluster/collection.h"
 #include "embedding.h"
-#include "job/outputs.h"
 #include "job/parts.h"
 #include "job/sources.h"
 #include "job/types.h"
@@ -365,8 +364,6 @@ sl_exit sl_load_run(const sl_load_config *config) {
     /* The sources come first: their errors are reported before anything is created. */
     bool finished = false;
     ok = ok && run_phase(&load, SL_PHASE_SOURCES, look_at_sources, &error);
-    if (!ok && !sl_outputs_check(config, load.job.set, NULL, &(sl_error){0}))
-        load.report = load.html = NULL; /* files that must not be written */
     ok = ok &&
          sl_work_directory_make(config, NULL, load.ledger.work_directory, &load.ledger.lock,
                                 &error) &&

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "bson/bson_lookup.h"
-#include "job/outputs.h"
 #include "load/status.h"
 #include "report/json.h"
 #include "report/run_record.h"
@@ -280,8 +279,7 @@ static bool check_server(const sl_restore *restore, sl_error *error) {
 
 static bool prepare(sl_restore *restore, sl_error *error) {
     const sl_load_config *load = restore->config->load;
-    return sl_outputs_check(load, NULL, restore->config->dump, error) &&
-           connect_to_server(restore, error) && check_server(restore, error) &&
+    return connect_to_server(restore, error) && check_server(restore, error) &&
            sl_restore_make_directory(restore, "restore", error) &&
            (!load->report || sl_json_may_write_file(load->report, error)) &&
            (!load->metrics || sl_private_file_may_replace(load->metrics, error)) &&

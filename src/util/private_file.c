@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Outputs and files of work directories. The file is long because no other file opens, creates,
+ * renames or removes one. */
 #include "private_file.h"
 
 #include <errno.h>
@@ -50,7 +52,8 @@ static bool check_folder(int folder, const char *path, sl_error *error) {
                   "run the command as that user, or name another --work-dir", error);
 }
 
-/* Opens a folder, for use with the ...at functions. */
+/* Opens a folder, for use with the ...at functions. -1: errno is set, or it is 0 and the error is
+ * set. */
 static int open_folder(const char *path, sl_folder_rule rule, sl_error *error) {
     struct stat facts;
     int folder = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -70,11 +73,9 @@ static int open_folder(const char *path, sl_folder_rule rule, sl_error *error) {
         why = errno;
     }
     errno = why;
-    if (folder < 0) {
-        sl_error_errno(error, SL_EXIT_USAGE, "cannot use %s", path);
-        errno = why;
-    } else if (rule == RULE_WORK && !check_folder(folder, path, error)) {
+    if (folder >= 0 && rule == RULE_WORK && !check_folder(folder, path, error)) {
         close(folder);
+        errno = 0;
         folder = -1;
     }
     return folder;
@@ -93,8 +94,8 @@ static bool find_place(const char *path, sl_folder_rule rule, sl_place *place, s
         above--;
     *place = (sl_place){.folder = -1, .path = path};
     if (end - start > NAME_MAX || end == start) {
-        errno = end == start ? EISDIR : ENAMETOOLONG;
-        return sl_error_errno(error, SL_EXIT_USAGE, "cannot use %s", path);
+        errno = end == start ? ENOENT : ENAMETOOLONG;
+        return sl_error_errno(error, SL_EXIT_USAGE, "cannot open %s", path);
     }
     memcpy(place->name, path + start, end - start);
     char *folder = above > 0 ? strndup(path, above) : strdup(".");
@@ -104,6 +105,10 @@ static bool find_place(const char *path, sl_folder_rule rule, sl_place *place, s
     int why = errno;
     free(folder);
     errno = why;
+    if (place->folder < 0 && why != 0) {
+        sl_error_errno(error, SL_EXIT_USAGE, "cannot open %s", path);
+        errno = why;
+    }
     return place->folder >= 0;
 }
 

@@ -2,7 +2,6 @@
 /* `shardload verify`: the phases of a verification. Neither sources nor cluster are changed. */
 #include "verify.h"
 #include "job/numbers.h"
-#include "job/outputs.h"
 #include "job/ranges.h"
 #include "job/sources.h"
 #include "job/types.h"
@@ -211,8 +210,6 @@ sl_exit sl_verify_run(const sl_load_config *config, bool content, uint64_t probl
     if (ok)
         sl_record_start(verification.record, config, "verify");
     ok = ok && look_at_sources(&verification, &error);
-    if (!ok && !sl_outputs_check(config, verification.job.set, NULL, &(sl_error){0}))
-        verification.report = NULL; /* a file that must not be written */
     ok = ok && open_outputs(&verification, problems_shown, &error) &&
          run_phases(&verification, &error);
     sl_error closing = {0};

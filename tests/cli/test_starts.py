@@ -184,7 +184,7 @@ class FailedStarts(StartCase):
         for words in ([], ["--work-dir", "w"]):
             outcome = self.shardload("load", "--sink", "bson:nowhere/x.bson", *words, self.good,
                                      code=EXIT_USAGE)
-            self.assertIn("cannot write nowhere/x.bson", outcome.err)
+            self.assertIn("cannot open nowhere/x.bson", outcome.err)
             self.assertNotIn("incomplete", outcome.err)
             self.assertEqual(self.folders(), [])
 

@@ -264,61 +264,6 @@ class Status(support.Case):
         self.assertEqual(samples["shardload_exit_code"], support.EXIT_REJECTS)
         self.assertIn(f"see {work.resolve()}/rejects.tsv", self.status(work=work).out)
 
-    # Files that are read are not written
-
-    def refused(self, *words, contains, keep):
-        before = {path: path.read_bytes() for path in keep}
-        self.assertIn(contains, self.parse(*words, code=support.EXIT_USAGE)[0].err)
-        for path, content in before.items():
-            self.assertEqual(path.read_bytes(), content)
-
-    def test_a_source_is_not_replaced(self):
-        path = self.file("data/year.txt", support.mot_text(range(1, 20)))
-        schema = self.file("s.yaml", "columns: [{name: a}]\n")
-        table = self.file("t.csv", "a\nx\n")
-        link, hard = self.scratch / "link", self.scratch / "hard"
-        link.symlink_to(path)
-        os.link(path, hard)
-        for option in ("--metrics-file", "--report", "--html"):
-            with self.subTest(option):
-                for output, source, message in (
-                        (path, path, "is a source"), ("data/../data/year.txt", path, "is a source"),
-                        (hard, path, "is a source"), (path, "data", "is a source"), (link, path, ""),
-                        ("data/new.out", "data", "lies in the source folder")):
-                    self.refused(option, output, source, contains=message, keep=[path])
-                self.refused(option, schema, "--format", "delimited", "--schema", schema, table,
-                             contains="the file of --schema", keep=[schema])
-                self.assertFalse((self.scratch / "data/new.out").exists())
-
-    def test_outputs_do_not_replace_each_other(self):
-        path = self.file("year.txt", support.mot_text(range(1, 20)))
-        self.refused("--report", "a", "--metrics-file", "./a", path, contains="the file of --report",
-                     keep=[])
-        self.shardload("load", "--sink", "null", "--work-dir", "w", path)
-        for name in ("run.json", "rejects.tsv", "status.json", "journal"):
-            self.refused("--work-dir", "w", "--metrics-file", f"w/{name}", path,
-                         contains="a file of the work directory", keep=[self.scratch / "w/run.json"])
-
-    def test_a_source_in_the_work_directory_is_kept(self):
-        for name in ("status.json", "control.json", "shardload.log", "journal", "run.json"):
-            with self.subTest(name):
-                path = self.file(f"used/{name}", support.mot_text(range(1, 20)))
-                self.refused("--work-dir", "used", path, contains="is a source", keep=[path])
-                self.parse(path)
-
-    def test_outputs_do_not_replace_files_of_a_work_directory_that_is_new(self):
-        path = self.file("year.txt", support.mot_text(range(1, 20)))
-        for option, name in (("--report", "journal"), ("--metrics-file", "status.json")):
-            outcome = self.shardload("load", "--sink", "null", option, f"new/{name}", "--work-dir",
-                                     "new/", path, code=support.EXIT_USAGE)
-            self.assertIn("a file of the work directory", outcome.err)
-            self.assertFalse((self.scratch / "new").exists())
-
-    def test_a_file_in_the_source_folder_that_is_not_included_may_be_written(self):
-        self.file("data/year.txt", support.mot_text(range(1, 20)))
-        self.parse("--include", "*.txt", "--report", "data/report.json", "data")
-        self.assertTrue((self.scratch / "data/report.json").exists())
-
     def test_a_work_directory_in_a_source_folder_adds_no_source(self):
         self.file("data/year.txt", support.mot_text(range(1, 20)))
         self.shardload("load", "--sink", "null", "--work-dir", "data/run", "data")

@@ -11,7 +11,7 @@
 
 static const sl_option_row rows[] = {
     {"uri", 0, SL_OPTION_STRING, "URI", "mongodb://h", NULL, 0, 0, 1, "A", "Where.", SL_CREDENTIALS,
-     NULL},
+     NULL, SL_FILE_NONE, NULL},
     SL_CONNECTION_ROWS(1),
     {0},
 };

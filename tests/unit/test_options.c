@@ -1,27 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Options: precedence of command line, environment and file; all errors are reported at once. */
-#include "cli/options.h"
+#include "cli/commands.h"
+#include "cli/query_session.h"
 #include "unit.h"
+#include "util/text.h"
 
 enum { EAT = 1, DRINK = 2 };
 
 static const sl_option_row rows[] = {
     {"uri", 0, SL_OPTION_STRING, "URI", "mongodb://localhost/", NULL, 0, 0, EAT, "A", "Where.",
-     true, NULL},
+     true, NULL, SL_FILE_NONE, NULL},
     {"threads", 'j', SL_OPTION_COUNT, "N", "auto", "auto", 1, 64, EAT | DRINK, "A", "How many.",
-     false, NULL},
+     false, NULL, SL_FILE_NONE, NULL},
     {"size", 's', SL_OPTION_BYTES, "SIZE", "1MiB", NULL, 1024, 1 << 30, EAT, "A", "How big.", false,
-     NULL},
-    {"kind", 0, SL_OPTION_CHOICE, "KIND", "red", "red|green", 0, 0, EAT, "B", "Which.", false,
-     NULL},
+     NULL, SL_FILE_NONE, NULL},
+    {"kind", 0, SL_OPTION_CHOICE, "KIND", "red", "red|green", 0, 0, EAT, "B", "Which.", false, NULL,
+     SL_FILE_NONE, NULL},
     {"limit", 0, SL_OPTION_COUNT, "N|P%", "none", "none|P%", 0, 0, EAT, "B", "How many.", false,
-     NULL},
-    {"index", 0, SL_OPTION_LIST, "KEY", NULL, NULL, 0, 0, EAT, "B", "Which ones.", false, NULL},
-    {"drop", 'd', SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, EAT, "B", "Away with it.", false, NULL},
-    {"wait", 0, SL_OPTION_SECONDS, "TIME", NULL, NULL, 0, 0, EAT, "B", "How long.", false, NULL},
+     NULL, SL_FILE_NONE, NULL},
+    {"index", 0, SL_OPTION_LIST, "KEY", NULL, NULL, 0, 0, EAT, "B", "Which ones.", false, NULL,
+     SL_FILE_NONE, NULL},
+    {"drop", 'd', SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, EAT, "B", "Away with it.", false, NULL,
+     SL_FILE_NONE, NULL},
+    {"wait", 0, SL_OPTION_SECONDS, "TIME", NULL, NULL, 0, 0, EAT, "B", "How long.", false, NULL,
+     SL_FILE_NONE, NULL},
     {"password", 'p', SL_OPTION_STRING, "WORD", NULL, NULL, 0, 0, EAT, "B", "Secret.", SL_SECRET,
-     NULL},
-    {"glass", 0, SL_OPTION_STRING, "NAME", NULL, NULL, 0, 0, DRINK, "B", "From what.", false, NULL},
+     NULL, SL_FILE_NONE, NULL},
+    {"glass", 0, SL_OPTION_STRING, "NAME", NULL, NULL, 0, 0, DRINK, "B", "From what.", false, NULL,
+     SL_FILE_NONE, NULL},
     {0},
 };
 
@@ -195,4 +201,30 @@ TEST(a_password_option_may_lack_a_value) {
     sl_options *options = parse("eat soup -p");
     assert_non_null(options);
     assert_string_equal(sl_option_string(options, "password"), "");
+}
+
+/* ---- the tables of the programs ---- */
+
+/* The options whose values are text, but never the name of a file. */
+static bool is_plain_text(const char *name) {
+    static const char names[] =
+        "uri|username|password|authenticationDatabase|tlsCertificateKeyFilePassword|db|collection|"
+        "match-fields|columns|delimiter|quote|escape|include|id-field|on|ns-include|ns-exclude|"
+        "ns-from|ns-to|skew|shard-key|index|part|only-shards|sample|set|sweep|try-threads|"
+        "try-batch-sizes|try-compressors|try-write-concerns|try-routes|try-wire-compression|title|"
+        "read-preference|query|pipeline|limit|cold|clients|during";
+    return sl_list_has(names, '|', sl_text_of(name));
+}
+
+/* Whether an option names a file that is read or written must be in its row: only then is it
+ * checked that no output replaces an input. */
+TEST(every_option_with_a_file_says_whether_it_is_read_or_written) {
+    const sl_option_row *const tables[] = {sl_load_rows, sl_query_rows};
+    for (size_t i = 0; i < 2; i++) {
+        for (const sl_option_row *row = tables[i]; row->name; row++) {
+            bool text = row->kind == SL_OPTION_STRING || row->kind == SL_OPTION_LIST;
+            if ((row->file != SL_FILE_NONE) != (text && !is_plain_text(row->name)))
+                fail_msg("--%s: set .file in its row, or add it to the names above", row->name);
+        }
+    }
 }
