@@ -97,12 +97,23 @@ bool sl_secret_ask(const char *whose, char secret[SL_SECRET_ROOM], sl_error *err
 
 /* ---- files ---- */
 
-void sl_secret_warn_of_readers(const char *path) {
-    struct stat about;
-    if (stat(path, &about) == 0 && S_ISREG(about.st_mode) && (about.st_mode & 077))
+static void warn_of_readers(const char *path, const struct stat *about) {
+    if (!S_ISREG(about->st_mode))
+        return;
+    if (about->st_mode & 077)
         sl_log_warning("%s contains a password and can be read by other users; run chmod 600 on "
                        "it",
                        path);
+    else if (about->st_uid != geteuid() && about->st_uid != 0)
+        sl_log_warning("%s contains a password and belongs to another user, who can read it; use a "
+                       "file of your own",
+                       path);
+}
+
+void sl_secret_warn_of_readers(const char *path) {
+    struct stat about;
+    if (stat(path, &about) == 0)
+        warn_of_readers(path, &about);
 }
 
 bool sl_secret_read_file(const char *path, char secret[SL_SECRET_ROOM], sl_error *error) {
@@ -110,7 +121,9 @@ bool sl_secret_read_file(const char *path, char secret[SL_SECRET_ROOM], sl_error
     if (file < 0)
         return sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE), "--password-file %s: %s",
                             path, strerror(errno));
-    sl_secret_warn_of_readers(path);
+    struct stat about;
+    if (fstat(file, &about) == 0)
+        warn_of_readers(path, &about);
     size_t used = 0;
     ssize_t count;
     while ((count = read(file, secret + used, SL_SECRET_ROOM - used)) != 0) {

@@ -345,14 +345,130 @@ class PlantedFiles(support.Case):
                 self.assertEqual(self.victim.read_text(), "precious")
                 (os.rmdir if plant is os.mkdir else os.unlink)(self.work / "rejects.tsv")
 
-    def test_files_are_private_with_any_umask_and_any_earlier_mode(self):
-        for name in ("rejects.tsv", "run.json", "shardload.log"):
-            (self.work / name).write_text("")
-            (self.work / name).chmod(0o666)
-        self.run_program("shardload", "load", "--sink", "bson:out.bson", "--work-dir", "w", "--report", "r.json",
-                         self.bad, through=["sh", "-c", 'umask 0; exec "$0" "$@"'])
-        files = [path for path in self.work.rglob("*") if path.is_file()]
-        self.assertEqual(len(files), 5)
-        for path in files + [self.scratch / "r.json", self.scratch / "out.bson"]:
-            self.assertEqual(path.stat().st_mode & 0o777, 0o600, path)
-        self.assertEqual((self.work / "rejected").stat().st_mode & 0o777, 0o700)
+    def test_special_files_as_sink_are_refused_without_waiting(self):
+        for plant in (lambda path: os.symlink("victim", path), lambda path: os.link(self.victim, path),
+                      os.mkfifo, os.mkdir):
+            plant(self.scratch / "x.bson")
+            outcome = self.shardload("load", "--sink", "bson:x.bson", "--work-dir", "new", self.bad,
+                                     code=support.EXIT_USAGE, limit=30)
+            self.assertIn("x.bson", outcome.err)
+            self.assertEqual(self.victim.read_text(), "precious")
+            (shutil.rmtree if plant is os.mkdir else os.unlink)(self.scratch / "x.bson")
+
+    def test_a_link_as_work_directory_is_refused(self):
+        self.file("real/shardload.log", "an earlier load\n")
+        os.symlink("real", self.scratch / "link")
+        os.symlink("nowhere", self.scratch / "dangling")
+        for folder in ("link", "link/", "dangling"):
+            outcome = self.shardload("load", "--sink", "null", "--work-dir", folder, self.bad,
+                                     code=support.EXIT_USAGE)
+            self.assertIn("it is a symbolic link; name another --work-dir", outcome.err)
+        self.assertEqual((self.scratch / "real/shardload.log").read_text(), "an earlier load\n")
+        os.symlink(".", self.scratch / "here")  # a link above it is the user's business
+        self.shardload("load", "--sink", "null", "--work-dir", "here/real", self.bad,
+                       code=support.EXIT_SOURCE)
+
+    # What another user owns. The tests of this section need root.
+
+    def give(self, *names, mode=None):
+        if os.geteuid() != 0:
+            self.skipTest("only root can create files of another user")
+        for name in names:
+            os.chown(self.scratch / name, support.NOBODY, support.NOBODY, follow_symlinks=False)
+            if mode is not None:
+                (self.scratch / name).chmod(mode)
+
+    def test_a_work_directory_of_another_user_is_refused(self):
+        self.file("w/shardload.log", "an earlier load\n")
+        (self.scratch / "empty").mkdir()
+        self.give("w", "empty", mode=0o777)
+        for folder in ("w", "empty"):
+            outcome = self.shardload("load", "--sink", "null", "--work-dir", folder, self.bad,
+                                     code=support.EXIT_USAGE)
+            self.assertIn("this folder belongs to another user, who could replace the files in it; run "
+                          "the command as that user, or name another --work-dir", outcome.err)
+        self.assertEqual(os.listdir(self.work), ["shardload.log"])
+        self.assertEqual(os.listdir(self.scratch / "empty"), [])
+
+    def test_a_user_may_work_in_a_folder_of_root(self):
+        """Volumes of containers often belong to root."""
+        self.give("bad.txt")
+        self.work.chmod(0o777)
+        self.shardload("load", "--sink", "null", "--work-dir", "w", self.bad, code=support.EXIT_SOURCE,
+                       unprivileged=True)
+        self.assertEqual((self.work / "rejects.tsv").stat().st_uid, support.NOBODY)
+
+    def test_files_of_another_user_are_not_written(self):
+        for name in ("w/rejects.tsv", "w/shardload.log", "x.bson"):
+            with self.subTest(name):
+                path = self.file(name, "theirs")
+                self.give(name, mode=0o666)
+                outcome = self.load_there(support.EXIT_USAGE, "--sink", "bson:x.bson")
+                self.assertIn(f"{name}: it belongs to another user", outcome.err)
+                self.assertEqual((path.read_text(), path.stat().st_mode & 0o777), ("theirs", 0o666))
+                path.unlink()
+        self.file("w/rejected/other", "theirs")
+        self.give("w/rejected")
+        self.assertIn("w/rejected: this folder belongs to another user", self.load_there(support.EXIT_USAGE).err)
+
+    def test_a_link_of_another_user_leads_to_no_output(self):
+        (self.scratch / "target").mkdir()
+        for name in ("theirs", "ours"):
+            os.symlink("target", self.scratch / name)
+        self.give("theirs")
+        for option, value in (("--report", "theirs/r.json"), ("--sink", "bson:theirs/x.bson")):
+            outcome = self.load_there(support.EXIT_USAGE, option, value)
+            self.assertIn("this symbolic link belongs to another user", outcome.err)
+        self.assertEqual(os.listdir(self.scratch / "target"), [])
+        self.load_there(support.EXIT_SOURCE, "--report", "ours/r.json")
+        self.assertEqual(os.listdir(self.scratch / "target"), ["r.json"])
+
+    # Permissions
+
+    def test_every_file_has_its_mode_with_any_umask_and_any_earlier_mode(self):
+        outputs = {"--report": "r.json", "--html": "r.html", "--metrics-file": "r.prom", "--sink": "bson:x.bson"}
+        modes = {name: 0o600 for name in ("r.json", "r.html", "x.bson", "page.html", "types.yaml", "plan.json")}
+        modes |= {f"w/{name}": 0o600 for name in ("rejects.tsv", "run.json", "shardload.log", "status.json",
+                                                  "rejected/000001-bad.txt")}
+        modes |= {"r.prom": 0o644, "w": 0o700, "w/rejected": 0o700}
+        os.rmdir(self.work)
+        table = self.file("t.csv", "a,b\n1,x\n")
+        for umask in ("0", "077", "0777"):
+            with self.subTest(umask):
+                for command, *words in (
+                        ("load", *[word for pair in outputs.items() for word in pair], "--work-dir", "w", self.bad),
+                        ("report", "--html", "page.html", "w/run.json"),
+                        ("plan", "--report", "plan.json", "--shards", "2", "--rate", "1k", table),
+                        ("inspect", "--write-schema", "types.yaml", table)):
+                    self.run_program("shardload", command, *words,
+                                     through=["sh", "-c", f'umask {umask}; exec "$0" "$@"'])
+                self.assertEqual({name: oct((self.scratch / name).stat().st_mode & 0o777) for name in modes},
+                                 {name: oct(mode) for name, mode in modes.items()})
+                found = {str(path.relative_to(self.scratch)) for path in self.work.rglob("*")}
+                self.assertEqual(found, {name for name in modes if name.startswith("w/")})
+            for name in modes:
+                if (self.scratch / name).is_file():
+                    (self.scratch / name).chmod(0o666)
+
+    def test_password_files_that_others_may_read_cause_a_warning(self):
+        path = self.file("secret", "word\n")
+        config = self.file("c.yaml", "username: me\npassword: word\n")
+        link = self.scratch / "link"
+        link.symlink_to(path)
+        readers, foreign = "contains a password and can be read by other users", "and belongs to another user"
+        cases = [(0o600, 0, None), (0o400, 0, None), (0o640, 0, readers), (0o620, 0, readers),
+                 (0o610, 0, readers), (0o604, 0, readers), (0o602, 0, readers), (0o601, 0, readers)]
+        if os.geteuid() == 0:
+            cases += [(0o600, support.NOBODY, foreign), (0o604, support.NOBODY, readers)]
+        for mode, owner, warning in cases:
+            for words in (["-u", "me", "--password-file", path], ["-u", "me", "--password-file", link],
+                          ["--config", config]):
+                with self.subTest(mode=oct(mode), owner=owner, words=words):
+                    file = config if words[-1] == config else path
+                    file.chmod(mode)
+                    if os.geteuid() == 0:
+                        os.chown(file, owner, owner)
+                    err = self.shardload("load", "--uri", "mongodb://127.0.0.1:1/", "-d", "d", "-c", "c",
+                                         *words, self.bad, code=support.EXIT_CLUSTER).err
+                    self.assertEqual("contains a password" in err, warning is not None, err)
+                    self.assertIn(warning or "", err)

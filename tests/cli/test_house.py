@@ -68,6 +68,21 @@ GLOBALS = {
     ("secrets", "terminal"): "a signal handler restores the terminal's echo; programs only",
 }
 
+# The only files that open files by their names, and what they read. All outputs, and all files of work
+# directories, are opened, created, renamed and removed by src/util/private_file.c, which follows no links
+# of other users and checks owners and modes.
+OPENING = {
+    ("input.c", "open"): "sources", ("block.c", "open"): "sources", ("identity.c", "open"): "sources",
+    ("source_set.c", "open"): "sources", ("folder.c", "open"): "folders of sources",
+    ("folder.c", "openat"): "likewise", ("line_ends.c", "fopen"): "sources",
+    ("same_dump.c", "open"): "the files of a dump",
+    ("read_file.c", "fopen"): "schemas, suites, configurations: files that a user names",
+    ("certificates.c", "fopen"): "certificates", ("secrets.c", "open"): "the terminal; a password file",
+    ("outputs.c", "openat"): "is a folder a work directory?",
+    ("process.c", "fopen"): "/proc", ("context.c", "fopen"): "/dev/null", ("program.c", "open"): "/dev/null",
+    ("query_compare.c", "freopen"): "/dev/null",
+}
+
 # The only files that may include the driver's headers (those of libbson may be used anywhere).
 DRIVER = re.compile(r"src/cluster/|src/send/(writer|modify|reply)\.c|src/send/writer_internal\.h|src/query/")
 
@@ -142,6 +157,14 @@ class House(unittest.TestCase):
             ("process.c", "kill"),                                 # does a process exist?
             ("secrets.c", "sigaction"), ("secrets.c", "raise"),    # while a user types a password
         })
+
+    def test_files_are_written_by_one_module(self):
+        calls = re.compile(r"(?<![\w>.])(f?re?open|open(?:at)?(?:64)?|fopen|creat|mk\w*temps?|tmpfile|"
+                           r"rename(?:at2?)?|(?:sym|un)?link(?:at)?|rmdir|mkdir(?:at)?|mkfifo(?:at)?|truncate|"
+                           r"[fl]?chown(?:at)?|fchownat|f?chmod(?:at)?)\(")
+        used = {(p.name, found[1]) for p in (TOP / "src").rglob("*.c") if p.name != "private_file.c"
+                for found in calls.finditer(re.sub(r"/\*.*?\*/|\"[^\"\n]*\"", "", p.read_text(), flags=re.S))}
+        self.assertEqual(used, set(OPENING))
 
     def test_no_stream_loses_text_without_an_error(self):
         using = {p.name for p in (TOP / "src").rglob("*.c") if " open_memstream(" in p.read_text()}

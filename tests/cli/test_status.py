@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`shardload status`, --metrics-file and --progress json, of loads without a server: a running load is
-shown and its rate limit changed; a killed one is recognised; files that a load reads are never
-replaced by those that it writes."""
+shown and its rate limit changed, also by root; a killed one is recognised."""
 import json
 import os
 import re
@@ -139,6 +138,46 @@ class Status(support.Case):
         before = self.status_file()["heartbeatMilliseconds"]
         self.wait_for(lambda: self.status_file()["heartbeatMilliseconds"] > before + 1500, "a heartbeat")
         running.stop()
+
+    def test_root_may_ask_the_load_of_another_user(self):
+        """The request belongs to that user. A link that the user has prepared is not followed."""
+        if os.geteuid() != 0:
+            self.skipTest("only root can run a load as another user")
+        os.chown(self.scratch, support.NOBODY, support.NOBODY)
+        running = support.Running(
+            self, ["setpriv", f"--reuid={support.NOBODY}", f"--regid={support.NOBODY}", "--clear-groups",
+                   support.program("shardload"), "load", *map(str, GENERATED), "--records", "2M",
+                   "--rate-limit", "2000", "--work-dir", "work"], self.scratch)
+        self.wait_for(lambda: not running.running() or self.figures().get("documents", 0) > 0, "documents")
+        if "ermission denied" in running.text():
+            self.skipTest("an ordinary user may not run shardload")
+        self.assertIn("3,000 documents/s", self.status("--rate-limit", "3000").out)
+        running.signal(signal.SIGSTOP)
+        victim = self.file("victim", "precious")
+        victim.chmod(0o600)
+        control = self.scratch / "work/control.json"
+        control.symlink_to(victim)
+        self.assertIn("not a regular file", self.status("--rate-limit", "4000", code=support.EXIT_USAGE).err)
+        control.unlink()
+        os.link(victim, control)
+        request = self.start("shardload", "status", "--rate-limit", "4000", "work")
+        self.wait_for(lambda: control.stat().st_uid == support.NOBODY, "the request")
+        self.assertEqual((control.stat().st_mode & 0o777, control.stat().st_nlink), (0o600, 1))
+        self.assertEqual((victim.stat().st_uid, victim.read_text()), (0, "precious"))
+        running.signal(signal.SIGCONT)
+        self.assertEqual(request.wait().code, support.EXIT_OK)
+        running.stop()
+
+    def test_files_that_are_no_status_are_refused_without_waiting(self):
+        path = self.file("outside.json", '{"statusVersion": 1, "state": "finished"}')
+        for plant in (os.mkfifo, lambda name: os.symlink(path, name), os.mkdir):
+            folder = self.scratch / f"planted-{next(self._counter)}"
+            folder.mkdir()
+            plant(folder / "status.json")
+            self.assertIn("status.json", self.status(work=folder, code=support.EXIT_USAGE, limit=30).err)
+        self.file("good/status.json", path.read_text())
+        os.symlink("good", self.scratch / "latest")
+        self.assertIn("finished", self.status(work="latest").out)
 
     # Loads that died
 
