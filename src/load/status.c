@@ -334,16 +334,17 @@ void sl_status_end(sl_status *status, sl_exit code, const char *message, bool re
 
 /* ---- requests: control.json, removed by the load, which then shows the request's id ---- */
 
+#define CONTROL_PATH (PATH_MAX + 32)
 #define CONTROL_BYTES_MAX 4096
 #define RATE_MAX 1000000000000
 
-static char *path_of(const char *directory, char path[600]) {
-    snprintf(path, 600, "%s/" SL_CONTROL_FILE, directory);
+static char *path_of(const char *directory, char path[CONTROL_PATH]) {
+    snprintf(path, CONTROL_PATH, "%s/" SL_CONTROL_FILE, directory);
     return path;
 }
 
 bool sl_control_write(const char *directory, const sl_control_request *request, sl_error *error) {
-    char path[600];
+    char path[CONTROL_PATH];
     bson_t document = BSON_INITIALIZER;
     BSON_APPEND_UTF8(&document, "request", request->id);
     if (request->rate_limit > 0)
@@ -396,7 +397,7 @@ static bool parse(const char *text, size_t length, sl_control_request *request) 
 }
 
 bool sl_control_take(const char *directory, sl_control_request *request) {
-    char path[600], text[CONTROL_BYTES_MAX + 1];
+    char path[CONTROL_PATH], text[CONTROL_BYTES_MAX + 1];
     size_t length;
     if (!read_small(path_of(directory, path), text, &length))
         return false;

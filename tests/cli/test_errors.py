@@ -223,6 +223,17 @@ class WrongOutputs(ErrorCase):
 class NoServer(ErrorCase):
     """Hosts without a server, and servers that do not answer."""
 
+    def test_the_temporary_folder_may_have_a_long_name(self):
+        folder = self.scratch / ("x" * 200) / ("y" * 200)
+        folder.mkdir(parents=True)
+        side = f"--uri mongodb://{support.HOST}:{support.free_port()}/ -d d -c c"
+        words = ["compare", "--ab", "--runs", 1, "--a", side, "--b", side, "mot"]
+        self.run_program("shardquery", *words, environment=support.clean_environment(TMPDIR=str(folder))).expect(
+            support.EXIT_CLUSTER, "failed; its message is above")
+        self.assertEqual(os.listdir(folder), [])
+        self.run_program("shardquery", *words, environment=support.clean_environment(TMPDIR="nowhere")).expect(
+            support.EXIT_USAGE, "set TMPDIR to another folder: cannot create the temporary folder nowhere/")
+
     def unreachable(self, uri):
         return self.fails(support.EXIT_CLUSTER, "load", "--uri", uri, "-d", "x", "-c", "y",
                           "--work-dir", "w", self.good, limit=15)

@@ -139,6 +139,16 @@ class Status(support.Case):
         self.wait_for(lambda: self.status_file()["heartbeatMilliseconds"] > before + 1500, "a heartbeat")
         running.stop()
 
+    def test_the_path_of_the_work_directory_may_be_long(self):
+        above = self.scratch.joinpath("d" * 200, "d" * 200)  # 599 bytes of the path name a folder, too
+        deep = above / ("d" * (598 - len(str(above)))) / ("d" * 200)
+        deep.mkdir(parents=True)
+        running = support.Running(self, [support.program("shardload"), "load", *map(str, GENERATED), "--records",
+                                         "2M", "--rate-limit", "2000", "--work-dir", "w"], deep)
+        self.wait_for(lambda: self.figures(deep / "w").get("documents", 0) > 0, "the first documents")
+        self.assertIn("3,000 documents/s", self.status("--rate-limit", "3000", work=deep / "w").out)
+        running.stop()
+
     def test_root_may_ask_the_load_of_another_user(self):
         """The request belongs to that user. A link that the user has prepared is not followed."""
         if os.geteuid() != 0:

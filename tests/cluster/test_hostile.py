@@ -58,17 +58,30 @@ class RefusedByTheServer(support.ClusterCase):
         self.assertNotIn("\x1b", outcome.text + (work / "rejects.tsv").read_text("utf-8"))
 
 
-class PlantedJournal(support.ClusterCase):
-    def test_a_link_or_pipe_in_place_of_the_journal_is_refused(self):
+class PlantedFiles(support.ClusterCase):
+    def plant(self, path, victim, owner_may_differ):
+        """Puts a link, a pipe, and a file of another user at the path, one after the other."""
+        def foreign(name):
+            name.write_text("")
+            os.chown(name, support.NOBODY, support.NOBODY)
+        plants = [lambda name: name.symlink_to(victim), lambda name: os.link(victim, name), os.mkfifo]
+        for plant in plants + [foreign] * owner_may_differ:
+            plant(path)
+            with self.subTest(plant):
+                yield
+            self.assertEqual(victim.read_text(), "precious")
+            path.unlink()
+
+    def test_planted_files_are_not_written(self):
+        """journal of a load and of its --resume, problems.tsv of a verification."""
         victim = self.file("victim", "precious")
         path = self.file("good.csv", "name,text\na,1\n")
+        self.load("--format", "delimited", path)
         work = self.scratch / "w"
         work.mkdir()
         (work / "shardload.log").touch()  # it is a work directory
-        for plant in (lambda path: path.symlink_to(victim), lambda path: os.link(victim, path),
-                      os.mkfifo):
-            plant(work / "journal")
-            self.shardload("load", *self.target(), "--format", "delimited", "--work-dir", work,
-                           path, code=support.EXIT_USAGE, limit=30, message="w/journal")
-            self.assertEqual(victim.read_text(), "precious")
-            (work / "journal").unlink()
+        for name, command, *words in (("journal", "load"), ("journal", "load", "--resume"),
+                                      ("problems.tsv", "verify")):
+            for _ in self.plant(work / name, victim, os.geteuid() == 0):
+                self.shardload(command, *self.target(), "--format", "delimited", "--work-dir", work, *words,
+                               path, code=support.EXIT_USAGE, limit=30, message=f"w/{name}")
