@@ -135,8 +135,8 @@ const sl_option_row sl_load_rows[] = {
              "match."},
     {.name = "skip-other", SL_ROW_FLAG, SL_ROW_OF(LOAD | RELOAD | PLAN | VERIFY | RESTORE, "Source"),
      .help = "Skip and list files in folders and entries of archives that are not recognised, or "
-             "that contain another kind of records than the first one. Without this option they "
-             "end the load with exit code 3."},
+             "that contain another kind of records than the first one, and pipes, devices and "
+             "dangling links in folders. Without this option they end the load with exit code 3."},
     {.name = "id-field", SL_ROW_TEXT("NAME,..."), SL_ROW_OF(READING, "Source"),
      .help = "Use this column or field as the _id of the documents; several become an embedded "
              "document in the given order. Records without it are rejected. Without this option "

@@ -44,6 +44,7 @@ typedef struct sl_job {
     sl_job_source *sources;       /* one per source of the set */
     sl_plan **plans;              /* one per row of sl_formats; NULL where not used */
     size_t active;                /* sources that are not skipped */
+    size_t copies;                /* of these: with the name and content of another source */
     bool has_pipe;                /* a source is a pipe: the total of stored bytes is not known */
     struct sl_key_fields *keys;   /* of --id-field and --match-fields; NULL: neither applies */
     struct sl_dialects *dialects; /* of delimited texts (format/dialects.h). Owned */

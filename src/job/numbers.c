@@ -78,12 +78,13 @@ static bool refuse_loaded(const sl_job *job, const sl_destination *destination,
             target->database, target->collection, target->database, target->collection, loaded,
             refused, more,
             sl_load_is_shared(job->config) ? "" : "; --drop removes the registry as well");
-    return sl_error_set(error, SL_EXIT_SOURCE,
-                        "%zu of the sources %s been loaded into %s.%s before:" SL_LINES SL_LINES
-                        "\n--again sends them again (stored documents are not changed)%s",
-                        loaded, loaded == 1 ? "has" : "have", target->database, target->collection,
-                        refused, more,
-                        sl_load_is_shared(job->config) ? "" : "; --drop starts anew");
+    return sl_error_set(
+        error, SL_EXIT_SOURCE,
+        "%zu of the sources %s been loaded into %s.%s before:" SL_LINES SL_LINES
+        "\n--again sends them again (stored documents are not changed)%s. For other "
+        "files with the same name and content, rename the files",
+        loaded, loaded == 1 ? "has" : "have", target->database, target->collection, refused, more,
+        sl_load_is_shared(job->config) ? "" : "; --drop starts anew");
 }
 
 /* Checks the registry for one of this loader's parts, before anything is changed. */

@@ -21,6 +21,7 @@
 
 /* Each source has a number, ranges and an entry in the registry. */
 #define GENERATED_SOURCES_MAX 65536u
+#define COPIES_SHOWN 5
 
 #define ONE(id, name, help) 1 +
 
@@ -220,8 +221,6 @@ static void skip(sl_job *job, size_t index) {
 
 /* ---- the same file twice ---- */
 
-/* Compares such that sources are equal if they are one file under two paths, or two copies of a
- * file. */
 static int by_file(const void *a, const void *b) {
     const sl_job_source *x = *(sl_job_source *const *)a, *y = *(sl_job_source *const *)b;
     if (x->device != y->device)
@@ -245,71 +244,82 @@ static bool same_fingerprint(const sl_job_source *x, const sl_job_source *y) {
     return strcmp(x->fingerprint, y->fingerprint) == 0;
 }
 
-/* Sources with equal fingerprints get the same number, but a fingerprint covers only the beginning
- * and the end of a file. So two files with equal fingerprints and different contents are an error:
- * one of them would be lost. */
-static bool check_copy(const sl_job *job, size_t first, size_t second, sl_error *error) {
+/* Two paths of one file: it is loaded once. If one of them is standard input, that is an error: the
+ * two sources may have different parts of the file left to read, so neither can be left out. */
+static bool take_same_file(sl_job *job, size_t first, size_t second, size_t copy, sl_error *error) {
+    const sl_source *a = sl_source_set_at(job->set, first), *b = sl_source_set_at(job->set, second);
+    (void)copy;
+    if (a->kind == SL_SOURCE_PIPE || b->kind == SL_SOURCE_PIPE)
+        return sl_error_set(
+            error, SL_EXIT_SOURCE,
+            "standard input is the file %s, which is a source as well: its records would "
+            "be loaded twice; name it once",
+            a->kind == SL_SOURCE_PIPE ? b->shown : a->shown);
+    sl_log_warning("%s is the same file as %s; loaded once", b->shown, a->shown);
+    skip(job, second);
+    return true;
+}
+
+/* Two files with equal name and content, such as those of two folders day=1 and day=2, are two
+ * sources. The registry knows them by their fingerprints, so those of copies are numbered: `copy` is
+ * 2, 3 ... Which file gets which number does not matter, because their documents are the same. But a
+ * fingerprint covers only the beginning and the end of a file: if the files differ elsewhere, the
+ * numbers would depend on their order, which is an error. */
+static bool take_copy(sl_job *job, size_t first, size_t second, size_t copy, sl_error *error) {
+    const char *a = sl_source_set_at(job->set, first)->shown,
+               *b = sl_source_set_at(job->set, second)->shown;
+    char *fingerprint = job->sources[second].fingerprint;
+    size_t length = strlen(fingerprint);
     uint64_t where;
     bool same;
     if (!sl_source_same_text(job->set, first, second, &same, &where, error))
         return false;
-    return same ||
-           sl_error_set(error, SL_EXIT_SOURCE,
-                        "%s and %s have the same name, size, beginning and end, but differ at byte "
-                        "%llu: one collection cannot hold both; rename one of them",
-                        sl_source_set_at(job->set, first)->shown,
-                        sl_source_set_at(job->set, second)->shown, (unsigned long long)where);
+    if (!same)
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "%s and %s have the same name, size, beginning and end, but differ at "
+                            "byte %llu: one collection cannot hold both; rename one of them",
+                            a, b, (unsigned long long)where);
+    if (job->copies++ < COPIES_SHOWN)
+        sl_log_warning("%s is a copy of %s, with the same name and content: both are loaded. If "
+                       "only one of them is wanted, name it",
+                       b, a);
+    snprintf(fingerprint + length, SL_FINGERPRINT_ROOM - length, "-%zu", copy);
+    return true;
 }
 
-/* A file that is also standard input is an error: the two sources may have different parts of the
- * file left to read, so neither can be left out. */
-static bool check_input(const sl_job *job, size_t first, size_t second, sl_error *error) {
-    const sl_source *a = sl_source_set_at(job->set, first), *b = sl_source_set_at(job->set, second);
-    if (a->kind != SL_SOURCE_PIPE && b->kind != SL_SOURCE_PIPE)
-        return true;
-    return sl_error_set(
-        error, SL_EXIT_SOURCE,
-        "standard input is the file %s, which is a source as well: its records would "
-        "be loaded twice; name it once",
-        a->kind == SL_SOURCE_PIPE ? b->shown : a->shown);
-}
-
-/* Leaves out all but the first of equal sources, whose documents would be counted twice. */
-static bool skip_repeated(sl_job *job, sl_error *error) {
+/* Finds equal sources, and lets `take` decide about all but the first of them. */
+static bool take_repeated(sl_job *job, sl_error *error) {
     static const struct {
         int (*order)(const void *a, const void *b);
         bool (*same)(const sl_job_source *x, const sl_job_source *y);
-    } rules[] = {{by_file, same_file}, {by_fingerprint, same_fingerprint}};
+        bool (*take)(sl_job *job, size_t first, size_t second, size_t copy, sl_error *error);
+    } rules[] = {{by_file, same_file, take_same_file},
+                 {by_fingerprint, same_fingerprint, take_copy}};
     size_t count = sl_source_set_count(job->set);
     sl_job_source **list = malloc(count * sizeof(sl_job_source *));
-    if (!list)
-        return sl_error_memory(error, "examining the sources");
-    for (size_t rule = 0; rule < sizeof rules / sizeof rules[0]; rule++) {
-        size_t used = 0;
+    bool ok = list || sl_error_memory(error, "examining the sources");
+    for (size_t rule = 0; ok && rule < sizeof rules / sizeof rules[0]; rule++) {
+        size_t used = 0, copy = 1;
         for (size_t i = 0; i < count; i++) {
             if (!job->sources[i].skipped)
                 list[used++] = &job->sources[i];
         }
         qsort(list, used, sizeof(sl_job_source *), rules[rule].order);
-        for (size_t i = 1; i < used; i++) {
-            if (!rules[rule].same(list[i - 1], list[i]))
+        for (size_t i = 1; ok && i < used; i++) {
+            copy = rules[rule].same(list[i - 1], list[i]) ? copy + 1 : 1;
+            if (copy == 1)
                 continue;
-            size_t first = (size_t)(list[i - 1] - job->sources);
-            size_t second = (size_t)(list[i] - job->sources);
-            if (!(same_file(list[i - 1], list[i]) ? check_input(job, first, second, error)
-                                                  : check_copy(job, first, second, error))) {
-                free(list);
-                return false;
-            }
-            sl_log_warning("%s is the same file as %s; loaded once",
-                           sl_source_set_at(job->set, second)->shown,
-                           sl_source_set_at(job->set, first)->shown);
-            skip(job, second);
-            list[i] = list[i - 1]; /* a third copy is compared with the first */
+            ok = rules[rule].take(job, (size_t)(list[i - 1] - job->sources),
+                                  (size_t)(list[i] - job->sources), copy, error);
+            list[i] = list[i - 1]; /* a third one is compared with the first */
         }
     }
     free(list);
-    return true;
+    if (job->copies > COPIES_SHOWN)
+        sl_log_warning("%zu files are copies of others, with the same name and content; all are "
+                       "loaded",
+                       job->copies);
+    return ok;
 }
 
 /* Sources with different kinds of records are an error: each kind needs a separate collection. */
@@ -476,7 +486,7 @@ bool sl_sources_open(sl_job *job, sl_error *error) {
     }
     ok = ok && share_dialects(job, head, error);
     free(head);
-    if (!ok || !skip_repeated(job, error))
+    if (!ok || !take_repeated(job, error))
         return false;
     for (size_t i = 0; i < count; i++) {
         job->active += !job->sources[i].skipped;

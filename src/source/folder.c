@@ -168,6 +168,16 @@ static bool is_work_directory(const folder_walk *walk, int folder) {
     return true;
 }
 
+/* After a failed fstatat, whose errno is set: is the name a link to nothing, or has it been removed
+ * since the folder was listed? Then `facts` become those of the link, or all zero. */
+static bool is_dangling(int folder, const char *name, struct stat *facts) {
+    if (errno != ENOENT && errno != ELOOP)
+        return false;
+    if (fstatat(folder, name, facts, AT_SYMLINK_NOFOLLOW) != 0)
+        *facts = (struct stat){0};
+    return true;
+}
+
 static bool walk_folder(folder_walk *walk, int folder, size_t path_length, const parent *above,
                         sl_error *error) {
     listing list = {0};
@@ -183,11 +193,11 @@ static bool walk_folder(folder_walk *walk, int folder, size_t path_length, const
         log_progress(walk);
         if (length == 0)
             ok = sl_error_memory(error, "listing sources");
-        else if (fstatat(folder, name, &facts, 0) != 0)
-            ok = errno == ENOENT || errno == ELOOP || fail(walk, error); /* skips dangling links */
+        else if (fstatat(folder, name, &facts, 0) != 0 && !is_dangling(folder, name, &facts))
+            ok = fail(walk, error);
         else if (S_ISDIR(facts.st_mode))
             ok = enter_folder(walk, folder, name, length, &facts, above, error);
-        else if (S_ISREG(facts.st_mode) && (!walk->include || fnmatch(walk->include, name, 0) == 0))
+        else if (!walk->include || fnmatch(walk->include, name, 0) == 0)
             ok = walk->visit(walk->context, walk->path, &facts, error);
         if (length > 0)
             walk->path[path_length] = '\0';

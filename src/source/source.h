@@ -27,9 +27,10 @@ typedef enum sl_source_kind {
     SL_SOURCE_COMPRESSED, /* xz, zstd, bzip2, lz4, lzip, compress */
     SL_SOURCE_ARCHIVE,    /* zip or tar; the archive and its entries may be compressed */
     SL_SOURCE_PIPE,       /* standard input or a FIFO: readable once; content of any kind above */
-    SL_SOURCE_NOT_TEXT,   /* sl_source_head has found a PDF, a 7-Zip archive or the like */
-    SL_SOURCE_GENERATED,  /* no file: records without text, see sl_source_set_add_generated */
-    SL_SOURCE_UNOPENED,   /* found in a folder, not opened yet; sl_source_head sets the kind */
+    SL_SOURCE_NOT_TEXT,  /* a pipe, a device, a dangling link ... in a folder; or sl_source_head has
+                             found a PDF, a 7-Zip archive or the like */
+    SL_SOURCE_GENERATED, /* no file: records without text, see sl_source_set_add_generated */
+    SL_SOURCE_UNOPENED,  /* found in a folder, not opened yet; sl_source_head sets the kind */
 } sl_source_kind;
 
 /* The identity of a regular file, as fstat returned it when the set was created; all zero for a
@@ -85,7 +86,8 @@ typedef struct sl_source_set sl_source_set;
 #define SL_RECORD_BYTES_MAX ((size_t)16 << 20)
 
 /* Finds the sources in `paths`. Folders are searched recursively in order of name, without hidden
- * files and __MACOSX; the files found are not opened yet. `include` (may be NULL) is a shell
+ * files and __MACOSX; the files found are not opened yet, and pipes, devices, dangling links
+ * ... never: sl_source_head fails for them. `include` (may be NULL) is a shell
  * pattern for the names of files found in folders, and of the entries of archives named in `paths`.
  * An archive found in a folder must itself match by name; all its entries are read. All unusable
  * paths are reported in one error (SL_EXIT_SOURCE). */

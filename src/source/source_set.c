@@ -46,8 +46,11 @@ static source_state *add(sl_source_set *set, const char *path, sl_error *error) 
 
 bool sl_source_set_open(sl_source_set *set, size_t index, sl_stream **stream, sl_error *error) {
     sl_source *source = &set->states[index].source;
+    const char *special = set->states[index].special;
     bool not_text;
     *stream = NULL;
+    if (special)
+        return sl_error_set(error, SL_EXIT_SOURCE, "%s: %s", source->shown, special);
     if (!sl_identity_check_path(set, index, error)) /* otherwise a pipe at this path could block */
         return false;
     /* `include` has matched the name of an archive found in a folder: all its entries are read. */
@@ -89,6 +92,24 @@ bool sl_source_set_detect_kind(sl_source_set *set, size_t index, sl_error *error
     return ok;
 }
 
+/* What cannot be read as a file of a folder; NULL for a regular file. */
+static const char *special_kind(const struct stat *facts) {
+    switch (facts->st_mode & S_IFMT) {
+    case S_IFREG:
+        return NULL;
+    case 0:
+        return "it was removed after its folder had been listed";
+    case S_IFLNK:
+        return "this is a link to a file that does not exist";
+    case S_IFIFO:
+        return "this is a named pipe; only a pipe named as a source is read";
+    case S_IFSOCK:
+        return "this is a socket";
+    default:
+        return "this is a device";
+    }
+}
+
 /* Adds a file found in a folder, without opening it. */
 static bool add_from_folder(void *context, const char *path, const struct stat *facts,
                             sl_error *error) {
@@ -96,7 +117,10 @@ static bool add_from_folder(void *context, const char *path, const struct stat *
     source_state *state = add(set, path, error);
     if (!state)
         return false;
-    state->source.kind = SL_SOURCE_UNOPENED;
+    state->special = special_kind(facts);
+    state->source.kind = state->special ? SL_SOURCE_NOT_TEXT : SL_SOURCE_UNOPENED;
+    if (state->special)
+        return true;
     state->source.identity = sl_identity_of(facts);
     state->source.stored_bytes = (uint64_t)facts->st_size;
     return true;

@@ -15,6 +15,9 @@ typedef struct source_state {
     sl_source source;
     const sl_splitter *splitter; /* NULL: records are lines */
     const void *split_context;
+    const char
+        *special; /* why the file is never opened: it is a pipe, a dangling link ...; NULL: it
+                            is a regular file, or named by the user */
     bool skip;
     const uint64_t *done; /* borrowed; see sl_source_set_skip_blocks */
     size_t done_words;

@@ -125,8 +125,29 @@ class OddFiles(support.Case):
         os.symlink("/dev/zero", self.scratch / "in/zeros.txt")
         with socket.socket(socket.AF_UNIX) as bound:
             bound.bind(str(self.scratch / "in/socket.txt"))
-            _, work = self.parse("in")
+            self.listed("in", {"pipe.txt": "named pipe", "dangling.txt": "does not exist",
+                               "loop-a.txt": "does not exist", "loop-b.txt": "does not exist",
+                               "zeros.txt": "device", "socket.txt": "socket"})
+        _, work = self.parse("--include", "g*.txt", "in")
         self.assert_accounting(work, records=1, inserted=1)
+
+    def test_a_dangling_link_with_control_bytes_in_its_name(self):
+        self.file("in/good.txt", GOOD)
+        os.symlink("nowhere", self.scratch / "in/a\nb\x1b[2J.txt")
+        self.listed("in", {r"a\x0ab\x1b[2J.txt": "does not exist"})
+
+    def listed(self, folder, reasons):
+        """What cannot be read in a folder ends the load, before it begins; --skip-other skips it."""
+        outcome, _ = self.parse(folder, code=support.EXIT_SOURCE)
+        self.assertRegex(outcome.err, f"{len(reasons)} files? or archive entr(y is|ies are) not loaded:")
+        outcome, work = self.parse("--skip-other", folder)
+        self.assert_accounting(work, records=1, inserted=1)
+        items = support.run_record(work)["notLoaded"]["items"]
+        self.assertEqual({item["path"] for item in items}, {f"{folder}/{name}" for name in reasons})
+        for item in items:
+            self.assertIn(reasons[item["path"].removeprefix(f"{folder}/")], item["reason"])
+        for name, reason in reasons.items():
+            self.assertRegex(outcome.err, f"{re.escape(name)}: not loaded: .*{reason}")
 
     def test_a_file_without_permission_in_a_folder_ends_the_load(self):
         self.file("in/good.txt", GOOD)

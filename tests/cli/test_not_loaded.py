@@ -6,6 +6,8 @@ import tarfile
 import unittest
 import zipfile
 
+import bson
+
 import archive_making as making
 import support
 from support import HEADER, ROW
@@ -208,11 +210,38 @@ class Copies(Case):
         assert len(texts[0]) == len(texts[1]) > 256 << 10 and (texts[0] == texts[1]) != change
         return [self.file(f"{folder}/results.csv", text) for folder, text in zip("ab", texts)]
 
-    def test_a_copy_is_loaded_once(self):
+    def test_files_of_the_same_name_and_content_are_all_loaded(self):
+        """The parts of a partitioned data set may be equal: day=1/part.csv, day=2/part.csv."""
         first, second = self.two_files(change=False)
+        third = self.file("c/results.csv", first.read_bytes())
         outcome, work = self.parse(self.scratch)
-        self.assertIn(f"{second} is the same file as {first}; loaded once", outcome.err)
-        self.assert_accounting(work, inserted=4000)
+        for path in (second, third):
+            self.assertIn(f"{path} is a copy of {first}, with the same name and content: both are loaded",
+                          outcome.err)
+        self.assert_accounting(work, inserted=12000)
+        sources = support.run_record(work)["sources"]
+        self.assertEqual(len({source["fingerprint"] for source in sources}), 3)
+        documents = self.dump("a", "b", "c")[0]
+        self.assertEqual(len({bson.decode(document)["_id"] for document in documents}), 12000)
+
+    def test_only_the_first_copies_are_listed(self):
+        for number in range(9):
+            self.file(f"day={number}/part.csv", RESULTS)
+        outcome, work = self.parse(self.scratch)
+        self.assert_accounting(work, inserted=27)
+        self.assertEqual(outcome.err.count(" is a copy of "), 5)
+        self.assertIn("8 files are copies of others, ", outcome.err)
+
+    def test_one_file_with_several_paths_is_loaded_once(self):
+        path = self.file("in/results.csv", RESULTS)
+        (self.scratch / "in/hard.csv").hardlink_to(path)
+        (self.scratch / "in/soft.csv").symlink_to("results.csv")
+        (self.scratch / "in/z").mkdir()
+        (self.scratch / "in/z/results.csv").hardlink_to(path)
+        for words, others in ([["in"], 3], [["in", "in/results.csv"], 4], [[path, path], 1]):
+            outcome, work = self.parse(*words)
+            self.assert_accounting(work, inserted=3)
+            self.assertEqual(outcome.err.count(" is the same file as "), others)
 
     def test_different_files_of_the_same_name_size_and_ends_are_refused(self):
         first, second = self.two_files(change=True)

@@ -58,6 +58,22 @@ class Sharded(support.ClusterCase):
         self.load("--drop", "--skip-other", folder)
         self.assertEqual(self.database.t.count_documents({}), 100)
 
+    def test_files_of_the_same_name_and_content_are_sources_of_their_own(self):
+        """The files of one load are all loaded, in any order of their names; a copy that a later load
+        brings is refused, because it may be the same file on another machine."""
+        parts = []
+        for day in (1, 2, 3):
+            parts.append(self.scratch / f"day={day}" / "part.csv")
+            parts[-1].parent.mkdir()
+            parts[-1].write_text(RESULTS[0])
+        self.load(*parts[:2])
+        self.assertEqual(self.database.t.count_documents({}), 200)
+        self.assertEqual(self.source_states(), ["loaded", "loaded"])
+        self.shardload("verify", *self.target(), "--content", parts[1], parts[0])
+        self.load(parts[2], code=support.EXIT_SOURCE, message=("loaded into", "rename the files"))
+        self.load(*reversed(parts), "--again")
+        self.assertEqual(self.database.t.count_documents({}), 300)
+
 
 class Standalone(Sharded):
     variable = "SHARDLOAD_TEST_STANDALONE_URI"
