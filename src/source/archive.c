@@ -19,6 +19,7 @@
 #include "util/text.h"
 
 #include "bridge.h"
+#include "names.h"
 #include "source_set.h"
 #include "zip.h"
 
@@ -35,6 +36,7 @@ struct sl_archive {
     uint64_t unmatched;      /* files that do not match `include` */
     uint64_t number;         /* of the current entry, from 1 */
     const char *skip_reason; /* see sl_archive_skip_reason */
+    sl_path_set paths;       /* of the entries that are read */
     sl_positions starts;     /* of the entries, for check_zip_end */
     locale_t utf8_locale;    /* lets libarchive return UTF-8 names; 0: not available */
     bool by_table;           /* libarchive seeks; Deflate64 is not unpacked */
@@ -210,6 +212,7 @@ void sl_archive_destroy(sl_archive *archive) {
     if (archive->utf8_locale)
         freelocale(archive->utf8_locale);
     sl_input_clear(&archive->contents);
+    sl_path_set_clear(&archive->paths);
     free(archive->entry64);
     free(archive);
 }
@@ -356,6 +359,46 @@ static const char *excluded_target(const sl_archive *archive, struct archive_ent
                : NULL;
 }
 
+/* An archive may hold several versions of a file: `tar -r` appends, and zip writers can. Unpacking
+ * it leaves the last version, but the archive is read from its beginning, so that the text of the
+ * first one is loaded before the last one is found. */
+static bool refuse_repeated(const sl_archive *archive, sl_error *error) {
+    sl_error_set(error, SL_EXIT_SOURCE,
+                 "%s: the %s archive holds this entry twice, and unpacking it would keep only the "
+                 "last one: unpack the archive and load the folder, with --drop if a part of it "
+                 "has been stored",
+                 archive->label, archive->kind);
+    if (error)
+        error->no_resume = true;
+    return false;
+}
+
+/* Keeps the path of an entry that will be read. A path that libarchive cannot decode is NULL. */
+static bool keep_path(sl_archive *archive, const char *path, sl_error *error) {
+    switch (path ? sl_path_set_add(&archive->paths, path) : SL_PATH_NEW) {
+    case SL_PATH_NEW:
+        return true;
+    case SL_PATH_KNOWN:
+        return refuse_repeated(archive, error);
+    case SL_PATH_TOO_MANY:
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "%s: the %s archive holds more than %zu files, the limit for one "
+                            "archive; unpack it and load the folder, or select entries with "
+                            "--include",
+                            archive->label, archive->kind, SL_PATH_SET_MOST);
+    default:
+        return sl_error_memory(error, "reading archives");
+    }
+}
+
+/* A link has no contents, but unpacking it replaces an earlier file of its path. */
+static bool replaces_file(const sl_archive *archive, struct archive_entry *entry,
+                          const char *path) {
+    const char *target = archive_entry_hardlink(entry);
+    return archive_entry_filetype(entry) != AE_IFDIR && path &&
+           sl_path_set_has(&archive->paths, path) && !(target && sl_path_same(target, path));
+}
+
 const char *sl_archive_skip_reason(const sl_archive *archive) {
     return archive->skip_reason;
 }
@@ -371,6 +414,8 @@ bool sl_archive_next(sl_archive *archive, sl_input **contents, sl_reader_times *
         if (!entry)
             return end(archive, times, error);
         archive->skip_reason = excluded_target(archive, entry, path);
+        if (!is_file(entry) && replaces_file(archive, entry, path))
+            return refuse_repeated(archive, error);
         if (!is_file(entry) && !archive->skip_reason)
             continue;
         archive->files++;
@@ -386,6 +431,8 @@ bool sl_archive_next(sl_archive *archive, sl_input **contents, sl_reader_times *
             return sl_error_set(error, SL_EXIT_SOURCE,
                                 "%s: encrypted; unpack the archive with its password first (7z x)",
                                 archive->label);
+        if (is_file(entry) && !keep_path(archive, path, error))
+            return false;
         archive->contents.used = archive->contents.length = 0;
         archive->contents.offset = 0;
         archive->contents.ended = false;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Strings stored consecutively in chunks that never move; paths escaped for messages. */
+/* Strings stored consecutively in chunks that never move; sets of paths; paths escaped for
+ * messages. */
 #include "names.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/hash.h"
 #include "util/text.h"
 
 #define CHUNK_BYTES ((size_t)64 << 10)
@@ -38,6 +40,77 @@ void sl_names_clear(sl_names *names) {
         names->last = before;
     }
 }
+
+/* ---- sets of paths ---- */
+
+#define FIRST_ROOM ((size_t)256)
+
+/* The hash of a path's components, without empty ones and `.`; never 0. */
+static uint64_t hash_of(const char *path) {
+    uint64_t hash = SL_HASH_B;
+    while (*path) {
+        size_t length = strcspn(path, "/");
+        if (length > 0 && !(length == 1 && path[0] == '.'))
+            hash = sl_hash_mix(hash ^ SL_HASH_A, sl_hash((const uint8_t *)path, length));
+        path += length + (path[length] == '/');
+    }
+    return hash ? hash : 1;
+}
+
+/* The slot of a hash, or the free slot for it. The room is a power of two, with free slots. */
+static uint64_t *slot_of(uint64_t *hashes, size_t room, uint64_t hash) {
+    size_t at = hash & (room - 1);
+    while (hashes[at] && hashes[at] != hash)
+        at = (at + 1) & (room - 1);
+    return &hashes[at];
+}
+
+/* Three quarters of the slots are used at most. */
+static bool grow(sl_path_set *set) {
+    if (set->count + 1 <= set->room / 4 * 3)
+        return true;
+    size_t room = set->room ? set->room * 2 : FIRST_ROOM;
+    uint64_t *hashes = calloc(room, sizeof *hashes);
+    if (!hashes)
+        return false;
+    for (size_t i = 0; i < set->room; i++) {
+        if (set->hashes[i])
+            *slot_of(hashes, room, set->hashes[i]) = set->hashes[i];
+    }
+    free(set->hashes);
+    set->hashes = hashes;
+    set->room = room;
+    return true;
+}
+
+sl_path_added sl_path_set_add(sl_path_set *set, const char *path) {
+    uint64_t hash = hash_of(path);
+    if (!grow(set))
+        return SL_PATH_NO_MEMORY;
+    uint64_t *slot = slot_of(set->hashes, set->room, hash);
+    if (*slot)
+        return SL_PATH_KNOWN;
+    if (set->count >= (set->most ? set->most : SL_PATH_SET_MOST))
+        return SL_PATH_TOO_MANY;
+    *slot = hash;
+    set->count++;
+    return SL_PATH_NEW;
+}
+
+bool sl_path_set_has(const sl_path_set *set, const char *path) {
+    return set->count > 0 && *slot_of(set->hashes, set->room, hash_of(path)) != 0;
+}
+
+bool sl_path_same(const char *a, const char *b) {
+    return hash_of(a) == hash_of(b);
+}
+
+void sl_path_set_clear(sl_path_set *set) {
+    free(set->hashes);
+    *set = (sl_path_set){0};
+}
+
+/* ---- paths ---- */
 
 char *sl_path_shown(const char *path, char out[SL_SHOWN_ROOM]) {
     size_t start = strlen(path), bytes = sizeof "...";

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Archives: their entries are loaded as if they had been unpacked."""
 import gzip
+import io
 import json
+import tarfile
+import warnings
 
 import archive_making as making
 import support
@@ -93,3 +96,62 @@ class Archives(support.Case):
         stations = [document["st"] for document in found]
         self.assertEqual(stations.count("u029070"), 1095)
         self.assertEqual(stations.count("u123456"), 1095)
+
+
+class Repeated(support.Case):
+    """`tar -r` appends newer versions of files, and a zip may hold one path twice. Unpacking keeps the last
+    version."""
+    OLD, NEW, OTHER = ({"a": number, "b": 7} for number in (1, 2, 3))
+
+    @staticmethod
+    def entries(*named):
+        return [(name, f"a,b\n{document['a']},7\n") for name, document in named]
+
+    def archives(self, entries):
+        tar = making.tar(entries)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Python's own: a name is repeated
+            packed = making.zip_of(entries)
+        return [self.file("a.zip", packed), self.file("a.tar", tar), self.zipped("a.tar.gz", tar)]
+
+    def refused(self, path, name, **more):
+        outcome, _ = self.parse(path if "stdin" not in more else "-", code=support.EXIT_SOURCE, **more)
+        self.assertRegex(outcome.err, f"{name}: the (zip|tar) archive holds this entry twice")
+        self.assertIn("unpack the archive", outcome.err)
+        self.assertNotIn("--resume", outcome.err)
+
+    def test_an_archive_with_two_versions_of_a_file_is_refused(self):
+        for again in ("d/a.csv", "./d/a.csv", "/d//a.csv", "d/./a.csv"):
+            entries = self.entries(("d/a.csv", self.OLD), ("b.csv", self.OTHER), (again, self.NEW))
+            for path in self.archives(entries):
+                with self.subTest(path.name, again=again):
+                    self.refused(path, again)
+                    self.refused(path, again, stdin=path.read_bytes())
+
+    def test_equal_names_in_different_folders_and_files_that_are_not_read(self):
+        entries = self.entries(("a.csv", self.OLD), ("d/a.csv", self.OLD), ("A.csv", self.OLD),
+                               (".a.csv", self.NEW), (".a.csv", self.NEW))
+        for path in self.archives(entries):
+            self.assertEqual(self.dump_decoded(path)[0], [self.OLD] * 3)
+        for path in self.archives(self.entries(("a.csv", self.OLD), ("b.txt", self.NEW), ("b.txt", self.NEW))):
+            self.assertEqual(self.dump_decoded("--include", "*.csv", path)[0], [self.OLD])
+
+    def test_a_link_in_place_of_a_file(self):
+        def archive(*links):
+            out = io.BytesIO()
+            with tarfile.open(fileobj=out, mode="w") as tar:
+                for name, text in self.entries(("a.csv", self.OLD), ("b.csv", self.OTHER)):
+                    info = tarfile.TarInfo(name)
+                    info.size = len(text)
+                    tar.addfile(info, io.BytesIO(text.encode()))
+                for name, kind, target in links:
+                    info = tarfile.TarInfo(name)
+                    info.type, info.linkname = kind, target
+                    tar.addfile(info)
+            return self.file("a.tar", out.getvalue())
+
+        self.refused(archive(("a.csv", tarfile.LNKTYPE, "b.csv")), "a.csv")
+        self.refused(archive(("a.csv", tarfile.SYMTYPE, "b.csv")), "a.csv")
+        # `tar c a.csv a.csv` adds a link of the file to itself.
+        path = archive(("a.csv", tarfile.LNKTYPE, "a.csv"), ("c.csv", tarfile.LNKTYPE, "a.csv"))
+        self.assertEqual(self.dump_decoded(path)[0], [self.OLD, self.OTHER])

@@ -3,6 +3,7 @@
  * any number of reading threads; ids are computed from offsets as document_id.h describes. */
 #include <sys/stat.h>
 
+#include "source/names.h"
 #include "source_reading.h"
 
 TEST(each_byte_is_read_once_plain_and_compressed) {
@@ -314,6 +315,34 @@ TEST(folders_are_searched_without_hidden_files_and_loops) {
     const reading *none = try_sources(&path, 1, "*.json");
     assert_null(none->set);
     assert_contains(none->error.message, "--include");
+}
+
+TEST(a_set_of_paths_finds_repeated_ones) {
+    static const char *const same[] = {"d/a", "./d/a", "/d//a", "d/./a", "d/a/"};
+    static const char *const others[] = {"a", "d", "d/a/b", "a/d", "da", "D/a", ".d/a", "..", ""};
+    sl_path_set set = {0};
+    assert_false(sl_path_set_has(&set, same[0]));
+    for (size_t i = 0; i < sizeof same / sizeof same[0]; i++)
+        assert_int_equal(sl_path_set_add(&set, same[i]), i == 0 ? SL_PATH_NEW : SL_PATH_KNOWN);
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        assert_false(sl_path_set_has(&set, others[i]));
+        assert_int_equal(sl_path_set_add(&set, others[i]), SL_PATH_NEW);
+        assert_true(sl_path_set_has(&set, others[i]));
+    }
+    sl_path_set_clear(&set);
+}
+
+TEST(a_set_of_paths_has_a_limit) {
+    sl_path_set set = {.most = 100000};
+    char path[32];
+    for (unsigned i = 0; i < 100000; i++) {
+        snprintf(path, sizeof path, "folder/%u", i);
+        assert_int_equal(sl_path_set_add(&set, path), SL_PATH_NEW);
+    }
+    assert_in_range(set.room * sizeof *set.hashes, 0, 100000 * 22);
+    assert_int_equal(sl_path_set_add(&set, "one/more"), SL_PATH_TOO_MANY);
+    assert_int_equal(sl_path_set_add(&set, "folder/77"), SL_PATH_KNOWN);
+    sl_path_set_clear(&set);
 }
 
 TEST(all_bad_paths_are_reported_at_once) {
