@@ -185,7 +185,7 @@ int sl_program_main(const sl_program *program, bool signals, int count, char **w
         return SL_EXIT_RESOURCES;
     }
     sl_context_bind(context);
-    int code = sl_options_main(program, count, words);
+    int code = (int)sl_context_exit((sl_exit)sl_options_main(program, count, words));
     sl_context_bind(NULL);
     sl_context_destroy(context);
     ended = true;

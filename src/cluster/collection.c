@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "util/context.h"
+
 #include "internal.h"
 
 /* ---- reading ---- */
@@ -81,6 +83,7 @@ static bool change(sl_connection *connection, const sl_target *target, const cha
         return sl_error_memory(error, "changing a collection");
     }
     sl_append_majority(command);
+    sl_context_changes();
     return sl_cluster_change(connection, target->database, command, harmless, error);
 }
 

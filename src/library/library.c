@@ -99,12 +99,12 @@ static shardload_code run_bound(shardload_context *context, const char *missing,
         return end(SL_EXIT_USAGE, &why, error);
     }
     sl_binding before = sl_context_bind(context->inner);
-    sl_context_forget_error(context->inner);
+    sl_context_begin(context->inner);
     int code = SL_EXIT_INTERRUPTED;
     if (sl_interrupt_requested())
         sl_error_set(&why, SL_EXIT_INTERRUPTED, "the context was stopped");
     else
-        code = work(argument, &why);
+        code = (int)sl_context_exit((sl_exit)work(argument, &why));
     if (code != SL_EXIT_OK && !why.message[0])
         sl_context_first_error(context->inner, why.message, sizeof why.message);
     sl_context_restore(before);

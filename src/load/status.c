@@ -306,7 +306,7 @@ void sl_status_stop(sl_status *status, sl_exit code, const char *message, bool r
         return;
     }
     status->ended = true;
-    status->code = code;
+    status->code = sl_context_exit(code);
     copy(status->message, sizeof status->message, message);
     status->over = true;
     bool complete = code == SL_EXIT_OK || code == SL_EXIT_REJECTS;

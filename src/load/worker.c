@@ -28,6 +28,7 @@
 #include <time.h>
 
 #include "util/clock.h"
+#include "util/context.h"
 
 /* ---- the parser's side ---- */
 
@@ -260,6 +261,8 @@ bool sl_workers_run(sl_run *run, sl_destination *destination, sl_ledger *ledger,
     bool ok = workers ? !sink_type->open || sink_type->open(&sending, &shared, error)
                       : sl_error_memory(error, "starting workers");
     atomic_store(&run->opened, ok);
+    if (ok)
+        sl_context_changes();
     unsigned made = 0;
     for (; ok && made < threads; made++) {
         workers[made] = (sl_worker){.job = job,

@@ -11,6 +11,7 @@
 #include "bson/bson_lookup.h"
 #include "json.h"
 #include "util/clock.h"
+#include "util/context.h"
 #include "util/log.h"
 #include "util/text.h"
 
@@ -62,7 +63,7 @@ void sl_record_head(bson_t *record, const char *command, const char *version, in
 
 void sl_record_tail(bson_t *record, sl_exit code) {
     BSON_APPEND_DATE_TIME(record, "endedAt", sl_wall_clock_ms());
-    BSON_APPEND_INT32(record, "exitCode", code);
+    BSON_APPEND_INT32(record, "exitCode", sl_context_exit(code));
 }
 
 bool sl_record_begin_item(bson_t *array, size_t index, bson_t *item) {

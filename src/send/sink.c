@@ -32,6 +32,14 @@ struct sl_outlet {
     pthread_mutex_t lock; /* held while one batch is written; the order of batches is arbitrary */
 };
 
+/* Standard output that was closed at the start is open for reading only (program.c). */
+static int open_output(void) {
+    if ((fcntl(STDOUT_FILENO, F_GETFL) & O_ACCMODE) != O_RDONLY)
+        return dup(STDOUT_FILENO);
+    errno = EBADF;
+    return -1;
+}
+
 static bool file_open(const sl_sending *sending, void **shared, sl_error *error) {
     sl_outlet *made = calloc(1, sizeof *made);
     if (!made)
@@ -39,7 +47,7 @@ static bool file_open(const sl_sending *sending, void **shared, sl_error *error)
     made->path = sending->config->sink_path;
     pthread_mutex_init(&made->lock, NULL);
     bool standard = strcmp(made->path, "-") == 0;
-    made->file = standard ? dup(STDOUT_FILENO) : sl_output_file_open(made->path, error);
+    made->file = standard ? open_output() : sl_output_file_open(made->path, error);
     if (made->file < 0) {
         if (standard)
             sl_error_errno(error, SL_EXIT_USAGE, "cannot write standard output");

@@ -74,10 +74,21 @@ void sl_context_first_error(sl_context *context, char *text, size_t room) {
     pthread_mutex_unlock(&context->log.lock);
 }
 
-void sl_context_forget_error(sl_context *context) {
+void sl_context_begin(sl_context *context) {
+    atomic_store(&context->changed, false);
     pthread_mutex_lock(&context->log.lock);
     context->log.first_error[0] = '\0';
     pthread_mutex_unlock(&context->log.lock);
+}
+
+void sl_context_changes(void) {
+    if (bound)
+        atomic_store(&bound->changed, true);
+}
+
+sl_exit sl_context_exit(sl_exit code) {
+    return bound && code == SL_EXIT_USAGE && atomic_load(&bound->changed) ? SL_EXIT_RESOURCES
+                                                                          : code;
 }
 
 FILE *sl_output(void) {

@@ -64,10 +64,21 @@ const sl_surroundings *sl_context_surroundings(const sl_context *context);
  * before a command begins. */
 void sl_context_progress_to_output(sl_context *context);
 
-/* The first error that was logged since the last sl_context_forget_error, for callers that show
- * errors themselves. */
+/* Before each command of a context: forgets the first error and the changes of the last command. */
+void sl_context_begin(sl_context *context);
+/* The first error that was logged since sl_context_begin, for callers that show errors
+ * themselves. */
 void sl_context_first_error(sl_context *context, char *text, size_t room);
-void sl_context_forget_error(sl_context *context);
+
+/* The command of the calling thread is about to store or remove documents, to change a collection
+ * of the user, or to write the file of --sink. From then on, it cannot end with the exit code 2,
+ * which means that nothing was changed. Called before a load reads its first block, and where
+ * collections are dropped or changed. */
+void sl_context_changes(void);
+/* The exit code of the calling thread's command: SL_EXIT_RESOURCES instead of SL_EXIT_USAGE after a
+ * change, otherwise `code`. Exit codes go through this function where they leave the program or the
+ * library, or enter a record. */
+sl_exit sl_context_exit(sl_exit code);
 
 /* The streams for results and progress lines of the calling thread; never NULL. */
 FILE *sl_output(void);

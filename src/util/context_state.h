@@ -42,7 +42,8 @@ typedef struct sl_interrupt_state {
 
 struct sl_context {
     sl_surroundings surroundings;
-    FILE *nowhere; /* the stream of a missing output or screen */
+    FILE *nowhere;        /* the stream of a missing output or screen */
+    _Atomic bool changed; /* see sl_context_changes */
     sl_log_state log;
     sl_interrupt_state interrupt;
 };

@@ -351,7 +351,7 @@ class PlantedFiles(support.Case):
     def test_a_link_as_folder_of_rejected_records_is_not_followed(self):
         (self.scratch / "elsewhere").mkdir()
         os.symlink("../elsewhere", self.work / "rejected")
-        outcome = self.load_there(support.EXIT_USAGE)
+        outcome = self.load_there(support.EXIT_RESOURCES)
         self.assertIn("w/rejected", outcome.err)
         self.assertEqual(os.listdir(self.scratch / "elsewhere"), [])
 

@@ -85,3 +85,31 @@ class PlantedFiles(support.ClusterCase):
             for _ in self.plant(work / name, victim, os.geteuid() == 0):
                 self.shardload(command, *self.target(), "--format", "delimited", "--work-dir", work, *words,
                                path, code=support.EXIT_USAGE, limit=30, message=f"w/{name}")
+
+
+class RejectsThatCannotBeWritten(support.ClusterCase):
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+
+    def test_exit_code_2_is_not_given_after_documents_were_stored(self):
+        """A file in place of the folder `rejected/` is found with the first reject, after three blocks."""
+        rows = "".join(f"{number},{'x' * 100}\n" for number in range(30000))
+        path = self.file("late.csv", "name,text\n" + rows + "1,2,3\n")
+        work = self.scratch / "w"
+        work.mkdir()
+        (work / "shardload.log").touch()  # it is a work directory
+        (work / "rejected").touch()
+        words = ["load", *self.target(), "--format", "delimited", "-j", 1, "--work-dir", work, path]
+        self.shardload(*words, code=support.EXIT_RESOURCES, message=("w/rejected", "--resume"))
+        self.assertGreater(self.database.t.count_documents({}), 0)
+        self.assertEqual(support.run_record(work)["exitCode"], support.EXIT_RESOURCES)
+        status = support.json.loads((work / "status.json").read_text())
+        self.assertEqual(status["exitCode"], support.EXIT_RESOURCES)
+        (work / "rejected").unlink()
+        self.shardload(*words, "--resume", code=support.EXIT_REJECTS)
+        self.assertEqual(self.database.t.count_documents({}), 30000)
+        self.assertEqual(len(support.reject_rows(work)), 1)
+
+    def test_a_refusal_before_the_first_document_is_exit_code_2(self):
+        path = self.file("good.csv", "name,text\na,1\n")
+        self.load("--batch-size", 200000, path, code=support.EXIT_USAGE, message="--batch-size")
+        self.assertEqual(self.database.list_collection_names(), [])
