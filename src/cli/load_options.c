@@ -263,9 +263,11 @@ const sl_option_row sl_load_rows[] = {
      .help = "Largest number of documents per second, over all threads, to leave capacity for "
              "other clients of the cluster. status: the new limit of the running load; unlimited "
              "removes the limit. doctor: the planned rate."},
-    {.name = "max-rejects", SL_ROW_COUNT("N|P%", 0, 0), .choices = "unlimited|P%",
-     .fallback = "unlimited", SL_ROW_OF(SENDING, "Delivery"),
-     .help = "Stop when more than this number or percentage of the records is rejected."},
+    {.name = "max-rejects", SL_ROW_COUNT("N|P%", 0, 0), .choices = "auto|unlimited|P%",
+     .fallback = "auto", SL_ROW_OF(SENDING, "Delivery"),
+     .help = "Stop when more than this number or percentage of the records is rejected. auto: when "
+             "the files of rejected records are larger than 64 MiB and four times the bytes that "
+             "have been read from the sources."},
     {.name = "work-dir", SL_ROW_FILE("DIR", WORK_DIRECTORY), SL_ROW_OF(RUNNING | RESTORE, "Delivery"),
      .help = "Work directory: the folder for rejects.tsv, the unchanged rejected records, "
              "run.json and the log. Without this option, a folder named after the target and the "

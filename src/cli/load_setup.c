@@ -381,7 +381,8 @@ static void set_up_delivery(sl_setup *setup, const sl_options *options, sl_error
     }
     config->rejects_max = UINT64_MAX;
     config->rejects_max_share = 1;
-    if (!sl_option_is_word(options, "max-rejects", "unlimited")) {
+    config->rejects_auto = sl_option_is_word(options, "max-rejects", "auto");
+    if (!config->rejects_auto && !sl_option_is_word(options, "max-rejects", "unlimited")) {
         if (sl_option_is_percentage(options, "max-rejects"))
             config->rejects_max_share = (double)sl_option_number(options, "max-rejects") / 10000;
         else

@@ -98,6 +98,7 @@ typedef struct sl_load_config {
     size_t above_item;          /* the number of this load in `above` (load/status.h) */
     uint64_t rejects_max;       /* UINT64_MAX: no limit */
     double rejects_max_share;   /* of all records, 0..1; 1: no limit */
+    bool rejects_auto;          /* the bytes of rejects are limited; see sl_rejects_limit_bytes */
     bool verify;
     bool allow_other_writers; /* other programs may insert and remove unregistered documents */
     sl_progress_kind progress;

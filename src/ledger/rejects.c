@@ -32,6 +32,11 @@
 
 #define RAW_REJECTS "the raw rejects"
 
+/* The default limit on the bytes of rejects: this, and so many times the stored bytes of the sources
+ * that have been read. A few kilobytes of compressed data can hold millions of rejects. */
+#define BYTES_BASE ((uint64_t)64 << 20)
+#define BYTES_PER_STORED 4u
+
 typedef struct sl_early_block {
     struct sl_early_block *next;
     sl_source_block block; /* its text is no longer valid */
@@ -62,6 +67,8 @@ struct sl_reject_files {
     bool named;       /* the names of new files have not been synced to disk */
     sl_error failure; /* of the first failed write; later blocks must not reach the journal */
     uint64_t written;
+    uint64_t bytes; /* in all files, including those of an earlier run */
+    bool limited;   /* see sl_rejects_limit_bytes */
     uint64_t shown;
     char reasons[SL_REJECT_REASONS_ROOM]; /* of the first rejects */
     sl_reject_kinds *kinds;               /* may be NULL */
@@ -135,6 +142,7 @@ bool sl_rejects_open(const char *directory, const sl_source_set *set, sl_journal
         if (table_kept == 0)
             fputs("source\tline\toffset\tcolumn\treason\trecord\n", made->table);
         made->named = true;
+        made->bytes = table_kept;
         if (!flush(made->table, path, error)) /* detects a full disk before the load begins */
             goto fail;
     }
@@ -158,12 +166,38 @@ void sl_rejects_set_header(sl_reject_files *rejects, size_t source, sl_text head
     rejects->sources[source].binary = binary;
 }
 
+void sl_rejects_limit_bytes(sl_reject_files *rejects) {
+    rejects->limited = rejects->table != NULL;
+}
+
+static bool check_bytes(const sl_reject_files *rejects, sl_error *error) {
+    uint64_t read = sl_source_set_consumed_bytes(rejects->set);
+    uint64_t most = BYTES_BASE + BYTES_PER_STORED * read;
+    char limit[SL_HUMAN_ROOM], stored[SL_HUMAN_ROOM];
+    return !rejects->limited || rejects->bytes <= most ||
+           sl_error_set(error, SL_EXIT_SOURCE,
+                        "%s: the rejects are larger than %s, the limit after %s of the sources: "
+                        "64 MiB and four times the bytes read. See the first ones above, and those "
+                        "in %s/rejects.tsv; --max-rejects with a number, a percentage or unlimited "
+                        "replaces this limit",
+                        rejects->directory, sl_human_bytes((double)most, limit),
+                        sl_human_bytes((double)read, stored), rejects->directory);
+}
+
 /* Text as one cell of a tab-separated file. */
-static void put_cell(FILE *file, sl_text text, char end) {
+static void put_cell(sl_reject_files *rejects, sl_text text, char end) {
     char shown[4096];
     sl_text_printable(text, shown, sizeof shown);
-    fputs(shown, file);
-    fputc(end, file);
+    fputs(shown, rejects->table);
+    fputc(end, rejects->table);
+    rejects->bytes += strlen(shown) + 1;
+}
+
+static void put_number(sl_reject_files *rejects, uint64_t number, bool known) {
+    char digits[24] = "";
+    if (known)
+        snprintf(digits, sizeof digits, "%llu", (unsigned long long)number);
+    put_cell(rejects, sl_text_of(digits), '\t');
 }
 
 /* Adds a reason to those of the first rejects, if it is new and there is room. */
@@ -219,13 +253,12 @@ static void put_row(sl_reject_files *rejects, size_t source, const char *entry, 
         sl_reject_kinds_add(rejects->kinds, reason, named, write_place, &place);
     if (rejects->table) {
         snprintf(path, sizeof path, "%s%s%s", from->path, entry ? ": " : "", entry ? entry : "");
-        put_cell(rejects->table, sl_text_of(path), '\t');
-        if (line > 0)
-            sl_print_to(rejects->table, "%llu", (unsigned long long)line);
-        sl_print_to(rejects->table, "\t%llu\t", (unsigned long long)offset);
-        put_cell(rejects->table, named, '\t');
-        put_cell(rejects->table, reason, '\t');
-        put_cell(rejects->table, record, '\n');
+        put_cell(rejects, sl_text_of(path), '\t');
+        put_number(rejects, line, line > 0);
+        put_number(rejects, offset, true);
+        put_cell(rejects, named, '\t');
+        put_cell(rejects, reason, '\t');
+        put_cell(rejects, record, '\n');
     }
     show(rejects, from, &place, named, reason);
 }
@@ -281,6 +314,7 @@ static bool put_raw(sl_reject_files *rejects, size_t source, sl_text record, sl_
         if (state->header.length > 0 && state->raw_kept == 0)
             fwrite(state->header.bytes, 1, state->header.length, state->raw);
     }
+    rejects->bytes += record.length + !state->binary;
     if (record.length > 0)
         fwrite(record.bytes, 1, record.length, state->raw);
     if (!state->binary)
@@ -294,6 +328,8 @@ static bool write_list(sl_reject_files *rejects, const sl_source_block *block, u
                        const sl_reject_list *list, sl_error *error) {
     sl_listed_reject one;
     for (size_t at = 0; sl_reject_list_next(list, &at, &one);) {
+        if (!check_bytes(rejects, error))
+            return false;
         bool refused = one.line == SL_REJECT_LINE_UNKNOWN;
         bool known = lines != UINT64_MAX && !refused && one.line != SL_NO_LINE;
         put_row(rejects, block->source, block->entry, known ? lines + one.line + 1 : 0, one.offset,

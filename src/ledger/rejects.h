@@ -49,6 +49,11 @@ bool sl_rejects_block_was_done(sl_reject_files *rejects, const sl_source_block *
  * (SL_EXIT_SOURCE) names a file. Called after the last of these blocks and before any other. */
 bool sl_rejects_all_kept(const sl_reject_files *rejects, sl_error *error);
 
+/* Limits the bytes of the files to 64 MiB and four times the stored bytes of the sources that have
+ * been read: a block whose rejects pass the limit is not completed, with SL_EXIT_SOURCE. Has no
+ * effect without files. */
+void sl_rejects_limit_bytes(sl_reject_files *rejects);
+
 /* Sets the header line (with line end) to write in front of a source's raw rejects. Borrowed.
  * `binary`: no line ends are written between these rejects. */
 void sl_rejects_set_header(sl_reject_files *rejects, size_t source, sl_text header, bool binary);

@@ -173,6 +173,7 @@ static void configure(sl_preparation *preparation) {
         .work_directory = preparation->load,
         .rejects_max = of->rejects_max,
         .rejects_max_share = of->rejects_max_share,
+        .rejects_auto = of->rejects_auto,
         .progress = of->progress == SL_PROGRESS_JSON ? SL_PROGRESS_NONE : of->progress,
         .sample = 1,
         .part_of_trial = true,

@@ -115,6 +115,8 @@ static bool load_documents(sl_load *load, sl_error *error) {
         !sl_pace_start(&load->run, batch_most, error))
         return false;
     sl_rejects_count_kinds(load->ledger.rejects, &load->ledger.reject_kinds);
+    if (load->job.config->rejects_auto)
+        sl_rejects_limit_bytes(load->ledger.rejects);
     for (size_t i = 0; i < sl_source_set_count(load->job.set); i++) {
         const sl_job_source *source = &load->job.sources[i];
         if (!source->skipped)

@@ -191,6 +191,28 @@ class Bombs(HostileCase):
         self.assertLess(path.stat().st_size, 8 * MIB)
         self.totals_within_memory(path, code=support.EXIT_OK, records=75000000, inserted=75000000)
 
+    def test_the_files_of_rejects_are_limited(self):
+        """35 kB of gzip hold 70 MB of records that are all rejected, and as much again in rejects.tsv."""
+        rows = b"a,b\n" + b"1,2\n" * 30000 + (b"x" * 1000 + b"\n") * 70000
+        path = self.zipped("bomb.csv.gz", rows)
+        self.assertLess(path.stat().st_size, 200 << 10)
+        words = ["--format", "delimited", "--header", "yes", path]
+        outcome, work = self.parse(*words, code=support.EXIT_SOURCE)
+        self.assertRegex(outcome.err, r"the rejects are larger than .*: 64 MiB and four times(?s:.*)--max-rejects")
+        size = sum(file.stat().st_size for file in work.rglob("*") if file.is_file())
+        self.assertIn(size >> 20, range(60, 68))
+        self.assertEqual(support.run_record(work)["exitCode"], support.EXIT_SOURCE)
+        for limit in ("unlimited", "90%"):
+            _, work = self.parse("--max-rejects", limit, *words, code=support.EXIT_REJECTS)
+            self.assert_accounting(work, inserted=30000, rejectedByParser=70000)
+            self.assertGreater((work / "rejects.tsv").stat().st_size, 64 << 20)
+
+    def test_the_limit_of_rejects_grows_with_the_sources(self):
+        """The rejects of a plain file, each a few times its own size, are not limited."""
+        path = self.file("bad.csv", b"a,b\n1,2\n" + (b"x" * 1000 + b"\n") * 70000)
+        _, work = self.parse("--format", "delimited", "--header", "yes", path, code=support.EXIT_REJECTS)
+        self.assert_accounting(work, inserted=1, rejectedByParser=70000)
+
     def test_a_file_that_begins_with_zeros_is_refused_at_once(self):
         self.refused(self.file("zeros.gz", gzip_member(bytes(MIB), 1024)),
                      contains=["zeros.gz", "binary file"])

@@ -113,3 +113,12 @@ class RejectsThatCannotBeWritten(support.ClusterCase):
         path = self.file("good.csv", "name,text\na,1\n")
         self.load("--batch-size", 200000, path, code=support.EXIT_USAGE, message="--batch-size")
         self.assertEqual(self.database.list_collection_names(), [])
+
+    def test_a_load_that_the_size_of_its_rejects_ended_can_be_resumed(self):
+        path = self.zipped("bomb.csv.gz", b"a,b\n" + b"1,2\n" * 30000 + (b"x" * 1000 + b"\n") * 70000 + b"3,4\n")
+        words = ["load", *self.target(), "--format", "delimited", "--header", "yes", "--work-dir", "w", path]
+        self.shardload(*words, code=support.EXIT_SOURCE, message=("the rejects are larger", "--resume"))
+        self.shardload(*words, "--resume", "--max-rejects", "unlimited", code=support.EXIT_REJECTS)
+        self.assertEqual(self.database.t.count_documents({}), 30001)
+        rows = support.reject_rows(self.scratch / "w")
+        self.assertEqual([int(row["line"]) for row in rows], list(range(30002, 100002)))
