@@ -261,10 +261,10 @@ static bool take_same_file(sl_job *job, size_t first, size_t second, size_t copy
 }
 
 /* Two files with equal name and content, such as those of two folders day=1 and day=2, are two
- * sources. The registry knows them by their fingerprints, so those of copies are numbered: `copy` is
- * 2, 3 ... Which file gets which number does not matter, because their documents are the same. But a
- * fingerprint covers only the beginning and the end of a file: if the files differ elsewhere, the
- * numbers would depend on their order, which is an error. */
+ * sources. The registry knows them by their fingerprints, so those of copies are numbered: `copy`
+ * is 2, 3 ... Which file gets which number does not matter, because their documents are the same.
+ * But a fingerprint covers only the beginning and the end of a file: if the files differ elsewhere,
+ * the numbers would depend on their order, which is an error. */
 static bool take_copy(sl_job *job, size_t first, size_t second, size_t copy, sl_error *error) {
     const char *a = sl_source_set_at(job->set, first)->shown,
                *b = sl_source_set_at(job->set, second)->shown;
