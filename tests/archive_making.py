@@ -241,6 +241,64 @@ def zip_of(entries, method=zipfile.ZIP_DEFLATED, descriptors=False, zip64=False,
     return bytes(out.written) if descriptors else out.getvalue()
 
 
+def zip_of_one(name, text, packed, method, flags=0):
+    """A zip file of one entry that is packed by the caller."""
+    common = struct.pack("<HHHHHIIIHH", 63, flags, method, 0, 33, zlib.crc32(text), len(packed), len(text),
+                         len(name), 0)
+    local = b"PK\3\4" + common + name.encode() + packed
+    record = b"PK\1\2" + struct.pack("<H", 63) + common + bytes(14) + name.encode()
+    return local + record + b"PK\5\6" + struct.pack("<HHHHIIH", 0, 0, 1, 1, len(record), len(local), 0)
+
+
+def zip_lzma(text, dictionary, end_marker=True):
+    """The data of a zip entry packed with LZMA (method 14). Without end marker: only literals."""
+    if end_marker:
+        filters = [{"id": lzma.FILTER_LZMA1, "dict_size": 1 << 20, "preset": 1}]
+        packed = lzma.compress(text, lzma.FORMAT_ALONE, filters=filters)
+        properties, packed = packed[:1], packed[13:]
+    else:
+        properties, packed = b"\0", lzma_literals(text)
+    return b"\x09\x04\x05\0" + properties + struct.pack("<I", dictionary) + packed
+
+
+def lzma_literals(text):
+    """LZMA data without matches and end marker, with lc = lp = pb = 0."""
+    low, width, cache, pending, out = 0, (1 << 32) - 1, 0, 1, bytearray()
+    match, literals = [1024], [1024] * 256
+
+    def shift():
+        nonlocal low, cache, pending
+        if low < 0xFF000000 or low >> 32:
+            out.append(cache + (low >> 32) & 0xFF)
+            out.extend([0xFF + (low >> 32) & 0xFF] * (pending - 1))
+            cache, pending = low >> 24 & 0xFF, 0
+        pending += 1
+        low = (low & 0x00FFFFFF) << 8
+
+    def put(chances, index, bit):
+        nonlocal low, width
+        bound = (width >> 11) * chances[index]
+        if bit:
+            low, width = low + bound, width - bound
+            chances[index] -= chances[index] >> 5
+        else:
+            width = bound
+            chances[index] += 2048 - chances[index] >> 5
+        while width < 1 << 24:
+            width = width << 8 & 0xFFFFFFFF
+            shift()
+
+    for byte in text:
+        put(match, 0, 0)
+        node = 1
+        for place in range(7, -1, -1):
+            put(literals, node, byte >> place & 1)
+            node = node << 1 | byte >> place & 1
+    for _ in range(5):
+        shift()
+    return bytes(out)
+
+
 def zip64_ended(data, entries=None, before=0):
     """A zip file whose end is in the zip64 format of large archives. `entries`: the number of
     entries, if it exceeds the old format. `data` may lack the first `before` bytes of the file."""

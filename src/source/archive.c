@@ -41,8 +41,8 @@ struct sl_archive {
     locale_t utf8_locale;    /* lets libarchive return UTF-8 names; 0: not available */
     bool by_table;           /* libarchive seeks; Deflate64 is not unpacked */
     bool opened;             /* the bridge is open */
-    bool is_entry64;         /* the current entry is `entry64`, and the bridge is closed */
-    sl_zip_entry64 *entry64; /* NULL before the first one */
+    bool is_own;             /* the current entry is `own_entry`, and the bridge is closed */
+    sl_zip_entry *own_entry; /* NULL before the first one */
     sl_bridge bridge;
     sl_input contents;                  /* of the current entry */
     char name[SL_ENTRY_NAME_ROOM];      /* of the current entry */
@@ -146,10 +146,10 @@ static bool fail(sl_archive *archive, sl_error *error) {
                         label, archive->kind, (unsigned long long)sl_input_position(input), reason);
 }
 
-static bool fetch_entry64(sl_archive *archive, unsigned char *out, size_t room, size_t *got,
-                          sl_reader_times *times, sl_error *error) {
+static bool fetch_own(sl_archive *archive, unsigned char *out, size_t room, size_t *got,
+                      sl_reader_times *times, sl_error *error) {
     int64_t began = sl_clock_ns(), spent = times->reading + times->inflating;
-    bool ok = sl_zip_entry64_read(archive->entry64, out, room, got, archive->label, times, error);
+    bool ok = sl_zip_entry_read(archive->own_entry, out, room, got, archive->label, times, error);
     int64_t within = times->reading + times->inflating - spent;
     times->inflating += sl_clock_ns() - began - within;
     return ok;
@@ -158,8 +158,8 @@ static bool fetch_entry64(sl_archive *archive, unsigned char *out, size_t room, 
 static bool fetch(sl_input *contents, unsigned char *out, size_t room, size_t *got,
                   sl_reader_times *times, sl_error *error) {
     sl_archive *archive = contents->context;
-    if (archive->is_entry64)
-        return fetch_entry64(archive, out, room, got, times, error);
+    if (archive->is_own)
+        return fetch_own(archive, out, room, got, times, error);
     sl_bridge_enter(&archive->bridge, times, error);
     la_ssize_t result = archive_read_data(archive->bridge.library, out, room);
     sl_bridge_leave(&archive->bridge);
@@ -213,37 +213,39 @@ void sl_archive_destroy(sl_archive *archive) {
         freelocale(archive->utf8_locale);
     sl_input_clear(&archive->contents);
     sl_path_set_clear(&archive->paths);
-    free(archive->entry64);
+    sl_zip_entry_destroy(archive->own_entry);
     free(archive);
 }
 
 /* Unpacks the entry that follows in the input, instead of libarchive, which has read its header at
  * byte `start`. */
-static bool begin_entry64(sl_archive *archive, const unsigned char *header, uint64_t start,
-                          sl_error *error) {
-    if (!archive->entry64 && !(archive->entry64 = malloc(sizeof *archive->entry64)))
+static bool begin_own(sl_archive *archive, const unsigned char *header, uint64_t start,
+                      struct archive_entry *entry, sl_reader_times *times, sl_error *error) {
+    uint64_t size =
+        archive_entry_size_is_set(entry) ? (uint64_t)archive_entry_size(entry) : UINT64_MAX;
+    if (!archive->own_entry && !(archive->own_entry = sl_zip_entry_create()))
         return sl_error_memory(error, "reading archives");
     if (!sl_bridge_take_back(&archive->bridge))
         return sl_error_set(error, SL_EXIT_SOURCE, "%s: its data cannot be read", archive->label);
-    archive->is_entry64 = true;
-    return sl_zip_entry64_begin(archive->entry64, header, start, archive->bridge.input,
-                                archive->label, error);
+    archive->is_own = true;
+    return sl_zip_entry_begin(archive->own_entry, header, start, size, archive->bridge.input,
+                              archive->label, times, error);
 }
 
-/* Reads the remainder of an entry packed with Deflate64, which also checks it, and lets libarchive
+/* Reads the remainder of such an entry, which also checks it, and lets libarchive
  * continue after it. */
-static bool end_entry64(sl_archive *archive, sl_reader_times *times, sl_error *error) {
+static bool end_own(sl_archive *archive, sl_reader_times *times, sl_error *error) {
     size_t got = 1;
     while (got > 0) {
-        if (!fetch_entry64(archive, archive->contents.buffer, archive->contents.room, &got, times,
-                           error))
+        if (!fetch_own(archive, archive->contents.buffer, archive->contents.room, &got, times,
+                       error))
             return false;
     }
     archive_read_free(archive->bridge.library);
     sl_input *input = archive->bridge.input;
     archive->bridge = (sl_bridge){
         .library = archive_read_new(), .input = input, .base = sl_input_position(input)};
-    archive->is_entry64 = archive->opened = false;
+    archive->is_own = archive->opened = false;
     if (!archive->bridge.library)
         return sl_error_memory(error, "opening archives");
     return set_format(archive, times, error);
@@ -254,7 +256,7 @@ static bool next_entry(sl_archive *archive, struct archive_entry **entry, const 
                        sl_reader_times *times, sl_error *error) {
     sl_bridge *bridge = &archive->bridge;
     unsigned char header[SL_ZIP_LOCAL_BYTES];
-    if (archive->is_entry64 && !end_entry64(archive, times, error))
+    if (archive->is_own && !end_own(archive, times, error))
         return false;
     sl_bridge_enter(bridge, times, error);
     locale_t before = archive->utf8_locale ? uselocale(archive->utf8_locale) : (locale_t)0;
@@ -283,8 +285,15 @@ static bool next_entry(sl_archive *archive, struct archive_entry **entry, const 
         return true;
     archive->number++;
     name_entry(archive, *path);
-    return !complete || !sl_zip_is_entry64(header) || archive_entry_is_encrypted(*entry) ||
-           begin_entry64(archive, header, start, error);
+    if (archive->tar || archive->by_table)
+        return true;
+    if (!complete || !sl_zip_is_header(header)) /* libarchive has searched for the next header */
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "%s: the zip archive is damaged near byte %llu (an entry does not "
+                            "follow the one before it); fetch the file again",
+                            archive->label, (unsigned long long)start);
+    return !sl_zip_is_own(header) || archive_entry_is_encrypted(*entry) ||
+           begin_own(archive, header, start, *entry, times, error);
 }
 
 /* After the end-of-archive marker of a tar archive, only zeros may follow. */

@@ -26,6 +26,7 @@ typedef struct sl_decode_piece {
     unsigned char *in, *out;
     size_t in_left, out_left;
     const char *fault; /* set with SL_DECODED_DAMAGED; static */
+    uint64_t needed;   /* bytes of memory; set with SL_DECODED_TOO_LARGE, 0: not known */
 } sl_decode_piece;
 
 typedef struct sl_decoder {

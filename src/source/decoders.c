@@ -165,6 +165,7 @@ static sl_decoded lzma_run(void *state, sl_decode_piece *piece) {
     case LZMA_STREAM_END:
         return SL_DECODED_END;
     case LZMA_MEMLIMIT_ERROR:
+        piece->needed = lzma_memusage(stream);
         return SL_DECODED_TOO_LARGE;
     case LZMA_MEM_ERROR:
         return SL_DECODED_NO_MEMORY;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "util/clock.h"
+#include "util/text.h"
 
 #include "bridge.h"
 #include "decoder.h"
@@ -119,12 +120,14 @@ static bool between_streams(sl_unpacker *unpacker, sl_reader_times *times, sl_er
         (unsigned long long)sl_input_position(packed), (unsigned long long)end);
 }
 
-static bool too_large(const sl_unpacker *unpacker, sl_error *error) {
+static bool too_large(const sl_unpacker *unpacker, uint64_t needed, sl_error *error) {
+    char bytes[SL_HUMAN_ROOM];
     return sl_error_set(
         error, SL_EXIT_SOURCE,
-        "%s: unpacking this %s data takes more than %u MiB of memory, the limit for one "
+        "%s: unpacking this %s data takes %s%smore than %u MiB of memory, the limit for one "
         "source; unpack it first, or pipe it in: %s FILE | shardload load ... -",
         unpacker->packed->name, unpacker->compression->name,
+        needed ? sl_human_bytes((double)needed, bytes) : "", needed ? ", " : "",
         (unsigned)(SL_DECODER_MEMORY_MAX >> 20), unpacker->compression->tool);
 }
 
@@ -147,7 +150,7 @@ static bool decode_some(sl_unpacker *unpacker, unsigned char *out, size_t room, 
     if (result == SL_DECODED_NO_MEMORY)
         return sl_error_memory(error, "unpacking sources");
     if (result == SL_DECODED_TOO_LARGE)
-        return too_large(unpacker, error);
+        return too_large(unpacker, piece.needed, error);
     if (result == SL_DECODED_SOME && none_used && *made == 0 && !no_input) {
         piece.fault = "bad data";
         result = SL_DECODED_DAMAGED;

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads the central directory of a zip archive once, from its first record to the end of the input
- * (memory holds one record); and the entries packed with Deflate64. The file is long because the
+ * (memory holds one record); and unpacks the entries packed with Deflate64, LZMA and xz. The file is long because the
  * directory and the entries need the same readers of records. */
 #include "zip.h"
+#include "decoder.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
+
+#include "util/text.h"
 
 #define RECORD_BYTES 46u       /* central directory record, without name, extra fields, comment */
 #define END_BYTES 22u          /* end of central directory record, without comment */
@@ -20,7 +23,11 @@
 #define DESCRIPTOR_BYTES 24u /* data descriptor with signature and 64-bit sizes */
 #define FLAG_DESCRIPTOR 8u   /* a data descriptor follows the data */
 #define STORED 0u            /* method: not compressed */
-#define DEFLATE64 9u         /* method */
+#define DEFLATE64 9u         /* methods */
+#define LZMA 14u
+#define XZ 95u
+#define FLAG_END_MARKER 2u /* of an LZMA entry */
+#define LZMA_PROPERTIES 5u /* of an LZMA stream: parameters and size of the dictionary */
 #define MADE_BY_UNIX 3
 
 /* A record of the central directory. */
@@ -38,6 +45,7 @@ typedef struct zip_walk {
     sl_error *error;
     bool check_entries; /* compare each record with its entry, by input->read_at */
     bool needed;        /* see sl_zip_check_file */
+    bool limited;       /* an entry is packed with LZMA or xz */
     zip_record record;
     sl_positions starts; /* of the listed entries, then of the directory */
     sl_positions ends;   /* position 0, then the end of each listed entry; if check_entries */
@@ -216,6 +224,7 @@ static bool take_record(zip_walk *walk) {
     bool folder = record->name_length > 0 && record->name[record->name_length - 1] == '/';
     walk->needed = walk->needed || (type != 0 && type != 0100000 && !(type == 0040000 && folder)) ||
                    (record->method == STORED && (record->flags & FLAG_DESCRIPTOR));
+    walk->limited = walk->limited || record->method == LZMA || record->method == XZ;
     return !walk->check_entries || check_entry(walk);
 }
 
@@ -391,45 +400,164 @@ bool sl_zip_check_file(sl_input *input, bool *needed, sl_reader_times *times, sl
         ok = damaged(&walk, "the archive cannot be read");
     *needed = walk.needed;
     free(walk.record.name);
+    if (ok && walk.needed && walk.limited)
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "%s: entries packed with LZMA or xz are not supported in an archive "
+                            "with links or stored entries of unknown size; unpack it first (7z x)",
+                            input->name);
     return ok;
 }
 
-/* ---- entries packed with Deflate64 ---- */
+/* ---- entries packed with Deflate64, LZMA and xz ---- */
 
-static bool entry_damaged(const sl_zip_entry64 *entry, const char *label, const char *why,
+static bool entry_damaged(const sl_zip_entry *entry, const char *label, const char *why,
                           sl_error *error) {
     return sl_error_set(error, SL_EXIT_SOURCE,
                         "%s: the zip archive is damaged near byte %llu (%s); fetch the file again",
-                        label, (unsigned long long)sl_input_position(entry->inflate.input), why);
+                        label, (unsigned long long)sl_input_position(entry->input), why);
 }
 
-bool sl_zip_is_entry64(const unsigned char header[SL_ZIP_LOCAL_BYTES]) {
-    return has_signature(header, "PK\3\4") && u16(header + 8) == DEFLATE64;
+bool sl_zip_is_header(const unsigned char header[SL_ZIP_LOCAL_BYTES]) {
+    return has_signature(header, "PK\3\4");
 }
 
-bool sl_zip_entry64_begin(sl_zip_entry64 *entry, const unsigned char header[SL_ZIP_LOCAL_BYTES],
-                          uint64_t start, sl_input *input, const char *label, sl_error *error) {
+bool sl_zip_is_own(const unsigned char header[SL_ZIP_LOCAL_BYTES]) {
+    unsigned method = u16(header + 8);
+    return method == DEFLATE64 || method == LZMA || method == XZ;
+}
+
+sl_zip_entry *sl_zip_entry_create(void) {
+    sl_zip_entry *entry = malloc(sizeof *entry);
+    if (entry)
+        entry->lzma = (lzma_stream)LZMA_STREAM_INIT;
+    return entry;
+}
+
+void sl_zip_entry_destroy(sl_zip_entry *entry) {
+    if (entry)
+        lzma_end(&entry->lzma);
+    free(entry);
+}
+
+/* Runs the decoder on the bytes set in entry->lzma. */
+static bool run_lzma(sl_zip_entry *entry, const char *label, sl_error *error) {
+    char needed[SL_HUMAN_ROOM];
+    switch (lzma_code(&entry->lzma, LZMA_RUN)) {
+    case LZMA_STREAM_END:
+        entry->lzma_ended = true;
+        return true;
+    case LZMA_OK:
+    case LZMA_BUF_ERROR: /* no progress without more input */
+        return true;
+    case LZMA_MEM_ERROR:
+        return sl_error_memory(error, "unpacking sources");
+    case LZMA_MEMLIMIT_ERROR:
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "%s: unpacking this entry takes %s of memory, more than %u MiB, the "
+                            "limit for one source; unpack the archive first (7z x)",
+                            label, sl_human_bytes((double)lzma_memusage(&entry->lzma), needed),
+                            (unsigned)(SL_DECODER_MEMORY_MAX >> 20));
+    default:
+        return entry_damaged(entry, label, "bad LZMA data", error);
+    }
+}
+
+/* The data begin with a version, the length of the properties, and these. The decoder gets them in
+ * the header of an .lzma file, which also has the size of the contents (all ones: an end marker
+ * follows). */
+static bool begin_lzma(sl_zip_entry *entry, uint64_t size, const char *label,
+                       sl_reader_times *times, sl_error *error) {
+    sl_input *input = entry->input;
+    unsigned char head[LZMA_PROPERTIES + 8];
+    uint8_t none; /* not written: but without room, the decoder would not read the header */
+    if (!sl_input_peek(input, 4 + LZMA_PROPERTIES, times, error))
+        return false;
+    const unsigned char *at = sl_input_at(input);
+    if (sl_input_left(input) < 4 + LZMA_PROPERTIES || u16(at + 2) != LZMA_PROPERTIES)
+        return entry_damaged(entry, label, "the header of its LZMA data", error);
+    if (u16(entry->header + 6) & FLAG_END_MARKER)
+        size = UINT64_MAX;
+    else if (size == UINT64_MAX)
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "%s: LZMA data of unknown size without an end marker; unpack the "
+                            "archive first (7z x)",
+                            label);
+    memcpy(head, at + 4, LZMA_PROPERTIES);
+    for (unsigned i = 0; i < 8; i++)
+        head[LZMA_PROPERTIES + i] = (unsigned char)(size >> 8 * i);
+    input->used += 4 + LZMA_PROPERTIES;
+    if (lzma_alone_decoder(&entry->lzma, SL_DECODER_MEMORY_MAX) != LZMA_OK)
+        return sl_error_memory(error, "unpacking sources");
+    entry->lzma.next_in = head;
+    entry->lzma.avail_in = sizeof head;
+    entry->lzma.next_out = &none;
+    entry->lzma.avail_out = sizeof none;
+    return run_lzma(entry, label, error);
+}
+
+bool sl_zip_entry_begin(sl_zip_entry *entry, const unsigned char header[SL_ZIP_LOCAL_BYTES],
+                        uint64_t start, uint64_t size, sl_input *input, const char *label,
+                        sl_reader_times *times, sl_error *error) {
     memcpy(entry->header, header, SL_ZIP_LOCAL_BYTES);
     entry->crc = (uint32_t)crc32(0, NULL, 0);
-    entry->ended = false;
-    sl_inflate64_begin(&entry->inflate, input);
+    entry->ended = entry->lzma_ended = false;
+    entry->input = input;
+    entry->begin = sl_input_position(input);
+    entry->total = 0;
     uint64_t data = start + SL_ZIP_LOCAL_BYTES + u16(header + 26) + u16(header + 28);
-    return sl_input_position(input) == data ||
-           entry_damaged(entry, label, "an entry does not follow the one before it", error);
+    if (entry->begin != data)
+        return entry_damaged(entry, label, "an entry does not follow the one before it", error);
+    switch (u16(header + 8)) {
+    case LZMA:
+        return begin_lzma(entry, size, label, times, error);
+    case XZ:
+        return lzma_stream_decoder(&entry->lzma, SL_DECODER_MEMORY_MAX, 0) == LZMA_OK ||
+               sl_error_memory(error, "unpacking sources");
+    default:
+        sl_inflate64_begin(&entry->inflate, input);
+        return true;
+    }
+}
+
+/* Like sl_inflate64_read, for LZMA and xz. */
+static bool read_lzma(sl_zip_entry *entry, unsigned char *out, size_t room, size_t *got,
+                      const char *label, sl_reader_times *times, sl_error *error) {
+    lzma_stream *stream = &entry->lzma;
+    sl_input *input = entry->input;
+    stream->next_out = out;
+    stream->avail_out = room;
+    while (*got == 0 && !entry->lzma_ended) {
+        if (!sl_input_peek(input, 1, times, error))
+            return false;
+        size_t left = sl_input_left(input);
+        stream->next_in = sl_input_at(input);
+        stream->avail_in = left;
+        if (!run_lzma(entry, label, error))
+            return false;
+        input->used += left - stream->avail_in;
+        *got = room - stream->avail_out;
+        if (*got == 0 && stream->avail_in == left && !entry->lzma_ended)
+            return left > 0 ? entry_damaged(entry, label, "bad LZMA data", error)
+                            : sl_error_set(error, SL_EXIT_SOURCE,
+                                           "%s: the LZMA data end early at byte %llu of the "
+                                           "archive; the file is truncated: fetch it again",
+                                           label, (unsigned long long)input->offset);
+    }
+    return true;
 }
 
 /* Compares the checksum and the sizes with those declared, and moves to the next header. */
-static bool end_entry(sl_zip_entry64 *entry, const char *label, sl_reader_times *times,
+static bool end_entry(sl_zip_entry *entry, const char *label, sl_reader_times *times,
                       sl_error *error) {
-    sl_input *input = entry->inflate.input;
+    sl_input *input = entry->input;
     const unsigned char *header = entry->header;
-    uint64_t packed = sl_input_position(input) - entry->inflate.begin;
+    uint64_t packed = sl_input_position(input) - entry->begin;
     entry->ended = true;
     if (!sl_input_peek(input, DESCRIPTOR_BYTES, times, error))
         return false;
     if (u16(header + 6) & FLAG_DESCRIPTOR) {
         size_t length = descriptor_length(sl_input_at(input), sl_input_left(input), entry->crc,
-                                          packed, entry->inflate.total);
+                                          packed, entry->total);
         if (length == 0)
             return entry_damaged(entry, label, "the checksum or size after the data differs",
                                  error);
@@ -437,7 +565,7 @@ static bool end_entry(sl_zip_entry64 *entry, const char *label, sl_reader_times 
     } else if (u32(header + 14) != entry->crc) {
         return entry_damaged(entry, label, "the checksum of the contents differs", error);
     } else if (!same_size(u32(header + 18), (uint32_t)packed) ||
-               !same_size(u32(header + 22), (uint32_t)entry->inflate.total)) {
+               !same_size(u32(header + 22), (uint32_t)entry->total)) {
         return entry_damaged(entry, label, "the size of the contents differs", error);
     }
     if (!sl_input_peek(input, 4, times, error))
@@ -447,13 +575,16 @@ static bool end_entry(sl_zip_entry64 *entry, const char *label, sl_reader_times 
                          "neither an entry nor the table of contents follows the data", error);
 }
 
-bool sl_zip_entry64_read(sl_zip_entry64 *entry, unsigned char *out, size_t room, size_t *got,
-                         const char *label, sl_reader_times *times, sl_error *error) {
+bool sl_zip_entry_read(sl_zip_entry *entry, unsigned char *out, size_t room, size_t *got,
+                       const char *label, sl_reader_times *times, sl_error *error) {
     *got = 0;
     if (entry->ended)
         return true;
-    if (!sl_inflate64_read(&entry->inflate, out, room, got, label, times, error))
+    bool deflated = u16(entry->header + 8) == DEFLATE64;
+    if (deflated ? !sl_inflate64_read(&entry->inflate, out, room, got, label, times, error)
+                 : !read_lzma(entry, out, room, got, label, times, error))
         return false;
+    entry->total += *got;
     if (*got == 0)
         return end_entry(entry, label, times, error);
     entry->crc = (uint32_t)crc32(entry->crc, out, (uInt)*got);

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What libarchive does not do with zip archives: the check of the central directory, and entries
- * packed with Deflate64. Layout: PKWARE's APPNOTE.TXT, 4.3 and 4.5.
+/* What libarchive does not do with zip archives: the check of the central directory, entries packed
+ * with Deflate64, and a limit on the memory for entries packed with LZMA and xz, whose headers may
+ * demand 4 GiB. Layout: PKWARE's APPNOTE.TXT, 4.3, 4.5 and 5.8.
  *
  * The central directory, the table of contents at the end, is compared with the entries. libarchive
  * reads by the central directory, or, in a pipe, entry by entry; if directory and entries disagree,
  * it skips entries without an error. */
 #ifndef SHARDLOAD_SOURCE_ZIP_H
 #define SHARDLOAD_SOURCE_ZIP_H
+
+#include <lzma.h>
 
 #include "inflate64.h"
 
@@ -21,7 +24,8 @@ void sl_positions_add(sl_positions *positions, uint64_t position);
 /* Checks the central directory of a seekable archive: each of its records has a local header at its
  * offset with the same contents, and entries and directory fill the file without gaps up to its
  * end. Leaves the input at its beginning. Sets `*needed` if libarchive needs the central directory:
- * without it, libarchive cannot read some of the entries, or interprets a link as a file. */
+ * without it, libarchive cannot read some of the entries, or interprets a link as a file. Such an
+ * archive is refused if it has entries packed with LZMA or xz. */
 bool sl_zip_check_file(sl_input *input, bool *needed, sl_reader_times *times, sl_error *error);
 
 /* Checks the central directory at the input's position: it lists exactly the entries that begin at
@@ -29,28 +33,38 @@ bool sl_zip_check_file(sl_input *input, bool *needed, sl_reader_times *times, sl
 bool sl_zip_check_table(sl_input *input, const sl_positions *starts, sl_reader_times *times,
                         sl_error *error);
 
-/* ---- an entry packed with Deflate64, read from its local header to the next header ---- */
+/* ---- an entry that is unpacked here, read from its local header to the next header ---- */
 
 #define SL_ZIP_LOCAL_BYTES 30u /* a local file header, without name and extra fields */
 
-typedef struct sl_zip_entry64 {
+typedef struct sl_zip_entry {
     unsigned char header[SL_ZIP_LOCAL_BYTES];
     uint32_t crc; /* of the contents so far */
     bool ended;   /* the data have been read and checked */
+    sl_input *input;
+    uint64_t begin, total; /* position of its first byte in the input; bytes unpacked */
+    bool lzma_ended;
+    lzma_stream lzma; /* of LZMA and xz */
     sl_inflate64 inflate;
-} sl_zip_entry64;
+} sl_zip_entry;
 
-/* Is this the local header of an entry packed with Deflate64? */
-bool sl_zip_is_entry64(const unsigned char header[SL_ZIP_LOCAL_BYTES]);
+sl_zip_entry *sl_zip_entry_create(void); /* NULL without memory */
+void sl_zip_entry_destroy(sl_zip_entry *entry);
+
+/* Is this the local header of an entry? Of one that is packed with Deflate64, LZMA or xz? */
+bool sl_zip_is_header(const unsigned char header[SL_ZIP_LOCAL_BYTES]);
+bool sl_zip_is_own(const unsigned char header[SL_ZIP_LOCAL_BYTES]);
 
 /* Begins an entry whose local header was at byte `start` of the input; the input's position is
- * after the header. `label` names the entry in messages. */
-bool sl_zip_entry64_begin(sl_zip_entry64 *entry, const unsigned char header[SL_ZIP_LOCAL_BYTES],
-                          uint64_t start, sl_input *input, const char *label, sl_error *error);
+ * after the header. `size` is the size of the contents; UINT64_MAX: not known. `label` names the
+ * entry in messages. */
+bool sl_zip_entry_begin(sl_zip_entry *entry, const unsigned char header[SL_ZIP_LOCAL_BYTES],
+                        uint64_t start, uint64_t size, sl_input *input, const char *label,
+                        sl_reader_times *times, sl_error *error);
 
 /* Unpacks up to `room` bytes. *got is 0 at the end of the contents only; their checksum and sizes
  * have then been compared, and the input's position is that of the next header. */
-bool sl_zip_entry64_read(sl_zip_entry64 *entry, unsigned char *out, size_t room, size_t *got,
-                         const char *label, sl_reader_times *times, sl_error *error);
+bool sl_zip_entry_read(sl_zip_entry *entry, unsigned char *out, size_t room, size_t *got,
+                       const char *label, sl_reader_times *times, sl_error *error);
 
 #endif

@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import lzma
 import tarfile
 import warnings
 
@@ -155,3 +156,46 @@ class Repeated(support.Case):
         # `tar c a.csv a.csv` adds a link of the file to itself.
         path = archive(("a.csv", tarfile.LNKTYPE, "a.csv"), ("c.csv", tarfile.LNKTYPE, "a.csv"))
         self.assertEqual(self.dump_decoded(path)[0], [self.OLD, self.OTHER])
+
+
+class Dictionaries(support.Case):
+    """The header of LZMA and xz data may demand a dictionary of 4 GiB. A file of some kilobytes would fill it."""
+    ROWS = 75 << 19
+    TEXT = b"a,b\n" + b"1,2\n" * ROWS  # 150 MiB
+    LZMA, XZ, END_MARKER = 14, 95, 2
+
+    def xz(self, dictionary):
+        filters = [{"id": lzma.FILTER_LZMA2, "dict_size": dictionary, "preset": 1}]
+        return lzma.compress(self.TEXT, lzma.FORMAT_XZ, filters=filters)
+
+    def test_the_memory_for_entries_of_a_zip_is_limited(self):
+        huge = {"lzma": making.zip_of_one("a.csv", self.TEXT, making.zip_lzma(self.TEXT, 0xFFFFFFFF), self.LZMA,
+                                          self.END_MARKER),
+                "xz": making.zip_of_one("a.csv", self.TEXT, self.xz(1 << 30), self.XZ)}
+        for name, data in huge.items():
+            path = self.file(f"{name}.zip", data)
+            for words, more in (([path], {}), (["-"], {"stdin": data})):
+                outcome, _ = self.parse(*words, code=support.EXIT_SOURCE, **more)
+                self.assertRegex(outcome.err, r"a.csv: unpacking this entry takes [0-9.]+ GB of memory, more than "
+                                 "256 MiB(?s:.*)unpack the archive first")
+            self.assertLess(self.peak(path, code=support.EXIT_SOURCE)[0], 64 << 20)
+
+    def test_entries_with_the_dictionary_of_xz_9_are_loaded(self):
+        usual = {"lzma": making.zip_of_one("a.csv", self.TEXT, making.zip_lzma(self.TEXT, 64 << 20), self.LZMA,
+                                           self.END_MARKER),
+                 "xz": making.zip_of_one("a.csv", self.TEXT, self.xz(64 << 20), self.XZ)}
+        for name, data in usual.items():
+            _, work = self.parse(self.file(f"{name}.zip", data))
+            self.assert_accounting(work, inserted=self.ROWS)
+
+    def test_lzma_data_without_an_end_marker_and_damaged_data(self):
+        text = b"a,b\n" + b"".join(b"%d,%d\n" % (n, n * n % 101) for n in range(2000))
+        for end_marker, flags in ((True, self.END_MARKER), (False, 0)):
+            data = making.zip_of_one("a.csv", text, making.zip_lzma(text, 1 << 16, end_marker), self.LZMA, flags)
+            found, _ = self.dump_decoded("-j", 1, self.file("a.zip", data))
+            self.assertEqual(len(found), 2000)
+            for at in (39, 60, 400, 1200):  # the properties, the data
+                changed = bytearray(data)
+                changed[at] ^= 0xA5
+                outcome, _ = self.parse(self.file("a.zip", bytes(changed)), code=support.EXIT_SOURCE)
+                self.assertRegex(outcome.err, "fetch the file again|unpack the archive first", at)
