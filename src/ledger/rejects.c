@@ -32,8 +32,8 @@
 
 #define RAW_REJECTS "the raw rejects"
 
-/* The default limit on the bytes of rejects: this, and so many times the stored bytes of the sources
- * that have been read. A few kilobytes of compressed data can hold millions of rejects. */
+/* The default limit on the bytes of rejects: this, and so many times the stored bytes of the
+ * sources that have been read. A few kilobytes of compressed data can hold millions of rejects. */
 #define BYTES_BASE ((uint64_t)64 << 20)
 #define BYTES_PER_STORED 4u
 
