@@ -174,8 +174,9 @@ void sl_options_set(sl_options *options, const char *name, const char *value) {
 
 void sl_options_forget_secrets(const sl_options *options) {
     for (size_t i = 0; i < options->rows; i++) {
-        for (size_t k = 0; k < options->values[i].count; k++)
-            sl_options_wipe(options->values[i].texts[k], options->program->rows[i].secret);
+        sl_option_secrecy secrecy = options->program->rows[i].secret;
+        for (size_t k = 0; secrecy != SL_COMMAND_LINE && k < options->values[i].count; k++)
+            sl_options_wipe(options->values[i].texts[k], secrecy);
     }
 }
 

@@ -28,9 +28,10 @@ typedef enum sl_option_kind {
 } sl_option_kind;
 
 typedef enum sl_option_secrecy {
-    SL_OPEN,
+    SL_OPEN, /* a value with a user or password in a URI is refused */
     SL_CREDENTIALS, /* a connection string, which may hold a password */
     SL_SECRET, /* a password; without a value, or with an empty one, the program prompts for it */
+    SL_COMMAND_LINE, /* a command for a shell, or options: may hold a password anywhere */
 } sl_option_secrecy;
 
 /* What the value names. options_files.c compares the files of all options. */
@@ -109,7 +110,8 @@ typedef enum sl_options_result {
 } sl_options_result;
 
 /* Parses the command line. Every command also accepts --help, --version and --config FILE. Secrets
- * are overwritten in `words`, so that the list of processes does not show them. */
+ * are overwritten in `words`, so that the list of processes does not show them, and in the
+ * environment, unless the program has a SL_COMMAND_LINE option, whose commands inherit it. */
 sl_options_result sl_options_parse(const sl_program *program, int count, char **words,
                                    sl_options **options, sl_error *error);
 /* Options of a command without a command line, environment and configuration file: the defaults,

@@ -79,19 +79,34 @@ void sl_options_read_config(sl_options *options, const char *path) {
 
 /* ---- environment variables ---- */
 
+const char *sl_options_variable(const sl_program *program, size_t row, char out[SL_VARIABLE_ROOM]) {
+    int length = snprintf(out, SL_VARIABLE_ROOM, "%s_%s", program->environment_prefix,
+                          program->rows[row].name);
+    for (int k = 0; k < length; k++)
+        out[k] = out[k] == '-' ? '_' : (char)toupper((unsigned char)out[k]);
+    return out;
+}
+
+/* Does the program start commands? They inherit the environment, which must not be overwritten. */
+static bool starts_commands(const sl_options *options) {
+    for (size_t i = 0; i < options->rows; i++) {
+        if (options->program->rows[i].secret == SL_COMMAND_LINE)
+            return true;
+    }
+    return false;
+}
+
 void sl_options_read_environment(sl_options *options) {
+    bool keep = starts_commands(options);
     for (size_t i = 0; i < options->rows; i++) {
         if (!sl_options_applies(options, i))
             continue;
-        char variable[128];
-        int length = snprintf(variable, sizeof variable, "%s_%s",
-                              options->program->environment_prefix, options->program->rows[i].name);
-        for (int k = 0; k < length; k++)
-            variable[k] = variable[k] == '-' ? '_' : (char)toupper((unsigned char)variable[k]);
-        char *text = getenv(variable);
+        char variable[SL_VARIABLE_ROOM];
+        char *text = getenv(sl_options_variable(options->program, i, variable));
         if (text && *text) {
             sl_options_store(options, i, text, FROM_ENVIRONMENT, variable);
-            sl_options_wipe(text, options->program->rows[i].secret);
+            if (!keep)
+                sl_options_wipe(text, options->program->rows[i].secret);
         }
     }
 }

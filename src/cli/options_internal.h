@@ -53,8 +53,8 @@ static inline bool sl_options_applies(const sl_options *options, size_t index) {
 void sl_options_store(sl_options *options, size_t index, const char *text, sl_option_origin from,
                       const char *where);
 
-/* Overwrites a secret on the command line, in the environment or in memory with its redacted
- * form. */
+/* Overwrites a text on the command line, in the environment or in memory with its redacted form. All
+ * that other processes or files get to see of an option's value is this form. */
 void sl_options_wipe(char *text, sl_option_secrecy secrecy);
 
 #define SL_NAME_ROOM 100
@@ -75,15 +75,25 @@ void sl_options_read_environment(sl_options *options);
  * configuration file, which they override, is itself named on the command line. */
 typedef struct sl_option_word {
     size_t row;
-    char *text;
+    char *text; /* a copy: sl_secret_free */
 } sl_option_word;
 
 /* Appends the option values among words[2] to words[count - 1] to `out`, which has room for
- * `count`; the other words become arguments. Returns the number of values. */
+ * `count`; the other words become arguments. Wipes secrets from the words. Returns the number of
+ * values. */
 size_t sl_options_read_words(sl_options *options, int count, char **words, sl_option_word *out);
 
-/* Stores the values and wipes secrets from the command line. */
+/* Stores the values, and frees them. */
 void sl_options_store_words(sl_options *options, const sl_option_word *values, size_t count);
+
+/* For a process that is about to become another one of the same program: moves the passwords and
+ * connection strings among the `*count` words to the environment, because the list of processes
+ * shows words to all users. False without memory. */
+bool sl_options_words_to_environment(const sl_program *program, const char **words, size_t *count);
+
+#define SL_VARIABLE_ROOM 128
+/* Writes the name of a row's environment variable: SHARDLOAD_WORK_DIR. Returns out. */
+const char *sl_options_variable(const sl_program *program, size_t row, char out[SL_VARIABLE_ROOM]);
 
 /* ---- options_help.c: --help, the manual page; options_completion.c ---- */
 

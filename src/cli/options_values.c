@@ -186,16 +186,31 @@ static bool keep_text(sl_option_value *into, const char *text, bool append) {
     return texts[into->count] && ++into->count > 0;
 }
 
+/* Hides the URIs in the value of an option that takes none. Returns whether there was a secret. */
+static bool hide_uris(char *text) {
+    if (!sl_is_connection_string(text) || !strchr(text, '@'))
+        return sl_hide_secrets(text);
+    sl_hide_uri(text); /* to its end: the password may contain blanks */
+    return true;
+}
+
+static bool has_credentials(const char *text) {
+    char *copy = strdup(text);
+    bool found = !copy || hide_uris(copy);
+    sl_secret_free(copy);
+    return found;
+}
+
 void sl_options_store(sl_options *options, size_t index, const char *text, sl_option_origin from,
                       const char *where) {
     const sl_option_row *row = &options->program->rows[index];
     sl_option_value *into = &options->values[index];
     const reading r = {row, text, row->secret ? "***" : text, where, options->error};
     char problem[300];
-    if (!row->secret && sl_is_connection_string(text) && strchr(text, '@')) {
+    if (row->secret == SL_OPEN && has_credentials(text)) {
         sl_option_problem(options->error,
-                          "%s: its value looks like a connection string with a password; give it "
-                          "with --uri",
+                          "%s: its value contains a connection string with a user or password; give "
+                          "it with --uri",
                           where);
         return;
     }
@@ -215,12 +230,14 @@ void sl_options_store(sl_options *options, size_t index, const char *text, sl_op
 
 void sl_options_wipe(char *text, sl_option_secrecy secrecy) {
     size_t length = strlen(text);
-    if (secrecy == SL_OPEN || length == 0)
-        return;
-    char *shown = secrecy == SL_CREDENTIALS ? sl_redact_uri(text) : NULL;
-    explicit_bzero(text, length);
-    memccpy(text, shown ? shown : "*", '\0', length);
-    free(shown);
+    if (secrecy == SL_OPEN) {
+        hide_uris(text);
+    } else if (secrecy == SL_CREDENTIALS) {
+        sl_hide_uri(text);
+    } else if (length > 0) {
+        explicit_bzero(text, length);
+        *text = '*';
+    }
 }
 
 /* ---- values by name ---- */
@@ -318,10 +335,11 @@ void sl_options_each(const sl_options *options,
         if (found->count == 0)
             visit(context, row->name, row->kind == SL_OPTION_FLAG ? "false" : NULL, origin);
         for (size_t k = 0; k < found->count; k++) {
-            char *redacted = row->secret == SL_CREDENTIALS ? sl_redact_uri(found->texts[k]) : NULL;
-            visit(context, row->name, row->secret ? (redacted ? redacted : "***") : found->texts[k],
-                  origin);
-            free(redacted);
+            char *shown = strdup(found->texts[k]);
+            if (shown)
+                sl_options_wipe(shown, row->secret);
+            visit(context, row->name, shown ? shown : "***", origin);
+            free(shown);
         }
     }
 }

@@ -9,11 +9,11 @@
 
 #include "options_internal.h"
 
-/* Is an argument a connection string, or credentials without a scheme (user:password@host) that are
- * not the name of a file? */
-static bool holds_credentials(const char *word) {
+/* Does an argument contain a connection string, or credentials without a scheme
+ * (user:password@host), and is not the name of a file? Wipes a URI in it. */
+static bool holds_credentials(char *word) {
     const char *colon = strchr(word, ':');
-    return sl_is_connection_string(word) ||
+    return sl_is_connection_string(word) || sl_hide_secrets(word) ||
            (colon && strchr(colon, '@') && access(word, F_OK) != 0);
 }
 
@@ -109,9 +109,15 @@ static bool take_option(sl_options *options, char *word, words *left, sl_option_
         text = *left->next++;
     else if (!text && row->secret == SL_SECRET)
         text = "";
-    *out = (sl_option_word){index, text};
-    return text ||
-           sl_option_problem(options->error, "--%s needs a value (%s)", row->name, row->argument);
+    if (!text)
+        return sl_option_problem(options->error, "--%s needs a value (%s)", row->name,
+                                 row->argument);
+    *out = (sl_option_word){index, strdup(text)};
+    if (!out->text)
+        return sl_option_memory(options->error, "reading options");
+    if (*text && row->kind != SL_OPTION_FLAG)
+        sl_options_wipe(text, row->secret);
+    return true;
 }
 
 size_t sl_options_read_words(sl_options *options, int count, char **all, sl_option_word *out) {
@@ -136,7 +142,40 @@ void sl_options_store_words(sl_options *options, const sl_option_word *values, s
         char where[160];
         snprintf(where, sizeof where, "--%s", row->name);
         sl_options_store(options, values[i].row, values[i].text, FROM_COMMAND_LINE, where);
-        sl_options_wipe(values[i].text,
-                        sl_is_connection_string(values[i].text) ? SL_CREDENTIALS : row->secret);
+        sl_secret_free(values[i].text);
     }
+}
+
+/* ---- the words of another process of the program ---- */
+
+bool sl_options_words_to_environment(const sl_program *program, const char **list, size_t *count) {
+    sl_error ignored = {0}; /* the other process reports wrong options */
+    sl_options options = {.program = program, .error = &ignored};
+    size_t kept = 0, i = 0;
+    bool ok = true;
+    while (program->rows[options.rows].name)
+        options.rows++;
+    for (; ok && i < *count && strcmp(list[i], "--") != 0; i++) {
+        char *word = (char *)(uintptr_t)list[i], *text = NULL, name[SL_VARIABLE_ROOM];
+        size_t index = SIZE_MAX;
+        if (word[0] == '-' && word[1])
+            index = word[1] == '-' ? find_long(&options, word, strcspn(word + 2, "="), &text)
+                                   : find_short(&options, word, &text);
+        const sl_option_row *row = index == SIZE_MAX ? NULL : &program->rows[index];
+        const char *next = row && row->kind != SL_OPTION_FLAG && !text && i + 1 < *count
+                               ? list[++i]
+                               : NULL;
+        const char *value = text ? text : next;
+        if (row && (row->secret == SL_CREDENTIALS || row->secret == SL_SECRET) && value && *value) {
+            ok = setenv(sl_options_variable(program, index, name), value, 1) == 0;
+            continue;
+        }
+        list[kept++] = word;
+        if (next)
+            list[kept++] = next;
+    }
+    for (; i < *count; i++)
+        list[kept++] = list[i];
+    *count = kept;
+    return ok;
 }

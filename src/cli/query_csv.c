@@ -23,13 +23,16 @@ static const char *const columns[] = {
 /* clang-format on */
 #define COLUMNS (sizeof columns / sizeof columns[0])
 
-/* Quotes text that contains a delimiter, a quote or a line end. */
+/* Quotes text that contains a delimiter, a quote or a line end. Text that a spreadsheet would
+ * compute as a formula gets an apostrophe before it; numbers are not text. */
 static void put_text(FILE *out, const char *text) {
+    const char *formula = *text && strchr("=+-@\t\r", *text) ? "'" : "";
     if (!strpbrk(text, ",\"\r\n")) {
+        fputs(formula, out);
         fputs(text, out);
         return;
     }
-    fputc('"', out);
+    fprintf(out, "\"%s", formula);
     for (; *text; text++) {
         if (*text == '"')
             fputc('"', out);

@@ -57,6 +57,7 @@ const sl_option_row sl_query_rows[] = {
      .help = "How often each query runs before the timed runs. Without this option, the number in "
              "the suite, or 1."},
     {.name = "cold", SL_ROW_TEXT("COMMAND"), SL_ROW_OF(SL_QUERY_RUN, "Repeated runs"),
+     .secret = SL_COMMAND_LINE,
      .help = "Run this shell command before each run, for example to empty caches. Its time is not "
              "counted."},
     {.name = "explain", SL_ROW_FLAG, SL_ROW_OF(SL_QUERY_RUN, "Repeated runs"),
@@ -81,6 +82,7 @@ const sl_option_row sl_query_rows[] = {
      .help = "With --rate: skip an operation that could not be sent within this time after it was "
              "due, and count it as skipped."},
     {.name = "during", SL_ROW_TEXT("COMMAND"), SL_ROW_OF(SL_QUERY_RUN, "Under load"),
+     .secret = SL_COMMAND_LINE,
      .help = "Measure before, during and after this shell command."},
 
     {.name = "rows", SL_ROW_COUNT("N", 0, 1000000), .fallback = "20", SL_ROW_OF(SL_QUERY_RUN, "Output"),
@@ -97,8 +99,10 @@ const sl_option_row sl_query_rows[] = {
     {.name = "ab", SL_ROW_FLAG, SL_ROW_OF(SL_QUERY_COMPARE, PAIRS),
      .help = "Run the suites with two sets of options, A (old) and B (new), in pairs of runs."},
     {.name = "a", SL_ROW_FILE("OPTIONS", READ_WORDS), SL_ROW_OF(SL_QUERY_COMPARE, PAIRS),
+     .secret = SL_COMMAND_LINE,
      .help = "Options of `run` for A, quoted as in a shell: '--uri mongodb://old -d t -c c'."},
     {.name = "b", SL_ROW_FILE("OPTIONS", READ_WORDS), SL_ROW_OF(SL_QUERY_COMPARE, PAIRS),
+     .secret = SL_COMMAND_LINE,
      .help = "Options of `run` for B."},
     {.name = "runs", SL_ROW_COUNT("N", 1, 1000), .fallback = "10", SL_ROW_OF(SL_QUERY_COMPARE, PAIRS),
      .help = "Pairs of runs. A verdict needs at least 6, and more in a table of several rows."},

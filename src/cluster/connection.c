@@ -357,16 +357,16 @@ static bool set_uri(sl_connection *connection, const sl_connection_options *opti
     if (!connection->uri && strncasecmp(options->uri, "mongodb+srv:", 12) == 0)
         return sl_error_set(error, SL_EXIT_USAGE,
                             "--uri %s is not a connection string; expected "
-                            "mongodb+srv://[user:password@]DOMAIN/[database][?options], with one "
-                            "domain of at least three parts (cluster0.example.net) and no port, "
-                            "for which DNS lists the servers, and with reserved characters in user "
-                            "name and password percent-encoded",
+                            "mongodb+srv://DOMAIN/[database][?options], with one domain of at least "
+                            "three parts (cluster0.example.net) and no port, for which DNS lists "
+                            "the servers; before it, if there is a user, user:password@ with "
+                            "reserved characters percent-encoded",
                             connection->display_uri);
     if (!connection->uri)
         return sl_error_set(error, SL_EXIT_USAGE,
                             "--uri %s is not a connection string; expected "
-                            "mongodb://[user:password@]host:port[,host:port...]/[database]"
-                            "[?options], with reserved characters in user name and password "
+                            "mongodb://host:port[,host:port...]/[database][?options]; before the "
+                            "hosts, if there is a user, user:password@ with reserved characters "
                             "percent-encoded",
                             connection->display_uri);
     if (!mongoc_uri_has_option(connection->uri, MONGOC_URI_SERVERSELECTIONTIMEOUTMS))

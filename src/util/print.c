@@ -226,7 +226,7 @@ size_t sl_print_text_v(char *out, size_t room, const char *format, va_list argum
     print(&to, format, &copy);
     va_end(copy);
     out[to.used] = '\0';
-    return to.used;
+    return sl_hide_secrets(out) ? strlen(out) : to.used;
 }
 
 size_t sl_print_text(char *out, size_t room, const char *format, ...) {

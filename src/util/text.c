@@ -324,45 +324,81 @@ bool sl_is_connection_string(const char *text) {
            strncasecmp(text, "mongodb+srv:", 12) == 0;
 }
 
-char *sl_redact_uri(const char *uri) {
-    char *copy = malloc(2 * strlen(uri) + sizeof "***@");
-    if (!copy)
-        return NULL;
-    const char *rest = strstr(uri, "://");
+/* Writes at most three asterisks in place of `length` bytes; returns the end. */
+static char *put_asterisks(char *to, size_t length) {
+    size_t shown = length < 3 ? length : 3;
+    memset(to, '*', shown);
+    return to + shown;
+}
+
+/* Copies the hosts and options from `rest` to `to`, which is not behind it, with the values of
+ * secret options hidden. Returns the end. */
+static char *hide_options(char *to, const char *rest) {
+    while (*rest) {
+        size_t length = strcspn(rest, "?&;"), name = strcspn(rest, "=");
+        char separator = rest[length];
+        if (name < length && is_secret_option(rest)) {
+            memmove(to, rest, name + 1);
+            to = put_asterisks(to + name + 1, length - name - 1);
+        } else {
+            memmove(to, rest, length);
+            to += length;
+        }
+        rest += length + (separator != '\0');
+        if (separator)
+            *to++ = separator;
+    }
+    return to;
+}
+
+void sl_hide_uri(char *uri) {
+    char *end = uri + strlen(uri), *rest = strstr(uri, "://");
     rest = rest ? rest + 3 : uri; /* without a scheme, a password must be hidden too */
     /* A password may contain an unescaped @, slash or question mark: everything up to the last @ is
      * hidden, even if that includes hosts or options. */
-    const char *at = strrchr(rest, '@');
-    size_t used = (size_t)(rest - uri);
-    memcpy(copy, uri, used);
+    char *at = strrchr(rest, '@'), *to = rest;
     if (!at && !names_hosts_only(rest)) {
-        strcpy(copy + used, "***");
-        return copy;
+        to = put_asterisks(to, strlen(rest));
+    } else {
+        if (at)
+            to = put_asterisks(to, (size_t)(at - rest));
+        to = hide_options(to, at ? at : rest);
     }
-    if (at) {
-        memcpy(copy + used, "***", 3);
-        used += 3;
-        rest = at;
-    }
-    /* Copies the hosts and options, and replaces the values of secret options. */
-    while (*rest) {
-        size_t length = strcspn(rest, "?&;") + 1;
-        if (rest[length - 1] == '\0')
-            length--;
-        size_t name = strcspn(rest, "=");
-        if (name < length && is_secret_option(rest)) {
-            memcpy(copy + used, rest, name + 1);
-            memcpy(copy + used + name + 1, "***", 3);
-            used += name + 4;
-            if (rest[length - 1] == '&' || rest[length - 1] == ';')
-                copy[used++] = rest[length - 1];
-        } else {
-            memcpy(copy + used, rest, length);
-            used += length;
+    explicit_bzero(to, (size_t)(end - to));
+}
+
+/* Has the text after a scheme a user or secret options? */
+static bool has_secret(const char *text) {
+    const char *option = text;
+    bool found = strchr(text, '@') != NULL;
+    while (!found && (option = strpbrk(option, "?&;")))
+        found = is_secret_option(++option);
+    return found;
+}
+
+bool sl_hide_secrets(char *text) {
+    bool found = false;
+    for (char *uri = text; (uri = strstr(uri, "://"));) {
+        char *end = uri + strcspn(uri, " \t\r\n"), after = *end;
+        size_t rest = strlen(end);
+        *end = '\0';
+        if (has_secret(uri)) {
+            sl_hide_uri(uri);
+            found = true;
         }
-        rest += length;
+        char *shorter = uri + strlen(uri);
+        *end = after;
+        memmove(shorter, end, rest + 1);
+        explicit_bzero(shorter + rest + 1, (size_t)(end - shorter));
+        uri = shorter;
     }
-    copy[used] = '\0';
+    return found;
+}
+
+char *sl_redact_uri(const char *uri) {
+    char *copy = strdup(uri);
+    if (copy)
+        sl_hide_uri(copy);
     return copy;
 }
 

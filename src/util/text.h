@@ -112,9 +112,18 @@ char *sl_human_seconds(double seconds, char out[SL_HUMAN_ROOM]);
  * Then it may contain a password: print it only through sl_redact_uri. */
 bool sl_is_connection_string(const char *text);
 
-/* Copies a connection string, with the text between "://" and the last "@" and the values of secret
- * query options replaced by "***". If there is no "@" and the text after "://" does not begin with
- * hosts and ports only, all of it is replaced. Returns a malloc'd string; NULL without memory. */
+/* Hides the secrets of a connection string in place: the text between "://" and the last "@", and
+ * the values of secret query options, become "***" (or fewer asterisks, so that the text does not
+ * become longer). If there is no "@" and the text after "://" does not begin with hosts and ports
+ * only, all of it is hidden. The bytes that become free are overwritten. */
+void sl_hide_uri(char *uri);
+
+/* The same for every URI in any text, such as a message: from "://" to the next white space. A URI
+ * without "@" and without secret options is not changed. Returns whether there was a secret. */
+bool sl_hide_secrets(char *text);
+
+/* Copies a connection string, and hides its secrets. Returns a malloc'd string; NULL without
+ * memory. */
 char *sl_redact_uri(const char *uri);
 
 /* Overwrites a text that may contain a password, then frees it; NULL is fine. */

@@ -7,6 +7,9 @@
 
 #define DEPTH_MAX 64     /* nested mappings and lists */
 #define ANCHORS_MAX 1000 /* in one file */
+#define NODES_MAX 100000 /* keys, values, lists and mappings; also with each alias replaced */
+#define ALIASED_MAX ((size_t)1 << 20) /* bytes that aliases may add to the text */
+#define TOO_DEEP "more than 64 nested lists and mappings"
 
 /* ---- messages ---- */
 
@@ -230,7 +233,7 @@ static bool within_limits(sl_yaml *r) {
     if (!start(&parser, r))
         return false;
     yaml_event_t event;
-    unsigned depth = 0, anchors = 0;
+    unsigned depth = 0, anchors = 0, nodes = 0;
     bool ok = true;
     for (bool more = true; more && ok && yaml_parser_parse(&parser, &event);) {
         const yaml_char_t *anchor = NULL;
@@ -245,12 +248,16 @@ static bool within_limits(sl_yaml *r) {
             anchor = event.data.scalar.anchor;
         } else if (event.type == YAML_SEQUENCE_END_EVENT || event.type == YAML_MAPPING_END_EVENT) {
             depth--;
+            nodes--;
         }
         anchors += anchor != NULL;
+        nodes++;
         if (depth > DEPTH_MAX)
-            ok = refuse(r, &event.start_mark, "more than 64 nested lists and mappings");
+            ok = refuse(r, &event.start_mark, TOO_DEEP);
         else if (anchors > ANCHORS_MAX)
             ok = refuse(r, &event.start_mark, "more than 1,000 anchors");
+        else if (nodes > NODES_MAX)
+            ok = refuse(r, &event.start_mark, "more than 100,000 keys and values");
         yaml_event_delete(&event);
     }
     if (ok && parser.error != YAML_NO_ERROR && !parser.problem)
@@ -273,6 +280,32 @@ static bool load(sl_yaml *r, yaml_parser_t *parser, yaml_document_t *document) {
                         parser->problem);
 }
 
+/* What a walk over a document may still visit. */
+typedef struct budget {
+    size_t nodes;
+    size_t bytes; /* of scalars */
+} budget;
+
+/* Walks over the document as its readers do: what an alias refers to is visited for each alias. The
+ * walk ends at the limits. So it also ends if an alias is within the value that it refers to. */
+static bool small_enough(sl_yaml *r, const yaml_node_t *node, unsigned depth, budget *left) {
+    const yaml_node_t *key, *value, *item;
+    size_t bytes = sl_yaml_text(node).length;
+    bool ok = true;
+    if (left->nodes == 0 || bytes > left->bytes)
+        return refuse(r, &node->start_mark, "its aliases stand for too much text or too many values");
+    if (depth > DEPTH_MAX)
+        return refuse(r, &node->start_mark, TOO_DEEP ", with its aliases replaced");
+    left->nodes--;
+    left->bytes -= bytes;
+    depth += node->type != YAML_SCALAR_NODE;
+    for (size_t i = 0; ok && sl_yaml_pair(r, node, i, &key, &value); i++)
+        ok = small_enough(r, key, depth, left) && small_enough(r, value, depth, left);
+    for (size_t i = 0; ok && (item = sl_yaml_item(r, node, i)); i++)
+        ok = small_enough(r, item, depth, left);
+    return ok;
+}
+
 static bool is_single(sl_yaml *r, yaml_parser_t *parser) {
     yaml_document_t second;
     if (!load(r, parser, &second))
@@ -290,12 +323,14 @@ bool sl_yaml_read(sl_yaml *r, const yaml_node_t **root) {
     if (!within_limits(r) || !start(&parser, r))
         return false;
     bool ok = load(r, &parser, &r->document);
-    if (ok && r->single && !is_single(r, &parser)) {
+    budget left = {NODES_MAX, r->text.length + ALIASED_MAX};
+    *root = ok ? yaml_document_get_root_node(&r->document) : NULL;
+    if (ok && ((*root && !small_enough(r, *root, 0, &left)) ||
+               (r->single && !is_single(r, &parser)))) {
         yaml_document_delete(&r->document);
+        *root = NULL;
         ok = false;
     }
     yaml_parser_delete(&parser);
-    if (ok)
-        *root = yaml_document_get_root_node(&r->document);
     return ok;
 }

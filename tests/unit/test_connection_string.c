@@ -3,8 +3,6 @@
  * password with a slash, or ignore an option because the URI has it, too. */
 #include <pthread.h>
 
-#include <sys/prctl.h>
-
 #include "cli/connection_string.h"
 #include "cli/secrets.h"
 #include "unit.h"
@@ -175,20 +173,4 @@ TEST(no_password_stays_on_the_stack) {
     assert_null(memmem(stack, STACK_BYTES, password, strlen(password)));
     sl_secret_free(c.uri);
     sl_options_destroy(c.options);
-}
-
-/* Without this, other programs of the user can read the password from the process's memory. */
-TEST(a_process_with_a_password_makes_no_core_dump) {
-    static const struct {
-        const char *line;
-        int dumpable;
-    } cases[] = {{"--uri mongodb://h/", 1},
-                 {"--uri mongodb://a:b@h/", 0},
-                 {"--uri mongodb://h/ -u a -p b", 0}};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        prctl(PR_SET_DUMPABLE, 1);
-        assert_non_null(string_of(cases[i].line));
-        assert_int_equal(prctl(PR_GET_DUMPABLE), cases[i].dumpable);
-    }
-    prctl(PR_SET_DUMPABLE, 1);
 }

@@ -204,14 +204,69 @@ TEST(passwords_are_redacted) {
         {"mongodb://ann:s@cret/two@three?x@a/", "mongodb://***@a/"}, /* all at once */
         {"mongodb://a/?x=1&TLSCertificateKeyFilePassword=abc",       /* any case, and at the end */
          "mongodb://a/?x=1&TLSCertificateKeyFilePassword=***"},
-        {"mongodb://a/?authMechanismProperties=T:1&tlsCertificateKeyFilePassword=b&tls=true&"
-         "tlsCertificateKeyFilePassword=c",
+        {"mongodb://a/?authMechanismProperties=T:1&tlsCertificateKeyFilePassword=bcd&tls=true&"
+         "tlsCertificateKeyFilePassword=cde",
          "mongodb://a/?authMechanismProperties=***&tlsCertificateKeyFilePassword=***&tls=true&"
          "tlsCertificateKeyFilePassword=***"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         assert_string_equal(unit_keep(sl_redact_uri(rows[i].uri)), rows[i].shown);
     }
+}
+
+/* Returns what sl_hide_secrets makes of the text; checks that it overwrites the bytes after it. */
+static const char *hidden(const char *text, bool *found) {
+    size_t length = strlen(text);
+    char *copy = unit_keep(strdup(text));
+    *found = sl_hide_secrets(copy);
+    for (size_t i = strlen(copy); i < length; i++)
+        assert_int_equal(copy[i], '\0');
+    return copy;
+}
+
+TEST(secrets_are_hidden_in_any_text) {
+    static const struct {
+        const char *text;
+        const char *shown;
+    } rows[] = {
+        {"--uri mongodb://ann:secret@a/ -d t", "--uri mongodb://***@a/ -d t"},
+        {"a mongodb://ann:secret@a/?w=1\n"
+         "MONGODB+SRV://ann:s3cret@b/\thttps://x:secret@c d@e",
+         "a mongodb://***@a/?w=1\nMONGODB+SRV://***@b/\thttps://***@c d@e"},
+        {"x mongodb://a/?tlsCertificateKeyFilePassword=secret y",
+         "x mongodb://a/?tlsCertificateKeyFilePassword=*** y"},
+        {"x mongodb://a/?w=1&authMechanismProperties=secret;tls=true",
+         "x mongodb://a/?w=1&authMechanismProperties=***;tls=true"},
+        {"'mongodb://ann:secret@a/'", "'mongodb://***@a/'"},
+        {"{\"u\":\"mongodb://ann:secret@a/\"}", "{\"u\":\"mongodb://***@a/\"}"},
+        {"mongodb://a@b", "mongodb://*@b"}, /* not longer than before */
+    };
+    static const char *const open[] = {"",
+                                       "ann@a",
+                                       "see https://example.org/a?b=1&c, or ann@example.org",
+                                       "mongodb://HOST:PORT,HOST:PORT/ with user:password@",
+                                       "a://b c://d",
+                                       "://",
+                                       "mongodb://a:27017/?w=1"};
+    bool found;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        assert_string_equal(hidden(rows[i].text, &found), rows[i].shown);
+        assert_true(found);
+    }
+    for (size_t i = 0; i < sizeof open / sizeof open[0]; i++) {
+        assert_string_equal(hidden(open[i], &found), open[i]);
+        assert_false(found);
+    }
+}
+
+TEST(messages_contain_no_secret) {
+    sl_error error;
+    char text[100];
+    sl_error_set(&error, SL_EXIT_USAGE, "%s: refused", "mongodb://ann:secret@a/");
+    assert_string_equal(error.message, "mongodb://***@a/: refused");
+    assert_int_equal(sl_print_text(text, sizeof text, "<%s>", "x://ann:secret@a"),
+                     strlen("<x://***@a>"));
+    assert_string_equal(text, "<x://***@a>");
 }
 
 TEST(connection_strings_are_recognised_by_their_scheme) {
