@@ -31,7 +31,10 @@ RUN cmake -S . -B build -DSHARDLOAD_TESTS=OFF -DCMAKE_BUILD_TYPE=RelWithDebInfo 
 FROM debian:12-slim
 COPY --from=build /shardload/build/shardload_*.deb /tmp/
 RUN apt-get update && apt-get install -y --no-install-recommends /tmp/shardload_*.deb \
-    && rm -rf /var/lib/apt/lists/* /tmp/*.deb
+    && rm -rf /var/lib/apt/lists/* /tmp/*.deb \
+    && useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin shardload \
+    && install -d -o shardload -g shardload /data
 WORKDIR /data
+USER shardload
 ENTRYPOINT ["shardload"]
 CMD ["--help"]

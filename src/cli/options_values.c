@@ -335,7 +335,8 @@ void sl_options_each(const sl_options *options,
         if (found->count == 0)
             visit(context, row->name, row->kind == SL_OPTION_FLAG ? "false" : NULL, origin);
         for (size_t k = 0; k < found->count; k++) {
-            char *shown = strdup(found->texts[k]);
+            bool opaque = row->secret == SL_SECRET || row->secret == SL_COMMAND_LINE;
+            char *shown = opaque ? NULL : strdup(found->texts[k]);
             if (shown)
                 sl_options_wipe(shown, row->secret);
             visit(context, row->name, shown ? shown : "***", origin);

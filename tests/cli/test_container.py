@@ -33,6 +33,13 @@ class Dockerfile(unittest.TestCase):
         self.assertEqual(set(packages) - set(installed.split()), set())
 
 
+    def test_the_programs_do_not_run_as_root(self):
+        last = DOCKERFILE.rpartition("FROM ")[2]
+        user = re.search(r"^USER (\S+)$", last, re.M)[1]
+        self.assertRegex(last, rf"useradd --uid [1-9]\d+ [^\n]* {user} ")
+        self.assertLess(last.index("USER "), last.index("ENTRYPOINT"))
+
+
 class Compose(unittest.TestCase):
     @classmethod
     def setUpClass(cls):

@@ -105,6 +105,29 @@ class Packages(support.Case):
                               timeout=5 * support.LIMIT)
         self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
 
+    def test_programs_are_hardened(self):
+        """Position-independent, with a stack that cannot be executed and addresses of functions that
+        cannot be overwritten; buffers and stack are checked; branches are checked by the processor."""
+        for tool in ("readelf", "objdump"):
+            if not shutil.which(tool):
+                self.skipTest(f"{tool} is not installed")
+        programs = [path for path in self.roots["shardload"].rglob("usr/*/**/shard*")
+                    if path.is_file() and path.read_bytes().startswith(b"\x7fELF")]
+        self.assertEqual(len(programs), 4)
+        for program in programs:
+            with self.subTest(program.name):
+                headers = output("readelf", "-hldW", program)
+                self.assertRegex(headers, r"Type: +DYN ")
+                self.assertRegex(headers, r"GNU_STACK .* RW +0x")
+                self.assertIn("GNU_RELRO", headers)
+                self.assertRegex(headers, r"FLAGS.*\bNOW\b.*\bPIE\b")
+                symbols = output("readelf", "--dyn-syms", "-W", program)
+                self.assertIn("__stack_chk_fail", symbols)
+                self.assertRegex(symbols, r"__\w+_chk\b(?<!__stack_chk)")
+                branch = {"x86_64": "endbr64", "aarch64": "paciasp"}.get(os.uname().machine)
+                if branch:
+                    self.assertGreater(output("objdump", "-d", program).count(branch), 20)
+
     def packaged(self, program, *words):
         return output(self.roots["shardload"] / "usr/bin" / program, *words, cwd=self.scratch,
                       env=support.clean_environment())

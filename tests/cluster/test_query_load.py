@@ -232,6 +232,34 @@ class OnOneServer(AnyServer, QueryCase):
     variable = "SHARDLOAD_TEST_STANDALONE_URI"
     javascript = explains = True
 
+    def test_commands_stay_out_of_reports_and_inherit_the_environment(self):
+        """A command may contain a password anywhere, and may need those of the environment."""
+        canary = "c4nary-in-the-mine"
+        uri = f"mongodb://ann:{canary}@127.0.0.1:1/"
+        for name, words in (("cold", ["--repeat", 1, "--warm-up", 0]),
+                            ("during", ["--clients", 1, "--operations", 5, "--warm-up-time", "0s"])):
+            seen = self.scratch / f"seen-{name}"
+            command = f'echo "$SHARDLOAD_PASSWORD $SHARDLOAD_URI" >{seen}; true -p {canary}'
+            outcome = self.run_program(
+                "shardquery", "run", *self.target("t"), "--query", "read", *words, f"--{name}", command,
+                "--report", "r.json", "--html", "r.html", self.file("own.yaml", SUITE),
+                environment=support.clean_environment(SHARDLOAD_PASSWORD=canary, SHARDLOAD_URI=uri))
+            outcome.expect(support.EXIT_OK)
+            self.assertEqual(seen.read_text(), f"{canary} {uri}\n")
+            self.assertEqual(self.read_json("r.json")["options"][name], "***")
+            self.assertNotIn(canary, outcome.text + (self.scratch / "r.json").read_text("utf-8")
+                             + (self.scratch / "r.html").read_text("utf-8"))
+
+    def test_text_in_csv_is_not_a_formula(self):
+        names = ["=1+1", "+1", "-1", "@x", "=a,\"b\"", "a=b"]
+        queries = "".join(f"  - name: '{name}'\n    operation: findOne\n    filter: '{{}}'\n"
+                          for name in names)
+        self.measure("--repeat", 1, "--csv", "f.csv", suite=f"name: own\nqueries:\n{queries}")
+        with open(self.scratch / "f.csv", newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual([row["name"] for row in rows], [f"'{name}" for name in names[:-1]] + names[-1:])
+        self.assertGreater(min(float(row["medianMs"]) for row in rows), 0)
+
     def test_a_suite_on_standard_input(self):
         words = ["run", *self.target("t"), "--quiet", "-"]
         outcome = self.run_program("shardquery", *words, stdin=SUITE.replace("mix:", "# mix:").encode())
