@@ -280,8 +280,15 @@ def rows(count, row):
     return latin("\n".join(row.format(number * 7919) for number in range(count)) + "\n")
 
 
+def aliased(before, text, count, after=""):
+    """YAML: a list of that many aliases of a text."""
+    return f"{before}[&b {text}{', *b' * count}]{after}\n".encode()
+
+
 def long_seeds():
-    """Texts of several blocks; some of them have a line that is longer than a block."""
+    """Texts of several blocks; some of them have a line that is longer than a block. Short YAML that is
+    many gigabytes long when each of its aliases is replaced."""
+    columns = "".join(f"\n- {{name: c{i}, type: text, missing: *w}}" for i in range(1000))
     mot_lines = rows(18000, MOT_ROW)
     wide = b'"' + b"x" * (3 << 19) + b'",2\n'
     generator = random.Random(1)
@@ -294,6 +301,11 @@ def long_seeds():
                            b"\x80\0name,b\n" + rows(40000, '"{0}","a,\n{0}"') + wide,
                            b"\0" + SCHEMA.encode() + b"\0i|d|t|c|f|s\n" +
                            rows(40000, "1|{}.5|2020-01-01 10:00:00|0|Y|a")],
+        "fuzz_schema": [aliased("name: x\nkind: t\ncolumns:\n- {name: c, type: text, missing: &w ", "x",
+                                90000, "}" + columns)],
+        "fuzz_options": [aliased("index: ", "x" * 500000, 100000)],
+        "fuzz_suite": [aliased("name: x\nqueries: ", "x" * 500000, 100000)],
+        "fuzz_capacity": [b"\0" + aliased("inputs: ", "x" * 500000, 100000)],
         "fuzz_isd": [b"\0" + b"~ADDAA106001291\n" * 8000],
         "fuzz_isd_lite": [b"\0\0" + HOUR.encode() * 20000],
         "fuzz_isd_csv": [b"\0" + (TABLE_HEADER + TABLE_ROW * 4000).encode()],
