@@ -61,6 +61,23 @@ class Docs(unittest.TestCase):
         self.assertGreater(seen, 100)
         self.assertEqual(wrong, [])
 
+    def test_tests_that_pages_name_exist(self):
+        """Files, and the names for tools/test in the tables of promises: cluster/test_drop:CASE."""
+        seen, wrong = 0, []
+        for page in [*PAGES, support.TREE / "SECURITY.md"]:
+            text = page.read_text("utf-8")
+            for name in re.findall(r"`tests/([\w/.]+\.(?:py|c))`", text):
+                if not (support.TREE / "tests" / name).exists():
+                    wrong.append(f"{page.name}: tests/{name}")
+            for name, case in re.findall(r"`((?:cli|cluster|faults|unit)/test_\w+)(?::(\w+))?`", text):
+                seen += 1
+                files = [path for path in (support.TREE / "tests").glob(f"{name}.*")
+                         if case in path.read_text("utf-8")]
+                if not files:
+                    wrong.append(f"{page.name}: {name}:{case}")
+        self.assertGreater(seen, 40)
+        self.assertEqual(wrong, [])
+
     def test_wrong_options_are_found(self):
         (found,) = commands_of("$ zcat x.gz | shardload load -d mot --no-such --index '{\"a\": -1}' -")
         self.assertEqual(found, ("shardload", "load", ["-d", "--no-such", "--index"]))

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""mongodb+srv: what a forged reply of DNS can change. The program runs in a network namespace of its own,
+in which this file, run as a program, answers its queries."""
+import fcntl
+import json
+import os
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+import threading
+
+HOST, DOMAIN, PORT = "127.0.0.1", "c.example.net", 27000
+SRV, TXT, ADDRESS = 33, 16, 1      # types of records
+TLS_HANDSHAKE = 0x16               # the first byte of a TLS connection
+
+
+def encoded(name):
+    return b"".join(bytes([len(part)]) + part.encode() for part in name.split(".")) + b"\0"
+
+
+def reply(query, host, options):
+    """The reply to a query about the domain: one server with this name, and options in a TXT record."""
+    end = query.index(0, 12)
+    kind, = struct.unpack_from(">H", query, end + 1)
+    data = {SRV: struct.pack(">HHH", 0, 0, PORT) + encoded(host), ADDRESS: socket.inet_aton(HOST),
+            TXT: bytes([len(options)]) + options.encode() if options else None}.get(kind)
+    records = struct.pack(">HHHIH", 0xc00c, kind, 1, 60, len(data)) + data if data else b""
+    return query[:2] + struct.pack(">HHHHH", 0x8180, 1, bool(data), 0, 0) + query[12:end + 5] + records
+
+
+def serve(host, options, seen):
+    names, server = socket.socket(type=socket.SOCK_DGRAM), socket.socket()
+    names.bind((HOST, 53))
+    server.bind((HOST, PORT))
+    server.listen()
+
+    def answer():
+        while True:
+            query, sender = names.recvfrom(4096)
+            names.sendto(reply(query, host, options), sender)
+
+    def accept():
+        while True:
+            connection, _ = server.accept()
+            seen.append(connection.recv(1)[0])
+            connection.close()
+    for work in (answer, accept):
+        threading.Thread(target=work, daemon=True).start()
+
+
+def inside(folder, host, options, *command):
+    """Runs the command in the namespaces; prints its outcome and the first bytes of its connections."""
+    with socket.socket() as any_socket:     # the loopback device is down in a new namespace
+        fcntl.ioctl(any_socket, 0x8914, struct.pack("16sh", b"lo", 1))     # SIOCSIFFLAGS, IFF_UP
+    path, seen = os.path.join(folder, "resolv.conf"), []
+    with open(path, "w", encoding="ascii") as file:
+        file.write(f"nameserver {HOST}\n")
+    subprocess.run(["mount", "--bind", path, "/etc/resolv.conf"], check=True)
+    serve(host, options, seen)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    print(json.dumps([done.returncode, done.stderr, seen]))
+
+
+if __name__ == "__main__":
+    inside(*sys.argv[1:])
+    sys.exit()
+
+import support  # pylint: disable=wrong-import-position
+
+
+class Srv(support.Case):
+    def connect(self, host, options="", uri_options=""):
+        """(exit code, standard error, first bytes of the connections) of a program that connects."""
+        if os.geteuid() != 0 or not shutil.which("unshare"):
+            self.skipTest("only root can make the namespaces, with unshare")
+        done = subprocess.run(
+            ["unshare", "-m", "-n", sys.executable, __file__, self.scratch, host, options,
+             support.program("shardquery"), "run", "-d", "x", "-c", "y", "--uri",
+             f"mongodb+srv://ann:c4nary@{DOMAIN}/?serverSelectionTimeoutMS=1000{uri_options}", "mot"],
+            capture_output=True, text=True, check=False, timeout=support.LIMIT,
+            env=support.clean_environment())
+        if done.returncode != 0:
+            self.skipTest(f"the namespaces cannot be made: {done.stderr}")
+        self.assertNotIn("c4nary", done.stdout)
+        return json.loads(done.stdout)
+
+    def test_dns_cannot_turn_tls_off_or_change_the_mechanism(self):
+        for option in ("tls=false", "authSource=x&tlsInsecure=true", "authMechanism=PLAIN"):
+            with self.subTest(option):
+                code, message, seen = self.connect(f"a.{DOMAIN.partition('.')[2]}", option)
+                self.assertEqual((code, seen), (support.EXIT_USAGE, []))
+                self.assertIn("prohibited in TXT record", message)
+
+    def test_dns_cannot_name_servers_of_another_domain(self):
+        code, message, seen = self.connect("a.example.org")
+        self.assertEqual((code, seen), (support.EXIT_CLUSTER, []), message)
+        self.assertIn("must be subdomain", message)
+
+    def test_tls_is_used_unless_the_user_turns_it_off(self):
+        code, message, seen = self.connect("a.example.net", "authSource=x")
+        self.assertEqual((code, set(seen)), (support.EXIT_CLUSTER, {TLS_HANDSHAKE}), message)
+        code, message, seen = self.connect("a.example.net", uri_options="&tls=false")
+        self.assertEqual((code, TLS_HANDSHAKE in seen), (support.EXIT_CLUSTER, False), message)
+        self.assertTrue(seen)
