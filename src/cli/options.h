@@ -28,7 +28,7 @@ typedef enum sl_option_kind {
 } sl_option_kind;
 
 typedef enum sl_option_secrecy {
-    SL_OPEN, /* a value with a user or password in a URI is refused */
+    SL_OPEN,        /* a value with a user or password in a URI is refused */
     SL_CREDENTIALS, /* a connection string, which may hold a password */
     SL_SECRET, /* a password; without a value, or with an empty one, the program prompts for it */
     SL_COMMAND_LINE, /* a command for a shell, or options: may hold a password anywhere */

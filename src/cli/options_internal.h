@@ -53,8 +53,8 @@ static inline bool sl_options_applies(const sl_options *options, size_t index) {
 void sl_options_store(sl_options *options, size_t index, const char *text, sl_option_origin from,
                       const char *where);
 
-/* Overwrites a text on the command line, in the environment or in memory with its redacted form. All
- * that other processes or files get to see of an option's value is this form. */
+/* Overwrites a text on the command line, in the environment or in memory with its redacted form.
+ * Other processes and reports get only this form of a value. */
 void sl_options_wipe(char *text, sl_option_secrecy secrecy);
 
 #define SL_NAME_ROOM 100

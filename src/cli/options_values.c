@@ -208,10 +208,11 @@ void sl_options_store(sl_options *options, size_t index, const char *text, sl_op
     const reading r = {row, text, row->secret ? "***" : text, where, options->error};
     char problem[300];
     if (row->secret == SL_OPEN && has_credentials(text)) {
-        sl_option_problem(options->error,
-                          "%s: its value contains a connection string with a user or password; give "
-                          "it with --uri",
-                          where);
+        sl_option_problem(
+            options->error,
+            "%s: its value contains a connection string with a user or password; give "
+            "it with --uri",
+            where);
         return;
     }
     if (!read_value(&r, into))

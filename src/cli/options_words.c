@@ -162,9 +162,8 @@ bool sl_options_words_to_environment(const sl_program *program, const char **lis
             index = word[1] == '-' ? find_long(&options, word, strcspn(word + 2, "="), &text)
                                    : find_short(&options, word, &text);
         const sl_option_row *row = index == SIZE_MAX ? NULL : &program->rows[index];
-        const char *next = row && row->kind != SL_OPTION_FLAG && !text && i + 1 < *count
-                               ? list[++i]
-                               : NULL;
+        const char *next =
+            row && row->kind != SL_OPTION_FLAG && !text && i + 1 < *count ? list[++i] : NULL;
         const char *value = text ? text : next;
         if (row && (row->secret == SL_CREDENTIALS || row->secret == SL_SECRET) && value && *value) {
             ok = setenv(sl_options_variable(program, index, name), value, 1) == 0;

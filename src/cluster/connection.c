@@ -355,13 +355,14 @@ static bool set_uri(sl_connection *connection, const sl_connection_options *opti
     connection->uri = mongoc_uri_new_with_error(options->uri, &driver_error);
     /* The driver's message may contain parts of the URI, such as a password: not quoted. */
     if (!connection->uri && strncasecmp(options->uri, "mongodb+srv:", 12) == 0)
-        return sl_error_set(error, SL_EXIT_USAGE,
-                            "--uri %s is not a connection string; expected "
-                            "mongodb+srv://DOMAIN/[database][?options], with one domain of at least "
-                            "three parts (cluster0.example.net) and no port, for which DNS lists "
-                            "the servers; before it, if there is a user, user:password@ with "
-                            "reserved characters percent-encoded",
-                            connection->display_uri);
+        return sl_error_set(
+            error, SL_EXIT_USAGE,
+            "--uri %s is not a connection string; expected "
+            "mongodb+srv://DOMAIN/[database][?options], with one domain of at least "
+            "three parts (cluster0.example.net) and no port, for which DNS lists "
+            "the servers; before it, if there is a user, user:password@ with "
+            "reserved characters percent-encoded",
+            connection->display_uri);
     if (!connection->uri)
         return sl_error_set(error, SL_EXIT_USAGE,
                             "--uri %s is not a connection string; expected "

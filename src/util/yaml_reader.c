@@ -293,7 +293,8 @@ static bool small_enough(sl_yaml *r, const yaml_node_t *node, unsigned depth, bu
     size_t bytes = sl_yaml_text(node).length;
     bool ok = true;
     if (left->nodes == 0 || bytes > left->bytes)
-        return refuse(r, &node->start_mark, "its aliases stand for too much text or too many values");
+        return refuse(r, &node->start_mark,
+                      "its aliases stand for too much text or too many values");
     if (depth > DEPTH_MAX)
         return refuse(r, &node->start_mark, TOO_DEEP ", with its aliases replaced");
     left->nodes--;
@@ -325,8 +326,8 @@ bool sl_yaml_read(sl_yaml *r, const yaml_node_t **root) {
     bool ok = load(r, &parser, &r->document);
     budget left = {NODES_MAX, r->text.length + ALIASED_MAX};
     *root = ok ? yaml_document_get_root_node(&r->document) : NULL;
-    if (ok && ((*root && !small_enough(r, *root, 0, &left)) ||
-               (r->single && !is_single(r, &parser)))) {
+    if (ok &&
+        ((*root && !small_enough(r, *root, 0, &left)) || (r->single && !is_single(r, &parser)))) {
         yaml_document_delete(&r->document);
         *root = NULL;
         ok = false;
