@@ -194,11 +194,17 @@ static bool hide_uris(char *text) {
     return true;
 }
 
-static bool has_credentials(const char *text) {
+/* Refuses a user or password in the value of such an option. Returns false with the problem added. */
+static bool is_open(const char *text, const char *where, sl_error *error) {
     char *copy = strdup(text);
-    bool found = !copy || hide_uris(copy);
+    if (!copy)
+        return sl_option_memory(error, "reading options");
+    bool found = hide_uris(copy);
     sl_secret_free(copy);
-    return found;
+    return !found || sl_option_problem(error,
+                                       "%s: its value contains a connection string with a user or "
+                                       "password; give it with --uri",
+                                       where);
 }
 
 void sl_options_store(sl_options *options, size_t index, const char *text, sl_option_origin from,
@@ -207,14 +213,8 @@ void sl_options_store(sl_options *options, size_t index, const char *text, sl_op
     sl_option_value *into = &options->values[index];
     const reading r = {row, text, row->secret ? "***" : text, where, options->error};
     char problem[300];
-    if (row->secret == SL_OPEN && has_credentials(text)) {
-        sl_option_problem(
-            options->error,
-            "%s: its value contains a connection string with a user or password; give "
-            "it with --uri",
-            where);
+    if (row->secret == SL_OPEN && !is_open(text, where, options->error))
         return;
-    }
     if (!read_value(&r, into))
         return;
     if (row->check && !row->check(text, problem, sizeof problem)) {
