@@ -15,7 +15,8 @@
  * are identified by bisection.
  *
  * Two upserts of the same document at the same time can both insert, and then one is refused as a
- * duplicate. So a duplicate is sent once more before it becomes a reject. */
+ * duplicate. So a duplicate is sent once more before it becomes a reject. A document that is refused
+ * with a code that is not known to be about documents is sent once more, alone (writer.c). */
 #include "writer_internal.h"
 
 #include <stdlib.h>
@@ -42,6 +43,8 @@ struct sl_outlet {
     uint8_t *found;           /* sl_found, per document of the batch */
     uint32_t *places, *again; /* indexes of documents: to be sent; to be sent once more */
     uint32_t again_count;
+    sl_aside aside;   /* to be sent once more, each alone */
+    bson_error_t why; /* why the last command failed */
     size_t room;
     unsigned seed;
 };
@@ -58,6 +61,7 @@ static void outlet_destroy(sl_outlet *outlet) {
     free(outlet->found);
     free(outlet->places);
     free(outlet->again);
+    free(outlet->aside.indexes);
     free(outlet);
 }
 
@@ -91,12 +95,15 @@ static bool view_documents(sl_outlet *outlet, const sl_batch *batch, sl_error *e
         free(outlet->found);
         free(outlet->places);
         free(outlet->again);
+        free(outlet->aside.indexes);
         outlet->room = batch->documents;
         outlet->views = aligned_alloc(_Alignof(bson_t), outlet->room * sizeof *outlet->views);
         outlet->found = malloc(outlet->room);
         outlet->places = malloc(outlet->room * sizeof *outlet->places);
         outlet->again = malloc(outlet->room * sizeof *outlet->again);
-        if (!outlet->views || !outlet->found || !outlet->places || !outlet->again) {
+        outlet->aside.indexes = malloc(outlet->room * sizeof *outlet->aside.indexes);
+        if (!outlet->views || !outlet->found || !outlet->places || !outlet->again ||
+            !outlet->aside.indexes) {
             outlet->room = 0;
             return sl_error_memory(error, "sending a batch");
         }
@@ -112,7 +119,7 @@ static sl_outcome send_command(sl_outlet *outlet, const uint32_t *places, uint32
     const sl_sending *sending = outlet->sending;
     const sl_target *target = &sending->destination->target;
     bson_t command;
-    bson_error_t why = {0};
+    outlet->why = (bson_error_t){0};
     *taken = count;
     if (!sl_statements_write(&outlet->statements, sending->keys, outlet->head, outlet->views,
                              places, count, taken, &command)) {
@@ -121,31 +128,21 @@ static sl_outcome send_command(sl_outlet *outlet, const uint32_t *places, uint32
         return UNDELIVERABLE;
     }
     bool ok = mongoc_client_write_command_with_opts(outlet->client, target->database, &command,
-                                                    NULL, body, &why);
-    if (sl_reply_is_replaced(&why, body)) {
+                                                    NULL, body, &outlet->why);
+    if (sl_reply_is_replaced(&outlet->why, body)) {
         sl_target_mismatch(sending->destination->connection, target, error);
         return UNDELIVERABLE;
     }
     const sl_reply reply = {.ok = ok,
                             .body = body,
-                            .why = &why,
+                            .why = &outlet->why,
                             .count = *taken,
                             .own_ids = true,
                             .mode = sending->keys->mode};
-    sl_outcome outcome = UNDELIVERABLE;
-    switch (sl_reply_judge_modify(&reply, found, error)) {
-    case SL_REPLY_COMPLETE:
+    sl_verdict verdict = sl_reply_judge_modify(&reply, found, error);
+    if (verdict == SL_REPLY_COMPLETE)
         return DELIVERED;
-    case SL_REPLY_TOO_LARGE:
-        outcome = *taken > 1 ? SEND_LESS : SEND_AGAIN;
-        break;
-    case SL_REPLY_NONE:
-    case SL_REPLY_UNKNOWN:
-        outcome = SEND_AGAIN;
-        break;
-    case SL_REPLY_FINAL:
-        break;
-    }
+    sl_outcome outcome = sl_outcome_of_reply(&reply, verdict, false);
     sl_error_prefix(error, "%s in %s.%s", sl_mode_names[sending->keys->mode], target->database,
                     target->collection);
     return outcome;
@@ -176,7 +173,7 @@ static sl_outcome find_unmatched(sl_outlet *outlet, const uint32_t *places, uint
             *unmatched += more;
         }
     }
-    return outcome == SEND_LESS ? SEND_AGAIN : outcome;
+    return outcome == DELIVERED || outcome == UNDELIVERABLE ? outcome : SEND_AGAIN;
 }
 
 /* Sets outlet->found of the documents by the answer. */
@@ -225,6 +222,10 @@ static void report_refused(sl_outlet *outlet, const sl_listener *listener, const
         uint32_t place = places[one.index];
         if (one.code == SL_DUPLICATE_KEY && !listener->last_chance) {
             outlet->again[outlet->again_count++] = place;
+            continue;
+        }
+        if (one.doubtful && !listener->alone) {
+            listener->aside->indexes[listener->aside->count++] = place;
             continue;
         }
         listener->result->rejected++;
@@ -279,57 +280,58 @@ static sl_outcome send_once(sl_outlet *outlet, const uint32_t *places, uint32_t 
     if (outcome == DELIVERED) {
         report_refused(outlet, listener, places, &body);
         report(outlet, listener, places, *taken, &found);
+    } else if (sl_report_alone(listener, outcome, &outlet->why, places[0])) {
+        outcome = DELIVERED;
     }
     bson_destroy(&body);
     return outcome;
 }
 
 /* Sends the documents at `places`, in as many commands as needed. */
-static bool send_all(sl_outlet *outlet, const uint32_t *places, uint32_t count,
+static bool send_all(sl_outlet *outlet, const uint32_t *places, sl_course *course,
                      const sl_listener *listener, sl_error *error) {
-    uint32_t most = count, first = 0;
-    int64_t since = 0;
-    for (unsigned attempt = 0; first < count;) {
-        uint32_t left = count - first, taken;
+    while (course->first < course->end) {
+        uint32_t left = course->end - course->first, taken;
         sl_interrupt_begin_change();
         sl_outcome outcome =
-            send_once(outlet, places + first, most < left ? most : left, &taken, listener, error);
+            send_once(outlet, places + course->first, course->most < left ? course->most : left,
+                      &taken, listener, error);
         sl_interrupt_end_change();
-        if (outcome == UNDELIVERABLE)
+        if (!sl_course_go_on(course, outcome, taken, error))
             return false;
-        if (outcome == DELIVERED) {
-            first += taken;
-            attempt = 0;
-            continue;
-        }
-        listener->result->retries++;
-        if (attempt == 0) {
-            sl_log_warning(SL_LINES "; trying again", error->message);
-            since = sl_clock_ns();
-        }
-        if (!sl_writer_may_try_again(outlet->sending, since, error))
-            return false;
-        if (outcome == SEND_LESS)
-            most = (taken + 1) / 2;
-        else
-            sl_writer_wait(&outlet->seed, attempt);
-        attempt++;
     }
     return true;
 }
 
 static bool modify_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_result *result,
                         refusal_handler refused, void *context, sl_error *error) {
-    sl_listener listener = {result, refused, context, false};
-    outlet->again_count = 0;
-    if (!view_documents(outlet, batch, error) ||
-        !send_all(outlet, outlet->places, batch->documents, &listener, error))
+    if (!view_documents(outlet, batch, error))
         return false;
+    sl_listener listener = {result, refused, context, .aside = &outlet->aside};
+    outlet->again_count = outlet->aside.count = 0;
+    sl_course course = {.sending = outlet->sending,
+                        .result = result,
+                        .seed = &outlet->seed,
+                        .indexes = outlet->places,
+                        .aside = &outlet->aside,
+                        .end = batch->documents,
+                        .most = batch->documents};
+    bool ok = send_all(outlet, outlet->places, &course, &listener, error);
     listener.last_chance = true;
-    if (!send_all(outlet, outlet->again, outlet->again_count, &listener, error))
-        return false;
-    error->code = SL_EXIT_OK;
-    return true;
+    course.indexes = outlet->again;
+    course.first = 0;
+    course.end = course.most = outlet->again_count;
+    ok = ok && send_all(outlet, outlet->again, &course, &listener, error) &&
+         sl_course_before_alone(&course, error);
+    listener.alone = true;
+    listener.accepted = course.accepted;
+    for (uint32_t i = 0; ok && i < outlet->aside.count; i++) {
+        sl_course alone = sl_course_alone(&course, outlet->aside.indexes[i]);
+        ok = send_all(outlet, outlet->places, &alone, &listener, error);
+    }
+    if (ok)
+        error->code = SL_EXIT_OK;
+    return ok;
 }
 
 const sl_sink_type sl_sink_modify = {

@@ -14,10 +14,10 @@
 
 #define IMMUTABLE_FIELD 66 /* of an update: the stored document has another _id */
 
-/* The server's codes that are not simply "unknown". An error with a code that is not in this table,
- * or without a code, is retried: it may be a temporary condition of the server. A code may have the
- * verdict SL_REPLY_COMPLETE only if it is proved to be about one document, whatever the state of
- * the server. */
+/* The codes that are known. With those about the document, one answer decides. Those about the state
+ * of the server, here and in sl_code_is_transient, never reject a document. What a server reports
+ * for one document with any other code is about the document if it reports it again when that
+ * document is sent alone. */
 static const struct {
     int32_t code;
     sl_verdict verdict;
@@ -43,6 +43,13 @@ static const struct {
     {89, SL_REPLY_NONE},   /* NetworkTimeout */
     {9001, SL_REPLY_NONE}, /* SocketException */
 
+    /* Temporary conditions of a server. */
+    {8, SL_REPLY_UNKNOWN},     /* UnknownError: such as an error of the disk */
+    {39, SL_REPLY_UNKNOWN},    /* FileRenameFailed */
+    {146, SL_REPLY_UNKNOWN},   /* ExceededMemoryLimit */
+    {11601, SL_REPLY_UNKNOWN}, /* Interrupted */
+    {14031, SL_REPLY_UNKNOWN}, /* OutOfDiskSpace */
+
     {10334, SL_REPLY_TOO_LARGE}, /* BSONObjectTooLarge */
     {13548, SL_REPLY_TOO_LARGE}, /* BufBuilder attempted to grow beyond its limit */
 
@@ -60,12 +67,14 @@ static const struct {
     {8000, SL_REPLY_FINAL}, /* a hosted service: its quota is used up, or the user is unknown */
 };
 
-/* The verdict that one error leads to. */
-static sl_verdict verdict_of(int32_t code) {
+/* The verdict that one error leads to. `*listed`: the code is known. */
+static sl_verdict verdict_of(int32_t code, bool *listed) {
+    *listed = true;
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
         if (codes[i].code == code)
             return codes[i].verdict;
     }
+    *listed = sl_code_is_transient(code);
     return SL_REPLY_UNKNOWN;
 }
 
@@ -108,6 +117,8 @@ bool sl_reply_next_error(bson_iter_t *errors, sl_write_error *found) {
     found->code = (int32_t)sl_look_int64(&fields, "code", 0);
     found->message = sl_look_string(&fields, "errmsg");
     found->duplicate_id = is_duplicate_id(&fields, found);
+    bool listed;
+    found->doubtful = verdict_of(found->code, &listed) == SL_REPLY_TOO_LARGE || !listed;
     return true;
 }
 
@@ -144,6 +155,14 @@ static void add_place(sl_error *error, const sl_reply *reply, int64_t index) {
                   (unsigned long long)sl_document_id_offset(id));
 }
 
+/* The verdict of one write error. */
+static sl_verdict verdict_of_one(const sl_reply *reply, const sl_write_error *one) {
+    bool listed, immutable = reply->mode != SL_MODE_INSERT && one->code == IMMUTABLE_FIELD;
+    sl_verdict verdict = verdict_of(one->code, &listed);
+    bool alone = verdict == SL_REPLY_TOO_LARGE && reply->count == 1;
+    return immutable || !listed || alone ? SL_REPLY_COMPLETE : verdict;
+}
+
 /* The verdict of all write errors; the most severe is quoted. `*errors` is their number;
  * `*each_once`: no two of them name the same document. */
 static sl_verdict judge_errors(const sl_reply *reply, uint32_t *errors, bool *each_once,
@@ -167,8 +186,7 @@ static sl_verdict judge_errors(const sl_reply *reply, uint32_t *errors, bool *ea
         if (new)
             seen[one.index] = true;
         ++*errors;
-        bool immutable = reply->mode != SL_MODE_INSERT && one.code == IMMUTABLE_FIELD;
-        sl_verdict of_one = immutable ? SL_REPLY_COMPLETE : verdict_of(one.code);
+        sl_verdict of_one = verdict_of_one(reply, &one);
         if (of_one > verdict) {
             verdict = of_one;
             worst = one;
@@ -191,7 +209,8 @@ static sl_verdict judge_errors(const sl_reply *reply, uint32_t *errors, bool *ea
  * requested. */
 static sl_verdict concern_verdict(int32_t code, const char *message, sl_error *error) {
     quote(error, "the write concern was not satisfied", code, message);
-    return verdict_of(code) == SL_REPLY_FINAL ? SL_REPLY_FINAL : SL_REPLY_UNKNOWN;
+    bool listed;
+    return verdict_of(code, &listed) == SL_REPLY_FINAL ? SL_REPLY_FINAL : SL_REPLY_UNKNOWN;
 }
 
 static sl_verdict judge_concern(const sl_reply *reply, sl_error *error) {
@@ -211,7 +230,8 @@ static bool is_of_command(int32_t code) {
 static sl_verdict judge_command(const bson_error_t *why, sl_error *error) {
     if (why->domain == MONGOC_ERROR_SERVER) {
         quote(error, "the server answered", (int32_t)why->code, why->message);
-        sl_verdict verdict = verdict_of((int32_t)why->code);
+        bool listed;
+        sl_verdict verdict = verdict_of((int32_t)why->code, &listed);
         if (is_of_command((int32_t)why->code))
             return SL_REPLY_FINAL;
         /* The error does not name the documents. */
@@ -225,6 +245,17 @@ static sl_verdict judge_command(const bson_error_t *why, sl_error *error) {
     }
     sl_error_from_driver(error, "no answer", why);
     return SL_REPLY_NONE;
+}
+
+bool sl_reply_refuses_command(const sl_reply *reply) {
+    bson_iter_t errors;
+    bool listed;
+    if (reply->ok || reply->why->domain != MONGOC_ERROR_SERVER ||
+        sl_reply_errors(reply->body, &errors))
+        return false;
+    sl_verdict verdict = verdict_of((int32_t)reply->why->code, &listed);
+    return !listed || verdict == SL_REPLY_COMPLETE ||
+           (verdict == SL_REPLY_TOO_LARGE && reply->count == 1);
 }
 
 sl_verdict sl_reply_judge(const sl_reply *reply, uint32_t *inserted, sl_error *error) {

@@ -3,12 +3,14 @@
  * documents be sent again?
  *
  * An answer is complete only if it adds up: documents inserted and documents refused are exactly
- * the documents that were sent, each refused document is named once, each is refused for a reason
- * that is about the document itself, and the write concern was satisfied. With any other answer the
- * outcome is unknown, and the writer searches for the documents before it sends them again.
+ * the documents that were sent, each refused document is named once, none is refused because of the
+ * state of the server, and the write concern was satisfied. With any other answer the outcome is
+ * unknown, and the writer searches for the documents before it sends them again.
  *
- * A table in reply.c lists the codes that are about a document, and the codes of permanent errors.
- * tests/cluster/test_refused.py provokes each code of the first kind on a real server. */
+ * A table in reply.c lists the codes that are about a document, those about the state of the
+ * server, and those of permanent errors. tests/cluster/test_refused.py provokes each code of the
+ * first kind on a real server. A refusal with any other code is doubtful: the writer sends that
+ * document again, alone, and the server's second answer decides. */
 #ifndef SHARDLOAD_REPLY_H
 #define SHARDLOAD_REPLY_H
 
@@ -65,6 +67,10 @@ typedef struct sl_modified {
  * sent. */
 sl_verdict sl_reply_judge_modify(const sl_reply *reply, sl_modified *found, sl_error *error);
 
+/* Did the server refuse the command, without naming a document, with a code that is not about its
+ * own state? Then one of the documents may be the reason. */
+bool sl_reply_refuses_command(const sl_reply *reply);
+
 /* Was the collection dropped, or replaced by another one? Then no document can be sent any more. */
 bool sl_reply_is_replaced(const bson_error_t *why, const bson_t *body);
 
@@ -82,6 +88,7 @@ typedef struct sl_write_error {
     int32_t code;        /* the server's; 0 when it gave none */
     const char *message; /* the server's; lives as long as the reply */
     bool duplicate_id;   /* the index _id_ refused it, not another unique index */
+    bool doubtful;       /* the code is about the document only if it is repeated for it alone */
 } sl_write_error;
 
 /* Sets `errors` before the first write error. False when the answer has no write error. */

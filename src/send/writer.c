@@ -9,7 +9,13 @@
  *
  * A validator's error messages may be so long that the server cannot build its answer for all
  * documents of a batch. Then the batch is sent in pieces, each half as large as before, one after
- * the other. The file is long because sending, repeating and counting a batch share its state. */
+ * the other. So it is if the server refuses a command for a reason that may be in one of its
+ * documents, until that document has been found.
+ *
+ * A document that is refused with a code that is not known to be about documents is set aside, and
+ * sent alone after the others. If the server refuses it again, it is a reject. If the server refuses
+ * whole commands, this holds only if it has executed another command of the batch: otherwise no
+ * document is the reason. */
 #include "sink.h"
 
 #include <stdio.h>
@@ -30,6 +36,7 @@
 
 #define RETRY_FIRST_MS 50
 #define RETRY_MOST_MS 5000
+#define REFUSED_MOST 3u /* documents whose commands are refused while none is executed */
 
 /* A connection to the primary of one shard, or to a router. */
 typedef struct sl_target_connection {
@@ -50,6 +57,7 @@ struct sl_outlet {
     const bson_t **chosen;
     uint32_t *places;  /* the index of each of these in the piece */
     bool search_first; /* search before the first attempt: an earlier run may have sent the batch */
+    sl_aside aside;
     bson_t *options;
     unsigned seed; /* for the jitter */
 };
@@ -110,6 +118,7 @@ static void writer_outlet_destroy(sl_outlet *outlet) {
     free(outlet->pointers);
     free(outlet->chosen);
     free(outlet->places);
+    free(outlet->aside.indexes);
     free(outlet);
 }
 
@@ -143,12 +152,14 @@ static bool view_documents(sl_outlet *outlet, const sl_batch *batch, sl_error *e
         free(outlet->pointers);
         free(outlet->chosen);
         free(outlet->places);
+        free(outlet->aside.indexes);
         outlet->chosen = NULL;
         outlet->places = NULL;
         outlet->room = batch->documents;
         outlet->views = aligned_alloc(_Alignof(bson_t), outlet->room * sizeof *outlet->views);
         outlet->pointers = malloc(outlet->room * sizeof *outlet->pointers);
-        if (!outlet->views || !outlet->pointers) {
+        outlet->aside.indexes = malloc(outlet->room * sizeof *outlet->aside.indexes);
+        if (!outlet->views || !outlet->pointers || !outlet->aside.indexes) {
             outlet->room = 0;
             return sl_error_memory(error, "sending a batch");
         }
@@ -244,6 +255,8 @@ static sl_scan_result take_write_errors(sl_outlet *outlet, const bson_t *reply,
             report_duplicate(listener, piece->first + place, &duplicates, place,
                              own_ids && !piece->search_first &&
                                  !outlet->sending->config->equal_is_stored);
+        else if (one.doubtful && !listener->alone)
+            listener->aside->indexes[listener->aside->count++] = piece->first + place;
         else
             report(listener, piece->first + place, FATE_REFUSED, one.code, one.message);
     }
@@ -273,24 +286,15 @@ static sl_outcome send_parcel(sl_outlet *outlet, const sl_piece *piece, const sl
                             .documents = parcel->documents,
                             .count = parcel->count,
                             .own_ids = outlet->sending->own_ids};
-    switch (sl_reply_judge(&reply, &inserted, error)) {
-    case SL_REPLY_COMPLETE:
+    sl_verdict verdict = sl_reply_judge(&reply, &inserted, error);
+    if (verdict == SL_REPLY_COMPLETE) {
         outcome = outcome_of(take_write_errors(outlet, &body, piece, parcel, listener, error));
         if (outcome == DELIVERED)
             listener->result->inserted += inserted;
-        break;
-    case SL_REPLY_TOO_LARGE:
-        outcome = parcel->count > 1 ? SEND_LESS : SEND_AGAIN;
-        break;
-    case SL_REPLY_NONE:
-        /* A server that cannot build its answer may close the connection instead. */
-        outcome = piece->sent_before && parcel->count > 1 ? SEND_LESS : SEND_AGAIN;
-        break;
-    case SL_REPLY_UNKNOWN:
-        outcome = SEND_AGAIN;
-        break;
-    case SL_REPLY_FINAL:
-        break;
+    } else {
+        outcome = sl_outcome_of_reply(&reply, verdict, piece->sent_before);
+        if (sl_report_alone(listener, outcome, &why, piece->first))
+            outcome = DELIVERED;
     }
     if (outcome != DELIVERED)
         sl_error_prefix(error, "inserting into %s.%s",
@@ -354,7 +358,38 @@ static sl_outcome send_once(sl_outlet *outlet, const sl_piece *piece, const sl_l
     return outcome;
 }
 
-void sl_writer_wait(unsigned *seed, unsigned attempt) {
+/* ---- the attempts ---- */
+
+static bool is_apart(sl_outcome outcome) {
+    return outcome == SEND_APART || outcome == SEND_APART_OR_END;
+}
+
+bool sl_report_alone(const sl_listener *listener, sl_outcome outcome, const bson_error_t *why,
+                     uint32_t index) {
+    if (!listener->alone || !listener->accepted || !is_apart(outcome))
+        return false;
+    report(listener, index, FATE_REFUSED, (int32_t)why->code, why->message);
+    return true;
+}
+
+sl_outcome sl_outcome_of_reply(const sl_reply *reply, sl_verdict verdict, bool again) {
+    if (sl_reply_refuses_command(reply))
+        return verdict == SL_REPLY_FINAL ? SEND_APART_OR_END : SEND_APART;
+    switch (verdict) {
+    case SL_REPLY_TOO_LARGE:
+        return reply->count > 1 ? SEND_LESS : SEND_AGAIN;
+    case SL_REPLY_NONE:
+        /* A server that cannot build its answer may close the connection instead. */
+        return again && reply->count > 1 ? SEND_LESS : SEND_AGAIN;
+    case SL_REPLY_FINAL:
+        return UNDELIVERABLE;
+    default:
+        return SEND_AGAIN;
+    }
+}
+
+/* Waits before attempt `attempt` + 1, longer with each attempt. */
+static void wait_before(unsigned *seed, unsigned attempt) {
     long most = RETRY_FIRST_MS << (attempt < 7 ? attempt : 7);
     if (most > RETRY_MOST_MS)
         most = RETRY_MOST_MS;
@@ -362,7 +397,8 @@ void sl_writer_wait(unsigned *seed, unsigned attempt) {
     nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
 }
 
-bool sl_writer_may_try_again(const sl_sending *sending, int64_t since, sl_error *error) {
+/* May documents be sent again? `since`: when their first attempt failed, by sl_clock_ns. */
+static bool may_try_again(const sl_sending *sending, int64_t since, sl_error *error) {
     if (sl_interrupt_requested()) {
         error->code = SL_EXIT_INTERRUPTED;
         return sl_error_prefix(error, "interrupted while a batch could not be delivered");
@@ -375,6 +411,110 @@ bool sl_writer_may_try_again(const sl_sending *sending, int64_t since, sl_error 
     return true;
 }
 
+/* The next piece after the server has executed a command. */
+static void go_on_after(sl_course *course, uint32_t count) {
+    course->first += count;
+    course->accepted = true;
+    course->attempt = 0;
+    if (course->apart && course->most < course->end)
+        course->most *= 2;
+}
+
+/* Sets a document aside whose command was refused. False if the document cannot be the reason. */
+static bool set_aside(sl_course *course) {
+    if (!course->aside || (!course->accepted && course->refused == REFUSED_MOST))
+        return false;
+    course->refused += !course->accepted;
+    course->aside->indexes[course->aside->count++] =
+        course->indexes ? course->indexes[course->first] : course->first;
+    course->first++;
+    return true;
+}
+
+/* Begins again with all documents, none of which is the reason why commands are refused. */
+static void begin_again(sl_course *course) {
+    if (!course->aside)
+        return;
+    course->first = 0;
+    course->most = course->end;
+    course->refused = course->aside->count = 0;
+}
+
+bool sl_course_go_on(sl_course *course, sl_outcome outcome, uint32_t count, sl_error *error) {
+    bool apart = is_apart(outcome);
+    if (outcome == UNDELIVERABLE)
+        return false;
+    if (outcome == DELIVERED) {
+        go_on_after(course, count);
+        return true;
+    }
+    course->result->retries++;
+    if (course->attempt == 0) { /* the time limit does not include the wait for the first answer */
+        sl_log_warning(SL_LINES "; trying again", error->message);
+        course->since = sl_clock_ns();
+    }
+    if (apart && count == 1 && set_aside(course))
+        return true;
+    if (outcome == SEND_APART_OR_END && count == 1)
+        return false;
+    if (!may_try_again(course->sending, course->since, error))
+        return false;
+    if (apart && count == 1) {
+        begin_again(course);
+        apart = false;
+    }
+    if (apart || outcome == SEND_LESS) {
+        course->most = (count + 1) / 2;
+        course->apart = apart;
+    }
+    if (outcome == SEND_LESS)
+        course->since = sl_clock_ns();
+    else if (!apart)
+        wait_before(course->seed, course->attempt);
+    course->attempt++;
+    return true;
+}
+
+sl_course sl_course_alone(const sl_course *course, uint32_t first) {
+    course->result->retries++;
+    return (sl_course){.sending = course->sending,
+                       .result = course->result,
+                       .seed = course->seed,
+                       .first = first,
+                       .end = first + 1,
+                       .most = 1};
+}
+
+bool sl_course_before_alone(sl_course *course, sl_error *error) {
+    if (course->aside->count == 0)
+        return true;
+    course->since = sl_clock_ns();
+    wait_before(course->seed, 0);
+    return may_try_again(course->sending, course->since, error);
+}
+
+/* Sends the documents [first, end) of the batch. */
+static bool send_pieces(sl_outlet *outlet, sl_course *course, const sl_listener *listener,
+                        sl_error *error) {
+    sl_piece piece = {.search_first = outlet->search_first || listener->alone,
+                      .sent_before = listener->alone};
+    while (course->first < course->end) {
+        uint32_t left = course->end - course->first;
+        piece.first = course->first;
+        piece.documents = outlet->pointers + piece.first;
+        piece.count = course->most < left ? course->most : left;
+        sl_interrupt_begin_change();
+        sl_outcome outcome = send_once(outlet, &piece, listener, error);
+        sl_interrupt_end_change();
+        if (!sl_course_go_on(course, outcome, piece.count, error))
+            return false;
+        /* Applies to the next pieces, too: this attempt may have stored their documents. */
+        piece.search_first = piece.search_first || outcome != DELIVERED;
+        piece.sent_before = outcome != DELIVERED;
+    }
+    return true;
+}
+
 static bool writer_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_result *result,
                         refusal_handler refused, void *context, sl_error *error) {
     if (!view_documents(outlet, batch, error))
@@ -384,45 +524,25 @@ static bool writer_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_resul
         &outlet
              ->connections[batch->shard < outlet->connection_count ? batch->shard
                                                                    : outlet->connection_count - 1];
-    const sl_listener listener = {result, refused, context, false};
-    sl_piece piece = {.search_first = outlet->search_first};
-    uint32_t most = batch->documents; /* in one piece */
-    int64_t since = 0;
-    for (unsigned attempt = 0; piece.first < batch->documents;) {
-        uint32_t left = batch->documents - piece.first;
-        piece.documents = outlet->pointers + piece.first;
-        piece.count = most < left ? most : left;
-        sl_interrupt_begin_change();
-        sl_outcome outcome = send_once(outlet, &piece, &listener, error);
-        sl_interrupt_end_change();
-        if (outcome == UNDELIVERABLE)
-            return false;
-        if (outcome == DELIVERED) {
-            piece.first += piece.count;
-            piece.sent_before = false;
-            attempt = 0;
-            continue;
-        }
-        result->retries++;
-        /* Applies to the next pieces, too: this attempt may have stored their documents. */
-        piece.search_first = true;
-        if (attempt == 0) { /* the time limit does not include the wait for the first answer */
-            sl_log_warning(SL_LINES "; trying again", error->message);
-            since = sl_clock_ns();
-        }
-        if (!sl_writer_may_try_again(outlet->sending, since, error))
-            return false;
-        if (outcome == SEND_LESS) {
-            most = (piece.count + 1) / 2;
-            since = sl_clock_ns();
-        } else {
-            sl_writer_wait(&outlet->seed, attempt);
-        }
-        piece.sent_before = true;
-        attempt++;
+    sl_listener listener = {result, refused, context, .aside = &outlet->aside};
+    outlet->aside.count = 0;
+    sl_course course = {.sending = outlet->sending,
+                        .result = result,
+                        .seed = &outlet->seed,
+                        .aside = &outlet->aside,
+                        .end = batch->documents,
+                        .most = batch->documents};
+    bool ok =
+        send_pieces(outlet, &course, &listener, error) && sl_course_before_alone(&course, error);
+    listener.alone = true;
+    listener.accepted = course.accepted;
+    for (uint32_t i = 0; ok && i < outlet->aside.count; i++) {
+        sl_course alone = sl_course_alone(&course, outlet->aside.indexes[i]);
+        ok = send_pieces(outlet, &alone, &listener, error);
     }
-    error->code = SL_EXIT_OK;
-    return true;
+    if (ok)
+        error->code = SL_EXIT_OK;
+    return ok;
 }
 
 const sl_sink_type sl_sink_cluster = {

@@ -3,7 +3,9 @@
 loader sends: the write concern of each insert, and a find before documents are sent again.
 
 Whatever a server replies, a load ends with the right documents and figures, or stops and can be
-resumed. An error of the server must never turn a good record into a reject."""
+resumed. An error of the server must never turn a good record into a reject; and a document that the
+server refuses again when it is sent alone must never end a load."""
+import copy
 import signal
 
 import fault_case
@@ -91,7 +93,7 @@ class Replies(SmallBatches):
     def test_inserts_that_fail_with_a_temporary_error_are_sent_again(self):
         outcome = self.load_with([
             proxy.answer(lambda _, code=code: {"ok": 0.0, "code": code, "errmsg": "later"})
-            for code in TEMPORARY if code not in (0, 2, 9, 14)])
+            for code in TEMPORARY if code != 0])
         self.assert_nothing_lost(outcome, again=0)
 
     def test_a_server_that_inserts_nothing_and_reports_no_error_ends_the_load(self):
@@ -113,6 +115,74 @@ class Replies(SmallBatches):
         self.assert_accounting(self.work, rejectedByServer=0)
         self.proxy.clear_faults()
         self.assert_nothing_lost(self.begin("--resume").wait(), again=SOME)
+
+    # Documents that the server always refuses, with a code that the loader does not know
+
+    def refuse_documents(self, step, code, whole):
+        """Every `step`-th document is refused from now on; `whole`: with its command. The server
+        stores the other documents of the batch. Returns the positions of the refused documents."""
+        refused_ones = set(sorted(self.expected[0].documents)[step // 2::step])
+        forward = self.proxy.action_for
+
+        def action_for(message):
+            action = forward(message)
+            command, value = proxy.command_of(message)
+            if command != "insert" or proxy.collection_of(value) != "t":
+                return action
+            ids = [document["_id"] for document in proxy.documents_of(message)]
+            bad = [i for i, one in enumerate(ids) if one & fault_case.POSITION in refused_ones]
+            if not bad:
+                return action
+            if whole:
+                return proxy.answer(lambda _: {"ok": 0.0, "code": code, "errmsg": "odd"})
+
+            def change(reply):
+                self.database.t.delete_many({"_id": {"$in": [ids[i] for i in bad]}})
+                return refused(*(error(i, code, "odd") for i in bad), n=reply["n"] - len(bad))(reply)
+            return proxy.change_reply(change)
+        self.proxy.action_for = action_for
+        self.addCleanup(setattr, self.proxy, "action_for", forward)
+        return refused_ones
+
+    def assert_refused(self, outcome, positions, code):
+        """These documents are rejects with the server's words, and all others are stored."""
+        outcome.expect(support.EXIT_REJECTS)
+        rest = copy.copy(self.expected[0])
+        rest.documents = {at: raw for at, raw in rest.documents.items() if at not in positions}
+        self.assert_content([rest])
+        self.assert_accounting(self.work, records=rest.records + len(positions),
+                               inserted=len(rest.documents), alreadyThere=0,
+                               rejectedByServer=len(positions), undelivered=0)
+        reasons = [row["reason"] for row in support.reject_rows(self.work)]
+        self.assertEqual(sum(f"odd (code {code})" in reason for reason in reasons), len(positions))
+
+    def test_documents_that_the_server_always_refuses_are_rejects(self):
+        positions = self.refuse_documents(397, 999999, whole=False)
+        self.assertGreater(len(positions), 3)
+        self.assert_refused(self.begin("--retry-timeout", 20).wait(), positions, 999999)
+
+    def test_documents_whose_command_the_server_always_refuses_are_rejects(self):
+        """The loader finds them among the documents of their batch."""
+        for code in (2, 999999):
+            with self.subTest(code=code):
+                positions = self.refuse_documents(797, code, whole=True)
+                self.assert_refused(self.begin("--retry-timeout", 20, "--drop").wait(), positions,
+                                    code)
+
+    def test_a_server_that_refuses_every_document_reaches_the_limit_of_rejects(self):
+        self.refuse_documents(1, 999999, whole=False)
+        outcome = self.begin("--max-rejects", 50).wait().expect(support.EXIT_SOURCE)
+        self.assertIn("more than --max-rejects 50 allows", outcome.err)
+        self.assertEqual(self.database.t.count_documents({}), 0)
+
+    def test_a_server_that_refuses_every_command_rejects_nothing(self):
+        for number, code in enumerate((2, 999999)):
+            self.refuse_documents(1, code, whole=True)
+            self.begin("--retry-timeout", 1, *["--resume"][:number]).wait().expect(
+                support.EXIT_CLUSTER, f"odd (code {code})", "--resume")
+            self.assert_accounting(self.work, rejectedByServer=0)
+        del self.proxy.action_for
+        self.assert_nothing_lost(self.begin("--resume").wait(), again=0)
 
     def test_permanent_errors_end_the_load_without_a_retry(self):
         codes = support.reply_codes("FINAL")

@@ -84,8 +84,59 @@ TEST(an_error_that_is_not_about_a_document_decides) {
     assert_int_equal(judge(ERRORS(0, ERROR(0, 6) "," ERROR(1, 6)), 2, &of_server), SL_REPLY_NONE);
     assert_int_equal(judge(ERRORS(0, ERROR(0, 6) "," ERROR(1, 91)), 2, &of_server),
                      SL_REPLY_UNKNOWN);
-    assert_int_equal(judge(ERRORS(4, ERROR(0, 999999)), 5, &of_server), SL_REPLY_UNKNOWN);
     assert_int_equal(judge(ERRORS(4, ERROR(0, 0)), 5, &of_server), SL_REPLY_UNKNOWN);
+}
+
+/* A code that is in no list is about the document if the server repeats it for that document. */
+TEST(a_code_that_is_not_known_is_doubtful) {
+    static const struct {
+        const char *json;
+        bool doubtful;
+    } rows[] = {
+        {ERRORS(0, ERROR(0, 2)), true},      {ERRORS(0, ERROR(0, 9)), true},
+        {ERRORS(0, ERROR(0, 999999)), true}, {ERRORS(0, ERROR(0, 10334)), true},
+        {ERRORS(0, ERROR(0, 121)), false},   {ERRORS(0, ERROR(0, 11000)), false},
+        {ERRORS(0, ERROR(0, 371)), false},   {ERRORS(0, ERROR(0, 14031)), false},
+        {ERRORS(0, ERROR(0, 13)), false},    {ERRORS(0, ERROR(0, 0)), false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        bson_iter_t errors;
+        sl_write_error one;
+        assert_true(sl_reply_errors(unit_json(rows[i].json), &errors));
+        assert_true(sl_reply_next_error(&errors, &one));
+        assert_int_equal(one.doubtful, rows[i].doubtful);
+        if (rows[i].doubtful)
+            assert_int_equal(judge(rows[i].json, 1, &of_server), SL_REPLY_COMPLETE);
+    }
+    assert_int_equal(judge(ERRORS(4, ERROR(0, 999999)), 5, &of_server), SL_REPLY_COMPLETE);
+    assert_int_equal(judge(ERRORS(3, ERROR(0, 999999)), 5, &of_server), SL_REPLY_UNKNOWN);
+    assert_int_equal(judge(ERRORS(3, ERROR(0, 2) "," ERROR(1, 112)), 5, &of_server),
+                     SL_REPLY_UNKNOWN);
+}
+
+TEST(a_command_that_may_be_refused_because_of_a_document) {
+    static const struct {
+        bson_error_t why;
+        uint32_t count;
+        bool may;
+    } rows[] = {
+        {{.domain = MONGOC_ERROR_SERVER, .code = 2}, 5, true},
+        {{.domain = MONGOC_ERROR_SERVER, .code = 61}, 5, true},
+        {{.domain = MONGOC_ERROR_SERVER, .code = 999999}, 1, true},
+        {{.domain = MONGOC_ERROR_SERVER, .code = 10334}, 1, true},
+        {{.domain = MONGOC_ERROR_SERVER, .code = 10334}, 2, false}, /* perhaps their number */
+        {{.domain = MONGOC_ERROR_SERVER, .code = 10107}, 1, false},
+        {{.domain = MONGOC_ERROR_SERVER, .code = 13}, 1, false},
+        {{.domain = MONGOC_ERROR_STREAM, .code = 2}, 1, false},
+    };
+    const bson_t *body = unit_json("{\"insertedCount\": 0}");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const sl_reply reply = {.body = body, .why = &rows[i].why, .count = rows[i].count};
+        assert_int_equal(sl_reply_refuses_command(&reply), rows[i].may);
+    }
+    const sl_reply named = {
+        .body = unit_json(ERRORS(0, ERROR(0, 2))), .why = &of_server, .count = 1};
+    assert_false(sl_reply_refuses_command(&named));
 }
 
 TEST(a_write_concern_that_was_not_satisfied) {
@@ -167,7 +218,7 @@ TEST(write_errors_are_read_one_by_one) {
 TEST(the_message_names_the_document) {
     const bson_t *const documents[] = {
         unit_keep_bson(BCON_NEW("_id", BCON_INT64((int64_t)3 << 40 | 77)))};
-    const bson_t *body = unit_json(ERRORS(0, ERROR(0, 5894900)));
+    const bson_t *body = unit_json(ERRORS(0, ERROR(0, 371)));
     const sl_reply reply = {
         .ok = false, .body = body, .why = &of_server, .documents = documents, .count = 1};
     assert_int_equal(sl_reply_judge(&reply, &inserted, &error), SL_REPLY_UNKNOWN);
