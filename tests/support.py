@@ -553,13 +553,16 @@ class ClusterCase(Case):
         return list(self.client.config.chunks.find({"uuid": entry["uuid"]}).sort("min")) \
             if entry else []
 
+    def shard_hosts(self):
+        """Shard -> "host:port" of its first member."""
+        return {shard["_id"]: shard["host"].rpartition("/")[2].split(",")[0]
+                for shard in self.client.config.shards.find().sort("_id")}
+
     def shard_clients(self):
         """Shard -> a client connected to its first member."""
-        hosts = {shard["_id"]: shard["host"].rpartition("/")[2].split(",")[0]
-                 for shard in self.client.config.shards.find()}
         return {name: self.enterContext(pymongo.MongoClient(f"mongodb://{host}/",
                                                             directConnection=True))
-                for name, host in sorted(hosts.items())}
+                for name, host in self.shard_hosts().items()}
 
     def counts_by_shard(self):
         """Shard -> its number of documents in the collection t, counted by the shard itself."""

@@ -241,6 +241,17 @@ bool sl_query_session_open(sl_query_session *s, sl_error *error) {
     return ok;
 }
 
+/* Does any query that runs change documents? */
+static bool changes_documents(const sl_query_session *s) {
+    for (size_t i = 0; i < s->suite_count; i++) {
+        for (size_t k = 0; k < s->suites[i]->count; k++) {
+            if (sl_operation_writes(s->suites[i]->queries[k].operation))
+                return true;
+        }
+    }
+    return false;
+}
+
 bool sl_query_session_connect(sl_query_session *s, unsigned clients, sl_error *error) {
     /* Two more connections: for commands outside the measurement, and for the monitor. */
     return sl_connection_open(
@@ -249,6 +260,7 @@ bool sl_query_session_connect(sl_query_session *s, unsigned clients, sl_error *e
                                  .pool_size = clients + 2,
                                  .timeout_seconds =
                                      (unsigned)sl_option_number(s->options, "timeout"),
+                                 .writes = changes_documents(s),
                                  .wait_seconds = (unsigned)sl_option_seconds(s->options, "wait")},
         &s->connection, error);
 }

@@ -12,6 +12,7 @@
 #include "util/text.h"
 
 #include "internal.h"
+#include "member.h"
 #include "tls.h"
 
 #define RETRY_MS 30000
@@ -231,6 +232,40 @@ static bool say_hello(sl_connection *connection, const char *name, bson_t *reply
     return ok;
 }
 
+/* The cluster that a mongod belongs to. The command shardingState shows it, and otherwise the
+ * document from which the server itself knows it. A config server, and a shard of version 4.4, show
+ * it to everyone. */
+static void read_membership(sl_connection *connection, const bson_t *hello) {
+    sl_server *server = &connection->server;
+    bson_t state, identity;
+    bool found = false;
+    int32_t code = 0;
+    if (bson_has_field(hello, "configsvr")) {
+        server->membership = SL_MEMBER_OF_CLUSTER;
+        snprintf(server->member_of, sizeof server->member_of,
+                 "is a config server of a sharded cluster");
+        return;
+    }
+    bson_t *command = BCON_NEW("shardingState", BCON_INT32(1));
+    bool ok = run_command(connection, "reading the cluster", "admin", command, &state, &code, NULL);
+    bson_destroy(command);
+    bool readable = sl_find_by_id(connection, "admin", "system.version", "shardIdentity", &identity,
+                                  &found, NULL);
+    const bool shard = (ok && sl_look_flag(&state, "enabled")) || found ||
+                       bson_has_field(hello, "$configServerState");
+    server->membership = shard            ? SL_MEMBER_OF_CLUSTER
+                         : ok || readable ? SL_MEMBER_OF_NONE
+                                          : SL_MEMBERSHIP_UNKNOWN;
+    const char *name = sl_look_string(ok ? &state : &identity, "shardName");
+    const char *config =
+        sl_look_string(ok ? &state : &identity, ok ? "configServer" : "configsvrConnectionString");
+    sl_print_text(server->member_of, sizeof server->member_of, "is %s%.100s of %s%.250s",
+                  name[0] ? "shard " : "a shard", name,
+                  config[0] ? "the cluster with the config servers " : "a sharded cluster", config);
+    bson_destroy(&state);
+    bson_destroy(&identity);
+}
+
 static bool read_properties(sl_connection *connection, int32_t *code, sl_error *error) {
     sl_server *server = &connection->server;
     bson_t reply;
@@ -251,6 +286,9 @@ static bool read_properties(sl_connection *connection, int32_t *code, sl_error *
         server->max_batch_documents = (int32_t)sl_look_int64(&reply, "maxWriteBatchSize", 1000);
         server->max_message_bytes = (int32_t)sl_look_int64(&reply, "maxMessageSizeBytes", 48000000);
         server->max_document_bytes = (int32_t)sl_look_int64(&reply, "maxBsonObjectSize", 16777216);
+        server->membership = SL_MEMBER_OF_NONE;
+        if (!router)
+            read_membership(connection, &reply);
     }
     bson_destroy(&reply);
     if (!ok)
@@ -379,6 +417,17 @@ static bool set_uri(sl_connection *connection, const sl_connection_options *opti
     return true;
 }
 
+static bool check_membership(const sl_connection *connection, sl_error *error) {
+    const sl_server *server = &connection->server;
+    return server->membership != SL_MEMBER_OF_CLUSTER ||
+           sl_error_set(error, SL_EXIT_USAGE,
+                        "this server %s. Documents that are written to it directly are not where "
+                        "the routers look for them: name the routers (mongos) of the cluster in "
+                        "--uri. To send batches directly to the shards, name the routers and add "
+                        "--route direct",
+                        server->member_of);
+}
+
 bool sl_connection_open(const sl_connection_options *options, sl_connection **connection,
                         sl_error *error) {
     *connection = NULL;
@@ -391,7 +440,8 @@ bool sl_connection_open(const sl_connection_options *options, sl_connection **co
     bool ok = set_uri(made, options, error);
     if (ok &&
         (!check_mechanism(made->uri, error) || !check_compression(options->uri, made->uri, error) ||
-         !sl_connect(try_to_open, &context, options->wait_seconds, error)))
+         !sl_connect(try_to_open, &context, options->wait_seconds, error) ||
+         !sl_check_hosts(made, error) || (options->writes && !check_membership(made, error))))
         ok = sl_error_prefix(error, "cannot use %s", made->display_uri);
     if (ok)
         *connection = made;

@@ -18,10 +18,20 @@ typedef enum sl_deployment {
     SL_SHARDED,     /* a sharded cluster, through its routers */
 } sl_deployment;
 
+/* Does a mongod belong to a sharded cluster? Readers do not find documents
+ * that are written to it without the routers, unless it owns them by chance. */
+typedef enum sl_membership {
+    SL_MEMBER_OF_NONE, /* also a router, and a server for a cluster that it has not joined */
+    SL_MEMBER_OF_CLUSTER,
+    SL_MEMBERSHIP_UNKNOWN, /* the user may not read it */
+} sl_membership;
+
 typedef struct sl_server {
     sl_deployment deployment;
-    char version[32];  /* "6.0.5" */
-    const char *hello; /* the command "hello", or "isMaster" of servers that are older than it */
+    sl_membership membership;
+    char member_of[400]; /* "is shard s0 of the cluster with the config servers cfg/h1:27019" */
+    char version[32];    /* "6.0.5" */
+    const char *hello;   /* the command "hello", or "isMaster" of servers that are older than it */
     char set_name[64];
     int32_t max_batch_documents; /* in one insert command */
     int32_t max_message_bytes;   /* of one wire message */
@@ -41,12 +51,14 @@ typedef struct sl_connection_options {
      * on another connection for that time. */
     unsigned timeout_seconds;
     unsigned wait_seconds; /* how long to try again when no server can be reached */
+    bool writes;           /* the command writes: a mongod of a sharded cluster is refused */
 } sl_connection_options;
 
 /* Opens a pool of connections and reads the server's properties. Hosts that do not exist or do not
  * listen are an error at once, unless `wait_seconds` is set; servers that do not answer are an
  * error after some seconds. An attempt that takes longer than two seconds is logged. Errors:
- * SL_EXIT_USAGE for an invalid URI, SL_EXIT_CLUSTER when no server answers or the server refuses
+ * SL_EXIT_USAGE for an invalid URI, for one whose hosts are not of one deployment, and for a server
+ * that is refused because of `writes`; SL_EXIT_CLUSTER when no server answers or the server refuses
  * the connection, SL_EXIT_INTERRUPTED. */
 bool sl_connection_open(const sl_connection_options *options, sl_connection **connection,
                         sl_error *error);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A client of one server; see member.h. */
+/* Clients of single servers; see member.h. */
 #include "member.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "internal.h"
 
@@ -105,4 +106,109 @@ void sl_connection_each_host(sl_connection *connection,
     sl_connection_return(connection, client);
     bson_destroy(&reply);
     bson_destroy(hello);
+}
+
+/* ---- the hosts of a URI ---- */
+
+#define HOST_MS 2000 /* for each command */
+
+/* The deployment of a host. */
+typedef struct sl_host {
+    const char *name;
+    char deployment[120]; /* "a router of the cluster 65..."; "": not known */
+    bson_t hello;
+} sl_host;
+
+/* Sets `id` to the id of the router's cluster; "" if it cannot be read. */
+static void read_cluster_id(sl_member *member, char id[25]) {
+    bson_t reply;
+    bson_iter_t field;
+    int32_t code;
+    sl_error error;
+    bson_t *find = BCON_NEW("find", "version", "limit", BCON_INT32(1));
+    bool ok = sl_member_command(member, "config", find, &reply, &code, &error);
+    id[0] = '\0';
+    if (ok && sl_look_find(&reply, "cursor.firstBatch.0.clusterId", &field) &&
+        BSON_ITER_HOLDS_OID(&field))
+        bson_oid_to_string(bson_iter_oid(&field), id);
+    bson_destroy(&reply);
+    bson_destroy(find);
+}
+
+/* Initialises `host`; the caller destroys its `hello`. */
+static void read_host(sl_connection *connection, sl_host *host, const char *name) {
+    char id[25];
+    int32_t code;
+    sl_error error;
+    sl_member *member = sl_member_open(connection, name, HOST_MS);
+    bson_t *hello = BCON_NEW(sl_connection_server(connection)->hello, BCON_INT32(1));
+    host->name = name;
+    host->deployment[0] = '\0';
+    bson_init(&host->hello);
+    if (member && sl_member_command(member, "admin", hello, &host->hello, &code, &error)) {
+        const char *set = sl_look_string(&host->hello, "setName");
+        bool router = strcmp(sl_look_string(&host->hello, "msg"), "isdbgrid") == 0;
+        if (router)
+            read_cluster_id(member, id);
+        if (router && id[0])
+            snprintf(host->deployment, sizeof host->deployment, "a router of the cluster %s", id);
+        else if (!router && set[0])
+            snprintf(host->deployment, sizeof host->deployment, "a member of the replica set %.80s",
+                     set);
+        else if (!router && !sl_look_flag(&host->hello, "isreplicaset"))
+            snprintf(host->deployment, sizeof host->deployment, "a server of its own");
+    }
+    bson_destroy(hello);
+    sl_member_close(member);
+}
+
+/* Do the members of two replica sets of one name list each other? */
+static bool share_members(const bson_t *a, const bson_t *b) {
+    bson_iter_t from, list, to, other;
+    bool listed = bson_iter_init_find(&from, a, "hosts") && bson_iter_init_find(&to, b, "hosts");
+    if (!listed) /* routers, or members that do not list them */
+        return true;
+    for (bool more = bson_iter_recurse(&from, &list); more && bson_iter_next(&list);) {
+        for (more = bson_iter_recurse(&to, &other); more && bson_iter_next(&other);) {
+            if (BSON_ITER_HOLDS_UTF8(&list) && BSON_ITER_HOLDS_UTF8(&other) &&
+                strcmp(bson_iter_utf8(&list, NULL), bson_iter_utf8(&other, NULL)) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool check_host(const sl_host *first, const sl_host *host, sl_error *error) {
+    if (!first->deployment[0] || !host->deployment[0])
+        return true;
+    bool same = strcmp(first->deployment, host->deployment) == 0;
+    if (same && share_members(&first->hello, &host->hello))
+        return true;
+    return sl_error_set(error, SL_EXIT_USAGE,
+                        "the hosts of --uri do not belong together: %s is %s, and %s is %s%s. Name "
+                        "the hosts of one cluster or replica set only",
+                        first->name, first->deployment, host->name,
+                        same ? "of another set, also " : "", host->deployment);
+}
+
+bool sl_check_hosts(sl_connection *connection, sl_error *error) {
+    const mongoc_host_list_t *at = mongoc_uri_get_hosts(sl_connection_uri(connection));
+    if (!at || !at->next || mongoc_uri_get_srv_hostname(sl_connection_uri(connection)))
+        return true;
+    sl_host first = {.deployment = ""}, other;
+    bool ok = true;
+    while (at && !first.deployment[0]) {
+        read_host(connection, &first, at->host_and_port);
+        at = at->next;
+        if (!first.deployment[0])
+            bson_destroy(&first.hello);
+    }
+    for (; ok && at; at = at->next) {
+        read_host(connection, &other, at->host_and_port);
+        ok = check_host(&first, &other, error);
+        bson_destroy(&other.hello);
+    }
+    if (first.deployment[0])
+        bson_destroy(&first.hello);
+    return ok;
 }

@@ -25,6 +25,11 @@ void sl_member_close(sl_member *member); /* NULL is fine */
 bool sl_member_command(sl_member *member, const char *database, const bson_t *command,
                        bson_t *reply, int32_t *code, sl_error *error);
 
+/* Do all hosts of the URI belong to one deployment: to the routers of one cluster, or to one
+ * replica set? If not, the driver uses some of them only, or all. SL_EXIT_USAGE with their names.
+ * Hosts that do not answer are not checked. */
+bool sl_check_hosts(sl_connection *connection, sl_error *error);
+
 /* Calls `found` with the name of each server that the connection knows: routers, members of the
  * replica set, or the standalone server. */
 void sl_connection_each_host(sl_connection *connection,

@@ -41,6 +41,7 @@ typedef struct check {
 } check;
 
 static const check checks[] = {
+    {"deployment", .all = sl_check_deployment},
     {"versions", .all = sl_check_versions},
     {"compatibility", .all = sl_check_compatibility},
     {"members", .all = sl_check_members},

@@ -112,7 +112,8 @@ void sl_find_unknown(sl_findings *findings, const char *why, const char *meaning
 typedef void sl_check_all(const sl_examined *examined, sl_findings *findings);
 typedef void sl_check_each(const sl_examined_server *server, sl_findings *findings);
 
-sl_check_all sl_check_versions, sl_check_members, sl_check_connections, sl_check_clock;
+sl_check_all sl_check_deployment, sl_check_versions, sl_check_members, sl_check_connections,
+    sl_check_clock;
 sl_check_each sl_check_lag;
 sl_check_all sl_check_disk;
 sl_check_each sl_check_cache, sl_check_flow, sl_check_operations, sl_check_oplog;

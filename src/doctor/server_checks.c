@@ -16,6 +16,34 @@
 #define CLOCK_PROBLEM_MS 60000.0
 #define CONNECTIONS_LEAST 500.0 /* a load uses up to two per thread and server */
 
+/* ---- deployment ---- */
+
+void sl_check_deployment(const sl_examined *examined, sl_findings *findings) {
+    const sl_server *server = examined->server;
+    const struct {
+        sl_verdict verdict;
+        const char *figure, *meaning;
+    } rows[] = {
+        [SL_MEMBER_OF_NONE] = {SL_VERDICT_OK, "belongs to no sharded cluster",
+                               "what is loaded into it is what its clients read"},
+        [SL_MEMBER_OF_CLUSTER] =
+            {SL_VERDICT_PROBLEM, server->member_of,
+             "readers do not find documents that are written to it without the "
+             "routers, so that a load is refused: name the routers in --uri"},
+        [SL_MEMBERSHIP_UNKNOWN] = {SL_VERDICT_UNKNOWN,
+                                   "the user may not read whether it belongs to a sharded cluster: "
+                                   "that needs the privilege shardingState (in clusterMonitor)",
+                                   "if it does, name the routers of the cluster in --uri"},
+    };
+    const bool routers = server->deployment == SL_SHARDED;
+    const size_t row = server->membership;
+    sl_find(findings, rows[row].verdict,
+            routers ? "the router places each document on the shard that owns it"
+                    : rows[row].meaning,
+            "%s: %s", sl_deployment_name(server->deployment),
+            routers ? "the hosts of --uri are routers of one cluster" : rows[row].figure);
+}
+
 /* ---- versions ---- */
 
 void sl_check_versions(const sl_examined *examined, sl_findings *findings) {

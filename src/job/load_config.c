@@ -65,12 +65,14 @@ void sl_load_append_options(const sl_load_config *config, bson_t *options) {
     BSON_APPEND_UTF8(options, "match-fields", format->match_fields ? format->match_fields : "");
 }
 
-bool sl_load_open_connection(const sl_load_config *config, const char *application,
-                             unsigned pool_size, sl_connection **connection, sl_error *error) {
+bool sl_load_open_connection(const sl_load_config *config, sl_access access,
+                             const char *application, unsigned pool_size,
+                             sl_connection **connection, sl_error *error) {
     return sl_connection_open(&(sl_connection_options){.uri = config->uri,
                                                        .application = application,
                                                        .pool_size = pool_size,
                                                        .timeout_seconds = config->timeout_seconds,
-                                                       .wait_seconds = config->wait_seconds},
+                                                       .wait_seconds = config->wait_seconds,
+                                                       .writes = access == SL_FOR_WRITING},
                               connection, error);
 }

@@ -116,9 +116,14 @@ typedef struct sl_load_config {
                            the caller, or NULL */
 } sl_load_config;
 
+/* Does a command write, or predict a command that does? Then it must connect to the routers of a
+ * sharded cluster, not to its servers. */
+typedef enum sl_access { SL_FOR_READING, SL_FOR_WRITING } sl_access;
+
 /* Opens the connection to the cluster of the configuration; see sl_connection_open. */
-bool sl_load_open_connection(const sl_load_config *config, const char *application,
-                             unsigned pool_size, sl_connection **connection, sl_error *error);
+bool sl_load_open_connection(const sl_load_config *config, sl_access access,
+                             const char *application, unsigned pool_size,
+                             sl_connection **connection, sl_error *error);
 
 /* The size of one batch in bytes: a worker's batch_bytes are shared by the batches of `shards`
  * shards. A larger document enlarges its batch. */

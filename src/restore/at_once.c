@@ -348,7 +348,7 @@ static void *work(void *context) {
 
 static bool join_team(member *m, sl_error *error) {
     const sl_load_config *load = m->team->restore->config->load;
-    if (!sl_load_open_connection(load, "shardload", 3, &m->connection, error))
+    if (!sl_load_open_connection(load, SL_FOR_WRITING, "shardload", 3, &m->connection, error))
         return false;
     sl_connection_set_retry_check(m->connection, sl_restore_keep_trying, m->team->restore);
     m->started = sl_thread_start(&m->thread, work, m) == 0;

@@ -218,7 +218,7 @@ bool sl_restore_all_known(const sl_restore *restore, sl_error *error) {
 
 static bool connect_to_server(sl_restore *restore, sl_error *error) {
     const sl_load_config *load = restore->config->load;
-    if (!sl_load_open_connection(load, "shardload", 3, &restore->connection, error))
+    if (!sl_load_open_connection(load, SL_FOR_WRITING, "shardload", 3, &restore->connection, error))
         return false;
     sl_connection_set_retry_check(restore->connection, sl_restore_keep_trying, restore);
     const sl_server *server = sl_connection_server(restore->connection);

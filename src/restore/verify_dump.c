@@ -204,7 +204,8 @@ static bool prepare(sl_restore *restore, sl_error *error) {
         if (!sl_restore_make_directory(restore, NULL, error))
             return false;
     }
-    return sl_load_open_connection(config->load, "shardload", 3, &restore->connection, error) &&
+    return sl_load_open_connection(config->load, SL_FOR_READING, "shardload", 3,
+                                   &restore->connection, error) &&
            sl_restore_open_dump(restore, error);
 }
 

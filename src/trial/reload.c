@@ -142,7 +142,8 @@ static bool check_target(const sl_drill *drill, sl_error *error) {
 static bool begin(sl_drill *drill, sl_error *error) {
     const sl_load_config *load = drill->config->load;
     return check_sources(drill, error) &&
-           sl_load_open_connection(load, "shardload", 3, &drill->connection, error) &&
+           sl_load_open_connection(load, SL_FOR_WRITING, "shardload", 3, &drill->connection,
+                                   error) &&
            check_target(drill, error) &&
            sl_throwaway_remove_leftovers(drill->connection, load->database, load->collection, KIND,
                                          error) &&

@@ -257,7 +257,8 @@ static bool write_records(const sl_tune *tune, sl_exit code, sl_error *error) {
 static bool begin(sl_tune *tune, sl_error *error) {
     const sl_load_config *load = tune->config->load;
     return check_size(tune, error) &&
-           sl_load_open_connection(load, "shardload tune", 3, &tune->connection, error) &&
+           sl_load_open_connection(load, SL_FOR_WRITING, "shardload tune", 3, &tune->connection,
+                                   error) &&
            name_work_directory(tune, error) && check_files(tune, error) &&
            sl_throwaway_remove_leftovers(tune->connection, load->database, load->collection, "tune",
                                          error) &&

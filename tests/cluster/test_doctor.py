@@ -11,7 +11,7 @@ import support
 from support import EXIT_CLUSTER, EXIT_OK, EXIT_USAGE, EXIT_VERIFICATION, TREE
 from test_privileges import documented_roles
 
-ALWAYS = {"versions", "compatibility", "members", "disk room", "cache", "operations", "connections",
+ALWAYS = {"deployment", "versions", "compatibility", "members", "disk room", "cache", "operations", "connections",
           "leftovers", "privileges", "latency", "bandwidth", "compression", "clock"}
 REPLICATED = {"replication lag", "oplog", "flow control"}
 SHARDED = {"balancer", "shards"}
@@ -174,6 +174,12 @@ class Cluster(DoctorCase, support.ClusterCase):
         self.assertEqual(found["shards"][0]["values"], {"count": 2, "draining": ""})
         self.assertEqual(found["balancer"][0]["values"]["mode"], "full")
 
+    def test_a_server_of_a_cluster_is_a_problem(self):
+        self.assertEqual(self.verdict(self.doctor(), "deployment"), "ok")
+        found = self.doctor(uri=f"mongodb://{self.shard_hosts()['s0']}/")
+        self.assertEqual(self.verdict(found, "deployment"), "problem")
+        self.assertIn("is shard s0 of the cluster", found["deployment"][0]["figure"])
+
     def test_the_balancers_window_and_its_holders_are_shown(self):
         settings = self.client.config.settings
         self.clear_balancer()
@@ -201,6 +207,7 @@ class RestrictedUser(DoctorCase, support.Case):
 
     def test_what_is_not_permitted_is_unknown_with_the_privilege(self):
         found = self.doctor(*self.user())
+        self.assertEqual(self.verdict(found, "deployment"), "unknown")
         for check, privilege in (("cache", "serverStatus on the cluster"),
                                  ("operations", "inprog on the cluster"),
                                  ("compatibility", "getParameter on admin"),

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Starts of a load that need a server: one that is still starting, sources that were loaded before,
-also under another name, and a mistyped shard key."""
+also under another name, a mistyped shard key, and hosts in --uri that are not the routers of one
+cluster."""
 
+import proxy
 import servers
 import support
 from support import EXIT_SOURCE, EXIT_USAGE
@@ -85,3 +87,91 @@ class StartingServer(support.Case):
         server.start_again()
         self.assertEqual(running.wait().code, 0, running.text())
         self.assert_accounting(self.scratch / "w", inserted=49)
+
+
+class HostsOfTheUri(support.ClusterCase):
+    """What is written must go through the routers of one cluster, or into one replica set."""
+
+    def setUp(self):
+        super().setUp()
+        self.source = self.file("table.csv", TABLE)
+
+    def words(self, command, uri):
+        """The words of a command that writes, or predicts a load, and would succeed."""
+        sources = {"restore": self.scratch}.get(command, self.source)
+        work = [] if command == "plan" else ["--work-dir", self.scratch / "work"]
+        target = [] if command == "restore" else ["-d", self.database_name, "-c", "t"]
+        suite = ["--suite", "mot"] if command == "reload" else []
+        return [command, "--uri", uri, *target, *suite, *work, sources]
+
+    def test_a_server_of_a_cluster_is_refused_by_all_commands_that_write(self):
+        (self.scratch / "d").mkdir()
+        (self.scratch / "d" / "t.bson").write_bytes(support.bson.encode({"_id": 1}))
+        shard = self.shard_clients()["s0"]
+        state = shard.admin.command("shardingState")
+        config = state["configServer"].partition("/")[2]
+        for host, what in ((self.shard_hosts()["s0"], "is shard s0 of the cluster with the config "
+                                                      f"servers {state['configServer']}"),
+                           (config, "is a config server of a sharded cluster")):
+            for command in ("load", "restore", "tune", "reload", "plan"):
+                with self.subTest(command, host=host):
+                    outcome = self.shardload(*self.words(command, f"mongodb://{host}/"),
+                                             code=EXIT_USAGE, message=what)
+                    self.assertIn("name the routers", outcome.err)
+        self.assertNotIn(self.database_name, shard.list_database_names())
+        self.assertNotIn("d", shard.list_database_names())
+
+    def test_a_server_of_a_cluster_can_be_read(self):
+        self.load(self.source)
+        outcome = self.shardload("verify", "--uri", f"mongodb://{self.shard_hosts()['s0']}/", "-d",
+                                 self.database_name, "-c", "t", self.source, code=None)
+        self.assertNotEqual(outcome.code, EXIT_USAGE, outcome.text)
+
+    def test_a_server_for_a_cluster_that_it_has_not_joined_is_loaded(self):
+        alone = servers.Servers(self.scratch / "alone", "--shards", 0, "--cache", "0.25",
+                                "--mongod-option=--shardsvr", *servers.SAVING)
+        self.addCleanup(alone.down)
+        self.shardload(*self.words("load", alone.uri))
+
+    # Several hosts
+
+    def router(self, change=None):
+        """The address of a proxy before the router. `change`: of the replies to a find in
+        config.version."""
+        class Router(proxy.Proxy):
+            def action_for(self, message):
+                command, value = proxy.command_of(message)
+                if change and command == "find" and proxy.collection_of(value) == "version":
+                    return proxy.change_reply(change)
+                return super().action_for(message)
+        made = Router(support.port_of(self.uri))
+        self.addCleanup(made.close)
+        return f"{support.HOST}:{made.port}"
+
+    def load_into(self, *hosts, **expected):
+        return self.shardload(*self.words("load", f"mongodb://{','.join(hosts)}/"), **expected)
+
+    def test_routers_of_two_clusters_are_refused(self):
+        def change(reply):
+            reply["cursor"]["firstBatch"][0]["clusterId"] = support.bson.ObjectId()
+            return reply
+        hosts = self.router(), self.router(change)
+        outcome = self.load_into(*hosts, code=EXIT_USAGE, message="do not belong together")
+        for host in hosts:
+            self.assertIn(f"{host} is a router of the cluster ", outcome.err)
+        self.assertEqual(self.database.list_collection_names(), [])
+
+    def test_routers_of_one_cluster_are_used(self):
+        self.load_into(self.router(), self.router())
+        self.assertEqual(self.database.t.count_documents({}), 49)
+
+    def test_a_router_whose_cluster_cannot_be_read_is_used(self):
+        self.load_into(self.router(), self.router(lambda _: {"ok": 0.0, "code": 13, "errmsg": "no"}))
+
+    def test_a_router_and_a_shard_are_refused(self):
+        self.load_into(self.router(), self.shard_hosts()["s0"], code=EXIT_USAGE,
+                       message="is a member of the replica set s0")
+
+    def test_members_of_two_replica_sets_are_refused(self):
+        self.load_into(*self.shard_hosts().values(), code=EXIT_USAGE,
+                       message="do not belong together")

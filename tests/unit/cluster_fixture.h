@@ -72,9 +72,9 @@ static inline int setup(void **state) {
     static unsigned number;
     const char *variable = *state;
     fixture *f = calloc(1, sizeof *f);
-    if (!f || !sl_connection_open(
-                  &(sl_connection_options){getenv(variable), "test_cluster_floor", 16, 120, 0},
-                  &f->connection, &f->error)) {
+    if (!f || !sl_connection_open(&(sl_connection_options){getenv(variable), "test_cluster_floor",
+                                                           16, 120, 0, false},
+                                  &f->connection, &f->error)) {
         print_message("# cannot connect: %s\n", f ? f->error.message : "no memory");
         free(f);
         return -1;

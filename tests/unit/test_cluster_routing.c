@@ -194,8 +194,9 @@ static void read_shard(fixture *f, const sl_shard *shard, bson_t *documents) {
     assert_non_null(slash);
     snprintf(uri, sizeof uri, "mongodb://%s/?replicaSet=%.*s", slash + 1,
              (int)(slash - shard->host), shard->host);
-    ok(f, sl_connection_open(&(sl_connection_options){uri, "test_cluster_routing", 1, 120, 0},
-                             &direct, &f->error));
+    ok(f,
+       sl_connection_open(&(sl_connection_options){uri, "test_cluster_routing", 1, 120, 0, false},
+                          &direct, &f->error));
     ok(f, sl_connection_find(direct, f->database, f->target.collection, &everything, NULL,
                              documents, &f->error));
     sl_connection_close(direct);

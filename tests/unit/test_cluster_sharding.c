@@ -253,7 +253,7 @@ static int hold_balancer(void) {
     sl_connection *connection;
     sl_balancer *balancer;
     sl_error error;
-    if (!sl_connection_open(&(sl_connection_options){getenv(SHARDED), "killed", 2, 120, 0},
+    if (!sl_connection_open(&(sl_connection_options){getenv(SHARDED), "killed", 2, 120, 0, false},
                             &connection, &error) ||
         !sl_balancer_pause(connection, NULL, &balancer, &error)) {
         print_message("# %s\n", error.message);
