@@ -108,6 +108,22 @@ sl_finding *sl_find(sl_findings *findings, sl_verdict verdict, const char *meani
 /* Adds the finding that the figures of the check are not known, because of `why`. */
 void sl_find_unknown(sl_findings *findings, const char *why, const char *meaning);
 
+/* ---- verdicts of figures that a check measures itself ---- */
+
+/* The oplog of one primary. NAN: not known. */
+typedef struct sl_oplog {
+    double seconds;         /* from its first to its last entry */
+    double used, size;      /* bytes */
+    double added;           /* by the load: bytes of BSON, of this shard */
+    double seconds_in_load; /* that it holds while the load runs at the planned rate */
+    bool read_by_others;    /* the shard has other members with data */
+} sl_oplog;
+
+/* The verdict, and what the oplog means for the load in words. */
+sl_verdict sl_judge_oplog(const sl_oplog *oplog, char *meaning, size_t room);
+sl_verdict sl_judge_latency(double median_ms);
+sl_verdict sl_judge_bandwidth(double bytes_per_second);
+
 /* A check of the complete target, and a check of one server: they add their findings. */
 typedef void sl_check_all(const sl_examined *examined, sl_findings *findings);
 typedef void sl_check_each(const sl_examined_server *server, sl_findings *findings);

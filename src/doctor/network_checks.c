@@ -26,6 +26,14 @@
 #define INSERTS 200
 #define INSERT_BYTES 1000
 
+sl_verdict sl_judge_latency(double median_ms) {
+    return median_ms >= LATENCY_WARNING_MS ? SL_VERDICT_WARNING : SL_VERDICT_OK;
+}
+
+sl_verdict sl_judge_bandwidth(double bytes_per_second) {
+    return bytes_per_second < BANDWIDTH_WARNING ? SL_VERDICT_WARNING : SL_VERDICT_OK;
+}
+
 /* Seconds that a ping takes; NAN, with `why` set, when it fails. */
 static double ping(const sl_examined_server *server, const uint8_t *comment, size_t length,
                    char *why, size_t room) {
@@ -66,9 +74,10 @@ void sl_check_latency(const sl_examined_server *server, sl_findings *findings) {
         return;
     }
     double median = times[count / 2], high = times[(count * 95 + 99) / 100 - 1];
+    sl_verdict verdict = sl_judge_latency(median);
     sl_finding *finding =
-        sl_find(findings, median >= LATENCY_WARNING_MS ? SL_VERDICT_WARNING : SL_VERDICT_OK,
-                median >= LATENCY_WARNING_MS
+        sl_find(findings, verdict,
+                verdict == SL_VERDICT_WARNING
                     ? "each batch waits at least this long: use more threads (--threads 32), or "
                       "load from a "
                       "machine nearby"
@@ -109,9 +118,10 @@ void sl_check_bandwidth(const sl_examined_server *server, sl_findings *findings)
         return;
     }
     double rate = (double)length / fmax(seconds - none, seconds / 10);
+    sl_verdict verdict = sl_judge_bandwidth(rate);
     sl_finding *finding =
-        sl_find(findings, rate < BANDWIDTH_WARNING ? SL_VERDICT_WARNING : SL_VERDICT_OK,
-                rate < BANDWIDTH_WARNING
+        sl_find(findings, verdict,
+                verdict == SL_VERDICT_WARNING
                     ? "the network limits the load: try --wire-compression zstd, or load from a "
                       "machine nearby"
                     : "of one connection; a load uses several",

@@ -208,15 +208,6 @@ void sl_check_operations(const sl_examined_server *server, sl_findings *findings
 #define HOURS_WARNING 24.0   /* a member that is away for longer must copy all data again */
 #define SECONDS_WARNING 3600 /* the same, during a load at the planned rate */
 
-/* The oplog of one primary. NAN: not known. */
-typedef struct sl_oplog {
-    double seconds;         /* from its first to its last entry */
-    double used, size;      /* bytes */
-    double added;           /* by the load: bytes of BSON, of this shard */
-    double seconds_in_load; /* that it holds while the load runs at the planned rate */
-    bool read_by_others;    /* the shard has other members with data */
-} sl_oplog;
-
 static double seconds_at(const bson_t *reply, const char *path) {
     bson_iter_t found;
     uint32_t seconds = 0, increment;
@@ -250,8 +241,7 @@ static bool has_other_members(const sl_examined *examined, const char *shard) {
     return members > 1;
 }
 
-/* What the oplog means for the load, in words. */
-static sl_verdict judge(const sl_oplog *oplog, char *meaning, size_t room) {
+sl_verdict sl_judge_oplog(const sl_oplog *oplog, char *meaning, size_t room) {
     char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM];
     bool full = oplog->used >= FULL * oplog->size;
     const char *resize = "; a larger one: replSetResizeOplog";
@@ -325,7 +315,7 @@ void sl_check_oplog(const sl_examined_server *server, sl_findings *findings) {
         return;
     }
     plan(findings->examined, &oplog);
-    sl_verdict verdict = judge(&oplog, meaning, sizeof meaning);
+    sl_verdict verdict = sl_judge_oplog(&oplog, meaning, sizeof meaning);
     sl_finding *finding = sl_find(
         findings, verdict, meaning, "%s: %.1f hours, %s of %s used", server->shard,
         oplog.seconds / 3600, sl_human_bytes(oplog.used, used), sl_human_bytes(oplog.size, size));

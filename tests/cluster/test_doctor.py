@@ -147,6 +147,7 @@ class ReplicaSet(DoctorCase, support.ClusterCase):
         first, last = (next(oplog.find().sort("$natural", order).limit(1))["ts"].time
                        for order in (1, -1))
         self.assertAlmostEqual(plain["values"]["windowSeconds"], last - first, delta=60)
+        self.assertIn(f": {plain['values']['windowSeconds'] / 3600:.1f} hours,", plain["figure"])
         large = ["--format", "ycsb", "--records", "100G", "--document-size", "2KB", "--blocks", 4]
         (over,) = self.doctor(*large)["oplog"]
         self.assertEqual(over["verdict"], "warning")

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Restores of dumps into a mongod and a sharded cluster: options, indexes, views, capped, clustered
 and time-series collections, renaming, --drop, kills, damage and duplicates."""
+import datetime
 import pathlib
 import re
 
 import dump_making as making
+import proxy
 import support
 from restore_case import COLLATION, INDEXES, SERIES, VALIDATOR, Restoring, documents
 from support import bson
@@ -98,6 +100,43 @@ class Standalone(Restoring):
         self.check("system.buckets.t", made)
         self.assertIn("mt", self.facts("t")[2])
         self.assertEqual(rows["t"]["records"], len(made))
+
+    def test_no_document_can_expire_before_all_are_loaded(self):
+        """`expireAfterSeconds` of a collection is not in `create`, and that of an index is not built,
+        before the last insert; after the restore, both are set."""
+        clustered = {"clusteredIndex": {"v": 2, "key": {"_id": 1}, "name": "_id_", "unique": True},
+                     "expireAfterSeconds": 3600}
+        past = datetime.datetime(2001, 1, 1)
+        old = [{"_id": past + datetime.timedelta(seconds=n), "when": past} for n in range(3000)]
+        dump = self.dump_folder(
+            self.namespace("clustered", old, options=clustered),
+            self.namespace("series", self.buckets(), options={**SERIES, "expireAfterSeconds": 60}),
+            self.namespace("indexed", old, indexes=[
+                {"v": 2, "key": {"when": 1}, "name": "ttl", "expireAfterSeconds": 60}]))
+        recorder = proxy.Proxy(support.port_of(self.uri))
+        self.addCleanup(recorder.close)
+        recorder.recorded = []
+        outcome, rows = self.restore(dump, "--uri", self.proxy_uri(recorder), "--batch-size", 500)
+        for name, row in rows.items():
+            self.assertEqual(row["inserted"], row["records"], (name, outcome.text))
+        for name, setter in (("clustered", "collMod"), ("series", "collMod"),
+                             ("indexed", "createIndexes")):
+            with self.subTest(name):
+                self.check_expiry(recorder.recorded, name, setter)
+
+    def check_expiry(self, recorded, name, setter):
+        """Only the command `setter`, after the last insert, has `expireAfterSeconds`."""
+        commands = []
+        for message in recorded:
+            command, value = proxy.command_of(message)
+            if command in ("create", "insert", "collMod", "createIndexes") and proxy.collection_of(
+                    value).removeprefix("system.buckets.") == name:
+                commands.append((command, "expireAfterSeconds" in str(proxy.body_of(message))))
+        self.assertIn(("create", False), commands)
+        self.assertIn(("insert", False), commands)
+        last = max(i for i, (command, _) in enumerate(commands) if command == "insert")
+        self.assertEqual([command for command, expires in commands[:last] if expires], [], commands)
+        self.assertIn((setter, True), commands[last:])
 
     def test_names_are_chosen_and_changed(self):
         dump = self.dump_folder(*(self.namespace(name, documents(2))
