@@ -15,8 +15,9 @@
  * are identified by bisection.
  *
  * Two upserts of the same document at the same time can both insert, and then one is refused as a
- * duplicate. So a duplicate is sent once more before it becomes a reject. A document that is refused
- * with a code that is not known to be about documents is sent once more, alone (writer.c). */
+ * duplicate. So a duplicate is sent once more before it becomes a reject. A document that is
+ * refused with a code that is not known to be about documents is sent once more, alone
+ * (writer.c). */
 #include "writer_internal.h"
 
 #include <stdlib.h>

@@ -14,10 +14,10 @@
 
 #define IMMUTABLE_FIELD 66 /* of an update: the stored document has another _id */
 
-/* The codes that are known. With those about the document, one answer decides. Those about the state
- * of the server, here and in sl_code_is_transient, never reject a document. What a server reports
- * for one document with any other code is about the document if it reports it again when that
- * document is sent alone. */
+/* The codes that are known. With those about the document, one answer decides. Those about the
+ * state of the server, here and in sl_code_is_transient, never reject a document. What a server
+ * reports for one document with any other code is about the document if it reports it again when
+ * that document is sent alone. */
 static const struct {
     int32_t code;
     sl_verdict verdict;

@@ -107,6 +107,19 @@ class Rejects(support.ClusterCase):
         self.assert_accounting(work, records=3, inserted=2, rejectedByServer=1)
         self.assertIn("(code 16755)", support.reject_rows(work)[0]["reason"])
 
+    def test_an_update_whose_result_would_be_too_large(self):
+        """With one document in the command, code 10334 is about the document, not about their number."""
+        self.database.t.insert_many([{"_id": n, "a": "x" * (15 << 20 if n == 7 else 10)}
+                                     for n in range(20)])
+        path = self.file("more.json", "".join(f'{{"_id": {n}, "b": "{"y" * (2 << 20)}"}}\n'
+                                              for n in (6, 7, 8)))
+        _, work = self.load("--format", "json", "--mode", "merge", path, code=support.EXIT_REJECTS)
+        self.assert_accounting(work, records=3, changed=2, rejectedByServer=1, undelivered=0)
+        (row,) = support.reject_rows(work)
+        self.assertIn("(code 10334)", row["reason"])
+        self.assertEqual(sorted(one["_id"] for one in self.database.t.find({"b": {"$exists": 1}})),
+                         [6, 8])
+
     def test_a_language(self):
         self.database.t.create_index([("b", "text")])
         self.check("2,2,klingon", 17262, "language override unsupported")
