@@ -13,9 +13,9 @@
  * documents, until that document has been found.
  *
  * A document that is refused with a code that is not known to be about documents is set aside, and
- * sent alone after the others. If the server refuses it again, it is a reject. If the server refuses
- * whole commands, this holds only if it has executed another command of the batch: otherwise no
- * document is the reason. */
+ * sent alone after the others. If the server refuses it again, it is a reject. If the server
+ * refuses whole commands, this holds only if it has executed another command of the batch:
+ * otherwise no document is the reason. */
 #include "sink.h"
 
 #include <stdio.h>
