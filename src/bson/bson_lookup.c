@@ -131,3 +131,28 @@ uint32_t sl_look_count(const bson_t *document, const char *path) {
         count++;
     return count;
 }
+
+static const char *text_or_null(const bson_t *document, const char *name) {
+    bson_iter_t iter;
+    bool is_text = bson_iter_init_find(&iter, document, name) && BSON_ITER_HOLDS_UTF8(&iter);
+    const char *text = is_text ? bson_iter_utf8(&iter, NULL) : "";
+    return text[0] ? text : NULL;
+}
+
+void sl_look_differences(const bson_t *before, const bson_t *now,
+                         void (*visit)(void *context, const char *name, const char *before,
+                                       const char *now),
+                         void *context) {
+    const bson_t *documents[] = {now, before};
+    for (int i = 0; i < 2; i++) {
+        bson_iter_t iter;
+        bool more = bson_iter_init(&iter, documents[i]);
+        while (more && bson_iter_next(&iter)) {
+            const char *name = bson_iter_key(&iter);
+            const char *was = text_or_null(before, name), *is = text_or_null(now, name);
+            /* The second document adds the texts that only it has. */
+            if (i == 0 ? is && (!was || strcmp(was, is) != 0) : was && !is)
+                visit(context, name, was, is);
+        }
+    }
+}

@@ -47,6 +47,13 @@ bool sl_walk_next(sl_walk *walk); /* skips elements that are not documents */
 uint32_t sl_walk_count(const bson_t *document, const char *path); /* counts its documents */
 uint32_t sl_look_count(const bson_t *document, const char *path); /* counts its elements */
 
+/* Calls `visit` for each text that only one of the documents has, or that differs between them;
+ * NULL: the document has none. An empty text counts as none. */
+void sl_look_differences(const bson_t *before, const bson_t *now,
+                         void (*visit)(void *context, const char *name, const char *before,
+                                       const char *now),
+                         void *context);
+
 /* Writes a date as text, "2026-01-31T09:30:00Z"; "" if there is none. */
 void sl_look_date(const bson_t *document, const char *path, char out[SL_DATE_ROOM]);
 

@@ -33,6 +33,7 @@ int sl_command_verify(const sl_options *options, bson_t *record) {
         sl_set_up_target(&setup, options, &error);
         sl_set_up_run(&setup, options);
         sl_set_up_embed(&setup, options, &error);
+        sl_set_up_document_options(&setup, options);
     }
     if (!error.code)
         code = sl_verify_run(&setup.config, sl_option_flag(options, "content"),

@@ -11,6 +11,7 @@
 
 #include "cluster/cluster.h"
 #include "util/log.h"
+#include "util/md5.h"
 #include "util/read_file.h"
 #include "util/text.h"
 
@@ -193,6 +194,26 @@ void sl_set_up_embed(sl_setup *setup, const sl_options *options, sl_error *error
                           "--embed with --%s: a loader of a part cannot find the records that are "
                           "in no document; use one loader",
                           config->parts > 0 ? "part" : "only-shards");
+}
+
+/* The text of a file that an option names has been read, maybe from a pipe: its hash is listed. */
+static void list_option(void *context, const sl_option_row *row, const char *value) {
+    sl_setup *setup = context;
+    const char *const texts[][2] = {{"schema", setup->schema_text},
+                                    {"embed-schema", setup->embed_schema_text}};
+    char hex[2 * SL_MD5_BYTES + 1], shown[4096];
+    sl_text_printable(sl_text_of(value), shown, sizeof shown);
+    for (size_t i = 0; row->effect == SL_EFFECT_FILE && i < sizeof texts / sizeof texts[0]; i++) {
+        if (strcmp(row->name, texts[i][0]) == 0 && texts[i][1])
+            value = sl_md5_text(texts[i][1], hex);
+    }
+    BSON_APPEND_UTF8(&setup->document_options, row->name,
+                     sl_utf8_valid(value, strlen(value), NULL) ? value : shown);
+}
+
+void sl_set_up_document_options(sl_setup *setup, const sl_options *options) {
+    sl_options_each_changing(options, list_option, setup);
+    setup->config.document_options = &setup->document_options;
 }
 
 static void set_up_connection(sl_setup *setup, const sl_options *options, sl_error *error) {
@@ -427,6 +448,7 @@ bool sl_set_up_load(sl_setup *setup, const sl_options *options, sl_error *error)
     set_up_delivery(setup, options, error);
     sl_set_up_embed(setup, options, error);
     set_up_mode(&setup->config, options, error);
+    sl_set_up_document_options(setup, options);
     if (setup->config.progress == SL_PROGRESS_JSON && setup->config.sink_path &&
         strcmp(setup->config.sink_path, "-") == 0)
         sl_option_problem(error, "--progress json and --sink bson:- both write to standard output: "
@@ -455,12 +477,14 @@ void sl_set_up_verify_dump(sl_setup *setup, const sl_options *options, sl_error 
 void sl_setup_init(sl_setup *setup, const sl_options *options) {
     *setup = (sl_setup){.config = {.program_version = SHARDLOAD_VERSION, .sample = 1}};
     bson_init(&setup->options);
+    bson_init(&setup->document_options);
     sl_options_each(options, record_option, &setup->options);
     setup->config.options = &setup->options;
 }
 
 static void clear(sl_setup *setup) {
     bson_destroy(&setup->options);
+    bson_destroy(&setup->document_options);
     bson_destroy(setup->shard_key);
     for (size_t i = 0; i < setup->config.index_count; i++)
         bson_destroy(setup->indexes[i]);

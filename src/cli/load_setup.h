@@ -12,6 +12,7 @@
 typedef struct sl_setup {
     sl_load_config config;
     bson_t options; /* for the run record */
+    bson_t document_options;
     bson_t *shard_key;
     bson_t **indexes;
     const char **paths;
@@ -40,6 +41,8 @@ void sl_set_up_target(sl_setup *setup, const sl_options *options, sl_error *erro
 void sl_set_up_examined(sl_setup *setup, const sl_options *options, sl_error *error);
 /* --embed; after sl_set_up_run. */
 void sl_set_up_embed(sl_setup *setup, const sl_options *options, sl_error *error);
+/* Lists the options that change documents, for the journal; after the functions above. */
+void sl_set_up_document_options(sl_setup *setup, const sl_options *options);
 /* Sets the properties of the collection: shard key, indexes, compressor, clustered. */
 void sl_set_up_layout(sl_setup *setup, const sl_options *options, sl_error *error);
 /* Sets the threads, progress display, work directory and report. */

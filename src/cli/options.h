@@ -43,6 +43,17 @@ typedef enum sl_option_file {
     SL_FILE_WORK_DIRECTORY,
 } sl_option_file;
 
+/* Whether a load with another value of the option stores other documents. Such options must have
+ * the same value in all runs of a load (--resume), and in all loaders that share it (--part). */
+typedef enum sl_option_effect {
+    SL_EFFECT_UNSTATED,  /* in no row */
+    SL_EFFECT_NONE,      /* the same documents */
+    SL_EFFECT_DOCUMENTS, /* other documents */
+    SL_EFFECT_FILE,      /* the value names a file, whose text changes the documents */
+    SL_EFFECT_FIELD,     /* FIELD=FILE: the field changes the documents; the file is a source, and
+                            compared as such */
+} sl_option_effect;
+
 typedef struct sl_option_row {
     const char *name; /* long name without --; NULL ends a table */
     char letter;      /* short name, or 0 */
@@ -61,11 +72,12 @@ typedef struct sl_option_row {
     bool (*check)(const char *text, char *problem, size_t room);
     sl_option_file file;
     const char *file_after; /* the file's name follows this text; NULL: the value is the name */
+    sl_option_effect effect;
 } sl_option_row;
 
 /* Short forms for the fields that most rows of an option table set:
  *
- *     {.name = "repeat", SL_ROW_COUNT("N", 1, 1000), SL_ROW_OF(RUN, "Queries"), .help = "..."} */
+ *     {.name = "repeat", SL_ROW_COUNT("N", 1, 1000), SL_ROW_OF(RUN, "Queries", NONE), ...} */
 #define SL_ROW_FLAG .kind = SL_OPTION_FLAG
 #define SL_ROW_TEXT(value) .kind = SL_OPTION_STRING, .argument = value
 #define SL_ROW_FILE(value, nature) SL_ROW_TEXT(value), .file = SL_FILE_##nature
@@ -76,8 +88,10 @@ typedef struct sl_option_row {
     .kind = SL_OPTION_COUNT, .argument = value, .minimum = low, .maximum = high
 #define SL_ROW_BYTES(low, high)                                                                    \
     .kind = SL_OPTION_BYTES, .argument = "SIZE", .minimum = low, .maximum = high
-/* The commands that take the option, and its heading in --help. */
-#define SL_ROW_OF(mask, heading) .commands = mask, .group = heading
+/* The commands that take the option, its heading in --help, and its sl_option_effect without
+ * prefix: NONE, DOCUMENTS, FILE or FIELD. */
+#define SL_ROW_OF(mask, heading, changes)                                                          \
+    .commands = mask, .group = heading, .effect = SL_EFFECT_##changes
 
 /* Compressors: the choices of --compressor and --wire-compression. */
 #define SL_COMPRESSORS "none|snappy|zlib|zstd"
@@ -176,6 +190,13 @@ void sl_options_each(const sl_options *options,
                      void (*visit)(void *context, const char *name, const char *value,
                                    const char *origin),
                      void *context);
+
+/* Calls `visit` for every option of the command that changes documents and has another value than
+ * its default, with this value as text: equal values are equal texts (100M and 100000000). */
+void sl_options_each_changing(const sl_options *options,
+                              void (*visit)(void *context, const sl_option_row *row,
+                                            const char *value),
+                              void *context);
 
 /* Replaces the secrets among the values by their redacted form. Call it after their last use. */
 void sl_options_forget_secrets(const sl_options *options);

@@ -346,6 +346,42 @@ void sl_options_each(const sl_options *options,
     }
 }
 
+/* The same text for equal values: numbers and flags in one notation, and FIELD of FIELD=FILE. */
+static void normalize(const sl_option_row *row, const char *text, char *out, size_t room) {
+    sl_option_value value = {.flag = false};
+    sl_error ignored = {0};
+    bool number = row->kind == SL_OPTION_COUNT || row->kind == SL_OPTION_BYTES;
+    snprintf(out, room, "%s", text);
+    if (row->effect == SL_EFFECT_FIELD)
+        out[strcspn(out, "=")] = '\0';
+    if (!(number || row->kind == SL_OPTION_FLAG) ||
+        !read_value(&(reading){row, text, text, row->name, &ignored}, &value))
+        return;
+    if (number)
+        snprintf(out, room, "%llu", (unsigned long long)value.number);
+    else
+        snprintf(out, room, "%s", value.flag ? "yes" : "no");
+}
+
+void sl_options_each_changing(const sl_options *options,
+                              void (*visit)(void *context, const sl_option_row *row,
+                                            const char *value),
+                              void *context) {
+    for (size_t i = 0; i < options->rows; i++) {
+        const sl_option_row *row = &options->program->rows[i];
+        const sl_option_value *found = &options->values[i];
+        const char *fallback = row->kind == SL_OPTION_FLAG ? "false" : row->fallback;
+        char value[4096], usual[4096] = "";
+        if (row->effect <= SL_EFFECT_NONE || !sl_options_applies(options, i) || found->count == 0)
+            continue;
+        normalize(row, found->texts[0], value, sizeof value);
+        if (fallback)
+            normalize(row, fallback, usual, sizeof usual);
+        if (strcmp(value, usual) != 0)
+            visit(context, row, value);
+    }
+}
+
 size_t sl_options_row(const sl_options *options, const char *name, size_t length) {
     for (size_t i = 0; i < options->rows; i++) {
         const char *row = options->program->rows[i].name;

@@ -449,9 +449,10 @@ bool sl_registry_finish(sl_registry *registry, sl_registry_entry *entries, size_
 bool sl_registry_finish_sources(sl_registry *registry, sl_registry_entry *entries, size_t count,
                                 sl_error *error);
 
-/* The sum of `documents` over all sources. `*complete`: the registry has at least one source, and
- * all its sources are loaded. */
-bool sl_registry_total(sl_registry *registry, uint64_t *documents, bool *complete, sl_error *error);
+/* The sum of `documents` over all sources, without those whose numbers are in the array `except`
+ * (may be NULL). `*complete`: the registry has at least one such source, and all are loaded. */
+bool sl_registry_total(sl_registry *registry, const bson_t *except, uint64_t *documents,
+                       bool *complete, sl_error *error);
 
 /* The numbers of all sources in the registry, in no order; `*numbers` is malloc'd. */
 bool sl_registry_numbers(sl_registry *registry, uint32_t **numbers, size_t *count, sl_error *error);

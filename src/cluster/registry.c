@@ -45,7 +45,9 @@ bool sl_registry_open(sl_connection *connection, const sl_target *target, sl_reg
         (*registry)->connection = connection;
         (*registry)->database = strdup(target->database);
         (*registry)->collection = strdup(sl_target_registry(target, name));
-        if ((*registry)->database && (*registry)->collection)
+        (*registry)->target = target->own_ids ? NULL : strdup(target->collection);
+        if ((*registry)->database && (*registry)->collection &&
+            (target->own_ids || (*registry)->target))
             return true;
     }
     sl_registry_close(*registry);
@@ -59,6 +61,7 @@ void sl_registry_close(sl_registry *registry) {
     bson_destroy(registry->options);
     free(registry->database);
     free(registry->collection);
+    free(registry->target);
     free(registry);
 }
 
@@ -145,28 +148,41 @@ static void fill_layout(const bson_t *document, sl_layout *layout) {
                           .leading = (uint32_t)sl_look_int64(&fields, "leading", 0)};
 }
 
+typedef struct difference {
+    const sl_registry_entry *entry;
+    sl_error *error;
+} difference;
+
+static void on_difference(void *context, const char *name, const char *before, const char *now) {
+    const difference *d = context;
+    char shown[400], shown_before[200];
+    bool version = strcmp(name, "version") == 0;
+    if (d->error->code)
+        return; /* the first difference is reported */
+    sl_text_printable(sl_text_of(d->entry->name), shown, sizeof shown);
+    sl_text_printable(sl_text_of(before ? before : "(not given)"), shown_before,
+                      sizeof shown_before);
+    sl_error_set(
+        d->error, SL_EXIT_USAGE,
+        "%s: another loader has started its part with %s%s \"%s\", and this loader has "
+        "\"%s\": all parts of a load need the same options. To use other options, drop the "
+        "collection and start again",
+        shown, version ? "program " : "--", name, shown_before, now ? now : "(not given)");
+}
+
 /* Were the other parts of the source started with the options of this load? A source that is
  * started afresh has no other parts. */
 static bool same_options(const sl_registry *registry, const bson_t *document,
                          const sl_registry_entry *entry, sl_error *error) {
     bson_t options;
-    bson_iter_t is;
     if (!registry->options || (registry->afresh && entry->state == SL_SOURCE_LOADED) ||
-        !sl_look_inside(document, "options", &options) || !bson_iter_init(&is, registry->options))
+        !sl_look_inside(document, "options", &options))
         return true;
-    while (bson_iter_next(&is)) {
-        const char *before = sl_look_string(&options, bson_iter_key(&is));
-        if (strcmp(before, bson_iter_utf8(&is, NULL)) == 0)
-            continue;
-        char shown[400], shown_before[200];
-        sl_text_printable(sl_text_of(entry->name), shown, sizeof shown);
-        sl_text_printable(sl_text_of(before), shown_before, sizeof shown_before);
-        return sl_error_set(error, SL_EXIT_USAGE,
-                            "%s: another loader has started its part with %s%s \"%s\", and this "
-                            "loader has \"%s\": all parts of a load need the same options. To use "
-                            "other options, drop the collection and start again",
-                            shown, strcmp(bson_iter_key(&is), "version") == 0 ? "program " : "--",
-                            bson_iter_key(&is), shown_before, bson_iter_utf8(&is, NULL));
+    sl_error found = {0};
+    sl_look_differences(&options, registry->options, on_difference, &(difference){entry, &found});
+    if (found.code) {
+        *error = found;
+        return false;
     }
     int64_t types = (int64_t)entry->types;
     if (sl_look_int64(&options, SL_REGISTRY_TYPES, types) == types)
@@ -401,15 +417,16 @@ bool sl_registry_last(sl_registry *registry, uint32_t *last, sl_error *error) {
     return ok;
 }
 
-bool sl_registry_total(sl_registry *registry, uint64_t *documents, bool *complete,
-                       sl_error *error) {
+bool sl_registry_total(sl_registry *registry, const bson_t *except, uint64_t *documents,
+                       bool *complete, sl_error *error) {
     bson_t reply;
-    bson_t *command =
-        BCON_NEW("aggregate", BCON_UTF8(registry->collection), "pipeline", "[", "{", "$match", "{",
-                 "number", "{", "$exists", BCON_BOOL(true), "}", "}", "}", "{", "$group", "{",
-                 "_id", BCON_NULL, "documents", "{", "$sum", "$documents", "}", "started", "{",
-                 "$sum", "{", "$cond", "[", "{", "$eq", "[", "$state", "loaded", "]", "}",
-                 BCON_INT32(0), BCON_INT32(1), "]", "}", "}", "}", "}", "]", "cursor", "{", "}");
+    const bson_t none = BSON_INITIALIZER;
+    bson_t *command = BCON_NEW(
+        "aggregate", BCON_UTF8(registry->collection), "pipeline", "[", "{", "$match", "{", "number",
+        "{", "$exists", BCON_BOOL(true), "$nin", BCON_ARRAY(except ? except : &none), "}", "}", "}",
+        "{", "$group", "{", "_id", BCON_NULL, "documents", "{", "$sum", "$documents", "}",
+        "started", "{", "$sum", "{", "$cond", "[", "{", "$eq", "[", "$state", "loaded", "]", "}",
+        BCON_INT32(0), BCON_INT32(1), "]", "}", "}", "}", "}", "]", "cursor", "{", "}");
     bool ok = sl_registry_run(registry, command, &reply, NULL, error);
     *complete = ok && sl_look_int64(&reply, "cursor.firstBatch.0.started", 1) == 0;
     *documents = ok ? (uint64_t)sl_look_int64(&reply, "cursor.firstBatch.0.documents", 0) : 0;

@@ -16,6 +16,7 @@ struct sl_registry {
     sl_connection *connection;
     char *database;
     char *collection;
+    char *target; /* the collection whose sources it lists; NULL: their documents have other _ids */
     char division[SL_DIVISION_ROOM];
     uint32_t part; /* of the division, from 1; 0: sources are not loaded in parts */
     bool afresh;

@@ -18,14 +18,41 @@ bool sl_registry_none_left(const sl_registry *registry, size_t count, sl_error *
                         SL_SOURCE_NUMBER_MAX);
 }
 
+/* Is there a document whose _id has one of the `count` numbers up to `last`? */
+static bool numbers_are_used(const sl_registry *registry, size_t count, uint32_t last, bool *used,
+                             sl_error *error) {
+    bson_t documents;
+    bson_t *filter =
+        BCON_NEW("_id", "{", "$gte", BCON_INT64(sl_stripe_first_id(last - (uint32_t)count + 1, 0)),
+                 "$lt", BCON_INT64(sl_stripe_first_id(last + 1, 0)), "}");
+    bson_t *options =
+        BCON_NEW("limit", BCON_INT64(1), "projection", "{", "_id", BCON_INT32(1), "}");
+    bool ok = sl_connection_find(registry->connection, registry->database, registry->target, filter,
+                                 options, &documents, error);
+    *used = ok && !bson_empty(&documents);
+    bson_destroy(&documents);
+    bson_destroy(options);
+    bson_destroy(filter);
+    return ok;
+}
+
+static bool refuse_used(const sl_registry *registry, size_t count, uint32_t last, sl_error *error) {
+    const char *target = registry->target, *own = registry->collection;
+    return sl_error_set(error, SL_EXIT_CLUSTER,
+                        "%s.%s holds documents with the _ids of source number%s %" PRIu32
+                        " to %" PRIu32 ", which its registry %s.%s has not assigned: the "
+                        "collection was probably renamed, copied or restored without its registry. "
+                        "Rename, copy or restore the registry too, as %s.%s, or load into another "
+                        "--collection, or give --drop to replace the collection",
+                        registry->database, target, count == 1 ? "" : "s",
+                        last - (uint32_t)count + 1, last, registry->database, own,
+                        registry->database, own);
+}
+
 /* Draws `count` numbers, of which `*last` is the last. Checks the counter before, so that a refusal
  * uses up no numbers, and again after, since another loader may draw at the same time. */
-static bool draw_numbers(sl_registry *registry, size_t count, uint32_t *last, sl_error *error) {
+static bool raise_counter(sl_registry *registry, size_t count, uint32_t *last, sl_error *error) {
     bson_t counter;
-    if (!sl_registry_last(registry, last, error))
-        return false;
-    if (count > SL_SOURCE_NUMBER_MAX - *last)
-        return sl_registry_none_left(registry, count, error);
     bson_t *query = BCON_NEW("_id", "counter");
     bson_t *update = BCON_NEW("$inc", "{", "last", BCON_INT64((int64_t)count), "}");
     bool ok = sl_find_and_modify(registry->connection, registry->database, registry->collection,
@@ -41,6 +68,27 @@ static bool draw_numbers(sl_registry *registry, size_t count, uint32_t *last, sl
     bson_destroy(query);
     bson_destroy(update);
     return ok;
+}
+
+/* Only this loader uses the numbers that it has drawn, so that their _ids must be unused. Before,
+ * they may be those of a loader that has drawn them meanwhile: then the counter has changed. */
+static bool draw_numbers(sl_registry *registry, size_t count, uint32_t *last, sl_error *error) {
+    uint32_t before, now;
+    bool used = false;
+    if (!sl_registry_last(registry, &before, error))
+        return false;
+    if (count > SL_SOURCE_NUMBER_MAX - before)
+        return sl_registry_none_left(registry, count, error);
+    *last = before + (uint32_t)count;
+    if (registry->target && (!numbers_are_used(registry, count, *last, &used, error) ||
+                             !sl_registry_last(registry, &now, error)))
+        return false;
+    if (used && now == before)
+        return refuse_used(registry, count, *last, error);
+    if (!raise_counter(registry, count, last, error) ||
+        (registry->target && !numbers_are_used(registry, count, *last, &used, error)))
+        return false;
+    return !used || !registry->target || refuse_used(registry, count, *last, error);
 }
 
 /* Appends this loader's part: finished with `documents`, or unfinished if that is NULL. */

@@ -34,6 +34,9 @@ typedef enum sl_progress_kind {
 typedef struct sl_load_config {
     const char *program_version;
     const bson_t *options; /* the effective configuration, for the record; no secrets */
+    /* The options that change documents, as texts under their names on the command line; defaults
+     * are left out. */
+    const bson_t *document_options;
 
     const char *const *paths;
     size_t path_count;
@@ -133,8 +136,5 @@ size_t sl_load_batch_room(const sl_load_config *config, uint32_t shards);
 static inline bool sl_load_is_shared(const sl_load_config *config) {
     return config->parts > 0 || config->only_shards;
 }
-
-/* Appends the options that change the documents, under their names on the command line. */
-void sl_load_append_options(const sl_load_config *config, bson_t *options);
 
 #endif

@@ -123,7 +123,9 @@ bool sl_parts_each(const sl_job *job, sl_destination *destination, sl_parts_func
     if (job->parts > 0) {
         bson_t options = BSON_INITIALIZER;
         BSON_APPEND_UTF8(&options, "version", job->config->program_version);
-        sl_load_append_options(job->config, &options);
+        if (job->config->document_options)
+            bson_copy_to_excluding_noinit(job->config->document_options, &options, "part",
+                                          "only-shards", NULL);
         sl_registry_set_options(destination->registry, &options);
         bson_destroy(&options);
     }

@@ -8,8 +8,8 @@
 #include "ledger.h"
 
 typedef struct sl_earlier_run {
-    bson_t *begun, *target, *finished; /* NULL until read */
-    sl_journal_entry *entries;         /* sorted by source and sequence when all are read */
+    bson_t *begun, *dropping, *target, *finished; /* NULL until read */
+    sl_journal_entry *entries; /* sorted by source and sequence when all are read */
     size_t count, room;
     bool no_memory;
 } sl_earlier_run;

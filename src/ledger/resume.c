@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes the journal of a load, and recovers it in a resumed load.
  *
- * The journal begins with three documents:
+ * The journal has four documents:
  *
  *   {begun: <date>, holder: <id>, options: {...}, sources: [{path, fingerprint, ...}]}
  *                                           before anything is changed
+ *   {dropping: <uuid of the collection>}    with --drop, before that collection is dropped
  *   {target: <uuid of the collection>, numbers: [...], outside: {...}}
  *                                           before the first document
  *   {finished: <date>, rejects: <number>}   after verification, when run.json is written
@@ -12,7 +13,9 @@
  * The entries of its blocks are between the last two. A resumed load must have the same sources,
  * the same options that change documents, and the same collection (by UUID, not by name); otherwise
  * the blocks that it skips would not be the blocks that were sent. Without `target` no document has
- * been sent, and the load begins again with its options, --drop included.
+ * been sent, and the load begins again with its options. But it drops only the collection that
+ * `dropping` names: a collection with another UUID was created after the drop, by an earlier run or
+ * by another user, who may have stored documents in it.
  *
  * The order of steps makes this safe. For each block, first its documents are acknowledged by the
  * server with the write concern of the load; then its rejects are synced to disk; then its entry is
@@ -42,10 +45,12 @@
 
 static bool on_document(void *context, const bson_t *document) {
     sl_earlier_run *earlier = context;
-    bson_t **places[] = {&earlier->begun, &earlier->target, &earlier->finished};
-    static const char *const names[] = {"begun", "target", "finished"};
+    static const char *const names[] = {"begun", "dropping", "target", "finished"};
+    bson_t **places[] = {&earlier->begun, &earlier->dropping, &earlier->target, &earlier->finished};
+    static const int before[] = {-1, 0, 0, 2}; /* the document that must have been read */
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-        if (bson_has_field(document, names[i]) && !*places[i] && (i == 0 || *places[i - 1])) {
+        if (bson_has_field(document, names[i]) && !*places[i] && (i == 0 || *places[before[i]]) &&
+            !(i == 1 && earlier->target)) {
             *places[i] = bson_copy(document);
             return true;
         }
@@ -70,20 +75,15 @@ static bool on_entry(void *context, const sl_journal_entry *entry) {
 
 /* ---- the options of the load ---- */
 
-/* Appends the options that change the documents or their target, under their names on the command
+/* Appends the target, and the options that change documents, under their names on the command
  * line. */
 static void append_options(bson_t *document, const sl_load_config *config) {
     bson_t options;
     BSON_APPEND_DOCUMENT_BEGIN(document, "options", &options);
     BSON_APPEND_UTF8(&options, "db", config->database);
     BSON_APPEND_UTF8(&options, "collection", config->collection);
-    sl_load_append_options(config, &options);
-    BSON_APPEND_UTF8(&options, "include", config->include ? config->include : "");
-    char part[32] = "all";
-    if (config->parts > 0)
-        snprintf(part, sizeof part, "%u/%u", config->part, config->parts);
-    BSON_APPEND_UTF8(&options, "part", part);
-    BSON_APPEND_UTF8(&options, "only-shards", config->only_shards ? config->only_shards : "");
+    if (config->document_options)
+        bson_concat(&options, config->document_options);
     bson_append_document_end(document, &options);
 }
 
@@ -92,6 +92,7 @@ static bool write_begun(const sl_job *job, const sl_ledger *ledger, sl_error *er
     BSON_APPEND_DATE_TIME(&document, "begun", sl_wall_clock_ms());
     BSON_APPEND_UTF8(&document, "version", job->config->program_version);
     BSON_APPEND_UTF8(&document, "holder", ledger->holder);
+    BSON_APPEND_BOOL(&document, "drop", job->config->drop);
     append_options(&document, job->config);
     sl_earlier_append_sources(&document, job);
     sl_types_append(job, &document);
@@ -101,38 +102,51 @@ static bool write_begun(const sl_job *job, const sl_ledger *ledger, sl_error *er
     return ok;
 }
 
+typedef struct difference {
+    char how[900];
+    size_t used;
+} difference;
+
+static void on_difference(void *context, const char *name, const char *was, const char *is) {
+    difference *d = context;
+    const char *texts[] = {was, is}, *words[] = {"was", "is"};
+    if (d->used >= sizeof d->how)
+        return;
+    d->used += (size_t)snprintf(d->how + d->used, sizeof d->how - d->used, "%s--%s",
+                                d->used ? ", " : "", name);
+    for (int i = 0; i < 2 && d->used < sizeof d->how; i++)
+        d->used += (size_t)snprintf(d->how + d->used, sizeof d->how - d->used,
+                                    texts[i] ? "%s %s \"%.100s\"" : "%s %s not given",
+                                    i ? " and" : "", words[i], texts[i]);
+}
+
 static bool same_options(const sl_job *job, const sl_ledger *ledger, sl_error *error) {
-    bson_t now = BSON_INITIALIZER;
-    bson_t options;
-    bson_iter_t option;
-    char how[900] = "";
-    size_t used = 0;
-    append_options(&now, job->config);
+    bson_t now = BSON_INITIALIZER, was_options, options;
+    difference d = {.used = 0};
     const char *version = sl_look_string(ledger->earlier->begun, "version");
-    if (strcmp(version, job->config->program_version) != 0)
-        used += (size_t)snprintf(how, sizeof how,
-                                 "version %.40s of this program began it, whose documents may "
-                                 "differ from those of this version, %.40s",
-                                 version, job->config->program_version);
-    sl_look_inside(&now, "options", &options);
-    for (bool more = bson_iter_init(&option, &options); more && bson_iter_next(&option);) {
-        char path[64];
-        snprintf(path, sizeof path, "options.%s", bson_iter_key(&option));
-        const char *was = sl_look_string(ledger->earlier->begun, path),
-                   *is = bson_iter_utf8(&option, NULL);
-        if (strcmp(was, is) != 0 && used < sizeof how)
-            used += (size_t)snprintf(how + used, sizeof how - used,
-                                     "%s--%s was \"%.100s\" and is \"%.100s\"", used ? ", " : "",
-                                     bson_iter_key(&option), was, is);
+    if (strcmp(version, job->config->program_version) != 0) {
+        snprintf(d.how, sizeof d.how,
+                 "version %.40s of this program began it, whose documents may differ from those of "
+                 "this version, %.40s",
+                 version, job->config->program_version);
+        return sl_earlier_differs(ledger, SL_EXIT_USAGE, d.how, error);
     }
+    append_options(&now, job->config);
+    sl_look_inside(&now, "options", &options);
+    sl_look_inside(ledger->earlier->begun, "options", &was_options);
+    sl_look_differences(&was_options, &options, on_difference, &d);
+    if (job->config->drop && !ledger->earlier->target &&
+        !sl_look_flag(ledger->earlier->begun, "drop"))
+        on_difference(&d, "drop", NULL, "yes");
     bson_destroy(&now);
-    return used == 0 || sl_earlier_differs(ledger, SL_EXIT_USAGE, how, error);
+    return d.used == 0 || sl_earlier_differs(ledger, SL_EXIT_USAGE, d.how, error);
 }
 
 /* ---- opening ---- */
 
 static void earlier_clear(sl_earlier_run *earlier) {
     bson_destroy(earlier->begun);
+    bson_destroy(earlier->dropping);
     bson_destroy(earlier->target);
     bson_destroy(earlier->finished);
     free(earlier->entries);
@@ -211,6 +225,48 @@ sl_exit sl_resume_completed_code(const sl_ledger *ledger) {
 bool sl_resume_begin(const sl_job *job, sl_ledger *ledger, sl_error *error) {
     bool ok = !ledger->begin_later || write_begun(job, ledger, error);
     ledger->begin_later = false;
+    return ok;
+}
+
+/* Does the target exist? Reads its UUID, which is empty for a view. */
+static bool read_target(const sl_destination *destination, bool *exists, char uuid[SL_UUID_ROOM],
+                        sl_error *error) {
+    return sl_target_exists(destination->connection, &destination->target, exists, error) &&
+           sl_target_uuid(destination->connection, &destination->target, uuid, error);
+}
+
+bool sl_resume_decide_drop(const sl_job *job, sl_destination *destination, const sl_ledger *ledger,
+                           sl_error *error) {
+    const sl_target *target = &destination->target;
+    char uuid[SL_UUID_ROOM];
+    bool exists;
+    if (!target->drop || !job->config->resume || !ledger->earlier->dropping)
+        return true;
+    if (!read_target(destination, &exists, uuid, error))
+        return false;
+    /* If there is none, the registry may remain to be dropped. */
+    if (!exists || strcmp(uuid, sl_look_string(ledger->earlier->dropping, "dropping")) == 0)
+        return true;
+    sl_log_info(
+        "%s.%s: an earlier run of this load has dropped the collection; the one that exists "
+        "now is not dropped",
+        target->database, target->collection);
+    destination->target.drop = false;
+    return true;
+}
+
+bool sl_resume_record_drop(const sl_destination *destination, const sl_ledger *ledger,
+                           sl_error *error) {
+    char uuid[SL_UUID_ROOM];
+    bool exists;
+    if (!destination->target.drop || !ledger->journal || ledger->earlier->dropping)
+        return true;
+    if (!read_target(destination, &exists, uuid, error))
+        return false;
+    bson_t document = BSON_INITIALIZER;
+    BSON_APPEND_UTF8(&document, "dropping", uuid);
+    bool ok = sl_journal_write(ledger->journal, &document, error);
+    bson_destroy(&document);
     return ok;
 }
 
@@ -355,9 +411,13 @@ static uint64_t blocks_before(const sl_job *job, const sl_journal_entry *entry) 
     return sl_source_is_splittable(facts) ? entry->offset >> SL_BLOCK_BITS : entry->offset;
 }
 
+/* The limit keeps the bitmap of completed blocks below 64 MiB per source. */
+#define SEQUENCES_MAX ((uint64_t)1 << 28)
+
 static bool is_of_this_load(const sl_job *job, const sl_journal_entry *entry) {
     return entry->source < sl_source_set_count(job->set) && !job->sources[entry->source].skipped &&
-           entry->sequence <= blocks_before(job, entry) && entry->offset < SL_SOURCE_BYTES_MAX;
+           entry->sequence < SEQUENCES_MAX && entry->sequence <= blocks_before(job, entry) &&
+           entry->offset < SL_SOURCE_BYTES_MAX;
 }
 
 /* Removes repeated entries from the sorted list. */

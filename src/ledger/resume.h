@@ -24,6 +24,14 @@ bool sl_resume_has_blocks(const sl_ledger *ledger);
 /* Does the collection of the journal still exist? Called before anything is created or changed. */
 bool sl_resume_find_target(const sl_job *job, const sl_destination *destination,
                            const sl_ledger *ledger, sl_error *error);
+/* With --resume and --drop: clears `drop` of the target if an earlier run has dropped the
+ * collection, and another one has its name now. Called before anything is created or changed. */
+bool sl_resume_decide_drop(const sl_job *job, sl_destination *destination, const sl_ledger *ledger,
+                           sl_error *error);
+/* If the target is dropped: writes to the journal which collection that is. Called before the
+ * drop. */
+bool sl_resume_record_drop(const sl_destination *destination, const sl_ledger *ledger,
+                           sl_error *error);
 /* Checks that the prepared collection and the numbers of the sources are those of the journal; a
  * new load writes them to the journal. */
 bool sl_resume_target(sl_job *job, sl_destination *destination, sl_ledger *ledger, sl_error *error);

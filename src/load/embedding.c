@@ -212,13 +212,13 @@ static bool look_at_records(sl_preparation *preparation, char *letters) {
     return look_at_head(records, preparation->divided.keys, join->count, letters, error);
 }
 
-/* The options that change the content of the store. */
+/* The options that change the content of the store: those that change documents, without those that
+ * configure() does not pass on to the load of the records. */
 static void identify(sl_preparation *preparation, char *identity, size_t room) {
     bson_t options = BSON_INITIALIZER;
-    sl_load_config config = preparation->config;
-    config.embed_field = preparation->job->config->embed_field;
-    config.embed_on = preparation->job->config->embed_on;
-    sl_load_append_options(&config, &options);
+    bson_copy_to_excluding_noinit(preparation->job->config->document_options, &options, "format",
+                                  "schema", "include", "mode", "match-fields", "id-field", "header",
+                                  "columns", "skip-lines", NULL);
     snprintf(identity, room, "%016llx",
              (unsigned long long)sl_hash(bson_get_data(&options), options.len));
     bson_destroy(&options);

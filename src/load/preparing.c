@@ -145,6 +145,7 @@ bool sl_load_prepare(sl_load *load, sl_error *error) {
     sl_target_configure(destination, job, job->resumed);
     if (!batches_fit(load, error) ||
         !sl_resume_find_target(job, destination, &load->ledger, error) ||
+        !sl_resume_decide_drop(job, destination, &load->ledger, error) ||
         !sl_target_decide_sharding(job, destination, error) ||
         !sl_registry_open(connection, &destination->target, &destination->registry, error) ||
         !sl_topology_read(connection, &destination->topology, error) ||
@@ -159,6 +160,7 @@ bool sl_load_prepare(sl_load *load, sl_error *error) {
     if (!not_interrupted(error) || !sl_load_stop_balancer(load, error))
         return false;
     if (!sl_target_begin(job, destination, error) ||
+        !sl_resume_record_drop(destination, &load->ledger, error) ||
         !sl_prepare_target(connection, &destination->target, &destination->created, error) ||
         !sl_target_identify(connection, &destination->target, error) ||
         !sl_target_check_shards(destination, NULL, error) ||

@@ -25,7 +25,7 @@ static bool make_exact(sl_load *load, bool succeeded, sl_shard_statistics *rows,
     bool complete, counted;
     sl_error error;
     if (!load->destination.registry ||
-        !sl_registry_total(load->destination.registry, &expected, &complete, &error))
+        !sl_registry_total(load->destination.registry, NULL, &expected, &complete, &error))
         return false;
     if (complete && all == expected)
         return true;

@@ -2,6 +2,7 @@
 /* MD5, after section 3 of RFC 1321. Assumes a little-endian machine, as bson_writer.h does. */
 #include "md5.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* Element i is the integer part of 2^32 times the absolute value of sin(i + 1). */
@@ -78,4 +79,15 @@ void sl_md5_end(sl_md5 *md5, uint8_t digest[SL_MD5_BYTES]) {
     sl_md5_add(md5, padding, (at < 56 ? 56 : 120) - at);
     sl_md5_add(md5, &bits, sizeof bits);
     memcpy(digest, md5->state, SL_MD5_BYTES);
+}
+
+const char *sl_md5_text(const char *text, char hex[2 * SL_MD5_BYTES + 1]) {
+    uint8_t digest[SL_MD5_BYTES];
+    sl_md5 md5;
+    sl_md5_begin(&md5);
+    sl_md5_add(&md5, text, strlen(text));
+    sl_md5_end(&md5, digest);
+    for (size_t i = 0; i < SL_MD5_BYTES; i++)
+        snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+    return hex;
 }

@@ -19,5 +19,7 @@ void sl_md5_begin(sl_md5 *md5);
 void sl_md5_add(sl_md5 *md5, const void *bytes, size_t length);
 /* Call sl_md5_begin before `md5` is used again. */
 void sl_md5_end(sl_md5 *md5, uint8_t digest[SL_MD5_BYTES]);
+/* The MD5 of a text, as hexadecimal digits. Returns hex. */
+const char *sl_md5_text(const char *text, char hex[2 * SL_MD5_BYTES + 1]);
 
 #endif

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "bson/bson_lookup.h"
 #include "report/json.h"
 #include "send/duplicates.h"
 #include "util/hash.h"
@@ -109,11 +110,37 @@ bool sl_verify_slice_by_id(sl_verification *verification, mongoc_client_t *clien
     return ok;
 }
 
+/* The most documents that the other registered sources may have stored; UINT64_MAX if one of them
+ * has not been loaded completely. Two sources may have records with the same _id, so the collection
+ * may hold fewer. */
+static bool documents_of_others(const sl_verification *verification, uint64_t *most,
+                                sl_error *error) {
+    const sl_job *job = &verification->job;
+    bson_t numbers = BSON_INITIALIZER;
+    bool complete = false;
+    uint32_t used = 0;
+    *most = 0;
+    if (verification->registered_count <= job->active)
+        return true;
+    for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
+        char room[SL_ARRAY_KEY_ROOM];
+        if (!job->sources[i].skipped)
+            bson_append_int32(&numbers, sl_array_key(used++, room), -1,
+                              (int32_t)job->sources[i].number);
+    }
+    bool ok =
+        sl_registry_total(verification->destination.registry, &numbers, most, &complete, error);
+    if (!complete)
+        *most = UINT64_MAX;
+    bson_destroy(&numbers);
+    return ok;
+}
+
 bool sl_verify_total_by_id(sl_verification *verification, sl_error *error) {
     const sl_job *job = &verification->job;
     const sl_destination *destination = &verification->destination;
     sl_range_totals *outside = &verification->ranges[job->range_count];
-    uint64_t found = 0, all;
+    uint64_t found = 0, all, others;
     const bson_t everything = BSON_INITIALIZER;
     if (sl_interrupt_requested())
         return sl_error_set(error, SL_EXIT_INTERRUPTED, "interrupted");
@@ -125,21 +152,25 @@ bool sl_verify_total_by_id(sl_verification *verification, sl_error *error) {
             atomic_store(&totals->found, atomic_load(&totals->expected));
         found += atomic_load(&totals->found);
     }
-    bool others = verification->registered_count > job->active;
     if (all < found && !verification->content)
         atomic_store(&outside->missing, found - all);
     else if (all < found)
         sl_log_warning("%" PRIu64 " records have the same _id as another record of the sources",
                        found - all);
-    if (all > found && others)
+    if (all <= found)
+        return true;
+    if (!documents_of_others(verification, &others, error))
+        return false;
+    uint64_t more = all - found, extra = more > others ? more - others : 0;
+    atomic_store(&outside->found, extra);
+    atomic_store(&outside->extra, extra);
+    if (extra > 0)
+        sl_log_warning("%s.%s holds %" PRIu64 " documents that no record of the sources has%s",
+                       destination->target.database, destination->target.collection, extra,
+                       others > 0 ? ", in addition to those of the other registered sources" : "");
+    else
         sl_log_warning("%s.%s holds %" PRIu64 " documents more than these sources; they may belong "
                        "to the other registered sources, which were not named",
-                       destination->target.database, destination->target.collection, all - found);
-    else if (all > found) {
-        atomic_store(&outside->found, all - found);
-        atomic_store(&outside->extra, all - found);
-        sl_log_warning("%s.%s holds %" PRIu64 " documents that no record of the sources has",
-                       destination->target.database, destination->target.collection, all - found);
-    }
+                       destination->target.database, destination->target.collection, more);
     return true;
 }

@@ -35,6 +35,45 @@ class Standalone(support.ClusterCase):
                   message="--batch-size 2000 is more than the server accepts (1000 documents)")
         self.assertEqual(self.database.t.count_documents({}), 300)
 
+    # A resumed load
+
+    def failing(self, command, path):
+        """A load with --drop in which this command is refused, before the first document."""
+        self.load("--drop", "--work-dir", self.scratch / "work", path, code=support.EXIT_CLUSTER,
+                  through=proxy.Refusing(support.port_of(self.uri), command, executed=False))
+
+    def resume(self, path):
+        self.load("--drop", "--resume", "--work-dir", self.scratch / "work", path)
+
+    def test_a_collection_that_was_created_after_the_drop_is_not_dropped(self):
+        path = self.source()
+        self.database.t.insert_one({"_id": "old"})
+        self.failing("create", path)
+        self.assertNotIn("t", self.collections())
+        theirs = [{"_id": f"theirs {n}"} for n in range(500)]
+        self.database.t.insert_many(theirs)
+        self.resume(path)
+        self.assertEqual(self.database.t.count_documents({"_id": {"$type": "string"}}), 500)
+        self.assertEqual(self.database.t.count_documents({}), 800)
+
+    def test_a_collection_that_the_first_run_has_created_is_not_dropped(self):
+        path = self.source()
+        self.database.t.insert_one({"_id": "old"})
+        self.failing("insert", path)    # into the registry
+        self.database.t.insert_one({"_id": "theirs"})
+        self.resume(path)
+        self.assertEqual(self.database.t.count_documents({"_id": "theirs"}), 1)
+        self.assertEqual(self.database.t.count_documents({}), 301)
+
+    def test_a_collection_that_was_not_dropped_yet_is_dropped(self):
+        path = self.source()
+        self.database.t.insert_one({"_id": "old"})
+        self.failing("drop", path)
+        self.assertEqual(self.database.t.count_documents({}), 1)
+        self.resume(path)
+        self.assertEqual(self.database.t.count_documents({"_id": "old"}), 0)
+        self.assertEqual(self.database.t.count_documents({}), 300)
+
     # The name of the registry
 
     def test_a_collection_of_the_user_is_not_taken_for_a_registry(self):
@@ -55,6 +94,26 @@ class Standalone(support.ClusterCase):
                                      "t.sources", *words, self.source(), code=support.EXIT_USAGE)
             self.assertIn("t.sources is the registry of sources of the collection t", outcome.err)
         self.assertEqual(list(self.database["t.sources"].find()), before)
+
+    def test_a_collection_that_was_renamed_without_its_registry(self):
+        first, second = self.source(), self.source(200, seed=92)
+        self.load(first)
+
+        def rename(old, new):
+            self.client.admin.command("renameCollection", f"{self.database_name}.{old}",
+                                      to=f"{self.database_name}.{new}")
+        rename("t.sources", "u.sources")
+        for _ in range(2):       # a refusal uses up no number
+            self.load(second, code=support.EXIT_CLUSTER, message=(
+                f"{self.database_name}.t holds documents with the _ids of source number 1",
+                "renamed, copied or restored without its registry", f"{self.database_name}.t.sources",
+                "--drop"))
+            self.assertEqual(self.database.t.count_documents({}), 300)
+        self.database.drop_collection("t.sources")
+        rename("u.sources", "t.sources")
+        self.load(second)
+        self.assertEqual(self.database.t.count_documents({}), 500)
+        self.shardload("verify", *self.target(), "--content", first, second)
 
     # A collection that was dropped without its registry
 

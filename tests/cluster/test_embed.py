@@ -98,7 +98,12 @@ class Embedding(support.ClusterCase):
         outcome = self.shardload(*self.words("--resume"), code=support.EXIT_SOURCE)
         self.assertIn("has changed since the load began", outcome.err)
         self.records.write_text(kept)
-        outcome = self.shardload(*self.words("--resume", "--on", "v"), code=support.EXIT_USAGE)
+        self.shardload(*self.words("--resume", "--on", "v"), code=support.EXIT_USAGE,
+                       message='--on was "key" and is "v"')
+        self.options, options = [], self.options
+        self.shardload(*self.words("--resume"), code=support.EXIT_USAGE,
+                       message='--embed was "items" and is not given')
+        self.options = options
         shutil.rmtree(self.work / "embed")
         outcome = self.shardload(*self.words("--resume"), code=support.EXIT_SOURCE)
         self.assertIn("are no longer in the work directory", outcome.err)

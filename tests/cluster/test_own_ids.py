@@ -138,6 +138,26 @@ class Standalone(support.ClusterCase):
         for words in ([], ["--content"]):
             self.verify(source, *words, code=support.EXIT_VERIFICATION)
 
+    def test_verify_finds_strays_beside_the_documents_of_other_sources(self):
+        made = making.documents(3000)
+        first, second, third = (self.file(f"{n}.bson", making.dump(made[n * 1000:n * 1000 + 1000]))
+                                for n in range(3))
+        self.load(first, second)
+        for words in ([], ["--content"]):
+            outcome = self.verify(first, *words)
+            self.assertIn("1000 documents more than these sources; they may belong to the other",
+                          outcome.err)
+        self.database.t.insert_many([{"_id": "stray 1"}, {"_id": "stray 2"}])
+        for words in ([], ["--content"]):
+            outcome = self.verify(first, *words, code=support.EXIT_VERIFICATION)
+            self.assertIn("holds 2 documents that no record of the sources has, in addition to "
+                          "those of the other registered sources", outcome.err)
+        # The total of a source whose load has not ended is not known.
+        self.load(third, code=None)
+        self.database["t.sources"].update_one({"name": {"$regex": "2.bson"}},
+                                              {"$set": {"state": "started"}})
+        self.verify(first, "--content")
+
 
 class ReplicaSet(Standalone):
     variable = "SHARDLOAD_TEST_REPLICA_URI"

@@ -216,6 +216,8 @@ class Parts(support.ClusterCase):
                                   ("trim", None), ("format", "mot")):
                 self.load(*words, second, f"--{option}", *([value] if value else []), *sources,
                           code=support.EXIT_USAGE, message=f"started its part with --{option} ")
+            self.load(*words, second, "--include", "*.csv", *sources, code=support.EXIT_USAGE,
+                      message="started its part with --include \"(not given)\"")
             outcome, _ = self.load(*words, second, "--format", "delimited", "--schema", schema,
                                    *sources, code=support.EXIT_USAGE)
             self.assertEqual(self.database.t.count_documents({}), before)
@@ -224,7 +226,9 @@ class Parts(support.ClusterCase):
             # A second load with --again may have other options.
             self.load(*words, first, "--again", "--names", "long", *sources, code=None)
             outcome, _ = self.load(*words, second, "--again", *sources, code=support.EXIT_USAGE)
-            self.assertIn('--names "long"', outcome.err)
+            self.assertIn('--names "long", and this loader has "(not given)"', outcome.err)
+            self.load(*words, second, "--again", "--names", "long", *sources, code=None)
+            self.assertEqual({source["state"] for source in self.registered()}, {"loaded"})
 
     def test_of_two_at_once_with_other_options_one_is_refused(self):
         sources = [self.wide(600)]

@@ -27,7 +27,7 @@ TEST(the_option_table_has_both) {
     for (const sl_option_row *row = sl_load_rows; row->name; row++) {
         format |= strcmp(row->name, "format") == 0 && strstr(row->choices, "|lines") != NULL &&
                   strstr(row->help, "lines: any text; each line becomes a document.") != NULL;
-        limit |= strcmp(row->name, "line-limit") == 0;
+        limit |= strcmp(row->name, "line-limit") == 0 && row->effect == SL_EFFECT_DOCUMENTS;
     }
     assert_true(format);
     assert_true(limit);

@@ -363,15 +363,17 @@ class Proxy:
 
 
 class Refusing(Proxy):
-    """Replies to each command of one name with an error; the server executes the command all the
-    same."""
+    """Replies to each command of one name with an error. If `executed`, the server executes the
+    command all the same."""
 
-    def __init__(self, target, name, code=13, errmsg="not authorized for this"):
-        self.name, self.code, self.errmsg = name, code, errmsg
+    def __init__(self, target, name, code=13, errmsg="not authorized for this", executed=True):
+        self.name, self.code, self.errmsg, self.executed = name, code, errmsg, executed
         super().__init__(target)
 
     def action_for(self, message):
         action = super().action_for(message)
         if command_of(message)[0] == self.name:
+            if not self.executed:
+                return answer(lambda _: {"ok": 0.0, "code": self.code, "errmsg": self.errmsg})
             return error_reply(self.code, self.errmsg)
         return action

@@ -3,6 +3,7 @@
 versions are refused. To record it again, after a change of the format:
 SHARDLOAD_RECORD_JOURNAL=1 tools/test test_recorded_journal"""
 import os
+import re
 
 import fault_case
 import resume_case
@@ -113,6 +114,78 @@ class RecordedJournal(resume_case.ResumeCase):
         self.assertEqual(*[[source[name] for name in ("path", "fingerprint", "storedBytes")]
                            for journal in (self.recorded, self.own)
                            for source in journal.documents["begun"]["sources"]])
+
+
+class OtherOptions(support.Case):
+    """An option that changes documents must have the same value in both runs. The options are
+    compared before the loader connects, and before the sources."""
+
+    CHANGING = (["--format", "mot"], ["--types", "text"], ["--header", "no"], ["--columns", "a,b"],
+                ["--skip-lines", "1"], ["--ragged", "pad"], ["--names", "long"],
+                ["--encoding", "latin-1"], ["--trim"], ["--delimiter", "|"], ["--quote", "none"],
+                ["--escape", "backslash"], ["--quoted-lines", "yes"], ["--missing", "raw"],
+                ["--include", "*.txt"], ["--id-field", "test_id"], ["--part", "1/2"],
+                ["--only-shards", "s0"], ["--mode", "upsert", "--match-fields", "t"],
+                ["--embed", "items={embed}", "--on", "test_id"], ["--schema", "{schema}"])
+
+    def setUp(self):
+        super().setUp()
+        documents = Journal((RECORDING / "journal").read_bytes()).documents
+        version = self.shardload("--version").out.split()[1]
+        self.begun = {**documents["begun"], "version": version}
+        self.source = self.file("rows.txt", support.mot_text([1]))
+        columns = [f"  - {{name: {name}, type: text}}\n" for name in support.HEADER.split("|")]
+        self.places = {"embed": self.file("items.csv", "test_id,n\n1,2\n"),
+                       "schema": self.file("schema.yaml", "name: rows\ncolumns:\n" + "".join(columns))}
+
+    def resume(self, options, *words, **expected):
+        work = self.scratch / "work"
+        work.mkdir(exist_ok=True)
+        (work / "shardload.log").touch()
+        begun = {**self.begun, "options": {"db": "d", "collection": "t", **options}}
+        (work / "journal").write_bytes(journal_reader.encode({"begun": begun}, []))
+        words = [word.format(**self.places) for word in words]
+        return self.shardload("load", "--uri", f"mongodb://{support.HOST}:{support.free_port()}/",
+                              "-d", "d", "-c", "t", "--work-dir", work, "--progress", "none",
+                              "--resume", *words, self.source, **expected)
+
+    def test_an_option_that_was_or_is_not_given(self):
+        for words in self.CHANGING:
+            for name, value in zip(words[::2], words[1::2] or ["yes"]):
+                shown = value.split("=")[0] if name == "--embed" else value
+                if name != "--schema":    # the hash of its text is compared
+                    with self.subTest(name, direction="is"):
+                        self.resume({}, *words, code=support.EXIT_USAGE,
+                                    message=f'{name} was not given and is "{shown}"')
+                with self.subTest(name, direction="was"):
+                    self.resume({name[2:]: shown}, code=support.EXIT_USAGE,
+                                message=f'{name} was "{shown}" and is not given')
+
+    def test_a_schema_is_compared_by_its_text(self):
+        outcome = self.resume({}, "--schema", "{schema}", code=support.EXIT_USAGE)
+        digest = re.search(r'--schema was not given and is "([0-9a-f]{32})"', outcome.err)[1]
+        self.resume({"schema": digest}, "--schema", "{schema}", code=support.EXIT_SOURCE)
+        self.places["schema"].write_text(self.places["schema"].read_text() + "# other\n")
+        self.resume({"schema": digest}, "--schema", "{schema}", code=support.EXIT_USAGE,
+                    message=f'--schema was "{digest}" and is "')
+
+    def test_equal_values_and_options_without_effect_on_documents_are_accepted(self):
+        """The next check, that of the sources, refuses these loads."""
+        config = self.file("options.yaml", "names: long\n")
+        for options, words in (({}, []), ({"trim": "yes"}, ["--trim"]), ({}, ["--names", "short"]),
+                               ({"skip-lines": "2"}, ["--skip-lines", "2"]),
+                               ({"names": "long"}, ["--config", str(config)]),
+                               ({}, ["-j", "3", "--max-rejects", "5", "--again"])):
+            with self.subTest(words=words):
+                self.resume(options, *words, code=support.EXIT_SOURCE,
+                            message="belongs to a different load: source 1 is")
+        self.resume({}, "--config", str(config), code=support.EXIT_USAGE,
+                    message='--names was not given and is "long"')
+
+    def test_drop_that_the_first_run_did_not_have(self):
+        self.resume({}, "--drop", code=support.EXIT_USAGE, message="--drop was not given")
+        self.begun["drop"] = True
+        self.resume({}, "--drop", code=support.EXIT_SOURCE, message="source 1 is")
 
 
 class OtherVersions(support.Case):

@@ -9,7 +9,7 @@
 
 static const sl_option_row rows[] = {
     {"uri", 0, SL_OPTION_STRING, "URI", "mongodb://h", NULL, 0, 0, 1, "A", "Where.", SL_CREDENTIALS,
-     NULL, SL_FILE_NONE, NULL},
+     NULL, SL_FILE_NONE, NULL, SL_EFFECT_NONE},
     SL_CONNECTION_ROWS(1),
     {0},
 };

@@ -9,25 +9,25 @@ enum { EAT = 1, DRINK = 2 };
 
 static const sl_option_row rows[] = {
     {"uri", 0, SL_OPTION_STRING, "URI", "mongodb://localhost/", NULL, 0, 0, EAT, "A", "Where.",
-     true, NULL, SL_FILE_NONE, NULL},
+     true, NULL, SL_FILE_NONE, NULL, SL_EFFECT_NONE},
     {"threads", 'j', SL_OPTION_COUNT, "N", "auto", "auto", 1, 64, EAT | DRINK, "A", "How many.",
-     false, NULL, SL_FILE_NONE, NULL},
+     false, NULL, SL_FILE_NONE, NULL, SL_EFFECT_NONE},
     {"size", 's', SL_OPTION_BYTES, "SIZE", "1MiB", NULL, 1024, 1 << 30, EAT, "A", "How big.", false,
-     NULL, SL_FILE_NONE, NULL},
+     NULL, SL_FILE_NONE, NULL, SL_EFFECT_NONE},
     {"kind", 0, SL_OPTION_CHOICE, "KIND", "red", "red|green", 0, 0, EAT, "B", "Which.", false, NULL,
-     SL_FILE_NONE, NULL},
+     SL_FILE_NONE, NULL, SL_EFFECT_NONE},
     {"limit", 0, SL_OPTION_COUNT, "N|P%", "none", "none|P%", 0, 0, EAT, "B", "How many.", false,
-     NULL, SL_FILE_NONE, NULL},
+     NULL, SL_FILE_NONE, NULL, SL_EFFECT_NONE},
     {"index", 0, SL_OPTION_LIST, "KEY", NULL, NULL, 0, 0, EAT, "B", "Which ones.", false, NULL,
-     SL_FILE_NONE, NULL},
+     SL_FILE_NONE, NULL, SL_EFFECT_NONE},
     {"drop", 'd', SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, EAT, "B", "Away with it.", false, NULL,
-     SL_FILE_NONE, NULL},
+     SL_FILE_NONE, NULL, SL_EFFECT_NONE},
     {"wait", 0, SL_OPTION_SECONDS, "TIME", NULL, NULL, 0, 0, EAT, "B", "How long.", false, NULL,
-     SL_FILE_NONE, NULL},
+     SL_FILE_NONE, NULL, SL_EFFECT_NONE},
     {"password", 'p', SL_OPTION_STRING, "WORD", NULL, NULL, 0, 0, EAT, "B", "Secret.", SL_SECRET,
-     NULL, SL_FILE_NONE, NULL},
+     NULL, SL_FILE_NONE, NULL, SL_EFFECT_NONE},
     {"glass", 0, SL_OPTION_STRING, "NAME", NULL, NULL, 0, 0, DRINK, "B", "From what.", false, NULL,
-     SL_FILE_NONE, NULL},
+     SL_FILE_NONE, NULL, SL_EFFECT_NONE},
     {0},
 };
 
@@ -227,4 +227,62 @@ TEST(every_option_with_a_file_says_whether_it_is_read_or_written) {
                 fail_msg("--%s: set .file in its row, or add it to the names above", row->name);
         }
     }
+}
+
+/* ---- options that change documents ---- */
+
+TEST(every_option_states_whether_it_changes_documents) {
+    const sl_option_row *tables[] = {sl_load_rows, sl_query_rows};
+    for (size_t i = 0; i < 2; i++) {
+        for (const sl_option_row *row = tables[i]; row->name; row++) {
+            if (row->effect == SL_EFFECT_UNSTATED)
+                fail_msg("--%s states no effect", row->name);
+        }
+    }
+}
+
+static const sl_option_row changing_rows[] = {
+    {.name = "n", SL_ROW_COUNT("N", 0, 0), .fallback = "1k", SL_ROW_OF(EAT, "A", DOCUMENTS)},
+    {.name = "size", SL_ROW_BYTES(0, 0), SL_ROW_OF(EAT, "A", DOCUMENTS)},
+    {.name = "trim", SL_ROW_FLAG, SL_ROW_OF(EAT, "A", DOCUMENTS)},
+    {.name = "kind", SL_ROW_TEXT("K"), .fallback = "auto", SL_ROW_OF(EAT, "A", DOCUMENTS)},
+    {.name = "embed", SL_ROW_TEXT("FIELD=FILE"), SL_ROW_OF(EAT, "A", FIELD)},
+    {.name = "schema", SL_ROW_TEXT("FILE"), SL_ROW_OF(EAT, "A", FILE)},
+    {.name = "threads", SL_ROW_COUNT("N", 0, 0), SL_ROW_OF(EAT, "A", NONE)},
+    {.name = "other", SL_ROW_TEXT("K"), .fallback = "x", SL_ROW_OF(DRINK, "A", DOCUMENTS)},
+    {0},
+};
+
+static void append_changing(void *context, const sl_option_row *row, const char *value) {
+    char *text = context;
+    snprintf(text + strlen(text), 200 - strlen(text), "%s=%s ", row->name, value);
+}
+
+static void check_changing(const char *line, const char *expected) {
+    static const sl_program changing = {"meal",   "1.0",         "a meal", "MEAL",
+                                        commands, changing_rows, NULL};
+    char copy[200], text[200] = "", *arguments[16];
+    int used = 0;
+    sl_options *options = NULL;
+    sl_error problem;
+    snprintf(copy, sizeof copy, "meal eat %s", line);
+    for (char *word = strtok(copy, " "); word; word = strtok(NULL, " "))
+        arguments[used++] = word;
+    assert_int_equal(sl_options_parse(&changing, used, arguments, &options, &problem),
+                     SL_OPTIONS_RUN);
+    sl_options_each_changing(options, append_changing, text);
+    assert_string_equal(text, expected);
+    sl_options_destroy(options);
+}
+
+TEST(options_that_change_documents_are_listed_unless_they_have_their_defaults) {
+    check_changing("", "");
+    check_changing("--threads 4", "");
+    check_changing("--n 1000 --kind auto", "");
+    check_changing("--n 2k --size 1KiB --trim --kind a", "n=2000 size=1024 trim=yes kind=a ");
+    check_changing("--size 1024 --embed items=a/b.csv --schema s.yaml",
+                   "size=1024 embed=items schema=s.yaml ");
+    setenv("MEAL_KIND", "b", 1);
+    check_changing("", "kind=b ");
+    unsetenv("MEAL_KIND");
 }
