@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cluster/uri.h"
 #include "query/query.h"
 #include "trial/tune.h"
 #include "util/text.h"
@@ -178,7 +179,7 @@ static void set_up_trials(sl_tune_config *config, const sl_options *options, sl_
     if (wires && sl_option_given(options, "wire-compression"))
         sl_option_problem(error,
                           "--try-wire-compression and --wire-compression exclude each other");
-    else if (wires && config->load->uri && strstr(config->load->uri, "compressors="))
+    else if (wires && config->load->uri && sl_uri_named_compressors(config->load->uri))
         sl_option_problem(error, "--try-wire-compression: --uri already has compressors=; remove "
                                  "one of them");
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Builds the connection string. --uri is split only as far as the options require; the driver
- * validates it. Text without "://" is passed to the driver unchanged. */
+/* Builds the connection string. --uri is split only as far as the options require; the driver's
+ * parser decides what it means (cluster/uri.h). Text without "://" is passed to the driver
+ * unchanged. */
 #include "connection_string.h"
 
 #include <ctype.h>
@@ -8,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cluster/uri.h"
 #include "util/text.h"
 
 #include "options_internal.h"
@@ -89,13 +91,10 @@ static sl_option_origin origin(const sl_options *options, const char *name) {
 }
 
 /* Does the authentication mechanism need a password? The default mechanism is SCRAM. */
-static bool needs_password(const sl_options *options, const parts *p) {
-    static const char name[] = "authMechanism=";
-    const char *given = sl_option_string(options, "authenticationMechanism");
-    const char *found = p->query.length ? strcasestr(p->query.bytes, name) : NULL;
-    if (!given && found)
-        given = found + strlen(name);
-    return !given || strncasecmp(given, "SCRAM", 5) == 0 || strncasecmp(given, "PLAIN", 5) == 0;
+static bool needs_password(const sl_options *options, const sl_uri_facts *facts) {
+    const char *option = sl_option_string(options, "authenticationMechanism");
+    const char *name = facts->valid ? facts->mechanism : option ? option : "";
+    return !*name || strncasecmp(name, "SCRAM", 5) == 0 || strcasecmp(name, "PLAIN") == 0;
 }
 
 /* Copies the given password to `secret`, or asks for one when it is empty. */
@@ -123,13 +122,13 @@ static bool check_unused(const sl_options *options, const char *given_by, bool h
 }
 
 /* The password of the user; `secret` stays empty when the URI contains it or none is needed. */
-static bool find_password(const sl_options *options, const parts *p, char secret[SL_SECRET_ROOM],
-                          sl_error *error) {
+static bool find_password(const sl_options *options, const parts *p, const sl_uri_facts *facts,
+                          char secret[SL_SECRET_ROOM], sl_error *error) {
     const char *user = sl_option_string(options, "username");
     const char *given = sl_option_string(options, "password");
     const char *file = sl_option_string(options, "password-file");
     bool has_user = user || p->user.length > 0;
-    bool needed = needs_password(options, p);
+    bool needed = needs_password(options, facts);
     if (given && file) {
         if (origin(options, "password") == origin(options, "password-file"))
             return sl_error_set(error, SL_EXIT_USAGE,
@@ -174,73 +173,23 @@ static void check_config_file(const sl_options *options, const parts *p) {
         sl_secret_warn_of_readers(options->config_path);
 }
 
-/* The value of compressors= in --uri; bytes is NULL without it. */
-static sl_text named_compressors(const parts *p) {
-    static const char name[] = "compressors=";
-    for (size_t at = 0; at < p->query.length;) {
-        const char *option = p->query.bytes + at;
-        size_t length = strcspn(option, "&;");
-        if (length >= strlen(name) && strncasecmp(option, name, strlen(name)) == 0)
-            return (sl_text){option + strlen(name), length - strlen(name)};
-        at += length + 1;
-    }
-    return (sl_text){NULL, 0};
-}
-
 /* Refuses --wire-compression beside a different compressors= in --uri: either could be meant. */
-static bool check_compression(const sl_options *options, const parts *p, sl_error *error) {
+static bool check_compression(const sl_options *options, const sl_uri_facts *facts,
+                              sl_error *error) {
     const char *option = sl_option_string(options, "wire-compression");
-    sl_text named = named_compressors(p);
-    if (!option || !named.bytes || sl_text_equal(named, sl_text_of(option)))
+    if (!option || !sl_uri_named_compressors(sl_option_string(options, "uri")) ||
+        strcmp(facts->compressors, option) == 0)
         return true;
     return sl_error_set(error, SL_EXIT_USAGE,
-                        "--wire-compression %s: --uri already has compressors=%.*s; remove one of "
+                        "--wire-compression %s: --uri already has compressors=%s; remove one of "
                         "them",
-                        option, (int)named.length, named.bytes);
-}
-
-/* Removes `word` from the beginning of a percent-encoded text, in any case of letters. False, with
- * `*text` undefined, when the text does not begin with it. */
-static bool skip_word(sl_text *text, const char *word) {
-    for (; *word; word++) {
-        unsigned code = text->length > 0 ? (unsigned char)*text->bytes : 0;
-        size_t length = 1;
-        if (code == '%' && text->length >= 3 && sscanf(text->bytes + 1, "%2x", &code) == 1)
-            length = 3;
-        if (text->length == 0 || tolower((int)code) != tolower((unsigned char)*word))
-            return false;
-        *text = (sl_text){text->bytes + length, text->length - length};
-    }
-    return true;
-}
-
-/* Does --uri contain the option with this value, in any case of letters and percent-encoding? */
-static bool uri_has(const parts *p, const char *name, const char *value) {
-    for (size_t at = 0; at < p->query.length;) {
-        size_t length = strcspn(p->query.bytes + at, "&;");
-        sl_text option = {p->query.bytes + at, length};
-        if (skip_word(&option, name) && skip_word(&option, "=") && skip_word(&option, value) &&
-            option.length == 0)
-            return true;
-        at += length + 1;
-    }
-    return false;
+                        option, facts->compressors);
 }
 
 /* PLAIN sends the password unencrypted, so it needs TLS. */
-static bool check_plain(const sl_options *options, const parts *p, sl_error *error) {
-    static const char *const tls_options[] = {"tlsCAFile", "tlsCertificateKeyFile",
-                                              "tlsCertificateKeyFilePassword"};
-    bool by_uri = !uri_has(p, "tls", "false") && !uri_has(p, "ssl", "false") &&
-                  (uri_has(p, "tls", "true") || uri_has(p, "ssl", "true") ||
-                   strncasecmp(p->scheme.bytes, "mongodb+srv:", strlen("mongodb+srv:")) == 0);
-    bool tls = by_uri || sl_option_flag(options, "tls") || /* options override the URI */
-               sl_option_flag(options, "tlsAllowInvalidHostnames");
-    for (size_t i = 0; i < sizeof tls_options / sizeof tls_options[0]; i++)
-        tls = tls || sl_option_string(options, tls_options[i]);
-    if (!uri_has(p, "authMechanism", "PLAIN") || tls ||
-        sl_option_flag(options, "plain-without-tls") ||
-        sl_option_string(options, "authenticationMechanism"))
+static bool check_plain(const sl_options *options, const sl_uri_facts *facts, sl_error *error) {
+    if (strcasecmp(facts->mechanism, "PLAIN") != 0 || facts->tls ||
+        sl_option_flag(options, "plain-without-tls"))
         return true;
     return sl_error_set(
         error, SL_EXIT_USAGE,
@@ -278,7 +227,8 @@ static void write_uri(writer *w, const sl_options *options, const parts *p, cons
     put(w, p->path.length ? p->path.bytes : "/", p->path.length ? p->path.length : 1);
     put(w, "?", 1);
     put(w, p->query.bytes, p->query.length);
-    bool tls = sl_option_flag(options, "tls") || *key_password;
+    bool tls = sl_option_flag(options, "tls") ||
+               sl_option_string(options, "tlsCertificateKeyFilePassword");
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         const char *value = sl_option_string(options, texts[i].option);
         put_option(w, texts[i].name, value);
@@ -289,16 +239,42 @@ static void write_uri(writer *w, const sl_options *options, const parts *p, cons
     put_option(w, "tlsAllowInvalidHostnames", any_name ? "true" : NULL);
     put_option(w, "tls", tls || any_name ? "true" : NULL);
     const char *compression = sl_option_string(options, "wire-compression");
-    if (compression && strcmp(compression, "none") != 0 && !named_compressors(p).bytes)
+    if (compression && strcmp(compression, "none") != 0 &&
+        !sl_uri_named_compressors(sl_option_string(options, "uri")))
         put_option(w, "compressors", compression);
     if (w->text[w->used - 1] == '?') /* no options at all */
         w->text[--w->used] = '\0';
 }
 
-bool sl_connection_string(const sl_options *options, char **uri, sl_error *error) {
+/* Makes the connection string. NULL without memory. */
+static char *make_uri(const sl_options *options, const parts *p, const char *password,
+                      const char *key_password) {
     static const char *const taken[] = {"uri", "username", "authenticationDatabase", "tlsCAFile",
                                         "tlsCertificateKeyFile"};
+    size_t room = 512 + 3 * (strlen(password) + strlen(key_password));
+    for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++) {
+        const char *value = sl_option_string(options, taken[i]);
+        room += value ? 3 * strlen(value) : 0;
+    }
+    writer w = {.text = calloc(1, room)};
+    if (w.text)
+        write_uri(&w, options, p, password, key_password);
+    return w.text;
+}
+
+/* Checks the connection string that is used, as the driver reads it. */
+static bool check_uri(const sl_options *options, const char *uri, sl_uri_facts *facts,
+                      sl_error *error) {
+    if (!uri)
+        return sl_error_memory(error, "connecting");
+    sl_uri_read(uri, facts);
+    return !facts->valid || /* the connection reports the error */
+           (check_compression(options, facts, error) && check_plain(options, facts, error));
+}
+
+bool sl_connection_string(const sl_options *options, char **uri, sl_error *error) {
     char password[SL_SECRET_ROOM] = "", key_password[SL_SECRET_ROOM] = "";
+    sl_uri_facts facts;
     parts p;
     *uri = NULL;
     if (!split_uri(sl_option_string(options, "uri"), &p)) {
@@ -306,21 +282,20 @@ bool sl_connection_string(const sl_options *options, char **uri, sl_error *error
         return *uri || sl_error_memory(error, "connecting");
     }
     check_config_file(options, &p);
-    bool ok = check_compression(options, &p, error) && check_plain(options, &p, error) &&
-              find_password(options, &p, password, error) &&
+    /* Checked without the passwords too, so that none is asked for in vain. */
+    char *text = make_uri(options, &p, "", "");
+    bool ok = check_uri(options, text, &facts, error) &&
+              find_password(options, &p, &facts, password, error) &&
               find_key_password(options, key_password, error);
+    sl_secret_free(text);
     if (ok) {
-        size_t room = 512 + 3 * (strlen(password) + strlen(key_password));
-        for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++) {
-            const char *value = sl_option_string(options, taken[i]);
-            room += value ? 3 * strlen(value) : 0;
-        }
-        writer w = {.text = calloc(1, room)};
-        ok = w.text != NULL || sl_error_memory(error, "connecting");
-        if (ok)
-            write_uri(&w, options, &p, password, key_password);
-        *uri = w.text;
+        *uri = make_uri(options, &p, password, key_password);
+        ok = check_uri(options, *uri, &facts, error);
         sl_options_forget_secrets(options);
+    }
+    if (!ok) {
+        sl_secret_free(*uri);
+        *uri = NULL;
     }
     explicit_bzero(password, sizeof password);
     explicit_bzero(key_password, sizeof key_password);

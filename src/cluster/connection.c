@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The connection to the server: the driver's pools, its commands, and the server's properties. The
+/* The connection to the server: pools of clients, commands, and the server's properties. The
  * file is long because all functions use the private state of a connection. */
 #include "connection.h"
 
@@ -14,16 +14,16 @@
 #include "internal.h"
 #include "member.h"
 #include "tls.h"
+#include "uri.h"
 
 #define RETRY_MS 30000
 
 struct sl_connection {
     mongoc_uri_t *uri;
-    mongoc_client_pool_t *pool; /* for short commands: with a socket timeout */
-    sl_patient_pool *patient;   /* for long commands: they wait while the server is alive */
-    sl_patience patience;
-    mongoc_client_pool_t *writers; /* with a separate timeout; NULL until opened */
-    unsigned writer_count;         /* maximum number of clients of `writers` */
+    sl_pool *pool;      /* for short commands: with a socket timeout */
+    sl_pool *patient;   /* for long commands: they wait while the server is alive */
+    sl_pool *writers;   /* with a separate timeout; NULL until opened */
+    int64_t timeout_ms; /* how long the server may be silent */
     char *display_uri;
     sl_server server;
     bool (*keep_on)(void *context); /* may be NULL */
@@ -67,6 +67,10 @@ static void start_driver(void) {
     mongoc_log_set_handler(NULL, NULL);
 }
 
+void sl_driver_start(void) {
+    pthread_once(&driver_started, start_driver);
+}
+
 /* Commands without a time limit. */
 static bool is_long(const bson_t *command) {
     static const char *const names[] = {"aggregate", "balancerStop",   "createIndexes",
@@ -83,13 +87,13 @@ static bool is_long(const bson_t *command) {
 }
 
 int64_t sl_connection_retry_until(const sl_connection *connection) {
-    return sl_clock_ns() + (connection->patience.milliseconds + RETRY_MS) * 1000000;
+    return sl_clock_ns() + (connection->timeout_ms + RETRY_MS) * 1000000;
 }
 
 /* Appends to the error that the server did not answer within the timeout, if that is the cause. */
 static void append_timeout(const sl_connection *connection, int64_t start,
                            const bson_error_t *driver_error, sl_error *error) {
-    double limit = (double)connection->patience.milliseconds / 1000;
+    double limit = (double)connection->timeout_ms / 1000;
     if (!error || driver_error->domain != MONGOC_ERROR_STREAM ||
         sl_seconds_since(start) < 0.9 * limit)
         return;
@@ -106,15 +110,11 @@ static bool run_command(sl_connection *connection, const char *doing, const char
     bson_t own_reply;
     if (!reply)
         reply = &own_reply;
-    bool patient = is_long(command);
     int64_t start = sl_clock_ns();
-    mongoc_client_t *client =
-        patient ? sl_connection_borrow(connection) : mongoc_client_pool_pop(connection->pool);
+    sl_pool *pool = is_long(command) ? connection->patient : connection->pool;
+    mongoc_client_t *client = sl_pool_borrow(pool);
     bool ok = mongoc_client_command_simple(client, database, command, NULL, reply, &driver_error);
-    if (patient)
-        sl_connection_return(connection, client);
-    else
-        mongoc_client_pool_push(connection->pool, client);
+    sl_pool_return(pool, client);
     if (server_code)
         *server_code = ok                                           ? 0
                        : sl_is_refused_user(&driver_error)          ? SL_CODE_AUTHENTICATION_FAILED
@@ -139,27 +139,65 @@ bool sl_connection_command(sl_connection *connection, const char *database, cons
     return run_command(connection, doing, database, command, reply, server_code, error);
 }
 
+bool sl_cursor_next(sl_cursor_reading *reading, const bson_t **document) {
+    bson_error_t why;
+    for (reading->empty = 0; reading->empty <= SL_CURSOR_EMPTY_MAX; reading->empty++) {
+        if (mongoc_cursor_next(reading->cursor, document)) {
+            reading->documents++;
+            reading->bytes += (*document)->len;
+            return !reading->limit || reading->bytes <= reading->limit;
+        }
+        if (mongoc_cursor_error(reading->cursor, &why) || !mongoc_cursor_more(reading->cursor))
+            return false;
+    }
+    return false;
+}
+
+bool sl_cursor_failed(const sl_cursor_reading *reading, bson_error_t *why) {
+    mongoc_host_list_t host = {0};
+    if (mongoc_cursor_error(reading->cursor, why))
+        return true;
+    bool endless = reading->empty > SL_CURSOR_EMPTY_MAX;
+    if (!endless && (!reading->limit || reading->bytes <= reading->limit))
+        return false;
+    mongoc_cursor_get_host(reading->cursor, &host);
+    why->domain = MONGOC_ERROR_CURSOR;
+    why->code = MONGOC_ERROR_CURSOR_INVALID_CURSOR;
+    if (endless)
+        snprintf(why->message, sizeof why->message,
+                 "%s sent %u successive batches without a document", host.host_and_port,
+                 reading->empty);
+    else
+        snprintf(why->message, sizeof why->message,
+                 "%s sent more than %llu MiB (%llu documents so far), the most that this program "
+                 "keeps of a result",
+                 host.host_and_port, (unsigned long long)(reading->limit >> 20),
+                 (unsigned long long)reading->documents);
+    return true;
+}
+
 bool sl_connection_find(sl_connection *connection, const char *database, const char *collection,
                         const bson_t *filter, const bson_t *options, bson_t *documents,
                         sl_error *error) {
     bson_init(documents);
     int64_t start = sl_clock_ns();
-    mongoc_client_t *client = mongoc_client_pool_pop(connection->pool);
+    mongoc_client_t *client = sl_pool_borrow(connection->pool);
     mongoc_collection_t *handle = mongoc_client_get_collection(client, database, collection);
     mongoc_read_prefs_t *primary = mongoc_read_prefs_new(MONGOC_READ_PRIMARY);
     mongoc_cursor_t *cursor = mongoc_collection_find_with_opts(handle, filter, options, primary);
     const bson_t *document;
     uint32_t index = 0;
-    while (mongoc_cursor_next(cursor, &document)) {
+    sl_cursor_reading reading = {.cursor = cursor, .limit = SL_CURSOR_KEPT_MAX};
+    while (sl_cursor_next(&reading, &document)) {
         char room[SL_ARRAY_KEY_ROOM];
         bson_append_document(documents, sl_array_key(index++, room), -1, document);
     }
     bson_error_t driver_error;
-    bool ok = !mongoc_cursor_error(cursor, &driver_error);
+    bool ok = !sl_cursor_failed(&reading, &driver_error);
     mongoc_cursor_destroy(cursor);
     mongoc_read_prefs_destroy(primary);
     mongoc_collection_destroy(handle);
-    mongoc_client_pool_push(connection->pool, client);
+    sl_pool_return(connection->pool, client);
     if (!ok) {
         char doing[300];
         snprintf(doing, sizeof doing, "find in %s.%s", database, collection);
@@ -187,11 +225,8 @@ static bool check_mechanism(const mongoc_uri_t *uri, sl_error *error) {
 /* The driver ignores compressors that it was built without, and compresses nothing if it has none
  * of the named ones. */
 static bool check_compression(const char *text, const mongoc_uri_t *uri, sl_error *error) {
-    static const char name[] = "compressors=";
-    const char *query = strchr(text, '?');
-    const char *named = query ? strcasestr(query, name) : NULL;
-    named = named ? named + strlen(name) : "";
-    int length = (int)strcspn(named, "&;");
+    const char *named = sl_uri_named_compressors(text);
+    int length = named ? (int)strcspn(named, "&") : 0;
     return length == 0 || (length == 4 && strncasecmp(named, "none", 4) == 0) ||
            bson_count_keys(mongoc_uri_get_compressors(uri)) > 0 ||
            sl_error_set(error, SL_EXIT_USAGE,
@@ -308,15 +343,13 @@ static bool read_properties(sl_connection *connection, int32_t *code, sl_error *
     return ok;
 }
 
-static bool open_pool(const mongoc_uri_t *uri, const char *application, mongoc_client_pool_t **pool,
-                      sl_error *error) {
+/* Opens the pool, unless it is open. */
+static bool open_pool(const mongoc_uri_t *uri, const char *application, int64_t patience_ms,
+                      sl_pool **pool, sl_error *error) {
     bson_error_t driver_error;
-    *pool = mongoc_client_pool_new_with_error(uri, &driver_error);
     if (!*pool)
-        return sl_error_from_pool(error, uri, &driver_error);
-    mongoc_client_pool_set_error_api(*pool, MONGOC_ERROR_API_VERSION_2);
-    mongoc_client_pool_set_appname(*pool, application);
-    return true;
+        *pool = sl_pool_create(uri, application, patience_ms, &driver_error);
+    return *pool || sl_error_from_pool(error, uri, &driver_error);
 }
 
 /* Opens the pools for short and for long commands. A timeout in the URI applies to both. */
@@ -327,17 +360,12 @@ static bool open_pools(sl_connection *connection, const sl_connection_options *o
     mongoc_uri_t *uri = mongoc_uri_copy(connection->uri);
     if (!own)
         mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SOCKETTIMEOUTMS, (int32_t)milliseconds);
-    bool ok = connection->pool || open_pool(uri, options->application, &connection->pool, error);
+    bool ok = open_pool(uri, options->application, 0, &connection->pool, error);
     if (!own)
         mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SOCKETTIMEOUTMS, INT32_MAX);
-    bson_error_t driver_error;
-    if (ok && !connection->patient) {
-        connection->patient = sl_patient_pool_create(uri, options->application, &driver_error);
-        ok = connection->patient || sl_error_from_pool(error, uri, &driver_error);
-    }
+    ok = ok && open_pool(uri, options->application, milliseconds, &connection->patient, error);
     mongoc_uri_destroy(uri);
-    connection->patience.uri = connection->uri;
-    connection->patience.milliseconds = milliseconds;
+    connection->timeout_ms = milliseconds;
     return ok;
 }
 
@@ -431,11 +459,10 @@ static bool check_membership(const sl_connection *connection, sl_error *error) {
 bool sl_connection_open(const sl_connection_options *options, sl_connection **connection,
                         sl_error *error) {
     *connection = NULL;
-    pthread_once(&driver_started, start_driver);
+    sl_driver_start();
     sl_connection *made = calloc(1, sizeof *made);
     if (!made)
         return sl_error_memory(error, "connecting");
-    sl_patience_init(&made->patience);
     opening context = {made, options};
     bool ok = set_uri(made, options, error);
     if (ok &&
@@ -453,25 +480,24 @@ bool sl_connection_open(const sl_connection_options *options, sl_connection **co
 void sl_connection_close(sl_connection *connection) {
     if (!connection)
         return;
-    mongoc_client_pool_destroy(connection->pool); /* NULL is fine */
-    mongoc_client_pool_destroy(connection->writers);
-    sl_patient_pool_destroy(connection->patient);
-    sl_patience_clear(&connection->patience);
+    sl_pool_destroy(connection->pool); /* NULL is fine */
+    sl_pool_destroy(connection->writers);
+    sl_pool_destroy(connection->patient);
     mongoc_uri_destroy(connection->uri);
     free(connection->display_uri);
     free(connection);
 }
 
-mongoc_client_pool_t *sl_connection_writer_pool(mongoc_uri_t *uri, unsigned pool_size,
-                                                unsigned timeout_seconds, sl_error *error) {
+sl_pool *sl_connection_writer_pool(mongoc_uri_t *uri, unsigned pool_size, unsigned timeout_seconds,
+                                   sl_error *error) {
     mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SOCKETTIMEOUTMS,
                                    (int32_t)timeout_seconds * 1000);
     mongoc_uri_set_option_as_int32(uri, MONGOC_URI_MAXPOOLSIZE, (int32_t)pool_size);
     /* The writer repeats batches itself and recognises documents that are already stored. With
      * retryable writes the server would write a record of every statement. */
     mongoc_uri_set_option_as_bool(uri, MONGOC_URI_RETRYWRITES, false);
-    mongoc_client_pool_t *pool;
-    if (open_pool(uri, "shardload", &pool, error))
+    sl_pool *pool = NULL;
+    if (open_pool(uri, "shardload", 0, &pool, error))
         return pool;
     error->code = SL_EXIT_CLUSTER; /* the URI was good for the first pool */
     return NULL;
@@ -479,13 +505,10 @@ mongoc_client_pool_t *sl_connection_writer_pool(mongoc_uri_t *uri, unsigned pool
 
 bool sl_connection_open_writers(sl_connection *connection, unsigned pool_size,
                                 unsigned timeout_seconds, sl_error *error) {
-    bool opened = connection->writers != NULL;
-    bool larger = pool_size > connection->writer_count;
-    connection->writer_count = larger ? pool_size : connection->writer_count;
-    if (opened && larger)
-        mongoc_client_pool_max_size(connection->writers, pool_size);
-    if (opened)
+    if (connection->writers) {
+        sl_pool_enlarge(connection->writers, pool_size);
         return true;
+    }
     mongoc_uri_t *uri = mongoc_uri_copy(connection->uri);
     connection->writers = sl_connection_writer_pool(uri, pool_size, timeout_seconds, error);
     mongoc_uri_destroy(uri);
@@ -497,11 +520,11 @@ const mongoc_uri_t *sl_connection_uri(const sl_connection *connection) {
 }
 
 mongoc_client_t *sl_connection_borrow_writer(sl_connection *connection) {
-    return mongoc_client_pool_pop(connection->writers);
+    return sl_pool_borrow(connection->writers);
 }
 
 void sl_connection_return_writer(sl_connection *connection, mongoc_client_t *client) {
-    mongoc_client_pool_push(connection->writers, client);
+    sl_pool_return(connection->writers, client);
 }
 
 const sl_server *sl_connection_server(const sl_connection *connection) {
@@ -513,15 +536,13 @@ const char *sl_connection_display_uri(const sl_connection *connection) {
 }
 
 mongoc_client_t *sl_connection_borrow(sl_connection *connection) {
-    mongoc_client_t *client = sl_patient_pool_borrow(connection->patient);
-    sl_patience_attach(&connection->patience, client);
-    return client;
+    return sl_pool_borrow(connection->patient);
 }
 
 sl_streams *sl_connection_streams(sl_connection *connection, mongoc_client_t *client) {
-    return sl_patience_attach(&connection->patience, client);
+    return sl_pool_streams(connection->patient, client);
 }
 
 void sl_connection_return(sl_connection *connection, mongoc_client_t *client) {
-    sl_patient_pool_return(connection->patient, client);
+    sl_pool_return(connection->patient, client);
 }

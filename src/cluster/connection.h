@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The connection to the server: driver pools, the server's properties, and commands whose error
+/* The connection to the server: pools of clients, the server's properties, and commands whose error
  * messages contain no driver internals and no credentials. */
 #ifndef SHARDLOAD_CONNECTION_H
 #define SHARDLOAD_CONNECTION_H
@@ -32,7 +32,7 @@ typedef struct sl_server {
     char member_of[400]; /* "is shard s0 of the cluster with the config servers cfg/h1:27019" */
     char version[32];    /* "6.0.5" */
     const char *hello;   /* the command "hello", or "isMaster" of servers that are older than it */
-    char set_name[64];
+    char set_name[128];
     int32_t max_batch_documents; /* in one insert command */
     int32_t max_message_bytes;   /* of one wire message */
     int32_t max_document_bytes;
@@ -40,6 +40,22 @@ typedef struct sl_server {
 } sl_server;
 
 typedef struct sl_connection sl_connection;
+
+/* The results of a cursor, read within limits: a hostile server could send batches for ever. */
+#define SL_CURSOR_KEPT_MAX ((uint64_t)256 << 20) /* bytes of the results, if they are kept */
+#define SL_CURSOR_EMPTY_MAX 1000                 /* successive batches without a document */
+typedef struct sl_cursor_reading {
+    mongoc_cursor_t *cursor;
+    uint64_t limit; /* bytes; 0: the results are not kept, so their size is not limited */
+    uint64_t bytes, documents; /* so far */
+    unsigned empty;            /* successive batches without a document */
+} sl_cursor_reading;
+
+/* Is there another document? It is valid until the next call. */
+bool sl_cursor_next(sl_cursor_reading *reading, const bson_t **document);
+
+/* After the last document: has the reading failed? Then `why` is set. */
+bool sl_cursor_failed(const sl_cursor_reading *reading, bson_error_t *why);
 
 typedef struct sl_connection_options {
     const char *uri;

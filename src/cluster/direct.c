@@ -45,9 +45,9 @@ typedef struct sl_ownership {
 struct sl_direct {
     sl_connection *connection;
     const sl_topology *topology;
-    mongoc_client_pool_t **pools;  /* for writers, per shard of the topology */
-    mongoc_client_pool_t **checks; /* for the checks: one per shard, the last for the routers */
-    sl_ownership at_start;         /* when the map was read */
+    sl_pool **pools;       /* for writers, per shard of the topology */
+    sl_pool **checks;      /* for the checks: one per shard, the last for the routers */
+    sl_ownership at_start; /* when the map was read */
 };
 
 /* ---- connecting ---- */
@@ -110,10 +110,10 @@ static bool is_migrating(sl_direct *direct, uint32_t shard, const sl_target *tar
                          bson_error_t *why) {
     char ns[SL_NAMESPACE_ROOM];
     bson_t *filter = BCON_NEW("nss", BCON_UTF8(sl_target_namespace(target, ns)));
-    mongoc_client_t *client = mongoc_client_pool_pop(direct->checks[shard]);
+    mongoc_client_t *client = sl_pool_borrow(direct->checks[shard]);
     bool ok =
         first_document(client, "config", "migrationCoordinators", filter, NULL, is, NULL, why);
-    mongoc_client_pool_push(direct->checks[shard], client);
+    sl_pool_return(direct->checks[shard], client);
     bson_destroy(filter);
     return ok;
 }
@@ -143,12 +143,9 @@ static bool open_check_pool(sl_direct *direct, uint32_t index, mongoc_uri_t *uri
 static bool open_pool(sl_direct *direct, uint32_t index, unsigned pool_size,
                       unsigned timeout_seconds, sl_error *error) {
     const sl_shard *shard = &direct->topology->shards[index];
-    mongoc_uri_t *uri = sl_shard_uri(shard, sl_connection_uri(direct->connection));
+    mongoc_uri_t *uri = sl_uri_of_server(shard->host, sl_connection_uri(direct->connection), error);
     if (!uri)
-        return sl_error_set(error, SL_EXIT_CLUSTER,
-                            "shard %s: its host in config.shards, %s, does not have the form "
-                            "REPLICASET/HOST:PORT,...",
-                            shard->name, shard->host);
+        return sl_error_prefix(error, "shard %s in config.shards", shard->name);
     sl_reach reach;
     bool ok = sl_preflight(uri, NULL, NULL, &reach, error) ||
               sl_error_prefix(error, "shard %s (%s)", shard->name, shard->host);
@@ -193,8 +190,8 @@ bool sl_direct_open(sl_connection *connection, const sl_topology *topology, cons
         return sl_error_memory(error, "connecting to the shards");
     made->connection = connection;
     made->topology = topology;
-    made->pools = calloc(topology->count, sizeof(mongoc_client_pool_t *));
-    made->checks = calloc(topology->count + 1, sizeof(mongoc_client_pool_t *));
+    made->pools = calloc(topology->count, sizeof(sl_pool *));
+    made->checks = calloc(topology->count + 1, sizeof(sl_pool *));
     bool ok = (made->pools && made->checks) || sl_error_memory(error, "connecting to the shards");
     ok = ok && open_routers(made, timeout_seconds, error);
     for (uint32_t i = 0; ok && i < topology->count; i++)
@@ -207,11 +204,9 @@ bool sl_direct_open(sl_connection *connection, const sl_topology *topology, cons
     return ok;
 }
 
-static void close_pools(mongoc_client_pool_t **pools, size_t count) {
-    for (size_t i = 0; pools && i < count; i++) {
-        if (pools[i])
-            mongoc_client_pool_destroy(pools[i]);
-    }
+static void close_pools(sl_pool **pools, size_t count) {
+    for (size_t i = 0; pools && i < count; i++)
+        sl_pool_destroy(pools[i]); /* NULL is fine */
     free(pools);
 }
 
@@ -224,11 +219,11 @@ void sl_direct_close(sl_direct *direct) {
 }
 
 mongoc_client_t *sl_direct_borrow(sl_direct *direct, uint32_t shard) {
-    return mongoc_client_pool_pop(direct->pools[shard]);
+    return sl_pool_borrow(direct->pools[shard]);
 }
 
 void sl_direct_return(sl_direct *direct, uint32_t shard, mongoc_client_t *client) {
-    mongoc_client_pool_push(direct->pools[shard], client);
+    sl_pool_return(direct->pools[shard], client);
 }
 
 /* ---- owners ---- */
@@ -236,13 +231,13 @@ void sl_direct_return(sl_direct *direct, uint32_t shard, mongoc_client_t *client
 /* The first document of a find on the config servers, through a router. */
 static bool find_config(sl_direct *direct, const char *collection, const bson_t *filter,
                         const bson_t *options, bson_t *document, bool *found, sl_error *error) {
-    mongoc_client_pool_t *routers = direct->checks[direct->topology->count];
-    mongoc_client_t *client = mongoc_client_pool_pop(routers);
+    sl_pool *routers = direct->checks[direct->topology->count];
+    mongoc_client_t *client = sl_pool_borrow(routers);
     bson_error_t why = {0};
     bool ok =
         first_document(client, "config", collection, filter, options, found, document, &why) ||
         sl_error_from_driver(error, "reading the chunk map", &why);
-    mongoc_client_pool_push(routers, client);
+    sl_pool_return(routers, client);
     return ok;
 }
 
@@ -329,10 +324,10 @@ sl_ownership_state sl_direct_check(sl_direct *direct, const sl_target *target, s
     if (sharded && memcmp(&now, &direct->at_start, sizeof now) == 0)
         return SL_OWNERS_SAME;
     if (memcmp(now.uuid, direct->at_start.uuid, sizeof now.uuid) != 0) {
-        mongoc_client_pool_t *routers = direct->checks[direct->topology->count];
-        mongoc_client_t *client = mongoc_client_pool_pop(routers);
+        sl_pool *routers = direct->checks[direct->topology->count];
+        mongoc_client_t *client = sl_pool_borrow(routers);
         sl_target_replaced(client, target, error);
-        mongoc_client_pool_push(routers, client);
+        sl_pool_return(routers, client);
         return SL_OWNERS_CHANGED;
     }
     sl_error_set(error, SL_EXIT_CLUSTER,
@@ -367,80 +362,4 @@ bool sl_direct_read_map(sl_direct *direct, const sl_target *target, sl_shard_map
         if (!sl_connection_backoff(direct->connection, attempt, error))
             return sl_error_prefix(error, "chunks were being moved during all of the waiting time");
     }
-}
-
-/* ---- the URI of a shard ----
- *
- * Its hosts are from config.shards, all options from the URI of the routers. Built with the
- * driver's setters, so that no text contains the password. */
-
-/* Options about finding the servers, which do not apply to a shard. */
-static bool is_of_topology(const char *option) {
-    static const char *const names[] = {MONGOC_URI_REPLICASET, MONGOC_URI_DIRECTCONNECTION,
-                                        MONGOC_URI_LOADBALANCED, MONGOC_URI_SRVMAXHOSTS,
-                                        MONGOC_URI_SRVSERVICENAME};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcasecmp(option, names[i]) == 0)
-            return true;
-    }
-    return false;
-}
-
-static void copy_options(mongoc_uri_t *to, const mongoc_uri_t *from) {
-    bson_iter_t iter;
-    for (bool more = bson_iter_init(&iter, mongoc_uri_get_options(from));
-         more && bson_iter_next(&iter);) {
-        const char *name = bson_iter_key(&iter);
-        if (is_of_topology(name))
-            continue;
-        if (BSON_ITER_HOLDS_UTF8(&iter))
-            mongoc_uri_set_option_as_utf8(to, name, bson_iter_utf8(&iter, NULL));
-        else if (BSON_ITER_HOLDS_BOOL(&iter))
-            mongoc_uri_set_option_as_bool(to, name, bson_iter_bool(&iter));
-        else if (BSON_ITER_HOLDS_INT32(&iter))
-            mongoc_uri_set_option_as_int32(to, name, bson_iter_int32(&iter));
-        else if (BSON_ITER_HOLDS_INT64(&iter))
-            mongoc_uri_set_option_as_int64(to, name, bson_iter_int64(&iter));
-    }
-}
-
-mongoc_uri_t *sl_shard_uri(const sl_shard *shard, const mongoc_uri_t *like) {
-    const char *slash = strchr(shard->host, '/');
-    size_t room = 2 * strlen(shard->host) + 64;
-    char *text = malloc(room);
-    if (!text)
-        return NULL;
-    if (slash)
-        snprintf(text, room, "mongodb://%s/?replicaSet=%.*s", slash + 1, (int)(slash - shard->host),
-                 shard->host);
-    else
-        snprintf(text, room, "mongodb://%s/", shard->host);
-    mongoc_uri_t *uri = mongoc_uri_new(text);
-    free(text);
-    if (!uri)
-        return NULL;
-    copy_options(uri, like);
-    const char *user = mongoc_uri_get_username(like), *password = mongoc_uri_get_password(like);
-    const char *mechanism = mongoc_uri_get_auth_mechanism(like);
-    bson_t properties;
-    if (user)
-        mongoc_uri_set_username(uri, user);
-    if (password)
-        mongoc_uri_set_password(uri, password);
-    if (mechanism)
-        mongoc_uri_set_auth_mechanism(uri, mechanism);
-    if (user || mechanism)
-        mongoc_uri_set_auth_source(uri, mongoc_uri_get_auth_source(like));
-    if (mongoc_uri_get_mechanism_properties(like, &properties))
-        mongoc_uri_set_mechanism_properties(uri, &properties);
-    bson_iter_t iter;
-    char list[200] = "";
-    size_t used = 0;
-    for (bool more = bson_iter_init(&iter, mongoc_uri_get_compressors(like));
-         more && bson_iter_next(&iter) && used < sizeof list;)
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used ? "," : "",
-                                 bson_iter_key(&iter));
-    if (used > 0)
-        mongoc_uri_set_compressors(uri, list);
-    return uri;
 }

@@ -3,14 +3,24 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "util/print.h"
+
 #include "internal.h"
 
 /* Authentication failed: repeating the command does not help. */
 bool sl_is_refused_user(const bson_error_t *driver_error) {
     return (driver_error->domain == MONGOC_ERROR_CLIENT &&
-            driver_error->code == MONGOC_ERROR_CLIENT_AUTHENTICATE) ||
+            driver_error->code == MONGOC_ERROR_CLIENT_AUTHENTICATE && !*sl_message_refusal()) ||
            (driver_error->domain == MONGOC_ERROR_SERVER &&
             driver_error->code == SL_CODE_AUTHENTICATION_FAILED);
+}
+
+/* Did the connection fail, or authentication, which is also reported so if the connection fails? */
+static bool of_connection(const bson_error_t *driver_error) {
+    return driver_error->domain == MONGOC_ERROR_STREAM ||
+           driver_error->domain == MONGOC_ERROR_SERVER_SELECTION ||
+           driver_error->domain == MONGOC_ERROR_PROTOCOL ||
+           driver_error->domain == MONGOC_ERROR_CLIENT || driver_error->domain == 0;
 }
 
 /* The table lists internal parts of driver messages and their replacements. */
@@ -61,6 +71,14 @@ bool sl_error_from_driver(sl_error *error, const char *doing, const bson_error_t
         advice = "; is the server running, and is --uri right?";
     else if (sl_is_refused_user(driver_error))
         advice = "; check user name, password and authentication database";
+    if (of_connection(driver_error) && *sl_message_refusal())
+        return sl_error_set(error, SL_EXIT_CLUSTER, "%s: " SL_LINES, doing, sl_message_refusal());
+    for (size_t end = strlen(text); end > 0 && strchr(": ", text[end - 1]); end--)
+        text[end - 1] = '\0';
+    if (!text[0])
+        snprintf(text, sizeof text, "%s gives no reason (code %u)",
+                 driver_error->domain == MONGOC_ERROR_SERVER ? "the server" : "the driver",
+                 driver_error->code);
     return sl_error_set(error, SL_EXIT_CLUSTER, "%s: %s%s", doing, text, advice);
 }
 

@@ -87,20 +87,22 @@ typedef struct sl_streams sl_streams;
 /* How long a server may be silent before a stream to it fails. Must outlive the clients. */
 typedef struct sl_patience {
     const mongoc_uri_t *uri; /* borrowed */
-    int64_t milliseconds;    /* at most INT32_MAX */
+    int64_t milliseconds;    /* at most INT32_MAX; 0: as long as the driver's timeouts allow */
     pthread_mutex_t lock;    /* guards the list of clients */
     sl_streams *clients;
 } sl_patience;
 
-/* The caller sets `uri` and `milliseconds` before the first client is attached. */
-void sl_patience_init(sl_patience *patience);
+void sl_patience_init(sl_patience *patience, const mongoc_uri_t *uri, int64_t milliseconds);
 /* Call it after the clients have been destroyed. */
 void sl_patience_clear(sl_patience *patience);
 
-/* Makes the connections of the client wait for a reply as long as the server is alive. Call it
- * before the client's first command; further calls change nothing. Any thread. Returns the client's
- * streams, which live as long as the patience. */
-sl_streams *sl_patience_attach(sl_patience *patience, mongoc_client_t *client);
+/* Replaces all streams of a new client: they check each message of the server before the driver
+ * reads it, and with a patience they wait for a reply as long as the server is alive. Any
+ * thread. */
+void sl_patience_attach(sl_patience *patience, mongoc_client_t *client);
+
+/* The streams of an attached client, which live as long as the patience. */
+sl_streams *sl_patience_find(sl_patience *patience, const mongoc_client_t *client);
 
 /* The client's stream to this host ("host:port"); NULL if there is none. Valid until the client's
  * next command. */
@@ -110,21 +112,72 @@ mongoc_stream_t *sl_streams_find(const sl_streams *streams, const char *host_and
  * opens another one. */
 void sl_streams_shut_down(const sl_streams *streams, const char *host_and_port);
 
-/* ---- patient_pool.c ---- */
+/* ---- pool.c ---- */
 
-/* Clients for one thread at a time, whose streams sl_patience_attach may replace. */
-typedef struct sl_patient_pool sl_patient_pool;
+/* Clients for one thread at a time. */
+typedef struct sl_pool sl_pool;
 
-/* At most maxPoolSize of the URI clients. `application` must outlive the pool. NULL with the error
- * set. */
-sl_patient_pool *sl_patient_pool_create(const mongoc_uri_t *uri, const char *application,
-                                        bson_error_t *error);
+/* At most maxPoolSize of the URI clients. `patience_ms`: how long a server may be silent while a
+ * command runs; 0: as long as socketTimeoutMS of the URI. NULL with the error set. */
+sl_pool *sl_pool_create(const mongoc_uri_t *uri, const char *application, int64_t patience_ms,
+                        bson_error_t *error);
 /* All clients must have been returned. NULL is fine. */
-void sl_patient_pool_destroy(sl_patient_pool *pool);
+void sl_pool_destroy(sl_pool *pool);
+
+/* Raises the number of clients to at most `most`. */
+void sl_pool_enlarge(sl_pool *pool, size_t most);
 
 /* Waits while all clients are borrowed. Any thread. */
-mongoc_client_t *sl_patient_pool_borrow(sl_patient_pool *pool);
-void sl_patient_pool_return(sl_patient_pool *pool, mongoc_client_t *client);
+mongoc_client_t *sl_pool_borrow(sl_pool *pool);
+void sl_pool_return(sl_pool *pool, mongoc_client_t *client);
+
+/* The open streams of a borrowed client. */
+sl_streams *sl_pool_streams(sl_pool *pool, const mongoc_client_t *client);
+
+/* ---- message.c ---- */
+
+#define SL_MESSAGE_HEADER 16
+#define SL_MESSAGE_MAX 48000000 /* bytes of a message, also of a decompressed one */
+#define SL_MESSAGE_WHY 300
+
+/* The length that a message declares in its header. False with `why` when no message has it. */
+bool sl_message_length(const uint8_t header[SL_MESSAGE_HEADER], size_t *length,
+                       char why[SL_MESSAGE_WHY]);
+
+/* Decompresses a message with its header into `*plain`, which the caller frees; NULL when the
+ * message is not compressed. False with `why` when it cannot be decompressed. */
+bool sl_message_expand(const uint8_t *message, size_t length, uint8_t **plain, size_t *plain_length,
+                       char why[SL_MESSAGE_WHY]);
+
+/* Checks a plain message with its header. False with `why` when the driver must not read it. */
+bool sl_message_check(const uint8_t *message, size_t length, char why[SL_MESSAGE_WHY]);
+
+/* ---- checked_stream.c ---- */
+
+/* A buffered stream that checks each message before it delivers it. Owns `inner`. NULL without
+ * memory. */
+mongoc_stream_t *sl_checked_stream_new(mongoc_stream_t *inner, const char *host_and_port);
+
+/* Why the last message that this thread received was refused; "" if it was accepted. */
+const char *sl_message_refusal(void);
+
+/* ---- uri.c ---- */
+
+/* Can a replica set have this name? */
+#define SL_SET_NAME_MAX 127 /* bytes */
+bool sl_set_name_is_valid(const char *name, size_t length);
+
+/* Lists the compressors of a URI that the driver has: "snappy,zstd". False when there are none. */
+bool sl_uri_compressors(const mongoc_uri_t *uri, char *list, size_t room);
+
+/* Is the text HOST[:PORT],... with a DNS name, an IPv4 address or an IPv6 address in brackets as
+ * HOST, and nothing else? For hosts that a server names. */
+bool sl_hosts_are_valid(const char *hosts);
+
+/* The URI of another server of the deployment. `host` is text from a server and has the form
+ * "s0/host:port,host:port" or "host:port". All options, the user and the TLS options are those of
+ * `like`, which is checked. NULL with the error set when the host has another form. Destroy it. */
+mongoc_uri_t *sl_uri_of_server(const char *host, const mongoc_uri_t *like, sl_error *error);
 
 /* ---- exchange.c ---- */
 
@@ -138,6 +191,9 @@ bool sl_exchange_check_body(const uint8_t *body, size_t length, bson_t *document
 
 /* ---- connection.c ---- */
 
+/* Initialises the driver, once per process. */
+void sl_driver_start(void);
+
 /* The time (sl_clock_ns) after which a command is not repeated any more: half a minute plus the
  * timeout from now, so that a command whose first attempt timed out is repeated at least once. */
 int64_t sl_connection_retry_until(const sl_connection *connection);
@@ -149,20 +205,13 @@ sl_streams *sl_connection_streams(sl_connection *connection, mongoc_client_t *cl
 const mongoc_uri_t *sl_connection_uri(const sl_connection *connection);
 
 /* A pool for writers, see sl_connection_open_writers. Changes `uri`. */
-mongoc_client_pool_t *sl_connection_writer_pool(mongoc_uri_t *uri, unsigned pool_size,
-                                                unsigned timeout_seconds, sl_error *error);
+sl_pool *sl_connection_writer_pool(mongoc_uri_t *uri, unsigned pool_size, unsigned timeout_seconds,
+                                   sl_error *error);
 
 /* ---- balancer.c ---- */
 
 /* The balancer's current mode: "full" or "off". */
 bool sl_balancer_read_mode(sl_connection *connection, char mode[8], sl_error *error);
-
-/* ---- direct.c ---- */
-
-/* The URI of a shard, whose host in config.shards has the form "s0/host:port,host:port", with the
- * user, TLS options, compressors and timeouts of `like`. NULL when the host has another form.
- * Destroy it. */
-mongoc_uri_t *sl_shard_uri(const sl_shard *shard, const mongoc_uri_t *like);
 
 /* ---- command.c ---- */
 

@@ -9,42 +9,45 @@
 #include "internal.h"
 
 struct sl_member {
-    mongoc_client_t *client;
+    sl_pool *pool;
+    mongoc_client_t *client; /* of the pool */
     char name[SL_MEMBER_NAME_ROOM];
 };
 
 sl_member *sl_member_open(const sl_connection *connection, const char *host_and_port,
-                          unsigned limit_ms) {
+                          unsigned limit_ms, sl_error *error) {
     static const char *const limits[] = {MONGOC_URI_SOCKETTIMEOUTMS, MONGOC_URI_CONNECTTIMEOUTMS,
                                          MONGOC_URI_SERVERSELECTIONTIMEOUTMS};
-    char host[SL_MEMBER_NAME_ROOM];
-    snprintf(host, sizeof host, "%s", host_and_port);
-    const sl_shard lone = {.name = host, .host = host};
-    mongoc_uri_t *uri = sl_shard_uri(&lone, sl_connection_uri(connection));
+    mongoc_uri_t *uri = sl_uri_of_server(host_and_port, sl_connection_uri(connection), error);
     sl_member *member = uri ? calloc(1, sizeof *member) : NULL;
     if (!member) {
+        if (uri)
+            sl_error_memory(error, "connecting");
         mongoc_uri_destroy(uri);
         return NULL;
     }
-    snprintf(member->name, sizeof member->name, "%s", host);
+    snprintf(member->name, sizeof member->name, "%s", host_and_port);
     mongoc_uri_set_option_as_bool(uri, MONGOC_URI_DIRECTCONNECTION, true);
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++)
         mongoc_uri_set_option_as_int32(uri, limits[i], (int32_t)limit_ms);
-    member->client = mongoc_client_new_from_uri(uri);
+    mongoc_uri_set_option_as_int32(uri, MONGOC_URI_MAXPOOLSIZE, 1);
+    bson_error_t why;
+    member->pool = sl_pool_create(uri, "shardload doctor", 0, &why);
     mongoc_uri_destroy(uri);
-    if (!member->client) {
+    if (!member->pool) {
+        sl_error_from_driver(error, "connecting", &why);
         free(member);
         return NULL;
     }
-    mongoc_client_set_error_api(member->client, MONGOC_ERROR_API_VERSION_2);
-    mongoc_client_set_appname(member->client, "shardload doctor");
+    member->client = sl_pool_borrow(member->pool);
     return member;
 }
 
 void sl_member_close(sl_member *member) {
     if (!member)
         return;
-    mongoc_client_destroy(member->client);
+    sl_pool_return(member->pool, member->client);
+    sl_pool_destroy(member->pool);
     free(member);
 }
 

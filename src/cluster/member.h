@@ -12,10 +12,10 @@
 typedef struct sl_member sl_member;
 
 /* Makes a client of the server, with the user, TLS options and compressors of the connection; does
- * not connect yet. One thread at a time uses it. NULL when the name is not HOST:PORT, or without
- * memory. */
+ * not connect yet. One thread at a time uses it. NULL with the error set when the name is not
+ * HOST:PORT, or without memory. */
 sl_member *sl_member_open(const sl_connection *connection, const char *host_and_port,
-                          unsigned limit_ms);
+                          unsigned limit_ms, sl_error *error);
 void sl_member_close(sl_member *member); /* NULL is fine */
 
 /* Runs a command. `reply` is always initialised. `*code`: the server's error code,

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Patient streams wait for a reply as long as the server is alive.
+/* The innermost streams of all clients. Patient ones wait for a reply as long as the server is
+ * alive; the others as long as the driver's timeouts allow.
  *
  * An index build or a query may take hours, so the reply has no deadline. But a server that
  * hangs keeps its connections open and never replies. So a stream that waits sends a hello on
  * another connection every few seconds. When the server has answered none of them for the time in
  * sl_patience, the stream fails with a timeout.
  *
- * The stream initiator replaces only the innermost of the driver's streams; the driver's own TLS
- * stream and buffered stream are placed around it. The socket is blocking, with timeouts: a wait
- * for a reply is one system call, where the driver's own stream needs three. A connection that is
- * lost while its server is alive (a router was restarted) is detected by keep-alive.
+ * The stream initiator replaces the innermost of the driver's streams and the outermost, the buffer
+ * (checked_stream.c); the driver's own TLS stream is between them. The socket is blocking, with
+ * timeouts: a wait for a reply is one system call, where the driver's own stream needs three. A
+ * connection that is lost while its server is alive (a router was restarted) is detected by
+ * keep-alive.
  *
  * The open streams of each client are in a list, for exchange.c. */
 #include <errno.h>
@@ -22,9 +24,8 @@
 
 #include "internal.h"
 
-#define STREAM_TYPE 101    /* not a type of the driver */
-#define CHECK_MS 5000      /* interval of the hello on another connection */
-#define BUFFER_BYTES 16384 /* read at once: a reply with one document needs one system call */
+#define STREAM_TYPE 101 /* not a type of the driver */
+#define CHECK_MS 5000   /* interval of the hello on another connection */
 
 typedef struct patient_stream {
     mongoc_stream_t vtable;      /* the first member, so that a pointer to it is also a pointer to
@@ -121,15 +122,25 @@ static ssize_t on_poll(mongoc_stream_poll_t *streams, size_t count, int32_t time
     for (size_t i = 0; i < count; i++)
         files[i] = (struct pollfd){.fd = ((patient_stream *)streams[i].stream)->socket,
                                    .events = (short)streams[i].events};
-    int ready = poll(files, count, timeout_ms);
-    for (size_t i = 0; ready > 0 && i < count; i++)
-        streams[i].revents = files[i].revents;
+    bool closed = false;
+    for (size_t i = 0; i < count; i++)
+        closed = closed || files[i].fd < 0;
+    int ready = poll(files, count, closed ? 0 : timeout_ms);
+    for (size_t i = 0; ready >= 0 && i < count; i++) {
+        streams[i].revents = files[i].fd < 0 ? POLLHUP : files[i].revents;
+        ready += files[i].fd < 0;
+    }
     free(files);
     return ready;
 }
 
 static bool is_timeout(int code) {
     return code == ETIMEDOUT || code == EAGAIN || code == EWOULDBLOCK;
+}
+
+/* The time in milliseconds that the server may be silent. */
+static int64_t patience_of(const patient_stream *self) {
+    return self->patience->milliseconds ? self->patience->milliseconds : INT32_MAX;
 }
 
 /* Removes the first `sent` bytes of the parts. Returns the number of parts that are left. */
@@ -147,12 +158,13 @@ static size_t skip_bytes(mongoc_iovec_t **parts, size_t count, size_t sent) {
 static ssize_t on_writev(mongoc_stream_t *stream, mongoc_iovec_t *parts, size_t count,
                          int32_t timeout_ms) {
     patient_stream *self = (patient_stream *)stream;
-    int64_t expiry = expiry_of(timeout_ms), own = expiry_of((int32_t)self->patience->milliseconds);
+    const int64_t limit_ms = patience_of(self);
+    int64_t expiry = expiry_of(timeout_ms), own = expiry_of((int32_t)limit_ms);
     ssize_t total = 0;
     expiry = own < expiry ? own : expiry;
     for (count = skip_bytes(&parts, count, 0); count > 0;) {
         struct msghdr message = {.msg_iov = parts, .msg_iovlen = count < IOV_MAX ? count : IOV_MAX};
-        int64_t wait = remaining_ms(expiry, self->patience->milliseconds);
+        int64_t wait = remaining_ms(expiry, limit_ms);
         set_timeout(self, SO_SNDTIMEO, &self->send_ms, wait ? wait : 1);
         ssize_t sent = sendmsg(self->socket, &message, MSG_NOSIGNAL);
         if (sent < 0 && (errno != EINTR || wait == 0)) {
@@ -167,10 +179,12 @@ static ssize_t on_writev(mongoc_stream_t *stream, mongoc_iovec_t *parts, size_t 
 
 /* Waits for bytes until `expiry`, or until the server is not alive. */
 static ssize_t receive(patient_stream *self, mongoc_iovec_t *into, int64_t expiry) {
+    const bool patient = self->patience->milliseconds != 0;
     int64_t alive = bson_get_monotonic_time(); /* when the server was last known to be alive */
     for (;;) {
-        int64_t give_up = alive + self->patience->milliseconds * 1000;
-        int64_t wait = remaining_ms(give_up < expiry ? give_up : expiry, CHECK_MS);
+        int64_t give_up = alive + patience_of(self) * 1000;
+        int64_t wait =
+            remaining_ms(give_up < expiry ? give_up : expiry, patient ? CHECK_MS : INT32_MAX);
         if (wait)
             set_timeout(self, SO_RCVTIMEO, &self->receive_ms, wait);
         ssize_t got = recv(self->socket, into->iov_base, into->iov_len, wait ? 0 : MSG_DONTWAIT);
@@ -182,7 +196,7 @@ static ssize_t receive(patient_stream *self, mongoc_iovec_t *into, int64_t expir
             errno = code;
             return got;
         }
-        if (sl_server_answers(self->patience->uri, &self->host)) {
+        if (patient && sl_server_answers(self->patience->uri, &self->host)) {
             alive = bson_get_monotonic_time();
         } else if (bson_get_monotonic_time() >= give_up) {
             self->timed_out = true;
@@ -241,17 +255,7 @@ static mongoc_stream_t *wrap_in_tls(mongoc_stream_t *inner, const mongoc_uri_t *
     return NULL;
 }
 
-static mongoc_stream_t *open_stream(const mongoc_uri_t *uri, const mongoc_host_list_t *host,
-                                    void *context, bson_error_t *error) {
-    int32_t timeout_ms = mongoc_uri_get_option_as_int32(uri, MONGOC_URI_CONNECTTIMEOUTMS, 10000);
-    sl_streams *owner = context;
-    int socket = sl_socket_connect(host, timeout_ms, NULL);
-    if (socket < 0) {
-        bson_set_error(error, MONGOC_ERROR_STREAM, MONGOC_ERROR_STREAM_CONNECT,
-                       "Failed to connect to: %s", host->host_and_port);
-        return NULL;
-    }
-    sl_socket_keep_alive(socket);
+static patient_stream *make_stream(sl_streams *owner, const mongoc_host_list_t *host, int socket) {
     patient_stream *made = bson_malloc0(sizeof *made);
     *made = (patient_stream){.vtable = {.type = STREAM_TYPE,
                                         .destroy = on_destroy,
@@ -263,7 +267,8 @@ static mongoc_stream_t *open_stream(const mongoc_uri_t *uri, const mongoc_host_l
                                         .check_closed = on_check_closed,
                                         .poll = on_poll,
                                         .failed = on_failed,
-                                        .timed_out = on_timed_out},
+                                        .timed_out = on_timed_out,
+                                        .should_retry = on_timed_out},
                              .next = owner->first,
                              .owner = owner,
                              .socket = socket,
@@ -271,19 +276,38 @@ static mongoc_stream_t *open_stream(const mongoc_uri_t *uri, const mongoc_host_l
                              .host = *host};
     made->host.next = NULL;
     owner->first = made;
+    return made;
+}
+
+/* Never returns NULL for a host without a connection, but a stream that is closed: when the driver
+ * (1.23) looks for the servers, and the initiator fails while it repeats a hello, the driver waits
+ * for a lock that it holds itself. */
+static mongoc_stream_t *open_stream(const mongoc_uri_t *uri, const mongoc_host_list_t *host,
+                                    void *context, bson_error_t *error) {
+    int32_t timeout_ms = mongoc_uri_get_option_as_int32(uri, MONGOC_URI_CONNECTTIMEOUTMS, 10000);
+    sl_streams *owner = context;
+    int socket = sl_socket_connect(host, timeout_ms, NULL);
+    if (socket >= 0)
+        sl_socket_keep_alive(socket);
+    patient_stream *made = make_stream(owner, host, socket);
     mongoc_stream_t *stream = &made->vtable;
-    if (mongoc_uri_get_tls(uri))
+    if (socket >= 0 && mongoc_uri_get_tls(uri))
         stream = wrap_in_tls(stream, uri, host->host, timeout_ms, error);
-    if (!stream)
-        return NULL;
-    made->outermost = mongoc_stream_buffered_new(stream, BUFFER_BYTES);
-    return made->outermost;
+    if (!stream) {
+        made = make_stream(owner, host, -1);
+        stream = &made->vtable;
+    }
+    made->outermost = sl_checked_stream_new(stream, host->host_and_port);
+    if (made->outermost)
+        return made->outermost;
+    mongoc_stream_destroy(stream);
+    return NULL;
 }
 
 /* ---- the streams of the clients ---- */
 
-void sl_patience_init(sl_patience *patience) {
-    *patience = (sl_patience){0};
+void sl_patience_init(sl_patience *patience, const mongoc_uri_t *uri, int64_t milliseconds) {
+    *patience = (sl_patience){.uri = uri, .milliseconds = milliseconds};
     pthread_mutex_init(&patience->lock, NULL);
 }
 
@@ -295,19 +319,21 @@ void sl_patience_clear(sl_patience *patience) {
     pthread_mutex_destroy(&patience->lock);
 }
 
-sl_streams *sl_patience_attach(sl_patience *patience, mongoc_client_t *client) {
+void sl_patience_attach(sl_patience *patience, mongoc_client_t *client) {
+    sl_streams *streams = bson_malloc0(sizeof *streams);
+    pthread_mutex_lock(&patience->lock);
+    *streams = (sl_streams){patience->clients, client, patience, NULL};
+    patience->clients = streams;
+    pthread_mutex_unlock(&patience->lock);
+    mongoc_client_set_stream_initiator(client, open_stream, streams);
+}
+
+sl_streams *sl_patience_find(sl_patience *patience, const mongoc_client_t *client) {
     pthread_mutex_lock(&patience->lock);
     sl_streams *streams = patience->clients;
     while (streams && streams->client != client)
         streams = streams->next;
-    if (!streams) {
-        streams = bson_malloc0(sizeof *streams);
-        *streams = (sl_streams){patience->clients, client, patience, NULL};
-        patience->clients = streams;
-    }
     pthread_mutex_unlock(&patience->lock);
-    /* Always: the pool may have destroyed a client and made another one at the same address. */
-    mongoc_client_set_stream_initiator(client, open_stream, streams);
     return streams;
 }
 

@@ -42,12 +42,13 @@ sl_scan_result sl_scan(mongoc_client_t *client, const sl_target *target, const b
     mongoc_cursor_t *cursor =
         mongoc_collection_find_with_opts(collection, filter, options, primary);
     const bson_t *document;
-    while (mongoc_cursor_next(cursor, &document))
+    sl_cursor_reading reading = {.cursor = cursor};
+    while (sl_cursor_next(&reading, &document))
         each(context, document);
 
     bson_error_t why = {0};
     sl_scan_result result = SL_SCAN_DONE;
-    if (mongoc_cursor_error(cursor, &why)) {
+    if (sl_cursor_failed(&reading, &why)) {
         if (why.domain == MONGOC_ERROR_SERVER && why.code == SL_CODE_COLLECTION_UUID_MISMATCH)
             sl_target_replaced(client, target, error);
         else

@@ -27,7 +27,7 @@ void sl_ask(const sl_examined_server *server, const char *database, bson_t *comm
     *answer = (sl_answer){0};
     if (!server->member) {
         bson_init(&answer->reply);
-        snprintf(answer->why, sizeof answer->why, "no connection to %s", server->name);
+        snprintf(answer->why, sizeof answer->why, "%s", server->not_opened);
         bson_destroy(command);
         return;
     }
@@ -104,8 +104,11 @@ static void compare_clocks(sl_examined_server *server, int64_t before, int64_t a
 }
 
 static void ask_server(const sl_examined *examined, sl_examined_server *server) {
-    server->member =
-        sl_member_open(examined->connection, server->name, examined->config->limit_seconds * 1000);
+    sl_error error = {0};
+    server->member = sl_member_open(examined->connection, server->name,
+                                    examined->config->limit_seconds * 1000, &error);
+    if (!server->member)
+        sl_print_text(server->not_opened, sizeof server->not_opened, SL_LINES, error.message);
     for (int which = 0; which < SL_QUESTIONS; which++) {
         sl_answer *answer = &server->answers[which];
         if (!concerns(server, which))

@@ -43,6 +43,7 @@ typedef struct sl_examined_server {
                        set */
     sl_server_role role;
     sl_member *member;
+    char not_opened[400]; /* why `member` is NULL */
     sl_answer answers[SL_QUESTIONS];
     char version[32];
     double clock_ms; /* the server's clock minus that of this machine; NAN if unknown */

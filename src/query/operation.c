@@ -272,10 +272,11 @@ static bool read_cursor(sl_runner *runner, const answer_reader *reader, bson_t *
     const bson_t *document;
     mongoc_cursor_t *cursor =
         mongoc_cursor_new_from_command_reply_with_opts(runner->client, reply, &runner->options);
-    while (mongoc_cursor_next(cursor, &document))
+    sl_cursor_reading reading = {.cursor = cursor};
+    while (sl_cursor_next(&reading, &document))
         read_document(reader, document);
-    bool ok = !mongoc_cursor_error(cursor, &wrong) ||
-              driver_failed(runner, &wrong, reader->result, error);
+    bool ok =
+        !sl_cursor_failed(&reading, &wrong) || driver_failed(runner, &wrong, reader->result, error);
     mongoc_cursor_destroy(cursor);
     return ok;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cluster/uri.h"
 #include "format/ycsb.h"
 #include "report/lookup.h"
 #include "util/clock.h"
@@ -85,7 +86,7 @@ static char *with_wire_compression(const char *uri, const char *compressor) {
     const char *slash = hosts ? strchr(hosts + 3, '/') : NULL;
     const char *query = strchr(uri, '?');
     const char *joint = query ? "&" : slash ? "?" : "/?";
-    bool named = query && strcasestr(query, "compressors=");
+    bool named = sl_uri_named_compressors(uri) != NULL;
     if (*compressor && strcmp(compressor, "none") != 0 && !named)
         snprintf(made, room, "%s%scompressors=%s", uri, joint, compressor);
     else

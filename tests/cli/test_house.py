@@ -39,7 +39,7 @@ INTERFACES = {
     "source": "source",
     "format": "column_types convert delimited dialects format head isd key_fields schema simd typing ycsb",
     "report": "json lookup report run_record",
-    "cluster": "cluster collection connection member presplit",
+    "cluster": "cluster collection connection member presplit uri",
     "query": "query query_load",
     "job": "archive_entries destination document_sample embed embed_partitions embed_store inspect job "
            "line_ends load_config not_loaded "
@@ -62,6 +62,7 @@ GLOBALS = {
     ("context", "c_locale"): "the locale of all threads, made once per process",
     ("context", "c_locale_made"): "likewise",
     ("connection", "driver_started"): "the driver is initialised once per process",
+    ("checked_stream", "refusal"): "why a thread refused a message; the driver's error cannot contain it",
     ("compare", "values"): "scratch space of each thread, empty between calls",
     ("compare", "times"): "likewise",
     ("difference", "found"): "likewise",

@@ -16,7 +16,7 @@ static void check_addresses(const sl_topology *topology) {
         abort();
     for (size_t i = 0; i < topology->count && i < SHARDS_MAX; i++) {
         require(topology->shards[i].name && topology->shards[i].host, "a shard has name and host");
-        mongoc_uri_t *uri = sl_shard_uri(&topology->shards[i], like);
+        mongoc_uri_t *uri = sl_uri_of_server(topology->shards[i].host, like, NULL);
         require(!uri || mongoc_uri_get_hosts(uri), "an address has a host");
         mongoc_uri_destroy(uri);
     }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Seeds of the fuzz targets that read BSON: documents from servers, journals and clients."""
 import struct
+import zlib
 
 MIN, MAX, OID = object(), object(), object()
 
@@ -164,6 +165,21 @@ def reply(document):
     return struct.pack("<iiii", 16 + len(body), 99, 1, 2013) + body
 
 
+def compressed(compressor):
+    """A reply that is compressed with none, snappy (a literal, a copy), zlib or zstd (a raw block)."""
+    plain = reply({"ok": 1.0, "a": "aaaaaaaaaaaaaaaa"})[16:]
+    at = plain.index(b"aaaaaaaaaaaaaaaa") + 1
+    end = plain[at + 15:]
+    size = len(plain)
+    data = [plain,
+            bytes([size, (at - 1) << 2]) + plain[:at] + bytes([14 << 2 | 2, 1, 0, (len(end) - 1) << 2])
+            + end,
+            zlib.compress(plain),
+            b"\x28\xb5\x2f\xfd\x20" + bytes([size]) + struct.pack("<I", size << 3 | 1)[:3] + plain]
+    return struct.pack("<iiiiiiB", 25 + len(data[compressor]), 99, 1, 2012, 2013, size,
+                       compressor) + data[compressor]
+
+
 # ---- a journal: the kinds of records that `compose` in fuzz_resume.c distinguishes ----
 
 BLOCKS = b"".join(bytes([2, source, sequence, 0, 9, 8, 1, 2]) for source, sequence in
@@ -202,6 +218,12 @@ SEEDS = {
     "fuzz_compare": [b"\0" + EXPECTED + b"".join(map(bson, FOUND)),
                      b"\2" + EXPECTED + b"\1\0\1" + bson(FOUND[1]), b"\4" + EXPECTED],
     "fuzz_exchange": [reply({"ok": 1.0}), reply(batch(*ANSWER)), reply({"ok": 0.0, "code": 50})],
+    "fuzz_message": [reply({"ok": 1.0}), reply(batch(*ANSWER)), *map(compressed, range(4)), reply(
+        {"ok": 0.0, "code": 50, "writeErrors": [{"index": 0, "code": 9, "errmsg": "x"}],
+         "writeConcernError": {"code": 64, "errmsg": "y"}, "errorLabels": ["z"]}),
+        reply({"maxWireVersion": 17, "maxBsonObjectSize": 1 << 24, "maxWriteBatchSize": 100000,
+               "hosts": ["a:1", "[::1]:2"], "setName": "rs0", "ok": 1.0,
+               "speculativeAuthenticate": {"payload": b"r=a,s=b,i=15000", "conversationId": 1}})],
     "fuzz_resume": [b"\0\0\1" + BLOCKS, b"\4\0\1" + BLOCKS,
                     b"\0\3" + bson(CHANGED) + b"\1" + BLOCKS,
                     b"\0\0\1" + BLOCKS + b"\4" + bson({"finished": Date(1), "rejects": 2}),

@@ -3,6 +3,8 @@
  * password with a slash, or ignore an option because the URI has it, too. */
 #include <pthread.h>
 
+#include <mongoc/mongoc.h>
+
 #include "cli/connection_string.h"
 #include "cli/secrets.h"
 #include "unit.h"
@@ -112,15 +114,16 @@ TEST(plain_needs_tls) {
     static const char *const refused[] = {
         "--uri mongodb://a:b@h/?authMechanism=PLAIN",
         "--uri mongodb://a:b@h/?w=1&AUTHMECHANISM=plain",
-        "--uri mongodb://a:b@h/?authMechanism=%50LAIN;w=1",
+        "--uri mongodb://a:b@h/?authMechanism=%50LAIN&w=1",
+        "--uri mongodb://a:b@h/?authMechanism=PLAIN&tls=true&tls=0",
+        "--uri mongodb://a:b@h/?authMechanism=PLAIN&appName=a;tls=true",
         "--uri mongodb://a@h/?authMechanism=PLAIN&tls=false -p b",
-        "--uri mongodb+srv://a:b@h/?tls=false&authMechanism=PLAIN",
-        "--uri mongodb://a:b@h/?authMechanism=PLAIN&tls=true&ssl=false",
+        "--uri mongodb+srv://a:b@c.example.net/?tls=false&authMechanism=PLAIN",
     };
     static const char *const accepted[] = {
         "--uri mongodb://a:b@h/?authMechanism=PLAIN&tls=true",
         "--uri mongodb://a:b@h/?ssl=true&authMechanism=PLAIN",
-        "--uri mongodb+srv://a:b@h/?authMechanism=PLAIN",
+        "--uri mongodb+srv://a:b@c.example.net/?authMechanism=PLAIN",
         "--uri mongodb://a:b@h/?authMechanism=PLAIN --tls",
         "--uri mongodb://a:b@h/?authMechanism=PLAIN&tls=false --tls",
         "--uri mongodb://a:b@h/?authMechanism=PLAIN --tlsCAFile ca.pem",
@@ -136,6 +139,9 @@ TEST(plain_needs_tls) {
     }
     for (size_t i = 0; i < sizeof accepted / sizeof accepted[0]; i++)
         assert_non_null(string_of(accepted[i]));
+    /* Contradicting options: the driver refuses the string. */
+    assert_null(
+        mongoc_uri_new(string_of("--uri mongodb://a:b@h/?authMechanism=PLAIN&tls=true&ssl=false")));
 }
 
 typedef struct composing {

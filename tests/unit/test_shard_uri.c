@@ -8,13 +8,14 @@ static void destroy_uri(void *uri) {
     mongoc_uri_destroy(uri);
 }
 
+static sl_error error;
+
 /* Valid until the end of the test. */
 static const mongoc_uri_t *shard_uri(const char *host, const char *like) {
-    sl_shard shard = {.name = (char[]){"s1"}, .host = unit_keep(strdup(host))};
     bson_error_t why;
     mongoc_uri_t *uri = mongoc_uri_new_with_error(like, &why);
     assert_non_null(uri);
-    mongoc_uri_t *made = sl_shard_uri(&shard, uri);
+    mongoc_uri_t *made = sl_uri_of_server(host, uri, &error);
     mongoc_uri_destroy(uri);
     unit_release_later(destroy_uri, made);
     return made;
@@ -70,8 +71,46 @@ TEST(certificates_compressors_and_timeouts_are_the_same) {
     assert_int_equal(bson_count_keys(mongoc_uri_get_compressors(made)), 2);
 }
 
-TEST(invalid_hosts_are_refused) {
-    static const char *const hosts[] = {"s1/", "s1/a:99999999", ""};
-    for (size_t i = 0; i < sizeof hosts / sizeof hosts[0]; i++)
-        assert_null(shard_uri(hosts[i], "mongodb://router/"));
+/* Text of a server that would be a part of the connection string: options, a user, more hosts. */
+TEST(text_of_a_server_is_never_an_option) {
+    static const char *const hosts[] = {"s1/",
+                                        "s1/a:99999999",
+                                        "",
+                                        "s1/a:0",
+                                        "s1/a:",
+                                        "s1/a:1,",
+                                        "s1/,a:1",
+                                        "a b:1",
+                                        "a:1 ",
+                                        "s1/a:1/?tlsInsecure=true&appname=a",
+                                        "a:1/?tlsInsecure=true",
+                                        "s1/a:1?tls=false",
+                                        "s1/me:secret@a:1",
+                                        "s1/a:1#",
+                                        "s1/%61:1",
+                                        "s1/[::1:1",
+                                        "s1/[g::1]:1",
+                                        "s1/a:1,b:1/x",
+                                        "s 1/a:1",
+                                        "s1&tlsInsecure=true/a:1",
+                                        "/a:1",
+                                        "s1\n/a:1",
+                                        "s1/-a:1",
+                                        "/tmp/x.sock"};
+    for (size_t i = 0; i < sizeof hosts / sizeof hosts[0]; i++) {
+        assert_null(shard_uri(hosts[i], "mongodb://me:x@router/?tls=true&tlsCAFile=/ca.pem"));
+        assert_int_equal(error.code, SL_EXIT_CLUSTER);
+        assert_null(strchr(error.message, '\n'));
+        assert_contains(error.message, "does not have the form HOST:PORT");
+    }
+    static const char *const accepted[] = {"s1/a.example:27018,10.0.0.1:1", "a_b-c", "[::1]:27017",
+                                           "rs_0-a.b/[fe80::1.2.3.4],x:65535", "Shard01/h.:1"};
+    for (size_t i = 0; i < sizeof accepted / sizeof accepted[0]; i++) {
+        const mongoc_uri_t *made =
+            shard_uri(accepted[i], "mongodb://me:x@router/?tls=true&tlsCAFile=/ca.pem&w=2"
+                                   "&readPreference=secondary&appname=b&zlibCompressionLevel=2"
+                                   "&authMechanismProperties=A:b");
+        assert_non_null(made);
+        assert_true(mongoc_uri_get_tls(made));
+    }
 }

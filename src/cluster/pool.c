@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A pool of clients whose streams wait for slow replies (patience.c). With version 2 of the driver,
- * a program can replace the streams of a client only if the client is not from one of the driver's
- * pools. So with that version this file keeps the clients. Each of them looks for the servers
- * itself when a command needs one; the threads of a driver's pool would do that in the background.
- */
+/* A pool of clients, all of whose streams are those of stream.c.
+ *
+ * A program can replace every stream of a client, including those that look for the servers, only
+ * if the client is not from one of the driver's pools: their threads open streams of their own. So
+ * this file keeps the clients. Each of them looks for the servers itself when a command needs
+ * one. */
 #include <stdlib.h>
 
 #include "internal.h"
 
-#if MONGOC_CHECK_VERSION(2, 0, 0)
-
-struct sl_patient_pool {
+struct sl_pool {
     mongoc_uri_t *uri;
-    const char *application;
+    char *application;
+    sl_patience patience;
     pthread_mutex_t lock;
     pthread_cond_t returned;
     mongoc_client_t **idle; /* under the lock: `idle_count` clients that are not borrowed, */
@@ -21,21 +21,24 @@ struct sl_patient_pool {
     size_t most;
 };
 
-static mongoc_client_t *new_client(const sl_patient_pool *pool, bson_error_t *error) {
+static mongoc_client_t *new_client(sl_pool *pool, bson_error_t *error) {
     mongoc_client_t *client = mongoc_client_new_from_uri_with_error(pool->uri, error);
     if (client) {
         mongoc_client_set_error_api(client, MONGOC_ERROR_API_VERSION_2);
         mongoc_client_set_appname(client, pool->application);
+        sl_patience_attach(&pool->patience, client);
     }
     return client;
 }
 
-sl_patient_pool *sl_patient_pool_create(const mongoc_uri_t *uri, const char *application,
-                                        bson_error_t *error) {
-    sl_patient_pool *made = bson_malloc0(sizeof *made);
+sl_pool *sl_pool_create(const mongoc_uri_t *uri, const char *application, int64_t patience_ms,
+                        bson_error_t *error) {
+    sl_pool *made = bson_malloc0(sizeof *made);
     made->uri = mongoc_uri_copy(uri);
+    /* Look for a server as long as serverSelectionTimeoutMS allows, as the driver's pools do. */
     mongoc_uri_set_option_as_bool(made->uri, MONGOC_URI_SERVERSELECTIONTRYONCE, false);
-    made->application = application;
+    made->application = bson_strdup(application);
+    sl_patience_init(&made->patience, made->uri, patience_ms);
     made->most = (size_t)mongoc_uri_get_option_as_int32(uri, MONGOC_URI_MAXPOOLSIZE, 100);
     made->idle = bson_malloc0(made->most * sizeof(mongoc_client_t *));
     pthread_mutex_init(&made->lock, NULL);
@@ -44,23 +47,35 @@ sl_patient_pool *sl_patient_pool_create(const mongoc_uri_t *uri, const char *app
     made->count = made->idle_count = made->idle[0] != NULL;
     if (made->count > 0)
         return made;
-    sl_patient_pool_destroy(made);
+    sl_pool_destroy(made);
     return NULL;
 }
 
-void sl_patient_pool_destroy(sl_patient_pool *pool) {
+void sl_pool_destroy(sl_pool *pool) {
     if (!pool)
         return;
     for (size_t i = 0; i < pool->idle_count; i++)
         mongoc_client_destroy(pool->idle[i]);
+    sl_patience_clear(&pool->patience);
     pthread_cond_destroy(&pool->returned);
     pthread_mutex_destroy(&pool->lock);
     bson_free(pool->idle);
+    bson_free(pool->application);
     mongoc_uri_destroy(pool->uri);
     bson_free(pool);
 }
 
-mongoc_client_t *sl_patient_pool_borrow(sl_patient_pool *pool) {
+void sl_pool_enlarge(sl_pool *pool, size_t most) {
+    pthread_mutex_lock(&pool->lock);
+    if (most > pool->most) {
+        pool->idle = bson_realloc(pool->idle, most * sizeof(mongoc_client_t *));
+        pool->most = most;
+        pthread_cond_broadcast(&pool->returned);
+    }
+    pthread_mutex_unlock(&pool->lock);
+}
+
+mongoc_client_t *sl_pool_borrow(sl_pool *pool) {
     mongoc_client_t *client = NULL;
     bson_error_t error;
     pthread_mutex_lock(&pool->lock);
@@ -76,44 +91,13 @@ mongoc_client_t *sl_patient_pool_borrow(sl_patient_pool *pool) {
     return client;
 }
 
-void sl_patient_pool_return(sl_patient_pool *pool, mongoc_client_t *client) {
+void sl_pool_return(sl_pool *pool, mongoc_client_t *client) {
     pthread_mutex_lock(&pool->lock);
     pool->idle[pool->idle_count++] = client;
     pthread_cond_signal(&pool->returned);
     pthread_mutex_unlock(&pool->lock);
 }
 
-#else
-
-struct sl_patient_pool {
-    mongoc_client_pool_t *pool;
-};
-
-sl_patient_pool *sl_patient_pool_create(const mongoc_uri_t *uri, const char *application,
-                                        bson_error_t *error) {
-    mongoc_client_pool_t *pool = mongoc_client_pool_new_with_error(uri, error);
-    if (!pool)
-        return NULL;
-    mongoc_client_pool_set_error_api(pool, MONGOC_ERROR_API_VERSION_2);
-    mongoc_client_pool_set_appname(pool, application);
-    sl_patient_pool *made = bson_malloc0(sizeof *made);
-    made->pool = pool;
-    return made;
+sl_streams *sl_pool_streams(sl_pool *pool, const mongoc_client_t *client) {
+    return sl_patience_find(&pool->patience, client);
 }
-
-void sl_patient_pool_destroy(sl_patient_pool *pool) {
-    if (!pool)
-        return;
-    mongoc_client_pool_destroy(pool->pool);
-    bson_free(pool);
-}
-
-mongoc_client_t *sl_patient_pool_borrow(sl_patient_pool *pool) {
-    return mongoc_client_pool_pop(pool->pool);
-}
-
-void sl_patient_pool_return(sl_patient_pool *pool, mongoc_client_t *client) {
-    mongoc_client_pool_push(pool->pool, client);
-}
-
-#endif

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checks each message of a server before the driver reads it.
+ *
+ * The driver (libmongoc 1.23) trusts its server: it crashes or aborts on a document whose length is
+ * wrong, and on fields of replies that have another type than expected. So a message is checked
+ * completely: its length, its only section, every embedded document, and the fields of a reply that
+ * the driver or this program relies on. A compressed message is decompressed here, within a limit,
+ * because the driver aborts if the declared size is false; the driver gets the plain message. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <zlib.h>
+#include <zstd.h>
+
+#include "util/print.h"
+
+#include "internal.h"
+
+#define OP_REPLY 1
+#define OP_COMPRESSED 2012
+#define OP_MSG 2013
+#define HEADER_BYTES SL_MESSAGE_HEADER
+#define REPLY_BYTES (HEADER_BYTES + 20)     /* the fields of an OP_REPLY before its documents */
+#define COMPRESSED_BYTES (HEADER_BYTES + 9) /* the fields of an OP_COMPRESSED before its data */
+#define KNOWN_FLAGS 0x0000FFFFu             /* a reader must know these; the others are optional */
+#define NESTING_MAX 250                     /* servers nest documents up to level 200 */
+#define ITERATIONS_MAX 1000000              /* of SCRAM; servers use 10000 and 15000 */
+#define HOSTS_MAX 1000                      /* of each list in a hello */
+
+static uint32_t get_u32(const uint8_t *from) {
+    uint32_t value;
+    memcpy(&value, from, sizeof value);
+    return BSON_UINT32_FROM_LE(value);
+}
+
+static void put_u32(uint8_t *to, uint32_t value) {
+    value = BSON_UINT32_TO_LE(value);
+    memcpy(to, &value, sizeof value);
+}
+
+static bool wrong(char why[SL_MESSAGE_WHY], const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static bool wrong(char why[SL_MESSAGE_WHY], const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    sl_print_text_v(why, SL_MESSAGE_WHY, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+/* ---- documents ---- */
+
+/* Checks the lengths, terminators and values of a document and of all documents in it. */
+static bool check_document(const uint8_t *bytes, size_t length, unsigned level,
+                           char why[SL_MESSAGE_WHY]) {
+    bson_t document;
+    bson_iter_t iter;
+    if (level > NESTING_MAX)
+        return wrong(why, "its documents are nested deeper than %d levels", NESTING_MAX);
+    if (!bson_init_static(&document, bytes, length) || !bson_iter_init(&iter, &document))
+        return wrong(why, "a document in it declares a wrong length or is not terminated");
+    while (bson_iter_next(&iter)) {
+        const uint8_t *inner = NULL;
+        uint32_t inner_length = 0;
+        if (BSON_ITER_HOLDS_DOCUMENT(&iter))
+            bson_iter_document(&iter, &inner_length, &inner);
+        else if (BSON_ITER_HOLDS_ARRAY(&iter))
+            bson_iter_array(&iter, &inner_length, &inner);
+        else
+            continue;
+        if (!inner || !check_document(inner, inner_length, level + 1, why))
+            return inner ? false
+                         : wrong(why, "a document in it declares fewer bytes than the least");
+    }
+    return iter.err_off == 0 ||
+           wrong(why, "a document in it is not valid BSON at byte %u", iter.err_off);
+}
+
+/* ---- fields of replies ---- */
+
+typedef struct sl_rule {
+    const char *name;
+    int64_t least, most; /* of a number */
+} sl_rule;
+
+/* Limits far outside of what servers send, and inside of what the driver and this program can
+ * handle. */
+static const sl_rule hello_numbers[] = {
+    {"maxBsonObjectSize", 1 << 20, 1 << 26},
+    {"maxMessageSizeBytes", 1 << 20, 1 << 28},
+    {"maxWriteBatchSize", 1, 10000000},
+    {"minWireVersion", 0, 1000},
+    {"maxWireVersion", 0, 1000},
+    {"logicalSessionTimeoutMinutes", 1, 10000000},
+};
+
+static bool check_number(const bson_t *reply, const sl_rule *rule, char why[SL_MESSAGE_WHY]) {
+    bson_iter_t field;
+    if (!bson_iter_init_find(&field, reply, rule->name) || BSON_ITER_HOLDS_NULL(&field))
+        return true;
+    if (!BSON_ITER_HOLDS_NUMBER(&field))
+        return wrong(why, "its %s is not a number", rule->name);
+    const double value = bson_iter_as_double(&field);
+    return (value >= (double)rule->least && value <= (double)rule->most) ||
+           wrong(why, "its %s is %.15g, and this program accepts %" PRId64 " to %" PRId64,
+                 rule->name, value, rule->least, rule->most);
+}
+
+/* The lists of members: of strings, and not too many. */
+static bool check_hosts(const bson_t *hello, const char *name, char why[SL_MESSAGE_WHY]) {
+    bson_iter_t list, item;
+    size_t count = 0;
+    if (!bson_iter_init_find(&list, hello, name))
+        return true;
+    if (!BSON_ITER_HOLDS_ARRAY(&list) || !bson_iter_recurse(&list, &item))
+        return wrong(why, "its %s is not an array", name);
+    while (bson_iter_next(&item)) {
+        const char *host = BSON_ITER_HOLDS_UTF8(&item) ? bson_iter_utf8(&item, NULL) : NULL;
+        if (!host || !sl_hosts_are_valid(host))
+            return wrong(why, "its %s contain \"%s\", which is not HOST:PORT", name,
+                         host ? host : "");
+        if (++count > HOSTS_MAX)
+            return wrong(why, "its %s are more than %d", name, HOSTS_MAX);
+    }
+    return true;
+}
+
+static bool check_hello(const bson_t *hello, char why[SL_MESSAGE_WHY]) {
+    static const char *const lists[] = {"hosts", "passives", "arbiters"};
+    bson_iter_t field;
+    for (size_t i = 0; i < sizeof hello_numbers / sizeof hello_numbers[0]; i++) {
+        if (!check_number(hello, &hello_numbers[i], why))
+            return false;
+    }
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        if (!check_hosts(hello, lists[i], why))
+            return false;
+    }
+    if (!bson_iter_init_find(&field, hello, "setName"))
+        return true;
+    const char *name = BSON_ITER_HOLDS_UTF8(&field) ? bson_iter_utf8(&field, NULL) : "";
+    return sl_set_name_is_valid(name, strlen(name)) ||
+           wrong(why, "its setName \"%s\" is not a name of a replica set (1 to %d bytes)", name,
+                 SL_SET_NAME_MAX);
+}
+
+/* Is the message of the error, if it has one, a string? */
+static bool check_error(const bson_iter_t *at, const char *name, char why[SL_MESSAGE_WHY]) {
+    bson_iter_t field;
+    if (!BSON_ITER_HOLDS_DOCUMENT(at) || !bson_iter_recurse(at, &field))
+        return wrong(why, "its %s is not a document", name);
+    return !bson_iter_find(&field, "errmsg") || BSON_ITER_HOLDS_UTF8(&field) ||
+           wrong(why, "the errmsg of its %s is not a string", name);
+}
+
+static bool check_errors(const bson_t *reply, char why[SL_MESSAGE_WHY]) {
+    bson_iter_t field, item;
+    if (bson_iter_init_find(&field, reply, "ok") && !bson_iter_as_bool(&field) &&
+        bson_iter_init_find(&field, reply, "code") && BSON_ITER_HOLDS_NUMBER(&field) &&
+        bson_iter_as_int64(&field) == 0)
+        return wrong(why, "it is an error with the code 0");
+    if (bson_iter_init_find(&field, reply, "writeConcernError") &&
+        !check_error(&field, "writeConcernError", why))
+        return false;
+    if (bson_iter_init_find(&field, reply, "errorLabels") && !BSON_ITER_HOLDS_ARRAY(&field))
+        return wrong(why, "its errorLabels are not an array");
+    if (!bson_iter_init_find(&field, reply, "writeErrors"))
+        return true;
+    if (!BSON_ITER_HOLDS_ARRAY(&field) || !bson_iter_recurse(&field, &item))
+        return wrong(why, "its writeErrors are not an array");
+    while (bson_iter_next(&item)) {
+        if (!check_error(&item, "writeErrors", why))
+            return false;
+    }
+    return true;
+}
+
+/* The server chooses how many hashes the client computes for SCRAM: "r=...,s=...,i=15000". */
+static bool check_scram(const bson_t *reply, char why[SL_MESSAGE_WHY]) {
+    bson_iter_t field;
+    const uint8_t *bytes;
+    uint32_t length;
+    if (!bson_iter_init_find(&field, reply, "payload") || !BSON_ITER_HOLDS_BINARY(&field))
+        return true;
+    bson_iter_binary(&field, NULL, &length, &bytes);
+    for (uint32_t at = 0; at + 2 < length; at++) {
+        if ((at > 0 && bytes[at - 1] != ',') || bytes[at] != 'i' || bytes[at + 1] != '=')
+            continue;
+        uint64_t count = 0;
+        for (at += 2; at < length && bytes[at] >= '0' && bytes[at] <= '9'; at++)
+            count = count > ITERATIONS_MAX ? count : count * 10 + (uint64_t)(bytes[at] - '0');
+        if (count > ITERATIONS_MAX || (at < length && bytes[at] != ','))
+            return wrong(why,
+                         "it demands more than %d SCRAM iterations, the most that this program "
+                         "computes; lower scramIterationCount or scramSHA256IterationCount of the "
+                         "server, and set the password again",
+                         ITERATIONS_MAX);
+    }
+    return true;
+}
+
+static bool check_reply(const bson_t *reply, char why[SL_MESSAGE_WHY]) {
+    bson_iter_t field, inner;
+    bson_t speculative;
+    const uint8_t *bytes;
+    uint32_t length;
+    if (bson_iter_init_find(&field, reply, "speculativeAuthenticate") &&
+        BSON_ITER_HOLDS_DOCUMENT(&field)) {
+        bson_iter_document(&field, &length, &bytes);
+        if (bson_init_static(&speculative, bytes, length) && !check_scram(&speculative, why))
+            return false;
+    }
+    if (bson_iter_init_find(&field, reply, "cursor") && !BSON_ITER_HOLDS_DOCUMENT(&field))
+        return wrong(why, "its cursor is not a document");
+    if (bson_iter_init_find(&field, reply, "cursor") && bson_iter_recurse(&field, &inner) &&
+        bson_iter_find(&inner, "id") && !BSON_ITER_HOLDS_NUMBER(&inner))
+        return wrong(why, "the id of its cursor is not a number");
+    return check_errors(reply, why) && check_scram(reply, why) &&
+           (!bson_has_field(reply, "maxWireVersion") || check_hello(reply, why));
+}
+
+static bool check_body(const uint8_t *bytes, size_t length, char why[SL_MESSAGE_WHY]) {
+    bson_t reply;
+    return check_document(bytes, length, 1, why) &&
+           (!bson_init_static(&reply, bytes, length) || check_reply(&reply, why));
+}
+
+/* ---- messages ---- */
+
+bool sl_message_length(const uint8_t header[SL_MESSAGE_HEADER], size_t *length,
+                       char why[SL_MESSAGE_WHY]) {
+    *length = get_u32(header);
+    return (*length > HEADER_BYTES && *length <= SL_MESSAGE_MAX) ||
+           wrong(why, "it declares a length of %d bytes, and this program accepts %d to %d",
+                 (int32_t)get_u32(header), HEADER_BYTES + 1, SL_MESSAGE_MAX);
+}
+
+/* An old form, in which servers may reply to the first hello: a number of documents. */
+static bool check_op_reply(const uint8_t *message, size_t length, char why[SL_MESSAGE_WHY]) {
+    if (length < REPLY_BYTES + 5 || get_u32(message + HEADER_BYTES + 16) != 1)
+        return wrong(why, "it does not contain one document");
+    return check_body(message + REPLY_BYTES, length - REPLY_BYTES, why);
+}
+
+bool sl_message_check(const uint8_t *message, size_t length, char why[SL_MESSAGE_WHY]) {
+    const uint32_t operation = length < HEADER_BYTES ? 0 : get_u32(message + 12);
+    if (operation == OP_REPLY)
+        return check_op_reply(message, length, why);
+    if (operation != OP_MSG)
+        return wrong(why, "it is of the unknown kind %u", operation);
+    if (length < HEADER_BYTES + 5 + 5 || message[HEADER_BYTES + 4] != 0)
+        return wrong(why, "it does not contain one document");
+    if (get_u32(message + HEADER_BYTES) & KNOWN_FLAGS)
+        return wrong(why, "it has the flags 0x%x, which were not requested",
+                     get_u32(message + HEADER_BYTES));
+    return check_body(message + HEADER_BYTES + 5, length - HEADER_BYTES - 5, why);
+}
+
+/* ---- compression ---- */
+
+/* Snappy: a size, then elements, each a literal or a copy of earlier output. */
+typedef struct snappy {
+    const uint8_t *at, *end;
+    uint8_t *out;
+    size_t used, room;
+} snappy;
+
+/* A number of `bytes` bytes, little-endian. */
+static bool snappy_number(snappy *s, size_t bytes, size_t *value) {
+    *value = 0;
+    if ((size_t)(s->end - s->at) < bytes)
+        return false;
+    for (size_t i = 0; i < bytes; i++)
+        *value |= (size_t)*s->at++ << (8 * i);
+    return true;
+}
+
+static bool snappy_literal(snappy *s, size_t length) {
+    if (length >= 60 && !snappy_number(s, length - 59, &length))
+        return false;
+    length++;
+    if ((size_t)(s->end - s->at) < length || s->room - s->used < length)
+        return false;
+    memcpy(s->out + s->used, s->at, length);
+    s->at += length;
+    s->used += length;
+    return true;
+}
+
+static bool snappy_copy(snappy *s, size_t length, size_t distance) {
+    if (distance == 0 || distance > s->used || s->room - s->used < length)
+        return false;
+    for (; length > 0; length--, s->used++) /* the ranges may overlap */
+        s->out[s->used] = s->out[s->used - distance];
+    return true;
+}
+
+static bool snappy_expand(const uint8_t *data, size_t length, uint8_t *out, size_t room) {
+    snappy s = {data, data + length, out, 0, room};
+    size_t declared = 0, distance;
+    for (unsigned shift = 0;; shift += 7) {
+        if (s.at == s.end || shift > 28)
+            return false;
+        declared |= (size_t)(*s.at & 0x7F) << shift;
+        if (!(*s.at++ & 0x80))
+            break;
+    }
+    bool ok = declared == room;
+    while (ok && s.at < s.end) {
+        const unsigned tag = *s.at++, kind = tag & 3;
+        if (kind == 0)
+            ok = snappy_literal(&s, tag >> 2);
+        else if (kind == 1)
+            ok = snappy_number(&s, 1, &distance) &&
+                 snappy_copy(&s, 4 + ((tag >> 2) & 7), (size_t)(tag >> 5) << 8 | distance);
+        else
+            ok = snappy_number(&s, kind == 2 ? 2 : 4, &distance) &&
+                 snappy_copy(&s, (tag >> 2) + 1, distance);
+    }
+    return ok && s.used == room;
+}
+
+/* Decompresses to exactly `room` bytes. */
+static bool expand(unsigned compressor, const uint8_t *data, size_t length, uint8_t *out,
+                   size_t room) {
+    uLongf used = room;
+    switch (compressor) {
+    case 0:
+        if (length == room)
+            memcpy(out, data, room);
+        return length == room;
+    case 1:
+        return snappy_expand(data, length, out, room);
+    case 2:
+        return uncompress(out, &used, data, length) == Z_OK && used == room;
+    case 3:
+        return ZSTD_decompress(out, room, data, length) == room;
+    default:
+        return false;
+    }
+}
+
+bool sl_message_expand(const uint8_t *message, size_t length, uint8_t **plain, size_t *plain_length,
+                       char why[SL_MESSAGE_WHY]) {
+    *plain = NULL;
+    if (length < HEADER_BYTES || get_u32(message + 12) != OP_COMPRESSED)
+        return true;
+    const size_t room = length < COMPRESSED_BYTES ? 0 : get_u32(message + HEADER_BYTES + 4);
+    if (room == 0 || room > SL_MESSAGE_MAX - HEADER_BYTES)
+        return wrong(why, "it is compressed and declares a length of %zu bytes", room);
+    uint8_t *made = malloc(HEADER_BYTES + room);
+    if (!made)
+        return wrong(why, "there is no memory for its %zu bytes", room);
+    memcpy(made, message, HEADER_BYTES);
+    put_u32(made, (uint32_t)(HEADER_BYTES + room));
+    memcpy(made + 12, message + HEADER_BYTES, 4); /* the operation */
+    if (!expand(message[HEADER_BYTES + 8], message + COMPRESSED_BYTES, length - COMPRESSED_BYTES,
+                made + HEADER_BYTES, room)) {
+        free(made);
+        return wrong(why, "its compressed data does not have the declared %zu bytes", room);
+    }
+    *plain = made;
+    *plain_length = HEADER_BYTES + room;
+    return true;
+}

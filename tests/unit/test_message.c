@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Messages of a server (message.c). If these fail, a hostile server crashes the driver, or a valid
+ * reply is refused, and a load ends for no reason. */
+#include <zlib.h>
+#include <zstd.h>
+
+#include "cluster_fixture.h"
+
+#define HEADER SL_MESSAGE_HEADER
+
+static char why[SL_MESSAGE_WHY];
+
+static void put(uint8_t *to, uint32_t value) {
+    memcpy(to, &value, sizeof value);
+}
+
+/* Makes an OP_MSG of a document that is given as JSON. Returns its length. */
+static size_t message_of(const char *json, uint8_t out[512]) {
+    bson_error_t wrong;
+    bson_t *body = bson_new_from_json((const uint8_t *)json, -1, &wrong);
+    assert_non_null(body);
+    size_t length = HEADER + 5 + body->len;
+    memset(out, 0, 512);
+    put(out, (uint32_t)length);
+    put(out + 12, 2013);
+    memcpy(out + HEADER + 5, bson_get_data(body), body->len);
+    bson_destroy(body);
+    return length;
+}
+
+static bool accepts(const char *json) {
+    uint8_t message[512];
+    why[0] = '\0';
+    return sl_message_check(message, message_of(json, message), why);
+}
+
+TEST(replies_of_servers_are_accepted) {
+    static const char *const replies[] = {
+        "{\"ok\": 1}",
+        "{\"ok\": 0, \"code\": 13, \"errmsg\": \"no\", \"errorLabels\": [\"x\"]}",
+        "{\"ok\": 0, \"errmsg\": \"an error without a code\"}",
+        "{\"n\": 1, \"writeErrors\": [{\"index\": 0, \"code\": 0, \"errmsg\": \"\"}], \"ok\": 1}",
+        "{\"writeConcernError\": {\"code\": 64, \"errmsg\": \"late\"}, \"ok\": 1}",
+        "{\"cursor\": {\"id\": {\"$numberLong\": \"5\"}, \"firstBatch\": [{}, {\"a\": []}]}}",
+        "{\"maxWireVersion\": 21, \"maxBsonObjectSize\": 16777216, \"maxWriteBatchSize\": 100000,"
+        " \"maxMessageSizeBytes\": 48000000, \"logicalSessionTimeoutMinutes\": null,"
+        " \"setName\": \"rs_0.a-b\", \"hosts\": [\"a.b:27017\", \"[::1]:1\"]}",
+        "{\"payload\": {\"$binary\": {\"base64\": \"cj14LHM9eSxpPTEwMDAwMDA=\", \"subType\": "
+        "\"00\"}}}",
+    };
+    for (size_t i = 0; i < sizeof replies / sizeof replies[0]; i++) {
+        assert_true(accepts(replies[i]));
+        assert_string_equal(why, "");
+    }
+}
+
+TEST(fields_that_would_end_the_process_are_refused) {
+    static const char *const replies[][2] = {
+        {"{\"ok\": 0, \"code\": 0}", "the code 0"},
+        {"{\"writeErrors\": [{\"errmsg\": 5}]}", "errmsg of its writeErrors"},
+        {"{\"writeErrors\": 5}", "writeErrors are not an array"},
+        {"{\"writeConcernError\": 5}", "writeConcernError is not a document"},
+        {"{\"errorLabels\": 5}", "errorLabels are not an array"},
+        {"{\"maxWireVersion\": 9, \"maxWriteBatchSize\": 0}", "its maxWriteBatchSize is 0"},
+        {"{\"maxWireVersion\": 9, \"hosts\": [\"a:1?tls=false\"]}", "is not HOST:PORT"},
+        /* r=x,s=y,i=1000001 and i=2147483647x */
+        {"{\"payload\": {\"$binary\": {\"base64\": \"cj14LHM9eSxpPTEwMDAwMDE=\", \"subType\": "
+         "\"00\"}}}",
+         "SCRAM iterations"},
+    };
+    for (size_t i = 0; i < sizeof replies / sizeof replies[0]; i++) {
+        assert_false(accepts(replies[i][0]));
+        assert_contains(why, replies[i][1]);
+    }
+}
+
+/* Each byte of the lengths and terminators is changed: no such message may be accepted. */
+TEST(lengths_and_terminators_are_checked) {
+    uint8_t message[512];
+    const size_t length = message_of("{\"a\": {\"b\": [{}]}}", message);
+    assert_true(sl_message_check(message, length, why));
+    for (size_t at = HEADER + 5; at < length; at++) {
+        uint8_t right = message[at];
+        bool is_key = right == 'a' || right == 'b' || right == '0';
+        message[at] ^= 0x81;
+        assert_true(is_key || !sl_message_check(message, length, why));
+        message[at] = right;
+    }
+    for (size_t cut = 0; cut < length; cut++)
+        assert_false(sl_message_check(message, cut, why));
+    message[HEADER] = 1; /* a checksum */
+    assert_false(sl_message_check(message, length, why));
+}
+
+TEST(compressed_messages_are_expanded_to_the_declared_size) {
+    uint8_t message[512], packed[1024], *plain;
+    const size_t length = message_of("{\"a\": \"aaaaaaaaaaaaaaaaaaaaaaaa\", \"ok\": 1}", message);
+    const size_t size = length - HEADER;
+    memcpy(packed, message, HEADER);
+    put(packed + 12, 2012);
+    put(packed + HEADER, 2013);
+    for (uint8_t compressor = 0; compressor <= 4; compressor++) {
+        uLongf used = sizeof packed - HEADER - 9;
+        packed[HEADER + 8] = compressor;
+        if (compressor == 2)
+            assert_int_equal(compress(packed + HEADER + 9, &used, message + HEADER, size), Z_OK);
+        else if (compressor == 3)
+            used = ZSTD_compress(packed + HEADER + 9, used, message + HEADER, size, 1);
+        else if (compressor == 1) { /* a literal with a length of one byte */
+            packed[HEADER + 9] = (uint8_t)size;
+            packed[HEADER + 10] = 60 << 2;
+            packed[HEADER + 11] = (uint8_t)(size - 1);
+            memcpy(packed + HEADER + 12, message + HEADER, size);
+            used = size + 3;
+        } else
+            memcpy(packed + HEADER + 9, message + HEADER, used = size);
+        for (int wrong = -1; wrong <= 1; wrong++) {
+            size_t found = 0;
+            put(packed + HEADER + 4, (uint32_t)((int)size + wrong));
+            bool ok = sl_message_expand(packed, HEADER + 9 + used, &plain, &found, why);
+            assert_true(ok == (wrong == 0 && compressor < 4));
+            if (ok) {
+                assert_int_equal(found, length);
+                assert_memory_equal(plain, message, length);
+            }
+            free(plain);
+        }
+    }
+}
