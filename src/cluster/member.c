@@ -143,7 +143,7 @@ static void read_host(sl_connection *connection, sl_host *host, const char *name
     char id[25];
     int32_t code;
     sl_error error;
-    sl_member *member = sl_member_open(connection, name, HOST_MS);
+    sl_member *member = sl_member_open(connection, name, HOST_MS, &error);
     bson_t *hello = BCON_NEW(sl_connection_server(connection)->hello, BCON_INT32(1));
     host->name = name;
     host->deployment[0] = '\0';
