@@ -194,7 +194,8 @@ static bool hide_uris(char *text) {
     return true;
 }
 
-/* Refuses a user or password in the value of such an option. Returns false with the problem added. */
+/* Refuses a user or password in the value of such an option. Returns false with the problem
+ * added. */
 static bool is_open(const char *text, const char *where, sl_error *error) {
     char *copy = strdup(text);
     if (!copy)

@@ -22,8 +22,8 @@ bool sl_secret_read_file(const char *path, char secret[SL_SECRET_ROOM], sl_error
 void sl_secret_warn_of_readers(const char *path);
 
 /* Disables core dumps of this process, and access to its memory and environment by other processes
- * of the same user. The programs call it at their start; the library leaves this to the program that
- * calls it. A program that the process starts is not affected. */
+ * of the same user. The programs call it at their start; the library leaves this to the program
+ * that calls it. A program that the process starts is not affected. */
 void sl_secret_guard_process(void);
 
 #endif
