@@ -38,15 +38,20 @@ static bool numbers_are_used(const sl_registry *registry, size_t count, uint32_t
 
 static bool refuse_used(const sl_registry *registry, size_t count, uint32_t last, sl_error *error) {
     const char *target = registry->target, *own = registry->collection;
-    return sl_error_set(error, SL_EXIT_CLUSTER,
-                        "%s.%s holds documents with the _ids of source number%s %" PRIu32
-                        " to %" PRIu32 ", which its registry %s.%s has not assigned: the "
-                        "collection was probably renamed, copied or restored without its registry. "
-                        "Rename, copy or restore the registry too, as %s.%s, or load into another "
-                        "--collection, or give --drop to replace the collection",
-                        registry->database, target, count == 1 ? "" : "s",
-                        last - (uint32_t)count + 1, last, registry->database, own,
-                        registry->database, own);
+    char numbers[40];
+    if (count == 1)
+        snprintf(numbers, sizeof numbers, " %" PRIu32, last);
+    else
+        snprintf(numbers, sizeof numbers, "s %" PRIu32 " to %" PRIu32, last - (uint32_t)count + 1,
+                 last);
+    return sl_error_set(
+        error, SL_EXIT_CLUSTER,
+        "%s.%s holds documents with the _ids of source number%s, which its registry "
+        "%s.%s has not assigned: the collection was probably renamed, copied or "
+        "restored without its registry. Rename, copy or restore the registry too, "
+        "as %s.%s, or load into another --collection, or give --drop to replace "
+        "the collection",
+        registry->database, target, numbers, registry->database, own, registry->database, own);
 }
 
 /* Draws `count` numbers, of which `*last` is the last. Checks the counter before, so that a refusal

@@ -11,6 +11,7 @@
 
 #include "bson/bson_lookup.h"
 #include "util/clock.h"
+#include "util/context.h"
 #include "util/interrupt.h"
 #include "util/log.h"
 #include "util/process.h"
@@ -140,6 +141,7 @@ void sl_throwaway_clear(sl_throwaway *current) {
 
 void sl_throwaway_register(sl_throwaway *current, sl_connection *connection, const char *database,
                            const char *name) {
+    sl_context_is_trial();
     pthread_mutex_lock(&current->lock);
     current->connection = connection;
     current->database = database;

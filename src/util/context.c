@@ -76,14 +76,20 @@ void sl_context_first_error(sl_context *context, char *text, size_t room) {
 
 void sl_context_begin(sl_context *context) {
     atomic_store(&context->changed, false);
+    atomic_store(&context->trial, false);
     pthread_mutex_lock(&context->log.lock);
     context->log.first_error[0] = '\0';
     pthread_mutex_unlock(&context->log.lock);
 }
 
 void sl_context_changes(void) {
-    if (bound)
+    if (bound && !atomic_load(&bound->trial))
         atomic_store(&bound->changed, true);
+}
+
+void sl_context_is_trial(void) {
+    if (bound)
+        atomic_store(&bound->trial, true);
 }
 
 sl_exit sl_context_exit(sl_exit code) {

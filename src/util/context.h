@@ -75,6 +75,9 @@ void sl_context_first_error(sl_context *context, char *text, size_t room);
  * which means that nothing was changed. Called before a load reads its first block, and where
  * collections are dropped or changed. */
 void sl_context_changes(void);
+/* The command of the calling thread changes only its own temporary collections from now on: these
+ * changes do not count. */
+void sl_context_is_trial(void);
 /* The exit code of the calling thread's command: SL_EXIT_RESOURCES instead of SL_EXIT_USAGE after a
  * change, otherwise `code`. Exit codes go through this function where they leave the program or the
  * library, or enter a record. */

@@ -44,6 +44,7 @@ struct sl_context {
     sl_surroundings surroundings;
     FILE *nowhere;        /* the stream of a missing output or screen */
     _Atomic bool changed; /* see sl_context_changes */
+    _Atomic bool trial;   /* see sl_context_is_trial */
     sl_log_state log;
     sl_interrupt_state interrupt;
 };

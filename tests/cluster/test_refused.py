@@ -167,25 +167,22 @@ class IdsOnALoneServer(support.ClusterCase):
 
     variable = "SHARDLOAD_TEST_STANDALONE_URI"
 
-    def check(self, *words, before=False):
-        """Loads a file of which three _ids are stored as other numeric types. `before`: they are
-        stored before the first load; otherwise they replace documents of the first load."""
+    def check(self, *words):
+        """Loads a file of which three _ids are stored as other numeric types, in place of documents of
+        the first load."""
         kinds = (float, lambda value: bson.decimal128.Decimal128(str(value)),
                  lambda value: bson.decimal128.Decimal128(f"{value}.00"))
         path = self.file("year.txt", support.mot_text(range(1, 8)))
-        if not before:
-            self.load(*words, path)
+        self.load(*words, path)
         first = 1 << 40       # the first source of a collection has the number 1
         text = path.read_bytes()
         for number, kind in enumerate(kinds, 2):
             taken = first + text.index(f"\n{number}|".encode()) + 1
-            self.assertEqual(self.database.t.delete_one({"_id": taken}).deleted_count, not before)
+            self.assertEqual(self.database.t.delete_one({"_id": taken}).deleted_count, 1)
             self.database.t.insert_one({"_id": kind(taken), "note": "mine"})
-        _, work = self.load(*["--again"][before:], "--retry-timeout", 5, *words, path,
-                            code=support.EXIT_REJECTS)
-        good = 7 - len(kinds)
-        self.assert_accounting(work, inserted=good if before else 0, retries=0,
-                               alreadyThere=0 if before else good, rejectedByServer=len(kinds))
+        _, work = self.load("--again", "--retry-timeout", 5, *words, path, code=support.EXIT_REJECTS)
+        self.assert_accounting(work, inserted=0, retries=0, alreadyThere=7 - len(kinds),
+                               rejectedByServer=len(kinds))
         for row in support.reject_rows(work):
             self.assertIn("another document has this _id: _id is", row["reason"])
         self.assertEqual(self.database.t.count_documents({"note": "mine"}), len(kinds))
@@ -196,11 +193,16 @@ class IdsOnALoneServer(support.ClusterCase):
     def test_an_id_of_another_numeric_type_rejects_the_record_of_a_second_load(self):
         self.check()
 
-    def test_an_id_of_another_numeric_type_rejects_the_record_of_the_first_load(self):
-        if self.variable == "SHARDLOAD_TEST_URI":
-            self.client.admin.command("enableSharding", self.database_name)
-            self.client.admin.command("shardCollection", f"{self.database_name}.t", key={"_id": 1})
-        self.check(before=True)
+    def test_an_id_of_another_numeric_type_refuses_the_first_load(self):
+        path = self.file("year.txt", support.mot_text(range(1, 8)))
+        self.database.t.insert_one({"_id": float((1 << 40) + 200), "note": "mine"})
+        _, work = self.load("--no-verify", path, code=support.EXIT_CLUSTER)
+        self.assertIn("which its registry", (work / "shardload.log").read_text("utf-8"))
+        self.assertEqual(self.database.t.count_documents({}), 1)
+        self.database.t.delete_many({})
+        self.database.t.insert_one({"_id": float((1 << 40) - 1), "note": "mine"})    # below the range
+        self.load("--no-verify", path)
+        self.assertEqual(self.database.t.count_documents({}), 8)
 
 
 class IdsOnACluster(IdsOnALoneServer):
