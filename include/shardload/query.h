@@ -11,8 +11,8 @@ extern "C" {
 #endif
 
 /* Runs suites like `shardquery run`, with its options. `suites` (ended by NULL) are file names and
- * names of built-in suites; it may be empty if there is an option `pipeline`. `report`, if it is
- * not NULL, receives the report as JSON (docs/query-report.md); free it with shardload_free.
+ * names of built-in suites; it may be empty or NULL if there is an option `pipeline`. `report`, if
+ * it is not NULL, receives the report as JSON (docs/query-report.md); free it with shardload_free.
  * `error` may be NULL. Returns SHARDLOAD_VERIFICATION if an answer is wrong. */
 shardload_code shardload_query(shardload_context *context, const shardload_option *options,
                                const char *const *suites, char **report, shardload_error *error);

@@ -119,8 +119,7 @@ typedef struct command_call {
     int (*run)(const sl_options *options, bson_t *record);
     const shardload_option *options;
     const char *const *arguments;
-    const char *argument; /* the name of `arguments` in the public header */
-    char **json;          /* receives the record; may be NULL */
+    char **json; /* receives the record; may be NULL */
 } command_call;
 
 static int run_command(void *argument, sl_error *error) {
@@ -156,27 +155,27 @@ static shardload_code run_call(shardload_context *context, command_call *call,
                                shardload_error *error) {
     if (call->json)
         *call->json = NULL;
-    return run_bound(context, call->arguments ? NULL : call->argument, run_command, call, error);
+    return run_bound(context, NULL, run_command, call, error);
 }
 
 shardload_code shardload_load(shardload_context *context, const shardload_option *options,
                               const char *const *sources, char **record, shardload_error *error) {
-    command_call call = {sl_load_rows, SL_COMMAND_LOAD, "load",    sl_command_load,
-                         options,      sources,         "sources", record};
+    command_call call = {sl_load_rows, SL_COMMAND_LOAD, "load", sl_command_load,
+                         options,      sources,         record};
     return run_call(context, &call, error);
 }
 
 shardload_code shardload_verify(shardload_context *context, const shardload_option *options,
                                 const char *const *sources, char **record, shardload_error *error) {
-    command_call call = {sl_load_rows, SL_COMMAND_VERIFY, "verify",  sl_command_verify,
-                         options,      sources,           "sources", record};
+    command_call call = {sl_load_rows, SL_COMMAND_VERIFY, "verify", sl_command_verify,
+                         options,      sources,           record};
     return run_call(context, &call, error);
 }
 
 shardload_code shardload_plan(shardload_context *context, const shardload_option *options,
                               const char *const *sources, char **record, shardload_error *error) {
-    command_call call = {sl_load_rows, SL_COMMAND_PLAN, "plan",    sl_command_plan,
-                         options,      sources,         "sources", record};
+    command_call call = {sl_load_rows, SL_COMMAND_PLAN, "plan", sl_command_plan,
+                         options,      sources,         record};
     return run_call(context, &call, error);
 }
 
@@ -186,8 +185,8 @@ static int run_queries(const sl_options *options, bson_t *report) {
 
 shardload_code shardload_query(shardload_context *context, const shardload_option *options,
                                const char *const *suites, char **report, shardload_error *error) {
-    command_call call = {sl_query_rows, SL_QUERY_RUN, "query",  run_queries,
-                         options,       suites,       "suites", report};
+    command_call call = {sl_query_rows, SL_QUERY_RUN, "query", run_queries,
+                         options,       suites,       report};
     return run_call(context, &call, error);
 }
 

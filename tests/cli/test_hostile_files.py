@@ -430,7 +430,8 @@ class PlantedFiles(support.Case):
                 path.unlink()
         self.file("w/rejected/other", "theirs")
         self.give("w/rejected")
-        self.assertIn("w/rejected: this folder belongs to another user", self.load_there(support.EXIT_USAGE).err)
+        self.assertIn("w/rejected: this folder belongs to another user",
+                      self.load_there(support.EXIT_RESOURCES).err)
 
     def test_a_link_of_another_user_leads_to_no_output(self):
         (self.scratch / "target").mkdir()
