@@ -337,12 +337,13 @@ void sl_options_each(const sl_options *options,
         if (found->count == 0)
             visit(context, row->name, row->kind == SL_OPTION_FLAG ? "false" : NULL, origin);
         for (size_t k = 0; k < found->count; k++) {
-            bool opaque = row->secret == SL_SECRET || row->secret == SL_COMMAND_LINE;
-            char *shown = opaque ? NULL : strdup(found->texts[k]);
-            if (shown)
-                sl_options_wipe(shown, row->secret);
-            visit(context, row->name, shown ? shown : "***", origin);
-            free(shown);
+            /* A value of SL_OPEN has no credentials: is_open has refused them. */
+            bool open = row->secret == SL_OPEN;
+            char *hidden = row->secret == SL_CREDENTIALS ? strdup(found->texts[k]) : NULL;
+            if (hidden)
+                sl_options_wipe(hidden, row->secret);
+            visit(context, row->name, open ? found->texts[k] : hidden ? hidden : "***", origin);
+            free(hidden);
         }
     }
 }

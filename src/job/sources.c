@@ -138,6 +138,8 @@ bool sl_sources_read_text(sl_job *job, const sl_format *format, size_t index, co
          sl_dialects_add(job->dialects, plan, shown, entry, head, whole, dialect, error)) &&
         check_key_fields(job, format, *dialect, shown, error))
         return true;
+    if (entry && error->code == SL_EXIT_USAGE) /* it may be found after documents were stored */
+        error->code = SL_EXIT_SOURCE;
     sl_format_dialect_destroy(format, *dialect);
     *dialect = NULL;
     return false;
