@@ -339,13 +339,15 @@ class Case(unittest.TestCase):
         return self.shardload("load", "--sink", "null", "--work-dir", work, "--progress", "none",
                               *words, code=code, **more), work
 
+    # Prints the peak memory of a command in KiB. The peak of a child process is at least that of the
+    # process that forked it, so the command is started by a small process.
+    MEASURED = [sys.executable, "-c",
+                "import resource, subprocess, sys; code = subprocess.call(sys.argv[1:]); "
+                "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss); sys.exit(code)"]
+
     def peak(self, *words, code=EXIT_OK):
-        """As parse(), but returns (peak memory in bytes, work directory). The peak of a child process is
-        at least that of the process that forked it, so the load is started by a small process."""
-        measure = ("import resource, subprocess, sys; code = subprocess.call(sys.argv[1:]); "
-                   "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss); sys.exit(code)")
-        outcome, work = self.parse("-j", 2, *words, code=code, limit=300,
-                                   through=[sys.executable, "-c", measure])
+        """As parse(), but returns (peak memory in bytes, work directory)."""
+        outcome, work = self.parse("-j", 2, *words, code=code, limit=300, through=self.MEASURED)
         return int(outcome.out) << 10, work
 
     def dump(self, *words, code=EXIT_OK, **more):

@@ -41,6 +41,27 @@ bool sl_collection_read(sl_connection *connection, const sl_target *target,
     return ok;
 }
 
+bool sl_collection_identity(sl_connection *connection, const sl_target *target,
+                            char out[SL_COLLECTION_IDENTITY_ROOM], sl_error *error) {
+    sl_collection_facts facts, buckets = {.exists = false};
+    char name[SL_NAMESPACE_ROOM];
+    sl_target inner = *target;
+    bool ok = sl_collection_read(connection, target, &facts, error);
+    const char *uuid = facts.uuid;
+    out[0] = '\0';
+    if (ok && strcmp(facts.type, "timeseries") == 0) { /* the collection behind it has a UUID */
+        snprintf(name, sizeof name, SL_BUCKETS "%s", target->collection);
+        inner.collection = name;
+        ok = sl_collection_read(connection, &inner, &buckets, error);
+        uuid = buckets.uuid;
+        sl_collection_facts_clear(&buckets);
+    }
+    if (ok && facts.exists)
+        snprintf(out, SL_COLLECTION_IDENTITY_ROOM, "%s %s", facts.type, uuid);
+    sl_collection_facts_clear(&facts);
+    return ok;
+}
+
 void sl_collection_facts_clear(sl_collection_facts *facts) {
     bson_destroy(&facts->options);
 }

@@ -6,6 +6,9 @@
 
 #include "cluster.h"
 
+/* A time-series collection X is a view of the collection "system.buckets.X". */
+#define SL_BUCKETS "system.buckets."
+
 /* The collection or view that the server has under a name. Clear it in any case. */
 typedef struct sl_collection_facts {
     bool exists;
@@ -18,6 +21,12 @@ typedef struct sl_collection_facts {
 bool sl_collection_read(sl_connection *connection, const sl_target *target,
                         sl_collection_facts *facts, sl_error *error);
 void sl_collection_facts_clear(sl_collection_facts *facts);
+
+/* What the server has under the name: its type and UUID, of a time-series collection the UUID of its
+ * buckets; "": nothing. A view has no UUID. */
+#define SL_COLLECTION_IDENTITY_ROOM 72
+bool sl_collection_identity(sl_connection *connection, const sl_target *target,
+                            char out[SL_COLLECTION_IDENTITY_ROOM], sl_error *error);
 
 /* Has the collection any document? */
 bool sl_collection_is_empty(sl_connection *connection, const sl_target *target, bool *empty,

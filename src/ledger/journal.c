@@ -22,7 +22,9 @@
 
 #define HEAD_BYTES 12u
 #define DOCUMENT_BYTES_MAX ((uint32_t)512 << 20)
-#define DEPTH_MAX 20 /* levels of nested documents */
+#define JOURNAL_BYTES_MAX ((off_t)4 << 30) /* 22 million entries: blocks of 22 TB */
+#define WINDOW_BYTES ((size_t)1 << 20)     /* of the journal in memory while it is read */
+#define DEPTH_MAX 20                       /* levels of nested documents */
 
 enum { RECORD_DOCUMENT = 1, RECORD_ENTRY = 2, RECORD_FORMAT = 3 };
 
@@ -191,10 +193,11 @@ static uint32_t format_of(const uint8_t *bytes, size_t length) {
     return type == RECORD_DOCUMENT ? 1 : 0;
 }
 
-size_t sl_journal_scan(const uint8_t *bytes, size_t length, const sl_journal_handlers *handlers) {
-    if (format_of(bytes, length) != SL_JOURNAL_FORMAT)
-        return 0;
-    size_t at = HEAD_BYTES + get32(bytes);
+/* Passes the complete records to the handlers, up to one that is incomplete or wrong. Returns their
+ * length. */
+static size_t scan_records(const uint8_t *bytes, size_t length,
+                           const sl_journal_handlers *handlers) {
+    size_t at = 0;
     while (is_record(bytes + at, length - at)) {
         const uint8_t *head = bytes + at;
         if (!take_record(get32(head + 4), head + HEAD_BYTES, get32(head), handlers))
@@ -204,6 +207,13 @@ size_t sl_journal_scan(const uint8_t *bytes, size_t length, const sl_journal_han
     return at;
 }
 
+size_t sl_journal_scan(const uint8_t *bytes, size_t length, const sl_journal_handlers *handlers) {
+    if (format_of(bytes, length) != SL_JOURNAL_FORMAT)
+        return 0;
+    size_t first = HEAD_BYTES + get32(bytes);
+    return first + scan_records(bytes + first, length - first, handlers);
+}
+
 /* ---- the file ---- */
 
 static bool failed(const sl_journal *journal, const char *doing, sl_error *error) {
@@ -211,40 +221,71 @@ static bool failed(const sl_journal *journal, const char *doing, sl_error *error
                         journal->path, doing, strerror(errno));
 }
 
-static bool read_all(sl_journal *journal, size_t length, sl_bytes *into, sl_error *error) {
-    into->bytes = malloc(length + 1);
-    if (!into->bytes)
-        return sl_error_memory(error, "reading the journal");
-    while (into->used < length) {
-        ssize_t got =
-            pread(journal->file, into->bytes + into->used, length - into->used, (off_t)into->used);
+/* The part of the file that is in memory. */
+typedef struct window {
+    sl_bytes text;
+    off_t at;      /* its position in the file */
+    uint64_t left; /* bytes of the file after it */
+} window;
+
+/* Discards `used` bytes, and reads on. The window grows only for a record that is longer and can be
+ * complete. */
+static bool read_on(const sl_journal *journal, window *w, size_t used, sl_error *error) {
+    sl_bytes *text = &w->text;
+    size_t need = WINDOW_BYTES;
+    text->used -= used;
+    w->at += (off_t)used;
+    if (used > 0)
+        memmove(text->bytes, text->bytes + used, text->used);
+    if (text->used >= HEAD_BYTES && get32(text->bytes) <= DOCUMENT_BYTES_MAX &&
+        get32(text->bytes) <= text->used - HEAD_BYTES + w->left)
+        need = HEAD_BYTES + get32(text->bytes);
+    need = need < WINDOW_BYTES ? WINDOW_BYTES : need;
+    if (text->room < need) {
+        uint8_t *bytes = realloc(text->bytes, need);
+        if (!bytes)
+            return sl_error_memory(error, "reading the journal");
+        text->bytes = bytes;
+        text->room = need;
+    }
+    while (text->used < text->room && w->left > 0) {
+        size_t room = text->room - text->used;
+        ssize_t got = pread(journal->file, text->bytes + text->used,
+                            room < w->left ? room : (size_t)w->left, w->at + (off_t)text->used);
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
             return failed(journal, "read", error);
         if (got == 0)
-            break;
-        into->used += (size_t)got;
+            w->left = 0;
+        text->used += (size_t)got;
+        w->left -= (uint64_t)got;
     }
     return true;
 }
 
 /* Are there no bytes, or only the beginning of a record that is not an entry? Then the process was
  * killed while it wrote them. */
-static bool is_torn_record(const uint8_t *bytes, size_t length) {
-    bool zeros = true; /* after a crash, a file system may have allocated bytes without writing
-                          them */
-    for (size_t i = 0; zeros && i < length; i++)
-        zeros = bytes[i] == 0;
-    if (zeros || length < HEAD_BYTES)
+static bool is_torn_record(const sl_journal *journal, window *w, bool *torn, sl_error *error) {
+    const sl_bytes *text = &w->text;
+    uint32_t type = text->used < HEAD_BYTES ? 0 : get32(text->bytes + 4);
+    *torn = text->used < HEAD_BYTES || ((type == RECORD_DOCUMENT || type == RECORD_FORMAT) &&
+                                        get32(text->bytes) <= DOCUMENT_BYTES_MAX &&
+                                        get32(text->bytes) > text->used - HEAD_BYTES + w->left);
+    if (*torn)
         return true;
-    uint32_t payload = get32(bytes), type = get32(bytes + 4);
-    return (type == RECORD_DOCUMENT || type == RECORD_FORMAT) && payload <= DOCUMENT_BYTES_MAX &&
-           payload > length - HEAD_BYTES;
+    /* After a crash, a file system may have allocated bytes without writing them. */
+    for (bool zeros = true; zeros && !*torn;) {
+        for (size_t i = 0; zeros && i < text->used; i++)
+            zeros = text->bytes[i] == 0;
+        *torn = zeros && w->left == 0;
+        if (zeros && !*torn && !read_on(journal, w, text->used, error))
+            return false;
+    }
+    return true;
 }
 
-static bool refuse(const sl_journal *journal, const sl_bytes *content, sl_error *error) {
-    uint32_t format = format_of(content->bytes, content->used);
+static bool refuse(const sl_journal *journal, uint32_t format, sl_error *error) {
     if (format == 0 || format == SL_JOURNAL_FORMAT)
         return sl_error_set(error, SL_EXIT_USAGE,
                             "%s: is not a journal of this program, or its beginning is damaged "
@@ -259,6 +300,27 @@ static bool refuse(const sl_journal *journal, const sl_bytes *content, sl_error 
                         journal->path, format, SL_JOURNAL_FORMAT);
 }
 
+/* The window is after the first record, if the file begins with one of this format. */
+static bool read_window(sl_journal *journal, window *w, const sl_journal_handlers *handlers,
+                        bool *empty, sl_error *error) {
+    if (!read_on(journal, w, 0, error))
+        return false;
+    uint32_t format = format_of(w->text.bytes, w->text.used);
+    size_t used = format == SL_JOURNAL_FORMAT ? FIRST_RECORD_BYTES : 0;
+    if (used > 0) {
+        do {
+            if (!read_on(journal, w, used, error))
+                return false;
+            used = scan_records(w->text.bytes, w->text.used, handlers);
+        } while (used > 0);
+    }
+    journal->end = w->at;
+    *empty = w->at <= (off_t)FIRST_RECORD_BYTES;
+    bool torn = true;
+    return !*empty ||
+           (is_torn_record(journal, w, &torn, error) && (torn || refuse(journal, format, error)));
+}
+
 static bool read_records(sl_journal *journal, const sl_journal_handlers *handlers, bool *empty,
                          sl_error *error) {
     struct stat facts;
@@ -266,16 +328,15 @@ static bool read_records(sl_journal *journal, const sl_journal_handlers *handler
         return failed(journal, "read", error);
     if (!S_ISREG(facts.st_mode))
         return sl_error_set(error, SL_EXIT_USAGE, "%s: is not a regular file", journal->path);
-    sl_bytes content = {0};
-    bool ok = read_all(journal, (size_t)facts.st_size, &content, error);
-    if (ok) {
-        size_t good = sl_journal_scan(content.bytes, content.used, handlers);
-        *empty = good <= FIRST_RECORD_BYTES;
-        journal->end = (off_t)good;
-        ok = !*empty || is_torn_record(content.bytes + good, content.used - good) ||
-             refuse(journal, &content, error);
-    }
-    free(content.bytes);
+    if (facts.st_size > JOURNAL_BYTES_MAX)
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "%s: has %lld bytes, and a journal has at most %lld; start again with "
+                            "another --work-dir, and with --drop if the load of this journal has "
+                            "stored documents",
+                            journal->path, (long long)facts.st_size, (long long)JOURNAL_BYTES_MAX);
+    window w = {.left = (uint64_t)facts.st_size};
+    bool ok = read_window(journal, &w, handlers, empty, error);
+    free(w.text.bytes);
     return ok;
 }
 
@@ -358,6 +419,11 @@ static bool append_to_file(sl_journal *journal, const sl_bytes *records, sl_erro
 
 bool sl_journal_write(sl_journal *journal, const bson_t *document, sl_error *error) {
     sl_bytes record = {0};
+    if (document->len > DOCUMENT_BYTES_MAX)
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "%s: a list of %u bytes is too long for a journal: load the sources "
+                            "in several loads, of fewer sources each",
+                            journal->path, document->len);
     bool ok =
         (journal->end > 0 || append_first_record(&record)) &&
                 append_record(&record, RECORD_DOCUMENT, bson_get_data(document), document->len)

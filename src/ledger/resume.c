@@ -5,7 +5,7 @@
  *
  *   {begun: <date>, holder: <id>, options: {...}, sources: [{path, fingerprint, ...}]}
  *                                           before anything is changed
- *   {dropping: <uuid of the collection>}    with --drop, before that collection is dropped
+ *   {dropping: <type and uuid>}             with --drop, before that collection is dropped
  *   {target: <uuid of the collection>, numbers: [...], outside: {...}}
  *                                           before the first document
  *   {finished: <date>, rejects: <number>}   after verification, when run.json is written
@@ -38,6 +38,7 @@
 #include "util/log.h"
 #include "util/text.h"
 
+#include "cluster/collection.h"
 #include "job/types.h"
 #include "unregistered.h"
 
@@ -120,26 +121,34 @@ static void on_difference(void *context, const char *name, const char *was, cons
                                     i ? " and" : "", words[i], texts[i]);
 }
 
+bool sl_resume_options_differ(const bson_t *was, const bson_t *now, char *how, size_t room) {
+    difference d = {.used = 0};
+    sl_look_differences(was, now, on_difference, &d);
+    snprintf(how, room, "%s", d.how);
+    return d.used > 0;
+}
+
 static bool same_options(const sl_job *job, const sl_ledger *ledger, sl_error *error) {
     bson_t now = BSON_INITIALIZER, was_options, options;
-    difference d = {.used = 0};
+    char how[900];
     const char *version = sl_look_string(ledger->earlier->begun, "version");
     if (strcmp(version, job->config->program_version) != 0) {
-        snprintf(d.how, sizeof d.how,
+        snprintf(how, sizeof how,
                  "version %.40s of this program began it, whose documents may differ from those of "
                  "this version, %.40s",
                  version, job->config->program_version);
-        return sl_earlier_differs(ledger, SL_EXIT_USAGE, d.how, error);
+        return sl_earlier_differs(ledger, SL_EXIT_USAGE, how, error);
     }
     append_options(&now, job->config);
     sl_look_inside(&now, "options", &options);
     sl_look_inside(ledger->earlier->begun, "options", &was_options);
-    sl_look_differences(&was_options, &options, on_difference, &d);
-    if (job->config->drop && !ledger->earlier->target &&
-        !sl_look_flag(ledger->earlier->begun, "drop"))
-        on_difference(&d, "drop", NULL, "yes");
+    bool differ = sl_resume_options_differ(&was_options, &options, how, sizeof how);
     bson_destroy(&now);
-    return d.used == 0 || sl_earlier_differs(ledger, SL_EXIT_USAGE, d.how, error);
+    if (!differ && job->config->drop && !ledger->earlier->target &&
+        !sl_look_flag(ledger->earlier->begun, "drop"))
+        return sl_earlier_differs(ledger, SL_EXIT_USAGE, "--drop was not given and is \"yes\"",
+                                  error);
+    return !differ || sl_earlier_differs(ledger, SL_EXIT_USAGE, how, error);
 }
 
 /* ---- opening ---- */
@@ -228,24 +237,17 @@ bool sl_resume_begin(const sl_job *job, sl_ledger *ledger, sl_error *error) {
     return ok;
 }
 
-/* Does the target exist? Reads its UUID, which is empty for a view. */
-static bool read_target(const sl_destination *destination, bool *exists, char uuid[SL_UUID_ROOM],
-                        sl_error *error) {
-    return sl_target_exists(destination->connection, &destination->target, exists, error) &&
-           sl_target_uuid(destination->connection, &destination->target, uuid, error);
-}
-
 bool sl_resume_decide_drop(const sl_job *job, sl_destination *destination, const sl_ledger *ledger,
                            sl_error *error) {
     const sl_target *target = &destination->target;
-    char uuid[SL_UUID_ROOM];
-    bool exists;
+    char identity[SL_COLLECTION_IDENTITY_ROOM];
     if (!target->drop || !job->config->resume || !ledger->earlier->dropping)
         return true;
-    if (!read_target(destination, &exists, uuid, error))
+    if (!sl_collection_identity(destination->connection, target, identity, error))
         return false;
     /* If there is none, the registry may remain to be dropped. */
-    if (!exists || strcmp(uuid, sl_look_string(ledger->earlier->dropping, "dropping")) == 0)
+    if (!identity[0] ||
+        strcmp(identity, sl_look_string(ledger->earlier->dropping, "dropping")) == 0)
         return true;
     sl_log_info(
         "%s.%s: an earlier run of this load has dropped the collection; the one that exists "
@@ -257,14 +259,13 @@ bool sl_resume_decide_drop(const sl_job *job, sl_destination *destination, const
 
 bool sl_resume_record_drop(const sl_destination *destination, const sl_ledger *ledger,
                            sl_error *error) {
-    char uuid[SL_UUID_ROOM];
-    bool exists;
+    char identity[SL_COLLECTION_IDENTITY_ROOM];
     if (!destination->target.drop || !ledger->journal || ledger->earlier->dropping)
         return true;
-    if (!read_target(destination, &exists, uuid, error))
+    if (!sl_collection_identity(destination->connection, &destination->target, identity, error))
         return false;
     bson_t document = BSON_INITIALIZER;
-    BSON_APPEND_UTF8(&document, "dropping", uuid);
+    BSON_APPEND_UTF8(&document, "dropping", identity);
     bool ok = sl_journal_write(ledger->journal, &document, error);
     bson_destroy(&document);
     return ok;
@@ -345,10 +346,22 @@ bool sl_resume_has_blocks(const sl_ledger *ledger) {
 
 /* ---- recovering ---- */
 
-static bool mark_done(sl_job_source *source, uint64_t sequence) {
-    size_t word = (size_t)(sequence >> 6);
-    if (word >= source->done_words) {
-        size_t words = (word + 1) * 2;
+/* The bitmaps of all sources may use this many bytes, and this many for each entry of the journal:
+ * a loader of one of 1,000 parts uses 250. */
+#define BITMAP_BYTES ((size_t)16 << 20)
+#define BITMAP_BYTES_PER_ENTRY ((size_t)256)
+
+/* False without memory, or if the journal has not as many entries as such a number needs. */
+static bool mark_done(sl_job_source *source, uint64_t sequence, size_t *budget, bool *possible) {
+    uint64_t word = sequence >> 6;
+    *possible = word < SIZE_MAX / 32;
+    if (*possible && word >= source->done_words) {
+        size_t words = ((size_t)word + 1) * 2;
+        size_t more = (words - source->done_words) * sizeof *source->done;
+        *possible = more <= *budget;
+        if (!*possible)
+            return false;
+        *budget -= more;
         uint64_t *done = realloc(source->done, words * sizeof *done);
         if (!done)
             return false;
@@ -356,8 +369,9 @@ static bool mark_done(sl_job_source *source, uint64_t sequence) {
         source->done = done;
         source->done_words = words;
     }
-    source->done[word] |= (uint64_t)1 << (sequence & 63);
-    return true;
+    if (*possible)
+        source->done[word] |= (uint64_t)1 << (sequence & 63);
+    return *possible;
 }
 
 bool sl_ledger_open_accounts(sl_ledger *ledger, const sl_job *job) {
@@ -376,7 +390,14 @@ void sl_ledger_add(sl_ledger *ledger, const sl_job *job, size_t source, int64_t 
     atomic_fetch_add_explicit(&account->taken, taken, memory_order_relaxed);
 }
 
-static bool recover(sl_job *job, sl_ledger *ledger, const sl_journal_entry *entry,
+static bool impossible(const sl_ledger *ledger, sl_error *error) {
+    return sl_error_set(error, SL_EXIT_USAGE,
+                        "%s/journal names a block that the sources cannot have; load "
+                        "without --resume, with another --work-dir",
+                        ledger->work_directory);
+}
+
+static bool recover(sl_job *job, sl_ledger *ledger, const sl_journal_entry *entry, size_t *budget,
                     sl_error *error) {
     sl_recovered *recovered = &ledger->recovered;
     sl_job_source *source = &job->sources[entry->source];
@@ -399,9 +420,11 @@ static bool recover(sl_job *job, sl_ledger *ledger, const sl_journal_entry *entr
                              .sequence = entry->sequence,
                              .offset = entry->offset,
                              .entry_start = entry->entry_start != 0};
-    return mark_done(source, entry->sequence)
-               ? sl_rejects_block_was_done(ledger->rejects, &block, entry, error)
-               : sl_error_memory(error, "recovering the journal");
+    bool possible;
+    if (!mark_done(source, entry->sequence, budget, &possible))
+        return possible ? sl_error_memory(error, "recovering the journal")
+                        : impossible(ledger, error);
+    return sl_rejects_block_was_done(ledger->rejects, &block, entry, error);
 }
 
 /* The maximum number of blocks before this one: each has at least a byte of text, and 1 MiB in a
@@ -411,13 +434,9 @@ static uint64_t blocks_before(const sl_job *job, const sl_journal_entry *entry) 
     return sl_source_is_splittable(facts) ? entry->offset >> SL_BLOCK_BITS : entry->offset;
 }
 
-/* The limit keeps the bitmap of completed blocks below 64 MiB per source. */
-#define SEQUENCES_MAX ((uint64_t)1 << 28)
-
 static bool is_of_this_load(const sl_job *job, const sl_journal_entry *entry) {
     return entry->source < sl_source_set_count(job->set) && !job->sources[entry->source].skipped &&
-           entry->sequence < SEQUENCES_MAX && entry->sequence <= blocks_before(job, entry) &&
-           entry->offset < SL_SOURCE_BYTES_MAX;
+           entry->sequence <= blocks_before(job, entry) && entry->offset < SL_SOURCE_BYTES_MAX;
 }
 
 /* Removes repeated entries from the sorted list. */
@@ -442,6 +461,7 @@ bool sl_resume_recover(sl_job *job, sl_ledger *ledger, sl_error *error) {
         if (earlier->entries[i].table_bytes > table_bytes)
             table_bytes = earlier->entries[i].table_bytes;
     }
+    size_t budget = BITMAP_BYTES + BITMAP_BYTES_PER_ENTRY * (earlier ? earlier->count : 0);
     if (!sl_ledger_open_accounts(ledger, job))
         return sl_error_memory(error, "recovering the journal");
     if (!sl_rejects_open(directory, job->set, ledger->journal, table_bytes, &ledger->rejects,
@@ -449,11 +469,8 @@ bool sl_resume_recover(sl_job *job, sl_ledger *ledger, sl_error *error) {
         return false;
     for (size_t i = 0; earlier && i < earlier->count; i++) {
         if (!is_of_this_load(job, &earlier->entries[i]))
-            return sl_error_set(error, SL_EXIT_USAGE,
-                                "%s/journal names a block that the sources cannot have; load "
-                                "without --resume, with another --work-dir",
-                                directory);
-        if (!recover(job, ledger, &earlier->entries[i], error))
+            return impossible(ledger, error);
+        if (!recover(job, ledger, &earlier->entries[i], &budget, error))
             return false;
     }
     if (!sl_rejects_all_kept(ledger->rejects, error))

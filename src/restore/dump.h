@@ -18,12 +18,10 @@
 
 #include <bson/bson.h>
 
+#include "cluster/collection.h"
 #include "cluster/connection.h"
 #include "source/source.h"
 #include "util/error.h"
-
-/* The documents of a time-series collection are stored in a collection with this prefix. */
-#define SL_BUCKETS "system.buckets."
 
 typedef enum sl_namespace_kind {
     SL_NAMESPACE_COLLECTION,

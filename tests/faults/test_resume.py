@@ -415,3 +415,41 @@ class ImpossibleBlock(ResumeCase):
             self.resume().expect(support.EXIT_USAGE, "names a block that the sources cannot have")
         (self.work / "journal").write_bytes(good)
         self.assert_completed(self.resume())
+
+
+class LargeJournal(support.Case):
+    """A journal decides how much memory a resume needs only by the records that it has, not by its
+    length, nor by the numbers in it. These loads end before they connect."""
+
+    def setUp(self):
+        super().setUp()
+        self.sources = [self.file(f"{n}.txt", support.mot_text([n])) for n in range(2)]
+        self.target = ["--uri", f"mongodb://{support.HOST}:{support.free_port()}/", "-d", "d", "-c",
+                       "t", "--work-dir", "work", "--progress", "none"]
+        self.work = self.scratch / "work"
+        self.work.mkdir()
+        (self.work / "shardload.log").touch()
+        version = self.shardload("--version").out.split()[1]
+        recorded = journal_reader.Journal((journal_reader.RECORDING / "journal").read_bytes())
+        begun = {**recorded.documents["begun"], "version": version,
+                 "options": {"db": "d", "collection": "t"}}
+        self.good = journal_reader.encode({"begun": begun}, [])
+
+    def resume(self, length, code, message):
+        """Resumes from the good journal, which has been extended to this length without using disk
+        space. Returns the peak memory in bytes."""
+        (self.work / "journal").write_bytes(self.good)
+        os.truncate(self.work / "journal", length)
+        outcome = self.shardload("load", *self.target, "--resume", *self.sources, code=code,
+                                 message=message, through=self.MEASURED)
+        return int(outcome.out) << 10
+
+    def test_the_end_of_the_file_is_not_read(self):
+        least = self.resume(len(self.good), support.EXIT_SOURCE, "source 1 is")
+        most = self.resume(2 << 30, support.EXIT_SOURCE, "source 1 is")
+        self.assertLess(most, least + (20 << 20))
+
+    def test_a_file_beyond_the_limit_is_refused(self):
+        self.resume(4 << 30, support.EXIT_SOURCE, "source 1 is")
+        peak = self.resume((4 << 30) + 1, support.EXIT_USAGE, "and a journal has at most 4294967296")
+        self.assertLess(peak, 60 << 20)
