@@ -99,6 +99,7 @@ int sl_command_restore(const sl_options *options, bson_t *record) {
     set_up_dump(options, &config, &error);
     set_up_names(options, &names, &config.names, &error);
     bool ok = sl_set_up_restore(&setup, options, &error);
+    config.shard_keys_text = setup.shard_keys_text;
     sl_exit code = ok ? sl_restore_run(&config) : error.code;
     clear_names(&names);
     return sl_setup_end(&setup, &error, code);

@@ -161,16 +161,16 @@ const sl_option_row sl_load_rows[] = {
      .help = "The archive to restore, - for standard input. The same as naming it as DUMP."},
     {.name = "gzip", SL_ROW_FLAG, SL_ROW_OF(RESTORE, "Source", NONE),
      .help = "Accepted for users of mongorestore. Compressed dumps are recognised without it."},
-    {.name = "ns-include", SL_ROW_LIST("PATTERN"), SL_ROW_OF(RESTORE | VERIFY, "Source", NONE),
+    {.name = "ns-include", SL_ROW_LIST("PATTERN"), SL_ROW_OF(RESTORE | VERIFY, "Source", DOCUMENTS),
      .help = "Select only namespaces that match, such as 'shop.*'; * stands for any text. May be "
              "given several times."},
-    {.name = "ns-exclude", SL_ROW_LIST("PATTERN"), SL_ROW_OF(RESTORE | VERIFY, "Source", NONE),
+    {.name = "ns-exclude", SL_ROW_LIST("PATTERN"), SL_ROW_OF(RESTORE | VERIFY, "Source", DOCUMENTS),
      .help = "Leave out namespaces that match. May be given several times."},
-    {.name = "ns-from", SL_ROW_LIST("PATTERN"), SL_ROW_OF(RESTORE | VERIFY, "Source", NONE),
+    {.name = "ns-from", SL_ROW_LIST("PATTERN"), SL_ROW_OF(RESTORE | VERIFY, "Source", DOCUMENTS),
      .help = "Rename namespaces that match: 'shop.*' with --ns-to 'test.*', or with variables as "
              "in 'shop.$month$_orders' and 'orders.$month$'. May be given several times; the "
              "first pattern that matches is used."},
-    {.name = "ns-to", SL_ROW_LIST("PATTERN"), SL_ROW_OF(RESTORE | VERIFY, "Source", NONE),
+    {.name = "ns-to", SL_ROW_LIST("PATTERN"), SL_ROW_OF(RESTORE | VERIFY, "Source", DOCUMENTS),
      .help = "The new name of the namespaces that match --ns-from."},
     {.name = "dry-run", SL_ROW_FLAG, SL_ROW_OF(RESTORE, "Source", NONE),
      .help = "Show what would be restored, and under which names. No server is contacted."},
@@ -226,7 +226,7 @@ const sl_option_row sl_load_rows[] = {
     {.name = "index", SL_ROW_LIST("JSON"), SL_ROW_OF(LOADING | PLAN, "Layout", NONE),
      .help = "Build this index after the load, such as {\"v\": 1}. May be given several times.",
      .check = sl_check_key},
-    {.name = "shard-keys", SL_ROW_FILE("FILE", READ), SL_ROW_OF(RESTORE, "Layout", NONE),
+    {.name = "shard-keys", SL_ROW_FILE("FILE", READ), SL_ROW_OF(RESTORE, "Layout", FILE),
      .help = "YAML file with the shard keys of collections: 'shop.orders: {key: {customer: 1}}', "
              "also {_id: hashed}, and unique: true beside key. Collections that are not in the "
              "file are not sharded."},

@@ -69,13 +69,13 @@ static void record_option(void *context, const char *name, const char *value, co
     }
 }
 
-static char *read_text(const char *path, sl_error *error) {
-    char prefix[320];
+static char *read_text(const char *option, const char *path, sl_error *error) {
+    char prefix[340];
     sl_text text;
     sl_error why;
     if (sl_read_file(path, SCHEMA_BYTES_MAX, SL_EXIT_USAGE, &text, &why))
         return (char *)text.bytes;
-    snprintf(prefix, sizeof prefix, "--schema %.300s: ", path);
+    snprintf(prefix, sizeof prefix, "--%s %.300s: ", option, path);
     sl_option_failed(error, prefix, &why);
     return NULL;
 }
@@ -145,7 +145,7 @@ bool sl_set_up_source(sl_setup *setup, const sl_options *options, sl_error *erro
         .id_fields = sl_option_string(options, "id-field"),
     };
     if (config->format_options.schema_name) {
-        setup->schema_text = read_text(config->format_options.schema_name, error);
+        setup->schema_text = read_text("schema", config->format_options.schema_name, error);
         config->format_options.schema_text = setup->schema_text;
     }
     if (config->format_options.schema_name)
@@ -183,7 +183,7 @@ void sl_set_up_embed(sl_setup *setup, const sl_options *options, sl_error *error
                           "--embed needs --on: name the field by which the records belong to "
                           "documents");
     if (config->embed_schema_name) {
-        setup->embed_schema_text = read_text(config->embed_schema_name, error);
+        setup->embed_schema_text = read_text("embed-schema", config->embed_schema_name, error);
         config->embed_schema_text = setup->embed_schema_text;
     }
     if (!config->work_directory &&
@@ -200,7 +200,8 @@ void sl_set_up_embed(sl_setup *setup, const sl_options *options, sl_error *error
 static void list_option(void *context, const sl_option_row *row, const char *value) {
     sl_setup *setup = context;
     const char *const texts[][2] = {{"schema", setup->schema_text},
-                                    {"embed-schema", setup->embed_schema_text}};
+                                    {"embed-schema", setup->embed_schema_text},
+                                    {"shard-keys", setup->shard_keys_text}};
     char hex[2 * SL_MD5_BYTES + 1], shown[4096];
     sl_text_printable(sl_text_of(value), shown, sizeof shown);
     for (size_t i = 0; row->effect == SL_EFFECT_FILE && i < sizeof texts / sizeof texts[0]; i++) {
@@ -460,6 +461,10 @@ bool sl_set_up_load(sl_setup *setup, const sl_options *options, sl_error *error)
 }
 
 bool sl_set_up_restore(sl_setup *setup, const sl_options *options, sl_error *error) {
+    const char *shard_keys = sl_option_string(options, "shard-keys");
+    if (shard_keys)
+        setup->shard_keys_text = read_text("shard-keys", shard_keys, error);
+    sl_set_up_document_options(setup, options);
     setup->config.skip_other = sl_option_flag(options, "skip-other");
     sl_set_up_run(setup, options);
     set_up_delivery(setup, options, error);
@@ -492,6 +497,7 @@ static void clear(sl_setup *setup) {
     free(setup->paths);
     free(setup->schema_text);
     free(setup->embed_schema_text);
+    free(setup->shard_keys_text);
     sl_secret_free(setup->uri);
 }
 

@@ -18,6 +18,7 @@ typedef struct sl_setup {
     const char **paths;
     char *schema_text;
     char *embed_schema_text;
+    char *shard_keys_text; /* of restore */
     char embed_field[SL_EMBED_FIELD_MAX + 1];
     char *uri;
     char write_concern[24];

@@ -43,8 +43,9 @@ typedef enum sl_option_file {
     SL_FILE_WORK_DIRECTORY,
 } sl_option_file;
 
-/* Whether a load with another value of the option stores other documents. Such options must have
- * the same value in all runs of a load (--resume), and in all loaders that share it (--part). */
+/* Whether a load with another value of the option stores other documents, or a restore makes other
+ * collections. Such options must have the same value in all runs of a load or restore (--resume),
+ * and in all loaders that share it (--part). */
 typedef enum sl_option_effect {
     SL_EFFECT_UNSTATED,  /* in no row */
     SL_EFFECT_NONE,      /* the same documents */

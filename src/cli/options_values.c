@@ -348,21 +348,34 @@ void sl_options_each(const sl_options *options,
     }
 }
 
-/* The same text for equal values: numbers and flags in one notation, and FIELD of FIELD=FILE. */
-static void normalize(const sl_option_row *row, const char *text, char *out, size_t room) {
+/* The values of a list as one text, which a message prints between quotes. */
+static char *joined(char *const *texts, size_t count) {
+    static const char between[] = "\", \"";
+    size_t room = 1;
+    for (size_t i = 0; i < count; i++)
+        room += strlen(texts[i]) + sizeof between;
+    char *out = malloc(room), *at = out;
+    for (size_t i = 0; out && i < count; i++)
+        at += sprintf(at, "%s%s", i > 0 ? between : "", texts[i]);
+    return out;
+}
+
+/* The same text for equal values: numbers and flags in one notation, and FIELD of FIELD=FILE.
+ * malloc'd. */
+static char *normalized(const sl_option_row *row, char *const *texts, size_t count) {
     sl_option_value value = {.flag = false};
     sl_error ignored = {0};
+    char digits[24];
     bool number = row->kind == SL_OPTION_COUNT || row->kind == SL_OPTION_BYTES;
-    snprintf(out, room, "%s", text);
+    if (row->kind == SL_OPTION_LIST)
+        return joined(texts, count);
     if (row->effect == SL_EFFECT_FIELD)
-        out[strcspn(out, "=")] = '\0';
+        return strndup(texts[0], strcspn(texts[0], "="));
     if (!(number || row->kind == SL_OPTION_FLAG) ||
-        !read_value(&(reading){row, text, text, row->name, &ignored}, &value))
-        return;
-    if (number)
-        snprintf(out, room, "%llu", (unsigned long long)value.number);
-    else
-        snprintf(out, room, "%s", value.flag ? "yes" : "no");
+        !read_value(&(reading){row, texts[0], texts[0], row->name, &ignored}, &value))
+        return strdup(texts[0]);
+    snprintf(digits, sizeof digits, "%llu", (unsigned long long)value.number);
+    return strdup(number ? digits : value.flag ? "yes" : "no");
 }
 
 void sl_options_each_changing(const sl_options *options,
@@ -373,14 +386,14 @@ void sl_options_each_changing(const sl_options *options,
         const sl_option_row *row = &options->program->rows[i];
         const sl_option_value *found = &options->values[i];
         const char *fallback = row->kind == SL_OPTION_FLAG ? "false" : row->fallback;
-        char value[4096], usual[4096] = "";
         if (row->effect <= SL_EFFECT_NONE || !sl_options_applies(options, i) || found->count == 0)
             continue;
-        normalize(row, found->texts[0], value, sizeof value);
-        if (fallback)
-            normalize(row, fallback, usual, sizeof usual);
-        if (strcmp(value, usual) != 0)
-            visit(context, row, value);
+        char *value = normalized(row, found->texts, found->count);
+        char *usual = fallback ? normalized(row, &(char *){(char *)fallback}, 1) : NULL;
+        if (!value || strcmp(value, usual ? usual : "") != 0)
+            visit(context, row, value ? value : "?"); /* without memory: equal to no other value */
+        free(usual);
+        free(value);
     }
 }
 

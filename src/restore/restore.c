@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "bson/bson_lookup.h"
+#include "ledger/resume.h"
 #include "load/status.h"
 #include "report/json.h"
 #include "report/run_record.h"
@@ -84,9 +85,25 @@ static bool check_list(sl_restore *restore, sl_error *error) {
                         restore->directory, restore->config->dump);
 }
 
+/* Compares the options that change what is restored with those of the first run. */
+static bool check_options(const sl_restore *restore, sl_error *error) {
+    char path[600], how[900];
+    bson_t *was;
+    if (!sl_json_read_private(file_of(restore, "options.json", path), &was, error))
+        return sl_error_prefix(error, "--resume");
+    bool differ =
+        sl_resume_options_differ(was, restore->config->load->document_options, how, sizeof how);
+    bson_destroy(was);
+    return !differ ||
+           sl_error_set(error, SL_EXIT_USAGE,
+                        "--resume: the restore in %s was begun with other options: %s. Give the "
+                        "options of the first run, or start a new restore with another --work-dir",
+                        restore->directory, how);
+}
+
 /* The file `restore` marks a work directory, and names the dump. It is written last. */
 static bool begin_or_resume(sl_restore *restore, sl_error *error) {
-    char path[600], resolved[4096];
+    char path[600], options[600], resolved[4096];
     const char *dump = realpath(restore->config->dump, resolved) ? resolved : restore->config->dump;
     bool begun = access(file_of(restore, "restore", path), F_OK) == 0;
     bool resume = restore->config->load->resume;
@@ -110,11 +127,13 @@ static bool begin_or_resume(sl_restore *restore, sl_error *error) {
         if (!read || strcmp(text, dump) != 0)
             return sl_error_set(error, SL_EXIT_USAGE, "--resume: %s is a restore of %s, not of %s",
                                 restore->directory, text, dump);
-        return check_list(restore, error);
+        return check_options(restore, error) && check_list(restore, error);
     }
     char line[4100];
     int length = snprintf(line, sizeof line, "%s\n", dump);
-    return (!sl_dump_is_folder(restore->config->dump) || sl_restore_write_list(restore, error)) &&
+    return sl_json_write_file(file_of(restore, "options.json", options),
+                              restore->config->load->document_options, error) &&
+           (!sl_dump_is_folder(restore->config->dump) || sl_restore_write_list(restore, error)) &&
            sl_private_file_replace(path, line, (size_t)length, error);
 }
 
@@ -180,9 +199,9 @@ bool sl_restore_open_dump(sl_restore *restore, sl_error *error) {
     } else if (!open_archive(restore, error)) {
         return false;
     }
-    if (config->shard_keys &&
-        (!sl_shard_keys_read(&restore->shard_keys, config->shard_keys, error) ||
-         !sl_shard_keys_apply(&restore->shard_keys, &restore->dump, error)))
+    if (config->shard_keys && (!sl_shard_keys_parse(&restore->shard_keys, config->shard_keys,
+                                                    sl_text_of(config->shard_keys_text), error) ||
+                               !sl_shard_keys_apply(&restore->shard_keys, &restore->dump, error)))
         return false;
     size_t chosen = 0;
     for (size_t i = 0; i < restore->dump.count; i++)

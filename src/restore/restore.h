@@ -10,14 +10,15 @@
 
 /* All pointers are borrowed. */
 typedef struct sl_restore_config {
-    /* Connection, delivery, work directory, --drop, --resume, --skip-other. Without sources, format
+    /* Connection, delivery, work directory, the options to compare, --drop, --resume, --skip-other. Without sources, format
      * and target. */
     const sl_load_config *load;
     const char *dump; /* a folder, an archive, or - for an archive in standard input */
     sl_name_options names;
     const char *shard_keys; /* path of a YAML file (shard_keys.h); NULL: no collection is sharded */
-    unsigned at_once;       /* collections that are restored at the same time */
-    bool dry_run;           /* show what would be restored; no server is contacted */
+    const char *shard_keys_text; /* its text */
+    unsigned at_once;            /* collections that are restored at the same time */
+    bool dry_run;                /* show what would be restored; no server is contacted */
 } sl_restore_config;
 
 /* Logs its errors. */

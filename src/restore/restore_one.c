@@ -4,6 +4,7 @@
  *
  * Each namespace has a folder in the work directory, with
  *
+ *   dropping        with --drop: type and UUID of the collection that is dropped; written before
  *   created         this restore creates the collection; written before the collection is created
  *   registry        the name of the collection that is the registry of its load
  *   journal ...     the files of its load
@@ -11,8 +12,10 @@
  *
  * A resumed restore skips namespaces with restored.json. It repeats the other steps, each of which
  * does nothing if it has been done; a load continues by its journal. --drop drops a collection only
- * if there is no file `created`, so that documents of this restore are never dropped. The file is
- * long because all steps of a namespace are here, in their order. */
+ * if there is no file `created`, so that documents of this restore are never dropped, and only the
+ * collection that `dropping` names, so that those of another user are not dropped either, who has
+ * created a collection after the drop. The file is long because all steps of a namespace are here,
+ * in their order. */
 #include "restoring.h"
 
 #include <ctype.h>
@@ -123,17 +126,11 @@ static void begin(step *s, sl_restore *restore, sl_connection *connection, size_
 
 /* ---- files of the namespace ---- */
 
-/* Checks that a namespace which an earlier run has restored still exists: on the same deployment,
- * under the name that this command gives it, and as the same collection (UUID). */
+/* Checks that a namespace which an earlier run has restored still exists: on the same deployment, and
+ * as the same collection (UUID). */
 static bool check_earlier(const step *s, const bson_t *read, sl_error *error) {
     sl_collection_facts facts;
-    const char *name = sl_look_text(read, "namespace"), *uuid = sl_look_string(read, "uuid");
-    if (name && strcmp(name, s->name) != 0)
-        return sl_error_set(error, SL_EXIT_USAGE,
-                            "--resume: %s.%s has been restored as %s, and would now be %s: give "
-                            "the --ns-from and --ns-to of the first run, or start a new restore "
-                            "with another --work-dir",
-                            s->item->database, s->item->collection, name, s->name);
+    const char *uuid = sl_look_string(read, "uuid");
     bool ok = sl_collection_read(s->connection, &s->target, &facts, error);
     if (ok && (!facts.exists || strcmp(facts.uuid, uuid) != 0))
         ok = sl_error_set(error, SL_EXIT_CLUSTER,
@@ -221,13 +218,32 @@ static bool use_existing(step *s, const sl_collection_facts *facts, sl_error *er
     return ok;
 }
 
+/* Drops what has the name of the namespace, unless an earlier run has dropped something else. */
+static bool drop(const step *s, sl_error *error) {
+    char path[600], now[SL_COLLECTION_IDENTITY_ROOM], was[SL_COLLECTION_IDENTITY_ROOM] = "";
+    if (!sl_collection_identity(s->connection, &s->target, now, error))
+        return false;
+    FILE *file = sl_private_file_stream(file_of(s, "dropping", path), O_RDONLY, NULL);
+    if (!file && !sl_private_file_replace(path, now, strlen(now), error))
+        return false;
+    bool recorded = file && fgets(was, sizeof was, file);
+    if (file)
+        fclose(file);
+    if (file && now[0] && !(recorded && strcmp(was, now) == 0)) {
+        sl_log_info("%s: an earlier run of this restore has dropped the collection; the one that "
+                    "exists now is not dropped",
+                    s->name);
+        return true;
+    }
+    return sl_collection_drop(s->connection, s->target.database, s->target.collection, error);
+}
+
 static bool create(step *s, bool own, sl_error *error) {
     sl_connection *connection = s->connection;
     sl_collection_facts facts;
     char path[600];
     bool begun = has_file(s, "journal"), empty = true;
-    if (!own && !begun && s->restore->config->load->drop &&
-        !sl_collection_drop(connection, s->target.database, s->target.collection, error))
+    if (!own && !begun && s->restore->config->load->drop && !drop(s, error))
         return false;
     bool ok = sl_collection_read(connection, &s->target, &facts, error);
     /* Documents before the load began: another program has created the collection. */

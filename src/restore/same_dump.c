@@ -90,7 +90,6 @@ static void append_namespace(const sl_restore *restore, sl_namespace *item, bson
     bson_t file;
     BSON_APPEND_UTF8(one, "db", item->database);
     BSON_APPEND_UTF8(one, "collection", item->collection);
-    BSON_APPEND_BOOL(one, "leftOut", item->left_out);
     if (item->left_out)
         return;
     if (item->data) {
@@ -284,11 +283,6 @@ static bool same_namespace(const sl_restore *restore, sl_namespace *item, const 
     *mark |= LISTED;
     if (item->left_out)
         return true;
-    if (sl_look_truth(was, "leftOut") != 0)
-        return sl_error_set(error, SL_EXIT_USAGE,
-                            "--resume: %s.%s was left out when the restore began: give the "
-                            "--ns-include and --ns-exclude of the first run",
-                            item->database, item->collection);
     if (!same_presence(restore, item->metadata, had_metadata ? &metadata : NULL, error) ||
         !same_presence(restore, item->data, had_data ? &data : NULL, error))
         return false;

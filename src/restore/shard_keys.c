@@ -92,15 +92,6 @@ bool sl_shard_keys_parse(sl_shard_keys *keys, const char *path, sl_text text, sl
     return ok;
 }
 
-bool sl_shard_keys_read(sl_shard_keys *keys, const char *path, sl_error *error) {
-    sl_text text;
-    if (!sl_read_file(path, SL_YAML_BYTES_MAX, SL_EXIT_USAGE, &text, error))
-        return sl_error_prefix(error, "--shard-keys %s", path);
-    bool ok = sl_shard_keys_parse(keys, path, text, error);
-    free((char *)text.bytes);
-    return ok;
-}
-
 void sl_shard_keys_clear(sl_shard_keys *keys) {
     for (size_t i = 0; i < keys->count; i++) {
         free(keys->items[i].name);

@@ -27,9 +27,7 @@ typedef struct sl_shard_keys {
     size_t count, room;
 } sl_shard_keys;
 
-/* Reads the file; `keys` is empty before. Clear it in any case. SL_EXIT_USAGE. */
-bool sl_shard_keys_read(sl_shard_keys *keys, const char *path, sl_error *error);
-/* The same from the text of the file. */
+/* Reads the text of the file; `keys` is empty before. Clear it in any case. SL_EXIT_USAGE. */
 bool sl_shard_keys_parse(sl_shard_keys *keys, const char *path, sl_text text, sl_error *error);
 void sl_shard_keys_clear(sl_shard_keys *keys);
 

@@ -248,6 +248,7 @@ static const sl_option_row changing_rows[] = {
     {.name = "kind", SL_ROW_TEXT("K"), .fallback = "auto", SL_ROW_OF(EAT, "A", DOCUMENTS)},
     {.name = "embed", SL_ROW_TEXT("FIELD=FILE"), SL_ROW_OF(EAT, "A", FIELD)},
     {.name = "schema", SL_ROW_TEXT("FILE"), SL_ROW_OF(EAT, "A", FILE)},
+    {.name = "names", SL_ROW_LIST("P"), SL_ROW_OF(EAT, "A", DOCUMENTS)},
     {.name = "threads", SL_ROW_COUNT("N", 0, 0), SL_ROW_OF(EAT, "A", NONE)},
     {.name = "other", SL_ROW_TEXT("K"), .fallback = "x", SL_ROW_OF(DRINK, "A", DOCUMENTS)},
     {0},
@@ -282,6 +283,7 @@ TEST(options_that_change_documents_are_listed_unless_they_have_their_defaults) {
     check_changing("--n 2k --size 1KiB --trim --kind a", "n=2000 size=1024 trim=yes kind=a ");
     check_changing("--size 1024 --embed items=a/b.csv --schema s.yaml",
                    "size=1024 embed=items schema=s.yaml ");
+    check_changing("--names a --names b", "names=a\", \"b ");
     setenv("MEAL_KIND", "b", 1);
     check_changing("", "kind=b ");
     unsetenv("MEAL_KIND");
