@@ -294,6 +294,7 @@ static bool write_facts(const char *folder, const sl_store_facts *facts, sl_erro
     BSON_APPEND_UTF8(&document, "letters", facts->letters);
     BSON_APPEND_INT64(&document, "records", (int64_t)facts->records);
     BSON_APPEND_INT64(&document, "rejects", (int64_t)facts->rejects);
+    BSON_APPEND_INT64(&document, "notLoaded", (int64_t)facts->not_loaded);
     BSON_APPEND_INT64(&document, "leftOut", (int64_t)facts->left_out);
     BSON_APPEND_INT64(&document, "withoutKey", (int64_t)facts->without_key);
     BSON_APPEND_INT64(&document, "tooMany", (int64_t)facts->too_many);

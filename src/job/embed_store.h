@@ -46,6 +46,7 @@ typedef struct sl_store_facts {
                              padding: two of these are compared as bytes */
     uint64_t records;     /* of the sources, without rejects */
     uint64_t rejects;     /* of the sources */
+    uint64_t not_loaded;  /* files and archive entries of the sources, skipped by --skip-other */
     uint64_t left_out;    /* values of the records (invalid: missing) */
     uint64_t without_key; /* of the records */
     uint64_t too_many;    /* of the records: with a key that has too many for one document */

@@ -4,6 +4,7 @@
  * a load of its own. */
 #include "embedding.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -150,6 +151,28 @@ static bool compare_types(const sl_preparation *preparation, const char *documen
 
 /* ---- the records to embed ---- */
 
+/* The options of the main load that the load of the records does not get: the field of its
+ * configuration is 0, and the content of the store does not depend on the option. All other options
+ * that change documents are part of the identity of the store. */
+#define NOT_PASSED(option, field)                                                                  \
+    { option, offsetof(sl_load_config, field), sizeof((sl_load_config *)NULL)->field }
+static const struct not_passed {
+    const char *option;
+    size_t at, size;
+} not_passed[] = {
+    NOT_PASSED("format", format),
+    NOT_PASSED("include", include),
+    NOT_PASSED("schema", format_options.schema_text),
+    NOT_PASSED("schema", format_options.schema_name),
+    NOT_PASSED("mode", format_options.mode),
+    NOT_PASSED("match-fields", format_options.match_fields),
+    NOT_PASSED("id-field", format_options.id_fields),
+    NOT_PASSED("header", format_options.header),
+    NOT_PASSED("columns", format_options.columns),
+    NOT_PASSED("skip-lines", format_options.skip_lines),
+};
+#define NOT_PASSED_COUNT (sizeof not_passed / sizeof not_passed[0])
+
 /* The configuration of the load that reads the records. */
 static void configure(sl_preparation *preparation) {
     sl_load_config *config = &preparation->config;
@@ -160,7 +183,6 @@ static void configure(sl_preparation *preparation) {
         .paths = &of->embed_path,
         .path_count = 1,
         .skip_other = of->skip_other,
-        .format = of->embed_schema_text ? "delimited" : "auto",
         .format_options = of->format_options,
         .sink = SL_SINK_DIVIDED,
         .divided = &preparation->divided,
@@ -178,14 +200,11 @@ static void configure(sl_preparation *preparation) {
         .sample = 1,
         .part_of_trial = true,
     };
-    sl_format_options *format = &config->format_options;
-    format->schema_text = of->embed_schema_text;
-    format->schema_name = of->embed_schema_name;
-    format->mode = SL_MODE_INSERT;
-    format->id_fields = format->match_fields = NULL;
-    format->header = SL_HEADER_AUTO;
-    format->columns = NULL;
-    format->skip_lines = 0;
+    for (size_t i = 0; i < NOT_PASSED_COUNT; i++)
+        memset((char *)config + not_passed[i].at, 0, not_passed[i].size);
+    config->format = of->embed_schema_text ? "delimited" : "auto";
+    config->format_options.schema_text = of->embed_schema_text;
+    config->format_options.schema_name = of->embed_schema_name;
 }
 
 /* Opens the sources of the records, and finds the keys and their types. */
@@ -212,13 +231,23 @@ static bool look_at_records(sl_preparation *preparation, char *letters) {
     return look_at_head(records, preparation->divided.keys, join->count, letters, error);
 }
 
-/* The options that change the content of the store: those that change documents, without those that
- * configure() does not pass on to the load of the records. */
+static bool is_passed(const char *option) {
+    for (size_t i = 0; i < NOT_PASSED_COUNT; i++) {
+        if (strcmp(not_passed[i].option, option) == 0)
+            return false;
+    }
+    return true;
+}
+
+/* A hash of the options that change the content of the store. */
 static void identify(sl_preparation *preparation, char *identity, size_t room) {
     bson_t options = BSON_INITIALIZER;
-    bson_copy_to_excluding_noinit(preparation->job->config->document_options, &options, "format",
-                                  "schema", "include", "mode", "match-fields", "id-field", "header",
-                                  "columns", "skip-lines", NULL);
+    bson_iter_t iter;
+    bool more = bson_iter_init(&iter, preparation->job->config->document_options);
+    while (more && bson_iter_next(&iter)) {
+        if (is_passed(bson_iter_key(&iter)))
+            bson_append_iter(&options, NULL, 0, &iter);
+    }
     snprintf(identity, room, "%016llx",
              (unsigned long long)sl_hash(bson_get_data(&options), options.len));
     bson_destroy(&options);
@@ -245,6 +274,7 @@ static bool read_records(sl_preparation *preparation, sl_store_facts *facts) {
     facts->rejects = (uint64_t)sl_look_int64(&record, "accounting.rejectedByParser", 0);
     facts->records = (uint64_t)sl_look_int64(&record, "accounting.inserted", 0);
     facts->left_out = (uint64_t)sl_look_int64(&record, "accounting.malformedFields", 0);
+    facts->not_loaded = (uint64_t)sl_look_int64(&record, "notLoaded.count", 0);
     facts->without_key = atomic_load(&preparation->divided.without_key);
     bson_destroy(&record);
     return ok;
@@ -306,6 +336,18 @@ static bool same_options(sl_preparation *preparation, bool kept, bool *same) {
                             : "name another --work-dir, in which the records are stored again");
 }
 
+/* A store that was made with --skip-other may be without some files and entries. */
+static bool has_all(const sl_preparation *preparation) {
+    const uint64_t count = preparation->embed->facts.not_loaded;
+    const sl_load_config *config = preparation->job->config;
+    return count == 0 || config->skip_other ||
+           sl_error_set(preparation->error, SL_EXIT_SOURCE,
+                        "--embed: %llu file%s or archive entr%s of %s %s not read when its records "
+                        "were stored in %s; --skip-other skips them",
+                        (unsigned long long)count, count == 1 ? "" : "s", count == 1 ? "y" : "ies",
+                        config->embed_path, count == 1 ? "was" : "were", preparation->folder);
+}
+
 /* Is there a store of these sources and options? Reads its facts. An error if there is another one,
  * and the load is a resume, or a verification, which must not replace the store of a load. */
 static bool find_store(sl_preparation *preparation, sl_store_keys used, bool *found) {
@@ -326,7 +368,8 @@ static bool find_store(sl_preparation *preparation, sl_store_keys used, bool *fo
         return true;
     return sl_embed_sources_compare(preparation->folder, &preparation->records_job, !kept, found,
                                     &difference, error) &&
-           (*found || !kept || refuse_sources(preparation, &difference));
+           (*found || !kept || refuse_sources(preparation, &difference)) &&
+           (!*found || has_all(preparation));
 }
 
 static bool open_store(sl_preparation *preparation, sl_store_keys used) {

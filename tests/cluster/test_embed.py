@@ -191,6 +191,29 @@ class Embedding(support.ClusterCase):
             outcome = self.verify("--content", "-j", 1, code=support.EXIT_OK)
             self.assertIn("is read again and compared", outcome.err, source)
 
+    def test_the_store_depends_on_the_options_that_the_records_are_read_with(self):
+        """--trim is for both, and --header is for the documents only: verify does not refuse it."""
+        self.shardload(*self.words(), code=support.EXIT_REJECTS)
+        self.verify("--trim", code=support.EXIT_USAGE).expect(
+            support.EXIT_USAGE, "has the records of another --embed")
+        for words in (["--header", "yes"], ["--include", "*.csv"], ["--format", "delimited"]):
+            with self.subTest(words=words):
+                self.verify(*words, code=support.EXIT_OK)
+
+    def test_a_store_without_skipped_entries_is_complete_only_with_skip_other(self):
+        source = self.scratch / "items.zip"
+        with zipfile.ZipFile(source, "w") as archive:
+            archive.writestr("items.csv", self.records.read_text())
+            archive.writestr("picture.png", b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 20)
+        self.options = ["--embed", f"items={source}", "--on", "key"]
+        self.shardload(*self.words(), code=support.EXIT_SOURCE, message="--skip-other")
+        shutil.rmtree(self.work)
+        self.shardload(*self.words("--skip-other"), code=support.EXIT_REJECTS)
+        self.assert_stored()
+        self.verify("--content", code=support.EXIT_SOURCE).expect(
+            support.EXIT_SOURCE, "1 file or archive entry of", "--skip-other skips them")
+        self.verify("--content", "--skip-other", code=support.EXIT_OK)
+
     def test_a_store_of_an_earlier_version_is_not_used(self):
         """It has no identity of its sources."""
         self.shardload(*self.words(), code=support.EXIT_REJECTS)
