@@ -22,7 +22,7 @@ static void on_finding(void *context, sl_finding finding, const uint8_t *expecte
         snprintf(findings + used, sizeof findings - used, "%s %s ", names[finding],
                  BSON_ITER_HOLDS_UTF8(&iter) ? bson_iter_utf8(&iter, NULL) : "");
         if (!BSON_ITER_HOLDS_UTF8(&iter))
-            snprintf(findings + strlen(findings) - 1, sizeof findings - used, "%g ",
+            snprintf(findings + strlen(findings) - 1, sizeof findings - strlen(findings) + 1, "%g ",
                      bson_iter_as_double(&iter));
     }
 }
