@@ -365,7 +365,11 @@ typedef struct sl_registry_entry {
     const char *name;   /* any bytes; for users who read the registry */
     uint64_t size;      /* in bytes; for users who read the registry */
     uint64_t documents; /* of a finished load */
-    uint32_t number;    /* 0: not assigned yet */
+    /* The documents that a finished load has left under the source's _ids, its own and others. Known
+     * only if they are computed from positions, and all were inserted. */
+    bool in_range_known;
+    uint64_t in_range;
+    uint32_t number; /* 0: not assigned yet */
     sl_source_state state;
     char when[32]; /* ISO date of the last finished load, or "" */
     /* For a source that several loaders share, see sl_registry_set_part: */
@@ -453,6 +457,12 @@ bool sl_registry_finish_sources(sl_registry *registry, sl_registry_entry *entrie
  * (may be NULL). `*complete`: the registry has at least one such source, and all are loaded. */
 bool sl_registry_total(sl_registry *registry, const bson_t *except, uint64_t *documents,
                        bool *complete, sl_error *error);
+
+/* Calls `visit` for each loaded source whose `in_range` is known, until it returns false. */
+bool sl_registry_each_loaded(sl_registry *registry,
+                             bool (*visit)(void *context, const sl_registry_entry *entry,
+                                           sl_error *error),
+                             void *context, sl_error *error);
 
 /* The numbers of all sources in the registry, in no order; `*numbers` is malloc'd. */
 bool sl_registry_numbers(sl_registry *registry, uint32_t **numbers, size_t *count, sl_error *error);

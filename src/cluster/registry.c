@@ -2,8 +2,8 @@
 /* The registry of sources, read: a collection beside the target, with one small document per
  * source. registry_write.c writes it.
  *
- *   {_id: <fingerprint>, number, name, size, state: "started" | "loaded", documents, startedAt,
- *    loadedAt, host, workDirectory (of a pipe), parts: {<number of parts, or "shards">: {<part>:
+ *   {_id: <fingerprint>, number, name, size, state: "started" | "loaded", documents, inRange (or
+ *    null), startedAt, loadedAt, host, workDirectory (of a pipe), parts: {<number of parts, or "shards">: {<part>:
  *    <documents, or null until it is finished>}}, layout: {shards, shardNames, pieces, leading},
  *    options: {<name>: <text>}}
  *   {_id: "counter", last: <the last number assigned>}
@@ -295,6 +295,29 @@ bool sl_registry_numbers(sl_registry *registry, uint32_t **numbers, size_t *coun
         BCON_NEW("projection", "{", "_id", BCON_INT32(0), "number", BCON_INT32(1), "}");
     bool ok = find(registry, filter, options, &documents, error) &&
               sl_registry_numbers_of(&documents, numbers, count, error);
+    bson_destroy(&documents);
+    bson_destroy(filter);
+    return ok;
+}
+
+bool sl_registry_each_loaded(sl_registry *registry,
+                             bool (*visit)(void *context, const sl_registry_entry *entry,
+                                           sl_error *error),
+                             void *context, sl_error *error) {
+    bson_t documents;
+    bson_t *filter = BCON_NEW("state", "loaded", "inRange", "{", "$type", "long", "}");
+    bson_t *options = BCON_NEW("projection", "{", "number", BCON_INT32(1), "name", BCON_INT32(1),
+                               "inRange", BCON_INT32(1), "}");
+    bool ok = find(registry, filter, options, &documents, error);
+    for (sl_walk walk = sl_walk_of(&documents); ok && sl_walk_next(&walk);) {
+        int64_t number = sl_look_int64(&walk.item, "number", 0);
+        int64_t in_range = sl_look_int64(&walk.item, "inRange", -1);
+        const sl_registry_entry entry = {.name = sl_look_string(&walk.item, "name"),
+                                         .number = (uint32_t)number,
+                                         .in_range = (uint64_t)in_range};
+        if (number >= 1 && number <= SL_SOURCE_NUMBER_MAX && in_range >= 0)
+            ok = visit(context, &entry, error);
+    }
     bson_destroy(&documents);
     bson_destroy(filter);
     return ok;

@@ -33,12 +33,20 @@ static uint64_t documents_of(const sl_job *job, const sl_ledger *ledger, size_t 
     return documents;
 }
 
+static void set_documents(const sl_job *job, const sl_ledger *ledger, size_t index, uint32_t part,
+                          sl_registry_entry *entry) {
+    const sl_source_account *account = &ledger->sources[index];
+    entry->documents = documents_of(job, ledger, index, part);
+    entry->in_range_known = !job->own_ids && job->config->format_options.mode == SL_MODE_INSERT;
+    entry->in_range = atomic_load(&account->accepted) + atomic_load(&account->taken);
+}
+
 static bool finish(const sl_job *job, const sl_destination *destination, const void *context,
                    uint32_t part, sl_registry_entry *entries, size_t count, sl_error *error) {
     size_t next = 0;
     for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
         if (!job->sources[i].skipped)
-            entries[next++].documents = documents_of(job, context, i, part);
+            set_documents(job, context, i, part, &entries[next++]);
     }
     return sl_registry_finish(destination->registry, entries, count, error);
 }
@@ -100,6 +108,7 @@ static bool finish_complete(const sl_job *job, const sl_destination *destination
             !count_source(job, destination, i, entry->documents, error))
             return false;
         documents += entry->documents;
+        entry->in_range = entry->documents; /* of a part, these include documents of others */
         entries[whole++] = *entry;
     }
     if (whole > 0 && !sl_registry_finish_sources(destination->registry, entries, whole, error))

@@ -66,7 +66,8 @@ typedef struct sl_verification {
     bool content;            /* compare documents, instead of counting them */
     sl_range_totals *ranges; /* one per range of the load, and one for all ids outside the ranges */
     sl_problems *problems;
-    uint32_t *registered; /* the numbers of all registered sources */
+    bson_t *other_sources; /* those with extra documents, for the record; NULL: none */
+    uint32_t *registered;  /* the numbers of all registered sources */
     size_t registered_count;
 
     pthread_mutex_t lock;
@@ -90,6 +91,10 @@ bool sl_verify_ranges(sl_verification *verification, sl_error *error);
 
 /* Finds the documents outside all compared intervals and all other registered sources. */
 bool sl_verify_gaps(sl_verification *verification, sl_error *error);
+
+/* Counts the documents in the ids of each loaded source that is not verified: more than its load has
+ * left there are extra. */
+bool sl_verify_other_sources(sl_verification *verification, sl_error *error);
 
 /* ---- verify_by_id.c: documents with their own _id ---- */
 

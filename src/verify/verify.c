@@ -122,8 +122,10 @@ static bool count_ranges(sl_verification *verification, sl_error *error) {
 }
 
 static bool find_others(sl_verification *verification, sl_error *error) {
-    return verification->job.own_ids ? sl_verify_total_by_id(verification, error)
-                                     : sl_verify_gaps(verification, error);
+    return verification->job.own_ids
+               ? sl_verify_total_by_id(verification, error)
+               : sl_verify_gaps(verification, error) &&
+                     (!verification->content || sl_verify_other_sources(verification, error));
 }
 
 static bool run_phases(sl_verification *verification, sl_error *error) {
@@ -178,6 +180,7 @@ static void clear(sl_verification *verification) {
     sl_job_clear(&verification->job);
     sl_run_record_destroy(verification->record);
     free(verification->ranges);
+    bson_destroy(verification->other_sources);
     free(verification->registered);
     free(verification->covered);
     sl_work_directory_release(&verification->directory_lock);

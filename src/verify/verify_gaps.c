@@ -8,6 +8,7 @@
  * source. */
 #include "verification.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "util/clock.h"
@@ -15,6 +16,7 @@
 #include "util/hash.h"
 #include "util/interrupt.h"
 #include "util/log.h"
+#include "util/text.h"
 
 sl_range_totals *sl_verification_totals(sl_verification *verification, int64_t id) {
     const sl_job *job = &verification->job;
@@ -35,17 +37,21 @@ bool sl_verification_cover(sl_verification *verification, sl_interval interval) 
     return covered != NULL;
 }
 
-/* Marks registered sources that are not in this verification as covered; without `content`, all
- * registered sources, since these have been counted. */
-static bool cover_sources(sl_verification *verification) {
-    const sl_job *job = &verification->job;
-    size_t count = sl_source_set_count(job->set);
+/* Which source numbers are those of this verification? For free(); NULL without memory. */
+static bool *verified_numbers(const sl_job *job) {
     bool *verified = calloc((size_t)SL_SOURCE_NUMBER_MAX + 1, sizeof *verified);
-    bool ok = verified != NULL;
-    for (size_t i = 0; ok && i < count; i++) {
+    for (size_t i = 0; verified && i < sl_source_set_count(job->set); i++) {
         if (!job->sources[i].skipped)
             verified[job->sources[i].number] = true;
     }
+    return verified;
+}
+
+/* Marks registered sources that are not in this verification as covered; without `content`, all
+ * registered sources, since these have been counted. */
+static bool cover_sources(sl_verification *verification) {
+    bool *verified = verified_numbers(&verification->job);
+    bool ok = verified != NULL;
     for (size_t i = 0; ok && i < verification->registered_count; i++) {
         uint32_t number = verification->registered[i];
         if (!verified[number] || !verification->content)
@@ -132,6 +138,66 @@ bool sl_verify_gaps(sl_verification *verification, sl_error *error) {
     bool ok = sl_gaps_walk(verification->covered, verification->covered_count, search_gap, &search,
                            error);
     sl_connection_return(destination->connection, search.client);
+    return ok;
+}
+
+typedef struct sl_others_count {
+    sl_verification *verification;
+    bool *verified; /* by number */
+    int64_t logged;
+    uint32_t with_extra;
+} sl_others_count;
+
+static void report_other(sl_others_count *count, const sl_registry_entry *entry, uint64_t found) {
+    sl_verification *verification = count->verification;
+    sl_range_totals *totals = &verification->ranges[verification->job.range_count];
+    uint64_t extra = found - entry->in_range;
+    char shown[400];
+    bson_t item;
+    sl_text_printable(sl_text_of(entry->name), shown, sizeof shown);
+    sl_log_warning("%s, which was not named: %" PRIu64 " documents are stored under its _ids, and "
+                   "its load has left %" PRIu64 "; name it to list the others",
+                   shown, found, entry->in_range);
+    atomic_fetch_add(&totals->found, extra);
+    atomic_fetch_add(&totals->extra, extra);
+    if (!verification->other_sources)
+        verification->other_sources = bson_new();
+    sl_record_begin_item(verification->other_sources, count->with_extra++, &item);
+    BSON_APPEND_UTF8(&item, "name", shown);
+    BSON_APPEND_INT64(&item, "expected", (int64_t)entry->in_range);
+    BSON_APPEND_INT64(&item, "found", (int64_t)found);
+    bson_append_document_end(verification->other_sources, &item);
+}
+
+/* Fewer documents are no finding: only a verification of the source shows whether one is missing. */
+static bool count_other(void *context, const sl_registry_entry *entry, sl_error *error) {
+    sl_others_count *count = context;
+    const sl_destination *destination = &count->verification->destination;
+    uint64_t found;
+    if (count->verified[entry->number])
+        return true;
+    if (sl_interrupt_requested())
+        return sl_error_set(error, SL_EXIT_INTERRUPTED, "interrupted");
+    if (sl_seconds_since(count->logged) > 3) {
+        sl_log_info("counting the documents of sources that were not named");
+        count->logged = sl_clock_ns();
+    }
+    if (!sl_count_range(destination->connection, &destination->target,
+                        sl_stripe_first_id(entry->number, 0),
+                        sl_stripe_first_id(entry->number, SL_STRIPES), &found, error))
+        return false;
+    if (found > entry->in_range)
+        report_other(count, entry, found);
+    return true;
+}
+
+bool sl_verify_other_sources(sl_verification *verification, sl_error *error) {
+    const sl_job *job = &verification->job;
+    sl_others_count count = {verification, verified_numbers(job), sl_clock_ns(), 0};
+    bool ok = count.verified ? sl_registry_each_loaded(verification->destination.registry,
+                                                       count_other, &count, error)
+                             : sl_error_memory(error, "counting other sources");
+    free(count.verified);
     return ok;
 }
 

@@ -163,6 +163,8 @@ bool sl_verify_report(sl_verification *verification) {
     BSON_APPEND_INT64(&section, "rejectedByParser", (int64_t)rejects);
     BSON_APPEND_INT64(&section, "otherSources",
                       (int64_t)(verification->registered_count - job->active));
+    if (verification->other_sources)
+        BSON_APPEND_ARRAY(&section, "otherSourcesWithExtra", verification->other_sources);
     BSON_APPEND_BOOL(&section, "ok", is_equal(&sum));
     bson_append_document_end(record, &section);
 

@@ -206,6 +206,33 @@ class AnyServer:
             self.assertIn("1 other sources", outcome.err)
         self.verify(second, code=support.EXIT_VERIFICATION)
 
+    def test_strays_under_the_ids_of_a_source_that_was_not_named(self):
+        """The registry lists how many documents a load has left under the _ids of a source, also
+        documents of others that rejected its records."""
+        first, second = (self.file(name, mot_text(ids)) for name, ids in
+                         (("a.txt", range(1, 100)), ("b.txt", range(200, 500))))
+        self.load(first)
+        (number,) = self.database["t.sources"].find({"number": {"$exists": True}})
+        taken = (number["number"] + 1 << 40) + second.read_bytes().index(b"\n300|") + 1
+        self.database.t.insert_one({"_id": float(taken), "note": "mine"})
+        self.load("--allow-other-writers", second, code=support.EXIT_REJECTS)
+        self.verify("--content", first)       # a document of its own is no stray
+        stray = (number["number"] + 1 << 40) + 5
+        self.database.t.insert_many([{"_id": support.bson.Int64(stray + n)} for n in range(3)])
+        for words, extra in (([], 0), (["--content"], 3)):
+            outcome, found, _ = self.verify(*words, first,
+                                            code=support.EXIT_VERIFICATION if extra else 0)
+            self.assertEqual((found["extra"], found["missing"]), (extra, 0))
+        self.assertRegex(outcome.err, "b.txt, which was not named: 303 documents .* has left 300")
+        ((name, counts),) = [(row["name"], (row["expected"], row["found"]))
+                             for row in found["otherSourcesWithExtra"]]
+        self.assertTrue(name.endswith("b.txt"))
+        self.assertEqual(counts, (300, 303))
+        # An incomplete source may hold any number; so may one that another mode has changed.
+        self.database["t.sources"].update_one({"number": number["number"] + 1},
+                                              {"$set": {"state": "started"}})
+        self.verify("--content", first)
+
     def test_a_source_that_was_never_loaded_or_has_changed(self):
         path = self.file("year.txt", mot_text([1, 2, 3]))
         outcome = self.shardload("verify", *self.target(), path, code=support.EXIT_SOURCE)
