@@ -365,8 +365,8 @@ typedef struct sl_registry_entry {
     const char *name;   /* any bytes; for users who read the registry */
     uint64_t size;      /* in bytes; for users who read the registry */
     uint64_t documents; /* of a finished load */
-    /* The documents that a finished load has left under the source's _ids, its own and others. Known
-     * only if they are computed from positions, and all were inserted. */
+    /* The documents that a finished load has left under the source's _ids, its own and those of
+     * others. Known only if the _ids come from positions, and all documents were inserted. */
     bool in_range_known;
     uint64_t in_range;
     uint32_t number; /* 0: not assigned yet */

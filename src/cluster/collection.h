@@ -22,8 +22,8 @@ bool sl_collection_read(sl_connection *connection, const sl_target *target,
                         sl_collection_facts *facts, sl_error *error);
 void sl_collection_facts_clear(sl_collection_facts *facts);
 
-/* What the server has under the name: its type and UUID, of a time-series collection the UUID of its
- * buckets; "": nothing. A view has no UUID. */
+/* What the server has under the name: its type and UUID, of a time-series collection the UUID of
+ * its buckets; "": nothing. A view has no UUID. */
 #define SL_COLLECTION_IDENTITY_ROOM 72
 bool sl_collection_identity(sl_connection *connection, const sl_target *target,
                             char out[SL_COLLECTION_IDENTITY_ROOM], sl_error *error);

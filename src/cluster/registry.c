@@ -2,10 +2,10 @@
 /* The registry of sources, read: a collection beside the target, with one small document per
  * source. registry_write.c writes it.
  *
- *   {_id: <fingerprint>, number, name, size, state: "started" | "loaded", documents, inRange (or
- *    null), startedAt, loadedAt, host, workDirectory (of a pipe), parts: {<number of parts, or "shards">: {<part>:
- *    <documents, or null until it is finished>}}, layout: {shards, shardNames, pieces, leading},
- *    options: {<name>: <text>}}
+ *   {_id: <fingerprint>, number, name, size, state: "started" | "loaded", documents,
+ *    inRange (or null), startedAt, loadedAt, host, workDirectory (of a pipe),
+ *    parts: {<number of parts, or "shards">: {<part>: <documents, or null until it is finished>}},
+ *    layout: {shards, shardNames, pieces, leading}, options: {<name>: <text>}}
  *   {_id: "counter", last: <the last number assigned>}
  *
  * A source's number is part of the ids of its documents, so two sources must never have the same

@@ -18,8 +18,9 @@ bool sl_registry_none_left(const sl_registry *registry, size_t count, sl_error *
                         SL_SOURCE_NUMBER_MAX);
 }
 
-/* Is there a document whose _id has one of the `count` numbers up to `last`? The _ids of this program
- * are 64-bit integers: an equal number of another type rejects only the record with its _id. */
+/* Is there a document whose _id has one of the `count` numbers up to `last`? The _ids of this
+ * program are 64-bit integers: an equal number of another type rejects only the record with its
+ * _id. */
 static bool numbers_are_used(const sl_registry *registry, size_t count, uint32_t last, bool *used,
                              sl_error *error) {
     bson_t documents;

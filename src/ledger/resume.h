@@ -37,8 +37,8 @@ bool sl_resume_record_drop(const sl_destination *destination, const sl_ledger *l
 bool sl_resume_target(sl_job *job, sl_destination *destination, sl_ledger *ledger, sl_error *error);
 /* Recovers the completed blocks and the totals of earlier runs, before the first block is read. */
 bool sl_resume_recover(sl_job *job, sl_ledger *ledger, sl_error *error);
-/* Writes the options that differ between two lists (sl_load_config.document_options) as words. False:
- * none. */
+/* Writes the options that differ between two lists (sl_load_config.document_options) as words.
+ * False: none. */
 bool sl_resume_options_differ(const bson_t *was, const bson_t *now, char *how, size_t room);
 /* The identity of a file as the field `identity` of a document. Fields that it lacks are 0. */
 void sl_resume_append_identity(bson_t *source, const sl_source_identity *identity);

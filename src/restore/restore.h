@@ -10,8 +10,8 @@
 
 /* All pointers are borrowed. */
 typedef struct sl_restore_config {
-    /* Connection, delivery, work directory, the options to compare, --drop, --resume, --skip-other. Without sources, format
-     * and target. */
+    /* Connection, delivery, work directory, the options to compare, --drop, --resume, --skip-other.
+     * Without sources, format and target. */
     const sl_load_config *load;
     const char *dump; /* a folder, an archive, or - for an archive in standard input */
     sl_name_options names;

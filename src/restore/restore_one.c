@@ -126,8 +126,8 @@ static void begin(step *s, sl_restore *restore, sl_connection *connection, size_
 
 /* ---- files of the namespace ---- */
 
-/* Checks that a namespace which an earlier run has restored still exists: on the same deployment, and
- * as the same collection (UUID). */
+/* Checks that a namespace which an earlier run has restored still exists: on the same deployment,
+ * and as the same collection (UUID). */
 static bool check_earlier(const step *s, const bson_t *read, sl_error *error) {
     sl_collection_facts facts;
     const char *uuid = sl_look_string(read, "uuid");

@@ -92,8 +92,8 @@ bool sl_verify_ranges(sl_verification *verification, sl_error *error);
 /* Finds the documents outside all compared intervals and all other registered sources. */
 bool sl_verify_gaps(sl_verification *verification, sl_error *error);
 
-/* Counts the documents in the ids of each loaded source that is not verified: more than its load has
- * left there are extra. */
+/* Counts the documents in the ids of each loaded source that is not verified: more than its load
+ * has left there are extra. */
 bool sl_verify_other_sources(sl_verification *verification, sl_error *error);
 
 /* ---- verify_by_id.c: documents with their own _id ---- */

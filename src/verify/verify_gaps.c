@@ -169,7 +169,8 @@ static void report_other(sl_others_count *count, const sl_registry_entry *entry,
     bson_append_document_end(verification->other_sources, &item);
 }
 
-/* Fewer documents are no finding: only a verification of the source shows whether one is missing. */
+/* Fewer documents are no finding: only a verification of that source shows whether one is
+ * missing. */
 static bool count_other(void *context, const sl_registry_entry *entry, sl_error *error) {
     sl_others_count *count = context;
     const sl_destination *destination = &count->verification->destination;

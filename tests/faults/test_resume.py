@@ -408,7 +408,7 @@ class ImpossibleBlock(ResumeCase):
         self.killed_load(batch=40)
         good = self.journal()
         last = journal_reader.Journal(good).entries[-1]
-        for number in 1 << 28, (1 << 40) - 1:
+        for number in 1 << 27, (1 << 28) - 1, 1 << 28, (1 << 40) - 1:
             entry = last._replace(sequence=number, offset=(1 << 40) - 1)
             (self.work / "journal").write_bytes(good + journal_reader.record(
                 journal_reader.ENTRY, struct.pack(f"<{len(entry)}Q", *entry)))
