@@ -18,15 +18,13 @@ bool sl_registry_none_left(const sl_registry *registry, size_t count, sl_error *
                         SL_SOURCE_NUMBER_MAX);
 }
 
-/* Is there a document whose _id has one of the `count` numbers up to `last`? The _ids of this
- * program are 64-bit integers: an equal number of another type rejects only the record with its
- * _id. */
+/* Is there a document whose _id has one of the `count` numbers up to `last`? */
 static bool numbers_are_used(const sl_registry *registry, size_t count, uint32_t last, bool *used,
                              sl_error *error) {
     bson_t documents;
     bson_t *filter =
         BCON_NEW("_id", "{", "$gte", BCON_INT64(sl_stripe_first_id(last - (uint32_t)count + 1, 0)),
-                 "$lt", BCON_INT64(sl_stripe_first_id(last + 1, 0)), "$type", "long", "}");
+                 "$lt", BCON_INT64(sl_stripe_first_id(last + 1, 0)), "}");
     bson_t *options =
         BCON_NEW("limit", BCON_INT64(1), "projection", "{", "_id", BCON_INT32(1), "}");
     bool ok = sl_connection_find(registry->connection, registry->database, registry->target, filter,

@@ -213,9 +213,11 @@ class AnyServer:
                          (("a.txt", range(1, 100)), ("b.txt", range(200, 500))))
         self.load(first)
         (number,) = self.database["t.sources"].find({"number": {"$exists": True}})
+        self.load(second)
         taken = (number["number"] + 1 << 40) + second.read_bytes().index(b"\n300|") + 1
+        self.assertEqual(self.database.t.delete_one({"_id": taken}).deleted_count, 1)
         self.database.t.insert_one({"_id": float(taken), "note": "mine"})
-        self.load("--allow-other-writers", second, code=support.EXIT_REJECTS)
+        self.load("--again", second, code=support.EXIT_REJECTS)
         self.verify("--content", first)       # a document of its own is no stray
         stray = (number["number"] + 1 << 40) + 5
         self.database.t.insert_many([{"_id": support.bson.Int64(stray + n)} for n in range(3)])
