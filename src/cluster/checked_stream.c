@@ -3,7 +3,8 @@
  *
  * It receives each message completely, checks it, and only then gives its bytes to the driver. A
  * message that is refused is a failure of the stream, so the driver closes the connection. The
- * reason is kept for the thread, because the driver's error cannot contain it. */
+ * reason is kept for the thread, because the driver's error cannot contain it: until it was
+ * reported, the next command begins, or the same server is asked again. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,11 +28,23 @@ typedef struct checked_stream {
     char host[BSON_HOST_NAME_MAX + 8];
 } checked_stream;
 
-/* The reason why this thread refused a message; empty after a message that was accepted. */
-static _Thread_local char refusal[BSON_HOST_NAME_MAX + SL_MESSAGE_WHY + 64];
+/* The reason why this thread refused a message, and its server; empty if there is none. */
+static _Thread_local struct {
+    char text[BSON_HOST_NAME_MAX + SL_MESSAGE_WHY + 64];
+    char host[BSON_HOST_NAME_MAX + 8];
+} refusal;
 
 const char *sl_message_refusal(void) {
-    return refusal;
+    return refusal.text;
+}
+
+void sl_message_forget_refusal(void) {
+    refusal.text[0] = '\0';
+}
+
+static void forget_refusal_of(const char *host) {
+    if (refusal.text[0] && strcmp(host, refusal.host) == 0)
+        sl_message_forget_refusal();
 }
 
 static checked_stream *of(mongoc_stream_t *stream) {
@@ -64,6 +77,7 @@ static int on_flush(mongoc_stream_t *stream) {
 
 static ssize_t on_writev(mongoc_stream_t *stream, mongoc_iovec_t *parts, size_t count,
                          int32_t timeout_ms) {
+    forget_refusal_of(of(stream)->host);
     return mongoc_stream_writev(of(stream)->inner, parts, count, timeout_ms);
 }
 
@@ -142,14 +156,16 @@ static ssize_t next_message(checked_stream *self, int32_t timeout_ms) {
     ok = ok && sl_message_expand(self->bytes, length, &self->plain, &self->plain_length, why) &&
          sl_message_check(self->plain ? self->plain : self->bytes,
                           self->plain ? self->plain_length : length, why);
-    if (ok)
+    if (ok) {
         self->end = length;
-    if (ok)
-        refusal[0] = '\0';
-    else
-        sl_print_text(refusal, sizeof refusal, "a message of %s is refused: %s", self->host, why);
+        sl_message_forget_refusal();
+        return 1;
+    }
+    sl_print_text(refusal.text, sizeof refusal.text, "a message of %s is refused: %s", self->host,
+                  why);
+    snprintf(refusal.host, sizeof refusal.host, "%s", self->host);
     errno = EPROTO;
-    return ok ? 1 : -1;
+    return -1;
 }
 
 static ssize_t on_readv(mongoc_stream_t *stream, mongoc_iovec_t *parts, size_t count, size_t least,
@@ -194,5 +210,6 @@ mongoc_stream_t *sl_checked_stream_new(mongoc_stream_t *inner, const char *host_
                                      .should_retry = on_should_retry};
     made->inner = inner;
     snprintf(made->host, sizeof made->host, "%s", host_and_port);
+    forget_refusal_of(made->host);
     return &made->vtable;
 }

@@ -71,8 +71,11 @@ bool sl_error_from_driver(sl_error *error, const char *doing, const bson_error_t
         advice = "; is the server running, and is --uri right?";
     else if (sl_is_refused_user(driver_error))
         advice = "; check user name, password and authentication database";
-    if (of_connection(driver_error) && *sl_message_refusal())
-        return sl_error_set(error, SL_EXIT_CLUSTER, "%s: " SL_LINES, doing, sl_message_refusal());
+    if (of_connection(driver_error) && *sl_message_refusal()) {
+        sl_error_set(error, SL_EXIT_CLUSTER, "%s: " SL_LINES, doing, sl_message_refusal());
+        sl_message_forget_refusal();
+        return false;
+    }
     for (size_t end = strlen(text); end > 0 && strchr(": ", text[end - 1]); end--)
         text[end - 1] = '\0';
     if (!text[0])

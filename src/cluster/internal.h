@@ -158,8 +158,10 @@ bool sl_message_check(const uint8_t *message, size_t length, char why[SL_MESSAGE
  * memory. */
 mongoc_stream_t *sl_checked_stream_new(mongoc_stream_t *inner, const char *host_and_port);
 
-/* Why the last message that this thread received was refused; "" if it was accepted. */
+/* Why this thread refused a message, for the error of the command that received it; "" if it
+ * refused none. */
 const char *sl_message_refusal(void);
+void sl_message_forget_refusal(void);
 
 /* ---- uri.c ---- */
 

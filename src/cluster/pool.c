@@ -78,6 +78,7 @@ void sl_pool_enlarge(sl_pool *pool, size_t most) {
 mongoc_client_t *sl_pool_borrow(sl_pool *pool) {
     mongoc_client_t *client = NULL;
     bson_error_t error;
+    sl_message_forget_refusal();
     pthread_mutex_lock(&pool->lock);
     while (!client) {
         if (pool->idle_count > 0)

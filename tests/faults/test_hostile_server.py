@@ -2,11 +2,16 @@
 """A server whose messages crash the driver, or make it compute or collect without end: at the handshake,
 in the replies to commands, and in the batches of a cursor. Each is refused with the name of the server
 and the reason, and the program ends with an error instead of a signal."""
+import select
+import socket
+import ssl
 import struct
+import threading
 import zlib
 
 import fault_case
 import proxy
+import secure_servers
 import support
 from support import bson
 
@@ -59,7 +64,7 @@ class HostileServer(fault_case.ProxyCase):
     def refused(self, *reasons, through=None, userinfo="", more=()):
         """A load ends with an error that contains the server and the reasons."""
         through = through or self.proxy
-        uri = f"mongodb://{userinfo}127.0.0.1:{through.port}/?serverSelectionTimeoutMS=300"
+        uri = f"mongodb://{userinfo}127.0.0.1:{through.port}/?serverSelectionTimeoutMS=1500"
         outcome = self.begin("--retry-timeout", 1, *more, uri=uri).wait()
         self.assertEqual(outcome.code, support.EXIT_CLUSTER, outcome.text)
         for reason in (f"127.0.0.1:{through.port}", *reasons):
@@ -100,6 +105,29 @@ class HostileServer(fault_case.ProxyCase):
             with self.subTest(f"{name}={value}"):
                 self.answer_hello(lambda m, h, to=(name, value): with_body(m, {**h, to[0]: to[1]}))
                 self.refused("is refused: its " + name)
+
+    def test_a_reply_to_hello_that_lacks_fields(self):
+        """The loader reads these fields also from a reply without wire versions."""
+        for name, value in (("maxWriteBatchSize", 0), ("maxWriteBatchSize", -5),
+                            ("maxMessageSizeBytes", 100), ("setName", "a b"),
+                            ("hosts", ["a:1/?tlsInsecure=true"])):
+            with self.subTest(f"{name}={value}"):
+                hostile = Commands(support.port_of(self.uri), hello=lambda command, to=(name, value): {
+                    "ok": 1.0, "isWritablePrimary": True, to[0]: to[1]})
+                self.addCleanup(hostile.close)
+                self.refused("is refused: its " + name, through=hostile)
+
+    def test_the_reason_of_a_refused_message_is_not_that_of_a_later_error(self):
+        """The server sends a malformed reply, and is then gone."""
+        def vanish(_):
+            self.proxy.refuse()
+            return bytes(85)
+        self.proxy.on_batch(3, proxy.change_reply(vanish))
+        outcome = self.begin("--retry-timeout", 1, uri=f"{self.through}?serverSelectionTimeoutMS=300")
+        outcome = outcome.wait().expect(support.EXIT_CLUSTER, "connection refused")
+        last = [line for line in outcome.err.splitlines() if line.startswith("shardload: ")][-1]
+        self.assertIn("connection refused", last)
+        self.assertNotIn("is refused:", last)
 
     def test_compressed_and_unusual_replies_that_are_valid_are_accepted(self):
         """Also a compressed reply that was not requested."""
@@ -154,6 +182,123 @@ class HostileServer(fault_case.ProxyCase):
             hostile = Commands(support.port_of(self.uri), find=lambda command, body=body: body)
             self.addCleanup(hostile.close)
             self.refused("is refused: ", through=hostile)
+
+
+class Relay:
+    """Receives TLS connections with this certificate, and forwards what they contain to a port.
+    `received`: how many bytes clients have sent."""
+
+    def __init__(self, certificate, target):
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.context.load_cert_chain(certificate)
+        self.target, self.received, self.connections = target, 0, 0
+        self.listener = socket.create_server((support.HOST, 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.forward, args=[client], daemon=True).start()
+
+    def forward(self, client):
+        """One thread for both directions, because they share the state of TLS."""
+        self.connections += 1
+        try:
+            with self.context.wrap_socket(client, server_side=True) as inside, \
+                    socket.create_connection((support.HOST, self.target)) as outside:
+                while True:
+                    ready = [inside] if inside.pending() else select.select([inside, outside], [], [])[0]
+                    for side in ready:
+                        data = side.recv(1 << 16)
+                        if not data:
+                            return
+                        self.received += len(data) if side is inside else 0
+                        (outside if side is inside else inside).sendall(data)
+        except OSError:
+            client.close()
+
+    def close(self):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+
+
+class Redirected(fault_case.FaultCase):
+    """The hosts of the shards, which the loader reads from the router for --route direct. Router and
+    shards are reached by TLS; an impostor has a certificate of another authority, and would forward
+    everything to the rightful shard."""
+
+    rows = 2000
+
+    @classmethod
+    def setUpClass(cls):
+        secure_servers.need_openssl()
+        super().setUpClass()
+        folder = secure_servers.folder_of_tests(cls)
+        cls.ours, other = (secure_servers.Authority(folder / name, name) for name in ("ours", "other"))
+        cls.rightful, cls.forged = (authority.issue("server", "/CN=127.0.0.1", "IP:127.0.0.1")
+                                    for authority in (cls.ours, other))
+
+    def closed_later(self, one):
+        self.addCleanup(one.close)
+        return one
+
+    def relays(self, certificate):
+        """For each shard, "set/host:port" and a relay to it, which the shard names as its host."""
+        found = {}
+        for shard in self.client.config.shards.find():
+            name, _, host = shard["host"].partition("/")
+            plain = self.closed_later(proxy.Proxy(int(host.rpartition(":")[2])))
+            relay = self.closed_later(Relay(certificate, plain.port))
+            address = f"{support.HOST}:{relay.port}"
+
+            def own_name(message, address=address):
+                hello = hello_of(message)
+                return message if hello is None else with_body(
+                    message, {**hello, "hosts": [address], "me": address, "primary": address})
+            plain.change_reply = own_name
+            found[shard["_id"]] = f"{name}/{address}", relay
+        return found
+
+    def load_to(self, hosts):
+        """Loads with --route direct through a router that reports these hosts of the shards."""
+        def change(reply):
+            for shard in reply["cursor"].get("firstBatch", []):
+                shard["host"] = hosts[shard["_id"]]
+            return reply
+
+        class Router(proxy.Proxy):
+            def action_for(self, message):
+                action = super().action_for(message)
+                name, value = proxy.command_of(message)
+                shards = name == "find" and proxy.body_of(message)["$db"] == "config" \
+                    and proxy.collection_of(value) == "shards"
+                return proxy.change_reply(change) if shards else action
+
+        router = self.closed_later(Router(support.port_of(self.uri)))
+        relay = self.closed_later(Relay(self.rightful, router.port))
+        return self.begin("--route", "direct", "--tlsCAFile",
+                          self.ours.certificate, "--retry-timeout", 1,
+                          uri=f"mongodb://{support.HOST}:{relay.port}/"
+                              "?serverSelectionTimeoutMS=2000").wait()
+
+    def test_documents_reach_the_rightful_shards(self):
+        relays = self.relays(self.rightful)
+        self.assert_nothing_lost(self.load_to({name: host for name, (host, _) in relays.items()}))
+        self.assertGreater(sum(relay.received for _, relay in relays.values()), 100000)
+
+    def test_nothing_reaches_a_host_that_turns_off_the_check_of_its_certificate(self):
+        relays = self.relays(self.forged)
+        for more in ("", "/?tlsInsecure=true", "/?tls=false", "/?tlsAllowInvalidCertificates=true&x=",
+                     "&tlsInsecure=true"):
+            with self.subTest(more):
+                outcome = self.load_to({name: host + more for name, (host, _) in relays.items()})
+                self.assertEqual(outcome.code, support.EXIT_CLUSTER, outcome.text)
+                self.assertIn("certificate" if not more else "does not have the form", outcome.err)
+                self.assertEqual([relay.received for _, relay in relays.values()], [0] * len(relays))
 
 
 if __name__ == "__main__":
