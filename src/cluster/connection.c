@@ -412,6 +412,16 @@ static bool try_to_open(void *context, sl_connecting *connecting, bool *again, b
     return false;
 }
 
+/* Does a host contain an "@"? That is the end of a password whose "@" is not percent-encoded: the
+ * driver divides the text at the first one. It must neither be shown nor sent to DNS. */
+static bool has_password_in_host(const mongoc_uri_t *uri) {
+    const char *domain = mongoc_uri_get_srv_hostname(uri);
+    bool found = domain && strchr(domain, '@');
+    for (const mongoc_host_list_t *host = mongoc_uri_get_hosts(uri); host; host = host->next)
+        found = found || strchr(host->host, '@');
+    return found;
+}
+
 static bool set_uri(sl_connection *connection, const sl_connection_options *options,
                     sl_error *error) {
     bson_error_t driver_error;
@@ -419,6 +429,10 @@ static bool set_uri(sl_connection *connection, const sl_connection_options *opti
     if (!connection->display_uri)
         return sl_error_memory(error, "connecting");
     connection->uri = mongoc_uri_new_with_error(options->uri, &driver_error);
+    if (connection->uri && has_password_in_host(connection->uri)) {
+        mongoc_uri_destroy(connection->uri);
+        connection->uri = NULL;
+    }
     /* The driver's message may contain parts of the URI, such as a password: not quoted. */
     if (!connection->uri && strncasecmp(options->uri, "mongodb+srv:", 12) == 0)
         return sl_error_set(
