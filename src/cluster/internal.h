@@ -112,6 +112,17 @@ mongoc_stream_t *sl_streams_find(const sl_streams *streams, const char *host_and
  * opens another one. */
 void sl_streams_shut_down(const sl_streams *streams, const char *host_and_port);
 
+/* ---- silent_hosts.c ---- */
+
+/* A host ("host:port") has not answered a request in time, or has answered. Any thread. */
+void sl_silent_host_add(const char *host_and_port);
+void sl_silent_host_remove(const char *host_and_port);
+
+/* Must this client not ask the host, because it was silent a moment ago, or because another client
+ * tries it, and the URI has other hosts? Otherwise the client may ask it for `trial_ms`. */
+bool sl_silent_host_is_passed_over(const mongoc_uri_t *uri, const char *host_and_port,
+                                   int32_t trial_ms);
+
 /* ---- pool.c ---- */
 
 /* Clients for one thread at a time. */

@@ -37,6 +37,9 @@ typedef struct patient_stream {
     int64_t receive_ms, send_ms; /* timeouts of the socket; 0: none set yet */
     const sl_patience *patience;
     mongoc_host_list_t host;
+    int32_t connect_ms; /* a host that has not answered for this time is silent */
+    int64_t asked;      /* when the request without an answer was sent; 0: there is none */
+    bool heard;         /* has it answered? */
     bool timed_out;
 } patient_stream;
 
@@ -83,6 +86,8 @@ static void on_destroy(mongoc_stream_t *stream) {
     while (*link != self)
         link = &(*link)->next;
     *link = self->next;
+    if (self->asked && bson_get_monotonic_time() - self->asked >= self->connect_ms * INT64_C(900))
+        sl_silent_host_add(self->host.host_and_port);
     on_close(stream);
     bson_free(self);
 }
@@ -162,6 +167,8 @@ static ssize_t on_writev(mongoc_stream_t *stream, mongoc_iovec_t *parts, size_t 
     int64_t expiry = expiry_of(timeout_ms), own = expiry_of((int32_t)limit_ms);
     ssize_t total = 0;
     expiry = own < expiry ? own : expiry;
+    if (!self->asked)
+        self->asked = bson_get_monotonic_time();
     for (count = skip_bytes(&parts, count, 0); count > 0;) {
         struct msghdr message = {.msg_iov = parts, .msg_iovlen = count < IOV_MAX ? count : IOV_MAX};
         int64_t wait = remaining_ms(expiry, limit_ms);
@@ -175,6 +182,13 @@ static ssize_t on_writev(mongoc_stream_t *stream, mongoc_iovec_t *parts, size_t 
         count = skip_bytes(&parts, count, sent > 0 ? (size_t)sent : 0);
     }
     return total;
+}
+
+static void note_answer(patient_stream *self) {
+    self->asked = 0;
+    if (!self->heard)
+        sl_silent_host_remove(self->host.host_and_port);
+    self->heard = true;
 }
 
 /* Waits for bytes until `expiry`, or until the server is not alive. */
@@ -191,6 +205,8 @@ static ssize_t receive(patient_stream *self, mongoc_iovec_t *into, int64_t expir
         int code = errno;
         if (got < 0 && code == EINTR && wait)
             continue;
+        if (got >= 0)
+            note_answer(self);
         if (got >= 0 || !is_timeout(code) || bson_get_monotonic_time() >= expiry) {
             self->timed_out = got < 0 && is_timeout(code);
             errno = code;
@@ -286,10 +302,16 @@ static mongoc_stream_t *open_stream(const mongoc_uri_t *uri, const mongoc_host_l
                                     void *context, bson_error_t *error) {
     int32_t timeout_ms = mongoc_uri_get_option_as_int32(uri, MONGOC_URI_CONNECTTIMEOUTMS, 10000);
     sl_streams *owner = context;
-    int socket = sl_socket_connect(host, timeout_ms, NULL);
+    sl_socket_failure failure = {.in_time = true};
+    int socket = sl_silent_host_is_passed_over(uri, host->host_and_port, timeout_ms)
+                     ? -1
+                     : sl_socket_connect(host, timeout_ms, &failure);
     if (socket >= 0)
         sl_socket_keep_alive(socket);
+    else if (!failure.in_time)
+        sl_silent_host_add(host->host_and_port);
     patient_stream *made = make_stream(owner, host, socket);
+    made->connect_ms = timeout_ms;
     mongoc_stream_t *stream = &made->vtable;
     if (socket >= 0 && mongoc_uri_get_tls(uri))
         stream = wrap_in_tls(stream, uri, host->host, timeout_ms, error);

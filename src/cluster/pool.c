@@ -9,6 +9,8 @@
 
 #include "internal.h"
 
+#define HEARTBEAT_MS 300000
+
 struct sl_pool {
     mongoc_uri_t *uri;
     char *application;
@@ -37,6 +39,10 @@ sl_pool *sl_pool_create(const mongoc_uri_t *uri, const char *application, int64_
     made->uri = mongoc_uri_copy(uri);
     /* Look for a server as long as serverSelectionTimeoutMS allows, as the driver's pools do. */
     mongoc_uri_set_option_as_bool(made->uri, MONGOC_URI_SERVERSELECTIONTRYONCE, false);
+    /* A client looks for all servers again after an error; otherwise rarely, because meanwhile it
+     * does nothing else, and waits connectTimeoutMS for a host that hangs. */
+    if (!mongoc_uri_has_option(uri, MONGOC_URI_HEARTBEATFREQUENCYMS))
+        mongoc_uri_set_option_as_int32(made->uri, MONGOC_URI_HEARTBEATFREQUENCYMS, HEARTBEAT_MS);
     made->application = bson_strdup(application);
     sl_patience_init(&made->patience, made->uri, patience_ms);
     made->most = (size_t)mongoc_uri_get_option_as_int32(uri, MONGOC_URI_MAXPOOLSIZE, 100);

@@ -63,6 +63,7 @@ GLOBALS = {
     ("context", "c_locale_made"): "likewise",
     ("connection", "driver_started"): "the driver is initialised once per process",
     ("checked_stream", "refusal"): "why a thread refused a message; the driver's error cannot contain it",
+    ("silent_hosts", "silent"): "no client waits for a host that another one found silent",
     ("compare", "values"): "scratch space of each thread, empty between calls",
     ("compare", "times"): "likewise",
     ("difference", "found"): "likewise",

@@ -3,6 +3,7 @@
 server answers quickly fails after --timeout, and one that may take long fails when the server does
 not answer on other connections either."""
 import signal
+import socket
 import threading
 
 import proxy
@@ -204,6 +205,32 @@ class Sharded(SilentCase):
         running.wait(LIMIT).expect(support.EXIT_OK)
         self.assertEqual(self.database.t.count_documents({}), 8 * support.WIDE_ROWS)
         self.assertEqual(self.balancer_mode(), "full")
+
+    def test_threads_do_not_each_wait_for_a_router_that_hangs(self):
+        """One of them asks it, and the others pass it over; the other router gets the documents."""
+        asked = []
+        silent = socket.create_server((support.HOST, 0), backlog=64)
+
+        def accept():
+            while True:
+                try:
+                    asked.append(silent.accept()[0])
+                except OSError:
+                    return
+        waiting = threading.Thread(target=accept)
+        waiting.start()
+        self.addCleanup(waiting.join)
+        self.addCleanup(lambda: [one.close() for one in asked])
+        self.addCleanup(silent.close)
+        self.addCleanup(silent.shutdown, socket.SHUT_RDWR)
+        self.shardload(
+            "load", "--uri", f"mongodb://{support.HOST}:{self.port},{support.HOST}:"
+            f"{silent.getsockname()[1]}/?connectTimeoutMS=500", "-d", self.database_name, "-c", "t",
+            "--progress", "none", "-j", 16, "--batch-size", 100,
+            self.file("wide.txt", support.wide_text(16)), limit=LIMIT)
+        self.assertEqual(self.database.t.count_documents({}), 16 * support.WIDE_ROWS)
+        self.assertGreater(len(asked), 0)
+        self.assertLess(len(asked), 8)
 
     def test_ctrl_c_twice_ends_a_load_while_the_server_hangs(self):
         server, running = self.begin(Freezing, "shardCollection")
