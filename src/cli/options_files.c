@@ -329,6 +329,25 @@ static bool check_folder(const sl_named_files *files, const sl_named_file *input
     return !output || refuse(output, "a file of the source folder ", input->path, error);
 }
 
+/* Are standard output and standard error, which every command may print to, another file than its
+ * inputs? A text that is printed into an input would be read as records, or replace some. */
+static bool check_streams(const sl_named_files *files, sl_error *error) {
+    static const char *const names[] = {[STDOUT_FILENO] = "output", [STDERR_FILENO] = "error"};
+    for (int stream = STDOUT_FILENO; stream <= STDERR_FILENO; stream++) {
+        struct stat facts;
+        bool regular = fstat(stream, &facts) == 0 && S_ISREG(facts.st_mode);
+        for (size_t i = 0; regular && i < files->count; i++) {
+            const sl_named_file *input = &files->items[i];
+            if (input->file == SL_FILE_READ && same_file(&input->facts, &facts))
+                return sl_error_set(error, SL_EXIT_USAGE,
+                                    "standard %s is the input %s, which would be changed: redirect "
+                                    "it to another file",
+                                    names[stream], input->path);
+        }
+    }
+    return true;
+}
+
 bool sl_option_files_check(const sl_options *options, sl_error *error) {
     sl_named_files files = {.options = options};
     bool ok = collect(&files, error);
@@ -339,6 +358,7 @@ bool sl_option_files_check(const sl_options *options, sl_error *error) {
              : S_ISDIR(named->facts.st_mode)         ? check_folder(&files, named, error)
                                                      : true;
     }
+    ok = ok && check_streams(&files, error);
     for (size_t i = 0; i < files.count; i++) {
         free(files.items[i].path);
         free(files.items[i].location);

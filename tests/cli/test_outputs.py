@@ -87,6 +87,30 @@ class Outputs(support.Case):
                 self.assertIn(message, outcome.err)
                 self.assertEqual(self.table.read_text(), "a,b\n1,x\n2,y\n")
 
+    def redirected(self, words, redirection):
+        self.table.write_text("a,b\n1,x\n2,y\n")
+        return self.run_program("shardload", *words.split(), through=["sh", "-c", f'"$0" "$@" {redirection}'])
+
+    def test_standard_output_and_error_are_not_redirected_to_an_input(self):
+        """The output could be read as records, or replace some."""
+        load = "load --sink null --work-dir w"
+        for words, redirection, message in (
+                (f"{load} --progress json -", "<t.csv 1<>t.csv", "standard output is the input -, which would"),
+                (f"{load} t.csv", ">>t.csv", "standard output is the input t.csv"),
+                (f"{load} --schema s.yaml t.csv", ">>s.yaml", "standard output is the input s.yaml"),
+                ("inspect hard.csv", ">>t.csv", "standard output is the input hard.csv")):
+            with self.subTest(words):
+                before = self.contents()
+                self.assertIn(message, self.redirected(words, redirection).expect(support.EXIT_USAGE).err)
+                self.assertEqual(self.contents(), before)
+        self.redirected(f"{load} t.csv", "2>>t.csv").expect(support.EXIT_USAGE)
+        self.assertIn("standard error is the input t.csv", self.table.read_text())
+
+    def test_standard_output_and_error_may_be_any_other_file(self):
+        for redirection in (">>items.csv 2>>items.csv <t.csv", ">/dev/null 2>&1 <t.csv", ">folder/log <t.csv"):
+            with self.subTest(redirection):
+                self.redirected("load --sink null --work-dir w t.csv", redirection).expect(support.EXIT_OK)
+
     def test_no_output_of_the_other_commands_replaces_an_input(self):
         self.all_refused("shardload", "inspect", ["--write-schema"], [
             ["t.csv"], ["t.csv", "--schema", "s.yaml"], ["t.csv", "--config", "config.yaml"]])
