@@ -46,8 +46,16 @@ static const struct {
     /* Temporary conditions of a server. */
     {8, SL_REPLY_UNKNOWN},     /* UnknownError: such as an error of the disk */
     {39, SL_REPLY_UNKNOWN},    /* FileRenameFailed */
+    {70, SL_REPLY_UNKNOWN},    /* ShardNotFound: the router does not know a new shard yet */
+    {82, SL_REPLY_UNKNOWN},    /* NoProgressMade: the chunks move while the router sends */
+    {107, SL_REPLY_UNKNOWN},   /* LockFailed */
     {146, SL_REPLY_UNKNOWN},   /* ExceededMemoryLimit */
+    {175, SL_REPLY_UNKNOWN},   /* QueryPlanKilled: an index was dropped during an update */
+    {215, SL_REPLY_UNKNOWN},   /* DatabaseDropPending */
+    {304, SL_REPLY_UNKNOWN},   /* ShardInvalidatedForTargeting: the router reads the chunks again */
     {11601, SL_REPLY_UNKNOWN}, /* Interrupted */
+    {12586, SL_REPLY_UNKNOWN}, /* BackgroundOperationInProgressForDatabase */
+    {12587, SL_REPLY_UNKNOWN}, /* BackgroundOperationInProgressForNamespace */
     {14031, SL_REPLY_UNKNOWN}, /* OutOfDiskSpace */
 
     {10334, SL_REPLY_TOO_LARGE}, /* BSONObjectTooLarge */

@@ -5,6 +5,7 @@ loader sends: the write concern of each insert, and a find before documents are 
 Whatever a server replies, a load ends with the right documents and figures, or stops and can be
 resumed. An error of the server must never turn a good record into a reject; and a document that the
 server refuses again when it is sent alone must never end a load."""
+import collections
 import copy
 import signal
 
@@ -118,10 +119,12 @@ class Replies(SmallBatches):
 
     # Documents that the server always refuses, with a code that the loader does not know
 
-    def refuse_documents(self, step, code, whole):
-        """Every `step`-th document is refused from now on; `whole`: with its command. The server
-        stores the other documents of the batch. Returns the positions of the refused documents."""
+    def refuse_documents(self, step, code, whole, times=None):
+        """Every `step`-th document is refused from now on, or so many times; `whole`: with its command.
+        The server stores the other documents of the batch. Returns the positions of the documents that
+        are still to be refused."""
         refused_ones = set(sorted(self.expected[0].documents)[step // 2::step])
+        seen = collections.Counter()
         forward = self.proxy.action_for
 
         def action_for(message):
@@ -133,6 +136,8 @@ class Replies(SmallBatches):
             bad = [i for i, one in enumerate(ids) if one & fault_case.POSITION in refused_ones]
             if not bad:
                 return action
+            seen.update(ids[i] & fault_case.POSITION for i in bad)
+            refused_ones.difference_update([one for one in seen if seen[one] == times])
             if whole:
                 return proxy.answer(lambda _: {"ok": 0.0, "code": code, "errmsg": "odd"})
 
@@ -160,6 +165,17 @@ class Replies(SmallBatches):
         positions = self.refuse_documents(397, 999999, whole=False)
         self.assertGreater(len(positions), 3)
         self.assert_refused(self.begin("--retry-timeout", 20).wait(), positions, 999999)
+
+    def test_a_temporary_condition_that_lasts_rejects_no_document(self):
+        """A router reports 82 (NoProgressMade) for each document while chunks move. Repeated for a
+        document that is sent alone, such a code still is not about the document."""
+        for code in (70, 82, 107, 175, 215, 304, 12586, 12587):
+            with self.subTest(code=code):
+                left = self.refuse_documents(797, code, whole=False, times=3)
+                outcome = self.begin("--retry-timeout", 20, "--drop").wait()
+                self.assert_nothing_lost(outcome, again=SOME)
+                self.assertEqual(left, set())
+                self.assertIn(f"odd (code {code})", outcome.err)
 
     def test_documents_whose_command_the_server_always_refuses_are_rejects(self):
         """The loader finds them among the documents of their batch."""
