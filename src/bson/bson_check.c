@@ -3,8 +3,7 @@
  * of the innermost document, or the end of the available bytes. So one comparison per element
  * checks both limits, and the slow path determines which of them was crossed.
  *
- * The type and key of an element are compared with the predicted ones: see bson_headers.h. The file
- * is long because the compiler must see all steps of the walk to inline them. */
+ * The type and key of an element are compared with the predicted ones: see bson_headers.h. */
 #include "bson_check.h"
 
 #include <bson/bson.h>

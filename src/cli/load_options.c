@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The option table of shardload: one row per option, with the commands that take it and its help.
- * The file is long because it contains the help of every option. */
+/* The option table of shardload: a row for each option, with its commands and its help. */
 #include "commands.h"
 
 #include "bson/bson_writer.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Converts options to a configuration. All problems are reported together. The file is long because
- * a load has many options, each of which takes a few lines. */
+/* Converts options to a configuration. All problems are reported together. */
 #include "load_setup.h"
 
 #include <limits.h>

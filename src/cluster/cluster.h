@@ -6,8 +6,7 @@
  * a minute when they fail because of an election, a broken connection or a lock that another client
  * holds. A load calls these functions a few times, never per batch, unless stated otherwise.
  * Several threads may call them, each on its own objects. Targets, names and keys are borrowed for
- * the call only; the connection must outlive the objects. The file is long because it is the
- * interface of the layer, with the guarantees of each function. */
+ * the call only; the connection must outlive the objects. */
 #ifndef SHARDLOAD_CLUSTER_H
 #define SHARDLOAD_CLUSTER_H
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The connection to the server: pools of clients, commands, and the server's properties. The
- * file is long because all functions use the private state of a connection. */
+/* The connection to the server: pools of clients, commands, and the server's properties. */
 #include "connection.h"
 
 #include <ctype.h>

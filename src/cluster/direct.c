@@ -23,8 +23,7 @@
  * document. So if 1 finds nothing, and 2 finds the version that was current when the map was read,
  * the document is on its owner and moves with its chunk from then on. Splits and merges change no
  * owner: they raise only the minor part. Another epoch or UUID, or resharding in progress, means
- * another collection. The file is long because this explanation belongs beside the code that it
- * justifies. */
+ * another collection. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

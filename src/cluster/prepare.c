@@ -3,8 +3,7 @@
  * skipped.
  *
  * Several loaders may do this at once, so each step may fail because another loader has just done
- * it. Then the result is compared with the request, as for a collection that existed before. The
- * file is long because each step has its own comparison. */
+ * it. Then the result is compared with the request, as for a collection that existed before. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -25,8 +25,7 @@
  * A command may be executed twice, if the reply to the first one was lost. Then the counter skips
  * numbers; an insert gets duplicate key errors as if another loader had inserted the documents; an
  * update sets the same values again. A number that is read back cannot be rolled back: before that,
- * a majority of the replica set has acknowledged a write to its document. The file is long because
- * this explanation belongs beside the code that it justifies. */
+ * a majority of the replica set has acknowledged a write to its document. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

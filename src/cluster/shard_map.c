@@ -4,8 +4,7 @@
  *
  * Bounds are compared here and not by a query: a query that compares a bound with a number skips
  * MinKey and MaxKey, which have other types. Each chunk is reduced to the first 64-bit id it
- * contains, so that finding an owner is a binary search over integers. The file is long because
- * maps of ids and maps of other shard keys are built from the same chunks. */
+ * contains, so that finding an owner is a binary search over integers. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Binding: compiles a schema and a source's header (or number of fields) into a dialect: a flat
- * list of converters in the source's column order. The file is long because the checks of the
- * schema and of the header fill the same dialect. */
+ * list of converters in the source's column order. */
 #include "bson/bson_writer.h"
 #include "convert.h"
 #include "delimited.h"

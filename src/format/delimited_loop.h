@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The delimited loop: finds the marks in a stretch of text, and runs converters over the fields
  * between them. Compiled once for each instruction set, after its sl_scan_64, utf8_*.h and
- * convert_*.h; defines SL_KERNELS, the functions of the set's sl_simd. The file is long because all
- * of it is inlined into one loop. */
+ * convert_*.h; defines SL_KERNELS, the functions of the set's sl_simd. */
 #include <stdio.h>
 
 #include "util/document_id.h"

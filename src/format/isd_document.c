@@ -4,7 +4,7 @@
  * Most of the time is spent in the steps of a plan. They branch only on the kind of step, which is
  * predictable, since it is the same for all records with the same groups. An element is always
  * written; if it is to be left out, the write position does not move, so the next element
- * overwrites it. The file is long because one loop executes all kinds of steps. */
+ * overwrites it. */
 #include "isd_plan.h"
 
 #include "convert.h"

@@ -4,8 +4,8 @@
  * Most texts begin with a header, and the lines after it have the same number of fields: one pass
  * finds such a table. Only other texts are searched: for each delimiter, for the number of fields
  * that most lines have, and the first line from which on lines have that number. The lines of a
- * table that is found by this search must contain numbers or dates, because prose has commas too.
- * The file is long because both searches use the same measures of a line. */
+ * table that is found by this search must contain numbers or dates, because prose has commas
+ * too. */
 #include "table.h"
 #include "column_types.h"
 #include "delimited.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sources of a load: finds them, recognises their formats, and leaves out repeated ones. The
- * file is long because each kind of source has its own checks. */
+/* The sources of a load: finds them, recognises their formats, and leaves out repeated ones. */
 #include "sources.h"
 #include "archive_entries.h"
 #include "embed.h"

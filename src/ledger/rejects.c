@@ -4,7 +4,7 @@
  * Threads complete blocks in any order, but a line number is known only when the lines of all
  * earlier blocks have been counted. Blocks are drawn in order and completed within seconds of each
  * other; a block whose earlier blocks are not completed waits here in an ordered list. One lock,
- * which is taken once per block, guards all of it; so this file is long. The file of a source's raw
+ * which is taken once per block, guards all of it. The file of a source's raw
  * rejects is closed with its last block, so that only a few files are open at a time even if
  * thousands of sources have a reject.
  *

@@ -20,8 +20,7 @@
  * The order of steps makes this safe. For each block, first its documents are acknowledged by the
  * server with the write concern of the load; then its rejects are synced to disk; then its entry is
  * synced. Wherever the load is killed, a block without an entry is loaded again, and its stored
- * documents are found under their _ids. The file is long because writing and recovering must agree
- * on these steps. */
+ * documents are found under their _ids. */
 #include "resume.h"
 #include "bson/bson_lookup.h"
 #include "earlier_run.h"

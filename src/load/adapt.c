@@ -31,8 +31,7 @@
  *
  * The cost of trials is limited: no trial is begun when the load is about to end, moves to fewer
  * threads or documents (which can lose most) need a longer remaining time, and a trial that is
- * clearly slower ends early. The file is long because measurements, comparisons and moves share one
- * state. */
+ * clearly slower ends early. */
 #include "adapt.h"
 
 #include <math.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Prepares the records to embed, and reports their outcome. A separate load reads these records, so
- * this file and load.c call each other. The file is long because it configures, checks and reports
- * a load of its own. */
+ * this file and load.c call each other. */
 #include "embedding.h"
 
 #include <stddef.h>

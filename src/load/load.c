@@ -2,7 +2,7 @@
 /* A load from start to end: sources, connect, prepare, load, indexes, balancer, verify, report.
  *
  * Whatever ends the load, `sl_load_run` executes the same last lines, which restore the balancer
- * (ending.c). The file is long because it contains all phases that take a few lines. */
+ * (ending.c). */
 #include "load.h"
 
 #include <stdio.h>

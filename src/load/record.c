@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The run record and the summary of a load. The file is long because each section of the record has
- * a function. */
+/* The run record and the summary of a load. */
 #include "record.h"
 
 #include <stdio.h>

@@ -13,8 +13,7 @@
  * ends the thread, the other one waits for it.
  *
  * A run is freed only after sl_status_run(NULL), which waits for the lock, so the thread never
- * reads a run that is gone. Requests change only the rate limit, which has a lock of its own. The
- * file is long because everything that the lock guards is in one file. */
+ * reads a run that is gone. Requests change only the rate limit, which has a lock of its own. */
 #include "status.h"
 
 #include <errno.h>

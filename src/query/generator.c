@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Clients in closed and open loop; query_load.h defines the figures. The file is long because both
- * kinds of clients share the clock, the slots and the figures. */
+/* Clients in closed and open loop; query_load.h defines the figures. */
 #include "query_load.h"
 
 #include <pthread.h>

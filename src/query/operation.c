@@ -5,8 +5,7 @@
  * getMore commands of a cursor must go to the same server in the same session. The first command
  * after each selection goes through the driver; when it succeeds, reads go to that server by
  * sl_exchange_run until the next selection. A read that fails because of a lost connection or an
- * election is sent again by the driver, once; other failed operations are not repeated. The file is
- * long because each kind of operation has its own command and its own reply. */
+ * election is sent again by the driver, once; other failed operations are not repeated. */
 #include "operation.h"
 
 #include <string.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sections that several kinds of records use: values as text, phases, options, totals. The file is
- * long because each kind of value has a function of a few lines. */
+/* Sections that several kinds of records use: values as text, phases, options, totals. */
 #include "sections.h"
 
 #include <inttypes.h>

@@ -12,8 +12,7 @@
  *
  * Progress: one line for all loads on a terminal, one log line per load, or JSON with the name of
  * the namespace. A hook, which runs under the log's lock, erases the line on the terminal before
- * each log line and draws it again afterwards. So nothing may be logged while `screen` is held. The
- * file is long because the threads and the progress line share their state. */
+ * each log line and draws it again afterwards. So nothing may be logged while `screen` is held. */
 #include "restoring.h"
 
 #include <stdio.h>

@@ -14,8 +14,7 @@
  * does nothing if it has been done; a load continues by its journal. --drop drops a collection only
  * if there is no file `created`, so that documents of this restore are never dropped, and only the
  * collection that `dropping` names, so that those of another user are not dropped either, who has
- * created a collection after the drop. The file is long because all steps of a namespace are here,
- * in their order. */
+ * created a collection after the drop. */
 #include "restoring.h"
 
 #include <ctype.h>

@@ -2,8 +2,7 @@
 /* Archives through libarchive, which reads them sequentially. Memory holds one buffer, however
  * large an entry's declared size is, and however many entries there are. A zip file's central
  * directory is checked first. libarchive reads by the central directory, and keeps it in memory,
- * only if some entry cannot be read without it. The file is long because each failure of an archive
- * has its own message. */
+ * only if some entry cannot be read without it. */
 #include "archive.h"
 
 #include <archive_entry.h>

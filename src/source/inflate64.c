@@ -4,8 +4,7 @@
  * position is always that of the next symbol, in messages and at the end.
  *
  * Matches are copied from the bytes that the same call has unpacked, or from the window, which
- * receives the output at the end of each call. The file is long because the decoder is one state
- * machine. */
+ * receives the output at the end of each call. */
 #include "inflate64.h"
 
 #include <string.h>

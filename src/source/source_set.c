@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The source set: finds the files in the given paths, opens them, computes their fingerprints. The
- * file is long because all functions use the private state of a set. */
+/* The source set: finds the files in the given paths, opens them, computes their fingerprints. */
 #include "source_set.h"
 
 #include <fcntl.h>

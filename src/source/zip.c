@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads the central directory of a zip archive once, from its first record to the end of the input
- * (memory holds one record); and unpacks the entries packed with Deflate64, LZMA and xz. The file
- * is long because the directory and the entries need the same readers of records. */
+ * (memory holds one record); and unpacks the entries packed with Deflate64, LZMA and xz. */
 #include "zip.h"
 #include "decoder.h"
 

@@ -12,10 +12,7 @@
  *  2. a cell whose upper bound is below the best cell's rate is not a contender. When the best cell
  *     has no contender left, it has been found;
  *  3. the remaining trials go in turns to the cheapest cell that might be as fast as the best, and
- *     to the best, until both have enough trials to be compared.
- *
- * The file is long because the choice of the next trial depends on the whole state of the
- * search. */
+ *     to the best, until both have enough trials to be compared. */
 #include "search.h"
 
 #include <math.h>

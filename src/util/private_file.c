@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Outputs and files of work directories. The file is long because no other file opens, creates,
- * renames or removes one. */
+/* Outputs and files of work directories. */
 #include "private_file.h"
 
 #include <errno.h>
