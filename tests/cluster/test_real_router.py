@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A sharded cluster of server 4.4 behind a real mongos. SHARDLOAD_REAL names a folder with 4.4/bin/mongod and
+4.4/bin/mongos; the tests skip without it."""
+import json
+import os
+import pathlib
+
+import servers
+import support
+
+
+class RealRouter(support.ClusterCase):
+    @classmethod
+    def setUpClass(cls):
+        programs = pathlib.Path(os.environ.get("SHARDLOAD_REAL") or "/nowhere") / "4.4" / "bin"
+        if not (programs / "mongos").exists():
+            raise support.unittest.SkipTest("SHARDLOAD_REAL does not name a folder with 4.4/bin/mongos")
+        folder = support.tempfile.mkdtemp(prefix="shardload-real-")
+        cls.addClassCleanup(support.shutil.rmtree, folder, ignore_errors=True)
+        cls.cluster = servers.Servers(f"{folder}/cluster", "--shards", "2", "--mongod", programs / "mongod",
+                                      "--mongos", programs / "mongos", *servers.SAVING)
+        cls.addClassCleanup(cls.cluster.down)
+        os.environ["SHARDLOAD_TEST_REAL_URI"] = cls.cluster.uri
+        cls.variable = "SHARDLOAD_TEST_REAL_URI"
+        super().setUpClass()
+
+    def test_a_load_is_complete_and_equal(self):
+        path = self.file("year.txt", support.mot_text(range(1, 3001)))
+        _, work = self.load(path)
+        self.assert_accounting(work, inserted=3000)
+        self.assertEqual(self.database.t.count_documents({}), 3000)
+        self.shardload("verify", *self.target(), "--content", path)
+        shards = {chunk["shard"] for chunk in self.client.config.chunks.find(
+            {"ns": f"{self.database_name}.t"})}
+        self.assertEqual(len(shards), 2)
+
+    def test_documents_that_this_server_refuses_are_rejects(self):
+        """Until server 5.0 a key of a stored document may not begin with $: code 2, for one document."""
+        lines = [json.dumps({"_id": number, **({"$set": 1} if number % 50 == 0 else {"n": number})})
+                 for number in range(1, 201)]
+        path = self.file("keys.json", "\n".join(lines) + "\n")
+        for route in ("mongos", "direct"):
+            with self.subTest(route=route):
+                self.database.drop_collection("t")
+                self.database.drop_collection("t.sources")
+                _, work = self.load("--route", route, path, code=support.EXIT_REJECTS)
+                self.assert_accounting(work, inserted=196, rejectedByServer=4)
+                rows = support.reject_rows(work)
+                self.assertEqual(len(rows), 4)
+                for row in rows:
+                    self.assertIn("$set", row["reason"])
+                self.assertEqual(self.database.t.count_documents({}), 196)
+
+    def test_a_shard_of_the_cluster_is_not_loaded(self):
+        path = self.file("year.txt", support.mot_text(range(1, 30)))
+        shard = f"mongodb://{support.HOST}:{self.cluster.port('s0-0')}/"
+        self.shardload("load", "--uri", shard, "-d", self.database_name, "-c", "t", "--work-dir",
+                       self.scratch / "work", path, code=support.EXIT_USAGE, message="router")
+        self.assertEqual(self.database.list_collection_names(), [])
