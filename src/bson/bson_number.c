@@ -7,7 +7,7 @@
 __extension__ typedef unsigned __int128 coefficient;
 
 #define LIMIT ((uint64_t)1 << 63)         /* of the integers */
-#define DOUBLE_DIGITS ((uint64_t)1 << 53) /* the first odd part above it is no double */
+#define DOUBLE_DIGITS ((uint64_t)1 << 53) /* an odd number above it is no double */
 #define BIAS 6176                         /* of the exponent of a decimal128 */
 #define EXPONENT_MAX 6111
 

@@ -108,7 +108,7 @@ static unsigned terminal_columns(void) {
     return valid ? (unsigned)columns : 0;
 }
 
-/* According to the environment. */
+/* Is UTF-8 the encoding of the locale in the environment? */
 static bool terminal_is_utf8(void) {
     locale_t users = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
     bool utf8 = users && strcmp(nl_langinfo_l(CODESET, users), "UTF-8") == 0;
