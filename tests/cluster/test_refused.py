@@ -114,7 +114,8 @@ class Rejects(support.ClusterCase):
         path = self.file("more.json", "".join(f'{{"_id": {n}, "b": "{"y" * (2 << 20)}"}}\n'
                                               for n in (6, 7, 8)))
         _, work = self.load("--format", "json", "--mode", "merge", path, code=support.EXIT_REJECTS)
-        self.assert_accounting(work, records=3, changed=2, rejectedByServer=1, undelivered=0)
+        # A document that the refused command has changed counts as already stored when it is sent again.
+        self.assert_accounting(work, records=3, rejectedByServer=1, undelivered=0)
         (row,) = support.reject_rows(work)
         self.assertIn("(code 10334)", row["reason"])
         self.assertEqual(sorted(one["_id"] for one in self.database.t.find({"b": {"$exists": 1}})),
