@@ -13,6 +13,8 @@
 
 #include "read_file.h"
 
+#define ATTEMPTS 100 /* to create a folder that other commands create and remove */
+
 /* Whose folder: rules of the header. */
 typedef enum sl_folder_rule {
     RULE_WORK, /* a work directory */
@@ -141,25 +143,32 @@ bool sl_private_folder_check(const char *path, sl_error *error) {
     return ok;
 }
 
-bool sl_private_folder_make(const char *path, bool *created, sl_error *error) {
+/* Creates the folder; errno is EEXIST if it exists. */
+static bool make_folder(const char *path, sl_error *error) {
     sl_place place;
-    if (created)
-        *created = false;
     if (!find_place(path, RULE_ANY, &place, error))
         return false;
     bool made = mkdirat(place.folder, place.name, 0700) == 0;
     int why = errno;
     leave(&place);
+    errno = why;
+    if (!made)
+        sl_error_errno(error, SL_EXIT_USAGE, "cannot create %s", path);
+    errno = why;
+    return made;
+}
+
+bool sl_private_folder_make(const char *path, bool *created, sl_error *error) {
+    bool made = make_folder(path, error), ok = made;
+    /* Another command may remove the folder between these steps. */
+    for (unsigned attempt = 0; !ok && errno == EEXIST && attempt < ATTEMPTS; attempt++) {
+        ok = sl_private_folder_check(path, error);
+        if (!ok && errno == ENOENT)
+            ok = made = make_folder(path, error);
+    }
     if (created)
         *created = made;
-    if (made)
-        return true;
-    if (why == EEXIST)
-        return sl_private_folder_check(path, error);
-    errno = why;
-    sl_error_errno(error, SL_EXIT_USAGE, "cannot create %s", path);
-    errno = why;
-    return false;
+    return ok;
 }
 
 char *sl_private_folder_temporary(const char *name, sl_error *error) {
