@@ -40,6 +40,8 @@ class Status(support.Case):
 
     def test_a_running_load_is_shown(self):
         running = self.begin()
+        # The first status may precede the first wait for the limit.
+        self.wait_for(lambda: self.figures().get("documents", 0) > 2000, "a second of the load")
         shown = self.status().out
         for words in ("load: running", f"process        {running.process.pid} on ", "phase          load",
                       "rate limit     2,000 documents/s", "waits for      the rate limit", "time left",
