@@ -143,32 +143,38 @@ bool sl_private_folder_check(const char *path, sl_error *error) {
     return ok;
 }
 
-/* Creates the folder; errno is EEXIST if it exists. */
-static bool make_folder(const char *path, sl_error *error) {
+/* Creates the folder, and sets `*exists` if there is one already, which is no error. */
+static bool make_folder(const char *path, bool *exists, sl_error *error) {
     sl_place place;
     if (!find_place(path, RULE_ANY, &place, error))
         return false;
     bool made = mkdirat(place.folder, place.name, 0700) == 0;
     int why = errno;
+    *exists = !made && why == EEXIST;
+    if (!made && !*exists)
+        sl_error_errno(error, SL_EXIT_USAGE, "cannot create %s", path);
     leave(&place);
     errno = why;
-    if (!made)
-        sl_error_errno(error, SL_EXIT_USAGE, "cannot create %s", path);
-    errno = why;
-    return made;
+    return made || *exists;
 }
 
 bool sl_private_folder_make(const char *path, bool *created, sl_error *error) {
-    bool made = make_folder(path, error), ok = made;
-    /* Another command may remove the folder between these steps. */
-    for (unsigned attempt = 0; !ok && errno == EEXIST && attempt < ATTEMPTS; attempt++) {
-        ok = sl_private_folder_check(path, error);
-        if (!ok && errno == ENOENT)
-            ok = made = make_folder(path, error);
+    for (unsigned attempt = 1;; attempt++) {
+        bool exists;
+        sl_error problem = {0};
+        if (!make_folder(path, &exists, error))
+            return false;
+        if (created)
+            *created = !exists;
+        if (!exists || sl_private_folder_check(path, &problem))
+            return true;
+        /* ENOENT: another command has removed the folder since it was found. */
+        if (errno != ENOENT || attempt == ATTEMPTS) {
+            if (error)
+                *error = problem;
+            return false;
+        }
     }
-    if (created)
-        *created = made;
-    return ok;
 }
 
 char *sl_private_folder_temporary(const char *name, sl_error *error) {

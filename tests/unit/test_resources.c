@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "load/run.h"
+#include "util/private_file.h"
 
 TEST(errno_has_a_class) {
     static const int exhausted[] = {ENOMEM, ENOSPC, EDQUOT, EFBIG, EMFILE, ENFILE};
@@ -48,4 +49,19 @@ TEST(a_worker_that_fails_in_silence_ends_the_run) {
     assert_int_equal(run.failure.code, SL_EXIT_RESOURCES);
     sl_run_clear(&run);
     sl_job_clear(&job);
+}
+
+TEST(an_existing_folder_is_no_error) {
+    char folder[] = "/tmp/shardload-folder-XXXXXX";
+    bool created = true;
+    sl_error error = {0};
+    assert_non_null(mkdtemp(folder));
+    assert_true(sl_private_folder_make(folder, &created, &error));
+    assert_false(created);
+    assert_int_equal(error.code, SL_EXIT_OK);
+    assert_string_equal(error.message, "");
+    sl_private_folder_remove(folder);
+    assert_true(sl_private_folder_make(folder, &created, &error));
+    assert_true(created);
+    sl_private_folder_remove(folder);
 }
