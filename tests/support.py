@@ -154,12 +154,20 @@ def clean_environment(**more):
     return kept
 
 
+def preloaded(name, **more):
+    """The environment in which programs begin with the library NAME.so of the tests, whose C file describes
+    its other variables. Skips the test if it has not been built."""
+    library = pathlib.Path(program("shardload")).parent / "tests" / f"{name}.so"
+    if not library.exists():
+        raise unittest.SkipTest(f"{name}.so has not been built")
+    # gcc's AddressSanitizer refuses to start behind another library unless it is asked not to compare.
+    options = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
+    return clean_environment(LD_PRELOAD=str(library), ASAN_OPTIONS=options, **more)
+
+
 def comma_environment(folder):
     """The environment in which programs begin in a locale with a decimal comma, which is made in `folder`
     (comma_locale.c). Skips the test if the locale cannot be made."""
-    library = pathlib.Path(program("shardload")).parent / "tests" / "comma_locale.so"
-    if not library.exists():
-        raise unittest.SkipTest("comma_locale.so has not been built")
     if not shutil.which("localedef"):
         raise unittest.SkipTest("there is no localedef to make a locale with a decimal comma")
     if not (folder / "de_DE.UTF-8").exists():
@@ -167,7 +175,7 @@ def comma_environment(folder):
                               capture_output=True, text=True, check=False)
         if made.returncode != 0:
             raise unittest.SkipTest(f"localedef cannot make the locale de_DE.UTF-8: {made.stderr}")
-    return {**clean_environment(LOCPATH=str(folder), LD_PRELOAD=str(library)), "LC_ALL": "de_DE.UTF-8"}
+    return {**preloaded("comma_locale", LOCPATH=str(folder)), "LC_ALL": "de_DE.UTF-8"}
 
 
 def bson_documents(data):

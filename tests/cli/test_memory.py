@@ -20,20 +20,16 @@ FOR_EVER = 10 ** 9
 TIMES = {"date", "seconds", "loadSeconds", "startedAt", "endedAt", "started", "ended"}
 
 
-def library():
-    path = pathlib.Path(support.program("shardload")).parent / "tests" / "failing_memory.so"
-    if not path.exists():
-        raise support.unittest.SkipTest("failing_memory.so has not been built")
+def require_own_allocator():
     text = pathlib.Path(support.program("shardload")).read_bytes()
     if b"__asan_init" in text or b"__tsan_init" in text:
         raise support.unittest.SkipTest("a sanitizer has its own allocator")
-    return path
 
 
 class FailedAllocations(support.Case):
     def setUp(self):
         super().setUp()
-        self.preloaded = library()
+        require_own_allocator()
         self.file("t.txt", support.mot_text(range(1, 400)))
         rows = "\n".join(f"{n},{n / 4},name {n}" for n in range(300))
         self.zipped("d.csv.gz", "number,quarter,text\n" + rows + "\n")
@@ -46,9 +42,8 @@ class FailedAllocations(support.Case):
         more = {"FAIL_COUNT": str(count)}
         if at:
             more.update(FAIL_AT=str(at), FAIL_LENGTH=str(length))
-        outcome = self.run_program(
-            "shardload", *words, limit=60,
-            environment=support.clean_environment(LD_PRELOAD=str(self.preloaded), **more))
+        outcome = self.run_program("shardload", *words, limit=60,
+                                   environment=support.preloaded("failing_memory", **more))
         return outcome, int(count.read_text("utf-8")) if count.exists() else 0
 
     def check(self, words, result):

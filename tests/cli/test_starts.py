@@ -2,8 +2,6 @@
 """The start of a command: a host that is wrong, a format that is unknown, a mistyped shard key; and
 what a start that failed leaves behind."""
 import gzip
-import os
-import pathlib
 import re
 import signal
 import socket
@@ -214,11 +212,7 @@ class FailedStarts(StartCase):
                 (self.scratch / "w").rmdir()
 
     def test_a_file_system_without_locks(self):
-        library = pathlib.Path(support.program("shardload")).parent / "tests" / "no_locks.so"
-        if not library.exists():
-            self.skipTest("no_locks.so has not been built")
-        more = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"}
-        environment = support.clean_environment(LD_PRELOAD=str(library), **more)
+        environment = support.preloaded("no_locks")
         (self.scratch / "empty").mkdir()
         for name, exists in (("new", False), ("empty", True)):
             with self.subTest(name):

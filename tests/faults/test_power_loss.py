@@ -7,8 +7,6 @@ So one load is recorded with each of its writes, renames and syncs, and with the
 and its reply. The work directory and the collection after a power failure between any two operations
 are computed from the recording. For each such time the journal is compared with the other files and
 the collection; for a random selection the load is resumed."""
-import os
-import pathlib
 import random
 import struct
 import time
@@ -86,9 +84,6 @@ class PowerLoss(resume_case.ResumeCase):
         self.record_one_load()
 
     def record_one_load(self):
-        library = pathlib.Path(os.environ["SHARDLOAD_BUILD"], "bin", "tests", "record_writes.so")
-        if not library.exists():
-            self.skipTest("record_writes.so has not been built")
         disk, recording = self.scratch / "disk", self.scratch / "recording"
         disk.mkdir()
         self.work = disk / "work"
@@ -100,9 +95,8 @@ class PowerLoss(resume_case.ResumeCase):
         self.proxy.on_batch(1, proxy.call(read_registry))
         running = self.start(
             "shardload", *self.words("--rate-limit", DOCUMENTS_PER_SECOND, threads=2),
-            environment=support.clean_environment(
-                LD_PRELOAD=str(library), RECORD_UNDER=str(disk), RECORD_INTO=str(recording),
-                ASAN_OPTIONS=os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"))
+            environment=support.preloaded("record_writes", RECORD_UNDER=str(disk),
+                                          RECORD_INTO=str(recording)))
         self.assert_nothing_lost(running.wait())
         self.proxy.observe = lambda *_: None
         self.registry_after = self.read_other_collections()

@@ -261,13 +261,8 @@ class ClockSetBack(ResumeCase):
     """The wall clock is set back by a day, or by years, during a load or before its resume."""
 
     def environment(self, after, days):
-        library = os.path.join(os.environ["SHARDLOAD_BUILD"], "bin", "tests", "clock_back.so")
-        if not os.path.exists(library):
-            self.skipTest("clock_back.so has not been built")
-        more = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"}
-        return support.clean_environment(
-            LD_PRELOAD=library, CLOCK_BACK_AFTER=str(after), CLOCK_BACK_SECONDS=str(days * 86400),
-            **more)
+        return support.preloaded("clock_back", CLOCK_BACK_AFTER=str(after),
+                                 CLOCK_BACK_SECONDS=str(days * 86400))
 
     def test_during_the_load(self):
         outcome = self.start("shardload", *self.words(),
