@@ -33,7 +33,9 @@ import pymongo
 import servers
 
 TREE = pathlib.Path(__file__).resolve().parent.parent
-SAMPLES = pathlib.Path(os.environ.get("SHARDLOAD_SAMPLES") or TREE.parent / "shared" / "data")
+REAL_SAMPLES = pathlib.Path(os.environ.get("SHARDLOAD_SAMPLES") or TREE.parent / "shared" / "data")
+# Without the real sample files, tools/test makes files of the same names and layouts (stand_ins.py).
+SAMPLES = REAL_SAMPLES if REAL_SAMPLES.is_dir() else pathlib.Path(os.environ.get("SHARDLOAD_STAND_INS", REAL_SAMPLES))
 LIMIT = 120          # seconds after which a test kills a program and fails
 HOST = "127.0.0.1"
 NOBODY = 65534       # user and group without rights
@@ -95,6 +97,12 @@ def sample(folder, name):
     if not path.exists():
         raise unittest.SkipTest(f"no sample file {name}: set SHARDLOAD_SAMPLES")
     return path
+
+
+def published():
+    """Skips a test that compares figures or records of the published files."""
+    if SAMPLES != REAL_SAMPLES:
+        raise unittest.SkipTest("the sample files are generated: set SHARDLOAD_SAMPLES to the real ones")
 
 
 def mot_sample(name):

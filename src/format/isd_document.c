@@ -258,6 +258,13 @@ static uint8_t *put_remarks(const sl_plan *plan, const sl_isd_walk *walk, bool c
     return sl_bson_end(document, to);
 }
 
+/* The length of a text without trailing blanks. Control characters are stored as blanks. */
+static size_t shown_length(const char *text, size_t length) {
+    while (length > 0 && ((uint8_t)text[length - 1] <= ' ' || text[length - 1] == 0x7F))
+        length--;
+    return length;
+}
+
 /* Are an entry's value, reason and parameter plausible? If the value was not padded, the bytes
  * after it are shifted to the left. */
 static bool is_sane(const char *entry) {
@@ -287,10 +294,10 @@ static uint8_t *put_qualities(const sl_plan *plan, const sl_isd_walk *walk, bool
                                 careful);
         if (is_sane(entry)) {
             to = sl_isd_put_element(to, &keys[SL_ISD_KEY_QUALITY_VALUE], entry + 3,
-                                    sl_isd_trimmed(entry + 3, 6), careful);
+                                    shown_length(entry + 3, 6), careful);
             to = sl_isd_put_element(to, &keys[SL_ISD_KEY_QUALITY_REASON], entry + 9, 1, careful);
             to = sl_isd_put_element(to, &keys[SL_ISD_KEY_QUALITY_PARAMETER], entry + 10,
-                                    sl_isd_trimmed(entry + 10, 6), careful);
+                                    shown_length(entry + 10, 6), careful);
         } else {
             to = sl_isd_put_element(to, &keys[SL_ISD_KEY_QUALITY_RAW], entry + 3, 13, careful);
         }

@@ -333,10 +333,8 @@ class Types(support.Case):
             typed += sum(kind not in ("text", "empty") for kind in self.types_of(work)[0].values())
         self.assertGreater(typed, 300)
 
-    def test_a_real_sensor_log(self):
-        path = support.SAMPLES / "obd" / "torque_23col_2014.csv"
-        if not path.exists():
-            self.skipTest(f"no sample {path}")
+    def test_a_sensor_log(self):
+        path = support.sample("obd", "torque_23col_2014.csv")
         documents, work = self.documents(path)
         self.assertIn("12 numbers, 1 date, 10 empty", (work / "shardload.log").read_text("utf-8"))
         with open(path, encoding="utf-8-sig", newline="") as file:

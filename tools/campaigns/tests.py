@@ -14,6 +14,7 @@ import re
 import resource
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -255,6 +256,16 @@ def run(queue, jobs, folder, options):
     return failed
 
 
+def provide_samples(folder):
+    """Without the real sample files, tests read generated ones of the same names and layouts."""
+    samples = os.environ.get("SHARDLOAD_SAMPLES") or TREE.parent / "shared" / "data"
+    if not Path(samples).is_dir():
+        print(f"== no sample data at {samples}: the tests read generated files", file=sys.stderr)
+        subprocess.run([sys.executable, TREE / "tests" / "stand_ins.py",
+                        build_folder() / "bin" / "shardload-datagen", folder], check=True)
+        os.environ["SHARDLOAD_STAND_INS"] = str(folder)
+
+
 def main():
     parser = argparse.ArgumentParser(prog="test")
     parser.add_argument("--jobs", type=int, default=default_jobs())
@@ -267,6 +278,7 @@ def main():
     folder = Path(tempfile.mkdtemp(prefix="shardload-tests-"))
     try:
         queue = options.names if options.stop else select(options.names) * options.repeat
+        provide_samples(folder / "samples")
         jobs = max(1, min(options.jobs, len(queue)))
         print(f"== running {len(queue)} test files, {jobs} at a time", file=sys.stderr)
         return 1 if run(queue, jobs, folder, options) else 0
