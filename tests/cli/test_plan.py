@@ -301,9 +301,10 @@ class Plan(support.Case):
              "  shard-rate: {value: 1k, low: 500, from: measured, note: at home}\n"
              "  router-rate: {value: 9k, from: assumed}\n"
              "results:\n"
-             "  bytes: {is: documents * document-bytes, unit: bytes}\n"
-             "  load: {is: 'max(documents / (shards * shard-rate), documents / router-rate)', "
-             "unit: s, published: 40k}\n")
+             "  bytes: {work: [documents, document-bytes], unit: bytes}\n"
+             "  shards-time: {work: [documents], rate: [shards, shard-rate], unit: s}\n"
+             "  router-time: {work: [documents], rate: [router-rate], unit: s}\n"
+             "  load: {slowest: [shards-time, router-time], unit: s, published: 40k}\n")
 
     def result(self, plan, name="load"):
         return next(one for one in plan["capacity"]["results"] if one["name"] == name)
@@ -313,14 +314,14 @@ class Plan(support.Case):
         plan, text = self.plan("--model", path)
         load = self.result(plan)
         self.assertEqual((load["value"], load["high"]), (36000, 72000))
-        self.assertEqual(load["decidedBy"], "documents / (shards * shard-rate)")
+        self.assertEqual(load["decidedBy"], "shards-time")
         self.assertEqual((load["published"], load["quotient"], load["how"]), (40000, 0.9, "predicted"))
         self.assertEqual(self.result(plan, "bytes")["value"], 3.6e9)
         self.assertIn("load is 10 h 00 min (10 h 00 min to 20 h 00 min)", text)
         self.assertRegex(text, r"shard-rate +1,000 .*measured +at home")
         plan, text = self.plan("--model", path, "--set", "shards=3", "--set", "router-rate=2k",
                                "--sweep", "shards=1,2,5,100")
-        self.assertEqual(self.result(plan)["decidedBy"], "documents / router-rate")
+        self.assertEqual(self.result(plan)["decidedBy"], "router-time")
         rows = plan["capacity"]["sweep"]["rows"]
         self.assertEqual([(row["input"], row["value"]) for row in rows],
                          [(1, 36000), (2, 18000), (5, 18000), (100, 18000)])
