@@ -280,8 +280,14 @@ class Plan(support.Case):
                      contains=["--db is missing", "--collection is missing", "without --uri"])
 
     def test_options_of_a_cluster_need_a_uri(self):
-        self.refused("-d", "mot", "-c", "tests", "--tls", "x",
-                     contains=["--db needs --uri", "--collection needs", "--tls needs"])
+        self.refused("-d", "mot", "-c", "tests", "--tls", "--wait", "5s", "--shard-existing", "x",
+                     contains=["--db needs --uri", "--collection needs", "--tls needs", "--wait needs",
+                               "--shard-existing needs"])
+
+    def test_a_plan_waits_for_a_server(self):
+        self.refused("--uri", "mongodb://127.0.0.1:1", "-d", "a", "-c", "b", "--wait", "1s",
+                     "--format", "ycsb", "--records", 5, code=support.EXIT_CLUSTER,
+                     contains=["--wait)"])
 
     def test_a_pipe_is_refused(self):
         self.refused("-", stdin=(support.HEADER + "\n").encode(), code=support.EXIT_SOURCE,
@@ -353,6 +359,19 @@ class Plan(support.Case):
         self.assertEqual(inputs["documents"]["from"], "measured")
         self.assertNotIn("published", self.result(plan), "a figure for other data")
         self.refused("--model", "isd-hundred-shards", path, contains=["this model does not have both"])
+
+    def test_a_model_takes_the_options_of_its_sources(self):
+        model = self.file("mine.yaml", self.MODEL)
+        source = self.file("t.csv", "k,v\n" + "1,2016-01-02\n" * 500)
+        size = {}
+        for types in ("text", "auto"):
+            plan, _ = self.plan("--model", model, "--types", types, source)
+            inputs = {one["name"]: one for one in plan["capacity"]["inputs"]}
+            size[types] = inputs["document-bytes"]["value"]
+        self.assertNotEqual(size["text"], size["auto"])
+        plan, _ = self.plan("--model", model, "--id-field", "k", "--ragged", "pad", source)
+        self.assertEqual(plan["capacity"]["inputs"][0]["from"], "measured")
+        self.refused("--model", model, "--types", "text", contains=["--types describes sources"])
 
     def test_a_published_figure_is_compared_with_its_own_data_only(self):
         path = self.file("mine.yaml", self.MODEL)
