@@ -13,21 +13,20 @@
 
 #define SWEEP_MOST 200
 
-typedef struct model_options {
+typedef struct given_options {
+    const sl_options *options;
     sl_error *error;
     bool sources; /* are sources given? Their options are then allowed */
-} model_options;
+} given_options;
 
 /* Refuses all options on the command line except those that a model uses. Options in the
  * environment or a configuration file are ignored, because they may be meant for other commands. */
 static void refuse_beside_model(void *context, const char *name, const char *value,
                                 const char *origin) {
-    static const char of_sources[] =
-        "format|schema|names|encoding|trim|escape|delimiter|quote|header|columns|skip-lines|ragged|"
-        "quoted-lines|missing|include|skip-other|blocks|records|skew|field-count|field-length|"
-        "document-size|integer-count|seed";
-    const model_options *at = context;
-    bool of_source = sl_list_has(of_sources, '|', sl_text_of(name));
+    const given_options *at = context;
+    bool of_source = sl_list_has("Source|Generated records", '|',
+                                 sl_text_of(sl_option_group(at->options, name))) ||
+                     strcmp(name, "blocks") == 0;
     (void)value;
     if (strcmp(origin, "command line") != 0 || (of_source && at->sources) ||
         sl_list_has("model|set|sweep|report|config", '|', sl_text_of(name)))
@@ -67,7 +66,7 @@ static sl_exit run_model(const sl_options *options, sl_setup *setup, sl_error *e
         .load = &setup->config, .model = &model, .blocks = sl_option_number(options, "blocks")};
     const char *sweep = sl_option_string(options, "sweep");
     bool sources = sl_options_argument_count(options) > 0 || sl_option_given(options, "records");
-    sl_options_each(options, refuse_beside_model, &(model_options){error, sources});
+    sl_options_each(options, refuse_beside_model, &(given_options){options, error, sources});
     sl_error why = {0};
     bool opened = sl_capacity_open(sl_option_string(options, "model"), &model, &why);
     if (!opened)
@@ -84,11 +83,19 @@ static sl_exit run_model(const sl_options *options, sl_setup *setup, sl_error *e
     return error->code ? error->code : sl_plan_run_model(&config);
 }
 
+/* Refuses the options of a target and of its connection. */
+static void refuse_without_uri(void *context, const char *name, const char *value,
+                               const char *origin) {
+    const given_options *at = context;
+    (void)value;
+    if (strcmp(origin, "default") != 0 &&
+        (sl_list_has("Target|Connection", '|', sl_text_of(sl_option_group(at->options, name))) ||
+         strcmp(name, "shard-existing") == 0))
+        sl_option_problem(at->error, "--%s needs --uri: without it a plan does not read a cluster",
+                          name);
+}
+
 static sl_exit run_plan(const sl_options *options, sl_setup *setup, sl_error *error) {
-    static const char with_uri_only[] =
-        "db|collection|drop|again|shard-existing|username|password|password-file|"
-        "authenticationDatabase|authenticationMechanism|tls|tlsCAFile|tlsCertificateKeyFile|"
-        "tlsCertificateKeyFilePassword|tlsAllowInvalidHostnames";
     sl_plan_config config = {.load = &setup->config,
                              .shards = (uint32_t)sl_option_number(options, "shards"),
                              .blocks = sl_option_number(options, "blocks"),
@@ -110,8 +117,7 @@ static sl_exit run_plan(const sl_options *options, sl_setup *setup, sl_error *er
                           error);
         sl_set_up_target(setup, options, error);
     } else {
-        sl_options_refuse(options, with_uri_only,
-                          "needs --uri: without it a plan does not read a cluster", error);
+        sl_options_each(options, refuse_without_uri, &(given_options){options, error, false});
     }
     return error->code ? error->code : sl_plan_run(&config);
 }

@@ -162,7 +162,8 @@ const char *sl_options_argument(const sl_options *options, size_t index);
 
 /* Values by name. A name that is not in the table, or of another kind, is a programming error and
  * aborts. Strings live as long as the options. */
-bool sl_option_given(const sl_options *options, const char *name); /* false for a default */
+bool sl_option_given(const sl_options *options, const char *name);        /* false for a default */
+const char *sl_option_group(const sl_options *options, const char *name); /* heading in --help */
 bool sl_option_flag(const sl_options *options, const char *name);
 const char *sl_option_string(const sl_options *options, const char *name); /* or CHOICE; or NULL */
 uint64_t sl_option_number(const sl_options *options, const char *name);    /* COUNT, BYTES */

@@ -259,18 +259,26 @@ const char *sl_options_argument(const sl_options *options, size_t index) {
 }
 
 /* `kinds` has a bit for each kind that is allowed. */
-static const sl_option_value *value_of(const sl_options *options, const char *name,
-                                       unsigned kinds) {
+static size_t index_of(const sl_options *options, const char *name, unsigned kinds) {
     size_t index = sl_options_row(options, name, strlen(name));
     if (index == SIZE_MAX || !(kinds & (1u << options->program->rows[index].kind))) {
         sl_print_to(stderr, "shardload: internal error: option %s\n", name);
         abort();
     }
-    return &options->values[index];
+    return index;
+}
+
+static const sl_option_value *value_of(const sl_options *options, const char *name,
+                                       unsigned kinds) {
+    return &options->values[index_of(options, name, kinds)];
 }
 
 bool sl_option_given(const sl_options *options, const char *name) {
     return value_of(options, name, ~0u)->from != FROM_DEFAULT;
+}
+
+const char *sl_option_group(const sl_options *options, const char *name) {
+    return options->program->rows[index_of(options, name, ~0u)].group;
 }
 
 bool sl_option_flag(const sl_options *options, const char *name) {

@@ -84,13 +84,6 @@ static sl_read_result measure_block(measuring *m, size_t index, uint64_t sequenc
 
 /* ---- from samples to an estimate ---- */
 
-/* Student's t for 99 %, both sides. */
-static double student(size_t freedom) {
-    static const double table[] = {INFINITY, 63.66, 9.92, 5.84, 4.60, 4.03, 3.71, 3.50,
-                                   3.36,     3.25,  3.17, 3.11, 3.05, 3.01, 2.98, 2.95};
-    return freedom < sizeof table / sizeof table[0] ? table[freedom] : 2.58 + 5.2 / (double)freedom;
-}
-
 typedef struct sum {
     size_t count;
     double text, figures[FIGURES];
@@ -120,7 +113,7 @@ static double spread_of(const sample *samples, const sum *all, size_t figure, do
         squares += rest * rest;
     }
     double error = blocks * sqrt((1 - n / blocks) * squares / (n - 1) / n);
-    return student(all->count - 1) * error;
+    return sl_student_quantile(SL_99_PERCENT, (double)all->count - 1) * error;
 }
 
 /* The range of a total, of which `seen` has been read; `half`: half of its width. */
@@ -280,7 +273,7 @@ static void extrapolate(const turn *turns, size_t count, size_t figure) {
     /* Half the range of the sum over the unread sources, if they are distributed like the sources
      * that were read. */
     double half = seen < 2 ? INFINITY
-                           : student((size_t)seen - 1) * unseen *
+                           : sl_student_quantile(SL_99_PERCENT, seen - 1) * unseen *
                                  sqrt(squares / (seen - 1) * (1 / seen + 1 / fmax(unseen, 1)));
     double rest = 0;
     for (size_t i = 0; i < count; i++)

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "util/estimate.h"
+
 #include "lookup.h"
 
 #include "scale.h"
@@ -243,9 +245,6 @@ static sl_records limited(sl_page *page, const sl_records *records) {
 #define PARTS 10
 #define PARTS_LEAST 5
 
-/* The 97.5 % quantile of Student's t for PARTS_LEAST - 1 to PARTS - 1 degrees of freedom. */
-static const double quantiles[] = {2.776, 2.571, 2.447, 2.365, 2.306, 2.262};
-
 typedef struct spread {
     double relative; /* standard error over mean; NAN: too few parts */
     size_t parts;
@@ -303,7 +302,7 @@ static void compare_with_first(sl_page *page, const sl_records *records, size_t 
         return;
     }
     size_t parts = other.parts < first->parts ? other.parts : first->parts;
-    double t = quantiles[(parts > PARTS ? PARTS : parts) - PARTS_LEAST];
+    double t = sl_student_quantile(SL_95_PERCENT, (double)(parts > PARTS ? PARTS : parts) - 1);
     double half =
         ratio * t * sqrt(first->relative * first->relative + other.relative * other.relative);
     double low = ratio - half > 0 ? ratio - half : 0, high = ratio + half;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Capacity models: formulas over labelled inputs, read from YAML, and computed with their ranges
- * beside published figures. Arithmetic only: no measurement and no connection.
+/* Capacity models: numbers in YAML, to which one law is applied, with their ranges, beside
+ * published figures. Arithmetic only: no measurement and no connection.
  *
  *   title: Weather records on one server
  *   about: What was published, and where.
@@ -9,9 +9,18 @@
  *     documents: {value: 2.5G, from: published, unit: documents}
  *     rate: {value: 85k, low: 60k, high: 90k, from: assumed, unit: documents/s, note: a guess}
  *   results:
- *     load: {is: documents / rate, unit: s, published: 37188, note: in the text}
+ *     load: {work: [documents], rate: [rate], unit: s, published: 37188, note: in the text}
  *   points:
- *     - {name: twice the data, set: {documents: 5G}, published: {load: 74000}} */
+ *     - {name: twice the data, set: {documents: 5G}, published: {load: 74000}}
+ *
+ * The law of a result, in which a missing list counts for nothing:
+ *
+ *   the sum of `sum` + the largest of `slowest`
+ *       + (the product of `work` * copies(`copies`)) / (the product of `rate` * units(`units`))
+ *
+ * copies(n, cost) is 1 + cost (n - 1): the work for n copies of each document. units(n, contention,
+ * coherency) is n / (1 + contention (n - 1) + coherency n (n - 1)): the speed of n units relative
+ * to one, by the universal scalability law. */
 #ifndef SHARDLOAD_CAPACITY_H
 #define SHARDLOAD_CAPACITY_H
 
@@ -26,6 +35,7 @@
 #define SL_CAPACITY_INPUTS_MAX 40
 #define SL_CAPACITY_RESULTS_MAX 24
 #define SL_CAPACITY_POINTS_MAX 24
+#define SL_CAPACITY_TERMS_MAX 8 /* of a list of a result */
 #define SL_CAPACITY_NAME_ROOM 40
 
 /* The origin of an input. */
@@ -44,7 +54,7 @@ extern const char *const sl_capacity_origin_names[SL_ORIGINS];
 typedef struct sl_capacity_input {
     char name[SL_CAPACITY_NAME_ROOM];
     char unit[24];
-    double value, low, high;
+    double value, low, high; /* not negative */
     sl_capacity_origin origin;
     char note[240];
 } sl_capacity_input;
@@ -55,10 +65,22 @@ typedef struct sl_capacity_figure {
     double published, fitted;
 } sl_capacity_figure;
 
+/* What a result is computed from: a number, an input, or a result before it. */
+typedef struct sl_capacity_term {
+    enum { SL_TERM_NUMBER, SL_TERM_INPUT, SL_TERM_RESULT } kind;
+    size_t index;  /* of the input or result */
+    double number; /* of SL_TERM_NUMBER */
+} sl_capacity_term;
+
+typedef struct sl_capacity_terms {
+    sl_capacity_term of[SL_CAPACITY_TERMS_MAX];
+    size_t count;
+} sl_capacity_terms;
+
 typedef struct sl_capacity_result {
     char name[SL_CAPACITY_NAME_ROOM];
     char unit[24]; /* "s" and "bytes" are shown in larger units */
-    char formula[300];
+    sl_capacity_terms sum, slowest, work, copies, rate, units;
     char note[300];
     sl_capacity_figure figure;
 } sl_capacity_result;
@@ -86,30 +108,16 @@ typedef struct sl_capacity_model {
 /* A computed result. */
 typedef struct sl_capacity_value {
     sl_estimate number;
-    bool fitted;      /* it depends on a fitted input */
-    char decided[60]; /* of max(a, b) or min(a, b): the argument that decides; else "" */
+    bool fitted;         /* it depends on a fitted input */
+    const char *decided; /* the name of the largest of `slowest`, in the model; "" without one */
 } sl_capacity_value;
-
-/* ---- capacity_formula.c ---- */
-
-/* Looks a name up in `context`; false if there is none. */
-typedef bool sl_capacity_lookup(void *context, const char *name, size_t length,
-                                sl_capacity_value *value);
-
-/* Computes a formula: numbers (also 85k, 2.5G), names, + - * / ( ), min(...), max(...), and
- * usl(n, contention, coherency), the speed of n units relative to one by the universal scalability
- * law. Names contain hyphens, so blanks surround a minus. The range of the value contains all
- * values that inputs within their ranges give. Errors are of class SL_EXIT_USAGE. */
-bool sl_capacity_formula(const char *text, sl_capacity_lookup *lookup, void *context,
-                         sl_capacity_value *value, sl_error *error);
 
 /* Parses a number: "85k". The suffixes k, M, G, T and P are powers of 1000. */
 bool sl_capacity_number(const char *text, size_t length, double *number);
 
-/* ---- capacity.c ---- */
-
-/* Computes all results, in order; a formula may use inputs and results before it. `set` has a value
- * for each input, NAN to keep the model's; or is NULL. */
+/* Computes all results, in order. `set` has a value for each input, NAN to keep the model's; or is
+ * NULL. The range of a value contains all values that inputs within their ranges give. Errors are
+ * of class SL_EXIT_USAGE. */
 bool sl_capacity_compute(const sl_capacity_model *model, const double *set,
                          sl_capacity_value values[SL_CAPACITY_RESULTS_MAX], sl_error *error);
 
@@ -129,9 +137,7 @@ bool sl_capacity_set(sl_capacity_model *model, const char *assignment, sl_error 
 bool sl_capacity_append(bson_t *document, const sl_capacity_model *model, size_t input,
                         const double *values, size_t count, sl_error *error);
 
-/* ---- capacity_model.c ---- */
-
-/* Reads a model from YAML, and computes it once, so errors in formulas are found. `name` is the
+/* Reads a model from YAML, and computes it once, so that wrong numbers are found. `name` is the
  * file name in messages: "isd.yaml:12:5: expected ...". Errors are of class SL_EXIT_USAGE. */
 bool sl_capacity_parse(const char *text, size_t length, const char *name, sl_capacity_model *model,
                        sl_error *error);

@@ -22,6 +22,8 @@
 
 #include <math.h>
 
+#include "util/estimate.h"
+
 /* Half width of the range in standard deviations, when these are known. */
 #define SIGMAS 2.0
 /* Relative standard deviation of a phase that does not grow with the documents. */
@@ -39,23 +41,6 @@ typedef struct curve {
 static double grown(const curve *c, double size) {
     double g = c->growth == SL_GROWS_AS_SORTING && size > 2 ? size * log2(size) : size;
     return c->steepness != 0 && size > 0 ? g * pow(size / c->unit, c->steepness) : g;
-}
-
-double sl_student_quantile(double freedom) {
-    /* For 1 to 10 degrees of freedom, and more; linear in 1 / freedom between them. */
-    static const struct {
-        double freedom, quantile;
-    } rows[] = {{1, 12.706}, {2, 4.303},  {3, 3.182},  {4, 2.776},       {5, 2.571},  {6, 2.447},
-                {7, 2.365},  {8, 2.306},  {9, 2.262},  {10, 2.228},      {12, 2.179}, {15, 2.131},
-                {20, 2.086}, {30, 2.042}, {60, 2.000}, {INFINITY, 1.960}};
-    size_t i = 1;
-    if (freedom <= 1)
-        return rows[0].quantile;
-    while (freedom > rows[i].freedom)
-        i++;
-    double left = 1 / rows[i - 1].freedom, right = 1 / rows[i].freedom;
-    return rows[i].quantile +
-           (1 / freedom - right) / (left - right) * (rows[i - 1].quantile - rows[i].quantile);
 }
 
 sl_variation sl_variation_of(const sl_timing *timings, size_t count) {
@@ -96,7 +81,7 @@ static sl_prediction constant(const sl_timing *timings, size_t count) {
         scatter += (timings[i].seconds - mean) * (timings[i].seconds - mean);
     double freedom = (double)count - 1, width = SIGMAS * CONSTANT_DEVIATION * mean;
     if (count > 1) /* of one further run, and of the mean */
-        width = fmax(width, sl_student_quantile(freedom) *
+        width = fmax(width, sl_student_quantile(SL_95_PERCENT, freedom) *
                                 sqrt(scatter / freedom * (1 + 1 / (double)count)));
     return around(mean, width, 0);
 }
@@ -235,7 +220,8 @@ sl_prediction sl_extrapolate(const sl_growth_model *model, const sl_timing *timi
     double further = pow(least * mean.seconds, 2); /* variance of the run that is predicted */
     double varying = mean.varying + further, all = varying + mean.of_size + steep;
     double quantile =
-        all > 0 ? sl_student_quantile(variation.freedom * pow(all / varying, 2)) : SIGMAS;
+        all > 0 ? sl_student_quantile(SL_95_PERCENT, variation.freedom * pow(all / varying, 2))
+                : SIGMAS;
     return around(mean.seconds, quantile * sqrt(all), quantile * sqrt(steep + varying));
 }
 

@@ -45,10 +45,6 @@ typedef struct sl_variation {
 /* Estimates the variation from the timings of equal size, over all sizes. */
 sl_variation sl_variation_of(const sl_timing *timings, size_t count);
 
-/* The quantile of Student's t distribution for a range of 95 %. `freedom` is above 0, and may be
- * fractional or INFINITY. */
-double sl_student_quantile(double freedom);
-
 /* The number of documents of all sources, estimated from a sample, with its standard deviation. */
 typedef struct sl_size {
     double documents;

@@ -1,18 +1,528 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes a plan from the preview of a load and the rates of an earlier load; its record, plan.json,
- * has the server, the sources, the estimate, the ranges and the predicted times. */
+/* `shardload plan`: rates of earlier loads, and the times that they predict; a plan as text; its
+ * record, plan.json. */
 #include "plan.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "query/query.h"
 #include "report/json.h"
+#include "report/lookup.h"
 #include "report/report.h"
 #include "report/run_record.h"
 #include "util/clock.h"
 #include "util/context.h"
+#include "util/document_id.h"
 #include "util/log.h"
+#include "util/phase_names.h"
+#include "util/print.h"
+#include "util/text.h"
+
+/* ---- rates, and predicted times ----
+ *
+ * Reads rates from the records of earlier runs, and predicts times from them.
+ *
+ * The range of a load's rate extends from its slowest to its fastest fifth of the time; for a load
+ * too short to have fifths it is SHORT to each side. Rates measured once (placing, indexes,
+ * verification) get a range of ONCE to each side, which is a guess. */
+
+#define PARTS 5
+#define SHORT 0.25
+#define ONCE 0.3
+/* Seconds for a split or a move, for records without "placing". */
+#define STEP                                                                                       \
+    { 0.1, 0.03, 0.5 }
+#define UNKNOWN                                                                                    \
+    { NAN, NAN, NAN }
+
+static const sl_rates no_rates = {.documents = UNKNOWN,
+                                  .bson_bytes = UNKNOWN,
+                                  .connect_seconds = NAN,
+                                  .prepare_seconds = NAN,
+                                  .step_seconds = STEP,
+                                  .index_documents = UNKNOWN,
+                                  .verify_documents = UNKNOWN};
+
+static double phase_seconds(const bson_t *record, const char *name) {
+    return sl_look_phase_seconds(record, "phases", name);
+}
+
+static sl_estimate around(double value, double share) {
+    return (sl_estimate){value, value * (1 - share), value * (1 + share)};
+}
+
+/* ---- the rate of a load ---- */
+
+/* The value of `key` at `time`, interpolated between two points of the series. */
+static double reached_at(const bson_t *record, const char *key, double time) {
+    double seconds_before = 0, before = 0;
+    for (sl_walk walk = sl_walk_start(record, "series"); sl_walk_next(&walk);) {
+        double seconds = sl_look_number(&walk.item, "seconds");
+        double reached = sl_look_number(&walk.item, key);
+        if (seconds >= time)
+            return seconds > seconds_before
+                       ? before + (reached - before) * (time - seconds_before) /
+                                      (seconds - seconds_before)
+                       : reached;
+        seconds_before = seconds;
+        before = reached;
+    }
+    return before;
+}
+
+/* The rate of `all` in `seconds`, with the rates of the slowest and the fastest fifth as range. */
+static sl_estimate rate_of(const bson_t *record, const char *key, double all, double seconds) {
+    sl_estimate rate = around(all / seconds, SHORT);
+    double end = NAN;
+    if (sl_walk_count(record, "series") < PARTS)
+        return rate;
+    for (sl_walk walk = sl_walk_start(record, "series"); sl_walk_next(&walk);)
+        end = sl_look_number(&walk.item, "seconds");
+    if (!(end > 0))
+        return rate;
+    rate.low = rate.high = rate.value;
+    double before = 0;
+    for (int i = 1; i <= PARTS; i++) {
+        double reached = reached_at(record, key, end * i / PARTS);
+        double part = (reached - before) * PARTS / end;
+        rate.low = part > 0 ? fmin(rate.low, part) : rate.low;
+        rate.high = fmax(rate.high, part);
+        before = reached;
+    }
+    return rate;
+}
+
+/* ---- kinds of records ---- */
+
+static bool unusable(const char *path, const char *why, sl_error *error) {
+    return sl_error_set(error, SL_EXIT_USAGE,
+                        "%s: %s; --from needs the record of a completed load (run.json), reload or "
+                        "tune",
+                        path, why);
+}
+
+/* Reads the rates of the phases besides the load phase. */
+static void take_phases(const bson_t *record, double documents, sl_rates *rates) {
+    double placing = sl_look_number(record, "placing.seconds");
+    double steps = sl_look_number(record, "placing.steps");
+    double prepare = phase_seconds(record, SL_PHASE_PREPARE),
+           indexes = phase_seconds(record, SL_PHASE_INDEXES);
+    double verify = phase_seconds(record, SL_PHASE_VERIFY),
+           connect = phase_seconds(record, SL_PHASE_CONNECT);
+    const char *unverified = sl_look_text(record, "options.no-verify");
+    rates->connect_seconds = connect;
+    rates->prepare_seconds = isnan(placing) ? prepare : prepare - placing;
+    rates->step_seconds = steps > 0 ? around(placing / steps, ONCE) : no_rates.step_seconds;
+    double built = sl_look_text(record, "options.index") ? 1 : 0;
+    bson_t list;
+    if (sl_look_inside(record, "options.index", &list))
+        built = bson_count_keys(&list);
+    if (built > 0 && indexes > 0)
+        rates->index_documents = around(documents * built / indexes, ONCE);
+    if (verify > 0 && unverified && strcmp(unverified, "false") == 0)
+        rates->verify_documents = around(documents / verify, ONCE);
+}
+
+static bool from_load(const bson_t *record, const char *path, sl_rates *rates, sl_error *error) {
+    double documents = sl_look_number(record, "accounting.inserted");
+    double bytes = sl_look_number(record, "accounting.bsonBytes");
+    double seconds = phase_seconds(record, SL_PHASE_LOAD),
+           code = sl_look_number(record, "exitCode");
+    const char *sink = sl_look_text(record, "options.sink");
+    if (!(documents > 0) || !(seconds > 0))
+        return unusable(path, "it contains no load", error);
+    if (code != SL_EXIT_OK && code != SL_EXIT_REJECTS)
+        return unusable(path, "its load did not complete", error);
+    if (sink && strcmp(sink, "cluster") != 0)
+        return unusable(path, "its load did not write to a cluster", error);
+    if (sl_look_number(record, "accounting.ofThoseByEarlierRuns.inserted") > 0)
+        return unusable(path, "its load was completed by --resume: its rate is unknown", error);
+    rates->documents = rate_of(record, "documents", documents, seconds);
+    rates->bson_bytes = rate_of(record, "bsonBytes", bytes, seconds);
+    take_phases(record, documents, rates);
+    return true;
+}
+
+static bool from_tune(const bson_t *record, const char *path, sl_rates *rates, sl_error *error) {
+    static const char *const choices[] = {"recommended", "best"};
+    double code = sl_look_number(record, "exitCode");
+    if (code != SL_EXIT_OK && code != SL_EXIT_REJECTS)
+        return unusable(path, "its tuning did not complete", error);
+    for (size_t i = 0; i < sizeof choices / sizeof choices[0]; i++) {
+        double index = sl_look_number(record, choices[i]);
+        char where[48];
+        bson_t setting;
+        if (isnan(index) || index < 0)
+            continue;
+        snprintf(where, sizeof where, "settings.%.0f", index);
+        if (!sl_look_inside(record, where, &setting))
+            continue;
+        double rate = sl_look_number(&setting, "rate");
+        rates->documents = (sl_estimate){rate, fmin(rate, sl_look_number(&setting, "low")),
+                                         fmax(rate, sl_look_number(&setting, "high"))};
+        double records = sl_look_number(record, "sample.records");
+        double each = sl_look_number(record, "sample.bsonBytes") / records;
+        if (each > 0)
+            rates->bson_bytes = sl_estimate_scaled(rates->documents, each);
+        if (rate > 0)
+            return true;
+    }
+    return unusable(path, "it recommends no setting", error);
+}
+
+bool sl_rates_from_record(const bson_t *record, const char *path, sl_rates *rates,
+                          sl_error *error) {
+    const char *command = sl_look_text(record, "command");
+    const char *host = sl_look_text(record, "client.host");
+    bson_t load;
+    *rates = no_rates;
+    if (!command) /* old records of loads have no "command" */
+        command = "load";
+    bool ok;
+    if (strcmp(command, "reload") == 0)
+        ok = sl_look_inside(record, "load", &load) ? from_load(&load, path, rates, error)
+                                                   : unusable(path, "it contains no load", error);
+    else if (strcmp(command, "tune") == 0)
+        ok = from_tune(record, path, rates, error);
+    else if (strcmp(command, "load") == 0)
+        ok = from_load(record, path, rates, error);
+    else
+        ok = unusable(path, "it is the record of another command", error);
+    if (ok) { /* the host name in a record is untrusted */
+        char file[200], from[64] = "";
+        sl_text_printable(sl_text_of(path), file, sizeof file);
+        sl_text_printable(sl_text_of(host ? host : ""), from, sizeof from);
+        snprintf(rates->from, sizeof rates->from, "the %s in %s%s%s", command, file,
+                 *from ? ", from " : "", from);
+    }
+    return ok;
+}
+
+static bool read_record(const char *path, sl_rates *rates, sl_error *error) {
+    bson_t *record;
+    char shown[300];
+    sl_text_printable(sl_text_of(path), shown, sizeof shown);
+    if (!sl_json_read_file(path, &record, error)) {
+        if (error->code != SL_EXIT_RESOURCES)
+            error->code = SL_EXIT_USAGE;
+        return sl_error_prefix(error, "--from");
+    }
+    bool ok = sl_rates_from_record(record, shown, rates, error);
+    bson_destroy(record);
+    return ok;
+}
+
+/* Sets only documents per second, from --rate. */
+static void rates_from_number(double documents_per_second, sl_rates *rates) {
+    *rates = no_rates;
+    rates->documents = sl_estimate_exactly(documents_per_second);
+    snprintf(rates->from, sizeof rates->from, "--rate, which has no range");
+}
+
+/* ---- predicted times ----
+ *
+ * If the size of the documents differs from the earlier load, the true time lies between the times
+ * computed from documents per second and from bytes per second. The prediction is the mean of both
+ * times, and the range covers both. */
+
+static sl_estimate seconds_for(sl_estimate amount, sl_estimate rate) {
+    return (sl_estimate){amount.value / rate.value, amount.low / rate.high, amount.high / rate.low};
+}
+
+static sl_estimate load_seconds(const sl_rates *rates, const sl_measure *measure) {
+    sl_estimate a = seconds_for(measure->documents, rates->documents);
+    if (isnan(rates->bson_bytes.value))
+        return a;
+    sl_estimate b = seconds_for(measure->bson_bytes, rates->bson_bytes);
+    return (sl_estimate){(a.value + b.value) / 2, fmin(a.low, b.low), fmax(a.high, b.high)};
+}
+
+static void add(sl_plan_times *prediction, const char *name, sl_estimate seconds, const char *why) {
+    size_t i = prediction->count++;
+    prediction->phases[i].name = name;
+    prediction->phases[i].seconds = seconds;
+    prediction->phases[i].why = isnan(seconds.value) ? why : "";
+    if (isnan(seconds.value))
+        prediction->complete = false;
+    else
+        prediction->seconds = sl_estimate_sum(prediction->seconds, seconds);
+}
+
+void sl_predict(const sl_rates *rates, const sl_measure *measure, size_t steps, size_t indexes,
+                bool verify, sl_plan_times *prediction) {
+    *prediction = (sl_plan_times){.complete = true};
+    double fixed = (isnan(rates->connect_seconds) ? 0 : rates->connect_seconds) +
+                   (isnan(rates->prepare_seconds) ? 0 : rates->prepare_seconds);
+    add(prediction, SL_PHASE_PREPARE,
+        sl_estimate_sum(sl_estimate_exactly(fixed),
+                        sl_estimate_scaled(rates->step_seconds, (double)steps)),
+        "");
+    add(prediction, SL_PHASE_LOAD, load_seconds(rates, measure), "no rate is known");
+    if (indexes > 0)
+        add(prediction, SL_PHASE_INDEXES,
+            sl_estimate_scaled(seconds_for(measure->documents, rates->index_documents),
+                               (double)indexes),
+            "the run with these rates built no index");
+    if (verify)
+        add(prediction, SL_PHASE_VERIFY, seconds_for(measure->documents, rates->verify_documents),
+            "the run with these rates verified nothing");
+}
+
+/* ---- the plan as text ----
+ *
+ * A plan as text: tables of sources and phases, and the layout as bars. */
+
+#define SOURCES_SHOWN 20
+#define RANGES_BAR 64 /* characters for the stripes of a source, 4 stripes each */
+#define SHARE_BAR 40
+#define SHARDS_SHOWN 64
+
+/* The characters that represent shards in the bars. */
+static const char shard_signs[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+static char sign_of(uint32_t shard) {
+    return shard < sizeof shard_signs - 1 ? shard_signs[shard] : '+';
+}
+
+static char *count(double value, char out[SL_HUMAN_ROOM]) {
+    return sl_human_count((uint64_t)(value + 0.5), out);
+}
+
+static void add_range(sl_table *table, const sl_estimate *figure, bool exact,
+                      char *(*text)(double value, char out[SL_HUMAN_ROOM])) {
+    char low[SL_HUMAN_ROOM], high[SL_HUMAN_ROOM];
+    if (exact || figure->low == figure->high)
+        sl_table_cell(table, "exactly");
+    else
+        sl_table_cell(table, "%s to %s", text(figure->low, low), text(figure->high, high));
+}
+
+static void add_row(sl_table *table, const char *name, const char *format, uint64_t stored,
+                    bool generated, bool exact, const sl_measure *measure) {
+    char a[SL_HUMAN_ROOM];
+    sl_table_cell(table, "%s", name);
+    sl_table_cell(table, "%s", format);
+    sl_table_cell(table, "%s", generated ? "-" : sl_human_bytes((double)stored, a));
+    sl_table_cell(table, "%s", generated ? "-" : sl_human_bytes(measure->text_bytes.value, a));
+    sl_table_cell(table, "%s", count(measure->documents.value, a));
+    add_range(table, &measure->documents, false, count);
+    sl_table_cell(table, "%s", sl_human_bytes(measure->bson_bytes.value, a));
+    add_range(table, &measure->bson_bytes, exact, sl_human_bytes);
+    sl_table_cell(
+        table, "%.0f",
+        measure->documents.value > 0 ? measure->bson_bytes.value / measure->documents.value : 0);
+    sl_table_cell(table, "%.3g %%", 100 * measure->rejects_share);
+}
+
+static bool print_sources(const sl_preview *preview, FILE *out) {
+    static const char *const titles[] = {"source", "format", "stored", "text",    "documents",
+                                         "range",  "BSON",   "range",  "average", "rejects"};
+    char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM];
+    uint64_t stored = 0, looked_at = 0;
+    sl_table *table = sl_table_create();
+    if (!table)
+        return false;
+    sl_table_columns(table, titles, "llrrrlrlrr");
+    for (size_t i = 0; i < preview->source_count; i++) {
+        const sl_preview_source *source = &preview->sources[i];
+        const char *name = strrchr(source->name, '/');
+        stored += source->stored_bytes;
+        looked_at += source->sampled;
+        if (i < SOURCES_SHOWN)
+            add_row(table, name && name[1] && source->record_bytes == 0 ? name + 1 : source->name,
+                    source->format, source->stored_bytes, source->record_bytes > 0, source->exact,
+                    &source->measure);
+    }
+    if (preview->source_count > SOURCES_SHOWN) {
+        sl_table_cell(table, "... and %s more",
+                      sl_human_count(preview->source_count - SOURCES_SHOWN, a));
+        for (size_t i = 1; i < sizeof titles / sizeof titles[0]; i++)
+            sl_table_cell(table, "%s", "");
+    }
+    if (preview->source_count > 1)
+        add_row(table, "total", "", stored, preview->generated, false, &preview->all);
+    sl_print_to(out, "%zu source%s; sampled %s of about %s blocks of 1 MiB", preview->source_count,
+                preview->source_count == 1 ? "" : "s", sl_human_count(preview->all.blocks_read, a),
+                count(preview->all.blocks, b));
+    if (looked_at < preview->source_count)
+        sl_print_to(out, ", from %s of the sources", sl_human_count(looked_at, a));
+    sl_print_to(out, "\n");
+    bool ok = sl_table_print(table, out, 2);
+    sl_table_destroy(table);
+    return ok;
+}
+
+/* ---- the target and its layout ---- */
+
+static const char *layout_text(sl_preview_layout layout) {
+    static const char *const texts[] = {
+        "not sharded",
+        "sharded by _id: ranges are split and placed before the load",
+        "sharded by a hashed key: the server distributes it, evenly if the key has many values",
+        "sharded by another key: shares as the sampled documents fall into the existing chunks",
+        "sharded by another key, with a single chunk: ALL DOCUMENTS GO TO ONE SHARD until the "
+        "balancer moves them; split the chunk before the load, or shard by _id or a hashed key",
+        "sharded by ranges of another key: the collection is split before the load at quantiles of "
+        "a "
+        "sample of the key"};
+    return texts[layout];
+}
+
+static void print_balancer(const sl_balancer_view *balancer, FILE *out) {
+    bool on = strcmp(balancer->mode, "full") == 0;
+    char names[sizeof balancer->names];
+    if (!balancer->mode[0])
+        return;
+    sl_print_to(out, "  the balancer is %s%s\n", on ? "on" : "off",
+                on ? "; the load stops it and then restores it" : "");
+    if (balancer->holders == 0)
+        return;
+    sl_text_printable(sl_text_of(balancer->names), names, sizeof names);
+    sl_print_to(out, "  it was %s before loads stopped it: %s\n",
+                strcmp(balancer->before, "full") == 0 ? "on" : "off", names);
+    if (balancer->dead == balancer->holders)
+        sl_print_to(out, "  all of these loads have ended: the next load restores it\n");
+}
+
+/* Prints what a load changes in the collection: its sharding and its indexes. */
+static void print_changes(const sl_preview *preview, const sl_load_config *config, FILE *out) {
+    static const char *const changes[] = {
+        [SL_SHARDING_NONE] = NULL,
+        [SL_SHARDING_NEW] = NULL,
+        [SL_SHARDING_EXISTING] = "exists unsharded: --shard-existing SHARDS IT by",
+        [SL_SHARDING_LEFT] =
+            "exists unsharded and stays unsharded; --shard-existing would shard it by"};
+    if (preview->exists && !preview->refusal.code && changes[preview->sharding]) {
+        char *key = bson_as_relaxed_extended_json(config->shard_key, NULL);
+        sl_print_to(out, "  it %s %s\n", changes[preview->sharding], key);
+        bson_free(key);
+    }
+    for (size_t i = 0; i < config->index_count; i++) {
+        char *key = bson_as_relaxed_extended_json(config->indexes[i], NULL);
+        sl_print_to(out, "  index %s is built after the load, unless it exists\n", key);
+        bson_free(key);
+    }
+}
+
+static void print_target(const sl_preview *preview, const sl_load_config *config, FILE *out) {
+    if (!preview->connection) {
+        sl_print_to(out, "\nno cluster (--uri) given: planned for %u empty shard%s\n",
+                    preview->shards, preview->shards == 1 ? "" : "s");
+        return;
+    }
+    const sl_server *server = sl_connection_server(preview->connection);
+    sl_print_to(out, "\n%s: %s, server %s\n", sl_connection_display_uri(preview->connection),
+                sl_deployment_name(server->deployment), server->version);
+    sl_print_to(out, "  %s.%s %s\n", config->database, config->collection,
+                preview->exists ? "exists: documents are added to it"
+                : config->drop  ? "is dropped, if it exists, and created"
+                                : "is created");
+    print_changes(preview, config, out);
+    print_balancer(&preview->balancer, out);
+}
+
+/* Prints one row per source: the shards of its ids, from its first stripe to its last. */
+static void draw_ranges(const sl_preview *preview, FILE *out) {
+    size_t range = 0;
+    sl_print_to(
+        out, "\n  ids of each source, in order; a character stands for 4 of its 256 stripes and is "
+             "the shard's\n  character in the table below\n");
+    for (size_t i = 0; i < preview->source_count && i < SOURCES_SHOWN; i++) {
+        char bar[RANGES_BAR + 1] = "";
+        uint32_t number = preview->sources[i].number;
+        range = 0;
+        for (uint32_t column = 0; column < RANGES_BAR; column++) {
+            int64_t id = sl_stripe_first_id(number, column * (SL_STRIPES / RANGES_BAR));
+            while (range + 1 < preview->range_count &&
+                   preview->ranges[range + 1].range.minimum <= id)
+                range++;
+            bar[column] =
+                preview->ranges[range].stays ? '=' : sign_of(preview->ranges[range].shard);
+        }
+        sl_print_to(out, "  #%-6u |%s|\n", number, bar);
+    }
+    if (preview->source_count > SOURCES_SHOWN)
+        sl_print_to(out, "  ... and %zu more\n", preview->source_count - SOURCES_SHOWN);
+}
+
+static void draw_shares(const sl_preview *preview, FILE *out) {
+    double most = 0;
+    char human[SL_HUMAN_ROOM], bytes[SL_HUMAN_ROOM];
+    for (uint32_t i = 0; i < preview->shards; i++)
+        most = fmax(most, preview->shard_share[i]);
+    sl_print_to(out, "\n  %-14s %15s %10s %8s\n", "shard", "documents", "BSON", "share");
+    for (uint32_t i = 0; i < preview->shards && i < SHARDS_SHOWN; i++) {
+        char bar[SHARE_BAR + 1] = "", name[24];
+        double share = preview->shard_share[i];
+        size_t length = most > 0 ? (size_t)(share / most * SHARE_BAR + 0.5) : 0;
+        memset(bar, '#', length);
+        snprintf(name, sizeof name, "%c ", sign_of(i));
+        if (preview->topology)
+            sl_text_printable(sl_text_of(preview->topology->shards[i].name), name + 2,
+                              sizeof name - 2);
+        sl_print_to(out, "  %-14s %15s %10s %6.1f %%  %s\n", name,
+                    count(share * preview->all.documents.value, human),
+                    sl_human_bytes(share * preview->all.bson_bytes.value, bytes), 100 * share, bar);
+    }
+    if (preview->shards > SHARDS_SHOWN)
+        sl_print_to(out, "  ... and %u more\n", preview->shards - SHARDS_SHOWN);
+}
+
+static void print_layout(const sl_preview *preview, FILE *out) {
+    if (preview->shards == 1 && preview->layout == SL_LAYOUT_RANGES) {
+        sl_print_to(out, "  one shard: no ranges to distribute\n");
+        return;
+    }
+    sl_print_to(out, "  %s\n", layout_text(preview->layout));
+    if (preview->layout == SL_LAYOUT_RANGES) {
+        sl_print_to(out, "  %zu ranges: %zu split%s and %zu move%s%s\n", preview->range_count,
+                    preview->steps.splits, preview->steps.splits == 1 ? "" : "s",
+                    preview->steps.moves, preview->steps.moves == 1 ? "" : "s",
+                    preview->connection && !preview->home_known
+                        ? " (estimated: the server chooses the first shard of the new database)"
+                        : "");
+        if (preview->steps.occupied > 0)
+            sl_print_to(out,
+                        "  %zu of them hold documents on another shard and are not moved (=)\n",
+                        preview->steps.occupied);
+        draw_ranges(preview, out);
+    }
+    if (preview->shards > 1)
+        draw_shares(preview, out);
+}
+
+/* ---- times ---- */
+
+static void print_times(const sl_plan_times *prediction, const char *from, FILE *out) {
+    char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM], c[SL_HUMAN_ROOM];
+    if (!prediction) {
+        sl_print_to(
+            out,
+            "\nNo time is predicted: the speed of this cluster is not known. Give --from FILE with "
+            "the\nrecord of `shardload tune` (tune.json) or of any load (run.json), or --rate "
+            "DOCUMENTS_PER_SECOND.\n");
+        return;
+    }
+    sl_print_to(out, "\npredicted time, from the rates of %s\n", from);
+    for (size_t i = 0; i < prediction->count; i++) {
+        const sl_estimate *seconds = &prediction->phases[i].seconds;
+        if (isnan(seconds->value))
+            sl_print_to(out, "  %-10s unknown: %s\n", prediction->phases[i].name,
+                        prediction->phases[i].why);
+        else
+            sl_print_to(out, "  %-10s %14s  (%s to %s)\n", prediction->phases[i].name,
+                        sl_human_seconds(seconds->value, a), sl_human_seconds(seconds->low, b),
+                        sl_human_seconds(seconds->high, c));
+    }
+    sl_print_to(out, "  %-10s %14s  (%s to %s)%s\n", "total",
+                sl_human_seconds(prediction->seconds.value, a),
+                sl_human_seconds(prediction->seconds.low, b),
+                sl_human_seconds(prediction->seconds.high, c),
+                prediction->complete ? "" : ", without the phases of unknown time");
+}
 
 #define INT64(document, key, value) BSON_APPEND_INT64(document, key, (int64_t)(value))
 
@@ -174,9 +684,9 @@ static bool read_rates(const sl_plan_config *config, sl_rates *rates, bool *know
                        sl_error *error) {
     *known = config->from != NULL || config->rate > 0;
     if (config->from)
-        return sl_rates_read(config->from, rates, error);
+        return read_record(config->from, rates, error);
     if (*known)
-        sl_rates_from_number(config->rate, rates);
+        rates_from_number(config->rate, rates);
     return true;
 }
 
@@ -220,11 +730,10 @@ sl_exit sl_plan_run(const sl_plan_config *config) {
         if (known)
             sl_predict(&rates, &preview->all, preview->steps.splits + preview->steps.moves,
                        load->index_count, load->verify, &prediction);
-        ok = sl_plan_print_sources(preview, sl_output()) ||
-             sl_error_memory(&error, "printing the plan");
-        sl_plan_print_target(preview, load, sl_output());
-        sl_plan_print_layout(preview, sl_output());
-        sl_plan_print_times(known ? &prediction : NULL, known ? rates.from : NULL, sl_output());
+        ok = print_sources(preview, sl_output()) || sl_error_memory(&error, "printing the plan");
+        print_target(preview, load, sl_output());
+        print_layout(preview, sl_output());
+        print_times(known ? &prediction : NULL, known ? rates.from : NULL, sl_output());
         fflush(sl_output());
         record_plan(preview, known ? &prediction : NULL, known ? rates.from : NULL, &record);
         if (preview->refusal.code)

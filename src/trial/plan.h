@@ -42,7 +42,7 @@ typedef struct sl_model_config {
 /* Computes the model, prints it to standard output, and writes it to load->report. */
 sl_exit sl_plan_run_model(const sl_model_config *config);
 
-/* ---- rates.c: rates from records of earlier runs, and predicted times ---- */
+/* ---- rates from records of earlier runs, and predicted times ---- */
 
 /* The rates of an earlier load. Unknown figures are NAN. */
 typedef struct sl_rates {
@@ -58,10 +58,7 @@ typedef struct sl_rates {
 
 /* Reads the rates from the record of a load, a reload or a tune. Errors are of class
  * SL_EXIT_USAGE. */
-bool sl_rates_read(const char *path, sl_rates *rates, sl_error *error);
 bool sl_rates_from_record(const bson_t *record, const char *path, sl_rates *rates, sl_error *error);
-/* Sets only documents per second, from --rate. */
-void sl_rates_from_number(double documents_per_second, sl_rates *rates);
 
 #define SL_PREDICTED_PHASES 6
 
@@ -80,14 +77,5 @@ typedef struct sl_plan_times {
  * in `steps` steps (0 without sharding), builds `indexes` indexes, and verifies if `verify`. */
 void sl_predict(const sl_rates *rates, const sl_measure *measure, size_t steps, size_t indexes,
                 bool verify, sl_plan_times *prediction);
-
-/* ---- plan_print.c: a plan as text; for plan.c ---- */
-
-/* False without memory. */
-bool sl_plan_print_sources(const sl_preview *preview, FILE *out);
-void sl_plan_print_target(const sl_preview *preview, const sl_load_config *config, FILE *out);
-void sl_plan_print_layout(const sl_preview *preview, FILE *out);
-/* `prediction` is NULL when no rates are known. `from` names the source of the rates. */
-void sl_plan_print_times(const sl_plan_times *prediction, const char *from, FILE *out);
 
 #endif

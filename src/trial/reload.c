@@ -11,23 +11,449 @@
  * second Ctrl-C the signal thread drops the collection itself, once the running load has stopped
  * sending (throwaway.h). If that fails, it logs the collection's name, and the next drill drops the
  * collection. */
-#include "drill.h"
+#include "reload_report.h"
 
 #include <errno.h>
+#include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <sys/stat.h>
+
 #include "job/outputs.h"
 #include "report/json.h"
+#include "report/lookup.h"
 #include "report/report.h"
 #include "util/clock.h"
+#include "util/document_id.h"
 #include "util/interrupt.h"
 #include "util/log.h"
+#include "util/phase_names.h"
 #include "util/private_file.h"
+#include "util/text.h"
+
+/* ---- one step ----
+ *
+ * One step of a drill: a load, whose record contains the times of its phases, and then every query
+ * of the suite, without warm-up runs. */
+
+/* ---- the load ---- */
+
+/* Reads the times of the load's phases. PHASE_ACCOUNT is the part of `wall` (seconds) outside
+ * them. */
+static void read_phases(sl_drill_step *step, double wall) {
+    double sum = 0;
+    for (sl_walk walk = sl_walk_start(&step->load_record, "phases"); sl_walk_next(&walk);) {
+        const char *name = sl_look_text(&walk.item, "name");
+        double seconds = sl_look_amount(&walk.item, "seconds", 0);
+        sum += seconds;
+        for (unsigned i = 0; name && i < PHASES; i++) {
+            if (strcmp(sl_drill_phases[i].name, name) == 0)
+                step->seconds[i] += seconds;
+        }
+    }
+    step->seconds[PHASE_ACCOUNT] = wall > sum ? wall - sum : 0;
+}
+
+/* Computes the deviation of the load's rate. Without memory it stays unknown. */
+static void read_series(sl_drill_step *step) {
+    size_t count = 0;
+    sl_series_point *points =
+        calloc(sl_walk_count(&step->load_record, "series") + 1, sizeof *points);
+    for (sl_walk walk = sl_walk_start(&step->load_record, "series"); points && sl_walk_next(&walk);)
+        points[count++] = (sl_series_point){sl_look_amount(&walk.item, "seconds", 0),
+                                            sl_look_amount(&walk.item, "documents", 0)};
+    step->load_deviation = sl_rate_deviation(points, count);
+    free(points);
+}
+
+static sl_exit load(sl_drill *drill, sl_drill_step *step, const char *work_directory) {
+    sl_load_config config = *drill->config->load;
+    config.run_record = &step->load_record;
+    config.collection = step->collection;
+    config.work_directory = work_directory;
+    config.report = NULL; /* the drill writes these */
+    config.html = NULL;
+    config.completed_by = "`shardload load` with the same sources and options";
+    if (sl_drill_sampled(drill)) {
+        config.sample = step->share;
+        config.part_of_trial = true;
+        config.drop = false;
+        config.threads_most = 0; /* all sizes must be loaded with the same settings */
+        config.adapt_batches = false;
+    }
+    int64_t start = sl_clock_ns();
+    atomic_store(&drill->loading, true);
+    sl_exit code = sl_load_run(&config);
+    atomic_store(&drill->loading, false);
+    double wall = sl_seconds_since(start);
+    char path[600];
+    snprintf(path, sizeof path, "%s/shardload.log", drill->work_directory);
+    sl_log_open_file(path, NULL); /* the load has closed it; on failure only the terminal is left */
+    read_phases(step, wall);
+    read_series(step);
+    step->documents = sl_look_amount(&step->load_record, "accounting.inserted", 0) +
+                      sl_look_amount(&step->load_record, "accounting.alreadyThere", 0);
+    step->text_bytes = sl_look_amount(&step->load_record, "accounting.textBytes", 0);
+    return code;
+}
+
+/* ---- the queries ---- */
+
+/* The expected answer of a query; false when there is none, and in a sampled drill. The array lives
+ * as long as the configuration. */
+static bool expected_answer(const sl_drill *drill, const sl_query *query, bson_t *array) {
+    /* Expected answers are those for all data, not for a sample. */
+    return !sl_drill_sampled(drill) && sl_answer_expected(drill->config->answers, query, array);
+}
+
+/* Records whether the answer is correct; its time is the end of the query's first run. */
+static void take_answer(sl_drill *drill, const sl_query_run *run, bool checked, double begun) {
+    drill->checked = drill->checked || checked;
+    drill->wrong = drill->wrong || run->answer == SL_ANSWER_WRONG;
+    if (run->answer == SL_ANSWER_OK && !drill->correct) {
+        drill->correct = true;
+        drill->first_correct = begun + run->timings[0] / 1e3;
+    }
+}
+
+static void log_query(const sl_query *query, const sl_query_run *run) {
+    char seconds[SL_HUMAN_ROOM];
+    sl_log_info("  query %s: %s, answer %s", query->name,
+                sl_human_seconds(run->timings[0] / 1e3, seconds), sl_answer_text(run->answer));
+    for (size_t i = 0;
+         run->answer == SL_ANSWER_WRONG && i < run->differences.count && i < SL_DIFFERENCES_KEPT;
+         i++)
+        sl_log_error("query %s: %s", query->name, run->differences.text[i]);
+}
+
+static bool run_queries(sl_drill *drill, sl_drill_step *step, sl_error *error) {
+    const sl_suite *suite = drill->config->suite;
+    const sl_load_config *target = drill->config->load;
+    double begun = sl_seconds_since(drill->start);
+    bool exists, any = false;
+    sl_error uncounted;
+    step->runs = calloc(suite->count, sizeof *step->runs);
+    if (!step->runs)
+        return sl_error_memory(error, "running a query suite");
+    for (; step->run_count < suite->count; step->run_count++) {
+        sl_query *query = &suite->queries[step->run_count];
+        sl_query_run *run = &step->runs[step->run_count];
+        bson_t expected;
+        bool checked = expected_answer(drill, query, &expected);
+        const sl_query_options options = {.database = target->database,
+                                          .collection = step->collection,
+                                          .repeat = sl_drill_repeat(drill),
+                                          .limit = suite->limit,
+                                          .expected = checked ? &expected : NULL};
+        if (sl_interrupt_requested())
+            return sl_error_set(error, SL_EXIT_INTERRUPTED,
+                                "interrupted: the load was complete, but not every query was run");
+        double start = sl_seconds_since(drill->start);
+        if (!sl_query_execute(drill->connection, query, &options, run)) {
+            sl_log_error(SL_LINES, run->error.message);
+            drill->failed = true;
+            drill->checked = drill->checked || checked;
+            continue;
+        }
+        take_answer(drill, run, checked, start);
+        if (!any && !checked)
+            step->seconds[PHASE_QUERY] =
+                run->timings[0] / 1e3 + (sl_drill_sampled(drill) ? 0 : start - begun);
+        any = true;
+        if (!sl_drill_sampled(drill))
+            log_query(query, run);
+    }
+    if (drill->correct)
+        step->seconds[PHASE_QUERY] = drill->first_correct - begun;
+    else if (any && !drill->checked) /* no answer is expected: the first one counts */
+        drill->first_correct = begun + step->seconds[PHASE_QUERY];
+    /* For the report; stays 0 without the privilege to count. */
+    sl_query_count_documents(drill->connection, target->database, step->collection, &step->stored,
+                             &exists, &uncounted);
+    return true;
+}
+
+/* ---- the step ---- */
+
+static void log_step(const sl_drill_step *step) {
+    char documents[SL_HUMAN_ROOM], line[300] = "";
+    size_t used = 0;
+    for (unsigned i = PHASE_PREPARE; i < PHASES && used < sizeof line; i++) {
+        if (step->seconds[i] >= 0.0005)
+            used += (size_t)snprintf(line + used, sizeof line - used, ", %s %.3f s",
+                                     sl_drill_phases[i].name, step->seconds[i]);
+    }
+    sl_log_info("  %.3g %% of the blocks, %s documents%s", 100 * step->share,
+                sl_human_count((uint64_t)step->documents, documents), line);
+}
+
+/* Runs the load of a step, then its queries. Increments drill->step_count first. Failures have been
+ * logged; returns the exit code. */
+static sl_exit run_step(sl_drill *drill, double share, const char *collection,
+                        const char *work_directory) {
+    sl_drill_step *step = &drill->steps[drill->step_count++];
+    sl_error error = {0};
+    *step = (sl_drill_step){.share = share};
+    bson_init(&step->load_record);
+    snprintf(step->collection, sizeof step->collection, "%s", collection);
+    if (drill->step_count == 1)
+        step->seconds[PHASE_START] = sl_seconds_since(drill->start);
+    sl_exit code = load(drill, step, work_directory);
+    if (code != SL_EXIT_OK && code != SL_EXIT_REJECTS)
+        return code;
+    drill->rejects = drill->rejects || code == SL_EXIT_REJECTS;
+    if (!run_queries(drill, step, &error)) {
+        sl_log_error(SL_LINES, error.message);
+        return error.code;
+    }
+    if (sl_drill_sampled(drill))
+        log_step(step);
+    return SL_EXIT_OK;
+}
+
+static void clear_step(sl_drill_step *step) {
+    for (size_t i = 0; i < step->run_count; i++)
+        sl_query_run_clear(&step->runs[i]);
+    free(step->runs);
+    bson_destroy(&step->load_record);
+}
+
+/* ---- the forecast ----
+ *
+ * Predicts the times for all data from the steps of a sampled drill.
+ *
+ * The first step warms the server up; only its phases that do not grow with the documents are used.
+ * The other steps, with a quarter of the sample and with the full sample in turn, give each phase a
+ * curve, and the variation between runs (extrapolate.h). Effects that a few seconds cannot show are
+ * part of the interval (STEEPNESS), or stated in a note. */
+
+/* Standard deviations of a timing when no better value is known: relative, and in seconds. */
+#define TIMING_DEVIATION 0.05
+#define LOAD_DEVIATION 0.03
+#define CLOCK_DEVIATION 0.01
+/* A larger collection takes more time per document: deeper trees, less locality, checkpoints,
+ * eviction, growing files. These are the prior values of that growth; the steps of a sample improve
+ * them if the steps are long enough. See docs/reload.md. */
+#define STEEPNESS 0.04
+#define STEEPNESS_DEVIATION 0.05
+#define GROWS_LINEARLY(fixed)                                                                      \
+    { SL_GROWS_LINEARLY, fixed, STEEPNESS, STEEPNESS_DEVIATION }
+#define GROWS_AS_SORTING(fixed)                                                                    \
+    { SL_GROWS_AS_SORTING, fixed, STEEPNESS, STEEPNESS_DEVIATION }
+
+#define SAMPLE_SECONDS_LEAST 5.0
+#define SAMPLE_BLOCKS_LEAST 40.0
+#define CHECKPOINT_SECONDS 60.0
+
+const sl_phase_row sl_drill_phases[PHASES] = {
+    [PHASE_START] = {"start", {SL_GROWS_NOT}},
+    [PHASE_SOURCES] = {SL_PHASE_SOURCES, {SL_GROWS_NOT}},
+    [PHASE_CONNECT] = {SL_PHASE_CONNECT, {SL_GROWS_NOT}},
+    [PHASE_PREPARE] = {SL_PHASE_PREPARE, {SL_GROWS_NOT}}, /* as many ranges as for all data */
+    [PHASE_LOAD] = {SL_PHASE_LOAD, GROWS_LINEARLY(0.1)},
+    [PHASE_INDEXES] = {SL_PHASE_INDEXES, GROWS_AS_SORTING(0.1)},
+    [PHASE_BALANCER] = {SL_PHASE_BALANCER, {SL_GROWS_NOT}},
+    [PHASE_VERIFY] = {SL_PHASE_VERIFY, GROWS_LINEARLY(0.1)},
+    [PHASE_ACCOUNT] = {"account", {SL_GROWS_NOT}},
+    [PHASE_QUERY] = {"query", GROWS_LINEARLY(0.1)},
+};
+
+static void add_note(sl_drill *drill, const char *format, ...) {
+    if (drill->note_count == sizeof drill->notes / sizeof drill->notes[0])
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(drill->notes[drill->note_count++], sizeof drill->notes[0], format, arguments);
+    va_end(arguments);
+}
+
+static double figure(const bson_t *load_record, const char *path) {
+    return sl_look_amount(load_record, path, 0);
+}
+
+/* Totals of the sources in the record of a load. */
+typedef struct source_sums {
+    double records; /* of generated records */
+    double stored_bytes;
+    bool splittable; /* no source is compressed: stored bytes are bytes of text */
+} source_sums;
+
+static source_sums sum_of_sources(const bson_t *load_record) {
+    source_sums sum = {.splittable = true};
+    for (sl_walk walk = sl_walk_start(load_record, "sources"); sl_walk_next(&walk);) {
+        if (sl_look_truth(&walk.item, "leftOut") == 1)
+            continue;
+        sum.records += figure(&walk.item, "records");
+        sum.stored_bytes += figure(&walk.item, "storedBytes");
+        sum.splittable = sum.splittable && sl_look_truth(&walk.item, "cut") == 1;
+    }
+    return sum;
+}
+
+/* The number of documents in all sources. For generated records it is exact. For plain files it
+ * follows from their bytes and the bytes that the sample has read. For compressed text only the
+ * sample's share of the blocks is known, to one or two blocks. */
+static sl_size size_of_all_sources(const sl_drill_step *sample) {
+    const source_sums sources = sum_of_sources(&sample->load_record);
+    if (sources.records > 0)
+        return (sl_size){sources.records, 0};
+    double blocks = fmax(sample->text_bytes / (double)SL_BLOCK_BYTES, 1);
+    double by_share = sample->documents / sample->share;
+    if (sources.splittable && sample->text_bytes > 0)
+        return (sl_size){sample->documents * sources.stored_bytes / sample->text_bytes,
+                         0.002 * by_share};
+    return (sl_size){by_share, by_share * 1.5 / blocks};
+}
+
+static sl_timing timing_of(const sl_drill_step *step, double seconds, double relative) {
+    return (sl_timing){step->documents, seconds, hypot(relative * seconds, CLOCK_DEVIATION)};
+}
+
+/* Widens the prediction of the load if sources are compressed. They are inflated completely for any
+ * sample, so the fixed part of the load is unknown, as is how much of the sending overlaps with the
+ * inflating: at best all threads send at the same time, at worst one after the other after the
+ * inflating. */
+static void allow_for_inflating(sl_drill *drill, sl_prediction *load) {
+    const sl_drill_step *sample = sl_drill_last(drill);
+    double inflating = figure(&sample->load_record, "workerSeconds.inflating");
+    double sending = figure(&sample->load_record, "workerSeconds.parsing") +
+                     figure(&sample->load_record, "workerSeconds.the server");
+    if (inflating <= 0 || sample->documents <= 0)
+        return;
+    sending *= drill->total_size.documents / sample->documents;
+    load->seconds = fmax(load->seconds, sending / drill->config->load->threads);
+    load->low = fmin(load->low, load->seconds);
+    load->high = fmax(load->high, inflating + sending);
+    add_note(drill,
+             "compressed sources are read completely for a sample, too (%.1f s of inflating): "
+             "how much of the sending overlaps with that is not known",
+             inflating);
+}
+
+/* The standard deviation of a query's runs, relative to their median. */
+static double scatter_of(const sl_query_run *run) {
+    return run->count > 1 && run->sample.median > 0 ? run->sample.deviation / run->sample.median
+                                                    : 0;
+}
+
+/* Raises the lower bound: all data take no less time than the sample. */
+static void raise_low(sl_prediction *made, double sample_seconds) {
+    made->low = fmax(made->low, fmin(sample_seconds, made->seconds));
+}
+
+static void forecast_phase(sl_drill *drill, unsigned phase) {
+    sl_growth_model model = sl_drill_phases[phase].model;
+    bool grows = model.growth != SL_GROWS_NOT;
+    sl_timing timings[STEPS_MAX] = {{0}};
+    size_t count = 0;
+    bool idle = true; /* the phase did nothing: no index was requested */
+    for (size_t i = grows && drill->step_count > 1; i < drill->step_count; i++) {
+        const sl_drill_step *step = &drill->steps[i];
+        double relative =
+            phase == PHASE_LOAD ? hypot(LOAD_DEVIATION, step->load_deviation) : TIMING_DEVIATION;
+        idle = idle && step->seconds[phase] < 0.001;
+        if (phase == PHASE_QUERY)
+            relative = hypot(relative, scatter_of(&step->runs[0]));
+        if (phase != PHASE_START || i == 0)
+            timings[count++] = timing_of(step, step->seconds[phase], relative);
+    }
+    if (phase == PHASE_LOAD &&
+        figure(&sl_drill_last(drill)->load_record, "workerSeconds.inflating") > 0)
+        model.fixed_deviation = INFINITY;
+    sl_prediction *made = &drill->phases[phase];
+    if (grows && idle)
+        count = 0;
+    *made = sl_extrapolate(&model, timings, count, drill->total_size);
+    if (phase == PHASE_LOAD) {
+        drill->variation = sl_variation_of(timings, count);
+        allow_for_inflating(drill, made);
+    }
+}
+
+static void forecast_phases(sl_drill *drill) {
+    double sampled = 0;
+    for (unsigned i = 0; i < PHASES; i++)
+        forecast_phase(drill, i);
+    drill->total = sl_prediction_sum(drill->phases, PHASES);
+    for (unsigned i = 0; i < PHASES; i++) {
+        double least = sl_drill_last(drill)->seconds[i];
+        sampled += least;
+        if (sl_drill_phases[i].model.growth != SL_GROWS_NOT)
+            raise_low(&drill->phases[i], least);
+    }
+    raise_low(&drill->total, sampled);
+}
+
+static void forecast_query(sl_drill *drill, size_t query) {
+    sl_timing timings[STEPS_MAX] = {{0}};
+    size_t count = 0;
+    for (size_t i = drill->step_count > 1; i < drill->step_count; i++) {
+        const sl_drill_step *step = &drill->steps[i];
+        if (step->runs[query].count > 0)
+            timings[count++] = timing_of(step, step->runs[query].timings[0] / 1e3,
+                                         hypot(TIMING_DEVIATION, scatter_of(&step->runs[query])));
+    }
+    drill->queries[query] =
+        sl_extrapolate(&sl_drill_phases[PHASE_QUERY].model, timings, count, drill->total_size);
+    if (count > 0)
+        raise_low(&drill->queries[query], timings[count - 1].seconds);
+}
+
+static void take_notes(sl_drill *drill) {
+    const sl_drill_step *sample = sl_drill_last(drill);
+    double load = sample->seconds[PHASE_LOAD];
+    double blocks = sample->text_bytes / (double)SL_BLOCK_BYTES;
+    char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM];
+    if (load < SAMPLE_SECONDS_LEAST)
+        add_note(drill,
+                 "the sample was loaded in %.1f s, so random variation is large: a larger "
+                 "--sample gives a better prediction",
+                 load);
+    if (sample->text_bytes > 0 && blocks < SAMPLE_BLOCKS_LEAST)
+        add_note(drill, "the sample has only %.0f blocks of 1 MiB: it may not represent all data",
+                 ceil(blocks));
+    double checkpoints = drill->phases[PHASE_LOAD].seconds / CHECKPOINT_SECONDS;
+    if (load < CHECKPOINT_SECONDS && checkpoints >= 1)
+        add_note(drill,
+                 "the sample was loaded between two checkpoints of the servers; during the load "
+                 "of all data there will be about %.0f checkpoints",
+                 checkpoints);
+    sl_storage_engine engine;
+    sl_storage_engine_read(drill->connection, &engine);
+    double bytes = figure(&sample->load_record, "accounting.bsonBytes");
+    double whole =
+        sample->documents > 0 ? bytes * drill->total_size.documents / sample->documents : 0;
+    double cache = 0.8 * (double)engine.cache_bytes; /* eviction starts at 80 % */
+    if (cache > 0 && whole > cache && bytes < cache)
+        add_note(drill,
+                 "all data (%s) do not fit into the server's cache (%s), but the sample does: "
+                 "indexes, verification and queries may take longer than predicted",
+                 sl_human_bytes(whole, a), sl_human_bytes((double)engine.cache_bytes, b));
+    if (drill->config->load->rate_limit > 0)
+        add_note(drill, "the load of all data is predicted with the same --rate-limit");
+}
+
+/* Predicts the times for all sources from the steps of a sampled drill. */
+static bool forecast_times(sl_drill *drill, sl_error *error) {
+    size_t count = drill->config->suite->count;
+    drill->queries = calloc(count + 1, sizeof *drill->queries);
+    if (!drill->queries)
+        return sl_error_memory(error, "predicting");
+    drill->total_size = size_of_all_sources(sl_drill_last(drill));
+    forecast_phases(drill);
+    for (size_t i = 0; i < count; i++)
+        forecast_query(drill, i);
+    take_notes(drill);
+    drill->forecast = true;
+    return true;
+}
+
+/* ---- the command ---- */
 
 #define KIND "drill"
 #define WARM_UP_SHARE (1.0 / 16) /* of the sample */
@@ -158,7 +584,7 @@ static sl_exit report_error(const sl_error *error) {
 }
 
 static sl_exit drill_whole(sl_drill *drill) {
-    return sl_drill_run_step(drill, 1, drill->config->load->collection, drill->work_directory);
+    return run_step(drill, 1, drill->config->load->collection, drill->work_directory);
 }
 
 static sl_exit drill_size(sl_drill *drill, unsigned number, double share, const char *folder) {
@@ -174,7 +600,7 @@ static sl_exit drill_size(sl_drill *drill, unsigned number, double share, const 
     sl_private_file_remove(path);
     snprintf(path, sizeof path, "%s/%s", drill->work_directory, folder);
     sl_throwaway_register(&drill->throwaway, drill->connection, load->database, name);
-    sl_exit code = sl_drill_run_step(drill, share, name, path);
+    sl_exit code = run_step(drill, share, name, path);
     if (!sl_throwaway_drop(&drill->throwaway, &error)) {
         report_error(&error);
         code = code == SL_EXIT_OK ? error.code : code;
@@ -199,7 +625,7 @@ static sl_exit drill_sample(sl_drill *drill) {
     if (code == SL_EXIT_OK && sl_drill_last(drill)->documents == 0)
         sl_error_set(&error, SL_EXIT_SOURCE,
                      "there is no document in the sample: give a larger --sample");
-    if (code == SL_EXIT_OK && (error.code || !sl_drill_forecast(drill, &error)))
+    if (code == SL_EXIT_OK && (error.code || !forecast_times(drill, &error)))
         code = report_error(&error);
     return code;
 }
@@ -276,7 +702,7 @@ sl_exit sl_reload_run(const sl_reload_config *config) {
     if (listening)
         sl_interrupt_stop_listening();
     for (size_t i = 0; i < drill.step_count; i++)
-        sl_drill_step_clear(&drill.steps[i]);
+        clear_step(&drill.steps[i]);
     free(drill.queries);
     sl_throwaway_clear(&drill.throwaway);
     sl_connection_close(drill.connection);

@@ -24,7 +24,6 @@
 #include "surface.h"
 
 #define TRIALS_MIN 8            /* for small grids, of which a quarter would be too few */
-#define INTERVAL 1.645          /* standard deviations of a two-sided 90 % interval */
 #define SHARE_FOR_THE_BEST 0.65 /* of the allowance; the remaining trials are for the cheapest */
 
 /* Differences are of logarithms of rates, that is, relative. */
@@ -389,9 +388,9 @@ static double median_of(const double *rates, size_t count) {
 static void conclude(search_state *run) {
     sl_search *search = run->search;
     search->noise = sl_surface_noise(run->surface, &search->noise_measured);
-    double interval = INTERVAL;
-    if (search->noise_measured) /* approximates Student's t distribution */
-        interval *= 1 + 0.93 / (double)sl_surface_repeated(run->surface);
+    double interval = sl_student_quantile(
+        SL_90_PERCENT,
+        search->noise_measured ? (double)sl_surface_repeated(run->surface) : INFINITY);
     search->best = find_best(run);
     for (size_t i = 0; i < search->count; i++) {
         sl_search_cell *cell = &search->cells[i];

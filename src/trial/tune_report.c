@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes the results of a tuning: tune.json, and the recommended options as a configuration
- * file. */
-#include "tuning.h"
+/* The results of a tuning: tune.json, the recommended options as a configuration file, and tables
+ * on standard output. */
+#include "tune_report.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +12,15 @@
 #include "bson/bson_lookup.h"
 #include "report/run_record.h"
 #include "util/clock.h"
+#include "util/context.h"
 #include "util/memory_stream.h"
 #include "util/print.h"
 #include "util/text.h"
+
+/* ---- tune.json ----
+ *
+ * Writes the results of a tuning: tune.json, and the recommended options as a configuration
+ * file. */
 
 #define INT64(document, key, value) BSON_APPEND_INT64(document, key, (int64_t)(value))
 
@@ -148,4 +155,273 @@ char *sl_tune_yaml(const sl_tune *tune) {
             sl_print_to(out, "%s: %s\n", sl_tune_option(d), value);
     }
     return fclose(out) == 0 ? text : NULL;
+}
+
+/* ---- tables ----
+ *
+ * Prints the results of a tuning: tables of rates, the recommendation with its uncertainty, and the
+ * storage of compressors. */
+
+#define NOISE_REPORTED 0.05 /* noise above this is reported */
+#define SETTINGS_SHOWN 40
+
+char *sl_tune_describe(const sl_tune *tune, const size_t *at, char *out, size_t room) {
+    const sl_tune_values *values = tune->config->values;
+    char batch[SL_HUMAN_ROOM];
+    const char *threads = values[SL_TUNE_THREADS].items[at[SL_TUNE_THREADS]];
+    size_t used = (size_t)snprintf(
+        out, room, "%s thread%s, %s per batch", threads, strcmp(threads, "1") == 0 ? "" : "s",
+        sl_human_count(strtoull(values[SL_TUNE_BATCH_SIZE].items[at[SL_TUNE_BATCH_SIZE]], NULL, 10),
+                       batch));
+    for (size_t d = SL_TUNE_COMPRESSOR; d < SL_TUNE_DIMENSIONS; d++) {
+        if (values[d].count > 1 && used < room)
+            used += (size_t)snprintf(out + used, room - used, ", %s %s", sl_tune_option(d),
+                                     values[d].items[at[d]]);
+    }
+    return out;
+}
+
+/* Do the settings differ only in threads and batches? */
+static bool same_kind(const size_t *at, const size_t *other) {
+    for (size_t d = SL_TUNE_COMPRESSOR; d < SL_TUNE_DIMENSIONS; d++) {
+        if (at[d] != other[d])
+            return false;
+    }
+    return true;
+}
+
+/* "152k", with its marks: * for the fastest, > for the recommended. */
+static void show_cell(const sl_tune *tune, sl_table *table, size_t index) {
+    const sl_search_cell *cell = &tune->search.cells[index];
+    if (cell->trials == 0) {
+        bool failed = sl_tune_is_refused(tune, cell->at) || strcmp(cell->stopped, "failed") == 0;
+        bool small = strcmp(cell->stopped, "left out") == 0;
+        sl_table_cell(table, "%s", failed ? "x" : small ? "-" : ".");
+        return;
+    }
+    const char *mark = index == tune->search.recommended ? ">" : "";
+    const char *star = index == tune->search.best ? "*" : "";
+    if (cell->rate >= 10000)
+        sl_table_cell(table, "%s%s%.0fk", mark, star, cell->rate / 1000);
+    else
+        sl_table_cell(table, "%s%s%.0f", mark, star, cell->rate);
+}
+
+static void show_map(const sl_tune *tune) {
+    const sl_tune_values *threads = &tune->config->values[SL_TUNE_THREADS];
+    const sl_tune_values *batches = &tune->config->values[SL_TUNE_BATCH_SIZE];
+    sl_table *table = sl_table_create();
+    if (!table)
+        return;
+    sl_table_column(table, "threads", true);
+    for (size_t b = 0; b < batches->count; b++)
+        sl_table_column(table, batches->items[b], true);
+    size_t at[SL_SEARCH_DIMENSIONS_MAX];
+    memcpy(at, tune->search.cells[tune->search.recommended].at, sizeof at);
+    for (size_t t = 0; t < threads->count; t++) {
+        sl_table_cell(table, "%s", threads->items[t]);
+        for (size_t b = 0; b < batches->count; b++) {
+            at[SL_TUNE_THREADS] = t;
+            at[SL_TUNE_BATCH_SIZE] = b;
+            show_cell(tune, table, sl_tune_cell(tune, at));
+        }
+    }
+    sl_print("\ndocuments/s by threads and documents per batch (median; * fastest, > recommended, "
+             ". not tried, x failed, - sample too small)\n\n");
+    sl_table_print(table, sl_output(), 2);
+    sl_table_destroy(table);
+}
+
+/* Prints the fastest setting of each kind: settings that differ only in threads and batches are of
+ * one kind. */
+static void show_kinds(const sl_tune *tune) {
+    static const char *const titles[] = {"the fastest of each kind", "documents/s", "between",
+                                         "trials"};
+    const sl_search *search = &tune->search;
+    sl_table *table = sl_table_create();
+    bool *shown = calloc(search->count, sizeof *shown);
+    if (!table || !shown) {
+        sl_table_destroy(table);
+        free(shown);
+        return;
+    }
+    sl_table_columns(table, titles, "lrrr");
+    size_t kinds = 0;
+    for (;;) {
+        size_t top = search->count;
+        for (size_t i = 0; i < search->count; i++) {
+            if (search->cells[i].trials > 0 && !shown[i] &&
+                (top == search->count || search->cells[i].rate > search->cells[top].rate))
+                top = i;
+        }
+        if (top == search->count)
+            break;
+        for (size_t i = 0; i < search->count; i++)
+            shown[i] = shown[i] || same_kind(search->cells[i].at, search->cells[top].at);
+        char text[200], rate[SL_HUMAN_ROOM], low[SL_HUMAN_ROOM], high[SL_HUMAN_ROOM];
+        const sl_search_cell *cell = &search->cells[top];
+        sl_table_cell(table, "%s", sl_tune_describe(tune, cell->at, text, sizeof text));
+        sl_table_cell(table, "%s", sl_human_count((uint64_t)cell->rate, rate));
+        sl_table_cell(table, "%s .. %s", sl_human_count((uint64_t)cell->low, low),
+                      sl_human_count((uint64_t)cell->high, high));
+        sl_table_cell(table, "%zu", cell->trials);
+        kinds++;
+    }
+    if (kinds > 1) {
+        sl_print("\n");
+        sl_table_print(table, sl_output(), 2);
+    }
+    free(shown);
+    sl_table_destroy(table);
+}
+
+static int by_median(const void *a, const void *b) {
+    double x = (*(const sl_search_cell *const *)a)->rate,
+           y = (*(const sl_search_cell *const *)b)->rate;
+    return (x < y) - (x > y);
+}
+
+/* Prints each setting that was tried, with the spread of its trials. */
+static void show_settings(const sl_tune *tune) {
+    const sl_search *search = &tune->search;
+    sl_table *table = sl_table_create();
+    const sl_search_cell **tried = calloc(search->count, sizeof *tried);
+    size_t count = 0;
+    for (size_t i = 0; tried && i < search->count; i++) {
+        if (search->cells[i].trials > 0)
+            tried[count++] = &search->cells[i];
+    }
+    if (table && count > 0) {
+        static const char *const titles[] = {"setting", "trials", "documents/s", "least .. most",
+                                             "true rate, 90 %"};
+        sl_table_columns(table, titles, "lrrrr");
+        qsort(tried, count, sizeof *tried, by_median);
+        for (size_t i = 0; i < count && i < SETTINGS_SHOWN; i++) {
+            char text[200], a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM];
+            const sl_search_cell *cell = tried[i];
+            double least = cell->rates[0], most = least;
+            for (size_t k = 1; k < cell->trials; k++) {
+                least = fmin(least, cell->rates[k]);
+                most = fmax(most, cell->rates[k]);
+            }
+            sl_table_cell(table, "%s", sl_tune_describe(tune, cell->at, text, sizeof text));
+            sl_table_cell(table, "%zu", cell->trials);
+            sl_table_cell(table, "%s", sl_human_count((uint64_t)cell->rate, a));
+            sl_table_cell(table, "%s .. %s", sl_human_count((uint64_t)least, a),
+                          sl_human_count((uint64_t)most, b));
+            sl_table_cell(table, "%s .. %s", sl_human_count((uint64_t)cell->low, a),
+                          sl_human_count((uint64_t)cell->high, b));
+        }
+        sl_print("\nrate of each setting, the fastest first (median, and range of its trials)\n\n");
+        sl_table_print(table, sl_output(), 2);
+        if (count > SETTINGS_SHOWN)
+            sl_print("  and %zu more settings, see tune.json\n", count - SETTINGS_SHOWN);
+    }
+    free(tried);
+    sl_table_destroy(table);
+}
+
+static void show_recommendation(const sl_tune *tune) {
+    const sl_search *search = &tune->search;
+    const sl_search_cell *best = &search->cells[search->best];
+    const sl_search_cell *chosen = &search->cells[search->recommended];
+    char text[200], rate[SL_HUMAN_ROOM], low[SL_HUMAN_ROOM], high[SL_HUMAN_ROOM];
+    sl_print("\nrecommended: %s\n", sl_tune_describe(tune, chosen->at, text, sizeof text));
+    sl_print("  %s documents/s; by %zu trial%s between %s and %s (90 %%)\n",
+             sl_human_count((uint64_t)chosen->rate, rate), chosen->trials,
+             chosen->trials == 1 ? "" : "s", sl_human_count((uint64_t)chosen->low, low),
+             sl_human_count((uint64_t)chosen->high, high));
+    if (chosen != best)
+        sl_print("  the fastest, %s, had %s; according to all trials it is expected to be at most "
+                 "2 %% faster, and it needs more resources\n",
+                 sl_tune_describe(tune, best->at, text, sizeof text),
+                 sl_human_count((uint64_t)best->rate, rate));
+    if (search->noise > NOISE_REPORTED && search->noise_measured)
+        sl_print("  trials of one setting differ by %.0f %% (standard deviation): the machines run "
+                 "other "
+                 "work, or the trials are too short\n",
+                 100 * search->noise);
+    else if (search->noise > NOISE_REPORTED)
+        sl_print(
+            "  trials of one setting seem to differ by about %.0f %%; too few were repeated to "
+            "measure that\n",
+            100 * search->noise);
+    if (chosen->trials < 2)
+        sl_print("  it was tried only once, so its rate is a first estimate\n");
+    sl_print("  %zu trials; the full grid, %u times each setting, has %zu\n", search->trials,
+             tune->plan.repeats, search->grid_trials);
+}
+
+/* The median of the n-th query in milliseconds; NAN when it has none. */
+static double query_time(const sl_tune_storage *storage, size_t n, const char **name) {
+    bson_iter_t iter, item;
+    size_t i = 0;
+    *name = "";
+    double median = NAN;
+    for (bool more = bson_iter_init(&iter, &storage->queries); more && bson_iter_next(&iter); i++) {
+        if (i != n || !bson_iter_recurse(&iter, &item) || !bson_iter_find(&item, "name"))
+            continue;
+        *name = bson_iter_utf8(&item, NULL);
+        if (bson_iter_recurse(&iter, &item) && bson_iter_find(&item, "medianMilliseconds"))
+            median = bson_iter_as_double(&item);
+        break;
+    }
+    return median;
+}
+
+static void show_bytes(sl_table *table, const sl_tune_storage *one, uint64_t bytes) {
+    char a[SL_HUMAN_ROOM];
+    sl_table_cell(table, "%s", one->sized ? sl_human_bytes((double)bytes, a) : "-");
+}
+
+void sl_tune_show_storage(const sl_tune *tune) {
+    if (tune->storage_count == 0)
+        return;
+    sl_table *table = sl_table_create();
+    if (!table)
+        return;
+    static const char *const titles[] = {"compressor", "documents/s", "data",
+                                         "stored",     "ratio",       "indexes"};
+    sl_table_columns(table, titles, "lrrrrr");
+    size_t queries = bson_count_keys(&tune->storage[0].queries);
+    for (size_t q = 0; q < queries; q++) {
+        char title[80];
+        const char *name;
+        query_time(&tune->storage[0], q, &name);
+        snprintf(title, sizeof title, "%.60s, ms", name);
+        sl_table_column(table, title, true);
+    }
+    for (size_t i = 0; i < tune->storage_count; i++) {
+        const sl_tune_storage *one = &tune->storage[i];
+        char a[SL_HUMAN_ROOM];
+        sl_table_cell(table, "%s", one->compressor);
+        sl_table_cell(table, "%s", sl_human_count((uint64_t)one->rate, a));
+        show_bytes(table, one, one->data_bytes);
+        show_bytes(table, one, one->storage_bytes);
+        if (one->sized && one->storage_bytes > 0)
+            sl_table_cell(table, "%.2f", (double)one->data_bytes / (double)one->storage_bytes);
+        else
+            sl_table_cell(table, "-");
+        show_bytes(table, one, one->index_bytes);
+        for (size_t q = 0; q < queries; q++) {
+            const char *name;
+            double median = query_time(one, q, &name);
+            if (isnan(median))
+                sl_table_cell(table, "-");
+            else
+                sl_table_cell(table, "%.1f", median);
+        }
+    }
+    sl_print("\nstorage of the sample with each compressor, from one load each (- unknown)\n\n");
+    sl_table_print(table, sl_output(), 2);
+    fflush(sl_output());
+    sl_table_destroy(table);
+}
+
+void sl_tune_show(const sl_tune *tune) {
+    show_map(tune);
+    show_kinds(tune);
+    show_settings(tune);
+    show_recommendation(tune);
+    fflush(sl_output());
 }

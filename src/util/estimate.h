@@ -21,6 +21,19 @@ static inline sl_estimate sl_estimate_scaled(sl_estimate a, double factor) {
     return (sl_estimate){a.value * factor, a.low * factor, a.high * factor};
 }
 
+/* The share of all values that a range contains. */
+typedef enum sl_confidence {
+    SL_90_PERCENT,
+    SL_95_PERCENT,
+    SL_99_PERCENT,
+    SL_CONFIDENCES
+} sl_confidence;
+
+/* The quantile of Student's t distribution for a range of this confidence: half its width, in
+ * standard errors. `freedom` is above 0, and may be fractional or INFINITY; below 1 it counts as
+ * 1. */
+double sl_student_quantile(sl_confidence confidence, double freedom);
+
 /* The order of doubles, for qsort. */
 static inline int sl_by_value(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;

@@ -280,8 +280,14 @@ class Plan(support.Case):
                      contains=["--db is missing", "--collection is missing", "without --uri"])
 
     def test_options_of_a_cluster_need_a_uri(self):
-        self.refused("-d", "mot", "-c", "tests", "--tls", "x",
-                     contains=["--db needs --uri", "--collection needs", "--tls needs"])
+        self.refused("-d", "mot", "-c", "tests", "--tls", "--wait", "5s", "--shard-existing", "x",
+                     contains=["--db needs --uri", "--collection needs", "--tls needs", "--wait needs",
+                               "--shard-existing needs"])
+
+    def test_a_plan_waits_for_a_server(self):
+        self.refused("--uri", "mongodb://127.0.0.1:1", "-d", "a", "-c", "b", "--wait", "1s",
+                     "--format", "ycsb", "--records", 5, code=support.EXIT_CLUSTER,
+                     contains=["--wait)"])
 
     def test_a_pipe_is_refused(self):
         self.refused("-", stdin=(support.HEADER + "\n").encode(), code=support.EXIT_SOURCE,
@@ -301,9 +307,10 @@ class Plan(support.Case):
              "  shard-rate: {value: 1k, low: 500, from: measured, note: at home}\n"
              "  router-rate: {value: 9k, from: assumed}\n"
              "results:\n"
-             "  bytes: {is: documents * document-bytes, unit: bytes}\n"
-             "  load: {is: 'max(documents / (shards * shard-rate), documents / router-rate)', "
-             "unit: s, published: 40k}\n")
+             "  bytes: {work: [documents, document-bytes], unit: bytes}\n"
+             "  shards-time: {work: [documents], rate: [shards, shard-rate], unit: s}\n"
+             "  router-time: {work: [documents], rate: [router-rate], unit: s}\n"
+             "  load: {slowest: [shards-time, router-time], unit: s, published: 40k}\n")
 
     def result(self, plan, name="load"):
         return next(one for one in plan["capacity"]["results"] if one["name"] == name)
@@ -313,14 +320,14 @@ class Plan(support.Case):
         plan, text = self.plan("--model", path)
         load = self.result(plan)
         self.assertEqual((load["value"], load["high"]), (36000, 72000))
-        self.assertEqual(load["decidedBy"], "documents / (shards * shard-rate)")
+        self.assertEqual(load["decidedBy"], "shards-time")
         self.assertEqual((load["published"], load["quotient"], load["how"]), (40000, 0.9, "predicted"))
         self.assertEqual(self.result(plan, "bytes")["value"], 3.6e9)
         self.assertIn("load is 10 h 00 min (10 h 00 min to 20 h 00 min)", text)
         self.assertRegex(text, r"shard-rate +1,000 .*measured +at home")
         plan, text = self.plan("--model", path, "--set", "shards=3", "--set", "router-rate=2k",
                                "--sweep", "shards=1,2,5,100")
-        self.assertEqual(self.result(plan)["decidedBy"], "documents / router-rate")
+        self.assertEqual(self.result(plan)["decidedBy"], "router-time")
         rows = plan["capacity"]["sweep"]["rows"]
         self.assertEqual([(row["input"], row["value"]) for row in rows],
                          [(1, 36000), (2, 18000), (5, 18000), (100, 18000)])
@@ -352,6 +359,19 @@ class Plan(support.Case):
         self.assertEqual(inputs["documents"]["from"], "measured")
         self.assertNotIn("published", self.result(plan), "a figure for other data")
         self.refused("--model", "isd-hundred-shards", path, contains=["this model does not have both"])
+
+    def test_a_model_takes_the_options_of_its_sources(self):
+        model = self.file("mine.yaml", self.MODEL)
+        source = self.file("t.csv", "k,v\n" + "1,2016-01-02\n" * 500)
+        size = {}
+        for types in ("text", "auto"):
+            plan, _ = self.plan("--model", model, "--types", types, source)
+            inputs = {one["name"]: one for one in plan["capacity"]["inputs"]}
+            size[types] = inputs["document-bytes"]["value"]
+        self.assertNotEqual(size["text"], size["auto"])
+        plan, _ = self.plan("--model", model, "--id-field", "k", "--ragged", "pad", source)
+        self.assertEqual(plan["capacity"]["inputs"][0]["from"], "measured")
+        self.refused("--model", model, "--types", "text", contains=["--types describes sources"])
 
     def test_a_published_figure_is_compared_with_its_own_data_only(self):
         path = self.file("mine.yaml", self.MODEL)

@@ -32,7 +32,7 @@ class CapacityModels(ReportCase):
         path = self.scratch / "model.json"
         self.shardload("plan", "--model", "isd-hundred-shards", "--report", path)
         page = self.page(path)
-        for words in ("Computed, not measured: load is 3 h 02 min", "Decided by: documents / (loaders",
+        for words in ("Computed, not measured: load is 3 h 02 min", "Decided by: network-time.",
                       "index 4 min 36 s 5 min 00 s 0.92 predicted", "router-rate"):
             self.assertIn(words, page.text)
         self.assertIn("svg", page.elements)

@@ -80,7 +80,7 @@ class Shown(ShownCase, support.Case):
 
     def test_capacity_models(self):
         base = (support.TREE / "models/isd-one-server.yaml").read_text()
-        for text in (f"title: {QUOTED}\nanswer: a\nresults: {{a: {{is: {QUOTED}}}}}\n",
+        for text in (f"title: {QUOTED}\nanswer: a\nresults: {{a: {{work: [{QUOTED}]}}}}\n",
                      base.replace('note: "10 Gb/s"', f"note: {QUOTED}"),
                      base.replace("unit: dollars}", f"unit: dollars, note: {QUOTED}}}")):
             self.show("plan", "--model", self.file("m.yaml", text))

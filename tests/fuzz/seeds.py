@@ -101,7 +101,8 @@ about: a
 answer: load
 inputs: {documents: {value: 1G, from: published}, rate: {value: 85k, low: 1, high: 90k, from: fitted,
   note: x, unit: documents/s}, shards: {value: 3, from: assumed}}
-results: {a: {is: documents / 2, unit: documents}, load: {is: "max(a / (rate * usl(shards, 0.1, 0.01)), 3 - -2)",
+results: {a: {work: [documents], rate: [2], unit: documents}, b: {sum: [3, documents]},
+  load: {sum: [1], slowest: [a, b], work: [a], copies: [3, 0.5], rate: [rate], units: [shards, 0.1, 0.01],
   unit: s, fitted: 7, note: n}}
 points: [{name: p, set: {shards: 4}, published: {load: 9}, fitted: {a: 3}}]
 """

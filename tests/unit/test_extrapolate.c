@@ -193,17 +193,6 @@ TEST(test_the_interval_holds_for_random_exponents) {
     assert_true(sums_inside > tries * 93 / 100);
 }
 
-TEST(test_quantiles_of_student) {
-    static const double known[][2] = {{1, 12.706}, {2, 4.303},  {3, 3.182},  {4, 2.776},
-                                      {7, 2.365},  {11, 2.201}, {13, 2.160}, {18, 2.101},
-                                      {25, 2.060}, {40, 2.021}, {120, 1.980}};
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        assert_true(within(sl_student_quantile(known[i][0]), known[i][1], 0.003));
-    NEAR(sl_student_quantile(INFINITY), 1.960);
-    NEAR(sl_student_quantile(0.5), 12.706);
-    assert_true(sl_student_quantile(2.5) < 4.303 && sl_student_quantile(2.5) > 3.182);
-}
-
 TEST(test_the_variation_between_runs) {
     sl_timing runs[] = {timing(1e6, 9, 0.05),  timing(4e6, 40, 0.05), timing(1e6, 11, 0.05),
                         timing(4e6, 40, 0.05), timing(1e6, 10, 0.05), timing(4e6, 40, 0.05),

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Internals of a drill, for its files. One thread, except for the signal handlers in reload.c. */
-#ifndef SHARDLOAD_DRILL_H
-#define SHARDLOAD_DRILL_H
+/* The results of a drill: tables, reload.json and the comparison with an earlier drill; and the
+ * state of a drill, from which they are made. One thread, except for the signal handlers in
+ * reload.c. */
+#ifndef SHARDLOAD_RELOAD_REPORT_H
+#define SHARDLOAD_RELOAD_REPORT_H
 
 #include <stdatomic.h>
 
@@ -96,31 +98,10 @@ static inline unsigned sl_drill_repeat(const sl_drill *drill) {
     return sl_drill_sampled(drill) && repeat < SAMPLE_REPEAT ? SAMPLE_REPEAT : repeat;
 }
 
-/* ---- drill_step.c ---- */
-
-/* Runs the load of a step, then its queries. Increments drill->step_count first. Failures have been
- * logged; returns the exit code. */
-sl_exit sl_drill_run_step(sl_drill *drill, double share, const char *collection,
-                          const char *work_directory);
-void sl_drill_step_clear(sl_drill_step *step);
-/* The expected answer of a query; false when there is none, and in a sampled drill. The array lives
- * as long as the configuration. */
-bool sl_drill_expected(const sl_drill *drill, const sl_query *query, bson_t *array);
-
-/* ---- drill_forecast.c ---- */
-
-/* Predicts the times for all sources from the steps of a sampled drill. */
-bool sl_drill_forecast(sl_drill *drill, sl_error *error);
-void sl_drill_note(sl_drill *drill, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-/* ---- drill_record.c ---- */
-
 /* Prints the tables and whether the objective is met. */
 void sl_drill_print(const sl_drill *drill);
 /* Appends the record of the drill to `record`, which is initialised. False without memory. */
 bool sl_drill_record(const sl_drill *drill, sl_exit code, bson_t *record);
-
-/* ---- drill_compare.c ---- */
 
 /* Can a drill be compared with this record? If not, sets the error (SL_EXIT_SOURCE). Checked before
  * the drill, which may take hours. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Internals of `shardload tune`: the state of a tuning, and single trials. */
-#ifndef SHARDLOAD_TRIAL_TUNING_H
-#define SHARDLOAD_TRIAL_TUNING_H
+/* The results of a tuning: tune.json, the recommended options, tables; and the state of a tuning,
+ * from which they are made. */
+#ifndef SHARDLOAD_TUNE_REPORT_H
+#define SHARDLOAD_TUNE_REPORT_H
 
 #include "cluster/cluster.h"
 #include "query/query.h"
@@ -75,34 +76,9 @@ typedef struct sl_tune {
     size_t storage_count;
 } sl_tune;
 
-/* The figures of one load. */
-typedef struct sl_tune_load {
-    uint64_t documents;
-    uint64_t text_bytes;
-    uint64_t bson_bytes;
-    double seconds;       /* of the load phase */
-    double total_seconds; /* of all phases, in seconds */
-    /* Of all sources of the load that were not left out: */
-    bool splittable;      /* as in sl_tune */
-    double source_text;   /* bytes of text if `splittable`; else stored bytes */
-    double source_blocks; /* minimum number of blocks */
-} sl_tune_load;
-
 /* In the following functions, `at` is a setting: for each dimension, the index of its value. */
 
-/* ---- tune_trial.c ---- */
-
-typedef enum sl_tune_purpose {
-    SL_TUNE_FOR_RATE,
-    SL_TUNE_FOR_STORAGE, /* builds indexes, and does not drop the collection */
-    SL_TUNE_FOR_PROBE,   /* tests whether the setting works */
-} sl_tune_purpose;
-
-/* Loads a part of the blocks (`share`, 0 to 1) with the setting into the temporary collection. Then
- * drops the collection, except for SL_TUNE_FOR_STORAGE. On false tune->failure or tune->interrupted
- * is set. */
-bool sl_tune_load_once(sl_tune *tune, const size_t *at, double share, sl_tune_purpose purpose,
-                       sl_tune_load *figures);
+/* ---- tune.c ---- */
 
 /* The index of the setting in the grid. */
 size_t sl_tune_cell(const sl_tune *tune, const size_t *at);
@@ -118,36 +94,8 @@ void sl_tune_append_value(bson_t *document, const char *key, sl_tune_dimension d
 /* Appends the setting's value in each dimension. The key is the name of the dimension. */
 void sl_tune_append_setting(const sl_tune *tune, const size_t *at, bson_t *document);
 
-/* ---- tune_sample.c ---- */
-
-/* Measures the sources, probes the target, warms it up, and sets the size of the trials' sample. */
-bool sl_tune_choose_sample(sl_tune *tune, sl_error *error);
-
-/* Is the sample large enough for the setting, and has the target refused none of its values? */
-bool sl_tune_is_usable(void *context, const size_t *at);
-
-/* ---- tune_probe.c ---- */
-
-/* Tries each value of the unordered dimensions once, and marks the values that the target refuses.
- * False, with error or tune->interrupted, when no setting works. */
-bool sl_tune_probe(sl_tune *tune, sl_error *error);
-
-/* After a load has failed: was its setting the cause? If so, clears tune->failure. */
-bool sl_tune_was_refused(sl_tune *tune);
-
 /* Has one of the values at `at` been refused? */
 bool sl_tune_is_refused(const sl_tune *tune, const size_t *at);
-
-/* ---- tune_storage.c ---- */
-
-/* Runs one load per compressor with the recommended setting, reads its storage size and runs the
- * queries on it. A compressor that fails is left out, with a warning. */
-void sl_tune_compare_storage(sl_tune *tune);
-
-/* ---- tune.c ---- */
-
-/* Would another trial exceed --max-time? */
-bool sl_tune_time_is_up(const sl_tune *tune);
 
 /* ---- tune_report.c ---- */
 
@@ -156,8 +104,6 @@ void sl_tune_record(const sl_tune *tune, sl_exit code, bson_t *record);
 
 /* The recommended options as a configuration file, into a malloc'd string; NULL without memory. */
 char *sl_tune_yaml(const sl_tune *tune);
-
-/* ---- tune_show.c ---- */
 
 /* Print to standard output: the tables of rates and the recommendation; the storage table. */
 void sl_tune_show(const sl_tune *tune);
