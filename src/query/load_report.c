@@ -9,7 +9,7 @@
 #include "report/run_record.h"
 #include "util/context.h"
 #include "util/print.h"
-#include "util/text.h"
+#include "util/text_table.h"
 
 #include "report.h"
 
@@ -209,42 +209,41 @@ bool sl_load_report_append(bson_t *queries, const sl_load_step *step) {
 
 /* ---- the table ---- */
 
-static void add_row(sl_table *table, const sl_load_step *step, const char *name,
+static void add_row(sl_text_table *table, const sl_load_step *step, const char *name,
                     const sl_load_figures *figures) {
-    char count[SL_HUMAN_ROOM];
     double seconds = step->outcome->seconds;
     if (step->phase)
-        sl_table_cell(table, "%s", step->phase);
-    sl_table_cell(table, "%s", name);
-    sl_table_cell(table, "%u", step->plan->clients);
+        sl_text_table_cell(table, "%s", step->phase);
+    sl_text_table_cell(table, "%s", name);
+    sl_text_table_cell(table, "%u", step->plan->clients);
     double rate = seconds > 0 ? (double)figures->succeeded / seconds : 0;
-    sl_table_figure_cell(table, seconds > 0, rate, rate < 100 ? 1 : 0);
+    sl_text_table_figure(table, seconds > 0, rate, rate < 100 ? 1 : 0);
     for (size_t i = 0; i < PERCENTILES; i++) {
         double quantile = percentiles[i].quantile;
-        sl_table_figure_cell(table, sl_histogram_supports(&figures->latency, quantile),
+        sl_text_table_figure(table, sl_histogram_supports(&figures->latency, quantile),
                              milliseconds(sl_histogram_quantile(&figures->latency, quantile)), 2);
     }
-    sl_table_figure_cell(table, figures->succeeded > 0, milliseconds(figures->latency.maximum), 2);
+    sl_text_table_figure(table, figures->succeeded > 0, milliseconds(figures->latency.maximum), 2);
     const uint64_t counts[] = {figures->attempted, figures->succeeded, figures->failed,
                                figures->skipped};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
-        sl_table_cell(table, "%s", sl_human_count(counts[i], count));
+        sl_text_table_number(table, (double)counts[i]);
 }
 
 bool sl_load_show(const sl_load_step *steps, size_t count) {
-    static const char *const counts[] = {"attempted", "succeeded", "failed", "skipped"};
-    sl_table *table = sl_table_create();
-    if (!table)
-        return false;
+    static const sl_text_column when = {"when", .left = true};
+    static const sl_text_column first[] = {
+        {"query", .left = true}, {.title = "clients"}, {.title = "operations/s"}, {0}};
+    static const sl_text_column last[] = {{.title = "max ms"},    {.title = "attempted"},
+                                          {.title = "succeeded"}, {.title = "failed"},
+                                          {.title = "skipped"},   {0}};
+    sl_text_table *table = sl_text_table_create(NULL);
     if (count > 0 && steps[0].phase)
-        sl_table_column(table, "when", false);
-    sl_table_column(table, "query", false);
-    sl_table_column(table, "clients", true);
-    sl_table_column(table, "operations/s", true);
+        sl_text_table_column(table, &when);
+    sl_text_table_columns(table, first);
     for (size_t i = 0; i < PERCENTILES; i++)
-        sl_table_column(table, percentiles[i].title, true);
-    sl_table_column(table, "max ms", true);
-    sl_table_columns(table, counts, "rrrr");
+        sl_text_table_column(table, &(sl_text_column){.title = percentiles[i].title});
+    sl_text_table_columns(table, last);
     for (size_t i = 0; i < count; i++) {
         const sl_load_step *step = &steps[i];
         add_row(table, step, step->name, &step->outcome->figures[step->outcome->count]);
@@ -254,8 +253,8 @@ bool sl_load_show(const sl_load_step *steps, size_t count) {
             add_row(table, step, name, &step->outcome->figures[k]);
         }
     }
-    bool ok = sl_table_print(table, sl_output(), 0);
-    sl_table_destroy(table);
+    bool ok = sl_text_table_print(table, sl_output(), 0);
+    sl_text_table_destroy(table);
     return ok;
 }
 

@@ -313,33 +313,11 @@ bool sl_show_timings(const sl_query_outcome *outcomes, size_t count);
 /* Prints the differences of a wrong answer; nothing for a correct one. */
 void sl_show_differences(const sl_query_outcome *outcome);
 
-/* ---- table.c: text tables ---- */
-
-typedef struct sl_table sl_table;
-
-/* NULL without memory. */
-sl_table *sl_table_create(void);
-void sl_table_destroy(sl_table *table); /* NULL is fine */
-
-/* Adds a column; `right`: its cells are aligned to the right. False without memory. */
-bool sl_table_column(sl_table *table, const char *title, bool right);
-/* Adds a column for each letter of `sides`: l or r, as its cells are aligned. */
-void sl_table_columns(sl_table *table, const char *const *titles, const char *sides);
-/* Adds the next cell, from left to right and row by row. Its text is made safe to print (text.h)
- * and cut to 79 bytes. False without memory; sl_table_print then returns false as well. */
-bool sl_table_cell(sl_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Adds a cell with sl_table_figure of the value, or "-" when it is not `known`. */
-bool sl_table_figure_cell(sl_table *table, bool known, double value, int decimals);
-/* Prints the table, indented by `indent` blanks. False when a column or cell could not be added. */
-bool sl_table_print(const sl_table *table, FILE *out, unsigned indent);
+/* ---- table.c ---- */
 
 /* Prints at most `rows` documents of an array. Each key is a column, in the order of first
  * occurrence; the keys of nested documents are columns a.b. Numbers have thousands separators,
  * except in _id. False without memory. */
 bool sl_table_print_documents(const bson_t *documents, size_t rows, FILE *out, unsigned indent);
-
-/* Writes "1,234,567.89" with `decimals` digits after the point; returns out. */
-#define SL_FIGURE_ROOM 64
-char *sl_table_figure(double value, int decimals, char out[SL_FIGURE_ROOM]);
 
 #endif

@@ -6,8 +6,9 @@
 #include "util/print.h"
 
 #include <inttypes.h>
+#include <math.h>
 
-#include "util/text.h"
+#include "util/text_table.h"
 
 /* The unit of time of a table, chosen by its longest run. */
 typedef struct unit {
@@ -53,53 +54,48 @@ void sl_show_run(const sl_query *query, const sl_query_run *run, size_t rows, bo
 
 bool sl_show_timings(const sl_query_outcome *outcomes, size_t count) {
     static const char *const figures[] = {"min", "median", "mean", "st.dev.", "max"};
+    static const sl_text_column rates[] = {
+        {.title = "documents/ms"}, {.title = "+-"}, {"answer", .left = true}, {0}};
     double longest = 0;
     for (size_t i = 0; i < count; i++) {
         if (outcomes[i].run->count > 0 && outcomes[i].run->sample.maximum > longest)
             longest = outcomes[i].run->sample.maximum;
     }
     unit time_unit = unit_for(longest);
-    sl_table *table = sl_table_create();
-    if (!table)
-        return false;
-    sl_table_column(table, "query", false);
+    sl_text_table *table = sl_text_table_create(NULL);
+    sl_text_table_column(table, &(sl_text_column){"query", .left = true});
     bool has_limits = count > 0 && outcomes[0].options->limit > 0;
     if (has_limits)
-        sl_table_column(table, "limit", true);
-    sl_table_column(table, "examined", true);
+        sl_text_table_column(table, &(sl_text_column){.title = "limit"});
+    sl_text_table_column(table, &(sl_text_column){.title = "examined"});
     for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++) {
         char title[32];
         snprintf(title, sizeof title, "%s %s", figures[i], time_unit.name);
-        sl_table_column(table, title, true);
+        sl_text_table_column(table, &(sl_text_column){.title = title});
     }
-    sl_table_column(table, "documents/ms", true);
-    sl_table_column(table, "+-", true);
-    sl_table_column(table, "answer", false);
+    sl_text_table_columns(table, rates);
     for (size_t i = 0; i < count; i++) {
         const sl_query_run *run = outcomes[i].run;
         const sl_sample *sample = &run->sample;
         const double values[] = {sample->minimum, sample->median, sample->mean, sample->deviation,
                                  sample->maximum};
-        char number[SL_HUMAN_ROOM];
-        sl_table_cell(table, "%s", outcomes[i].query->name);
+        sl_text_table_cell(table, "%s", outcomes[i].query->name);
         if (has_limits)
-            sl_table_cell(table, "%s",
-                          sl_human_count((uint64_t)outcomes[i].options->limit, number));
-        sl_table_cell(table, "%s",
-                      run->examined_known ? sl_human_count(run->examined, number) : "-");
+            sl_text_table_number(table, (double)outcomes[i].options->limit);
+        sl_text_table_number(table, run->examined_known ? (double)run->examined : NAN);
         for (size_t k = 0; k < sizeof values / sizeof values[0]; k++) {
             bool known = run->count > (k == 3 ? 1 : 0); /* a deviation needs two runs */
-            sl_table_figure_cell(table, known, values[k] * time_unit.per_millisecond, 2);
+            sl_text_table_figure(table, known, values[k] * time_unit.per_millisecond, 2);
         }
         sl_sample rate = {0};
         bool rated = sl_outcome_rate(&outcomes[i], &rate);
         int decimals = rate.mean < 100 ? 2 : 0;
-        sl_table_figure_cell(table, rated, rate.mean, decimals);
-        sl_table_figure_cell(table, rated && run->count > 1, rate.deviation, decimals);
-        sl_table_cell(table, "%s", sl_answer_text(run->answer));
+        sl_text_table_figure(table, rated, rate.mean, decimals);
+        sl_text_table_figure(table, rated && run->count > 1, rate.deviation, decimals);
+        sl_text_table_cell(table, "%s", sl_answer_text(run->answer));
     }
-    bool ok = sl_table_print(table, sl_output(), 0);
-    sl_table_destroy(table);
+    bool ok = sl_text_table_print(table, sl_output(), 0);
+    sl_text_table_destroy(table);
     return ok;
 }
 

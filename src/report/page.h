@@ -10,16 +10,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-typedef struct sl_page sl_page;
+#include "util/text.h"
 
-/* The unit of numbers, which determines the format of ticks and values. */
-typedef enum sl_unit {
-    SL_UNIT_COUNT,   /* 1.2M */
-    SL_UNIT_BYTES,   /* 1.2 GB */
-    SL_UNIT_SECONDS, /* 3 min 20 s */
-    SL_UNIT_MILLISECONDS,
-    SL_UNIT_SHARE, /* 0..1, as percent */
-} sl_unit;
+typedef struct sl_page sl_page;
 
 /* Curves over time. A curve's values hold between its borders: `y[i]` from `x[i]` to `x[i + 1]`. */
 typedef struct sl_curve {
@@ -154,9 +147,6 @@ void *sl_page_memory(sl_page *page, size_t bytes);
 /* Text from a printf format; "" without memory. */
 const char *sl_page_text(sl_page *page, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-
-/* Larger values are treated as missing: no measurement is so large. */
-#define SL_VALUE_MAX 1e18
 
 /* Add blocks, in the order of the page. All titles and names are borrowed and must live as long as
  * the page: literals, results of sl_page_text, strings of a record. */

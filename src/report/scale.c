@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scales: ticks and numbers. */
 #include "scale.h"
 
 #include <stdio.h>
@@ -38,23 +37,6 @@ sl_ticks sl_ticks_for(double maximum, unsigned count, sl_unit unit) {
     ticks.count = (unsigned)ceil(maximum / ticks.step * (1 - 1e-9));
     ticks.top = ticks.count * ticks.step;
     return ticks;
-}
-
-char *sl_short_text(double value, char out[SL_HUMAN_ROOM]) {
-    static const char *const suffixes[] = {"", "k", "M", "G", "T", "P", "E"};
-    unsigned suffix = 0;
-    double size = fabs(value);
-    while (size >= 999.5 && suffix + 1 < sizeof suffixes / sizeof suffixes[0]) {
-        value /= 1000;
-        size /= 1000;
-        suffix++;
-    }
-    int decimals = suffix == 0    ? (size < 10 && value != floor(value) ? 2 : 0)
-                   : size < 9.995 ? 2
-                   : size < 99.95 ? 1
-                                  : 0;
-    snprintf(out, SL_HUMAN_ROOM, "%.*f%s", decimals, value, suffixes[suffix]);
-    return out;
 }
 
 /* The number of decimals that the step of the ticks needs. */
@@ -115,55 +97,6 @@ char *sl_tick_text(double value, const sl_ticks *ticks, sl_unit unit, char out[S
     case SL_UNIT_SHARE:
         snprintf(out, SL_HUMAN_ROOM, "%.*f %%", decimals_of(100 * ticks->step), 100 * value);
         return out;
-    }
-    return out;
-}
-
-char *sl_share_text(double share, char out[SL_HUMAN_ROOM]) {
-    double percent = 100 * share;
-    /* A share close to 0 % or 100 % must not be rounded to it. */
-    bool close = (percent > 0 && percent < 0.05) || (percent >= 99.95 && percent < 100);
-    if (close && percent > 50)
-        percent = floor(percent * 1000) / 1000;
-    snprintf(out, SL_HUMAN_ROOM, "%.*f %%", close ? 3 : 1, percent);
-    return out;
-}
-
-/* Milliseconds with three figures. */
-static char *milliseconds_text(double value, char out[SL_HUMAN_ROOM]) {
-    char whole[SL_HUMAN_ROOM];
-    if (value >= 999.5)
-        snprintf(out, SL_HUMAN_ROOM, "%s ms", sl_human_count((uint64_t)(value + 0.5), whole));
-    else
-        snprintf(out, SL_HUMAN_ROOM, "%.*f ms",
-                 value >= 99.95                ? 0
-                 : value >= 9.995              ? 1
-                 : value > 0 && value < 0.0995 ? 3
-                                               : 2,
-                 value);
-    return out;
-}
-
-char *sl_value_text(double value, sl_unit unit, char out[SL_HUMAN_ROOM]) {
-    if (!(value >= 0)) {
-        snprintf(out, SL_HUMAN_ROOM, "-");
-        return out;
-    }
-    if (value > SL_VALUE_MAX) {
-        snprintf(out, SL_HUMAN_ROOM, "%.3g", value);
-        return out;
-    }
-    switch (unit) {
-    case SL_UNIT_COUNT:
-        return sl_human_count((uint64_t)(value + 0.5), out);
-    case SL_UNIT_BYTES:
-        return sl_human_bytes(value, out);
-    case SL_UNIT_SECONDS:
-        return sl_human_seconds(value, out);
-    case SL_UNIT_MILLISECONDS:
-        return milliseconds_text(value, out);
-    case SL_UNIT_SHARE:
-        return sl_share_text(value, out);
     }
     return out;
 }

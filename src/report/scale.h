@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scales: positions of ticks, and the format of numbers. */
+/* Scales: positions of ticks, and their numbers. */
 #ifndef SHARDLOAD_REPORT_SCALE_H
 #define SHARDLOAD_REPORT_SCALE_H
 
@@ -19,13 +19,7 @@ typedef struct sl_ticks {
  * to 1. */
 sl_ticks sl_ticks_for(double maximum, unsigned count, sl_unit unit);
 
-/* A value with its unit: short, for an axis; with thousands separators, for text. */
+/* A value with its unit, short, for an axis. For text see sl_value_text. */
 char *sl_tick_text(double value, const sl_ticks *ticks, sl_unit unit, char out[SL_HUMAN_ROOM]);
-char *sl_value_text(double value, sl_unit unit, char out[SL_HUMAN_ROOM]);
-/* At most three significant digits: 0, 12, 345, 1.20k, 45.6M. */
-char *sl_short_text(double value, char out[SL_HUMAN_ROOM]);
-
-/* "12.3 %"; with three decimals close to 0 % and 100 %. */
-char *sl_share_text(double share, char out[SL_HUMAN_ROOM]);
 
 #endif

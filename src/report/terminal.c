@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "util/print.h"
+#include "util/text_table.h"
 
 #include "scale.h"
 #include "sections.h"
@@ -101,64 +102,21 @@ static void put_facts(const sl_screen *screen, const sl_page_table *facts) {
     }
 }
 
-/* Computes the widths of columns from their cells; shortens the widest text column while the line
- * is too long. */
-static void fit(const sl_screen *screen, const sl_page_table *table, size_t *widths) {
-    size_t all = 2;
-    for (size_t i = 0; i < table->columns; i++) {
-        widths[i] = sl_letters(sl_text_of(table->titles[i]));
-        for (size_t cell = i; cell < table->count; cell += table->columns) {
-            size_t letters = sl_letters(sl_text_of(table->cells[cell]));
-            widths[i] = letters > widths[i] ? letters : widths[i];
-        }
-        widths[i] = widths[i] > COLUMNS_MOST ? COLUMNS_MOST : widths[i];
-        all += widths[i] + 2;
-    }
-    while (all > screen->columns + 2) {
-        size_t widest = table->columns;
-        for (size_t i = 0; i < table->columns; i++) { /* figures are never shortened */
-            if (table->left[i] && widths[i] > 12 &&
-                (widest == table->columns || widths[i] > widths[widest]))
-                widest = i;
-        }
-        if (widest == table->columns)
-            return; /* lines that are too long are better than truncated figures */
-        widths[widest]--;
-        all--;
-    }
-}
-
-static void put_row(const sl_screen *screen, const sl_page_table *table, const char *const *cells,
-                    const size_t *widths) {
-    for (size_t i = 0; i < table->columns; i++) {
-        bool last = i + 1 == table->columns && table->left[i];
-        size_t letters = sl_letters(sl_text_of(cells[i]));
-        fputs("  ", screen->out);
-        sl_put_letters(screen, cells[i], last && letters < widths[i] ? letters : widths[i],
-                       !table->left[i]);
-    }
-    fputs("\n", screen->out);
-}
-
 /* False without memory. */
 static bool put_table(const sl_screen *screen, const char *title, const sl_page_table *table) {
-    size_t *widths = calloc(table->columns + 1, sizeof *widths);
-    if (!widths)
-        return false;
-    fit(screen, table, widths);
+    sl_text_table *text = sl_text_table_create(NULL);
+    sl_text_table_limit(text, screen->columns);
+    sl_text_table_rule(text, screen->ascii ? "-" : "─");
+    for (size_t i = 0; i < table->columns; i++)
+        sl_text_table_column(text, &(sl_text_column){table->titles[i], .left = table->left[i]});
+    for (size_t i = 0; i < table->count; i++)
+        sl_text_table_cell(text, "%s", table->cells[i]);
     fputs("\n", screen->out);
     if (title)
         put_words(screen, title, 0);
-    put_row(screen, table, table->titles, widths);
-    for (size_t i = 0; i < table->columns; i++) {
-        fputs("  ", screen->out);
-        sl_put_repeated(screen, screen->ascii ? "-" : "─", widths[i]);
-    }
-    fputs("\n", screen->out);
-    for (size_t row = 0; row < table->count / table->columns; row++)
-        put_row(screen, table, table->cells + row * table->columns, widths);
-    free(widths);
-    return true;
+    bool ok = sl_text_table_print(text, screen->out, 2);
+    sl_text_table_destroy(text);
+    return ok;
 }
 
 /* ---- the page ---- */

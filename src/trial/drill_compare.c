@@ -11,7 +11,7 @@
 
 #include "report/lookup.h"
 #include "util/log.h"
-#include "util/text.h"
+#include "util/text_table.h"
 
 /* Two single runs that differ by less (relative, or in seconds) are not significantly different. */
 #define RATIO_SCATTER 0.1
@@ -123,26 +123,39 @@ static const char *verdict(double before, double after, double ratio) {
     return ratio < 1 ? "faster" : "slower";
 }
 
-static void compare_phase(const bson_t *last, const bson_t *now, unsigned phase,
-                          bool per_document) {
+static const sl_text_column columns[] = {
+    {"phase", .left = true, .least = 12},
+    {"then", .least = 11, .unit = SL_UNIT_SECONDS},
+    {"now", .least = 11, .unit = SL_UNIT_SECONDS},
+    {"ratio", .least = 7},
+    {"", .left = true},
+    {0},
+};
+
+/* `words`: NULL when the times are too short to be compared. */
+static void add_row(sl_text_table *table, const char *name, double before, double after,
+                    double ratio, const char *words, bool scaled) {
+    sl_text_table_cell(table, "%s", name);
+    sl_text_table_number(table, before);
+    sl_text_table_number(table, after);
+    sl_text_table_figure(table, words, ratio, 3);
+    sl_text_table_cell(table, "%s%s", words ? words : "", words && scaled ? ", per document" : "");
+}
+
+static void compare_phase(sl_text_table *table, const bson_t *last, const bson_t *now,
+                          unsigned phase, bool per_document) {
     const sl_phase_row *row = &sl_drill_phases[phase];
     double before = sl_look_phase_seconds(last, "phases", row->name);
     double after = sl_look_phase_seconds(now, "phases", row->name);
-    char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM];
     if (isnan(before) || isnan(after))
         return;
     double ratio = before > 0 ? after / before : NAN;
     bool scaled = per_document && row->model.growth != SL_GROWS_NOT;
+    bool long_enough = before >= 0.001 && after >= 0.001;
     if (scaled)
         ratio *= documents_of(last) / documents_of(now);
-    if (before < 0.001 || after < 0.001)
-        sl_log_info("  %-12s %12s %12s %8s", row->name, sl_human_seconds(before, a),
-                    sl_human_seconds(after, b), "-");
-    else
-        sl_log_info("  %-12s %12s %12s %8.3f   %s%s", row->name, sl_human_seconds(before, a),
-                    sl_human_seconds(after, b), ratio,
-                    verdict(scaled ? after / ratio : before, after, ratio),
-                    scaled ? ", per document" : "");
+    add_row(table, row->name, before, after, ratio,
+            long_enough ? verdict(scaled ? after / ratio : before, after, ratio) : NULL, scaled);
 }
 
 /* ---- totals ---- */
@@ -185,8 +198,8 @@ static extent whole_of(const bson_t *record) {
                     .predicted = true};
 }
 
-static void compare_extent(const char *name, const extent *last, const extent *now) {
-    char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM];
+static void compare_extent(sl_text_table *table, const char *name, const extent *last,
+                           const extent *now) {
     double before = sum_of(last, 1), after = sum_of(now, 1);
     double times = last->documents > 0 ? now->documents / last->documents : 1;
     bool scaled = fabs(times - 1) > 0.001;
@@ -198,9 +211,7 @@ static void compare_extent(const char *name, const extent *last, const extent *n
     if ((last->predicted || now->predicted) && last->low * rescaled / before <= now->high &&
         now->low <= last->high * rescaled / before)
         words = "within the error of the prediction";
-    sl_log_info("  %-12s %12s %12s %8.3f   %s%s", name, sl_human_seconds(before, a),
-                sl_human_seconds(after, b), after / rescaled, words,
-                scaled ? ", per document" : "");
+    add_row(table, name, before, after, after / rescaled, words, scaled);
 }
 
 bool sl_drill_check_last(const bson_t *last, sl_error *error) {
@@ -234,13 +245,14 @@ bool sl_drill_compare(const bson_t *last, const bson_t *now, sl_error *error) {
     sl_log_info("compared with the earlier drill: %s documents, now %s",
                 sl_human_count((uint64_t)before, a), sl_human_count((uint64_t)after, b));
     log_differences(last, now);
-    sl_log_info("  %-12s %12s %12s %8s", "phase", "then", "now", "ratio");
+    sl_text_table *table = sl_text_table_create(columns);
     for (unsigned i = 0; i < PHASES; i++)
-        compare_phase(last, now, i, per_document);
+        compare_phase(table, last, now, i, per_document);
     extent all_before = measured(last), all_now = measured(now);
-    compare_extent("total", &all_before, &all_now);
+    compare_extent(table, "total", &all_before, &all_now);
     extent whole_before = whole_of(last), whole_now = whole_of(now);
     if (whole_before.predicted || whole_now.predicted)
-        compare_extent("all data", &whole_before, &whole_now);
+        compare_extent(table, "all data", &whole_before, &whole_now);
+    sl_text_table_log(table);
     return true;
 }

@@ -9,7 +9,7 @@
 #include "report/run_record.h"
 #include "util/clock.h"
 #include "util/log.h"
-#include "util/text.h"
+#include "util/text_table.h"
 
 /* ---- tables ---- */
 
@@ -29,32 +29,49 @@ static const char *interval(const sl_prediction *prediction, char out[80]) {
 }
 
 static void print_whole(const sl_drill *drill) {
+    static const sl_text_column columns[] = {{"phase", .left = true, .least = 12},
+                                             {"took", .least = 11, .unit = SL_UNIT_SECONDS},
+                                             {"share", .least = 7},
+                                             {0}};
     const sl_drill_step *whole = sl_drill_last(drill);
+    sl_text_table *table = sl_text_table_create(columns);
     double sum = sum_of_phases(whole);
-    char seconds[SL_HUMAN_ROOM];
-    sl_log_info("  %-12s %12s %8s", "phase", "took", "share");
-    for (unsigned i = 0; i < PHASES; i++)
-        sl_log_info("  %-12s %12s %6.1f %%", sl_drill_phases[i].name,
-                    sl_human_seconds(whole->seconds[i], seconds),
-                    sum > 0 ? 100 * whole->seconds[i] / sum : 0);
-    sl_log_info("  %-12s %12s", "total", sl_human_seconds(sum, seconds));
+    for (unsigned i = 0; i < PHASES; i++) {
+        sl_text_table_cell(table, "%s", sl_drill_phases[i].name);
+        sl_text_table_number(table, whole->seconds[i]);
+        sl_text_table_cell(table, "%.1f %%", sum > 0 ? 100 * whole->seconds[i] / sum : 0);
+    }
+    sl_text_table_cell(table, "total");
+    sl_text_table_number(table, sum);
+    sl_text_table_end_row(table);
+    sl_text_table_log(table);
 }
 
 static void print_forecast(const sl_drill *drill) {
+    static const sl_text_column columns[] = {{"phase", .left = true, .least = 12},
+                                             {"sample", .least = 11, .unit = SL_UNIT_SECONDS},
+                                             {"all data", .least = 11, .unit = SL_UNIT_SECONDS},
+                                             {"share", .least = 7},
+                                             {"between", .left = true},
+                                             {0}};
     const sl_drill_step *sample = sl_drill_last(drill);
     double total = drill->total.seconds;
     char took[SL_HUMAN_ROOM], whole[SL_HUMAN_ROOM], range[80];
-    sl_log_info("  %-12s %12s %12s %8s   %s", "phase", "sample", "all data", "share", "between");
+    sl_text_table *table = sl_text_table_create(columns);
     for (unsigned i = 0; i < PHASES; i++) {
         const sl_prediction *phase = &drill->phases[i];
-        sl_log_info("  %-12s %12s %12s %6.1f %%   %s", sl_drill_phases[i].name,
-                    sl_human_seconds(sample->seconds[i], took),
-                    sl_human_seconds(phase->seconds, whole),
-                    total > 0 ? 100 * phase->seconds / total : 0, interval(phase, range));
+        sl_text_table_cell(table, "%s", sl_drill_phases[i].name);
+        sl_text_table_number(table, sample->seconds[i]);
+        sl_text_table_number(table, phase->seconds);
+        sl_text_table_cell(table, "%.1f %%", total > 0 ? 100 * phase->seconds / total : 0);
+        sl_text_table_cell(table, "%s", interval(phase, range));
     }
-    sl_log_info("  %-12s %12s %12s %8s   %s", "total",
-                sl_human_seconds(sum_of_phases(sample), took), sl_human_seconds(total, whole), "",
-                interval(&drill->total, range));
+    sl_text_table_cell(table, "total");
+    sl_text_table_number(table, sum_of_phases(sample));
+    sl_text_table_number(table, total);
+    sl_text_table_cell(table, "%s", "");
+    sl_text_table_cell(table, "%s", interval(&drill->total, range));
+    sl_text_table_log(table);
     sl_log_info("  loads of the same size varied by %.1f %% (standard deviation of %u runs); the "
                 "ranges are of 95 %%",
                 100 * drill->variation.relative, 2 * drill->config->sample_runs);
