@@ -9,7 +9,7 @@
 
 #include "report/picture.h"
 #include "report/scale.h"
-#include "report/series.h"
+#include "report/sections.h"
 
 TEST(ticks_are_round) {
     static const struct {
