@@ -14,7 +14,7 @@
 #include "cluster/connection.h"
 #include "util/error.h"
 
-/* ---- suite.c, suite_query.c: a YAML file of queries ---- */
+/* ---- suite.c: a YAML file of queries ---- */
 
 #define SL_REPEAT_MAX 1000000
 #define SL_CLIENTS_MAX 4096
@@ -159,7 +159,7 @@ bool sl_answer_expected(const bson_t *answers, const sl_query *query, bson_t *ar
 bool sl_answers_check(const bson_t *answers, sl_suite *const *suites, size_t count,
                       sl_error *error);
 
-/* ---- report.c: entries of a report, and the figures of timings ---- */
+/* ---- repeat.c: entries of a report, and the figures of timings ---- */
 
 typedef struct sl_sample {
     size_t count;
@@ -199,7 +199,7 @@ bool sl_examined_by_definition(const sl_query *query, int64_t limit, uint64_t do
  * merges. NULL without memory. */
 bson_t *sl_explain_summary(const bson_t *reply);
 
-/* ---- repeat.c, report.c: one query, run repeatedly, and its report ---- */
+/* ---- repeat.c: one query, run repeatedly, and its report ---- */
 
 typedef enum sl_answer {
     SL_ANSWER_NOT_CHECKED,
@@ -301,7 +301,7 @@ bool sl_reports_compare(const bson_t *const *old_reports, size_t old_count,
                         const sl_comparison_options *options, FILE *out, bson_t *record,
                         sl_exit *verdict, sl_error *error);
 
-/* ---- show.c: tables on standard output ---- */
+/* ---- repeat.c: tables on standard output ---- */
 
 /* Prints at most `rows` documents of a query's answer, and, with `show_plan`, its plan if it was
  * explained. */
@@ -313,11 +313,13 @@ bool sl_show_timings(const sl_query_outcome *outcomes, size_t count);
 /* Prints the differences of a wrong answer; nothing for a correct one. */
 void sl_show_differences(const sl_query_outcome *outcome);
 
-/* ---- table.c ---- */
-
 /* Prints at most `rows` documents of an array. Each key is a column, in the order of first
  * occurrence; the keys of nested documents are columns a.b. Numbers have thousands separators,
  * except in _id. False without memory. */
 bool sl_table_print_documents(const bson_t *documents, size_t rows, FILE *out, unsigned indent);
+
+/* Appends `entry` to the array `queries` of a report if it was `filled` completely, and destroys it
+ * in any case. False without memory. */
+bool sl_report_add(bson_t *queries, bson_t *entry, bool filled);
 
 #endif

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "util/text.h"
 
@@ -105,7 +106,7 @@ typedef struct sl_page_table {
 } sl_page_table;
 
 /* The kinds of picture, one row each: the name of SL_BLOCK_X, and the x of sl_x (its data) and of
- * the functions that draw it, sl_picture_x (picture.h) and sl_terminal_x (terminal.h). */
+ * the functions that draw it, picture_x (html.c) and terminal_x (terminal.c). */
 #define SL_PICTURES(row) row(CURVES, curves) row(BARS, bars) row(STRIPS, strips) row(GRID, grid)
 
 #define SL_PICTURE_KIND(kind, name) SL_BLOCK_##kind,
@@ -174,5 +175,35 @@ sl_bar *sl_page_bar(sl_page *page, sl_bars *bars, const char *label, double valu
 sl_strip *sl_page_strip(sl_page *page, sl_strips *strips, const char *label);
 void sl_page_part(sl_page *page, sl_strips *strips, sl_strip *strip, const char *name,
                   double value);
+
+/* ---- sizes of pictures, for all drawings ---- */
+
+/* The largest end of all strips, their ranges and the limit. */
+double sl_strips_maximum(const sl_strips *strips);
+double sl_strip_sum(const sl_strip *strip);
+/* The strength of the colour of a cell's value, 0 to 1. */
+double sl_grid_strength(const sl_grid *grid, double value);
+/* The largest value of a chart; if stacked, the largest sum. */
+double sl_curves_maximum(const sl_curves *curves);
+double sl_curves_end(const sl_curves *curves); /* in seconds, bands included */
+
+/* Ticks at 0, step, 2 step ... (count) step, which is at or above the maximum. */
+typedef struct sl_ticks {
+    double step;
+    double top; /* count * step */
+    unsigned count;
+} sl_ticks;
+
+/* About `count` ticks for values from 0 to `maximum`, at 1, 2 or 5 times a power of ten; for
+ * seconds at divisions of minutes, hours and days. A maximum that is not above 0 gives ticks from 0
+ * to 1. */
+sl_ticks sl_ticks_for(double maximum, unsigned count, sl_unit unit);
+
+/* A value with its unit, short, for an axis. For text see sl_value_text. */
+char *sl_tick_text(double value, const sl_ticks *ticks, sl_unit unit, char out[SL_HUMAN_ROOM]);
+
+/* Writes text as HTML: markup is escaped, control characters and invalid UTF-8 become \xHH.
+ * Shortened to `most` characters with an ellipsis. */
+void sl_markup_text(FILE *out, const char *text, size_t most);
 
 #endif

@@ -7,8 +7,7 @@
 #include "report/report.h"
 #include "unit.h"
 
-#include "report/picture.h"
-#include "report/scale.h"
+#include "report/page.h"
 #include "report/sections.h"
 
 TEST(ticks_are_round) {
