@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "cluster/cluster.h"
+#include "util/hash.h"
 #include "util/log.h"
-#include "util/md5.h"
 #include "util/read_file.h"
 #include "util/text.h"
 

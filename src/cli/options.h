@@ -34,7 +34,7 @@ typedef enum sl_option_secrecy {
     SL_COMMAND_LINE, /* a command for a shell, or options: may hold a password anywhere */
 } sl_option_secrecy;
 
-/* What the value names. options_files.c compares the files of all options. */
+/* What the value names. options.c compares the files of all options. */
 typedef enum sl_option_file {
     SL_FILE_NONE,       /* not a file */
     SL_FILE_READ,       /* a file or a folder that the command reads; other words are allowed */

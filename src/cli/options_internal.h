@@ -45,7 +45,7 @@ static inline bool sl_options_applies(const sl_options *options, size_t index) {
     return options->program->rows[index].commands & options->command->bit;
 }
 
-/* ---- options_values.c ---- */
+/* ---- values ---- */
 
 /* Checks one value against row `index` and stores it; it replaces a value whose origin has lower
  * precedence. `where` is the option's name in messages, such as the name of an environment
@@ -67,11 +67,11 @@ const char *sl_options_nearest(const sl_program *program, const char *name, size
 
 /* ---- the origins of values ---- */
 
-/* options_config.c: the file of --config, and environment variables such as SHARDLOAD_URI. */
+/* The file of --config, and environment variables such as SHARDLOAD_URI. */
 void sl_options_read_config(sl_options *options, const char *path);
 void sl_options_read_environment(sl_options *options);
 
-/* options_words.c: the command line. Its values are collected first and stored last, because the
+/* The command line. Its values are collected first and stored last, because the
  * configuration file, which they override, is itself named on the command line. */
 typedef struct sl_option_word {
     size_t row;
@@ -95,7 +95,7 @@ bool sl_options_words_to_environment(const sl_program *program, const char **wor
 /* Writes the name of a row's environment variable: SHARDLOAD_WORK_DIR. Returns out. */
 const char *sl_options_variable(const sl_program *program, size_t row, char out[SL_VARIABLE_ROOM]);
 
-/* ---- options_help.c: --help, the manual page; options_completion.c ---- */
+/* ---- options_help.c: --help, the manual page, completions ---- */
 
 void sl_print_program_help(const sl_program *program);
 void sl_print_command_help(const sl_program *program, const sl_command *command);

@@ -9,7 +9,7 @@
 #include "options.h"
 #include "query/query.h"
 
-/* The option table of shardquery (query_options.c), and the commands' bits in
+/* The option table of shardquery, and the commands' bits in
  * sl_option_row.commands. */
 enum { SL_QUERY_RUN = 1, SL_QUERY_COMPARE = 2, SL_QUERY_LIST = 4 };
 extern const sl_option_row sl_query_rows[];

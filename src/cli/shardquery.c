@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* shardquery: times queries against a collection and checks their answers.
  *
- *   run      query_session.c opens suites and writes the report; query_repeat.c runs queries one
- *            after the other, query_load.c runs many clients at the same time
+ *   run      query_session.c opens suites and writes the report; query_commands.c runs queries
+ *            one after the other, or many clients at the same time
  *   compare  query_compare.c compares reports
  *   list     lists the built-in suites
  *

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "util/md5.h"
+#include "util/hash.h"
 
 #include "internal.h"
 

@@ -238,7 +238,7 @@ static const outcome_labels outcomes_of[] = {
     [SL_MODE_DELETE] = {NULL, "= deleted", "+ not found"},
 };
 
-/* The labels of the totals are also in src/report/common_sections.c. */
+/* The labels of the totals are also in src/report/sections.c. */
 static void print_summary(const sl_load *load, const sl_parse_counts *parsed,
                           const sl_run_totals *totals, const sl_not_reached *left,
                           const sl_left_out *left_out) {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "util/log.h"
-#include "util/text.h"
+#include "util/text_table.h"
 
 #define INT64(document, key, value) BSON_APPEND_INT64(document, key, (int64_t)(value))
 
@@ -63,6 +63,16 @@ static void warn_of_one_shard(const sl_load *load, const sl_shard_statistics *ro
     }
 }
 
+static const sl_text_column columns[] = {
+    {"shard", .left = true, .least = 12},
+    {"documents", .least = 14, .unit = SL_UNIT_COUNT},
+    {"share", .least = 7},
+    {"data", .least = 11, .unit = SL_UNIT_BYTES},
+    {"stored", .least = 11, .unit = SL_UNIT_BYTES},
+    {"indexes", .least = 11, .unit = SL_UNIT_BYTES},
+    {0},
+};
+
 void sl_shard_table(sl_load *load, bool succeeded) {
     sl_shard_statistics *rows = NULL;
     size_t count = 0;
@@ -79,10 +89,8 @@ void sl_shard_table(sl_load *load, bool succeeded) {
     bson_t array, item;
     bson_t *record = sl_run_record_document(load->record);
     BSON_APPEND_ARRAY_BEGIN(record, "shards", &array);
-    sl_log_info("  %-12s %15s %8s %12s %12s %12s", "shard", "documents", "share", "data", "stored",
-                "indexes");
+    sl_text_table *table = sl_text_table_create(columns);
     for (size_t i = 0; i < count; i++) {
-        char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM], c[SL_HUMAN_ROOM], d[SL_HUMAN_ROOM];
         sl_record_begin_item(&array, i, &item);
         BSON_APPEND_UTF8(&item, "shard", rows[i].shard);
         INT64(&item, "documents", rows[i].documents);
@@ -91,14 +99,16 @@ void sl_shard_table(sl_load *load, bool succeeded) {
         INT64(&item, "storageBytes", rows[i].storage_bytes);
         INT64(&item, "indexBytes", rows[i].index_bytes);
         bson_append_document_end(&array, &item);
-        sl_log_info("  %-12s %15s %6.1f %% %12s %12s %12s", rows[i].shard,
-                    sl_human_count(rows[i].documents, a),
-                    all ? 100 * (double)rows[i].documents / (double)all : 0,
-                    sl_human_bytes((double)rows[i].data_bytes, b),
-                    sl_human_bytes((double)rows[i].storage_bytes, c),
-                    sl_human_bytes((double)rows[i].index_bytes, d));
+        sl_text_table_cell(table, "%s", rows[i].shard);
+        sl_text_table_number(table, (double)rows[i].documents);
+        sl_text_table_cell(table, "%.1f %%",
+                           all ? 100 * (double)rows[i].documents / (double)all : 0);
+        sl_text_table_number(table, (double)rows[i].data_bytes);
+        sl_text_table_number(table, (double)rows[i].storage_bytes);
+        sl_text_table_number(table, (double)rows[i].index_bytes);
     }
     bson_append_array_end(record, &array);
+    sl_text_table_log(table);
     warn_of_one_shard(load, rows, count, all);
     if (!exact && count > 0)
         sl_log_info("  documents as in the servers' statistics, which may be wrong after a crash");

@@ -15,7 +15,7 @@
 
 #include "bson/bson_lookup.h"
 #include "report/json.h"
-#include "util/md5.h"
+#include "util/hash.h"
 #include "util/text.h"
 
 #define TOLERANCE 1e-9

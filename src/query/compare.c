@@ -13,7 +13,7 @@
 #include "report/lookup.h"
 #include "report/run_record.h"
 #include "util/print.h"
-#include "util/text.h"
+#include "util/text_table.h"
 
 #include "difference.h"
 
@@ -289,30 +289,30 @@ static const char *verdict_of(const row *r) {
 
 /* ---- printing ---- */
 
-static void print_row(sl_table *table, const row *r) {
+static void print_row(sl_text_table *table, const row *r) {
     if (r->reason[0]) {
         const char *const cells[] = {r->label, "-", "-", "-", NULL, "-", "-", verdict_of(r)};
         for (size_t i = 0; i < sizeof cells / sizeof cells[0]; i++) {
             if (cells[i])
-                sl_table_cell(table, "%s", cells[i]);
+                sl_text_table_cell(table, "%s", cells[i]);
             else
-                sl_table_cell(table, "%zu + %zu", r->old_runs, r->new_runs);
+                sl_text_table_cell(table, "%zu + %zu", r->old_runs, r->new_runs);
         }
         return;
     }
     char before[SL_FIGURE_ROOM], after[SL_FIGURE_ROOM];
     const sl_difference *d = &r->difference;
-    sl_table_cell(table, "%s", r->label);
-    sl_table_cell(table, "%s", figures[r->figure].name);
-    sl_table_cell(table, "%s", sl_table_figure(d->old_mean, d->old_mean < 1 ? 4 : 2, before));
-    sl_table_cell(table, "%s", sl_table_figure(d->new_mean, d->new_mean < 1 ? 4 : 2, after));
-    sl_table_cell(table, "%zu + %zu", r->old_runs, r->new_runs);
-    sl_table_cell(table, "%.3f", d->ratio);
+    sl_text_table_cell(table, "%s", r->label);
+    sl_text_table_cell(table, "%s", figures[r->figure].name);
+    sl_text_table_cell(table, "%s", sl_figure_text(d->old_mean, d->old_mean < 1 ? 4 : 2, before));
+    sl_text_table_cell(table, "%s", sl_figure_text(d->new_mean, d->new_mean < 1 ? 4 : 2, after));
+    sl_text_table_cell(table, "%zu + %zu", r->old_runs, r->new_runs);
+    sl_text_table_cell(table, "%.3f", d->ratio);
     if (isnan(d->low))
-        sl_table_cell(table, "-");
+        sl_text_table_cell(table, "-");
     else
-        sl_table_cell(table, "%.3f to %.3f", d->low, d->high);
-    sl_table_cell(table, "%s", verdict_of(r));
+        sl_text_table_cell(table, "%.3f to %.3f", d->low, d->high);
+    sl_text_table_cell(table, "%s", verdict_of(r));
 }
 
 static void note_row(FILE *out, const row *r) {
@@ -435,19 +435,26 @@ bool sl_reports_compare(const bson_t *const *old_reports, size_t old_count,
                         const bson_t *const *new_reports, size_t new_count,
                         const sl_comparison_options *options, FILE *out, bson_t *record,
                         sl_exit *verdict, sl_error *error) {
-    static const char *const titles[] = {"query", "figure",  "old",           "new",
-                                         "runs",  "new/old", "95 % interval", "the new side is"};
+    static const sl_text_column columns[] = {
+        {"query", .left = true},
+        {"figure", .left = true},
+        {.title = "old"},
+        {.title = "new"},
+        {.title = "runs"},
+        {.title = "new/old"},
+        {.title = "95 % interval"},
+        {"the new side is", .left = true},
+        {0},
+    };
     side old = {old_reports, old_count, "old", false}, new = {new_reports, new_count, "new", false};
-    sl_table *table = NULL;
+    sl_text_table *table = NULL;
     *verdict = SL_EXIT_OK;
     if (!check_reports(&old, error) || !check_reports(&new, error))
         return false;
     old.preferences = new.preferences = has_preferences(&old) || has_preferences(&new);
     row *rows = calloc(ROWS_MAX, sizeof *rows);
     size_t count = rows ? fill_rows(rows, &old, &new, options) : 0;
-    bool ok = rows && correct_verdicts(rows, count) && (table = sl_table_create());
-    if (ok)
-        sl_table_columns(table, titles, "llrrrrrl");
+    bool ok = rows && correct_verdicts(rows, count) && (table = sl_text_table_create(columns));
     for (size_t i = 0; ok && i < count; i++) {
         print_row(table, &rows[i]);
         if (rows[i].reason[0])
@@ -455,7 +462,7 @@ bool sl_reports_compare(const bson_t *const *old_reports, size_t old_count,
         else if (*verdict == SL_EXIT_OK && is_worse(&rows[i], options->threshold))
             *verdict = SL_EXIT_REJECTS;
     }
-    ok = ok && sl_table_print(table, out, 0);
+    ok = ok && sl_text_table_print(table, out, 0);
     if (ok) {
         print_legend(out, rows, count, options->paired);
         for (size_t i = 0; i < count; i++)
@@ -463,7 +470,7 @@ bool sl_reports_compare(const bson_t *const *old_reports, size_t old_count,
         note_conditions(out, &old, &new);
     }
     ok = ok && (!record || record_rows(record, rows, count, options->paired));
-    sl_table_destroy(table);
+    sl_text_table_destroy(table);
     free(rows);
     return ok || sl_error_memory(error, "comparing reports");
 }

@@ -63,7 +63,7 @@ mongoc_read_prefs_t *sl_read_preference(const char *name);
  * server that does not explain the query is not an error. */
 bool sl_explain_query(sl_runner *runner, uint64_t documents, sl_query_run *run);
 
-/* ---- statistic.c: minimum, maximum, sum and count of a field, computed by the client ---- */
+/* ---- explain.c: minimum, maximum, sum and count of a field, computed by the client ---- */
 
 /* Runs the query in query->threads threads, each over a part of the documents, and appends {min,
  * max, sum, count} to `answer`; nothing when the field holds no number in any document.

@@ -14,7 +14,7 @@
 #include "cluster/connection.h"
 #include "util/error.h"
 
-/* ---- suite.c, suite_query.c: a YAML file of queries ---- */
+/* ---- suite.c: a YAML file of queries ---- */
 
 #define SL_REPEAT_MAX 1000000
 #define SL_CLIENTS_MAX 4096
@@ -159,7 +159,7 @@ bool sl_answer_expected(const bson_t *answers, const sl_query *query, bson_t *ar
 bool sl_answers_check(const bson_t *answers, sl_suite *const *suites, size_t count,
                       sl_error *error);
 
-/* ---- report.c: entries of a report, and the figures of timings ---- */
+/* ---- repeat.c: entries of a report, and the figures of timings ---- */
 
 typedef struct sl_sample {
     size_t count;
@@ -199,7 +199,7 @@ bool sl_examined_by_definition(const sl_query *query, int64_t limit, uint64_t do
  * merges. NULL without memory. */
 bson_t *sl_explain_summary(const bson_t *reply);
 
-/* ---- repeat.c, report.c: one query, run repeatedly, and its report ---- */
+/* ---- repeat.c: one query, run repeatedly, and its report ---- */
 
 typedef enum sl_answer {
     SL_ANSWER_NOT_CHECKED,
@@ -301,7 +301,7 @@ bool sl_reports_compare(const bson_t *const *old_reports, size_t old_count,
                         const sl_comparison_options *options, FILE *out, bson_t *record,
                         sl_exit *verdict, sl_error *error);
 
-/* ---- show.c: tables on standard output ---- */
+/* ---- repeat.c: tables on standard output ---- */
 
 /* Prints at most `rows` documents of a query's answer, and, with `show_plan`, its plan if it was
  * explained. */
@@ -313,33 +313,13 @@ bool sl_show_timings(const sl_query_outcome *outcomes, size_t count);
 /* Prints the differences of a wrong answer; nothing for a correct one. */
 void sl_show_differences(const sl_query_outcome *outcome);
 
-/* ---- table.c: text tables ---- */
-
-typedef struct sl_table sl_table;
-
-/* NULL without memory. */
-sl_table *sl_table_create(void);
-void sl_table_destroy(sl_table *table); /* NULL is fine */
-
-/* Adds a column; `right`: its cells are aligned to the right. False without memory. */
-bool sl_table_column(sl_table *table, const char *title, bool right);
-/* Adds a column for each letter of `sides`: l or r, as its cells are aligned. */
-void sl_table_columns(sl_table *table, const char *const *titles, const char *sides);
-/* Adds the next cell, from left to right and row by row. Its text is made safe to print (text.h)
- * and cut to 79 bytes. False without memory; sl_table_print then returns false as well. */
-bool sl_table_cell(sl_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Adds a cell with sl_table_figure of the value, or "-" when it is not `known`. */
-bool sl_table_figure_cell(sl_table *table, bool known, double value, int decimals);
-/* Prints the table, indented by `indent` blanks. False when a column or cell could not be added. */
-bool sl_table_print(const sl_table *table, FILE *out, unsigned indent);
-
 /* Prints at most `rows` documents of an array. Each key is a column, in the order of first
  * occurrence; the keys of nested documents are columns a.b. Numbers have thousands separators,
  * except in _id. False without memory. */
 bool sl_table_print_documents(const bson_t *documents, size_t rows, FILE *out, unsigned indent);
 
-/* Writes "1,234,567.89" with `decimals` digits after the point; returns out. */
-#define SL_FIGURE_ROOM 64
-char *sl_table_figure(double value, int decimals, char out[SL_FIGURE_ROOM]);
+/* Appends `entry` to the array `queries` of a report if it was `filled` completely, and destroys it
+ * in any case. False without memory. */
+bool sl_report_add(bson_t *queries, bson_t *entry, bool filled);
 
 #endif

@@ -1,15 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs a query repeatedly on one connection. Each run is timed from sending the command to the last
- * document of the last batch. */
+/* Queries that are run one at a time: timed runs on one connection, their entries in a report, and
+ * their tables on standard output. */
+#include <inttypes.h>
+#include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bson/bson_lookup.h"
+#include "report/json.h"
 #include "report/run_record.h"
 #include "util/clock.h"
+#include "util/context.h"
+#include "util/estimate.h"
+#include "util/print.h"
+#include "util/text_table.h"
 
 #include "operation.h"
+#include "query.h"
+
+/* ---- runs ----
+ *
+ * Runs a query repeatedly on one connection. Each run is timed from sending the command to the last
+ * document of the last batch. */
 
 #define CODE_NAMESPACE_NOT_FOUND 26
 #define CODE_COMMAND_NOT_FOUND 59
@@ -186,4 +199,385 @@ bool sl_query_count_documents(sl_connection *connection, const char *database,
     if (!ok && code != CODE_NAMESPACE_NOT_FOUND)
         return sl_error_set(error, failure.code, "counting documents: " SL_LINES, failure.message);
     return true;
+}
+
+/* ---- entries of a report ----
+ *
+ * Entries of a report for queries that were run one at a time. They contain every timing, so that
+ * reports can be compared. */
+
+sl_sample sl_sample_of(double *values, size_t count) {
+    double sum = 0, squares = 0;
+    qsort(values, count, sizeof *values, sl_by_value);
+    for (size_t i = 0; i < count; i++)
+        sum += values[i];
+    double mean = sum / (double)count;
+    for (size_t i = 0; i < count; i++)
+        squares += (values[i] - mean) * (values[i] - mean);
+    return (sl_sample){
+        .count = count,
+        .minimum = values[0],
+        .median = (values[(count - 1) / 2] + values[count / 2]) / 2,
+        .mean = mean,
+        .deviation = count > 1 ? sqrt(squares / (double)(count - 1)) : 0,
+        .maximum = values[count - 1],
+    };
+}
+
+bool sl_outcome_rate(const sl_query_outcome *outcome, sl_sample *rate) {
+    const sl_query_run *run = outcome->run;
+    double *rates =
+        run->examined_known && run->count > 0 ? malloc(run->count * sizeof *rates) : NULL;
+    if (!rates)
+        return false;
+    for (size_t i = 0; i < run->count; i++)
+        rates[i] = (double)run->examined / (run->timings[i] > 1e-6 ? run->timings[i] : 1e-6);
+    *rate = sl_sample_of(rates, run->count);
+    free(rates);
+    return true;
+}
+
+static bool append_timings(bson_t *entry, const sl_query_run *run) {
+    bson_t timings;
+    if (!BSON_APPEND_ARRAY_BEGIN(entry, "timingsMs", &timings))
+        return false;
+    for (size_t i = 0; i < run->count; i++) {
+        char room[SL_ARRAY_KEY_ROOM];
+        if (!bson_append_double(&timings, sl_array_key(i, room), -1, run->timings[i]))
+            return false;
+    }
+    if (!bson_append_array_end(entry, &timings))
+        return false;
+    const sl_sample *sample = &run->sample;
+    return run->count == 0 || (BSON_APPEND_DOUBLE(entry, "minMs", sample->minimum) &&
+                               BSON_APPEND_DOUBLE(entry, "medianMs", sample->median) &&
+                               BSON_APPEND_DOUBLE(entry, "meanMs", sample->mean) &&
+                               BSON_APPEND_DOUBLE(entry, "deviationMs", sample->deviation) &&
+                               BSON_APPEND_DOUBLE(entry, "maxMs", sample->maximum));
+}
+
+static bool append_differences(bson_t *entry, const sl_differences *differences) {
+    bson_t list;
+    bool ok = BSON_APPEND_INT64(entry, "differenceCount", (int64_t)differences->count) &&
+              BSON_APPEND_ARRAY_BEGIN(entry, "differences", &list);
+    for (uint32_t i = 0; ok && i < differences->count && i < SL_DIFFERENCES_KEPT; i++) {
+        char room[SL_ARRAY_KEY_ROOM];
+        ok = bson_append_utf8(&list, sl_array_key(i, room), -1, differences->text[i], -1);
+    }
+    return ok && bson_append_array_end(entry, &list);
+}
+
+static bool fill(bson_t *entry, const sl_query_outcome *outcome) {
+    const sl_query *query = outcome->query;
+    const sl_query_options *options = outcome->options;
+    const sl_query_run *run = outcome->run;
+    const char *preference =
+        options->read_preference ? options->read_preference : query->read_preference;
+    sl_sample rate;
+    bool rated = sl_outcome_rate(outcome, &rate);
+    char hash[SL_ANSWER_HASH_ROOM];
+    return BSON_APPEND_UTF8(entry, "suite", outcome->suite->name) &&
+           BSON_APPEND_UTF8(entry, "name", query->name) &&
+           BSON_APPEND_UTF8(entry, "database", options->database) &&
+           BSON_APPEND_UTF8(entry, "collection", options->collection) &&
+           (!outcome->documents_known ||
+            BSON_APPEND_INT64(entry, "documents", (int64_t)outcome->documents)) &&
+           BSON_APPEND_UTF8(entry, "operation", sl_operation_name(query->operation)) &&
+           (!query->pipeline || BSON_APPEND_ARRAY(entry, "pipeline", query->pipeline)) &&
+           (!query->body || BSON_APPEND_DOCUMENT(entry, "body", query->body)) &&
+           (options->limit == 0 || BSON_APPEND_INT64(entry, "limit", options->limit)) &&
+           BSON_APPEND_DOCUMENT(entry, "options", query->options) &&
+           (!preference || BSON_APPEND_UTF8(entry, "readPreference", preference)) &&
+           BSON_APPEND_INT64(entry, "warmUp", options->warm_up) &&
+           BSON_APPEND_INT64(entry, "repeat", options->repeat) && append_timings(entry, run) &&
+           (!run->examined_known || BSON_APPEND_INT64(entry, "examined", (int64_t)run->examined)) &&
+           (!rated || (BSON_APPEND_DOUBLE(entry, "documentsPerMs", rate.median) &&
+                       BSON_APPEND_DOUBLE(entry, "documentsPerMsMean", rate.mean) &&
+                       BSON_APPEND_DOUBLE(entry, "documentsPerMsDeviation", rate.deviation))) &&
+           BSON_APPEND_UTF8(entry, "answer", sl_answer_text(run->answer)) &&
+           (run->answer != SL_ANSWER_WRONG || append_differences(entry, &run->differences)) &&
+           (run->error.code == SL_EXIT_OK ||
+            BSON_APPEND_UTF8(entry, "error", run->error.message)) &&
+           (!run->explained || BSON_APPEND_DOCUMENT(entry, "explain", run->explained)) &&
+           BSON_APPEND_INT64(entry, "resultCount", (int64_t)run->document_count) &&
+           BSON_APPEND_INT64(entry, "resultBytes", (int64_t)run->bytes) &&
+           (run->truncated || run->count == 0 ||
+            BSON_APPEND_UTF8(entry, "answerHash", sl_answer_hash(run->documents, hash))) &&
+           BSON_APPEND_BOOL(entry, "resultsComplete", !run->truncated) &&
+           BSON_APPEND_ARRAY(entry, "results", run->documents);
+}
+
+bool sl_report_add(bson_t *queries, bson_t *entry, bool filled) {
+    char room[SL_ARRAY_KEY_ROOM];
+    const char *key = sl_array_key(bson_count_keys(queries), room);
+    bool ok = filled && BSON_APPEND_DOCUMENT(queries, key, entry);
+    bson_destroy(entry);
+    return ok;
+}
+
+bool sl_report_append(bson_t *queries, const sl_query_outcome *outcome) {
+    bson_t *entry = bson_new();
+    return sl_report_add(queries, entry, fill(entry, outcome));
+}
+
+/* ---- documents as a table ----
+ *
+ * Tables of BSON documents. */
+
+#define COLUMNS_MAX SL_TEXT_COLUMNS_MAX
+
+/* ---- documents ---- */
+
+#define PATH_ROOM 200
+
+typedef struct field {
+    char path[PATH_ROOM]; /* "_id.make" */
+    bool numbers;         /* all values are numbers or null */
+    int decimals;         /* with which all its doubles are printed */
+    bson_iter_t value;    /* in the current row */
+    bool present;         /* in the current row */
+} field;
+
+typedef struct fields {
+    field *items; /* room for COLUMNS_MAX */
+    size_t count;
+} fields;
+
+static field *field_at(fields *all, const char *path) {
+    for (size_t i = 0; i < all->count; i++) {
+        if (strcmp(all->items[i].path, path) == 0)
+            return &all->items[i];
+    }
+    if (all->count == COLUMNS_MAX)
+        return NULL; /* further keys are not shown */
+    field *added = &all->items[all->count++];
+    *added = (field){.numbers = true};
+    snprintf(added->path, sizeof added->path, "%s", path);
+    return added;
+}
+
+static bool is_number(const bson_iter_t *value) {
+    return BSON_ITER_HOLDS_INT32(value) || BSON_ITER_HOLDS_INT64(value) ||
+           BSON_ITER_HOLDS_DOUBLE(value);
+}
+
+/* Two decimals, or as many (up to 8) as show two significant digits of a small value. */
+static int decimals_for(double value) {
+    if (value == 0 || !isfinite(value))
+        return 2;
+    int needed = 1 - (int)floor(log10(fabs(value)));
+    return needed < 2 ? 2 : needed > 8 ? 8 : needed;
+}
+
+/* Sets the fields to the values of a document, and adds fields for new keys. */
+static void read_fields(fields *all, const bson_iter_t *document, const char *prefix) {
+    bson_iter_t value;
+    bool more = bson_iter_recurse(document, &value);
+    while (more && bson_iter_next(&value)) {
+        char path[PATH_ROOM];
+        bson_iter_t inside;
+        int length = snprintf(path, sizeof path, "%s%s%s", prefix, *prefix ? "." : "",
+                              bson_iter_key(&value));
+        /* An empty key would not lengthen the path, so the recursion would have no bound. */
+        bool fits = length < (int)sizeof path && *bson_iter_key(&value);
+        if (fits && BSON_ITER_HOLDS_DOCUMENT(&value) && bson_iter_recurse(&value, &inside) &&
+            bson_iter_next(&inside)) {
+            read_fields(all, &value, path);
+            continue;
+        }
+        field *cell = field_at(all, path);
+        if (!cell)
+            continue;
+        cell->value = value;
+        cell->present = true;
+        if (!is_number(&value) && !BSON_ITER_HOLDS_NULL(&value))
+            cell->numbers = false;
+        if (BSON_ITER_HOLDS_DOUBLE(&value)) {
+            int decimals = decimals_for(bson_iter_double(&value));
+            cell->decimals = decimals > cell->decimals ? decimals : cell->decimals;
+        }
+    }
+}
+
+static void put_date(sl_text_table *table, int64_t milliseconds) {
+    time_t seconds = (time_t)(milliseconds / 1000 - (milliseconds % 1000 < 0));
+    struct tm parts;
+    char text[40];
+    const char *format = seconds % 86400 ? "%Y-%m-%d %H:%M:%S" : "%Y-%m-%d";
+    if (gmtime_r(&seconds, &parts) && strftime(text, sizeof text, format, &parts) > 0)
+        sl_text_table_cell(table, "%s", text);
+    else
+        sl_text_table_cell(table, "%" PRId64 " ms", milliseconds);
+}
+
+static void put_integer(sl_text_table *table, int64_t number, bool in_id) {
+    char figure[SL_HUMAN_ROOM];
+    if (in_id)
+        sl_text_table_cell(table, "%" PRId64, number);
+    else
+        sl_text_table_cell(
+            table, "%s%s", number < 0 ? "-" : "",
+            sl_human_count(number < 0 ? -(uint64_t)number : (uint64_t)number, figure));
+}
+
+static void put_json(sl_text_table *table, const bson_iter_t *value) {
+    char *json = sl_json_value(value);
+    sl_text_table_cell(table, "%s", json ? json : "?");
+    free(json);
+}
+
+static void put_value(sl_text_table *table, const field *cell) {
+    bool in_id = strcmp(cell->path, "_id") == 0 || strncmp(cell->path, "_id.", 4) == 0;
+    const bson_iter_t *value = &cell->value;
+    if (!cell->present)
+        sl_text_table_cell(table, "%s", "");
+    else if (BSON_ITER_HOLDS_INT32(value) || BSON_ITER_HOLDS_INT64(value))
+        put_integer(table, bson_iter_as_int64(value), in_id);
+    else if (BSON_ITER_HOLDS_DOUBLE(value) && in_id)
+        sl_text_table_cell(table, "%.15g", bson_iter_double(value));
+    else if (BSON_ITER_HOLDS_DOUBLE(value))
+        sl_text_table_figure(table, true, bson_iter_double(value), cell->decimals);
+    else if (BSON_ITER_HOLDS_UTF8(value))
+        sl_text_table_cell(table, "%s", bson_iter_utf8(value, NULL));
+    else if (BSON_ITER_HOLDS_DATE_TIME(value))
+        put_date(table, bson_iter_date_time(value));
+    else
+        put_json(table, value);
+}
+
+bool sl_table_print_documents(const bson_t *documents, size_t rows, FILE *out, unsigned indent) {
+    bool ok = false;
+    sl_text_table *table = sl_text_table_create(NULL);
+    fields all = {.items = calloc(COLUMNS_MAX, sizeof(field))};
+    if (!table || !all.items)
+        goto done;
+    bson_iter_t row;
+    bson_iter_init(&row, documents);
+    for (size_t i = 0; i < rows && bson_iter_next(&row); i++)
+        read_fields(&all, &row, "");
+    for (size_t i = 0; i < all.count; i++)
+        sl_text_table_column(table,
+                             &(sl_text_column){all.items[i].path, .left = !all.items[i].numbers});
+
+    bson_iter_init(&row, documents);
+    for (size_t i = 0; i < rows && bson_iter_next(&row); i++) {
+        for (size_t k = 0; k < all.count; k++)
+            all.items[k].present = false;
+        read_fields(&all, &row, "");
+        for (size_t k = 0; k < all.count; k++)
+            put_value(table, &all.items[k]);
+    }
+    ok = sl_text_table_print(table, out, indent);
+done:
+    free(all.items);
+    sl_text_table_destroy(table);
+    return ok;
+}
+
+/* ---- answers, plans, timings, differences ----
+ *
+ * Tables on standard output: answers, plans, timings, differences. */
+
+/* The unit of time of a table, chosen by its longest run. */
+typedef struct unit {
+    const char *name;
+    double per_millisecond;
+} unit;
+
+static unit unit_for(double longest_ms) {
+    if (longest_ms >= 100000)
+        return (unit){"s", 1e-3};
+    return longest_ms < 1 ? (unit){"us", 1e3} : (unit){"ms", 1};
+}
+
+void sl_show_run(const sl_query *query, const sl_query_run *run, size_t rows, bool show_plan) {
+    char count[SL_HUMAN_ROOM];
+    sl_print("%s\n", query->name);
+    if (query->description)
+        sl_print("  %s\n", query->description);
+    if (show_plan && run->explained && bson_has_field(run->explained, "plans")) {
+        for (sl_walk walk = sl_walk_start(run->explained, "plans"); sl_walk_next(&walk);) {
+            const char *shard = sl_look_string(&walk.item, "shard");
+            int64_t examined = sl_look_int64(&walk.item, "examined", -1);
+            sl_print("  plan%s%s: %s", *shard ? " on " : "", shard,
+                     sl_look_string(&walk.item, "plan"));
+            if (examined >= 0)
+                sl_print(", %s documents examined", sl_human_count((uint64_t)examined, count));
+            sl_print("\n");
+        }
+        bool split = sl_look_flag(run->explained, "split");
+        sl_print("  the pipeline is %s\n",
+                 split ? "split: each shard runs its first part, one server merges"
+                       : "not split over shards");
+    }
+    if (run->answer != SL_ANSWER_NONE && run->answer != SL_ANSWER_UNSUPPORTED) {
+        if (rows > 0 && !sl_table_print_documents(run->documents, rows, sl_output(), 2))
+            sl_print("  (out of memory: the documents are not shown)\n");
+        sl_print("  %s document%s%s\n", sl_human_count(run->document_count, count),
+                 run->document_count == 1 ? "" : "s",
+                 rows > 0 && run->document_count > rows ? ", the first ones shown" : "");
+    }
+    sl_print("\n");
+}
+
+bool sl_show_timings(const sl_query_outcome *outcomes, size_t count) {
+    static const char *const figures[] = {"min", "median", "mean", "st.dev.", "max"};
+    static const sl_text_column rates[] = {
+        {.title = "documents/ms"}, {.title = "+-"}, {"answer", .left = true}, {0}};
+    double longest = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (outcomes[i].run->count > 0 && outcomes[i].run->sample.maximum > longest)
+            longest = outcomes[i].run->sample.maximum;
+    }
+    unit time_unit = unit_for(longest);
+    sl_text_table *table = sl_text_table_create(NULL);
+    sl_text_table_column(table, &(sl_text_column){"query", .left = true});
+    bool has_limits = count > 0 && outcomes[0].options->limit > 0;
+    if (has_limits)
+        sl_text_table_column(table, &(sl_text_column){.title = "limit"});
+    sl_text_table_column(table, &(sl_text_column){.title = "examined"});
+    for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++) {
+        char title[32];
+        snprintf(title, sizeof title, "%s %s", figures[i], time_unit.name);
+        sl_text_table_column(table, &(sl_text_column){.title = title});
+    }
+    sl_text_table_columns(table, rates);
+    for (size_t i = 0; i < count; i++) {
+        const sl_query_run *run = outcomes[i].run;
+        const sl_sample *sample = &run->sample;
+        const double values[] = {sample->minimum, sample->median, sample->mean, sample->deviation,
+                                 sample->maximum};
+        sl_text_table_cell(table, "%s", outcomes[i].query->name);
+        if (has_limits)
+            sl_text_table_number(table, (double)outcomes[i].options->limit);
+        sl_text_table_number(table, run->examined_known ? (double)run->examined : NAN);
+        for (size_t k = 0; k < sizeof values / sizeof values[0]; k++) {
+            bool known = run->count > (k == 3 ? 1 : 0); /* a deviation needs two runs */
+            sl_text_table_figure(table, known, values[k] * time_unit.per_millisecond, 2);
+        }
+        sl_sample rate = {0};
+        bool rated = sl_outcome_rate(&outcomes[i], &rate);
+        int decimals = rate.mean < 100 ? 2 : 0;
+        sl_text_table_figure(table, rated, rate.mean, decimals);
+        sl_text_table_figure(table, rated && run->count > 1, rate.deviation, decimals);
+        sl_text_table_cell(table, "%s", sl_answer_text(run->answer));
+    }
+    bool ok = sl_text_table_print(table, sl_output(), 0);
+    sl_text_table_destroy(table);
+    return ok;
+}
+
+void sl_show_differences(const sl_query_outcome *outcome) {
+    const sl_differences *differences = &outcome->run->differences;
+    if (outcome->run->answer != SL_ANSWER_WRONG)
+        return;
+    char limit[SL_HUMAN_ROOM];
+    bool limited = outcome->options->limit > 0;
+    sl_print("\nThe answer of %s%s%s is wrong:\n", outcome->query->name,
+             limited ? " with limit " : "",
+             limited ? sl_human_count((uint64_t)outcome->options->limit, limit) : "");
+    for (uint64_t i = 0; i < differences->count && i < SL_DIFFERENCES_KEPT; i++)
+        sl_print("  %s\n", differences->text[i]);
+    if (differences->count > SL_DIFFERENCES_KEPT)
+        sl_print("  and %" PRIu64 " more differences\n", differences->count - SL_DIFFERENCES_KEPT);
 }

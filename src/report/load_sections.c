@@ -1,26 +1,172 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sections of a load: the verdict, rates over time and per shard, the threads' time per stage, and
- * the outcome of the records. */
+/* Sections of loads: one load (the verdict, rates over time and per shard, the threads' time per
+ * stage, the outcome of the records); one load that several loaders share; loads and drills side by
+ * side, with ratios to the first record and the options that differ. */
 #include "sections.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "lookup.h"
-
-#include "scale.h"
-#include "series.h"
-
+#include "util/estimate.h"
 #include "util/phase_names.h"
 
 /* More intervals than this are not distinguishable on a page. */
 #define INTERVALS_MAX 300
+#define FEW_INTERVALS 120 /* of the curves of several records */
 /* More shards than this are shown as rows of a grid, not as stacked curves. */
 #define LAYERS_MAX 6
 #define GRID_COLUMNS_MAX 100
 #define BANDS_MAX 64
+/* More curves are not distinguishable. */
+#define CURVES_MAX 12
 
-/* ---- the verdict ---- */
+/* ---- the series of a load ----
+ *
+ * Chooses the points that become borders, and reads the totals at each. Records are untrusted, so
+ * points whose time does not advance are skipped, and totals that fall are corrected. */
+
+/* Minimum interval between two borders. */
+#define INTERVAL_SECONDS 0.5
+
+static const char *const fixed[SL_SERIES_FIXED] = {"documents", "textBytes", "bsonBytes",
+                                                   "storedBytes"};
+
+/* Finds the number of shards and the names of stages. Returns the last time in seconds. */
+static double survey(const bson_t *record, sl_series *series) {
+    double last = 0;
+    for (sl_walk walk = sl_walk_start(record, "series"); sl_walk_next(&walk);) {
+        bson_t inner;
+        bson_iter_t at;
+        double seconds = sl_look_amount(&walk.item, "seconds", 0);
+        last = seconds > last ? seconds : last;
+        sl_look_inside(&walk.item, "shardDocuments", &inner);
+        uint32_t shards = bson_count_keys(&inner);
+        if (shards > series->shards)
+            series->shards = shards < SL_SERIES_SHARDS_MAX ? shards : SL_SERIES_SHARDS_MAX;
+        if (series->stages == 0 && sl_look_inside(&walk.item, "workerSeconds", &inner) &&
+            bson_iter_init(&at, &inner)) {
+            while (series->stages < SL_SERIES_STAGES_MAX && bson_iter_next(&at))
+                series->stage_keys[series->stages++] = bson_iter_key(&at);
+        }
+    }
+    return last;
+}
+
+/* Sets a total, which never falls. */
+static void put(sl_series *series, size_t column, double value) {
+    double *values = series->columns[column];
+    double before = series->intervals ? values[series->intervals - 1] : 0;
+    values[series->intervals] = value > before ? value : before;
+}
+
+static void take(sl_series *series, const bson_t *point, double seconds) {
+    bson_t inner;
+    bson_iter_t at;
+    series->borders[series->intervals] = seconds;
+    for (size_t i = 0; i < SL_SERIES_FIXED; i++)
+        put(series, i, sl_look_amount(point, fixed[i], 0));
+    sl_look_inside(point, "workerSeconds", &inner);
+    for (size_t i = 0; i < series->stages; i++) {
+        bool found = bson_iter_init_find(&at, &inner, series->stage_keys[i]);
+        put(series, sl_series_stage(series, i), found ? sl_value_number(&at) : 0);
+    }
+    sl_look_inside(point, "shardDocuments", &inner);
+    bool more = bson_iter_init(&at, &inner);
+    for (size_t i = 0; i < series->shards; i++) {
+        more = more && bson_iter_next(&at);
+        put(series, sl_series_shard(series, i), more ? sl_value_number(&at) : 0);
+    }
+}
+
+sl_series sl_series_read(sl_page *page, const bson_t *record, size_t most) {
+    sl_series series = {0};
+    double span = survey(record, &series);
+    double least = span / (double)(most ? most : 1);
+    if (least < INTERVAL_SECONDS)
+        least = INTERVAL_SECONDS;
+    if (span < 2 * INTERVAL_SECONDS)
+        least = span / 2;
+    size_t columns = SL_SERIES_FIXED + series.stages + series.shards;
+    size_t room = (size_t)(span > 0 ? span / least : 0) + 3;
+    series.borders = sl_page_memory(page, room * sizeof(double));
+    series.columns = sl_page_memory(page, columns * sizeof(double *));
+    if (!(span > 0) || !series.borders || !series.columns)
+        return series;
+    for (size_t i = 0; i < columns; i++) {
+        if (!(series.columns[i] = sl_page_memory(page, room * sizeof(double))))
+            return series;
+    }
+    double border = 0;
+    for (sl_walk walk = sl_walk_start(record, "series"); sl_walk_next(&walk);) {
+        double seconds = sl_look_amount(&walk.item, "seconds", 0);
+        if (!(seconds > border))
+            continue;
+        /* A point soon after a border is skipped; the last point of the series replaces it. */
+        bool soon = seconds - border < least * (1 - 1e-3);
+        if (soon && seconds < span)
+            continue;
+        if (series.intervals + 2 < room &&
+            !(soon && series.intervals > 0 && seconds - border < least / 2)) {
+            series.intervals++;
+            border = seconds;
+        }
+        take(&series, &walk.item, seconds);
+    }
+    return series;
+}
+
+double sl_series_rate(const sl_series *series, size_t column, size_t interval) {
+    const double *values = series->columns[column];
+    double seconds = series->borders[interval + 1] - series->borders[interval];
+    double rate = seconds > 0 ? (values[interval + 1] - values[interval]) / seconds : 0;
+    return rate <= SL_VALUE_MAX ? rate : 0;
+}
+
+void sl_series_curve(sl_page *page, sl_curves *curves, const char *name, const sl_series *series,
+                     size_t column, double offset) {
+    sl_curve *curve = sl_page_curve(page, curves, name, series->intervals);
+    if (!curve)
+        return;
+    for (size_t i = 0; i <= series->intervals; i++)
+        curve->x[i] = series->borders[i] + offset;
+    for (size_t i = 0; i < series->intervals; i++)
+        curve->y[i] = sl_series_rate(series, column, i);
+}
+
+const char *sl_series_step(sl_page *page, const sl_series *series) {
+    char human[SL_HUMAN_ROOM];
+    double span = series->intervals ? series->borders[series->intervals] : 0;
+    return sl_page_text(
+        page, "%s",
+        sl_human_seconds(series->intervals ? span / (double)series->intervals : 0, human));
+}
+
+/* Adds a curve of the documents per second of each record, which begins at its offset. */
+static void show_rates(sl_page *page, const sl_records *records, const char *title,
+                       const char *caption, double (*offset)(const sl_records *, size_t index)) {
+    sl_curves *curves = NULL;
+    for (size_t i = 0; i < records->count && i < CURVES_MAX; i++) {
+        sl_series series = sl_series_read(page, records->items[i], FEW_INTERVALS);
+        if (series.intervals == 0)
+            continue;
+        if (!curves)
+            curves = sl_page_add_curves(page, title, caption, "documents per second", SL_UNIT_COUNT,
+                                        false);
+        sl_series_curve(page, curves, records->names[i], &series, SL_SERIES_DOCUMENTS,
+                        offset ? offset(records, i) : 0);
+    }
+}
+
+/* The words for a stage of the workers' time in the record; its keys are those of status.json, or
+ * in older records the words. */
+static const char *stage_name(const char *key) {
+    return strcmp(key, "rateLimit") == 0 ? "the rate limit"
+           : strcmp(key, "server") == 0  ? "the server"
+                                         : key;
+}
+
+/* ---- one load: the verdict ---- */
 
 static void add_verdict(sl_page *page, const bson_t *record) {
     double rate = sl_section_rate(record);
@@ -29,7 +175,8 @@ static void add_verdict(sl_page *page, const bson_t *record) {
     const char *share = sl_look_text(record, "options.part");
     share = share ? share : sl_look_text(record, "options.only-shards");
     if (tone == SL_TONE_GOOD && share) /* the other loaders' shares have separate records */
-        words = sl_page_text(page, "This loader's share (%s) was loaded", share);
+        words = sl_page_text(page, "This loader's share (%s) was %s", share,
+                             sl_section_mode(record)->done);
     const char *speed = rate >= 0 ? sl_page_text(page, " at %s per second",
                                                  sl_section_number(page, rate, SL_UNIT_COUNT))
                                   : "";
@@ -38,43 +185,59 @@ static void add_verdict(sl_page *page, const bson_t *record) {
     int verified = sl_look_truth(record, "verification.ok");
     if (holds == 0)
         tone = SL_TONE_BAD;
-    sl_page_add_text(page, SL_BLOCK_VERDICT, tone,
-                     "%s: %s documents in %s%s. The totals of the records %s.%s", words,
-                     sl_section_number(page, sl_section_documents(record), SL_UNIT_COUNT),
-                     sl_section_number(page, took, SL_UNIT_SECONDS), speed,
-                     holds == 1   ? "add up"
-                     : holds == 0 ? "DO NOT ADD UP"
-                                  : "are missing",
-                     verified == 1   ? " The counts of the ranges on the cluster are right."
-                     : verified == 0 ? " THE COUNTS OF THE RANGES ON THE CLUSTER ARE WRONG."
-                                     : "");
+    sl_page_add_text(
+        page, SL_BLOCK_VERDICT, tone, "%s: %s in %s%s. The totals of the records %s.%s", words,
+        sl_section_outcomes(page, record), sl_section_number(page, took, SL_UNIT_SECONDS), speed,
+        holds == 1   ? "add up"
+        : holds == 0 ? "DO NOT ADD UP"
+                     : "are missing",
+        verified == 1   ? " The counts of the ranges on the cluster are right."
+        : verified == 0 ? " THE COUNTS OF THE RANGES ON THE CLUSTER ARE WRONG."
+                        : "");
+}
+
+/* Bytes per second of the load phase, without those of runs that were resumed; NAN: unknown. */
+static double speed_of(const bson_t *record, const char *total, const char *earlier) {
+    double seconds = sl_section_load_seconds(record);
+    double bytes = sl_look_number(record, total) - sl_look_amount(record, earlier, 0);
+    return seconds > 0 && bytes > 0 ? bytes / seconds : NAN;
+}
+
+static double text_speed(const bson_t *record) {
+    return speed_of(record, "accounting.textBytes", "accounting.ofThoseByEarlierRuns.textBytes");
+}
+
+static double bson_speed(const bson_t *record) {
+    return speed_of(record, "accounting.bsonBytes", "none");
+}
+
+static const char *text_speed_cell(sl_page *page, const bson_t *record, const char *path) {
+    (void)path;
+    return sl_page_text(page, "%s/s", sl_section_number(page, text_speed(record), SL_UNIT_BYTES));
+}
+
+static const char *bson_speed_cell(sl_page *page, const bson_t *record, const char *path) {
+    (void)path;
+    return sl_page_text(page, "%s/s", sl_section_number(page, bson_speed(record), SL_UNIT_BYTES));
 }
 
 static void add_figures(sl_page *page, const bson_t *record) {
-    sl_page_table *facts = sl_page_add_facts(page);
-    double seconds = sl_section_load_seconds(record);
-    double text = sl_look_number(record, "accounting.textBytes") -
-                  sl_look_amount(record, "accounting.ofThoseByEarlierRuns.textBytes", 0);
-    double bson = sl_look_number(record, "accounting.bsonBytes");
-    char human[SL_HUMAN_ROOM];
-    sl_page_fact(page, facts, "documents",
-                 sl_section_number(page, sl_section_documents(record), SL_UNIT_COUNT));
-    sl_page_fact(page, facts, "documents/s while loading",
-                 sl_section_number(page, sl_section_rate(record), SL_UNIT_COUNT));
-    if (seconds > 0 && text > 0)
-        sl_page_fact(page, facts, "text/s",
-                     sl_page_text(page, "%s/s", sl_human_bytes(text / seconds, human)));
-    if (seconds > 0 && bson > 0)
-        sl_page_fact(page, facts, "BSON/s",
-                     sl_page_text(page, "%s/s", sl_human_bytes(bson / seconds, human)));
-    sl_section_fact(page, facts, record, "accounting.textBytes", "text", SL_UNIT_BYTES);
-    sl_section_fact(page, facts, record, "accounting.bsonBytes", "BSON", SL_UNIT_BYTES);
-    double rejects = sl_look_amount(record, "accounting.rejectedByParser", 0) +
-                     sl_look_amount(record, "accounting.rejectedByServer", 0);
-    sl_page_fact(page, facts, "rejects", sl_section_number(page, rejects, SL_UNIT_COUNT));
+    const sl_mode_words *mode = sl_section_mode(record);
+    const sl_figure facts[] = {
+        {mode->documents, .value = sl_section_documents, .always = true},
+        {sl_page_text(page, "documents/s while %s", mode->doing), .value = sl_section_rate,
+         .always = true},
+        {"text/s", .value = text_speed, .right = text_speed_cell},
+        {"BSON/s", .value = bson_speed, .right = bson_speed_cell},
+        {"text", "accounting.textBytes", .unit = SL_UNIT_BYTES},
+        {"BSON", "accounting.bsonBytes", .unit = SL_UNIT_BYTES},
+        {"rejects", .value = sl_section_rejects, .always = true},
+        {0},
+    };
+    sl_section_facts(page, record, facts);
 }
 
-/* ---- over time ---- */
+/* ---- one load: over time ---- */
 
 static const char *shard_name(sl_page *page, const bson_t *record, size_t index) {
     size_t at = 0;
@@ -130,8 +293,7 @@ static void show_shards_over_time(sl_page *page, const bson_t *record, const sl_
     sl_grid *grid = sl_page_add_grid(
         page, "Documents per second on each shard",
         "One row for each shard, time to the right; the stronger the colour, the higher the rate. "
-        "A "
-        "faint row is a slow shard, a faint column a time when all shards were slow.",
+        "A faint row is a slow shard, a faint column a time when all shards were slow.",
         series->shards, columns);
     if (!grid)
         return;
@@ -183,7 +345,8 @@ static void show_waiting_over_time(sl_page *page, const sl_series *series) {
         "client is the limit.",
         "share of the threads' time", SL_UNIT_SHARE, true);
     for (size_t k = 0; k < series->stages; k++) {
-        sl_curve *curve = sl_page_curve(page, curves, series->stage_names[k], series->intervals);
+        sl_curve *curve =
+            sl_page_curve(page, curves, stage_name(series->stage_keys[k]), series->intervals);
         for (size_t i = 0; curve && i <= series->intervals; i++)
             curve->x[i] = series->borders[i];
         for (size_t i = 0; curve && i < series->intervals; i++) {
@@ -212,13 +375,13 @@ static void show_waiting(sl_page *page, const bson_t *record) {
     for (bool more = bson_iter_init(&at, &stages); more && bson_iter_next(&at) && count < 20;
          count++) {
         double value = sl_value_number(&at) > 0 ? sl_value_number(&at) : 0;
-        sl_page_bar(page, bars, bson_iter_key(&at), value / all,
+        sl_page_bar(page, bars, stage_name(bson_iter_key(&at)), value / all,
                     sl_page_text(page, "%s, %s", sl_section_number(page, value, SL_UNIT_SECONDS),
                                  sl_section_number(page, value / all, SL_UNIT_SHARE)));
     }
 }
 
-/* ---- latencies and tables ---- */
+/* ---- one load: latencies and tables ---- */
 
 static void show_latencies(sl_page *page, const bson_t *record) {
     /* A percentile needs some batches above it; of fewer it would be the slowest one. */
@@ -249,31 +412,14 @@ static void show_latencies(sl_page *page, const bson_t *record) {
     }
 }
 
-/* Adds a table of an array, without the columns that have no value. The first column is a name. */
-static void show_array(sl_page *page, const bson_t *record, const char *path, const char *title,
-                       const sl_column *all) {
-    sl_column columns[8] = {all[0]};
-    size_t count = 1;
-    if (sl_walk_count(record, path) == 0)
-        return;
-    while ((++all)->title) {
-        bool known = false;
-        for (sl_walk walk = sl_walk_start(record, path); !known && sl_walk_next(&walk);)
-            known = !isnan(sl_look_number(&walk.item, all->path));
-        if (known)
-            columns[count++] = *all;
-    }
-    sl_section_table(page, record, path, title, columns);
-}
-
 /* The rejects by reason, as the summary of the load shows them. */
 static void show_rejects(sl_page *page, const bson_t *record) {
-    static const sl_column columns[] = {
+    static const sl_figure columns[] = {
         {"rejects", "count", .unit = SL_UNIT_COUNT},
-        {"column", "column", .text = sl_cell_text},
-        {"reason", "reason", .text = sl_cell_text},
-        {"first in", "firstPlace", .text = sl_cell_text},
-        {"first reason", "firstReason", .text = sl_cell_text},
+        {"column", "column", .left = sl_cell_text},
+        {"reason", "reason", .left = sl_cell_text},
+        {"first in", "firstPlace", .left = sl_cell_text},
+        {"first reason", "firstReason", .left = sl_cell_text},
         {0},
     };
     static const struct {
@@ -300,22 +446,25 @@ static void show_rejects(sl_page *page, const bson_t *record) {
     }
 }
 
-const sl_column sl_shard_columns[] = {
-    {"shard", "shard", .text = sl_cell_text},
+static const sl_figure shard_columns[] = {
+    {"shard", "shard", .left = sl_cell_text},
     {"documents", "documents", .unit = SL_UNIT_COUNT},
     {"data", "dataBytes", .unit = SL_UNIT_BYTES},
     {"stored", "storageBytes", .unit = SL_UNIT_BYTES},
     {"indexes", "indexBytes", .unit = SL_UNIT_BYTES},
     {0},
 };
-static const sl_column source_columns[] = {
-    {"source", "path", .text = sl_cell_text},
+static const sl_figure source_columns[] = {
+    {"source", "path", .left = sl_cell_text},
     {"stored", "storedBytes", .unit = SL_UNIT_BYTES},
     {"records generated", "records", .unit = SL_UNIT_COUNT},
     {"number", "number", .unit = SL_UNIT_COUNT},
     {"documents", "documents", .unit = SL_UNIT_COUNT},
     {0},
 };
+static const sl_array shard_table = {"shards", "Shards", .columns = shard_columns, .sparse = true};
+static const sl_array source_table = {"sources", "Sources", .columns = source_columns,
+                                      .sparse = true};
 
 void sl_sections_load(sl_page *page, const bson_t *record) {
     add_verdict(page, record);
@@ -342,7 +491,696 @@ void sl_sections_load(sl_page *page, const bson_t *record) {
     sl_page_add_text(page, SL_BLOCK_HEADING, SL_TONE_PLAIN, "Totals");
     sl_section_accounting(page, record);
     show_rejects(page, record);
-    show_array(page, record, "shards", "Shards", sl_shard_columns);
-    show_array(page, record, "sources", "Sources", source_columns);
+    sl_section_table(page, record, &shard_table);
+    sl_section_table(page, record, &source_table);
     sl_section_setting(page, record);
+}
+
+/* ---- several loaders of one load: which records belong together ---- */
+
+/* Shares that are missing, or that several records have. */
+#define LISTED_MAX 20
+#define PARTS_OF_LOAD_MAX 9999
+/* More fields of the totals are ignored. */
+#define FIELDS_MAX 64
+
+/* The option by which a loader's share of a load is given, or NULL. */
+static const char *share_option(const bson_t *record) {
+    return sl_look_text(record, "options.part")          ? "options.part"
+           : sl_look_text(record, "options.only-shards") ? "options.only-shards"
+                                                         : NULL;
+}
+
+/* A loader's share: "1/4", or the names of shards. */
+static const char *share_of(const bson_t *record) {
+    const char *option = share_option(record);
+    return option ? sl_look_text(record, option) : NULL;
+}
+
+static bool same_text(const bson_t *a, const bson_t *b, const char *path) {
+    const char *left = sl_look_text(a, path), *right = sl_look_text(b, path);
+    return left && right && strcmp(left, right) == 0;
+}
+
+static bool same_sources(const bson_t *a, const bson_t *b) {
+    sl_walk left = sl_walk_start(a, "sources"), right = sl_walk_start(b, "sources");
+    while (sl_walk_next(&left)) {
+        if (!sl_walk_next(&right))
+            return false;
+        const char *one = sl_look_text(&left.item, "fingerprint");
+        const char *other = sl_look_text(&right.item, "fingerprint");
+        if (!one != !other || (one && strcmp(one, other) != 0))
+            return false;
+    }
+    return !sl_walk_next(&right);
+}
+
+/* The N of "K/N", or 0; sets `part` to K. */
+static unsigned read_part(const bson_t *record, unsigned *part) {
+    unsigned parts = 0;
+    const char *text = sl_look_text(record, "options.part");
+    bool read = text && sscanf(text, "%8u/%8u", part, &parts) == 2;
+    return read && parts <= PARTS_OF_LOAD_MAX ? parts : 0;
+}
+
+static unsigned parts_of(const bson_t *record) {
+    unsigned part = 0;
+    return read_part(record, &part);
+}
+
+/* Part numbers are compared as numbers, because --part also accepts 01/4. */
+static bool is_part(const bson_t *record, unsigned wanted) {
+    unsigned part = 0;
+    return read_part(record, &part) > 0 && part == wanted;
+}
+
+bool sl_sections_are_shared(const sl_records *records) {
+    const bson_t *first = records->items[0];
+    const char *option = share_option(first);
+    for (size_t i = 0; i < records->count && option; i++) {
+        const bson_t *one = records->items[i];
+        const char *other = share_option(one);
+        if (!other || strcmp(option, other) != 0 || parts_of(first) != parts_of(one) ||
+            !same_text(first, one, "options.db") || !same_text(first, one, "options.collection") ||
+            !same_sources(first, one))
+            return false;
+    }
+    return option && records->count > 1;
+}
+
+/* The number of records with this part or, if `part` is 0, whose list contains this shard. */
+static size_t holders(const sl_records *records, const char *shard, unsigned part) {
+    size_t found = 0;
+    for (size_t i = 0; i < records->count; i++) {
+        const bson_t *one = records->items[i];
+        found += part > 0 ? is_part(one, part) : sl_list_has(share_of(one), ',', sl_text_of(shard));
+    }
+    return found;
+}
+
+/* The shares that no record has or, `several`, that more than one has. "" if there are none. */
+static const char *shares(sl_page *page, const sl_records *records, bool several) {
+    const bson_t *first = records->items[0];
+    unsigned parts = parts_of(first);
+    const char *all = "";
+    unsigned listed = 0;
+    char part[24];
+    sl_walk walk = sl_walk_start(first, "topology");
+    for (unsigned k = 1; parts ? k <= parts : sl_walk_next(&walk); k++) {
+        const char *share = parts ? part : sl_look_text(&walk.item, "shard");
+        snprintf(part, sizeof part, "%u/%u", k, parts);
+        size_t count = share ? holders(records, share, parts > 0 ? k : 0) : 1;
+        if ((several ? count <= 1 : count > 0) || listed > LISTED_MAX)
+            continue;
+        all = sl_page_text(page, "%.1900s%s%.90s", all, *all ? ", " : "",
+                           listed++ < LISTED_MAX ? share : "and more");
+    }
+    return all;
+}
+
+/* ---- several loaders of one load: all together ---- */
+
+/* When a loader did its load phase, in seconds since 1970. */
+typedef struct span {
+    double started, begin, end, ended;
+} span;
+
+static span span_of(const bson_t *record) {
+    span found = {.started = sl_look_amount(record, "startedAt", 0) / 1e3};
+    double now = found.started;
+    found.begin = found.end = now;
+    for (sl_walk walk = sl_walk_start(record, "phases"); sl_walk_next(&walk);) {
+        const char *name = sl_look_text(&walk.item, "name");
+        bool loading = name && strcmp(name, SL_PHASE_LOAD) == 0;
+        if (loading)
+            found.begin = now;
+        now += sl_look_amount(&walk.item, "seconds", 0);
+        if (loading)
+            found.end = now;
+    }
+    found.ended = now;
+    return found;
+}
+
+static span span_of_all(const sl_records *records) {
+    span all = span_of(records->items[0]);
+    for (size_t i = 1; i < records->count; i++) {
+        span one = span_of(records->items[i]);
+        all.started = one.started < all.started ? one.started : all.started;
+        all.begin = one.begin < all.begin ? one.begin : all.begin;
+        all.end = one.end > all.end ? one.end : all.end;
+        all.ended = one.ended > all.ended ? one.ended : all.ended;
+    }
+    return all;
+}
+
+static double load_phase(const bson_t *record) {
+    return sl_section_phase_seconds(record, "phases", SL_PHASE_LOAD);
+}
+
+/* Documents that the last run of a loader has loaded: without the documents of runs that it
+ * resumed. */
+static double loaded_now(const bson_t *record) {
+    double count = sl_section_rate(record) * load_phase(record);
+    return count >= 0 ? count : 0;
+}
+
+/* The common verdict of all records. */
+typedef struct verdict {
+    double documents, loaded, rejects;
+    bool complete, failed, interrupted, holds, counted, miscounted;
+} verdict;
+
+static verdict judge(const sl_records *records) {
+    verdict all = {.complete = true, .holds = true};
+    for (size_t i = 0; i < records->count; i++) {
+        const bson_t *one = records->items[i];
+        double code = sl_look_number(one, "exitCode");
+        double documents = sl_section_documents(one);
+        int verified = sl_look_truth(one, "verification.ok");
+        all.documents += documents >= 0 ? documents : 0;
+        all.loaded += loaded_now(one);
+        all.rejects += sl_section_rejects(one);
+        all.interrupted = all.interrupted || code == 130;
+        all.complete = all.complete && (code == 0 || code == 1);
+        all.failed = all.failed || !(code == 0 || code == 1 || code == 130);
+        all.holds = all.holds && sl_look_truth(one, "accounting.holds") == 1;
+        all.counted = all.counted || verified == 1;
+        all.miscounted = all.miscounted || verified == 0;
+    }
+    return all;
+}
+
+static void add_common_verdict(sl_page *page, const sl_records *records) {
+    const sl_mode_words *mode = sl_section_mode(records->items[0]);
+    verdict all = judge(records);
+    span time = span_of_all(records);
+    const char *missing = shares(page, records, false);
+    const char *kind = parts_of(records->items[0]) ? "part" : "shard";
+    double seconds = time.end - time.begin;
+    const char *speed =
+        seconds > 0 && all.loaded > 0
+            ? sl_page_text(page, " at %s per second",
+                           sl_section_number(page, all.loaded / seconds, SL_UNIT_COUNT))
+            : "";
+    const char *words = all.failed        ? "A loader has failed"
+                        : all.interrupted ? "A loader was interrupted, to be resumed"
+                        : *missing        ? "Records of some loaders are missing"
+                        : all.rejects > 0 ? mode->with_rejects
+                                          : mode->complete;
+    bool bad = all.failed || !all.holds || all.miscounted;
+    bool doubtful = !all.complete || *missing || all.rejects > 0;
+    sl_page_add_text(page, SL_BLOCK_VERDICT,
+                     bad        ? SL_TONE_BAD
+                     : doubtful ? SL_TONE_WARNING
+                                : SL_TONE_GOOD,
+                     "%s: %zu loaders %s %s documents in %s%s. The totals of %s.%s%s%s%s%s", words,
+                     records->count, strcmp(mode->done, "loaded") == 0 ? "stored" : mode->done,
+                     sl_section_number(page, all.documents, SL_UNIT_COUNT),
+                     sl_section_number(page, time.ended - time.started, SL_UNIT_SECONDS), speed,
+                     all.holds ? "all loaders add up" : "a loader DO NOT ADD UP",
+                     all.miscounted ? " THE COUNTS OF THE RANGES ON THE CLUSTER ARE WRONG."
+                     : all.counted  ? " The counts of the ranges on the cluster are right."
+                                    : "",
+                     *missing ? " No record for " : "", *missing ? kind : "", *missing ? " " : "",
+                     *missing ? sl_page_text(page, "%s.", missing) : "");
+}
+
+static const char *share_cell(sl_page *page, const bson_t *record, const char *path) {
+    (void)page, (void)path;
+    return share_of(record);
+}
+
+static void show_loaders(sl_page *page, const sl_records *records) {
+    static const sl_figure columns[] = {
+        {"share", .left = share_cell},
+        {"host", "client.host", .left = sl_cell_text},
+        {"documents", .value = sl_section_documents},
+        {"documents/s", .value = sl_section_rate},
+        {"load phase", .unit = SL_UNIT_SECONDS, .value = load_phase},
+        {"rejects", .value = sl_section_rejects},
+        {"batches sent again", "accounting.retries", .unit = SL_UNIT_COUNT},
+        {"exit", "exitCode", .unit = SL_UNIT_COUNT},
+        {0},
+    };
+    sl_section_records(page, records, "The loaders", "loader", columns);
+}
+
+static double begin_of(const sl_records *records, size_t index) {
+    return span_of(records->items[index]).begin - span_of_all(records).begin;
+}
+
+static void show_times(sl_page *page, const sl_records *records) {
+    double started = span_of_all(records).started;
+    show_rates(page, records, "Documents per second of each loader",
+               "On one time axis, by the clocks of the loaders' machines. At most 12 are drawn.",
+               begin_of);
+    sl_strips *strips = sl_page_add_strips(page, "Phases of each loader",
+                                           "From the start of the first loader.", SL_UNIT_SECONDS);
+    for (size_t i = 0; i < records->count && i < SL_ROWS_MAX; i++) {
+        sl_strip *strip = sl_page_strip(page, strips, records->names[i]);
+        sl_page_part(page, strips, strip, "before its start",
+                     span_of(records->items[i]).started - started);
+        sl_section_phase_parts(page, strips, strip, records->items[i], "phases");
+    }
+}
+
+/* Adds the sums of all records' totals. */
+static void show_totals(sl_page *page, const sl_records *records) {
+    bson_t merged, section;
+    unsigned fields = 0;
+    bson_init(&merged);
+    BSON_APPEND_DOCUMENT_BEGIN(&merged, "accounting", &section);
+    for (size_t i = 0; i < records->count; i++) {
+        bson_t account;
+        bson_iter_t at;
+        bool more = sl_look_inside(records->items[i], "accounting", &account) &&
+                    bson_iter_init(&at, &account);
+        while (more && bson_iter_next(&at) && fields < FIELDS_MAX) {
+            const char *key = bson_iter_key(&at);
+            double sum = 0;
+            if (!(sl_value_number(&at) >= 0) || bson_has_field(&section, key) || strchr(key, '.'))
+                continue;
+            for (size_t k = i; k < records->count; k++) {
+                bson_t other;
+                if (sl_look_inside(records->items[k], "accounting", &other))
+                    sum += sl_look_amount(&other, key, 0);
+            }
+            BSON_APPEND_DOUBLE(&section, key, sum);
+            fields++;
+        }
+    }
+    BSON_APPEND_UTF8(&section, "mode", sl_section_mode(records->items[0])->name);
+    bson_append_document_end(&merged, &section);
+    sl_section_accounting(page, &merged);
+    bson_destroy(&merged);
+}
+
+/* The shards as the loader that ended last has found them. */
+static void show_shards(sl_page *page, const sl_records *records) {
+    const bson_t *last = records->items[0];
+    for (size_t i = 1; i < records->count; i++) {
+        if (span_of(records->items[i]).ended > span_of(last).ended)
+            last = records->items[i];
+    }
+    static const sl_array at_end = {"shards", "Shards, when the last loader ended",
+                                    .columns = shard_columns};
+    sl_section_table(page, last, &at_end);
+}
+
+void sl_sections_shared(sl_page *page, const sl_records *records) {
+    const char *twice = shares(page, records, true);
+    if (*twice)
+        sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_BAD,
+                         "Several records belong to %s, so the sums below count some documents "
+                         "twice: give one record for each share.",
+                         twice);
+    add_common_verdict(page, records);
+    show_loaders(page, records);
+    show_times(page, records);
+    sl_page_add_text(page, SL_BLOCK_HEADING, SL_TONE_PLAIN, "Totals of all loaders");
+    show_totals(page, records);
+    show_shards(page, records);
+    sl_section_setting(page, records->items[0]);
+}
+
+/* ---- records side by side ---- */
+
+/* The maximum number of records on a page. */
+#define COLUMNS_MAX 12
+
+static double all_seconds(const bson_t *record) {
+    return sl_section_phase_seconds(record, "phases", NULL);
+}
+static double known_rejects(const bson_t *record) {
+    return sl_look_number(record, "accounting.rejectedByParser") +
+           sl_look_amount(record, "accounting.rejectedByServer", 0);
+}
+static double slow_batch(const bson_t *record) {
+    if (sl_look_amount(record, "batchMilliseconds.batches", 0) < SL_SAMPLES_FOR_P99)
+        return NAN;
+    return sl_look_number(record, "batchMilliseconds.p99");
+}
+static double sum_of(const bson_t *record, const char *path) {
+    double sum = NAN;
+    for (sl_walk walk = sl_walk_start(record, "shards"); sl_walk_next(&walk);)
+        sum = (isnan(sum) ? 0 : sum) + sl_look_amount(&walk.item, path, 0);
+    return sum;
+}
+static double stored_bytes(const bson_t *record) {
+    return sum_of(record, "storageBytes");
+}
+static double index_bytes(const bson_t *record) {
+    return sum_of(record, "indexBytes");
+}
+static double drill_share(const bson_t *record) {
+    return sl_look_amount(record, "sample", 1);
+}
+static double drill_rate(const bson_t *record) {
+    bson_t load;
+    return sl_look_inside(record, "load", &load) ? sl_section_rate(&load) : NAN;
+}
+
+static const sl_figure load_figures[] = {
+    {"documents", .value = sl_section_documents},
+    {"documents/s while loading", .value = sl_section_rate},
+    {"load phase", .unit = SL_UNIT_SECONDS, .value = sl_section_load_seconds},
+    {"all phases", .unit = SL_UNIT_SECONDS, .value = all_seconds},
+    {"BSON sent", "accounting.bsonBytes", .unit = SL_UNIT_BYTES},
+    {"batch, median", "batchMilliseconds.p50", .unit = SL_UNIT_MILLISECONDS},
+    {"batch, 99 %", .unit = SL_UNIT_MILLISECONDS, .value = slow_batch},
+    {"batches sent again", "accounting.retries", .unit = SL_UNIT_COUNT},
+    {"rejects", .value = known_rejects},
+    {"stored on the shards", .unit = SL_UNIT_BYTES, .value = stored_bytes},
+    {"indexes on the shards", .unit = SL_UNIT_BYTES, .value = index_bytes},
+    {0},
+};
+static const sl_figure reload_figures[] = {
+    {"share of the data", .unit = SL_UNIT_SHARE, .value = drill_share},
+    {"all phases", .unit = SL_UNIT_SECONDS, .value = all_seconds},
+    {"first correct answer after", "firstCorrectQuerySeconds", .unit = SL_UNIT_SECONDS},
+    {"all data, predicted", "predicted.seconds", .unit = SL_UNIT_SECONDS},
+    {"documents", .value = sl_section_documents},
+    {"documents/s while loading", .value = drill_rate},
+    {0},
+};
+
+/* "1.25"; "" if it is unknown. */
+static const char *ratio_text(sl_page *page, double value, double first) {
+    if (!(value >= 0) || !(first > 0))
+        return "";
+    return sl_page_text(page, value / first < 0.095 ? "%.2g" : "%.2f", value / first);
+}
+
+/* Adds a table with a column for each run, followed by its ratio to the first run. */
+static sl_page_table *comparison(sl_page *page, const sl_records *records, const char *title) {
+    const char *titles[2 * COLUMNS_MAX];
+    char left[2 * COLUMNS_MAX + 1];
+    size_t columns = 0;
+    memset(left, 'r', sizeof left);
+    left[0] = 'l';
+    titles[columns++] = "";
+    for (size_t i = 0; i < records->count; i++) {
+        titles[columns++] = records->names[i];
+        if (i > 0)
+            titles[columns++] = "ratio to first";
+    }
+    return sl_page_add_table(page, title, titles, left, columns);
+}
+
+static void compare_row(sl_page *page, sl_page_table *table, const char *title,
+                        const double *values, size_t count, sl_unit unit) {
+    sl_page_cell(page, table, title);
+    for (size_t i = 0; i < count; i++) {
+        sl_page_cell(page, table, sl_section_number(page, values[i], unit));
+        if (i > 0)
+            sl_page_cell(page, table, ratio_text(page, values[i], values[0]));
+    }
+}
+
+static void compare_figures(sl_page *page, const sl_records *records, const sl_figure *figure) {
+    double values[COLUMNS_MAX];
+    sl_page_table *table = comparison(page, records, "Comparison");
+    for (; figure->title; figure++) {
+        bool known = false;
+        for (size_t i = 0; i < records->count; i++) {
+            values[i] = sl_section_figure(records->items[i], figure);
+            known = known || !isnan(values[i]);
+        }
+        if (known)
+            compare_row(page, table, figure->title, values, records->count, figure->unit);
+    }
+}
+
+static double query_median(const bson_t *record, const char *name) {
+    for (sl_walk walk = sl_walk_start(record, "queries"); sl_walk_next(&walk);) {
+        const char *one = sl_look_text(&walk.item, "name");
+        char why[SL_UNSOUND_ROOM];
+        if (one && strcmp(one, name) == 0)
+            return sl_look_unsound(&walk.item, why) ? NAN : sl_look_number(&walk.item, "medianMs");
+    }
+    return NAN;
+}
+
+/* Compares the queries of the first drill with those of the other drills. A median of a query whose
+ * answer is wrong is not shown. */
+static void compare_queries(sl_page *page, const sl_records *records) {
+    double values[COLUMNS_MAX];
+    size_t row = 0;
+    if (sl_walk_count(records->items[0], "queries") == 0)
+        return;
+    sl_page_table *table = comparison(page, records, "Queries, medians");
+    for (sl_walk walk = sl_walk_start(records->items[0], "queries");
+         sl_walk_next(&walk) && row < SL_ROWS_MAX; row++) {
+        const char *name = sl_look_text(&walk.item, "name");
+        for (size_t i = 0; i < records->count; i++)
+            values[i] = name ? query_median(records->items[i], name) : NAN;
+        compare_row(page, table, name, values, records->count, SL_UNIT_MILLISECONDS);
+    }
+}
+
+/* ---- options that differ ---- */
+
+static const char *option_of(sl_page *page, const bson_t *record, const char *name) {
+    bson_iter_t at;
+    const char *text = sl_option_find(record, name, &at) ? sl_section_words(page, &at) : NULL;
+    return text ? text : "";
+}
+
+/* Compares lists by all their items, because option_of returns only the first ones. */
+static bool same_option(sl_page *page, const bson_t *left, const bson_t *right, const char *name) {
+    bool lists, equal = sl_option_lists_equal(left, right, name, &lists);
+    return lists ? equal : strcmp(option_of(page, left, name), option_of(page, right, name)) == 0;
+}
+
+/* Has one of the first `count` records this option? */
+static bool is_known(const sl_records *records, size_t count, const char *name) {
+    bson_iter_t at;
+    for (size_t i = 0; i < count; i++) {
+        if (sl_option_find(records->items[i], name, &at))
+            return true;
+    }
+    return false;
+}
+
+/* Adds a table of the options that differ. Each record may have options that others lack, since the
+ * options depend on the version. */
+static void compare_options(sl_page *page, const sl_records *records) {
+    const char *titles[COLUMNS_MAX + 1] = {"option"};
+    sl_page_table *table = NULL;
+    size_t rows = 0;
+    for (size_t i = 0; i < records->count; i++)
+        titles[i + 1] = records->names[i];
+    for (size_t from = 0; from < records->count; from++) {
+        bson_t options;
+        bson_iter_t at;
+        if (!sl_look_inside(records->items[from], "options", &options) ||
+            !bson_iter_init(&at, &options))
+            continue;
+        while (bson_iter_next(&at)) {
+            const char *name = bson_iter_key(&at);
+            if (!sl_option_matters(name) || is_known(records, from, name))
+                continue;
+            bool differs = false;
+            for (size_t i = 1; i < records->count; i++)
+                differs = differs || !same_option(page, records->items[0], records->items[i], name);
+            if (!differs || rows++ >= SL_ROWS_MAX)
+                continue;
+            if (!table)
+                table = sl_page_add_table(page, "Options that differ", titles, "lllllllllllll",
+                                          records->count + 1);
+            sl_page_cell(page, table, name);
+            for (size_t i = 0; i < records->count; i++)
+                sl_page_cell(page, table, option_of(page, records->items[i], name));
+        }
+    }
+    sl_section_more(page, table, rows);
+    if (rows == 0)
+        sl_page_add_text(page, SL_BLOCK_TEXT, SL_TONE_PLAIN, "All runs had the same options.");
+}
+
+static const char *started_cell(sl_page *page, const bson_t *record, const char *path) {
+    return sl_section_time(page, record, path);
+}
+
+static const char *server_cell(sl_page *page, const bson_t *record, const char *path) {
+    (void)path;
+    return sl_page_text(page, "%.40s %.80s", sl_look_string(record, "server.deployment"),
+                        sl_look_string(record, "server.version"));
+}
+
+static void list_endings(sl_page *page, const sl_records *records) {
+    static const sl_figure columns[] = {
+        {"started (UTC)", "startedAt", .left = started_cell},
+        {"host", "client.host", .left = sl_cell_text},
+        {"server", .left = server_cell},
+        {"exit", "exitCode", .unit = SL_UNIT_COUNT},
+        {0},
+    };
+    sl_section_records(page, records, "The runs", "run", columns);
+}
+
+static sl_records limited(sl_page *page, const sl_records *records) {
+    sl_records few = *records;
+    if (records->count > COLUMNS_MAX) {
+        few.count = COLUMNS_MAX;
+        sl_page_add_text(page, SL_BLOCK_TEXT, SL_TONE_WARNING,
+                         "Of %zu records the first %d are shown.", records->count, COLUMNS_MAX);
+    }
+    return few;
+}
+
+/* ---- the verdict ----
+ *
+ * A load is one measurement; how much its rate varies is estimated from ten parts of equal length.
+ * Their mean and standard error give an interval for the ratio of two rates (Student's t, relative
+ * errors added in squares). The interval does not include the variation between runs, which the
+ * text states. */
+
+#define PARTS 10
+#define PARTS_LEAST 5
+
+typedef struct spread {
+    double relative; /* standard error over mean; NAN: too few parts */
+    size_t parts;
+} spread;
+
+static spread spread_of(sl_page *page, const bson_t *record) {
+    sl_series series = sl_series_read(page, record, PARTS);
+    double sum = 0, squares = 0;
+    size_t count = series.intervals;
+    for (size_t i = 0; i < count; i++)
+        sum += sl_series_rate(&series, SL_SERIES_DOCUMENTS, i);
+    double mean = count ? sum / (double)count : 0;
+    for (size_t i = 0; i < count; i++) {
+        double off = sl_series_rate(&series, SL_SERIES_DOCUMENTS, i) - mean;
+        squares += off * off;
+    }
+    if (count < PARTS_LEAST || !(mean > 0))
+        return (spread){NAN, count};
+    double deviation = sqrt(squares / (double)(count - 1));
+    return (spread){deviation / sqrt((double)count) / mean, count};
+}
+
+/* Did the load or drill complete? A load, perhaps with rejects. */
+static bool completed(const bson_t *record) {
+    return sl_look_truth(record, "ended") >= 0 ? sl_look_drill_ended(record)
+                                               : sl_look_amount(record, "exitCode", 0) <= 1;
+}
+
+/* Can record `index` be compared with the first one? Writes the reason if not. */
+static bool both_completed(sl_page *page, const sl_records *records, size_t index) {
+    bool first = completed(records->items[0]);
+    if (first && completed(records->items[index]))
+        return true;
+    sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_WARNING,
+                     "%.200s is not compared: %s ended with exit code %.0f.", records->names[index],
+                     first ? "it" : "the first run",
+                     sl_look_amount(records->items[first ? index : 0], "exitCode", 0));
+    return false;
+}
+
+static void compare_with_first(sl_page *page, const sl_records *records, size_t index,
+                               const spread *first) {
+    const bson_t *record = records->items[index];
+    double rate = sl_section_rate(record), base = sl_section_rate(records->items[0]);
+    const char *name = records->names[index];
+    if (!both_completed(page, records, index) || !(rate > 0) || !(base > 0))
+        return;
+    double ratio = rate / base;
+    spread other = spread_of(page, record);
+    if (isnan(first->relative) || isnan(other.relative)) {
+        sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_WARNING,
+                         "%.200s loaded at %.2f times the rate of the first run. One of them was "
+                         "too short to estimate the uncertainty.",
+                         name, ratio);
+        return;
+    }
+    size_t parts = other.parts < first->parts ? other.parts : first->parts;
+    double t = sl_student_quantile(SL_95_PERCENT, (double)(parts > PARTS ? PARTS : parts) - 1);
+    double half =
+        ratio * t * sqrt(first->relative * first->relative + other.relative * other.relative);
+    double low = ratio - half > 0 ? ratio - half : 0, high = ratio + half;
+    bool differs = low > 1 || high < 1;
+    sl_page_add_text(page, SL_BLOCK_VERDICT,
+                     !differs    ? SL_TONE_PLAIN
+                     : ratio > 1 ? SL_TONE_GOOD
+                                 : SL_TONE_BAD,
+                     "%.200s loaded %s: %.2f times the rate of the first run (95 %%: %.2f to "
+                     "%.2f).",
+                     name,
+                     !differs    ? "at a rate that does not differ significantly"
+                     : ratio > 1 ? "faster"
+                                 : "more slowly",
+                     ratio, low, high);
+}
+
+static void compare_rates(sl_page *page, const sl_records *records) {
+    spread first = spread_of(page, records->items[0]);
+    for (size_t i = 1; i < records->count; i++)
+        compare_with_first(page, records, i, &first);
+    sl_page_add_text(
+        page, SL_BLOCK_TEXT, SL_TONE_PLAIN,
+        "The ranges come from the variation of the rate within each run. Different runs also vary: "
+        "before a decision, repeat each run and compare runs with the same settings.");
+}
+
+static void compare_times(sl_page *page, const sl_records *records) {
+    double first = sl_section_phase_seconds(records->items[0], "phases", NULL);
+    double share = sl_look_amount(records->items[0], "sample", 1);
+    for (size_t i = 1; i < records->count && first > 0; i++) {
+        if (!both_completed(page, records, i))
+            continue;
+        double seconds = sl_section_phase_seconds(records->items[i], "phases", NULL);
+        bool same = fabs(sl_look_amount(records->items[i], "sample", 1) - share) < 1e-9;
+        if (seconds > 0 && same)
+            sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_PLAIN,
+                             "%.200s took %.2f times as long as the first drill. The uncertainty "
+                             "is not known, because each side is a single drill.",
+                             records->names[i], seconds / first);
+    }
+}
+
+/* ---- the pages ---- */
+
+void sl_sections_loads(sl_page *page, const sl_records *records) {
+    sl_records few = limited(page, records);
+    double first = sl_section_rate(few.items[0]);
+    compare_rates(page, &few);
+    list_endings(page, &few);
+    sl_bars *bars = sl_page_add_bars(page, "Documents per second while loading",
+                                     "The mean of the load phase of each run.", SL_UNIT_COUNT);
+    for (size_t i = 0; i < few.count; i++) {
+        double rate = sl_section_rate(few.items[i]);
+        const char *ratio = ratio_text(page, rate, first);
+        sl_page_bar(page, bars, few.names[i], rate,
+                    sl_page_text(page, "%s%s%s%s", sl_section_number(page, rate, SL_UNIT_COUNT),
+                                 i && *ratio ? " (" : "", i ? ratio : "",
+                                 i && *ratio ? " of the first)" : ""));
+    }
+    show_rates(page, &few, "Documents per second over time",
+               "From the beginning of each run's load phase.", NULL);
+    sl_strips *strips = sl_page_add_strips(page, "Phases", NULL, SL_UNIT_SECONDS);
+    for (size_t i = 0; i < few.count; i++)
+        sl_section_phase_strip(page, strips, few.items[i], "phases", few.names[i]);
+    compare_figures(page, &few, load_figures);
+    compare_options(page, &few);
+}
+
+void sl_sections_reloads(sl_page *page, const sl_records *records) {
+    sl_records few = limited(page, records);
+    compare_times(page, &few);
+    list_endings(page, &few);
+    sl_strips *strips = sl_page_add_strips(
+        page, "The drills",
+        "From the empty target to the correct answers. The line is the objective "
+        "of the first drill, if it has one. For a drill with a sample of the "
+        "data, the prediction for all data and its range are shown.",
+        SL_UNIT_SECONDS);
+    for (size_t i = 0; i < few.count; i++)
+        sl_section_drill_strip(page, strips, few.items[i], few.names[i]);
+    sl_section_objective(page, strips, few.items[0]);
+    compare_figures(page, &few, reload_figures);
+    compare_queries(page, &few);
+    compare_options(page, &few);
 }

@@ -9,17 +9,11 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
+
+#include "util/text.h"
 
 typedef struct sl_page sl_page;
-
-/* The unit of numbers, which determines the format of ticks and values. */
-typedef enum sl_unit {
-    SL_UNIT_COUNT,   /* 1.2M */
-    SL_UNIT_BYTES,   /* 1.2 GB */
-    SL_UNIT_SECONDS, /* 3 min 20 s */
-    SL_UNIT_MILLISECONDS,
-    SL_UNIT_SHARE, /* 0..1, as percent */
-} sl_unit;
 
 /* Curves over time. A curve's values hold between its borders: `y[i]` from `x[i]` to `x[i + 1]`. */
 typedef struct sl_curve {
@@ -112,7 +106,7 @@ typedef struct sl_page_table {
 } sl_page_table;
 
 /* The kinds of picture, one row each: the name of SL_BLOCK_X, and the x of sl_x (its data) and of
- * the functions that draw it, sl_picture_x (picture.h) and sl_terminal_x (terminal.h). */
+ * the functions that draw it, picture_x (html.c) and terminal_x (terminal.c). */
 #define SL_PICTURES(row) row(CURVES, curves) row(BARS, bars) row(STRIPS, strips) row(GRID, grid)
 
 #define SL_PICTURE_KIND(kind, name) SL_BLOCK_##kind,
@@ -155,9 +149,6 @@ void *sl_page_memory(sl_page *page, size_t bytes);
 const char *sl_page_text(sl_page *page, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Larger values are treated as missing: no measurement is so large. */
-#define SL_VALUE_MAX 1e18
-
 /* Add blocks, in the order of the page. All titles and names are borrowed and must live as long as
  * the page: literals, results of sl_page_text, strings of a record. */
 void sl_page_add_text(sl_page *page, sl_block_kind kind, sl_tone tone, const char *format, ...)
@@ -184,5 +175,35 @@ sl_bar *sl_page_bar(sl_page *page, sl_bars *bars, const char *label, double valu
 sl_strip *sl_page_strip(sl_page *page, sl_strips *strips, const char *label);
 void sl_page_part(sl_page *page, sl_strips *strips, sl_strip *strip, const char *name,
                   double value);
+
+/* ---- sizes of pictures, for all drawings ---- */
+
+/* The largest end of all strips, their ranges and the limit. */
+double sl_strips_maximum(const sl_strips *strips);
+double sl_strip_sum(const sl_strip *strip);
+/* The strength of the colour of a cell's value, 0 to 1. */
+double sl_grid_strength(const sl_grid *grid, double value);
+/* The largest value of a chart; if stacked, the largest sum. */
+double sl_curves_maximum(const sl_curves *curves);
+double sl_curves_end(const sl_curves *curves); /* in seconds, bands included */
+
+/* Ticks at 0, step, 2 step ... (count) step, which is at or above the maximum. */
+typedef struct sl_ticks {
+    double step;
+    double top; /* count * step */
+    unsigned count;
+} sl_ticks;
+
+/* About `count` ticks for values from 0 to `maximum`, at 1, 2 or 5 times a power of ten; for
+ * seconds at divisions of minutes, hours and days. A maximum that is not above 0 gives ticks from 0
+ * to 1. */
+sl_ticks sl_ticks_for(double maximum, unsigned count, sl_unit unit);
+
+/* A value with its unit, short, for an axis. For text see sl_value_text. */
+char *sl_tick_text(double value, const sl_ticks *ticks, sl_unit unit, char out[SL_HUMAN_ROOM]);
+
+/* Writes text as HTML: markup is escaped, control characters and invalid UTF-8 become \xHH.
+ * Shortened to `most` characters with an ellipsis. */
+void sl_markup_text(FILE *out, const char *text, size_t most);
 
 #endif

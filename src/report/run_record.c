@@ -13,7 +13,7 @@
 #include "util/clock.h"
 #include "util/context.h"
 #include "util/log.h"
-#include "util/text.h"
+#include "util/text_table.h"
 
 #define POINTS_MAX 7200
 #define PHASES_MAX 32
@@ -108,16 +108,23 @@ void sl_run_record_phase(sl_run_record *record, const char *name, double seconds
 }
 
 void sl_run_record_log_phases(const sl_run_record *record) {
+    static const sl_text_column columns[] = {{"phase", .left = true, .least = 12},
+                                             {"time", .least = 11, .unit = SL_UNIT_SECONDS},
+                                             {"share", .least = 6},
+                                             {0}};
+    sl_text_table *table = sl_text_table_create(columns);
     double sum = 0;
-    char human[SL_HUMAN_ROOM];
     for (size_t i = 0; i < record->phase_count; i++)
         sum += record->phases[i].seconds;
-    sl_log_info("  %-12s %12s %7s", "phase", "time", "share");
-    for (size_t i = 0; i < record->phase_count; i++)
-        sl_log_info("  %-12s %12s %5.1f %%", record->phases[i].name,
-                    sl_human_seconds(record->phases[i].seconds, human),
-                    sum > 0 ? 100 * record->phases[i].seconds / sum : 0);
-    sl_log_info("  %-12s %12s", "total", sl_human_seconds(sum, human));
+    for (size_t i = 0; i < record->phase_count; i++) {
+        sl_text_table_cell(table, "%s", record->phases[i].name);
+        sl_text_table_number(table, record->phases[i].seconds);
+        sl_text_table_cell(table, "%.1f %%", sum > 0 ? 100 * record->phases[i].seconds / sum : 0);
+    }
+    sl_text_table_cell(table, "total");
+    sl_text_table_number(table, sum);
+    sl_text_table_end_row(table);
+    sl_text_table_log(table);
 }
 
 void sl_run_record_name_stages(sl_run_record *record, const char *const names[SL_RUN_STAGES]) {

@@ -1,13 +1,512 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kinds of records, the fields that each kind must have, and the sections that show it. */
+/* The kinds of records and the fields that each kind must have; rows of figures as facts, tables
+ * and bars; and the parts that several kinds use: values as text, phases, options, totals. */
 #include "sections.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "lookup.h"
+#include "util/phase_names.h"
 #include "util/text.h"
+
+#define COLUMNS_MAX 32
+
+/* ---- values ---- */
+
+const char *sl_section_time(sl_page *page, const bson_t *record, const char *path) {
+    double milliseconds = sl_look_number(record, path);
+    const char *written = sl_look_text(record, path); /* 2026-11-20T16:31:34Z */
+    struct tm parts;
+    char text[40];
+    if (written && strlen(written) >= 16)
+        return sl_page_text(page, "%.10s %.5s", written, written + 11);
+    if (!(milliseconds > 0 && milliseconds < 4e12)) /* until the year 2096 */
+        return "";
+    time_t seconds = (time_t)(milliseconds / 1000);
+    if (!gmtime_r(&seconds, &parts) || strftime(text, sizeof text, "%Y-%m-%d %H:%M", &parts) == 0)
+        return "";
+    return sl_page_text(page, "%s", text);
+}
+
+const char *sl_section_number(sl_page *page, double value, sl_unit unit) {
+    char human[SL_HUMAN_ROOM];
+    return sl_page_text(page, "%s", sl_value_text(value, unit, human));
+}
+
+#define LOADED "Everything was loaded", "Loaded, with rejects", "loaded", "loading", "documents"
+
+static const sl_mode_words modes[] = {
+    {"insert", LOADED, "inserted", NULL, "already stored"},
+    {"upsert", LOADED, "inserted", "modified", "unchanged"},
+    {"merge", LOADED, "inserted", "modified", "unchanged"},
+    {"replace", LOADED, NULL, "modified", "unchanged"},
+    {"delete", "Everything was deleted", "Deleted, with rejects", "deleted", "deleting",
+     "deleted or not found", NULL, "deleted", "not found"},
+};
+
+const sl_mode_words *sl_section_mode(const bson_t *record) {
+    const char *name = sl_look_string(record, "accounting.mode");
+    for (size_t i = 1; i < sizeof modes / sizeof modes[0]; i++) {
+        if (strcmp(name, modes[i].name) == 0)
+            return &modes[i];
+    }
+    return &modes[0];
+}
+
+#define ENDING(name, code, shardload, shardquery, tone, words) {code, SL_TONE_##tone, words},
+
+const char *sl_section_ending(const bson_t *record, sl_tone *tone) {
+    static const struct {
+        int code;
+        sl_tone tone;
+        const char *words;
+    } endings[] = {SL_EXITS(ENDING)};
+    double code = sl_look_number(record, "exitCode");
+    *tone = SL_TONE_BAD;
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        if (code != endings[i].code)
+            continue;
+        *tone = endings[i].tone;
+        return code == SL_EXIT_OK        ? sl_section_mode(record)->complete
+               : code == SL_EXIT_REJECTS ? sl_section_mode(record)->with_rejects
+                                         : endings[i].words;
+    }
+    return "Not ended";
+}
+
+const char *sl_section_value(sl_page *page, const bson_t *record, const char *path, sl_unit unit) {
+    return sl_section_number(page, sl_look_number(record, path), unit);
+}
+
+static const char *scalar_text(sl_page *page, const bson_iter_t *value) {
+    if (BSON_ITER_HOLDS_UTF8(value))
+        return bson_iter_utf8(value, NULL);
+    if (BSON_ITER_HOLDS_BOOL(value))
+        return bson_iter_bool(value) ? "yes" : "no";
+    if (BSON_ITER_HOLDS_DOUBLE(value))
+        return sl_page_text(page, "%.6g", bson_iter_double(value));
+    if (BSON_ITER_HOLDS_INT32(value) || BSON_ITER_HOLDS_INT64(value))
+        return sl_page_text(page, "%" PRId64, bson_iter_as_int64(value));
+    return NULL;
+}
+
+const char *sl_section_words(sl_page *page, const bson_iter_t *value) {
+    bson_iter_t items;
+    const char *all = NULL;
+    if (!BSON_ITER_HOLDS_ARRAY(value) || !bson_iter_recurse(value, &items))
+        return scalar_text(page, value);
+    for (unsigned i = 0; i < 20 && bson_iter_next(&items); i++) {
+        const char *one = scalar_text(page, &items);
+        if (one)
+            all = all ? sl_page_text(page, "%.2000s, %.300s", all, one) : one;
+    }
+    return all;
+}
+
+/* ---- rows of figures ---- */
+
+double sl_section_figure(const bson_t *item, const sl_figure *figure) {
+    return figure->value ? figure->value(item) : sl_look_number(item, figure->path);
+}
+
+const char *sl_cell_text(sl_page *page, const bson_t *item, const char *path) {
+    (void)page;
+    return sl_look_text(item, path);
+}
+
+const char *sl_cell_scalar(sl_page *page, const bson_t *item, const char *path) {
+    bson_iter_t at;
+    const char *text = bson_iter_init_find(&at, item, path) ? scalar_text(page, &at) : NULL;
+    return text ? text : "";
+}
+
+const char *sl_cell_ratio(sl_page *page, const bson_t *item, const char *path) {
+    double ratio = sl_look_number(item, path);
+    return isnan(ratio) ? "-" : sl_page_text(page, "%.2f", ratio);
+}
+
+static const char *cell_of(sl_page *page, const bson_t *item, const sl_figure *figure) {
+    sl_cell_function *make = figure->left ? figure->left : figure->right;
+    return make ? make(page, item, figure->path)
+                : sl_section_number(page, sl_section_figure(item, figure), figure->unit);
+}
+
+void sl_section_facts(sl_page *page, const bson_t *record, const sl_figure *facts) {
+    sl_page_table *table = sl_page_add_facts(page);
+    for (; facts->title; facts++) {
+        if (facts->always || sl_section_figure(record, facts) >= 0)
+            sl_page_fact(page, table, facts->title, cell_of(page, record, facts));
+    }
+}
+
+sl_page_table *sl_section_columns(sl_page *page, const char *title, const sl_figure *columns) {
+    const char *titles[COLUMNS_MAX];
+    char left[COLUMNS_MAX];
+    size_t count = 0;
+    for (; columns[count].title && count < COLUMNS_MAX; count++) {
+        titles[count] = columns[count].title;
+        left[count] = columns[count].left ? 'l' : 'r';
+    }
+    return sl_page_add_table(page, title, titles, left, count);
+}
+
+void sl_section_row(sl_page *page, sl_page_table *table, const bson_t *item,
+                    const sl_figure *columns) {
+    for (; columns->title; columns++)
+        sl_page_cell(page, table, cell_of(page, item, columns));
+}
+
+void sl_section_records(sl_page *page, const sl_records *records, const char *title,
+                        const char *name, const sl_figure *columns) {
+    sl_figure all[COLUMNS_MAX] = {{name, .left = sl_cell_text}};
+    for (size_t i = 0; columns[i].title && i + 2 < COLUMNS_MAX; i++)
+        all[i + 1] = columns[i];
+    sl_page_table *table = sl_section_columns(page, title, all);
+    for (size_t i = 0; i < records->count && i < SL_ROWS_MAX; i++) {
+        sl_page_cell(page, table, records->names[i]);
+        sl_section_row(page, table, records->items[i], columns);
+    }
+    sl_section_more(page, table, records->count);
+}
+
+/* Has a document of the array this figure? */
+static bool any_has(const bson_t *record, const sl_array *array, const sl_figure *figure) {
+    for (sl_walk walk = sl_walk_start(record, array->path); sl_walk_next(&walk);) {
+        if ((!array->shown || array->shown(&walk.item)) &&
+            !isnan(sl_section_figure(&walk.item, figure)))
+            return true;
+    }
+    return false;
+}
+
+void sl_section_table(sl_page *page, const bson_t *record, const sl_array *array) {
+    sl_figure columns[COLUMNS_MAX] = {array->columns[0]};
+    sl_page_table *table = NULL;
+    size_t count = 1, rows = 0;
+    for (const sl_figure *one = array->columns + 1; one->title && count + 1 < COLUMNS_MAX; one++) {
+        if (!array->sparse || any_has(record, array, one))
+            columns[count++] = *one;
+    }
+    for (sl_walk walk = sl_walk_start(record, array->path); sl_walk_next(&walk);) {
+        if (array->shown && !array->shown(&walk.item))
+            continue;
+        if (!table)
+            table = sl_section_columns(page, array->title, columns);
+        if (rows++ < SL_ROWS_MAX)
+            sl_section_row(page, table, &walk.item, columns);
+    }
+    sl_section_more(page, table, rows);
+}
+
+#define BARS_MAX 60
+
+void sl_section_bars(sl_page *page, const bson_t *record, const sl_array *array) {
+    size_t count = 0;
+    if (!any_has(record, array, &array->bar))
+        return;
+    sl_bars *bars = sl_page_add_bars(page, array->title, array->caption, array->bar.unit);
+    for (sl_walk walk = sl_walk_start(record, array->path);
+         sl_walk_next(&walk) && count < BARS_MAX;) {
+        const bson_t *item = &walk.item;
+        double value = sl_section_figure(item, &array->bar);
+        if ((array->shown && !array->shown(item)) || (!array->gaps && !(value >= 0)))
+            continue;
+        sl_bar *bar = sl_page_bar(page, bars, array->label(page, item), value,
+                                  cell_of(page, item, &array->bar));
+        count++;
+        if (bar && array->low) {
+            bar->low = sl_look_number(item, array->low);
+            bar->high = sl_look_number(item, array->high);
+        }
+    }
+}
+
+void sl_section_more(sl_page *page, sl_page_table *table, size_t rows) {
+    if (rows <= SL_ROWS_MAX || !table)
+        return;
+    sl_page_cell(page, table, sl_page_text(page, "and %zu more", rows - SL_ROWS_MAX));
+    for (size_t i = 1; i < table->columns; i++)
+        sl_page_cell(page, table, "");
+}
+
+void sl_section_emphasize(sl_page_table *table) {
+    if (table)
+        table->emphasized = table->count / table->columns - 1;
+}
+
+void sl_section_texts(sl_page *page, const bson_t *record, const char *path, sl_tone tone) {
+    bson_t list;
+    bson_iter_t at;
+    bool more = sl_look_inside(record, path, &list) && bson_iter_init(&at, &list);
+    for (unsigned i = 0; i < 20 && more && bson_iter_next(&at); i++) {
+        if (BSON_ITER_HOLDS_UTF8(&at))
+            sl_page_add_text(page, tone == SL_TONE_PLAIN ? SL_BLOCK_TEXT : SL_BLOCK_VERDICT, tone,
+                             "%s", bson_iter_utf8(&at, NULL));
+    }
+}
+
+/* ---- phases ---- */
+
+/* More phases than any run has; limits the work on a malicious record. */
+#define PARTS_MAX 64
+
+double sl_section_phase_seconds(const bson_t *record, const char *path, const char *name) {
+    double seconds = sl_look_phase_seconds(record, path, name);
+    return isnan(seconds) ? 0 : seconds;
+}
+
+void sl_section_phase_parts(sl_page *page, sl_strips *strips, sl_strip *strip, const bson_t *record,
+                            const char *path) {
+    size_t parts = 0;
+    for (sl_walk walk = sl_walk_start(record, path); sl_walk_next(&walk) && parts < PARTS_MAX;
+         parts++) {
+        const char *name = sl_look_text(&walk.item, "name");
+        sl_page_part(page, strips, strip, name ? name : "?",
+                     sl_look_amount(&walk.item, "seconds", 0));
+    }
+}
+
+sl_strip *sl_section_phase_strip(sl_page *page, sl_strips *strips, const bson_t *record,
+                                 const char *path, const char *label) {
+    sl_strip *strip = sl_page_strip(page, strips, label);
+    sl_section_phase_parts(page, strips, strip, record, path);
+    return strip;
+}
+
+void sl_section_phase_table(sl_page *page, const bson_t *record, const char *path,
+                            const char *title) {
+    static const char *const titles[] = {"phase", "time", "share"};
+    double all = sl_section_phase_seconds(record, path, NULL);
+    size_t rows = 0;
+    if (sl_walk_count(record, path) == 0)
+        return;
+    sl_page_table *table = sl_page_add_table(page, title, titles, "lrr", 3);
+    for (sl_walk walk = sl_walk_start(record, path); sl_walk_next(&walk);) {
+        if (rows++ >= SL_ROWS_MAX)
+            continue;
+        double seconds = sl_look_amount(&walk.item, "seconds", 0);
+        sl_page_cell(page, table, sl_look_text(&walk.item, "name"));
+        sl_page_cell(page, table, sl_section_value(page, &walk.item, "seconds", SL_UNIT_SECONDS));
+        sl_page_cell(page, table,
+                     sl_section_number(page, all > 0 ? seconds / all : 0, SL_UNIT_SHARE));
+    }
+    sl_section_more(page, table, rows);
+    sl_page_cell(page, table, "total");
+    sl_page_cell(page, table, sl_section_number(page, all, SL_UNIT_SECONDS));
+    sl_page_cell(page, table, "");
+    sl_section_emphasize(table);
+}
+
+/* ---- options, server, client ---- */
+
+/* Options that concern sources of some formats only. */
+static const struct {
+    const char *name, *formats;
+} specific[] = {
+    {"records", "ycsb"},
+    {"field-count", "ycsb"},
+    {"field-length", "ycsb"},
+    {"document-size", "ycsb"},
+    {"integer-count", "ycsb"},
+    {"skew", "ycsb"},
+    {"seed", "ycsb"},
+    {"missing", "isd isd-lite isd-csv"},
+    {"types", "delimited"},
+    {"header", "delimited"},
+    {"columns", "delimited"},
+    {"skip-lines", "delimited"},
+    {"ragged", "delimited"},
+    {"escape", "delimited mot"},
+    {"quoted-lines", "delimited mot"},
+    {"schema", "delimited isd"},
+    {"names", "mot isd isd-lite isd-csv"},
+    {"encoding", "delimited mot isd-csv"},
+    {"trim", "delimited mot isd-csv"},
+};
+
+/* Options of loads into a cluster. */
+static const char *const for_clusters[] = {
+    "uri", "mode", "shard-key", "route", "timeout", "write-concern", "retry-timeout", "compressor"};
+
+/* Does an option concern the sources and the sink of the record? */
+static bool is_relevant(const bson_t *record, const char *name) {
+    const char *format = sl_look_text(record, "sources.0.format");
+    const char *sink = sl_look_text(record, "options.sink");
+    if (!sl_option_matters(name))
+        return false;
+    for (size_t i = 0;
+         sink && strcmp(sink, "cluster") != 0 && i < sizeof for_clusters / sizeof for_clusters[0];
+         i++) {
+        if (strcmp(for_clusters[i], name) == 0)
+            return false;
+    }
+    for (size_t i = 0; format && i < sizeof specific / sizeof specific[0]; i++) {
+        if (strcmp(specific[i].name, name) != 0)
+            continue;
+        size_t length = strlen(format);
+        for (const char *at = specific[i].formats; (at = strstr(at, format)); at += length) {
+            bool begins = at == specific[i].formats || at[-1] == ' ';
+            if (begins && (at[length] == ' ' || at[length] == '\0'))
+                return true;
+        }
+        return false;
+    }
+    return true;
+}
+
+/* The scalars of the document at `path` as a table of name and value. */
+static void list_values(sl_page *page, const bson_t *record, const char *path, const char *title) {
+    const char *const titles[] = {title, "value"};
+    bson_t inner;
+    bson_iter_t at;
+    size_t row = 0;
+    if (!sl_look_inside(record, path, &inner) || !bson_iter_init(&at, &inner))
+        return;
+    sl_page_table *table = NULL;
+    while (bson_iter_next(&at) && row < SL_ROWS_MAX) {
+        const char *value = sl_section_words(page, &at);
+        /* Leaves out options that are off, to keep the list short. */
+        if (!value || strcmp(value, "false") == 0 ||
+            (strcmp(path, "options") == 0 && !is_relevant(record, bson_iter_key(&at))))
+            continue;
+        if (row++ == 0)
+            table = sl_page_add_table(page, NULL, titles, "ll", 2);
+        sl_page_cell(page, table, bson_iter_key(&at));
+        sl_page_cell(page, table, value);
+    }
+}
+
+void sl_section_setting(sl_page *page, const bson_t *record) {
+    sl_page_add_text(page, SL_BLOCK_HEADING, SL_TONE_PLAIN, "Settings");
+    list_values(page, record, "options", "option");
+    list_values(page, record, "server", "server");
+    list_values(page, record, "client", "client");
+    list_values(page, record, "machine", "machine");
+    static const char *const titles[] = {"program", "value"};
+    static const char *const paths[] = {"program", "version", "driver", "instructions"};
+    sl_page_table *table = sl_page_add_table(page, NULL, titles, "ll", 2);
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        const char *value = sl_look_text(record, paths[i]);
+        if (!value)
+            continue;
+        sl_page_cell(page, table, paths[i]);
+        sl_page_cell(page, table, value);
+    }
+    static const char *const times[] = {"startedAt", "endedAt"};
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
+        const char *when = sl_section_time(page, record, times[i]);
+        if (!*when)
+            continue;
+        sl_page_cell(page, table, times[i]);
+        sl_page_cell(page, table, sl_page_text(page, "%s UTC", when));
+    }
+}
+
+/* ---- totals ---- */
+
+double sl_section_documents(const bson_t *record) {
+    return sl_look_number(record, "accounting.inserted") +
+           sl_look_amount(record, "accounting.alreadyThere", 0) +
+           sl_look_amount(record, "accounting.changed", 0);
+}
+
+double sl_section_rejects(const bson_t *record) {
+    return sl_look_amount(record, "accounting.rejectedByParser", 0) +
+           sl_look_amount(record, "accounting.rejectedByServer", 0);
+}
+
+double sl_section_load_seconds(const bson_t *record) {
+    return sl_look_amount(record, "accounting.loadSeconds",
+                          sl_section_phase_seconds(record, "phases", SL_PHASE_LOAD));
+}
+
+const char *sl_section_target(sl_page *page, const bson_t *record) {
+    bson_iter_t at;
+    const char *names[2] = {"", ""};
+    static const char *const options[] = {"db", "collection"};
+    for (size_t i = 0; i < 2; i++) {
+        if (sl_option_find(record, options[i], &at) && BSON_ITER_HOLDS_UTF8(&at))
+            names[i] = bson_iter_utf8(&at, NULL);
+    }
+    return *names[0] && *names[1] ? sl_page_text(page, "%.80s.%.200s", names[0], names[1]) : "";
+}
+
+double sl_section_rate(const bson_t *record) {
+    double seconds = sl_section_load_seconds(record);
+    double documents = sl_section_documents(record) -
+                       sl_look_amount(record, "accounting.ofThoseByEarlierRuns.inserted", 0) -
+                       sl_look_amount(record, "accounting.ofThoseByEarlierRuns.alreadyThere", 0) -
+                       sl_look_amount(record, "accounting.ofThoseByEarlierRuns.changed", 0);
+    return seconds > 0 && documents >= 0 ? documents / seconds : NAN;
+}
+
+const char *sl_section_outcomes(sl_page *page, const bson_t *record) {
+    const sl_mode_words *mode = sl_section_mode(record);
+    const char *all = "";
+    const struct {
+        const char *label, *path;
+    } rows[] = {{mode->inserted, "accounting.inserted"},
+                {mode->changed, "accounting.changed"},
+                {mode->already_stored, "accounting.alreadyThere"}};
+    if (mode == modes)
+        return sl_page_text(page, "%s documents",
+                            sl_section_number(page, sl_section_documents(record), SL_UNIT_COUNT));
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (rows[i].label)
+            all = sl_page_text(page, "%s%s%s %s", all, *all ? ", " : "",
+                               sl_section_value(page, record, rows[i].path, SL_UNIT_COUNT),
+                               rows[i].label);
+    }
+    return all;
+}
+
+void sl_section_accounting(sl_page *page, const bson_t *record) {
+    static const char *const titles[] = {"outcome", "records", "share"};
+    const sl_mode_words *mode = sl_section_mode(record);
+    const struct {
+        const char *path, *sign, *name;
+        bool always, of_records;
+    } rows[] = {
+        {"records", "", "records", true, true},
+        {"inserted", "= ", mode->inserted, true, true},
+        {"changed", mode->inserted ? "+ " : "= ", mode->changed, true, true},
+        {"alreadyThere", "+ ", mode->already_stored, true, true},
+        {"rejectedByParser", "+ ", "rejected by the parser", true, true},
+        {"rejectedByServer", "+ ", "rejected by the server", true, true},
+        {"undelivered", "+ ", "read, but not acknowledged", false, true},
+        {"repeatedHeaders", "", "repeated header lines skipped", false, false},
+        {"blankLines", "", "blank lines skipped", false, false},
+        {"repaired", "", "records repaired (extra delimiters)", false, true},
+        {"transcoded", "", "records converted from Latin-1", false, true},
+        {"lengthMismatches", "", "records with a wrong declared length", false, true},
+        {"malformedFields", "", "malformed fields left out", false, false},
+        {"unknownGroups", "", "records with groups stored as text", false, true},
+        {"batches", "", "batches", true, false},
+        {"retries", "", "batches sent again", false, false},
+    };
+    bson_t account;
+    if (!sl_look_inside(record, "accounting", &account))
+        return;
+    sl_page_table *table = sl_page_add_table(page, "Outcome of the records", titles, "lrr", 3);
+    double records = sl_look_amount(&account, "records", 0);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        double value = sl_look_amount(&account, rows[i].path, 0);
+        if (!rows[i].name || (!rows[i].always && !(value > 0)))
+            continue;
+        sl_page_cell(page, table, sl_page_text(page, "%s%s", rows[i].sign, rows[i].name));
+        sl_page_cell(page, table, sl_section_number(page, value, SL_UNIT_COUNT));
+        sl_page_cell(page, table,
+                     rows[i].of_records && records > 0
+                         ? sl_section_number(page, value / records, SL_UNIT_SHARE)
+                         : "");
+    }
+}
+
+/* ---- kinds of records ---- */
 
 typedef struct kind {
     const char *program, *command;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sections of each kind of record, which fill a page. Internal to src/report. */
+/* The sections of each kind of record, which fill a page. Tables, facts and bars are described by
+ * rows (sl_figure); sections.c reads the figures of the rows from a record. Internal to
+ * src/report. */
 #ifndef SHARDLOAD_REPORT_SECTIONS_H
 #define SHARDLOAD_REPORT_SECTIONS_H
 
 #include <bson/bson.h>
 
-#include "report.h"
-
 #include "page.h"
+#include "report.h"
 
 /* Records of one kind with a name each. */
 typedef struct sl_records {
@@ -34,20 +35,85 @@ void sl_sections_capacity(sl_page *page, const bson_t *record);
 void sl_sections_shards(sl_page *page, const bson_t *record);
 void sl_sections_queries(sl_page *page, const bson_t *record);
 
-/* ---- functions for several kinds of records (common_sections.c) ---- */
+/* ---- rows ---- */
+
+/* Makes a cell from a document. */
+typedef const char *sl_cell_function(sl_page *page, const bson_t *item, const char *path);
+
+/* A figure of a record, or of each document of an array: a fact, a column of a table, a row of a
+ * comparison or a bar. It is the number at `path`, unless a function computes it. */
+typedef struct sl_figure {
+    const char *title; /* NULL ends the rows */
+    const char *path;
+    sl_unit unit;                        /* of the number */
+    sl_cell_function *left, *right;      /* the cell and its alignment, instead of a number */
+    double (*value)(const bson_t *item); /* the number, instead of the one at the path */
+    bool always;                         /* a fact that is shown as "-" if it is missing */
+} sl_figure;
+
+double sl_section_figure(const bson_t *item, const sl_figure *figure);
+/* Cells: the text at the path; an option or another scalar; the number as "1.25", or "-". */
+const char *sl_cell_text(sl_page *page, const bson_t *item, const char *path);
+const char *sl_cell_scalar(sl_page *page, const bson_t *item, const char *path);
+const char *sl_cell_ratio(sl_page *page, const bson_t *item, const char *path);
+
+/* Adds the figures that the record has as facts. */
+void sl_section_facts(sl_page *page, const bson_t *record, const sl_figure *facts);
+/* Adds a table without rows; a row. */
+sl_page_table *sl_section_columns(sl_page *page, const char *title, const sl_figure *columns);
+void sl_section_row(sl_page *page, sl_page_table *table, const bson_t *item,
+                    const sl_figure *columns);
+
+/* Adds a table with a row for each record; the first column has their names. */
+void sl_section_records(sl_page *page, const sl_records *records, const char *title,
+                        const char *name, const sl_figure *columns);
+
+/* An array of documents that is shown as a table or as bars. */
+typedef struct sl_array {
+    const char *path;
+    const char *title;
+    const sl_figure *columns;          /* of a table; the first column is a name */
+    bool (*shown)(const bson_t *item); /* NULL: all documents */
+    bool sparse;                       /* without the columns that no document has */
+    /* Of bars: */
+    const char *caption;
+    const char *(*label)(sl_page *page, const bson_t *item);
+    sl_figure bar;
+    const char *low, *high; /* the paths of the spread, or NULL */
+    bool gaps;              /* also bars for documents without the number */
+} sl_array;
+
+/* Adds a table with a row for each document; none if there is no document. */
+void sl_section_table(sl_page *page, const bson_t *record, const sl_array *array);
+/* Adds bars, a bar for each document; none if no document has the number. */
+void sl_section_bars(sl_page *page, const bson_t *record, const sl_array *array);
+
+#define SL_ROWS_MAX 200 /* of a table */
+/* Adds a last row "and N more" if there are more than SL_ROWS_MAX rows. `rows`: all of them. */
+void sl_section_more(sl_page *page, sl_page_table *table, size_t rows);
+/* Makes the last row bold. */
+void sl_section_emphasize(sl_page_table *table);
+
+/* ---- values and parts for several kinds of records ---- */
 
 /* "2026-11-20 16:31" in UTC from the date at `path`, or "". */
 const char *sl_section_time(sl_page *page, const bson_t *record, const char *path);
+/* What a report says of the modes of a load. The labels of the outcomes are those of the summary;
+ * NULL: there is no such outcome. */
+typedef struct sl_mode_words {
+    const char *name; /* in "accounting"; inserts have none */
+    const char *complete, *with_rejects;
+    const char *done, *doing; /* "loaded", "loading" */
+    const char *documents;    /* the sum of the outcomes */
+    const char *inserted, *changed, *already_stored;
+} sl_mode_words;
+const sl_mode_words *sl_section_mode(const bson_t *record);
+
 /* The first words of a report by the record's exit code, and their tone. */
 const char *sl_section_ending(const bson_t *record, sl_tone *tone);
 /* A number of the record as text, "-" if it is missing. */
 const char *sl_section_value(sl_page *page, const bson_t *record, const char *path, sl_unit unit);
 const char *sl_section_number(sl_page *page, double value, sl_unit unit);
-/* The ratio of `value` to `first`, "1.25"; "" if it is unknown. */
-const char *sl_section_ratio(sl_page *page, double value, double first);
-/* Adds a fact, if the record has it. */
-void sl_section_fact(sl_page *page, sl_page_table *facts, const bson_t *record, const char *path,
-                     const char *name, sl_unit unit);
 /* sl_look_phase_seconds, with 0 instead of NAN. */
 double sl_section_phase_seconds(const bson_t *record, const char *path, const char *name);
 /* Adds the seconds of each phase in the document at `path` to the strip, one part per phase. */
@@ -66,49 +132,19 @@ void sl_section_phase_table(sl_page *page, const bson_t *record, const char *pat
                             const char *title);
 /* Adds the texts of the array at `path` as paragraphs. */
 void sl_section_texts(sl_page *page, const bson_t *record, const char *path, sl_tone tone);
-/* The names of the phases without a predicted time: "indexes, verify"; "" if there are none. */
-const char *sl_section_unknown_phases(sl_page *page, const bson_t *predicted);
-/* Adds a prediction's phases with their ranges as a table. */
-void sl_section_predicted_table(sl_page *page, const bson_t *record, const char *title);
-
-#define SL_ROWS_MAX 200 /* of a table */
-/* Adds a last row "and N more" if there are more than SL_ROWS_MAX rows. `rows`: all of them. */
-void sl_section_more(sl_page *page, sl_page_table *table, size_t rows);
-/* Makes the last row bold. */
-void sl_section_emphasize(sl_page_table *table);
-
-/* A column of a table with a row for each document of an array. It shows the number at `path` in
- * the document, unless one of the functions makes its cell. */
-typedef const char *sl_cell_function(sl_page *page, const bson_t *item, const char *path);
-typedef struct sl_column {
-    const char *title; /* NULL ends the columns */
-    const char *path;
-    sl_unit unit;             /* of the number */
-    sl_cell_function *figure; /* makes a cell that is aligned to the right */
-    sl_cell_function *text;   /* makes a cell that is aligned to the left */
-} sl_column;
-/* Cells: the text at the path; the number as "1.25", or "-". */
-const char *sl_cell_text(sl_page *page, const bson_t *item, const char *path);
-const char *sl_cell_ratio(sl_page *page, const bson_t *item, const char *path);
-/* Adds a table without rows. */
-sl_page_table *sl_section_columns(sl_page *page, const char *title, const sl_column *columns);
-void sl_section_row(sl_page *page, sl_page_table *table, const bson_t *item,
-                    const sl_column *columns);
-extern const sl_column sl_shard_columns[]; /* of "shards" in the record of a load */
-/* Adds a table of the documents of the array at `path`. */
-sl_page_table *sl_section_table(sl_page *page, const bson_t *record, const char *path,
-                                const char *title, const sl_column *columns);
 
 /* Adds options, server and client of a record as tables. */
 void sl_section_setting(sl_page *page, const bson_t *record);
-/* An option or another scalar as text; NULL for null, documents and arrays. */
-const char *sl_section_scalar(sl_page *page, const bson_iter_t *value);
-/* The same, or the items of a list. */
+/* An option or another scalar as text, or the items of a list; NULL for null and documents. */
 const char *sl_section_words(sl_page *page, const bson_iter_t *value);
-/* Adds the totals of a load's record ("accounting") as a table. */
+/* Adds the totals of a load's record ("accounting") as a table, with the labels of its --mode. */
 void sl_section_accounting(sl_page *page, const bson_t *record);
+/* The documents of each outcome: "5,000 documents", "4,000 deleted, 12 not found". */
+const char *sl_section_outcomes(sl_page *page, const bson_t *record);
 /* The inserted and already stored documents of a load's record; NAN if it has no totals. */
 double sl_section_documents(const bson_t *record);
+/* Records that the parser or the server rejected. */
+double sl_section_rejects(const bson_t *record);
 /* How long the workers of a load ran; of older records the load phase. */
 double sl_section_load_seconds(const bson_t *record);
 /* "mot.tests"; "" when the record names none. */
@@ -117,5 +153,45 @@ const char *sl_section_target(sl_page *page, const bson_t *record);
 #define SL_SAMPLES_FOR_P99 200
 /* The documents of this run per second of the load phase; NAN if unknown. */
 double sl_section_rate(const bson_t *record);
+
+/* ---- the series of a load (load_sections.c) ----
+ *
+ * Rates over a few hundred intervals. They are exact, since they are differences of totals,
+ * whatever the number of points in the record. */
+
+#define SL_SERIES_STAGES_MAX 8
+#define SL_SERIES_SHARDS_MAX 256
+
+enum { SL_SERIES_DOCUMENTS, SL_SERIES_TEXT, SL_SERIES_BSON, SL_SERIES_STORED, SL_SERIES_FIXED };
+
+typedef struct sl_series {
+    size_t intervals;
+    double *borders; /* intervals + 1 times in seconds, ascending from 0 */
+    size_t stages, shards;
+    const char *stage_keys[SL_SERIES_STAGES_MAX];
+    /* Per column (SL_SERIES_FIXED columns, then stages, then shards): the totals at the intervals +
+     * 1 borders, which never fall. */
+    double **columns;
+} sl_series;
+
+/* Reads the series of `record` into at most `most` intervals. Without a series, or without memory,
+ * there are no intervals. */
+sl_series sl_series_read(sl_page *page, const bson_t *record, size_t most);
+
+static inline size_t sl_series_stage(const sl_series *series, size_t stage) {
+    (void)series;
+    return SL_SERIES_FIXED + stage;
+}
+static inline size_t sl_series_shard(const sl_series *series, size_t shard) {
+    return SL_SERIES_FIXED + series->stages + shard;
+}
+
+/* The rate of `column` in an interval, per second. */
+double sl_series_rate(const sl_series *series, size_t column, size_t interval);
+/* Adds a curve of the rates, shifted by `offset` seconds. */
+void sl_series_curve(sl_page *page, sl_curves *curves, const char *name, const sl_series *series,
+                     size_t column, double offset);
+/* The mean length of an interval as text. */
+const char *sl_series_step(sl_page *page, const sl_series *series);
 
 #endif

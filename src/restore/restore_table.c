@@ -2,30 +2,15 @@
 /* What a restore prints: the dump, and the outcome of each namespace. */
 #include "restoring.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "report/run_record.h"
+#include "util/context.h"
 #include "util/log.h"
-#include "util/text.h"
-
-#define NAME_WIDTH 64
+#include "util/text_table.h"
 
 static const char *const kinds[] = {"collection", "time series", "view"};
-
-/* The width of the column of names. */
-static int width_of(const sl_restore *restore, bool targets) {
-    char name[2 * SL_NAME_ROOM];
-    size_t width = 9;
-    for (size_t i = 0; i < restore->dump.count; i++) {
-        const sl_namespace *item = &restore->dump.items[i];
-        if (item->left_out)
-            continue;
-        size_t length =
-            strlen(targets ? sl_namespace_target(item, name) : sl_namespace_name(item, name));
-        width = length > width ? length : width;
-    }
-    return (int)(width > NAME_WIDTH ? NAME_WIDTH : width);
-}
 
 /* The options of a namespace in words, such as "capped, validator". */
 static const char *options_of(const sl_namespace *item, char out[400]) {
@@ -55,12 +40,23 @@ static const char *options_of(const sl_namespace *item, char out[400]) {
     return out;
 }
 
+static void print_table(sl_text_table *table) {
+    sl_text_table_rule(table, NULL);
+    sl_text_table_print(table, sl_output(), 0);
+    sl_text_table_destroy(table);
+}
+
 void sl_restore_print_plan(const sl_restore *restore) {
-    char name[2 * SL_NAME_ROOM], target[2 * SL_NAME_ROOM], bytes[SL_HUMAN_ROOM], words[400];
-    int width = width_of(restore, false);
+    static const sl_text_column columns[] = {{"namespace", .left = true},
+                                             {"kind", .left = true, .least = 11},
+                                             {"data", .least = 10, .unit = SL_UNIT_BYTES},
+                                             {"indexes", .unit = SL_UNIT_COUNT},
+                                             {"becomes; options", .left = true},
+                                             {0}};
+    char name[2 * SL_NAME_ROOM], target[2 * SL_NAME_ROOM], words[400];
+    sl_text_table *table = sl_text_table_create(columns);
     size_t shown = 0;
-    sl_print("%-*s  %-11s  %10s  %7s  %s\n", width, "namespace", "kind", "data", "indexes",
-             "becomes; options");
+    sl_text_table_limit(table, SL_TEXT_UNLIMITED);
     for (size_t i = 0; i < restore->dump.count; i++) {
         const sl_namespace *item = &restore->dump.items[i];
         if (item->left_out)
@@ -69,32 +65,47 @@ void sl_restore_print_plan(const sl_restore *restore) {
         sl_namespace_name(item, name);
         sl_namespace_target(item, target);
         options_of(item, words);
-        sl_print("%-*s  %-11s  %10s  %7u  %s%s%s%s\n", width, name, kinds[item->kind],
-                 item->data || item->data_bytes > 0
-                     ? sl_human_bytes((double)item->data_bytes, bytes)
-                     : "-",
-                 item->index_count, strcmp(name, target) != 0 ? "becomes " : "",
-                 strcmp(name, target) != 0 ? target : "",
-                 strcmp(name, target) != 0 && words[0] ? "; " : "", words);
+        bool renamed = strcmp(name, target) != 0;
+        sl_text_table_cell(table, "%s", name);
+        sl_text_table_cell(table, "%s", kinds[item->kind]);
+        sl_text_table_number(table,
+                             item->data || item->data_bytes > 0 ? (double)item->data_bytes : NAN);
+        sl_text_table_number(table, item->index_count);
+        sl_text_table_cell(table, "%s%s%s%s", renamed ? "becomes " : "", renamed ? target : "",
+                           renamed && words[0] ? "; " : "", words);
     }
+    print_table(table);
     sl_print("%zu of %zu namespaces; nothing has been changed\n", shown, restore->dump.count);
 }
 
-static void print_outcome(int width, const char *name, const sl_restored *o, const char *time,
-                          const char *note) {
-    char n[4][SL_HUMAN_ROOM];
-    sl_print("%-*s  %14s  %14s  %14s  %10s  %7u  %9s%s%s\n", width, name,
-             sl_human_count(o->records, n[0]), sl_human_count(o->inserted, n[1]),
-             sl_human_count(o->already_stored, n[2]), sl_human_count(o->rejected, n[3]), o->indexes,
-             time, note[0] ? "  " : "", note);
+static void add_outcome(sl_text_table *table, const char *name, const sl_restored *o,
+                        double seconds, const char *note) {
+    sl_text_table_cell(table, "%s", name);
+    sl_text_table_number(table, (double)o->records);
+    sl_text_table_number(table, (double)o->inserted);
+    sl_text_table_number(table, (double)o->already_stored);
+    sl_text_table_number(table, (double)o->rejected);
+    sl_text_table_number(table, o->indexes);
+    sl_text_table_number(table, seconds);
+    sl_text_table_cell(table, "%s", note);
 }
 
 void sl_restore_print_outcomes(const sl_restore *restore) {
-    int width = width_of(restore, true);
+    static const sl_text_column columns[] = {
+        {"namespace", .left = true},
+        {"documents", .least = 14},
+        {"inserted", .least = 14},
+        {"already stored", .least = 14},
+        {"rejected", .least = 10},
+        {"indexes", .least = 7},
+        {"time", .least = 9, .unit = SL_UNIT_SECONDS},
+        {"", .left = true},
+        {0},
+    };
+    sl_text_table *table = sl_text_table_create(columns);
     sl_restored sum = {.code = SL_EXIT_OK};
-    char name[2 * SL_NAME_ROOM], time[SL_HUMAN_ROOM];
-    sl_print("\n%-*s  %14s  %14s  %14s  %10s  %7s  %9s\n", width, "namespace", "documents",
-             "inserted", "already stored", "rejected", "indexes", "time");
+    char name[2 * SL_NAME_ROOM];
+    sl_text_table_limit(table, SL_TEXT_UNLIMITED);
     for (size_t i = 0; i < restore->dump.count; i++) {
         const sl_namespace *item = &restore->dump.items[i];
         const sl_restored *o = &restore->outcomes[i];
@@ -106,15 +117,17 @@ void sl_restore_print_outcomes(const sl_restore *restore) {
                            : item->kind == SL_NAMESPACE_VIEW                     ? "view"
                            : o->existed                                          ? "existed"
                                                                                  : "";
-        print_outcome(width, sl_namespace_target(item, name), o,
-                      o->earlier || !o->begun ? "-" : sl_human_seconds(o->seconds, time), note);
+        add_outcome(table, sl_namespace_target(item, name), o,
+                    o->earlier || !o->begun ? NAN : o->seconds, note);
         sum.records += o->records;
         sum.inserted += o->inserted;
         sum.already_stored += o->already_stored;
         sum.rejected += o->rejected;
         sum.indexes += o->indexes;
     }
-    print_outcome(width, "total", &sum, sl_human_seconds(restore->seconds, time), "");
+    add_outcome(table, "total", &sum, restore->seconds, "");
+    sl_print("\n");
+    print_table(table);
 }
 
 void sl_restore_log_rejects(const sl_restore *restore) {

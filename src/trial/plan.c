@@ -19,7 +19,7 @@
 #include "util/log.h"
 #include "util/phase_names.h"
 #include "util/print.h"
-#include "util/text.h"
+#include "util/text_table.h"
 
 /* ---- rates, and predicted times ----
  *
@@ -291,41 +291,47 @@ static char *count(double value, char out[SL_HUMAN_ROOM]) {
     return sl_human_count((uint64_t)(value + 0.5), out);
 }
 
-static void add_range(sl_table *table, const sl_estimate *figure, bool exact,
+static void add_range(sl_text_table *table, const sl_estimate *figure, bool exact,
                       char *(*text)(double value, char out[SL_HUMAN_ROOM])) {
     char low[SL_HUMAN_ROOM], high[SL_HUMAN_ROOM];
     if (exact || figure->low == figure->high)
-        sl_table_cell(table, "exactly");
+        sl_text_table_cell(table, "exactly");
     else
-        sl_table_cell(table, "%s to %s", text(figure->low, low), text(figure->high, high));
+        sl_text_table_cell(table, "%s to %s", text(figure->low, low), text(figure->high, high));
 }
 
-static void add_row(sl_table *table, const char *name, const char *format, uint64_t stored,
+static void add_row(sl_text_table *table, const char *name, const char *format, uint64_t stored,
                     bool generated, bool exact, const sl_measure *measure) {
-    char a[SL_HUMAN_ROOM];
-    sl_table_cell(table, "%s", name);
-    sl_table_cell(table, "%s", format);
-    sl_table_cell(table, "%s", generated ? "-" : sl_human_bytes((double)stored, a));
-    sl_table_cell(table, "%s", generated ? "-" : sl_human_bytes(measure->text_bytes.value, a));
-    sl_table_cell(table, "%s", count(measure->documents.value, a));
+    double documents = measure->documents.value;
+    sl_text_table_cell(table, "%s", name);
+    sl_text_table_cell(table, "%s", format);
+    sl_text_table_number(table, generated ? NAN : (double)stored);
+    sl_text_table_number(table, generated ? NAN : measure->text_bytes.value);
+    sl_text_table_number(table, documents);
     add_range(table, &measure->documents, false, count);
-    sl_table_cell(table, "%s", sl_human_bytes(measure->bson_bytes.value, a));
+    sl_text_table_number(table, measure->bson_bytes.value);
     add_range(table, &measure->bson_bytes, exact, sl_human_bytes);
-    sl_table_cell(
-        table, "%.0f",
-        measure->documents.value > 0 ? measure->bson_bytes.value / measure->documents.value : 0);
-    sl_table_cell(table, "%.3g %%", 100 * measure->rejects_share);
+    sl_text_table_cell(table, "%.0f", documents > 0 ? measure->bson_bytes.value / documents : 0);
+    sl_text_table_cell(table, "%.3g %%", 100 * measure->rejects_share);
 }
 
 static bool print_sources(const sl_preview *preview, FILE *out) {
-    static const char *const titles[] = {"source", "format", "stored", "text",    "documents",
-                                         "range",  "BSON",   "range",  "average", "rejects"};
+    static const sl_text_column columns[] = {
+        {"source", .left = true},
+        {"format", .left = true},
+        {"stored", .unit = SL_UNIT_BYTES},
+        {"text", .unit = SL_UNIT_BYTES},
+        {"documents", .unit = SL_UNIT_COUNT},
+        {"range", .left = true},
+        {"BSON", .unit = SL_UNIT_BYTES},
+        {"range", .left = true},
+        {.title = "average"},
+        {.title = "rejects"},
+        {0},
+    };
     char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM];
     uint64_t stored = 0, looked_at = 0;
-    sl_table *table = sl_table_create();
-    if (!table)
-        return false;
-    sl_table_columns(table, titles, "llrrrlrlrr");
+    sl_text_table *table = sl_text_table_create(columns);
     for (size_t i = 0; i < preview->source_count; i++) {
         const sl_preview_source *source = &preview->sources[i];
         const char *name = strrchr(source->name, '/');
@@ -337,10 +343,9 @@ static bool print_sources(const sl_preview *preview, FILE *out) {
                     &source->measure);
     }
     if (preview->source_count > SOURCES_SHOWN) {
-        sl_table_cell(table, "... and %s more",
-                      sl_human_count(preview->source_count - SOURCES_SHOWN, a));
-        for (size_t i = 1; i < sizeof titles / sizeof titles[0]; i++)
-            sl_table_cell(table, "%s", "");
+        sl_text_table_cell(table, "... and %s more",
+                           sl_human_count(preview->source_count - SOURCES_SHOWN, a));
+        sl_text_table_end_row(table);
     }
     if (preview->source_count > 1)
         add_row(table, "total", "", stored, preview->generated, false, &preview->all);
@@ -350,8 +355,8 @@ static bool print_sources(const sl_preview *preview, FILE *out) {
     if (looked_at < preview->source_count)
         sl_print_to(out, ", from %s of the sources", sl_human_count(looked_at, a));
     sl_print_to(out, "\n");
-    bool ok = sl_table_print(table, out, 2);
-    sl_table_destroy(table);
+    bool ok = sl_text_table_print(table, out, 2);
+    sl_text_table_destroy(table);
     return ok;
 }
 
@@ -449,24 +454,34 @@ static void draw_ranges(const sl_preview *preview, FILE *out) {
 }
 
 static void draw_shares(const sl_preview *preview, FILE *out) {
+    static const sl_text_column columns[] = {
+        {"shard", .left = true, .least = 14},
+        {"documents", .least = 14},
+        {"BSON", .least = 9, .unit = SL_UNIT_BYTES},
+        {"share", .least = 7},
+        {"", .left = true},
+        {0},
+    };
     double most = 0;
-    char human[SL_HUMAN_ROOM], bytes[SL_HUMAN_ROOM];
+    sl_text_table *table = sl_text_table_create(columns);
     for (uint32_t i = 0; i < preview->shards; i++)
         most = fmax(most, preview->shard_share[i]);
-    sl_print_to(out, "\n  %-14s %15s %10s %8s\n", "shard", "documents", "BSON", "share");
     for (uint32_t i = 0; i < preview->shards && i < SHARDS_SHOWN; i++) {
-        char bar[SHARE_BAR + 1] = "", name[24];
+        char bar[SHARE_BAR + 1] = "";
         double share = preview->shard_share[i];
         size_t length = most > 0 ? (size_t)(share / most * SHARE_BAR + 0.5) : 0;
         memset(bar, '#', length);
-        snprintf(name, sizeof name, "%c ", sign_of(i));
-        if (preview->topology)
-            sl_text_printable(sl_text_of(preview->topology->shards[i].name), name + 2,
-                              sizeof name - 2);
-        sl_print_to(out, "  %-14s %15s %10s %6.1f %%  %s\n", name,
-                    count(share * preview->all.documents.value, human),
-                    sl_human_bytes(share * preview->all.bson_bytes.value, bytes), 100 * share, bar);
+        sl_text_table_cell(table, "%c %.40s", sign_of(i),
+                           preview->topology ? preview->topology->shards[i].name : "");
+        sl_text_table_number(table, share * preview->all.documents.value);
+        sl_text_table_number(table, share * preview->all.bson_bytes.value);
+        sl_text_table_cell(table, "%.1f %%", 100 * share);
+        sl_text_table_cell(table, "%s", bar);
     }
+    sl_print_to(out, "\n");
+    sl_text_table_rule(table, NULL);
+    sl_text_table_print(table, out, 2);
+    sl_text_table_destroy(table);
     if (preview->shards > SHARDS_SHOWN)
         sl_print_to(out, "  ... and %u more\n", preview->shards - SHARDS_SHOWN);
 }

@@ -12,7 +12,7 @@
 #include "report/run_record.h"
 #include "util/clock.h"
 #include "util/log.h"
-#include "util/text.h"
+#include "util/text_table.h"
 
 /* ---- tables, and reload.json ----
  *
@@ -36,32 +36,49 @@ static const char *interval(const sl_prediction *prediction, char out[80]) {
 }
 
 static void print_whole(const sl_drill *drill) {
+    static const sl_text_column columns[] = {{"phase", .left = true, .least = 12},
+                                             {"took", .least = 11, .unit = SL_UNIT_SECONDS},
+                                             {"share", .least = 7},
+                                             {0}};
     const sl_drill_step *whole = sl_drill_last(drill);
+    sl_text_table *table = sl_text_table_create(columns);
     double sum = sum_of_phases(whole);
-    char seconds[SL_HUMAN_ROOM];
-    sl_log_info("  %-12s %12s %8s", "phase", "took", "share");
-    for (unsigned i = 0; i < PHASES; i++)
-        sl_log_info("  %-12s %12s %6.1f %%", sl_drill_phases[i].name,
-                    sl_human_seconds(whole->seconds[i], seconds),
-                    sum > 0 ? 100 * whole->seconds[i] / sum : 0);
-    sl_log_info("  %-12s %12s", "total", sl_human_seconds(sum, seconds));
+    for (unsigned i = 0; i < PHASES; i++) {
+        sl_text_table_cell(table, "%s", sl_drill_phases[i].name);
+        sl_text_table_number(table, whole->seconds[i]);
+        sl_text_table_cell(table, "%.1f %%", sum > 0 ? 100 * whole->seconds[i] / sum : 0);
+    }
+    sl_text_table_cell(table, "total");
+    sl_text_table_number(table, sum);
+    sl_text_table_end_row(table);
+    sl_text_table_log(table);
 }
 
 static void print_forecast(const sl_drill *drill) {
+    static const sl_text_column columns[] = {{"phase", .left = true, .least = 12},
+                                             {"sample", .least = 11, .unit = SL_UNIT_SECONDS},
+                                             {"all data", .least = 11, .unit = SL_UNIT_SECONDS},
+                                             {"share", .least = 7},
+                                             {"between", .left = true},
+                                             {0}};
     const sl_drill_step *sample = sl_drill_last(drill);
     double total = drill->total.seconds;
     char took[SL_HUMAN_ROOM], whole[SL_HUMAN_ROOM], range[80];
-    sl_log_info("  %-12s %12s %12s %8s   %s", "phase", "sample", "all data", "share", "between");
+    sl_text_table *table = sl_text_table_create(columns);
     for (unsigned i = 0; i < PHASES; i++) {
         const sl_prediction *phase = &drill->phases[i];
-        sl_log_info("  %-12s %12s %12s %6.1f %%   %s", sl_drill_phases[i].name,
-                    sl_human_seconds(sample->seconds[i], took),
-                    sl_human_seconds(phase->seconds, whole),
-                    total > 0 ? 100 * phase->seconds / total : 0, interval(phase, range));
+        sl_text_table_cell(table, "%s", sl_drill_phases[i].name);
+        sl_text_table_number(table, sample->seconds[i]);
+        sl_text_table_number(table, phase->seconds);
+        sl_text_table_cell(table, "%.1f %%", total > 0 ? 100 * phase->seconds / total : 0);
+        sl_text_table_cell(table, "%s", interval(phase, range));
     }
-    sl_log_info("  %-12s %12s %12s %8s   %s", "total",
-                sl_human_seconds(sum_of_phases(sample), took), sl_human_seconds(total, whole), "",
-                interval(&drill->total, range));
+    sl_text_table_cell(table, "total");
+    sl_text_table_number(table, sum_of_phases(sample));
+    sl_text_table_number(table, total);
+    sl_text_table_cell(table, "%s", "");
+    sl_text_table_cell(table, "%s", interval(&drill->total, range));
+    sl_text_table_log(table);
     sl_log_info("  loads of the same size varied by %.1f %% (standard deviation of %u runs); the "
                 "ranges are of 95 %%",
                 100 * drill->variation.relative, 2 * drill->config->sample_runs);
@@ -372,26 +389,39 @@ static const char *verdict(double before, double after, double ratio) {
     return ratio < 1 ? "faster" : "slower";
 }
 
-static void compare_phase(const bson_t *last, const bson_t *now, unsigned phase,
-                          bool per_document) {
+static const sl_text_column columns[] = {
+    {"phase", .left = true, .least = 12},
+    {"then", .least = 11, .unit = SL_UNIT_SECONDS},
+    {"now", .least = 11, .unit = SL_UNIT_SECONDS},
+    {"ratio", .least = 7},
+    {"", .left = true},
+    {0},
+};
+
+/* `words`: NULL when the times are too short to be compared. */
+static void add_row(sl_text_table *table, const char *name, double before, double after,
+                    double ratio, const char *words, bool scaled) {
+    sl_text_table_cell(table, "%s", name);
+    sl_text_table_number(table, before);
+    sl_text_table_number(table, after);
+    sl_text_table_figure(table, words, ratio, 3);
+    sl_text_table_cell(table, "%s%s", words ? words : "", words && scaled ? ", per document" : "");
+}
+
+static void compare_phase(sl_text_table *table, const bson_t *last, const bson_t *now,
+                          unsigned phase, bool per_document) {
     const sl_phase_row *row = &sl_drill_phases[phase];
     double before = sl_look_phase_seconds(last, "phases", row->name);
     double after = sl_look_phase_seconds(now, "phases", row->name);
-    char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM];
     if (isnan(before) || isnan(after))
         return;
     double ratio = before > 0 ? after / before : NAN;
     bool scaled = per_document && row->model.growth != SL_GROWS_NOT;
+    bool long_enough = before >= 0.001 && after >= 0.001;
     if (scaled)
         ratio *= documents_of(last) / documents_of(now);
-    if (before < 0.001 || after < 0.001)
-        sl_log_info("  %-12s %12s %12s %8s", row->name, sl_human_seconds(before, a),
-                    sl_human_seconds(after, b), "-");
-    else
-        sl_log_info("  %-12s %12s %12s %8.3f   %s%s", row->name, sl_human_seconds(before, a),
-                    sl_human_seconds(after, b), ratio,
-                    verdict(scaled ? after / ratio : before, after, ratio),
-                    scaled ? ", per document" : "");
+    add_row(table, row->name, before, after, ratio,
+            long_enough ? verdict(scaled ? after / ratio : before, after, ratio) : NULL, scaled);
 }
 
 /* ---- totals ---- */
@@ -434,8 +464,8 @@ static extent whole_of(const bson_t *record) {
                     .predicted = true};
 }
 
-static void compare_extent(const char *name, const extent *last, const extent *now) {
-    char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM];
+static void compare_extent(sl_text_table *table, const char *name, const extent *last,
+                           const extent *now) {
     double before = sum_of(last, 1), after = sum_of(now, 1);
     double times = last->documents > 0 ? now->documents / last->documents : 1;
     bool scaled = fabs(times - 1) > 0.001;
@@ -447,9 +477,7 @@ static void compare_extent(const char *name, const extent *last, const extent *n
     if ((last->predicted || now->predicted) && last->low * rescaled / before <= now->high &&
         now->low <= last->high * rescaled / before)
         words = "within the error of the prediction";
-    sl_log_info("  %-12s %12s %12s %8.3f   %s%s", name, sl_human_seconds(before, a),
-                sl_human_seconds(after, b), after / rescaled, words,
-                scaled ? ", per document" : "");
+    add_row(table, name, before, after, after / rescaled, words, scaled);
 }
 
 bool sl_drill_check_last(const bson_t *last, sl_error *error) {
@@ -483,13 +511,14 @@ bool sl_drill_compare(const bson_t *last, const bson_t *now, sl_error *error) {
     sl_log_info("compared with the earlier drill: %s documents, now %s",
                 sl_human_count((uint64_t)before, a), sl_human_count((uint64_t)after, b));
     log_differences(last, now);
-    sl_log_info("  %-12s %12s %12s %8s", "phase", "then", "now", "ratio");
+    sl_text_table *table = sl_text_table_create(columns);
     for (unsigned i = 0; i < PHASES; i++)
-        compare_phase(last, now, i, per_document);
+        compare_phase(table, last, now, i, per_document);
     extent all_before = measured(last), all_now = measured(now);
-    compare_extent("total", &all_before, &all_now);
+    compare_extent(table, "total", &all_before, &all_now);
     extent whole_before = whole_of(last), whole_now = whole_of(now);
     if (whole_before.predicted || whole_now.predicted)
-        compare_extent("all data", &whole_before, &whole_now);
+        compare_extent(table, "all data", &whole_before, &whole_now);
+    sl_text_table_log(table);
     return true;
 }

@@ -15,7 +15,7 @@
 #include "util/context.h"
 #include "util/memory_stream.h"
 #include "util/print.h"
-#include "util/text.h"
+#include "util/text_table.h"
 
 /* ---- tune.json ----
  *
@@ -191,35 +191,33 @@ static bool same_kind(const size_t *at, const size_t *other) {
 }
 
 /* "152k", with its marks: * for the fastest, > for the recommended. */
-static void show_cell(const sl_tune *tune, sl_table *table, size_t index) {
+static void show_cell(const sl_tune *tune, sl_text_table *table, size_t index) {
     const sl_search_cell *cell = &tune->search.cells[index];
     if (cell->trials == 0) {
         bool failed = sl_tune_is_refused(tune, cell->at) || strcmp(cell->stopped, "failed") == 0;
         bool small = strcmp(cell->stopped, "left out") == 0;
-        sl_table_cell(table, "%s", failed ? "x" : small ? "-" : ".");
+        sl_text_table_cell(table, "%s", failed ? "x" : small ? "-" : ".");
         return;
     }
     const char *mark = index == tune->search.recommended ? ">" : "";
     const char *star = index == tune->search.best ? "*" : "";
     if (cell->rate >= 10000)
-        sl_table_cell(table, "%s%s%.0fk", mark, star, cell->rate / 1000);
+        sl_text_table_cell(table, "%s%s%.0fk", mark, star, cell->rate / 1000);
     else
-        sl_table_cell(table, "%s%s%.0f", mark, star, cell->rate);
+        sl_text_table_cell(table, "%s%s%.0f", mark, star, cell->rate);
 }
 
 static void show_map(const sl_tune *tune) {
     const sl_tune_values *threads = &tune->config->values[SL_TUNE_THREADS];
     const sl_tune_values *batches = &tune->config->values[SL_TUNE_BATCH_SIZE];
-    sl_table *table = sl_table_create();
-    if (!table)
-        return;
-    sl_table_column(table, "threads", true);
+    sl_text_table *table = sl_text_table_create(NULL);
+    sl_text_table_column(table, &(sl_text_column){.title = "threads"});
     for (size_t b = 0; b < batches->count; b++)
-        sl_table_column(table, batches->items[b], true);
+        sl_text_table_column(table, &(sl_text_column){.title = batches->items[b]});
     size_t at[SL_SEARCH_DIMENSIONS_MAX];
     memcpy(at, tune->search.cells[tune->search.recommended].at, sizeof at);
     for (size_t t = 0; t < threads->count; t++) {
-        sl_table_cell(table, "%s", threads->items[t]);
+        sl_text_table_cell(table, "%s", threads->items[t]);
         for (size_t b = 0; b < batches->count; b++) {
             at[SL_TUNE_THREADS] = t;
             at[SL_TUNE_BATCH_SIZE] = b;
@@ -228,24 +226,26 @@ static void show_map(const sl_tune *tune) {
     }
     sl_print("\ndocuments/s by threads and documents per batch (median; * fastest, > recommended, "
              ". not tried, x failed, - sample too small)\n\n");
-    sl_table_print(table, sl_output(), 2);
-    sl_table_destroy(table);
+    sl_text_table_print(table, sl_output(), 2);
+    sl_text_table_destroy(table);
 }
 
 /* Prints the fastest setting of each kind: settings that differ only in threads and batches are of
  * one kind. */
 static void show_kinds(const sl_tune *tune) {
-    static const char *const titles[] = {"the fastest of each kind", "documents/s", "between",
-                                         "trials"};
+    static const sl_text_column columns[] = {{"the fastest of each kind", .left = true},
+                                             {.title = "documents/s"},
+                                             {.title = "between"},
+                                             {.title = "trials"},
+                                             {0}};
     const sl_search *search = &tune->search;
-    sl_table *table = sl_table_create();
+    sl_text_table *table = sl_text_table_create(columns);
     bool *shown = calloc(search->count, sizeof *shown);
     if (!table || !shown) {
-        sl_table_destroy(table);
+        sl_text_table_destroy(table);
         free(shown);
         return;
     }
-    sl_table_columns(table, titles, "lrrr");
     size_t kinds = 0;
     for (;;) {
         size_t top = search->count;
@@ -260,19 +260,19 @@ static void show_kinds(const sl_tune *tune) {
             shown[i] = shown[i] || same_kind(search->cells[i].at, search->cells[top].at);
         char text[200], rate[SL_HUMAN_ROOM], low[SL_HUMAN_ROOM], high[SL_HUMAN_ROOM];
         const sl_search_cell *cell = &search->cells[top];
-        sl_table_cell(table, "%s", sl_tune_describe(tune, cell->at, text, sizeof text));
-        sl_table_cell(table, "%s", sl_human_count((uint64_t)cell->rate, rate));
-        sl_table_cell(table, "%s .. %s", sl_human_count((uint64_t)cell->low, low),
-                      sl_human_count((uint64_t)cell->high, high));
-        sl_table_cell(table, "%zu", cell->trials);
+        sl_text_table_cell(table, "%s", sl_tune_describe(tune, cell->at, text, sizeof text));
+        sl_text_table_cell(table, "%s", sl_human_count((uint64_t)cell->rate, rate));
+        sl_text_table_cell(table, "%s .. %s", sl_human_count((uint64_t)cell->low, low),
+                           sl_human_count((uint64_t)cell->high, high));
+        sl_text_table_cell(table, "%zu", cell->trials);
         kinds++;
     }
     if (kinds > 1) {
         sl_print("\n");
-        sl_table_print(table, sl_output(), 2);
+        sl_text_table_print(table, sl_output(), 2);
     }
     free(shown);
-    sl_table_destroy(table);
+    sl_text_table_destroy(table);
 }
 
 static int by_median(const void *a, const void *b) {
@@ -283,8 +283,11 @@ static int by_median(const void *a, const void *b) {
 
 /* Prints each setting that was tried, with the spread of its trials. */
 static void show_settings(const sl_tune *tune) {
+    static const sl_text_column columns[] = {
+        {"setting", .left = true},  {.title = "trials"},          {.title = "documents/s"},
+        {.title = "least .. most"}, {.title = "true rate, 90 %"}, {0}};
     const sl_search *search = &tune->search;
-    sl_table *table = sl_table_create();
+    sl_text_table *table = sl_text_table_create(columns);
     const sl_search_cell **tried = calloc(search->count, sizeof *tried);
     size_t count = 0;
     for (size_t i = 0; tried && i < search->count; i++) {
@@ -292,9 +295,6 @@ static void show_settings(const sl_tune *tune) {
             tried[count++] = &search->cells[i];
     }
     if (table && count > 0) {
-        static const char *const titles[] = {"setting", "trials", "documents/s", "least .. most",
-                                             "true rate, 90 %"};
-        sl_table_columns(table, titles, "lrrrr");
         qsort(tried, count, sizeof *tried, by_median);
         for (size_t i = 0; i < count && i < SETTINGS_SHOWN; i++) {
             char text[200], a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM];
@@ -304,21 +304,21 @@ static void show_settings(const sl_tune *tune) {
                 least = fmin(least, cell->rates[k]);
                 most = fmax(most, cell->rates[k]);
             }
-            sl_table_cell(table, "%s", sl_tune_describe(tune, cell->at, text, sizeof text));
-            sl_table_cell(table, "%zu", cell->trials);
-            sl_table_cell(table, "%s", sl_human_count((uint64_t)cell->rate, a));
-            sl_table_cell(table, "%s .. %s", sl_human_count((uint64_t)least, a),
-                          sl_human_count((uint64_t)most, b));
-            sl_table_cell(table, "%s .. %s", sl_human_count((uint64_t)cell->low, a),
-                          sl_human_count((uint64_t)cell->high, b));
+            sl_text_table_cell(table, "%s", sl_tune_describe(tune, cell->at, text, sizeof text));
+            sl_text_table_cell(table, "%zu", cell->trials);
+            sl_text_table_cell(table, "%s", sl_human_count((uint64_t)cell->rate, a));
+            sl_text_table_cell(table, "%s .. %s", sl_human_count((uint64_t)least, a),
+                               sl_human_count((uint64_t)most, b));
+            sl_text_table_cell(table, "%s .. %s", sl_human_count((uint64_t)cell->low, a),
+                               sl_human_count((uint64_t)cell->high, b));
         }
         sl_print("\nrate of each setting, the fastest first (median, and range of its trials)\n\n");
-        sl_table_print(table, sl_output(), 2);
+        sl_text_table_print(table, sl_output(), 2);
         if (count > SETTINGS_SHOWN)
             sl_print("  and %zu more settings, see tune.json\n", count - SETTINGS_SHOWN);
     }
     free(tried);
-    sl_table_destroy(table);
+    sl_text_table_destroy(table);
 }
 
 static void show_recommendation(const sl_tune *tune) {
@@ -369,53 +369,44 @@ static double query_time(const sl_tune_storage *storage, size_t n, const char **
     return median;
 }
 
-static void show_bytes(sl_table *table, const sl_tune_storage *one, uint64_t bytes) {
-    char a[SL_HUMAN_ROOM];
-    sl_table_cell(table, "%s", one->sized ? sl_human_bytes((double)bytes, a) : "-");
-}
-
 void sl_tune_show_storage(const sl_tune *tune) {
     if (tune->storage_count == 0)
         return;
-    sl_table *table = sl_table_create();
-    if (!table)
-        return;
-    static const char *const titles[] = {"compressor", "documents/s", "data",
-                                         "stored",     "ratio",       "indexes"};
-    sl_table_columns(table, titles, "lrrrrr");
+    static const sl_text_column columns[] = {{"compressor", .left = true},
+                                             {"documents/s", .unit = SL_UNIT_COUNT},
+                                             {"data", .unit = SL_UNIT_BYTES},
+                                             {"stored", .unit = SL_UNIT_BYTES},
+                                             {.title = "ratio"},
+                                             {"indexes", .unit = SL_UNIT_BYTES},
+                                             {0}};
+    sl_text_table *table = sl_text_table_create(columns);
     size_t queries = bson_count_keys(&tune->storage[0].queries);
     for (size_t q = 0; q < queries; q++) {
         char title[80];
         const char *name;
         query_time(&tune->storage[0], q, &name);
         snprintf(title, sizeof title, "%.60s, ms", name);
-        sl_table_column(table, title, true);
+        sl_text_table_column(table, &(sl_text_column){.title = title});
     }
     for (size_t i = 0; i < tune->storage_count; i++) {
         const sl_tune_storage *one = &tune->storage[i];
-        char a[SL_HUMAN_ROOM];
-        sl_table_cell(table, "%s", one->compressor);
-        sl_table_cell(table, "%s", sl_human_count((uint64_t)one->rate, a));
-        show_bytes(table, one, one->data_bytes);
-        show_bytes(table, one, one->storage_bytes);
-        if (one->sized && one->storage_bytes > 0)
-            sl_table_cell(table, "%.2f", (double)one->data_bytes / (double)one->storage_bytes);
-        else
-            sl_table_cell(table, "-");
-        show_bytes(table, one, one->index_bytes);
+        double ratio = (double)one->data_bytes / (double)one->storage_bytes;
+        sl_text_table_cell(table, "%s", one->compressor);
+        sl_text_table_number(table, one->rate);
+        sl_text_table_number(table, one->sized ? (double)one->data_bytes : NAN);
+        sl_text_table_number(table, one->sized ? (double)one->storage_bytes : NAN);
+        sl_text_table_figure(table, one->sized && one->storage_bytes > 0, ratio, 2);
+        sl_text_table_number(table, one->sized ? (double)one->index_bytes : NAN);
         for (size_t q = 0; q < queries; q++) {
             const char *name;
             double median = query_time(one, q, &name);
-            if (isnan(median))
-                sl_table_cell(table, "-");
-            else
-                sl_table_cell(table, "%.1f", median);
+            sl_text_table_figure(table, !isnan(median), median, 1);
         }
     }
     sl_print("\nstorage of the sample with each compressor, from one load each (- unknown)\n\n");
-    sl_table_print(table, sl_output(), 2);
+    sl_text_table_print(table, sl_output(), 2);
     fflush(sl_output());
-    sl_table_destroy(table);
+    sl_text_table_destroy(table);
 }
 
 void sl_tune_show(const sl_tune *tune) {

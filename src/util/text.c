@@ -2,6 +2,7 @@
 #include "text.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -272,6 +273,88 @@ char *sl_human_seconds(double seconds, char out[SL_HUMAN_ROOM]) {
         snprintf(out, SL_HUMAN_ROOM, "%llu min %02llu s", rounded / 60, rounded % 60);
     else
         snprintf(out, SL_HUMAN_ROOM, "%llu h %02llu min", rounded / 3600, rounded / 60 % 60);
+    return out;
+}
+
+char *sl_short_text(double value, char out[SL_HUMAN_ROOM]) {
+    static const char *const suffixes[] = {"", "k", "M", "G", "T", "P", "E"};
+    unsigned suffix = 0;
+    double size = fabs(value);
+    while (size >= 999.5 && suffix + 1 < sizeof suffixes / sizeof suffixes[0]) {
+        value /= 1000;
+        size /= 1000;
+        suffix++;
+    }
+    int decimals = suffix == 0    ? (size < 10 && value != floor(value) ? 2 : 0)
+                   : size < 9.995 ? 2
+                   : size < 99.95 ? 1
+                                  : 0;
+    snprintf(out, SL_HUMAN_ROOM, "%.*f%s", decimals, value, suffixes[suffix]);
+    return out;
+}
+
+char *sl_share_text(double share, char out[SL_HUMAN_ROOM]) {
+    double percent = 100 * share;
+    /* A share close to 0 % or 100 % must not be rounded to it. */
+    bool close = (percent > 0 && percent < 0.05) || (percent >= 99.95 && percent < 100);
+    if (close && percent > 50)
+        percent = floor(percent * 1000) / 1000;
+    snprintf(out, SL_HUMAN_ROOM, "%.*f %%", close ? 3 : 1, percent);
+    return out;
+}
+
+/* Milliseconds with three figures. */
+static char *milliseconds_text(double value, char out[SL_HUMAN_ROOM]) {
+    if (value >= 999.5) {
+        size_t used = strlen(sl_human_count((uint64_t)(value + 0.5), out));
+        snprintf(out + used, SL_HUMAN_ROOM - used, " ms");
+        return out;
+    }
+    int decimals = value >= 99.95 ? 0 : value >= 9.995 ? 1 : value > 0 && value < 0.0995 ? 3 : 2;
+    snprintf(out, SL_HUMAN_ROOM, "%.*f ms", decimals, value);
+    return out;
+}
+
+char *sl_value_text(double value, sl_unit unit, char out[SL_HUMAN_ROOM]) {
+    if (!(value >= 0)) {
+        snprintf(out, SL_HUMAN_ROOM, "-");
+        return out;
+    }
+    if (value > SL_VALUE_MAX) {
+        snprintf(out, SL_HUMAN_ROOM, "%.3g", value);
+        return out;
+    }
+    switch (unit) {
+    case SL_UNIT_COUNT:
+        return sl_human_count((uint64_t)(value + 0.5), out);
+    case SL_UNIT_BYTES:
+        return sl_human_bytes(value, out);
+    case SL_UNIT_SECONDS:
+        return sl_human_seconds(value, out);
+    case SL_UNIT_MILLISECONDS:
+        return milliseconds_text(value, out);
+    case SL_UNIT_SHARE:
+        return sl_share_text(value, out);
+    }
+    return out;
+}
+
+char *sl_figure_text(double value, int decimals, char out[SL_FIGURE_ROOM]) {
+    char plain[SL_FIGURE_ROOM];
+    int length = snprintf(plain, sizeof plain, "%.*f", decimals, value);
+    size_t whole = strcspn(plain, ".");
+    size_t first = plain[0] == '-';
+    if (!isfinite(value) || length >= (int)sizeof plain || whole + whole / 3 + 10 > sizeof plain) {
+        snprintf(out, SL_FIGURE_ROOM, "%.6g", value); /* such as 1e+40 */
+        return out;
+    }
+    char *to = out;
+    for (size_t i = 0; i < whole; i++) {
+        if (i > first && (whole - i) % 3 == 0)
+            *to++ = ',';
+        *to++ = plain[i];
+    }
+    snprintf(to, SL_FIGURE_ROOM - (size_t)(to - out), "%s", plain + whole);
     return out;
 }
 

@@ -100,13 +100,36 @@ size_t sl_text_next_printable(sl_text text, size_t *at, char out[SL_ESCAPED_ROOM
  * instead. */
 size_t sl_text_printable(sl_text text, char *out, size_t room);
 
-/* Writes "85.2 MB", "1.3 GB" (powers of 1000); returns out. */
+/* ---- numbers for people: all functions return `out` ---- */
+
+/* The unit of a number, which determines its format. */
+typedef enum sl_unit {
+    SL_UNIT_COUNT,        /* 1,234,567 */
+    SL_UNIT_BYTES,        /* 1.2 GB */
+    SL_UNIT_SECONDS,      /* 3 min 20 s */
+    SL_UNIT_MILLISECONDS, /* 12.3 ms */
+    SL_UNIT_SHARE,        /* 0..1, as percent */
+} sl_unit;
+
+/* Larger values are treated as missing: no measurement is so large. */
+#define SL_VALUE_MAX 1e18
+
 #define SL_HUMAN_ROOM 32
+/* A value with its unit, in the formats below; "-" for a negative value and NAN. */
+char *sl_value_text(double value, sl_unit unit, char out[SL_HUMAN_ROOM]);
+/* "85.2 MB", "1.3 GB" (powers of 1000). */
 char *sl_human_bytes(double bytes, char out[SL_HUMAN_ROOM]);
 /* "1,234,567". */
 char *sl_human_count(uint64_t count, char out[SL_HUMAN_ROOM]);
 /* "0.8 s", "42 s", "3 min 20 s", "4 h 05 min". */
 char *sl_human_seconds(double seconds, char out[SL_HUMAN_ROOM]);
+/* "12.3 %"; with three decimals close to 0 % and 100 %. */
+char *sl_share_text(double share, char out[SL_HUMAN_ROOM]);
+/* At most three significant digits: 0, 12, 345, 1.20k, 45.6M. */
+char *sl_short_text(double value, char out[SL_HUMAN_ROOM]);
+/* "1,234,567.89", with `decimals` digits after the point. */
+#define SL_FIGURE_ROOM 64
+char *sl_figure_text(double value, int decimals, char out[SL_FIGURE_ROOM]);
 
 /* Does the text begin with "name://" (any name) or, in any case, with "mongodb:" or "mongodb+srv:"?
  * Then it may contain a password: print it only through sl_redact_uri. */

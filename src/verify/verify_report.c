@@ -3,11 +3,12 @@
 #include "verification.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "util/log.h"
-#include "util/text.h"
+#include "util/text_table.h"
 
 #define ROWS_SHOWN 40
 #define NAME_ROOM 80
@@ -76,20 +77,26 @@ static const char *name_of(const sl_job *job, const sl_range *range, char out[NA
     return out;
 }
 
-static void print_row(const sl_verification *verification, const char *name, const char *shard,
-                      const sl_figures *figures) {
-    char columns[5][SL_HUMAN_ROOM], shown[NAME_ROOM];
-    sl_text_printable(sl_text_of(name), shown, sizeof shown);
-    sl_human_count(figures->expected, columns[0]);
-    sl_human_count(figures->found, columns[1]);
-    sl_human_count(figures->missing, columns[2]);
-    sl_human_count(figures->extra, columns[3]);
-    if (verification->content)
-        sl_human_count(figures->different, columns[4]);
-    else
-        strcpy(columns[4], "-");
-    sl_log_info("  %-36s %-10s %14s %14s %11s %11s %11s", shown, shard, columns[0], columns[1],
-                columns[2], columns[3], columns[4]);
+static const sl_text_column columns[] = {
+    {"range (stripes)", .left = true, .least = 36},
+    {"shard", .left = true, .least = 9},
+    {"expected", .least = 13, .unit = SL_UNIT_COUNT},
+    {"found", .least = 13, .unit = SL_UNIT_COUNT},
+    {"missing", .least = 10, .unit = SL_UNIT_COUNT},
+    {"extra", .least = 10, .unit = SL_UNIT_COUNT},
+    {"different", .least = 10, .unit = SL_UNIT_COUNT},
+    {0},
+};
+
+static void add_row(sl_text_table *table, const sl_verification *verification, const char *name,
+                    const char *shard, const sl_figures *figures) {
+    sl_text_table_cell(table, "%s", name);
+    sl_text_table_cell(table, "%s", shard);
+    sl_text_table_number(table, (double)figures->expected);
+    sl_text_table_number(table, (double)figures->found);
+    sl_text_table_number(table, (double)figures->missing);
+    sl_text_table_number(table, (double)figures->extra);
+    sl_text_table_number(table, verification->content ? (double)figures->different : NAN);
 }
 
 static void append_figures(bson_t *document, const sl_verification *verification,
@@ -108,9 +115,10 @@ static void append_figures(bson_t *document, const sl_verification *verification
         BSON_APPEND_UTF8(document, "foundHash", hash);
 }
 
-/* Logs a row per range, and records it; if there are many ranges, only those with problems are
- * logged. Returns the sum. */
-static sl_figures report_ranges(sl_verification *verification, bson_t *section) {
+/* Adds a row per range to the table, and records it; if there are many ranges, only those with
+ * problems are in the table. Returns the sum. */
+static sl_figures report_ranges(sl_verification *verification, bson_t *section,
+                                sl_text_table *table) {
     const sl_job *job = &verification->job;
     const sl_destination *destination = &verification->destination;
     bson_t ranges, item;
@@ -129,14 +137,15 @@ static sl_figures report_ranges(sl_verification *verification, bson_t *section) 
         append_figures(&item, verification, &figures);
         bson_append_document_end(&ranges, &item);
         if ((job->range_count <= ROWS_SHOWN || !is_equal(&figures)) && shown < ROWS_SHOWN) {
-            print_row(verification, name_of(job, range, name), shard, &figures);
+            add_row(table, verification, name_of(job, range, name), shard, &figures);
             shown++;
         }
     }
     bson_append_array_end(section, &ranges);
     if (shown < job->range_count)
-        sl_log_info("  ... and %zu more ranges%s", job->range_count - shown,
-                    shown < ROWS_SHOWN ? ", all equal" : "");
+        sl_text_table_cell(table, "... and %zu more ranges%s", job->range_count - shown,
+                           shown < ROWS_SHOWN ? ", all equal" : "");
+    sl_text_table_end_row(table);
     return sum;
 }
 
@@ -148,16 +157,16 @@ bool sl_verify_report(sl_verification *verification) {
     uint64_t rejects = 0;
     for (unsigned i = 0; i < run->threads; i++)
         rejects += run->parsed[i].rejects;
+    sl_text_table *table = sl_text_table_create(columns);
     sl_log_info("%s", "");
-    sl_log_info("  %-36s %-10s %14s %14s %11s %11s %11s", "range (stripes)", "shard", "expected",
-                "found", "missing", "extra", "different");
     BSON_APPEND_DOCUMENT_BEGIN(record, "verification", &section);
     BSON_APPEND_UTF8(&section, "compared", verification->content ? "content" : "counts");
-    sl_figures sum = report_ranges(verification, &section);
+    sl_figures sum = report_ranges(verification, &section, table);
     sl_figures outside = add(&sum, &verification->ranges[job->range_count]);
     if (outside.found > 0)
-        print_row(verification, "outside all ranges", "", &outside);
-    print_row(verification, "total", "", &sum);
+        add_row(table, verification, "outside all ranges", "", &outside);
+    add_row(table, verification, "total", "", &sum);
+    sl_text_table_log(table);
     append_figures(&section, verification, &sum);
     BSON_APPEND_INT64(&section, "underOtherIds", (int64_t)outside.found);
     BSON_APPEND_INT64(&section, "rejectedByParser", (int64_t)rejects);

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "source/source.h"
+#include "util/hash.h"
 #include "util/log.h"
-#include "util/md5.h"
 
 typedef struct feed {
     FILE *from;

@@ -2,6 +2,7 @@
 """The text of a page: target and date in the title, the verdict of a comparison with its uncertainty, no
 percentile of too few samples, only relevant options, rejects by reason, only settings that were
 tried."""
+import json
 import re
 
 import record_maker
@@ -40,6 +41,30 @@ class Words(ReportCase):
                 point["documents"] = number * 100_000 * factor
         page = self.page(self.record("slow", slow), self.record("fast", fast))
         self.assertRegex(page.text, r"fast loaded faster: 3\.0\d times")
+
+    def test_words_follow_the_mode(self):
+        record = record_maker.load(5)
+        totals = record["accounting"]
+        totals.update(mode="delete", changed=totals["inserted"] - 12, alreadyThere=12, inserted=0)
+        page = self.page(self.record("load", record))
+        deleted = f"{totals['changed']:,}"
+        for words in (f"Everything was deleted: {deleted} deleted, 12 not found in", "documents/s while deleting",
+                      f"= deleted {deleted} ", "+ not found 12 ", "deleted or not found"):
+            self.assertIn(words, page.text)
+        for words in ("Everything was loaded", "already stored", "inserted"):
+            self.assertNotIn(words, page.text)
+        record["exitCode"] = 1
+        self.assertIn("Deleted, with rejects", self.text(self.record("load", record)))
+        totals.update(mode="upsert", inserted=5)
+        page = self.page(self.record("load", record))
+        for words in ("= inserted 5 ", f"+ modified {deleted} ", "+ unchanged 12 "):
+            self.assertIn(words, page.text)
+
+    def test_stages_have_the_same_words_with_every_key(self):
+        record = record_maker.load(5)
+        before = self.page(self.record("load", record)).source
+        text = json.dumps(record).replace('"the server"', '"server"')
+        self.assertEqual(self.page(self.record("load", json.loads(text))).source, before)
 
     def test_percentiles_need_samples(self):
         record = record_maker.load(5)

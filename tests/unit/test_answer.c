@@ -3,6 +3,7 @@
  * of timings; tables. */
 #include "query/query.h"
 #include "unit.h"
+#include "util/text.h"
 
 #include "deep_document.h"
 
@@ -119,13 +120,13 @@ TEST(wrapped_answers_agree) {
 
 TEST(figures) {
     char out[SL_FIGURE_ROOM];
-    assert_string_equal(sl_table_figure(0, 2, out), "0.00");
-    assert_string_equal(sl_table_figure(999.994, 2, out), "999.99");
-    assert_string_equal(sl_table_figure(1234567.891, 2, out), "1,234,567.89");
-    assert_string_equal(sl_table_figure(-123456, 0, out), "-123,456");
-    assert_string_equal(sl_table_figure(-1234, 0, out), "-1,234");
-    assert_string_equal(sl_table_figure(1e300, 2, out), "1e+300");
-    assert_string_equal(sl_table_figure(NAN, 2, out), "nan");
+    assert_string_equal(sl_figure_text(0, 2, out), "0.00");
+    assert_string_equal(sl_figure_text(999.994, 2, out), "999.99");
+    assert_string_equal(sl_figure_text(1234567.891, 2, out), "1,234,567.89");
+    assert_string_equal(sl_figure_text(-123456, 0, out), "-123,456");
+    assert_string_equal(sl_figure_text(-1234, 0, out), "-1,234");
+    assert_string_equal(sl_figure_text(1e300, 2, out), "1e+300");
+    assert_string_equal(sl_figure_text(NAN, 2, out), "nan");
 }
 
 TEST(documents_as_a_table) {

@@ -2,7 +2,7 @@
 /* MD5, compared with the digests in RFC 1321. An error here would compute wrong owners for all
  * documents of a collection with a hashed key. */
 #include "unit.h"
-#include "util/md5.h"
+#include "util/hash.h"
 
 static void hex_of(sl_md5 *md5, char hex[33]) {
     uint8_t digest[SL_MD5_BYTES];

@@ -7,9 +7,8 @@
 #include "report/report.h"
 #include "unit.h"
 
-#include "report/picture.h"
-#include "report/scale.h"
-#include "report/series.h"
+#include "report/page.h"
+#include "report/sections.h"
 
 TEST(ticks_are_round) {
     static const struct {

@@ -82,7 +82,7 @@ bool sl_generate(sl_connection *connection, const sl_load_plan *plan, sl_load_ou
                  sl_error *error);
 void sl_load_outcome_clear(sl_load_outcome *outcome);
 
-/* ---- monitor.c ---- */
+/* ---- the servers' own figures ---- */
 
 /* The monitor reads server figures while a load runs: the replication lag of each secondary, and
  * the latencies that the server measured. It runs in its own thread with its own client. */
@@ -115,7 +115,7 @@ typedef struct sl_monitor_figures {
 /* Ends and frees the monitor, and fills `figures`. A NULL monitor gives no figures. */
 void sl_monitor_end(sl_monitor *monitor, sl_monitor_figures *figures);
 
-/* ---- load_report.c: loads in the report and on standard output ---- */
+/* ---- loads in the report and on standard output ---- */
 
 /* One load of a session, with its result. Pointers are borrowed. */
 typedef struct sl_load_step {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* MD5, after section 3 of RFC 1321. Assumes a little-endian machine, as bson_writer.h does. */
-#include "md5.h"
+#include "hash.h"
 
 #include <stdio.h>
 #include <string.h>
