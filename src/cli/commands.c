@@ -32,9 +32,7 @@
 #include "load_setup.h"
 #include "option_checks.h"
 
-/* ---- load, verify, inspect, doctor ----
- *
- * `shardload load`, `verify`, `inspect` and `doctor`: their options as a configuration. */
+/* ---- load, verify, inspect, doctor ---- */
 
 #define DOCTOR_SECONDS 10 /* the limit of each command, unless --timeout is given */
 
@@ -102,9 +100,7 @@ int sl_command_doctor(const sl_options *options) {
     return sl_setup_end(&setup, &error, error.code ? SL_EXIT_USAGE : sl_doctor_run(&config));
 }
 
-/* ---- restore ----
- *
- * `shardload restore`: its options as a configuration. */
+/* ---- restore ---- */
 
 /* Items of an option that may be repeated. */
 typedef struct name_list {
@@ -226,7 +222,7 @@ int sl_command_verify_dump(const sl_options *options) {
 
 /* ---- plan ----
  *
- * `shardload plan`: the configuration of a plan, or of a capacity model (--model). */
+ * The configuration of a plan, or of a capacity model (--model). */
 
 #define SWEEP_MOST 200
 
@@ -352,7 +348,7 @@ int sl_command_plan(const sl_options *options, bson_t *record) {
 
 /* ---- tune ----
  *
- * `shardload tune`: converts its options to the values and limits of the trials. */
+ * Converts the options to the values and limits of the trials. */
 
 /* The option of each dimension. A dimension is a setting that trials may vary. */
 static const struct {
@@ -570,7 +566,7 @@ int sl_command_tune(const sl_options *options) {
 
 /* ---- reload ----
  *
- * `shardload reload`: the configuration of a drill, which extends that of a load. */
+ * The configuration of a drill, which extends that of a load. */
 
 static void open_suite(const sl_options *options, sl_suite **suite, sl_error *error) {
     size_t count = sl_option_list_count(options, "suite");
@@ -647,7 +643,7 @@ int sl_command_reload(const sl_options *options) {
 
 /* ---- report ----
  *
- * `shardload report`: records of runs as an HTML file, or as text for the terminal. */
+ * Records of runs as an HTML file, or as text for the terminal. */
 
 typedef struct inputs {
     bson_t **records;

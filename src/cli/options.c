@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Options: a program's command line is parsed, and its command run. Values come from four origins:
+ * the table's defaults, the configuration file, the environment and the command line; each origin
+ * overrides those before it. Problems are collected, and reported together. */
 #include <ctype.h>
 #include <errno.h>
 #include <fnmatch.h>
@@ -237,10 +240,7 @@ int sl_options_main(const sl_program *program, int count, char **words) {
     return checked_output(program, code);
 }
 
-/* ---- values ----
- *
- * Options: one value is checked against its row of the table, and stored; values are read by
- * name. */
+/* ---- values: checked against their rows of the table, stored, and read by name ---- */
 
 /* ---- problems ---- */
 
@@ -646,9 +646,7 @@ size_t sl_options_row(const sl_options *options, const char *name, size_t length
     return SIZE_MAX;
 }
 
-/* ---- the command line and the environment ----
- *
- * Options: values from the words of the command line. */
+/* ---- values from the words of the command line ---- */
 
 /* Does an argument contain a connection string, or credentials without a scheme
  * (user:password@host), and is not the name of a file? Wipes a URI in it. */
@@ -820,9 +818,9 @@ bool sl_options_words_to_environment(const sl_program *program, const char **lis
     return ok;
 }
 
-/* ---- configuration files ----
+/* ---- the environment and configuration files ----
  *
- * Options: values from environment variables, and from the YAML file of --config: one mapping from
+ * Values from environment variables, and from the YAML file of --config: one mapping from
  * long option names to scalars or, for lists, sequences of scalars. */
 
 #define CONFIG_BYTES_MAX ((size_t)1 << 20)
@@ -926,7 +924,7 @@ void sl_options_read_environment(sl_options *options) {
 
 /* ---- files that options name ----
  *
- * Options: no output of a command replaces one of its inputs. They are compared by device and inode
+ * No output of a command replaces one of its inputs. They are compared by device and inode
  * where both exist, so that links and other spellings of a path are found; by folder and name where
  * an output does not exist yet. */
 

@@ -6,10 +6,7 @@
 
 #include "options_internal.h"
 
-/* ---- help and manual page ----
- *
- * Options: --help and the manual page (--man), generated from the tables of commands and
- * options. */
+/* ---- help and manual page ---- */
 
 /* The default that --help and the manual show; NULL: none. 0 is the default of a count that is not
  * used unless it is given. */
@@ -222,10 +219,7 @@ void sl_print_manual(const sl_program *program) {
     }
 }
 
-/* ---- completions ----
- *
- * Writes the completions for bash, zsh and fish (--completion SHELL) from the tables of commands
- * and options. */
+/* ---- completions for bash, zsh and fish (--completion SHELL) ---- */
 
 static void print_words(const char *choices) {
     for (; *choices; choices++)

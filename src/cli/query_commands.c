@@ -20,9 +20,7 @@
 
 #include "query_session.h"
 
-/* ---- figures as CSV ----
- *
- * `shardquery run`: figures as CSV. */
+/* ---- figures as CSV ---- */
 
 /* The columns: dotted paths in an entry of the report. */
 /* clang-format off */
@@ -90,7 +88,7 @@ bool sl_query_csv_write(const bson_t *queries, const char *path, sl_error *error
 
 /* ---- queries one after the other ----
  *
- * `shardquery run` without clients: each query runs alone, several times; with --limit for each of
+ * Without clients: each query runs alone, several times; with --limit for each of
  * its values. */
 
 static void show_progress(void *context, unsigned run, unsigned runs) {
@@ -252,7 +250,7 @@ bool sl_query_repeat_suite(sl_query_session *s, const sl_suite *suite, sl_error 
 
 /* ---- clients under load ----
  *
- * `shardquery run` under load: many clients at the same time, in closed or open loop; with --during
+ * Many clients at the same time, in closed or open loop; with --during
  * before, during and after a command. */
 
 #define RATE_CLIENTS 64 /* of an open loop without --clients */
@@ -527,9 +525,7 @@ bool sl_query_load_suite(sl_query_session *s, sl_suite *suite, sl_error *error) 
     return ok;
 }
 
-/* ---- the command ----
- *
- * `shardquery run` from start to end. */
+/* ---- the command, from start to end ---- */
 
 /* The largest number of clients that are connected at the same time. */
 static unsigned clients_needed(const sl_query_session *s) {

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* `shardquery run`: suites and answers are opened, and the report is written; the table of the
+ * options of shardquery. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -351,9 +353,7 @@ bool sl_query_write_report(const sl_query_session *s, bool complete, sl_error *e
     return ok;
 }
 
-/* ---- the option table of shardquery ----
- *
- * The options of shardquery. */
+/* ---- the options of shardquery ---- */
 
 #define PAIRS "Measuring in pairs (--ab)"
 

@@ -438,7 +438,7 @@ void sl_load_outcome_clear(sl_load_outcome *outcome) {
 
 /* ---- the monitor thread ----
  *
- * The monitor thread sends replSetGetStatus once a second, and serverStatus when it starts and when
+ * It sends replSetGetStatus once a second, and serverStatus when it starts and when
  * it ends. */
 
 struct sl_monitor {
@@ -590,9 +590,7 @@ void sl_monitor_end(sl_monitor *monitor, sl_monitor_figures *figures) {
     free(monitor);
 }
 
-/* ---- entries of a report, table and notes ----
- *
- * Loads: their entries in a report, the table and the notes on standard output. */
+/* ---- entries of a report, table and notes ---- */
 
 static const struct {
     const char *key, *title;

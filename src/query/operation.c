@@ -84,8 +84,7 @@ static bool append_options(bson_t *command, const sl_query *query) {
 static bson_t *command_of(const sl_query *query, const char *collection) {
     bool one = query->operation == SL_FIND_ONE;
     bson_t *command = bson_new();
-    bool ok =
-        BSON_APPEND_UTF8(command, one ? "find" : sl_operation_name(query->operation), collection);
+    bool ok = BSON_APPEND_UTF8(command, sl_operation_command(query->operation), collection);
     bson_t out;
     switch (query->operation) {
     case SL_AGGREGATE:

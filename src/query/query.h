@@ -19,22 +19,27 @@
 #define SL_REPEAT_MAX 1000000
 #define SL_CLIENTS_MAX 4096
 
-typedef enum sl_operation {
-    SL_AGGREGATE,
-    SL_FIND,
-    SL_FIND_ONE,
-    SL_COUNT,
-    SL_DISTINCT,
-    SL_MAP_REDUCE,
-    SL_UPDATE,
-    SL_INSERT,
-    SL_OPERATIONS,
-} sl_operation;
+/* The operations, one row each: the name of SL_X, the name in suites, the command, and whether it
+ * writes. suite.c has their keys, operation.c makes their commands and reads the replies. */
+/* clang-format off */
+#define SL_QUERY_OPERATIONS(row)                                                                   \
+    row(AGGREGATE, "aggregate", "aggregate", false)                                                \
+    row(FIND, "find", "find", false)                                                               \
+    row(FIND_ONE, "findOne", "find", false)                                                        \
+    row(COUNT, "count", "count", false)                                                            \
+    row(DISTINCT, "distinct", "distinct", false)                                                   \
+    row(MAP_REDUCE, "mapReduce", "mapReduce", false)                                               \
+    row(UPDATE, "update", "update", true)                                                          \
+    row(INSERT, "insert", "insert", true)
+/* clang-format on */
 
-const char *sl_operation_name(sl_operation operation); /* "aggregate", "find", "findOne" ... */
-static inline bool sl_operation_writes(sl_operation operation) {
-    return operation == SL_UPDATE || operation == SL_INSERT;
-}
+#define SL_OPERATION_ID(id, name, command, writes) SL_##id,
+typedef enum sl_operation { SL_QUERY_OPERATIONS(SL_OPERATION_ID) SL_OPERATIONS } sl_operation;
+#undef SL_OPERATION_ID
+
+const char *sl_operation_name(sl_operation operation);
+const char *sl_operation_command(sl_operation operation);
+bool sl_operation_writes(sl_operation operation);
 
 /* The statistic that the client computes over the documents of a find. It is the query's answer. */
 typedef enum sl_client_statistic {

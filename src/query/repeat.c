@@ -203,7 +203,7 @@ bool sl_query_count_documents(sl_connection *connection, const char *database,
 
 /* ---- entries of a report ----
  *
- * Entries of a report for queries that were run one at a time. They contain every timing, so that
+ * The entries contain every timing, so that
  * reports can be compared. */
 
 sl_sample sl_sample_of(double *values, size_t count) {
@@ -320,13 +320,9 @@ bool sl_report_append(bson_t *queries, const sl_query_outcome *outcome) {
     return sl_report_add(queries, entry, fill(entry, outcome));
 }
 
-/* ---- documents as a table ----
- *
- * Tables of BSON documents. */
+/* ---- tables of documents ---- */
 
 #define COLUMNS_MAX SL_TEXT_COLUMNS_MAX
-
-/* ---- documents ---- */
 
 #define PATH_ROOM 200
 
@@ -474,9 +470,7 @@ done:
     return ok;
 }
 
-/* ---- answers, plans, timings, differences ----
- *
- * Tables on standard output: answers, plans, timings, differences. */
+/* ---- standard output: answers, plans, timings, differences ---- */
 
 /* The unit of time of a table, chosen by its longest run. */
 typedef struct unit {

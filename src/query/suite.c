@@ -340,11 +340,24 @@ static void parameter_clear(sl_parameter *parameter) {
 
 /* ---- queries ---- */
 
-static const char *const operation_names[SL_OPERATIONS] = {
-    "aggregate", "find", "findOne", "count", "distinct", "mapReduce", "update", "insert"};
+#define NAME(id, name, command, writes) name,
+#define COMMAND(id, name, command, writes) command,
+#define WRITES(id, name, command, writes) writes,
+#define LISTED(id, name, command, writes) " or " name
+static const char *const operation_names[] = {SL_QUERY_OPERATIONS(NAME)};
 
 const char *sl_operation_name(sl_operation operation) {
     return operation_names[operation];
+}
+
+const char *sl_operation_command(sl_operation operation) {
+    static const char *const commands[] = {SL_QUERY_OPERATIONS(COMMAND)};
+    return commands[operation];
+}
+
+bool sl_operation_writes(sl_operation operation) {
+    static const bool writes[] = {SL_QUERY_OPERATIONS(WRITES)};
+    return writes[operation];
 }
 
 /* ---- keys of operations ---- */
@@ -400,9 +413,7 @@ static bool check_keys(sl_yaml *r, const yaml_node_t *node, const sl_query *quer
 static bool read_operation(sl_yaml *r, const yaml_node_t *node, void *field) {
     size_t index;
     bool ok = sl_yaml_choice(r, node, operation_names, SL_OPERATIONS,
-                             "aggregate, find, findOne, count, distinct, mapReduce, update or "
-                             "insert",
-                             &index);
+                             &(SL_QUERY_OPERATIONS(LISTED))[4], &index);
     ((sl_query *)field)->operation = (sl_operation)index;
     return ok;
 }

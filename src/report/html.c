@@ -13,9 +13,7 @@
 #include "page.h"
 #include "sections.h"
 
-/* ---- pictures: text, the SVG element, axes ----
- *
- * Parts that all pictures use: escaped text, the SVG element, and sizes of their content. */
+/* ---- pictures: text, the SVG element, axes ---- */
 
 /* Pictures are WIDTH units wide and scale with the page. Colours are classes of the page's style
  * sheet (f0 and so on for fill, s0 and so on for stroke), so that a picture works in light mode,
@@ -305,7 +303,7 @@ static void picture_curves(FILE *out, const sl_curves *curves, const char *label
     picture_end(out);
 }
 
-/* ---- bars ----
+/* ---- bars and strips ----
  *
  * Draws bars with their spread, and strips: rows of consecutive parts along a common axis. */
 
@@ -610,11 +608,7 @@ static void picture_grid(FILE *out, const sl_grid *grid, const char *label) {
         draw_table(out, grid, label);
 }
 
-/* ---- the page ----
- *
- * Writes a page as one HTML file, without scripts or external files, for light and dark mode and
- * for print. Text from records is escaped; should that fail, the page's content security policy
- * forbids scripts and requests. */
+/* ---- the page ---- */
 
 /* The colours of series are distinguishable with colour blindness (after Okabe and Ito), on white
  * and, in lighter variants, on black. */

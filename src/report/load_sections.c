@@ -171,7 +171,7 @@ static const char *stage_name(const char *key) {
 static void add_verdict(sl_page *page, const bson_t *record) {
     double rate = sl_section_rate(record);
     sl_tone tone;
-    const char *words = sl_section_ending(record, &tone);
+    const char *words = sl_section_exit(record, sl_look_number(record, "exitCode"), &tone);
     const char *share = sl_look_text(record, "options.part");
     share = share ? share : sl_look_text(record, "options.only-shards");
     if (tone == SL_TONE_GOOD && share) /* the other loaders' shares have separate records */
@@ -674,6 +674,7 @@ static verdict judge(const sl_records *records) {
 static void add_common_verdict(sl_page *page, const sl_records *records) {
     const sl_mode_words *mode = sl_section_mode(records->items[0]);
     verdict all = judge(records);
+    sl_tone tone;
     span time = span_of_all(records);
     const char *missing = shares(page, records, false);
     const char *kind = parts_of(records->items[0]) ? "part" : "shard";
@@ -686,8 +687,7 @@ static void add_common_verdict(sl_page *page, const sl_records *records) {
     const char *words = all.failed        ? "A loader has failed"
                         : all.interrupted ? "A loader was interrupted, to be resumed"
                         : *missing        ? "Records of some loaders are missing"
-                        : all.rejects > 0 ? mode->with_rejects
-                                          : mode->complete;
+                                   : sl_section_exit(records->items[0], all.rejects > 0, &tone);
     bool bad = all.failed || !all.holds || all.miscounted;
     bool doubtful = !all.complete || *missing || all.rejects > 0;
     sl_page_add_text(page, SL_BLOCK_VERDICT,

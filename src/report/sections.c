@@ -37,7 +37,7 @@ const char *sl_section_number(sl_page *page, double value, sl_unit unit) {
     return sl_page_text(page, "%s", sl_value_text(value, unit, human));
 }
 
-#define LOADED "Everything was loaded", "Loaded, with rejects", "loaded", "loading", "documents"
+#define LOADED NULL, NULL, "loaded", "loading", "documents"
 
 static const sl_mode_words modes[] = {
     {"insert", LOADED, "inserted", NULL, "already stored"},
@@ -59,21 +59,22 @@ const sl_mode_words *sl_section_mode(const bson_t *record) {
 
 #define ENDING(name, code, shardload, shardquery, tone, words) {code, SL_TONE_##tone, words},
 
-const char *sl_section_ending(const bson_t *record, sl_tone *tone) {
+const char *sl_section_exit(const bson_t *record, double code, sl_tone *tone) {
     static const struct {
         int code;
         sl_tone tone;
         const char *words;
     } endings[] = {SL_EXITS(ENDING)};
-    double code = sl_look_number(record, "exitCode");
+    const sl_mode_words *mode = sl_section_mode(record);
+    const char *own = code == SL_EXIT_OK        ? mode->complete
+                      : code == SL_EXIT_REJECTS ? mode->with_rejects
+                                                : NULL;
     *tone = SL_TONE_BAD;
     for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
-        if (code != endings[i].code)
-            continue;
-        *tone = endings[i].tone;
-        return code == SL_EXIT_OK        ? sl_section_mode(record)->complete
-               : code == SL_EXIT_REJECTS ? sl_section_mode(record)->with_rejects
-                                         : endings[i].words;
+        if (code == endings[i].code) {
+            *tone = endings[i].tone;
+            return own ? own : endings[i].words;
+        }
     }
     return "Not ended";
 }

@@ -101,16 +101,16 @@ const char *sl_section_time(sl_page *page, const bson_t *record, const char *pat
 /* What a report says of the modes of a load. The labels of the outcomes are those of the summary;
  * NULL: there is no such outcome. */
 typedef struct sl_mode_words {
-    const char *name; /* in "accounting"; inserts have none */
-    const char *complete, *with_rejects;
-    const char *done, *doing; /* "loaded", "loading" */
-    const char *documents;    /* the sum of the outcomes */
+    const char *name;                    /* in "accounting"; inserts have none */
+    const char *complete, *with_rejects; /* instead of the words of the exit code (error.h) */
+    const char *done, *doing;            /* "loaded", "loading" */
+    const char *documents;               /* the sum of the outcomes */
     const char *inserted, *changed, *already_stored;
 } sl_mode_words;
 const sl_mode_words *sl_section_mode(const bson_t *record);
 
-/* The first words of a report by the record's exit code, and their tone. */
-const char *sl_section_ending(const bson_t *record, sl_tone *tone);
+/* The first words of a report by an exit code and the record's mode, and their tone. */
+const char *sl_section_exit(const bson_t *record, double code, sl_tone *tone);
 /* A number of the record as text, "-" if it is missing. */
 const char *sl_section_value(sl_page *page, const bson_t *record, const char *path, sl_unit unit);
 const char *sl_section_number(sl_page *page, double value, sl_unit unit);

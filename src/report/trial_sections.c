@@ -439,7 +439,7 @@ static const char *time_at(sl_page *page, const bson_t *record, const char *path
 
 static void add_stop(sl_page *page, const bson_t *record) {
     sl_tone tone;
-    const char *words = sl_section_ending(record, &tone);
+    const char *words = sl_section_exit(record, sl_look_number(record, "exitCode"), &tone);
     const char *unknown =
         sl_look_number(record, "objectiveSeconds") > 0
             ? sl_page_text(page, ", so it does not show whether the objective of %s is met",

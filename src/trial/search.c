@@ -2,7 +2,7 @@
 /* The search: runs the trials, decides when to stop, and chooses the recommended cell.
  *
  * The adaptive search begins with a few cells spread over the grid. After each trial a surface is
- * fitted to all trials (surface.c); it gives the expected rate and its uncertainty for every cell,
+ * fitted to all trials (below); it gives the expected rate and its uncertainty for every cell,
  * tried or not. Then
  *
  *  1. the search tries the cell with the highest upper bound: either the best cell so far, whose
@@ -21,7 +21,352 @@
 
 #include "util/estimate.h"
 
-#include "surface.h"
+/* ---- the surface ----
+ *
+ * A Gaussian process over the grid.
+ *
+ * The logarithm of the rate is modelled as a smooth surface with an unknown level. The covariance
+ * between two cells falls with their distance: by a Matern function of the steps along each ordered
+ * dimension, by a constant factor for a difference in an unordered dimension. A cell's observation
+ * is the median of its trials' logarithms, so that a disturbed trial has little influence.
+ *
+ * The length scale along each ordered dimension, the height of the surface and the noise of trials
+ * are chosen from small tables by maximum likelihood. Repeated trials of one cell are part of that
+ * likelihood. Once there are enough of them, the reported noise is computed from them alone; the
+ * noise of the table is for the model.
+ *
+ * A search has a few dozen cells with trials, so each fit computes everything again with dense
+ * matrices. With more cells, an evenly spread subset chooses the model, because each candidate
+ * model takes time proportional to the cube of their number. */
+
+#define JITTER 1e-9
+#define OTHER_VALUE 0.85 /* correlation of two cells that differ in an unordered dimension */
+#define NOISE_USUAL 0.04 /* prior relative standard deviation of a trial */
+#define MODEL_CELLS 64   /* maximum number of cells that choose the model */
+#define FREEDOM_ENOUGH 8 /* degrees of freedom from which the noise is measured */
+#define NOISE_LEAST 0.001
+
+/* Length scales of the correlation, relative to the length of the ordered dimension. */
+static const double scales[] = {0.6, 1.2, 2.5};
+static const double heights[] = {0.1, 0.3, 0.7, 1.5}; /* standard deviation of the surface */
+static const double noises[] = {0.01, 0.02, 0.035, 0.06, 0.1, 0.17, 0.3, 0.45, 0.6};
+#define COUNT(table) (sizeof(table) / sizeof(table)[0])
+
+typedef struct surface_model {
+    double scale[SL_SEARCH_DIMENSIONS_MAX];
+    double height;
+    double noise;
+} surface_model;
+
+typedef struct rate_surface {
+    const sl_search_dimension *dimensions;
+    size_t dimension_count;
+    const sl_search_cell *cells;
+    size_t count;
+    size_t used;         /* number of cells with trials */
+    size_t *measured;    /* the cells with trials */
+    size_t *spread;      /* buffer to reorder `measured` */
+    size_t room;         /* `used` for which the three matrices are allocated */
+    double *values;      /* observations of the measured cells, less `level` */
+    double *correlation; /* between measured cells, used * used, lower triangle */
+    double *factor;      /* Cholesky factor of their covariance, used * used, lower triangle */
+    double *weights;
+    double *projection; /* factor^-1 * covariance with each cell: count rows of `used` */
+    double *means;
+    double *variances;
+    double level;
+    surface_model model;
+    double scatter; /* sum of squares of repeated trials about their cells' means */
+    size_t freedom; /* degrees of freedom of `scatter` */
+} rate_surface;
+
+/* NULL is fine. */
+static void surface_destroy(rate_surface *surface) {
+    if (!surface)
+        return;
+    free(surface->measured);
+    free(surface->spread);
+    free(surface->values);
+    free(surface->correlation);
+    free(surface->factor);
+    free(surface->weights);
+    free(surface->projection);
+    free(surface->means);
+    free(surface->variances);
+    free(surface);
+}
+
+/* For a grid of `count` cells; both arrays are borrowed. NULL without memory. */
+static rate_surface *surface_create(const sl_search_dimension *dimensions, size_t dimension_count,
+                                    const sl_search_cell *cells, size_t count) {
+    rate_surface *surface = calloc(1, sizeof *surface);
+    if (!surface)
+        return NULL;
+    surface->dimensions = dimensions;
+    surface->dimension_count = dimension_count;
+    surface->cells = cells;
+    surface->count = count;
+    surface->measured = calloc(count, sizeof *surface->measured);
+    surface->spread = calloc(count, sizeof *surface->spread);
+    surface->values = calloc(count, sizeof *surface->values);
+    surface->weights = calloc(count, sizeof *surface->weights);
+    surface->means = calloc(count, sizeof *surface->means);
+    surface->variances = calloc(count, sizeof *surface->variances);
+    if (surface->measured && surface->spread && surface->values && surface->weights &&
+        surface->means && surface->variances)
+        return surface;
+    surface_destroy(surface);
+    return NULL;
+}
+
+/* ---- observations ---- */
+
+/* The variance of the median of `trials` trials (at least 1), relative to that of one trial. */
+static double surface_median_variance(size_t trials) {
+    return (trials < 3 ? 1 : 1.4) / (double)trials;
+}
+
+static size_t greatest_common_divisor(size_t a, size_t b) {
+    while (b > 0) {
+        size_t remainder = a % b;
+        a = b;
+        b = remainder;
+    }
+    return a;
+}
+
+/* Reorders the observations so that the first ones are spread evenly: in steps of the golden
+ * section, modulo their number, which reaches each of them once. */
+static void spread_evenly(rate_surface *surface) {
+    size_t n = surface->used, step = (size_t)(0.6180339887 * (double)n), at = 0;
+    while (greatest_common_divisor(step, n) > 1)
+        step++;
+    for (size_t i = 0; i < n; i++, at = (at + step) % n) {
+        surface->spread[i] = surface->measured[at];
+        surface->weights[i] = surface->values[at];
+    }
+    memcpy(surface->measured, surface->spread, n * sizeof *surface->measured);
+    memcpy(surface->values, surface->weights, n * sizeof *surface->values);
+}
+
+static void observe(rate_surface *surface) {
+    surface->used = 0;
+    surface->scatter = 0;
+    surface->freedom = 0;
+    double sum = 0;
+    for (size_t i = 0; i < surface->count; i++) {
+        const sl_search_cell *cell = &surface->cells[i];
+        double logs[SL_SEARCH_REPEATS_MAX], mean = 0;
+        size_t n = cell->trials;
+        if (n == 0)
+            continue;
+        for (size_t k = 0; k < n; k++) {
+            logs[k] = log(cell->rates[k]);
+            mean += logs[k] / (double)n;
+        }
+        for (size_t k = 0; k < n; k++)
+            surface->scatter += (logs[k] - mean) * (logs[k] - mean);
+        surface->freedom += n - 1;
+        qsort(logs, n, sizeof logs[0], sl_by_value);
+        double median = (logs[n / 2] + logs[(n - 1) / 2]) / 2;
+        surface->measured[surface->used] = i;
+        surface->values[surface->used++] = median;
+        sum += median;
+    }
+    surface->level = sum / (double)surface->used;
+    for (size_t i = 0; i < surface->used; i++)
+        surface->values[i] -= surface->level;
+    if (surface->used > MODEL_CELLS)
+        spread_evenly(surface);
+}
+
+/* ---- the model ---- */
+
+static double correlation(const rate_surface *surface, const surface_model *model, size_t a,
+                          size_t b) {
+    double product = 1;
+    for (size_t d = 0; d < surface->dimension_count; d++) {
+        size_t x = surface->cells[a].at[d], y = surface->cells[b].at[d];
+        if (x == y)
+            continue;
+        if (!surface->dimensions[d].ordered) {
+            product *= OTHER_VALUE;
+            continue;
+        }
+        double length = model->scale[d] * (double)(surface->dimensions[d].count - 1);
+        double r = sqrt(5) * fabs((double)x - (double)y) / length;
+        product *= (1 + r + r * r / 3) * exp(-r);
+    }
+    return product;
+}
+
+static double covariance(const rate_surface *surface, const surface_model *model, size_t a,
+                         size_t b) {
+    return model->height * model->height * correlation(surface, model, a, b);
+}
+
+/* Computes the correlations of the first n observations. They depend only on the length scales, so
+ * they serve for many heights and noises. */
+static void correlate(rate_surface *surface, const surface_model *model, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        for (size_t j = 0; j <= i; j++)
+            surface->correlation[i * n + j] =
+                correlation(surface, model, surface->measured[i], surface->measured[j]);
+    }
+}
+
+/* Factorizes the covariance of the first n observations. Call correlate before. */
+static void factorize(rate_surface *surface, const surface_model *model, size_t n) {
+    double *factor = surface->factor;
+    for (size_t i = 0; i < n; i++) {
+        for (size_t j = 0; j <= i; j++) {
+            double sum = model->height * model->height * surface->correlation[i * n + j];
+            size_t trials = surface->cells[surface->measured[i]].trials;
+            if (i == j)
+                sum += JITTER + model->noise * model->noise * surface_median_variance(trials);
+            for (size_t k = 0; k < j; k++)
+                sum -= factor[i * n + k] * factor[j * n + k];
+            factor[i * n + j] = i == j ? sqrt(fmax(sum, JITTER)) : sum / factor[j * n + j];
+        }
+    }
+}
+
+/* Solves factor * x = x in place. */
+static void solve_forward(const rate_surface *surface, double *x, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < i; k++)
+            x[i] -= surface->factor[i * n + k] * x[k];
+        x[i] /= surface->factor[i * n + i];
+    }
+}
+
+/* The log likelihood of the first n observations under the model, up to a constant, with a weak
+ * prior for the usual noise. Sets `factor` to the model's, and `weights` to factor^-1 * values. */
+static double likelihood(rate_surface *surface, const surface_model *model, size_t n) {
+    factorize(surface, model, n);
+    memcpy(surface->weights, surface->values, n * sizeof *surface->weights);
+    solve_forward(surface, surface->weights, n);
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum -= surface->weights[i] * surface->weights[i] / 2 + log(surface->factor[i * n + i]);
+    double unusual = log(model->noise / NOISE_USUAL) / log(2);
+    return sum - (double)surface->freedom * log(model->noise) -
+           surface->scatter / (2 * model->noise * model->noise) - unusual * unusual / 2;
+}
+
+typedef struct surface_choice {
+    surface_model model;
+    double likelihood;
+} surface_choice;
+
+/* Tries all heights and noises with the length scales of `model`; keeps the most likely model. */
+static void choose_height_and_noise(rate_surface *surface, surface_model model,
+                                    surface_choice *kept) {
+    size_t n = surface->used < MODEL_CELLS ? surface->used : MODEL_CELLS;
+    correlate(surface, &model, n);
+    for (size_t h = 0; h < COUNT(heights); h++) {
+        for (size_t s = 0; s < COUNT(noises); s++) {
+            model.height = heights[h];
+            model.noise = noises[s];
+            double result = likelihood(surface, &model, n);
+            if (result > kept->likelihood)
+                *kept = (surface_choice){model, result};
+        }
+    }
+}
+
+/* Chooses the most likely model: the length scales one dimension at a time, starting from the
+ * middle of the table. */
+static void choose_model(rate_surface *surface) {
+    surface_model best = {.height = heights[1], .noise = NOISE_USUAL};
+    surface_choice kept = {best, -HUGE_VAL};
+    for (size_t d = 0; d < SL_SEARCH_DIMENSIONS_MAX; d++)
+        best.scale[d] = scales[1];
+    choose_height_and_noise(surface, best, &kept); /* for grids without an ordered dimension */
+    for (unsigned round = 0; round < 2; round++) {
+        for (size_t d = 0; d < surface->dimension_count; d++) {
+            if (!surface->dimensions[d].ordered || surface->dimensions[d].count < 2)
+                continue;
+            surface_model model = kept.model;
+            for (size_t r = 0; r < COUNT(scales); r++) {
+                model.scale[d] = scales[r];
+                choose_height_and_noise(surface, model, &kept);
+            }
+        }
+    }
+    surface->model = kept.model;
+}
+
+/* Fits the surface to all trials so far, at least one. False without memory. */
+static bool surface_fit(rate_surface *surface) {
+    observe(surface);
+    size_t n = surface->used;
+    if (n > surface->room) { /* the matrices are computed again, so their content may be lost */
+        free(surface->correlation);
+        free(surface->factor);
+        free(surface->projection);
+        surface->room = n + 16 < surface->count ? n + 16 : surface->count;
+        surface->correlation = calloc(surface->room * surface->room, sizeof *surface->correlation);
+        surface->factor = calloc(surface->room * surface->room, sizeof *surface->factor);
+        surface->projection = calloc(surface->room * surface->count, sizeof *surface->projection);
+        if (!surface->correlation || !surface->factor || !surface->projection) {
+            surface->room = 0;
+            return false;
+        }
+    }
+    choose_model(surface);
+    correlate(surface, &surface->model, n);
+    likelihood(surface, &surface->model, n);
+    for (size_t c = 0; c < surface->count; c++) {
+        double *row = &surface->projection[c * n];
+        for (size_t i = 0; i < n; i++)
+            row[i] = covariance(surface, &surface->model, c, surface->measured[i]);
+        solve_forward(surface, row, n);
+        double mean = 0, variance = surface->model.height * surface->model.height;
+        for (size_t i = 0; i < n; i++) {
+            mean += row[i] * surface->weights[i];
+            variance -= row[i] * row[i];
+        }
+        surface->means[c] = surface->level + mean;
+        surface->variances[c] = fmax(variance, JITTER);
+    }
+    return true;
+}
+
+/* The logarithm of a cell's true rate: the expected value, and its standard deviation. */
+static double surface_mean(const rate_surface *surface, size_t cell) {
+    return surface->means[cell];
+}
+
+static double surface_deviation(const rate_surface *surface, size_t cell) {
+    return sqrt(surface->variances[cell]);
+}
+
+/* The standard deviation of the difference of two cells. */
+static double surface_difference(const rate_surface *surface, size_t a, size_t b) {
+    size_t n = surface->used;
+    if (a == b)
+        return 0;
+    double common = covariance(surface, &surface->model, a, b);
+    for (size_t i = 0; i < n; i++)
+        common -= surface->projection[a * n + i] * surface->projection[b * n + i];
+    return sqrt(fmax(surface->variances[a] + surface->variances[b] - 2 * common, JITTER));
+}
+
+/* The number of repeated trials: all but the first of each cell. */
+static size_t surface_repeated(const rate_surface *surface) {
+    return surface->freedom;
+}
+
+/* The relative standard deviation of one trial. `*measured`: computed from repeated trials; false
+ * when there are too few of them, and it is the most likely value of a table. */
+static double surface_noise(const rate_surface *surface, bool *measured) {
+    *measured = surface->freedom >= FREEDOM_ENOUGH;
+    return *measured ? fmax(sqrt(surface->scatter / (double)surface->freedom), NOISE_LEAST)
+                     : surface->model.noise;
+}
+
+/* ---- the state of a search ---- */
 
 #define TRIALS_MIN 8            /* for small grids, of which a quarter would be too few */
 #define SHARE_FOR_THE_BEST 0.65 /* of the allowance; the remaining trials are for the cheapest */
@@ -42,7 +387,7 @@ static const char FAILED[] = "failed";
 typedef struct search_state {
     const sl_search_plan *plan;
     sl_search *search;
-    sl_surface *surface;
+    rate_surface *surface;
     bool *usable;
     size_t allowance; /* maximum number of trials */
     size_t last;      /* the cell tried last; `count` before the first */
@@ -116,7 +461,7 @@ static size_t find_best(const search_state *run) {
     for (size_t i = 0; i < run->search->count; i++) {
         if (run->usable[i] && run->search->cells[i].trials > 0 &&
             (best == run->search->count ||
-             sl_surface_mean(run->surface, i) > sl_surface_mean(run->surface, best)))
+             surface_mean(run->surface, i) > surface_mean(run->surface, best)))
             best = i;
     }
     return best;
@@ -138,9 +483,9 @@ static bool is_neighbour(const search_state *run, size_t a, size_t b) {
 static bool is_contender(const search_state *run, size_t cell, size_t best) {
     if (run->usable[cell] && run->search->cells[cell].trials == 0 && is_neighbour(run, cell, best))
         return true;
-    double ahead = sl_surface_mean(run->surface, cell) - sl_surface_mean(run->surface, best);
+    double ahead = surface_mean(run->surface, cell) - surface_mean(run->surface, best);
     return run->usable[cell] && cell != best &&
-           ahead + SURE * sl_surface_difference(run->surface, cell, best) > WORTH_IT;
+           ahead + SURE * surface_difference(run->surface, cell, best) > WORTH_IT;
 }
 
 /* The next cell to try in order to find the best; none when it has been found. */
@@ -154,7 +499,7 @@ static size_t next_for_the_best(const search_state *run) {
         return search->count;
     for (size_t i = 0; i < search->count; i++) {
         double bound =
-            sl_surface_mean(run->surface, i) + OPTIMISM * sl_surface_deviation(run->surface, i);
+            surface_mean(run->surface, i) + OPTIMISM * surface_deviation(run->surface, i);
         if ((i == best || is_contender(run, i, best)) && i != run->last &&
             search->cells[i].trials < SL_SEARCH_REPEATS_MAX && bound > highest) {
             highest = bound;
@@ -166,16 +511,16 @@ static size_t next_for_the_best(const search_state *run) {
 
 /* Is the cell expected to be as fast as the best? */
 static bool is_as_fast(const search_state *run, size_t cell, size_t best) {
-    return sl_surface_mean(run->surface, best) - sl_surface_mean(run->surface, cell) <= EQUIVALENT;
+    return surface_mean(run->surface, best) - surface_mean(run->surface, cell) <= EQUIVALENT;
 }
 
 /* May the cell be as fast as the best, within its uncertainty? Untried neighbours of the cheapest
  * cell get a wider margin, because the surface is smoother than the true rates. */
 static bool may_be_as_fast(const search_state *run, size_t cell, size_t best, size_t cheapest) {
-    double behind = sl_surface_mean(run->surface, best) - sl_surface_mean(run->surface, cell);
+    double behind = surface_mean(run->surface, best) - surface_mean(run->surface, cell);
     bool near = run->search->cells[cell].trials == 0 && is_neighbour(run, cell, cheapest);
     double hope = near ? HOPE_NEARBY : HOPE;
-    return behind - hope * sl_surface_difference(run->surface, best, cell) <= EQUIVALENT;
+    return behind - hope * surface_difference(run->surface, best, cell) <= EQUIVALENT;
 }
 
 /* The cheapest cell with at least `trials_min` trials that is expected to be as fast as the
@@ -195,8 +540,7 @@ static size_t find_second(const search_state *run, size_t best) {
     size_t second = best;
     for (size_t i = 0; i < run->search->count; i++) {
         if (i != best && run->usable[i] && run->search->cells[i].trials > 0 &&
-            (second == best ||
-             sl_surface_mean(run->surface, i) > sl_surface_mean(run->surface, second)))
+            (second == best || surface_mean(run->surface, i) > surface_mean(run->surface, second)))
             second = i;
     }
     return second;
@@ -213,8 +557,7 @@ static size_t next_for_the_cheapest(const search_state *run) {
     for (size_t i = 0; next != cheapest && i < count; i++) {
         if (run->usable[i] && cells[i].trials < CONTENDER_TRIALS && is_cheaper(run, i, cheapest) &&
             may_be_as_fast(run, i, best, cheapest) &&
-            (next == count ||
-             sl_surface_mean(run->surface, i) > sl_surface_mean(run->surface, next)))
+            (next == count || surface_mean(run->surface, i) > surface_mean(run->surface, next)))
             next = i;
     }
     if (next == count && cells[best].trials < CONTENDER_TRIALS)
@@ -346,7 +689,7 @@ static void try_spread_cells(search_state *run) {
 }
 
 static bool fit(search_state *run, sl_error *error) {
-    return sl_surface_fit(run->surface) || sl_error_memory(error, "searching");
+    return surface_fit(run->surface) || sl_error_memory(error, "searching");
 }
 
 static bool search_adaptively(search_state *run, sl_error *error) {
@@ -387,16 +730,15 @@ static double median_of(const double *rates, size_t count) {
 /* Sets the rates, the best and the recommended cell. */
 static void conclude(search_state *run) {
     sl_search *search = run->search;
-    search->noise = sl_surface_noise(run->surface, &search->noise_measured);
+    search->noise = surface_noise(run->surface, &search->noise_measured);
     double interval = sl_student_quantile(
-        SL_90_PERCENT,
-        search->noise_measured ? (double)sl_surface_repeated(run->surface) : INFINITY);
+        SL_90_PERCENT, search->noise_measured ? (double)surface_repeated(run->surface) : INFINITY);
     search->best = find_best(run);
     for (size_t i = 0; i < search->count; i++) {
         sl_search_cell *cell = &search->cells[i];
         if (cell->trials == 0)
             continue;
-        double spread = interval * search->noise * sqrt(sl_surface_median_variance(cell->trials));
+        double spread = interval * search->noise * sqrt(surface_median_variance(cell->trials));
         cell->rate = median_of(cell->rates, cell->trials);
         cell->low = cell->rate * exp(-spread);
         cell->high = cell->rate * exp(spread);
@@ -442,7 +784,7 @@ static bool start(search_state *run, sl_error *error) {
     run->allowance = sl_search_trials_max(plan);
     run->last = count;
     run->random = (plan->seed + 1) * 0x9e3779b97f4a7c15u;
-    run->surface = sl_surface_create(plan->dimensions, plan->dimension_count, search->cells, count);
+    run->surface = surface_create(plan->dimensions, plan->dimension_count, search->cells, count);
     return run->surface || sl_error_memory(error, "searching");
 }
 
@@ -456,7 +798,7 @@ bool sl_search_run(const sl_search_plan *plan, sl_search *search, sl_error *erro
         if (ok)
             conclude(&run);
     }
-    sl_surface_destroy(run.surface);
+    surface_destroy(run.surface);
     free(run.usable);
     return ok;
 }

@@ -6,7 +6,176 @@
  * returns one of the measured rates of its cell, drawn at random, so that the noise is real; the
  * result is rated by measurements that the search has not seen. Of generated grids the true rates
  * are known. */
-#include "rate_grid.h"
+#include "trial/search.h"
+#include "unit.h"
+
+/* ---- grids of rates ---- */
+
+#define SIDE_MAX 12
+
+typedef struct grid {
+    size_t threads, batches;  /* number of values */
+    long values[2][SIDE_MAX]; /* of a recorded grid: threads, batch sizes */
+    double rates[SIDE_MAX][SIDE_MAX][SL_SEARCH_REPEATS_MAX]; /* recorded rates, in any order */
+    size_t repeats[SIDE_MAX][SIDE_MAX];
+    size_t replayed[SIDE_MAX]
+                   [SIDE_MAX];        /* trials return one of the first so many rates; see split */
+    double truth[SIDE_MAX][SIDE_MAX]; /* true rates, or medians of the rates not replayed */
+    double noise;                     /* of generated trials; 0: replay recorded rates */
+    uint64_t random;
+    size_t calls, stop_after;
+    size_t last;
+    bool twice_in_a_row;
+    bool broken_corner; /* trials of cell 0, 0 fail */
+} grid;
+
+static double uniform(grid *g) {
+    g->random ^= g->random << 13;
+    g->random ^= g->random >> 7;
+    g->random ^= g->random << 17;
+    return (double)(g->random >> 11) / 9007199254740992.0;
+}
+
+static double normal(grid *g) {
+    return sqrt(-2 * log(uniform(g) + 1e-18)) * cos(6.283185307179586 * uniform(g));
+}
+
+static sl_trial_result measure(void *context, const size_t *at, double *rate) {
+    grid *g = context;
+    size_t cell = at[0] * SIDE_MAX + at[1];
+    if (g->stop_after && g->calls == g->stop_after)
+        return SL_TRIAL_STOP;
+    if (g->broken_corner && at[0] == 0 && at[1] == 0)
+        return SL_TRIAL_IMPOSSIBLE;
+    g->twice_in_a_row = g->twice_in_a_row || (g->calls > 0 && cell == g->last);
+    g->calls++;
+    g->last = cell;
+    size_t drawn = (size_t)(uniform(g) * (double)g->replayed[at[0]][at[1]]);
+    *rate = g->noise > 0 || g->replayed[at[0]][at[1]] == 0
+                ? g->truth[at[0]][at[1]] * exp(g->noise * normal(g))
+                : g->rates[at[0]][at[1]][drawn];
+    return SL_TRIAL_MEASURED;
+}
+
+/* Three trials of each cell of a grid of so many threads and batch sizes. Valid until the next
+ * call. */
+static sl_search_plan plan_of(size_t threads, size_t batches,
+                              sl_trial_result measure_cell(void *, const size_t *, double *),
+                              void *context) {
+    static sl_search_dimension dimensions[2];
+    dimensions[0] = (sl_search_dimension){"threads", threads, true, 0};
+    dimensions[1] = (sl_search_dimension){"batch-size", batches, true, 0};
+    return (sl_search_plan){.dimensions = dimensions,
+                            .dimension_count = 2,
+                            .repeats = 3,
+                            .measure = measure_cell,
+                            .context = context};
+}
+
+/* The result is valid until the next search. */
+static const sl_search *run_search(const sl_search_plan *plan) {
+    static sl_search result;
+    sl_error error = {0};
+    sl_search_clear(&result);
+    if (!sl_search_run(plan, &result, &error))
+        fail_msg("%s", error.message);
+    return &result;
+}
+
+/* As run_search. */
+static const sl_search *search(grid *g, sl_search_kind kind, uint64_t seed) {
+    sl_search_plan plan = plan_of(g->threads, g->batches, measure, g);
+    plan.kind = kind;
+    plan.seed = seed;
+    g->calls = 0;
+    g->twice_in_a_row = false;
+    g->random = (seed + 1) * 0x9e3779b97f4a7c15u;
+    const sl_search *result = run_search(&plan);
+    assert_int_equal(result->trials, g->calls);
+    return result;
+}
+
+static double truth_of(const grid *g, const sl_search *result, size_t cell) {
+    return g->truth[result->cells[cell].at[0]][result->cells[cell].at[1]];
+}
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Reads a table of trials: threads, batch size, and the rate of each trial. False if the file does
+ * not exist. */
+static bool read_grid(const char *name, grid *g) {
+    char path[1000], line[1000], *end;
+    snprintf(path, sizeof path, TEST_DATA "/grids/%s.tsv", name);
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return false;
+    memset(g, 0, sizeof *g);
+    for (long threads = 0; fgets(line, sizeof line, file);) {
+        if (*line == '#')
+            continue;
+        if (strtol(line, &end, 10) != threads) {
+            threads = strtol(line, NULL, 10);
+            g->values[0][g->threads++] = threads;
+            g->batches = 0;
+        }
+        assert_true(g->threads <= SIDE_MAX && g->batches < SIDE_MAX);
+        size_t t = g->threads - 1, b = g->batches++, n = 0;
+        g->values[1][b] = strtol(end, &end, 10);
+        while (*end == '\t' && n < SL_SEARCH_REPEATS_MAX)
+            g->rates[t][b][n++] = strtod(end, &end);
+        assert_true(n >= 3);
+        g->repeats[t][b] = n;
+    }
+    fclose(file);
+    return true;
+}
+
+static double median(const double *values, size_t count) {
+    double sorted[SL_SEARCH_REPEATS_MAX];
+    memcpy(sorted, values, count * sizeof *sorted);
+    qsort(sorted, count, sizeof *sorted, by_value);
+    return (sorted[count / 2] + sorted[(count - 1) / 2]) / 2;
+}
+
+/* Divides the recorded rates of each setting at random: the larger half is replayed, and the
+ * setting is rated by the other half. Rating a setting by the trials that it was selected by would
+ * overestimate it, because the noise is larger than the differences between settings. */
+static void split(grid *g, uint64_t seed) {
+    g->random = (seed + 1) * 0x9e3779b97f4a7c15u;
+    for (size_t t = 0; t < g->threads; t++) {
+        for (size_t b = 0; b < g->batches; b++) {
+            double *rates = g->rates[t][b];
+            size_t n = g->repeats[t][b], half = (n + 1) / 2;
+            for (size_t i = n; i > 1; i--) {
+                size_t other = (size_t)(uniform(g) * (double)i);
+                double kept = rates[i - 1];
+                rates[i - 1] = rates[other];
+                rates[other] = kept;
+            }
+            g->replayed[t][b] = half;
+            g->truth[t][b] = median(rates + half, n - half);
+        }
+    }
+}
+
+/* The rate of the setting that a grid search selects, by all replayed trials. */
+static double rate_of_grids_best(const grid *g) {
+    double most = 0, rate = 0;
+    for (size_t t = 0; t < g->threads; t++) {
+        for (size_t b = 0; b < g->batches; b++) {
+            double shown = median(g->rates[t][b], g->replayed[t][b]);
+            if (shown > most)
+                rate = g->truth[t][b];
+            most = fmax(most, shown);
+        }
+    }
+    return rate;
+}
+
+/* ---- searches in grids ---- */
 
 #define SEEDS 200 /* searches of each recorded grid */
 
@@ -436,4 +605,207 @@ TEST(test_an_unordered_value_is_recommended_only_if_faster) {
     print_message("a faster kind was found in %zu, the standard kept in %zu of 20\n", found, kept);
     assert_in_range(found, 19, 20);
     assert_in_range(kept, 18, 20);
+}
+
+/* ---- simpler methods ----
+ *
+ * The search against two simpler ways to choose a setting, on recorded grids: no search at all (the
+ * default setting of a load), and the textbook's response surface (nine trials, a quadratic). A
+ * search that is not better than these would cost users trials for nothing. */
+
+#define DEFAULT_THREADS 4 /* two for each of the two processors on which the grids were recorded */
+#define TERMS 6           /* of a quadratic of two variables */
+
+typedef enum method { DEFAULT, QUADRATIC, SEARCH, METHODS } method;
+
+static const char *const method_names[METHODS] = {"default", "quadratic", "search"};
+
+/* The default setting: the largest batches. */
+static void choose_default(grid *g, size_t at[2]) {
+    at[0] = 0;
+    for (size_t t = 0; t < g->threads; t++) {
+        if (g->values[0][t] == DEFAULT_THREADS)
+            at[0] = t;
+    }
+    assert_int_equal(g->values[0][at[0]], DEFAULT_THREADS);
+    at[1] = g->batches - 1;
+}
+
+/* The terms of the quadratic at a cell, in the logarithms of threads and batch size. */
+static void terms_at(const grid *g, const size_t at[2], double terms[TERMS]) {
+    double x = log((double)g->values[0][at[0]]), y = log((double)g->values[1][at[1]]);
+    const double all[TERMS] = {1, x, y, x * x, y * y, x * y};
+    memcpy(terms, all, sizeof all);
+}
+
+/* Solves the normal equations, by Gaussian elimination with pivots; row i ends with the right
+ * side. */
+static void solve(double rows[TERMS][TERMS + 1], double solution[TERMS]) {
+    for (size_t column = 0; column < TERMS; column++) {
+        size_t pivot = column;
+        for (size_t i = column; i < TERMS; i++) {
+            if (fabs(rows[i][column]) > fabs(rows[pivot][column]))
+                pivot = i;
+        }
+        for (size_t k = 0; k <= TERMS; k++) {
+            double kept = rows[column][k];
+            rows[column][k] = rows[pivot][k];
+            rows[pivot][k] = kept;
+        }
+        for (size_t i = 0; i < TERMS; i++) {
+            double factor = i == column ? 0 : rows[i][column] / rows[column][column];
+            for (size_t k = column; k <= TERMS; k++)
+                rows[i][k] -= factor * rows[column][k];
+        }
+    }
+    for (size_t i = 0; i < TERMS; i++)
+        solution[i] = rows[i][TERMS] / rows[i][i];
+}
+
+/* Tries the lowest, middle and highest of both values, fits a quadratic to the logarithms of the
+ * nine rates, and chooses the cell where it is highest. */
+static void choose_by_quadratic(grid *g, size_t at[2]) {
+    const size_t places[2][3] = {{0, g->threads / 2, g->threads - 1},
+                                 {0, g->batches / 2, g->batches - 1}};
+    double rows[TERMS][TERMS + 1] = {{0}}, weights[TERMS], most = -HUGE_VAL;
+    for (size_t trial = 0; trial < 9; trial++) {
+        const size_t cell[2] = {places[0][trial / 3], places[1][trial % 3]};
+        double terms[TERMS], rate = 0;
+        measure(g, cell, &rate);
+        terms_at(g, cell, terms);
+        for (size_t i = 0; i < TERMS; i++) {
+            for (size_t k = 0; k < TERMS; k++)
+                rows[i][k] += terms[i] * terms[k];
+            rows[i][TERMS] += terms[i] * log(rate);
+        }
+    }
+    solve(rows, weights);
+    for (size_t cell = 0; cell < g->threads * g->batches; cell++) {
+        const size_t here[2] = {cell / g->batches, cell % g->batches};
+        double terms[TERMS], expected = 0;
+        terms_at(g, here, terms);
+        for (size_t i = 0; i < TERMS; i++)
+            expected += weights[i] * terms[i];
+        if (expected > most)
+            memcpy(at, here, sizeof here);
+        most = fmax(most, expected);
+    }
+}
+
+/* The mean true rate of the settings that each method chooses in SEEDS splits of the grid, as a
+ * share of the grid search's. */
+static void rate_methods(grid *g, double shares[METHODS], double trials[METHODS]) {
+    double sums[METHODS] = {0}, of_grid = 0;
+    memset(trials, 0, METHODS * sizeof *trials);
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        size_t at[2];
+        split(g, seed);
+        of_grid += rate_of_grids_best(g);
+        choose_default(g, at);
+        sums[DEFAULT] += g->truth[at[0]][at[1]];
+        choose_by_quadratic(g, at);
+        sums[QUADRATIC] += g->truth[at[0]][at[1]];
+        const sl_search *result = search(g, SL_SEARCH_ADAPTIVE, seed);
+        sums[SEARCH] += truth_of(g, result, result->recommended);
+        trials[SEARCH] += (double)result->trials / SEEDS;
+    }
+    trials[QUADRATIC] = 9;
+    for (size_t m = 0; m < METHODS; m++)
+        shares[m] = sums[m] / of_grid;
+}
+
+TEST(test_the_search_is_better_than_simpler_methods) {
+    static const char *const names[] = {"mongod",     "two-shards",  "replica",
+                                        "distant-50", "distant-100", "busy"};
+    static grid g;
+    double least[METHODS] = {HUGE_VAL, HUGE_VAL, HUGE_VAL};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        double shares[METHODS], trials[METHODS];
+        assert_true(read_grid(names[i], &g));
+        rate_methods(&g, shares, trials);
+        for (size_t m = 0; m < METHODS; m++) {
+            print_message("%s: %s: %.1f %% of the grid search's best, %.1f trials\n", names[i],
+                          method_names[m], 100 * shares[m], trials[m]);
+            least[m] = fmin(least[m], shares[m]);
+        }
+        assert_true(shares[SEARCH] >= (strcmp(names[i], "busy") == 0 ? 0.7 : 0.93));
+    }
+    /* Each simple method fails somewhere; otherwise the search should be deleted. */
+    assert_true(least[SEARCH] > least[DEFAULT] && least[SEARCH] > least[QUADRATIC]);
+}
+
+/* ---- the noise of trials ----
+ *
+ * An error in its estimate would give wrong confidence intervals, or report an assumed noise as a
+ * measured one. */
+
+#define NOISE_SEEDS 400
+
+static sl_trial_result measure_noise(void *context, const size_t *at, double *rate) {
+    grid *g = context;
+    (void)at;
+    *rate = 1e5 * exp(g->noise * normal(g));
+    return SL_TRIAL_MEASURED;
+}
+
+/* Searches a grid of two by two settings that have the same rate. */
+static const sl_search *search_noise(double noise, unsigned repeats, uint64_t seed) {
+    grid g = {.noise = noise, .random = (seed + 1) * 0x9e3779b97f4a7c15u};
+    sl_search_plan plan = plan_of(2, 2, measure_noise, &g);
+    plan.repeats = repeats;
+    plan.kind = SL_SEARCH_GRID;
+    plan.seed = seed;
+    for (int i = 0; i < 10; i++)
+        uniform(&g);
+    return run_search(&plan);
+}
+
+/* Noise of any size, also larger than the largest that the model assumes. */
+TEST(noise_is_measured) {
+    static const double noises[] = {0.004, 0.025, 0.13, 0.27, 0.45, 0.9};
+    for (size_t i = 0; i < sizeof noises / sizeof noises[0]; i++) {
+        double square = 0;
+        size_t covered = 0, cells = 0;
+        for (uint64_t seed = 0; seed < NOISE_SEEDS; seed++) {
+            const sl_search *result = search_noise(noises[i], 5, seed + 1000 * i);
+            assert_true(result->noise_measured);
+            square += result->noise * result->noise / NOISE_SEEDS;
+            for (size_t c = 0; c < result->count; c++, cells++)
+                covered += result->cells[c].low < 1e5 && 1e5 < result->cells[c].high;
+        }
+        print_message(
+            "noise %.3f: measured as %.3f; %zu intervals of 90 %%, %zu contain the true rate\n",
+            noises[i], sqrt(square), cells, covered);
+        assert_true(fabs(sqrt(square) / noises[i] - 1) < 0.1);
+        assert_in_range(covered * 100, 87 * cells, 93 * cells);
+    }
+}
+
+/* The sum of the squared deviations of log rates from the means of their cells. */
+static double squares_of(const sl_search *result, size_t *degrees_of_freedom) {
+    double squares = 0;
+    *degrees_of_freedom = 0;
+    for (size_t c = 0; c < result->count; c++) {
+        const sl_search_cell *cell = &result->cells[c];
+        double mean = 0;
+        for (size_t k = 0; k < cell->trials; k++)
+            mean += log(cell->rates[k]) / (double)cell->trials;
+        for (size_t k = 0; k < cell->trials; k++)
+            squares += pow(log(cell->rates[k]) - mean, 2);
+        *degrees_of_freedom += cell->trials - 1;
+    }
+    return squares;
+}
+
+/* With at least eight degrees of freedom the noise is computed from repeated trials alone. */
+TEST(eight_degrees_of_freedom_are_enough) {
+    for (unsigned repeats = 1; repeats <= 4; repeats++) {
+        size_t freedom;
+        const sl_search *result = search_noise(0.2, repeats, 7);
+        double squares = squares_of(result, &freedom);
+        assert_int_equal(freedom, 4 * (repeats - 1));
+        assert_true(result->noise_measured == (freedom >= 8));
+        if (result->noise_measured)
+            assert_true(fabs(result->noise - sqrt(squares / (double)freedom)) < 1e-9);
+    }
 }
