@@ -363,6 +363,7 @@ typedef struct sl_registry_entry {
     const char *fingerprint;
     const char *name;   /* any bytes; for users who read the registry */
     uint64_t size;      /* in bytes; for users who read the registry */
+    uint64_t content;   /* a hash of its size, beginning and end, without its name; 0: not known */
     uint64_t documents; /* of a finished load */
     /* The documents that a finished load has left under the source's _ids, its own and those of
      * others. Known only if the _ids come from positions, and all documents were inserted. */
@@ -416,6 +417,13 @@ bool sl_registry_look_up(sl_registry *registry, sl_registry_entry *entries, size
 bool sl_registry_namesakes(sl_registry *registry, const sl_registry_entry *entries, size_t count,
                            void (*found)(const sl_registry_entry *entry, uint64_t size),
                            sl_error *error);
+
+/* Calls `found` for each other source in the registry that has the content of a new entry and may
+ * have documents. `when`: ISO date of the end of its load, "" if that has not ended. */
+bool sl_registry_same_content(sl_registry *registry, const sl_registry_entry *entries, size_t count,
+                              void (*found)(void *context, const sl_registry_entry *entry,
+                                            const char *name, const char *when),
+                              void *context, sl_error *error);
 
 /* Unfinished loads of sources whose fingerprint begins with `prefix` and is not among the entries.
  * The fields after `count` describe the load that started first; "" if not recorded. */

@@ -2,7 +2,7 @@
 /* The registry of sources, read: a collection beside the target, with one small document per
  * source. registry_write.c writes it.
  *
- *   {_id: <fingerprint>, number, name, size, state: "started" | "loaded", documents,
+ *   {_id: <fingerprint>, number, name, size, content, state: "started" | "loaded", documents,
  *    inRange (or null), startedAt, loadedAt, host, workDirectory (of a pipe),
  *    parts: {<number of parts, or "shards">: {<part>: <documents, or null until it is finished>}},
  *    layout: {shards, shardNames, pieces, leading}, options: {<name>: <text>}}
@@ -391,6 +391,84 @@ bool sl_registry_namesakes(sl_registry *registry, const sl_registry_entry *entri
         }
         bson_destroy(&filter);
     }
+    return ok;
+}
+
+static int by_content(const void *a, const void *b) {
+    const sl_registry_entry *x = *(const sl_registry_entry *const *)a;
+    const sl_registry_entry *y = *(const sl_registry_entry *const *)b;
+    return (x->content > y->content) - (x->content < y->content);
+}
+
+/* The entries of one call, sorted: those that are new and have a content by that, and all by
+ * fingerprint. */
+typedef struct contents {
+    const sl_registry_entry **fresh, **all;
+    size_t fresh_count, count;
+} contents;
+
+static bool sort_contents(const sl_registry_entry *entries, size_t count, contents *sorted,
+                          sl_error *error) {
+    *sorted = (contents){.count = count};
+    sorted->fresh = malloc((count + 1) * sizeof *sorted->fresh);
+    sorted->all = malloc((count + 1) * sizeof *sorted->all);
+    if (!sorted->fresh || !sorted->all)
+        return sl_error_memory(error, "comparing the sources with the registry");
+    for (size_t i = 0; i < count; i++) {
+        sorted->all[i] = &entries[i];
+        if (entries[i].state == SL_SOURCE_NEW && entries[i].content != 0)
+            sorted->fresh[sorted->fresh_count++] = &entries[i];
+    }
+    qsort(sorted->fresh, sorted->fresh_count, sizeof(sl_registry_entry *), by_content);
+    qsort(sorted->all, count, sizeof(sl_registry_entry *), by_fingerprint);
+    return true;
+}
+
+/* The new entry that has the content of this document of the registry; NULL if there is none, if
+ * the document is that of an entry, or if its load has ended and stored no document. */
+static const sl_registry_entry *entry_like(const contents *sorted, const bson_t *document) {
+    const char *id = sl_look_text(document, "_id");
+    const sl_registry_entry *key = &(sl_registry_entry){
+        .fingerprint = id ? id : "", .content = (uint64_t)sl_look_int64(document, "content", 0)};
+    bool empty = strcmp(sl_look_string(document, "state"), "loaded") == 0 &&
+                 sl_look_int64(document, "documents", 1) == 0;
+    const sl_registry_entry **entry =
+        bsearch(&key, sorted->fresh, sorted->fresh_count, sizeof(sl_registry_entry *), by_content);
+    if (!entry || empty ||
+        bsearch(&key, sorted->all, sorted->count, sizeof(sl_registry_entry *), by_fingerprint))
+        return NULL;
+    return *entry;
+}
+
+bool sl_registry_same_content(sl_registry *registry, const sl_registry_entry *entries, size_t count,
+                              void (*found)(void *context, const sl_registry_entry *entry,
+                                            const char *name, const char *when),
+                              void *context, sl_error *error) {
+    contents sorted;
+    bool ok = sort_contents(entries, count, &sorted, error);
+    for (size_t next = 0; ok && next < sorted.fresh_count;) {
+        bson_t filter = BSON_INITIALIZER, content, in, documents;
+        BSON_APPEND_DOCUMENT_BEGIN(&filter, "content", &content);
+        BSON_APPEND_ARRAY_BEGIN(&content, "$in", &in);
+        for (size_t used = 0; next < sorted.fresh_count && used < BATCH; used++, next++) {
+            char room[SL_ARRAY_KEY_ROOM];
+            BSON_APPEND_INT64(&in, sl_array_key(used, room), (int64_t)sorted.fresh[next]->content);
+        }
+        bson_append_array_end(&content, &in);
+        bson_append_document_end(&filter, &content);
+        ok = find(registry, &filter, NULL, &documents, error);
+        for (sl_walk walk = sl_walk_of(&documents); ok && sl_walk_next(&walk);) {
+            char when[SL_DATE_ROOM];
+            const sl_registry_entry *entry = entry_like(&sorted, &walk.item);
+            sl_look_date(&walk.item, "loadedAt", when);
+            if (entry)
+                found(context, entry, sl_look_string(&walk.item, "name"), when);
+        }
+        bson_destroy(&documents);
+        bson_destroy(&filter);
+    }
+    free(sorted.fresh);
+    free(sorted.all);
     return ok;
 }
 

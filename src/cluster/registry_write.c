@@ -114,6 +114,8 @@ static void append_started(bson_t *document, const sl_registry_entry *entry) {
     sl_text_printable(sl_text_of(entry->name), name, sizeof name);
     BSON_APPEND_UTF8(document, "name", name);
     BSON_APPEND_INT64(document, "size", (int64_t)entry->size);
+    if (entry->content != 0)
+        BSON_APPEND_INT64(document, "content", (int64_t)entry->content);
     BSON_APPEND_UTF8(document, "state", "started");
     BSON_APPEND_DATE_TIME(document, "startedAt", sl_wall_clock_ms());
     const char *const places[][2] = {{"host", entry->host},

@@ -38,6 +38,7 @@ sl_registry_entry *sl_sources_entries(const sl_job *job, size_t *count, sl_error
             entries[(*count)++] = (sl_registry_entry){.fingerprint = source->fingerprint,
                                                       .name = facts->path,
                                                       .size = facts->stored_bytes,
+                                                      .content = facts->content,
                                                       .types = sl_types_hash(job, source)};
     }
     if (!entries)
@@ -128,6 +129,46 @@ bool sl_sources_look_for_target(sl_job *job, sl_destination *destination, sl_err
             sl_load_is_shared(job->config) ? "" : "; --drop removes the registry as well");
     free(entries);
     return ok;
+}
+
+typedef struct copies {
+    char shown[800];
+    size_t used, count;
+} copies;
+
+static void on_copy(void *context, const sl_registry_entry *entry, const char *name,
+                    const char *when) {
+    copies *c = context;
+    char own[400];
+    sl_text_printable(sl_text_of(entry->name), own, sizeof own);
+    if (c->count++ < 5)
+        c->used += sl_print_text(c->shown + c->used, sizeof c->shown - c->used, "\n  %s: as %s%s%s",
+                                 own, name, when[0] ? ", on " : ", whose load has not ended", when);
+}
+
+bool sl_sources_refuse_copies(sl_job *job, const sl_destination *destination, sl_error *error) {
+    const sl_load_config *config = job->config;
+    const sl_target *target = &destination->target;
+    if (job->resumed || job->own_ids || target->drop || destination->target_gone || config->again ||
+        config->part_of_trial || config->format_options.mode != SL_MODE_INSERT)
+        return true;
+    size_t count;
+    copies found = {.count = 0};
+    sl_registry_entry *entries = sl_sources_entries(job, &count, error);
+    bool ok =
+        entries && sl_registry_look_up(destination->registry, entries, count, error) &&
+        sl_registry_same_content(destination->registry, entries, count, on_copy, &found, error);
+    free(entries);
+    return !ok || found.count == 0
+               ? ok
+               : sl_error_set(error, SL_EXIT_SOURCE,
+                              "the registry %s.%s.sources lists files with the size, beginning and "
+                              "end of these sources, under other names:" SL_LINES SL_LINES
+                              "\nIf these are the same files, their documents would be stored "
+                              "twice. --again loads them anyway%s",
+                              target->database, target->collection, found.shown,
+                              found.count > 5 ? "\n  ..." : "",
+                              sl_load_is_shared(config) ? "" : ", --drop starts again");
 }
 
 static bool is_pipe(const sl_registry_entry *entry) {

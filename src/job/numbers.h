@@ -17,6 +17,9 @@ bool sl_sources_number_offline(sl_job *job, sl_error *error);
  * can be resumed. */
 bool sl_sources_number_by_registry(sl_job *job, sl_destination *destination,
                                    const char *work_directory, sl_error *error);
+/* Without --again, a source whose content is registered under another name is an error: its
+ * documents may be stored already. Called before anything is created. */
+bool sl_sources_refuse_copies(sl_job *job, const sl_destination *destination, sl_error *error);
 /* For a collection that does not exist although its registry does: a source that is registered as
  * loaded is an error (unless --again); other registered sources cause a warning. Called before
  * anything is created. */

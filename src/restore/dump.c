@@ -183,6 +183,9 @@ static bool visit_entry(walk *w, const char *folder, const char *name, sl_error 
         return sl_error_set(error, SL_EXIT_SOURCE, "%s: the path is too long", folder);
     if (stat(path, &facts) != 0)
         return sl_error_errno(error, SL_EXIT_SOURCE, "%s", path);
+    if (strcmp(name, "prelude.json") == 0 || strcmp(name, "prelude.json.gz") == 0)
+        return true; /* versions of the server and of mongodump; in the folder of the database if
+                        only one was dumped */
     if (w->database[0]) {
         if (S_ISREG(facts.st_mode))
             return add_file(w->dump, w->database, name, path, (uint64_t)facts.st_size, error);
@@ -199,8 +202,6 @@ static bool visit_entry(walk *w, const char *folder, const char *name, sl_error 
         w->database[0] = '\0';
         return ok;
     }
-    if (strcmp(name, "prelude.json") == 0 || strcmp(name, "prelude.json.gz") == 0)
-        return true; /* versions of the server and of mongodump */
     w->files += strstr(name, ".bson") != NULL;
     return sl_dump_note_add(
         w->dump, path, true,

@@ -281,7 +281,7 @@ static sl_outcome send_once(sl_outlet *outlet, const uint32_t *places, uint32_t 
     if (outcome == DELIVERED) {
         report_refused(outlet, listener, places, &body);
         report(outlet, listener, places, *taken, &found);
-    } else if (sl_report_alone(listener, outcome, &outlet->why, places[0])) {
+    } else if (sl_report_alone(listener, outcome, &outlet->why, places[0], *taken)) {
         outcome = DELIVERED;
     }
     bson_destroy(&body);

@@ -255,6 +255,11 @@ static sl_verdict judge_command(const bson_error_t *why, sl_error *error) {
     return SL_REPLY_NONE;
 }
 
+bool sl_reply_is_of_document(int32_t code) {
+    bool listed;
+    return verdict_of(code, &listed) == SL_REPLY_COMPLETE && code != SL_DUPLICATE_KEY;
+}
+
 bool sl_reply_refuses_command(const sl_reply *reply) {
     bson_iter_t errors;
     bool listed;

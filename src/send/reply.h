@@ -71,6 +71,10 @@ sl_verdict sl_reply_judge_modify(const sl_reply *reply, sl_modified *found, sl_e
  * own state? Then one of the documents may be the reason. */
 bool sl_reply_refuses_command(const sl_reply *reply);
 
+/* Is the code always about a document, also as the error of a command with one document? A
+ * duplicate key is not: another loader may just store the document. */
+bool sl_reply_is_of_document(int32_t code);
+
 /* Was the collection dropped, or replaced by another one? Then no document can be sent any more. */
 bool sl_reply_is_replaced(const bson_error_t *why, const bson_t *body);
 

@@ -15,7 +15,9 @@
  * A document that is refused with a code that is not known to be about documents is set aside, and
  * sent alone after the others. If the server refuses it again, it is a reject. If the server
  * refuses whole commands, this holds only if it has executed another command of the batch:
- * otherwise no document is the reason. */
+ * otherwise no document is the reason. A router refuses the command with a code that is known to be
+ * about documents if it cannot find the shard of one of them: then the document is a reject as soon
+ * as it is the only one of a command. */
 #include "sink.h"
 
 #include <stdio.h>
@@ -293,7 +295,7 @@ static sl_outcome send_parcel(sl_outlet *outlet, const sl_piece *piece, const sl
             listener->result->inserted += inserted;
     } else {
         outcome = sl_outcome_of_reply(&reply, verdict, piece->sent_before);
-        if (sl_report_alone(listener, outcome, &why, piece->first))
+        if (sl_report_alone(listener, outcome, &why, piece->first, piece->count))
             outcome = DELIVERED;
     }
     if (outcome != DELIVERED)
@@ -365,8 +367,9 @@ static bool is_apart(sl_outcome outcome) {
 }
 
 bool sl_report_alone(const sl_listener *listener, sl_outcome outcome, const bson_error_t *why,
-                     uint32_t index) {
-    if (!listener->alone || !listener->accepted || !is_apart(outcome))
+                     uint32_t index, uint32_t count) {
+    const bool known = count == 1 && sl_reply_is_of_document((int32_t)why->code);
+    if (!is_apart(outcome) || !(known || (listener->alone && listener->accepted)))
         return false;
     report(listener, index, FATE_REFUSED, (int32_t)why->code, why->message);
     return true;
@@ -450,7 +453,8 @@ bool sl_course_go_on(sl_course *course, sl_outcome outcome, uint32_t count, sl_e
     }
     course->result->retries++;
     if (course->attempt == 0) { /* the time limit does not include the wait for the first answer */
-        sl_log_warning(SL_LINES "; trying again", error->message);
+        if (!apart || !course->apart) /* one warning for documents refused one after the other */
+            sl_log_warning(SL_LINES "; trying again", error->message);
         course->since = sl_clock_ns();
     }
     if (apart && count == 1 && set_aside(course))

@@ -71,10 +71,10 @@ sl_course sl_course_alone(const sl_course *course, uint32_t first);
 /* The outcome of an incomplete reply. `again`: the documents were sent before. */
 sl_outcome sl_outcome_of_reply(const sl_reply *reply, sl_verdict verdict, bool again);
 
-/* Reports a document whose command was refused: `outcome` is SEND_APART or SEND_APART_OR_END, and
- * `why` the server's error. False, and nothing is reported, if the document need not be the
- * reason. */
+/* Reports a document whose command was refused: `outcome` is SEND_APART or SEND_APART_OR_END, `why`
+ * the server's error, and `count` the number of documents of the command. False, and nothing is
+ * reported, if the document need not be the reason. */
 bool sl_report_alone(const sl_listener *listener, sl_outcome outcome, const bson_error_t *why,
-                     uint32_t index);
+                     uint32_t index, uint32_t count);
 
 #endif

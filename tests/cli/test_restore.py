@@ -158,6 +158,7 @@ class Folders(RestoreCase):
         (dump / "a" / ".hidden").write_text("x")
         (dump / "a" / "system.indexes.bson").write_text("x")
         (dump / "prelude.json").write_text("{}")
+        (dump / "a" / "prelude.json").write_text("{}")      # of mongodump --db
         outcome = self.plan(dump, code=support.EXIT_SOURCE)
         for text in ("no_data.metadata.json: metadata of a collection whose documents",
                      "system.buckets.ts.bson: buckets of a time-series collection without metadata",

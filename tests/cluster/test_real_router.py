@@ -51,6 +51,22 @@ class RealRouter(support.ClusterCase):
                     self.assertIn("$set", row["reason"])
                 self.assertEqual(self.database.t.count_documents({}), 196)
 
+    def test_documents_whose_shard_the_router_cannot_find_are_rejects(self):
+        """The router refuses the command, of which they are the only documents."""
+        admin = self.client.admin
+        admin.command("enableSharding", self.database_name)
+        for name, key in (("hashed", {"v": "hashed"}), ("range", {"v": 1})):
+            admin.command("shardCollection", f"{self.database_name}.{name}", key=key)
+            for count, code in ((3, support.EXIT_REJECTS), (0, support.EXIT_SOURCE)):
+                with self.subTest(key=key, count=count):
+                    lines = [{"_id": f"{count} {n}", "v": n} for n in range(count)] + [{"_id": count, "v": [1]}]
+                    path = self.file(f"{name}{count}.json", "".join(json.dumps(one) + "\n" for one in lines))
+                    _, work = self.load("--shard-key", json.dumps(key), "--retry-timeout", 20, path,
+                                        collection=name, code=code)
+                    self.assert_accounting(work, inserted=count, rejectedByServer=1)
+                    (row,) = support.reject_rows(work)
+                    self.assertIn("(code 61)", row["reason"])
+
     def test_a_shard_of_the_cluster_is_not_loaded(self):
         path = self.file("year.txt", support.mot_text(range(1, 30)))
         shard = f"mongodb://{support.HOST}:{self.cluster.port('s0-0')}/"

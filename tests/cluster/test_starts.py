@@ -41,6 +41,31 @@ class LoadedBefore(support.ClusterCase):
         self.load("--again", self.second)
         self.assertEqual(self.count(), 98)
 
+    def test_the_registry_knows_the_content_without_records_of_earlier_loads(self):
+        """Another machine has loaded the file, or a load of it has been killed."""
+        _, work = self.load(self.first)
+        support.shutil.rmtree(work)
+        for state, shown in (({}, r"as \S*first.csv, on 20\d\d-"),
+                             ({"$set": {"state": "started"}, "$unset": {"loadedAt": 1}},
+                              r"as \S*first.csv, whose load has not ended")):
+            with self.subTest(shown):
+                if state:
+                    self.database["t.sources"].update_one({"state": "loaded"}, state)
+                outcome, again = self.load(self.second, code=EXIT_SOURCE, message="--again")
+                self.assertRegex(outcome.err, "second.csv: " + shown)
+                self.assertFalse(again.exists())
+                self.assertEqual(self.count(), 49)
+        self.load("--again", self.second)
+        self.assertEqual(self.count(), 98)
+        self.load("--drop", self.file("third.csv", TABLE))
+        self.assertEqual(self.count(), 49)
+
+    def test_files_without_records_may_have_the_same_content(self):
+        header = TABLE.split("\n", maxsplit=1)[0] + "\n"
+        for name in ("one.csv", "two.csv"):
+            _, work = self.load("--header", "yes", self.file(name, header))
+            support.shutil.rmtree(work)
+
     def test_it_is_only_reported_where_nothing_is_stored_twice(self):
         self.load(self.first)
         text = "loaded before, under another name:"

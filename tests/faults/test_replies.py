@@ -191,6 +191,16 @@ class Replies(SmallBatches):
         self.assertIn("more than --max-rejects 50 allows", outcome.err)
         self.assertEqual(self.database.t.count_documents({}), 0)
 
+    def test_documents_that_a_router_cannot_send_to_a_shard_are_rejects(self):
+        """A real router refuses the command. The code is always about a document, so no other document of the
+        batch need be stored."""
+        positions = self.refuse_documents(797, 61, whole=True)
+        self.assert_refused(self.begin("--retry-timeout", 20).wait(), positions, 61)
+        self.refuse_documents(1, 61, whole=True)
+        self.begin("--drop", "--max-rejects", 50, "--retry-timeout", 20).wait().expect(
+            support.EXIT_SOURCE, "more than --max-rejects 50 allows")
+        self.assertEqual(self.database.t.count_documents({}), 0)
+
     def test_a_server_that_refuses_every_command_rejects_nothing(self):
         for number, code in enumerate((2, 999999)):
             self.refuse_documents(1, code, whole=True)

@@ -139,6 +139,16 @@ TEST(a_command_that_may_be_refused_because_of_a_document) {
     assert_false(sl_reply_refuses_command(&named));
 }
 
+TEST(a_code_that_is_always_about_a_document) {
+    assert_true(sl_reply_is_of_document(61));
+    assert_true(sl_reply_is_of_document(15));
+    assert_false(sl_reply_is_of_document(11000)); /* another loader may store it now */
+    assert_false(sl_reply_is_of_document(10334));
+    assert_false(sl_reply_is_of_document(82));
+    assert_false(sl_reply_is_of_document(13));
+    assert_false(sl_reply_is_of_document(999999));
+}
+
 TEST(a_write_concern_that_was_not_satisfied) {
     static const bson_error_t why = {.domain = MONGOC_ERROR_WRITE_CONCERN, .code = 64};
     assert_int_equal(judge("{\"insertedCount\": 5, \"writeConcernErrors\": [{\"code\": 64, "
