@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs a query repeatedly on one connection. Each run is timed from sending the command to the last
  * document of the last batch. */
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "bson/bson_lookup.h"
 #include "report/run_record.h"
 #include "util/clock.h"
+#include "util/process.h"
 
 #include "operation.h"
 
@@ -79,7 +82,12 @@ static void check_answer(sl_query_run *run, const sl_query *query, const bson_t 
 }
 
 static bool run_cold_command(const char *command, sl_error *error) {
-    int status = command ? system(command) : 0;
+    int status = 0;
+    pid_t child = command ? sl_process_start_shell(command, false) : 0;
+    if (child < 0)
+        return sl_error_set(error, SL_EXIT_USAGE, "--cold: no process can be started");
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+        continue;
     return status == 0 ||
            sl_error_set(error, SL_EXIT_USAGE, "--cold: the command failed (status %d)", status);
 }

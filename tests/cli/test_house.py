@@ -154,7 +154,7 @@ class House(unittest.TestCase):
         used = {(p.name, found[1]) for p in (TOP / "src").rglob("*.c") if p.name not in programs
                 for found in calls.finditer(re.sub(r"/\*.*?\*/", "", p.read_text(), flags=re.S))}
         self.assertEqual(used, {
-            ("query_load.c", "_exit"), ("query_load.c", "kill"),   # the child of --during
+            ("query_load.c", "kill"),                              # the child of --during
             ("options_values.c", "abort"),                         # a name that is in no table
             ("process.c", "kill"),                                 # does a process exist?
             ("secrets.c", "sigaction"), ("secrets.c", "raise"),    # while a user types a password
