@@ -13,6 +13,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "bson/bson_lookup.h"
 #include "util/print.h"
 
 #include "internal.h"
@@ -63,15 +64,9 @@ static bool check_document(const uint8_t *bytes, size_t length, unsigned level,
     if (!bson_init_static(&document, bytes, length) || !bson_iter_init(&iter, &document))
         return wrong(why, "a document in it declares a wrong length or is not terminated");
     while (bson_iter_next(&iter)) {
-        const uint8_t *inner = NULL;
-        uint32_t inner_length = 0, code_length;
-        if (BSON_ITER_HOLDS_DOCUMENT(&iter))
-            bson_iter_document(&iter, &inner_length, &inner);
-        else if (BSON_ITER_HOLDS_ARRAY(&iter))
-            bson_iter_array(&iter, &inner_length, &inner);
-        else if (BSON_ITER_HOLDS_CODEWSCOPE(&iter))
-            bson_iter_codewscope(&iter, &code_length, &inner_length, &inner);
-        else
+        const uint8_t *inner;
+        uint32_t inner_length;
+        if (!sl_inner_at(&iter, &inner, &inner_length))
             continue;
         if (!inner || !check_document(inner, inner_length, level + 1, why))
             return inner ? false
@@ -245,6 +240,7 @@ static bool check_batch(const bson_iter_t *field, char why[SL_MESSAGE_WHY]) {
 
 static bool check_cursor(const bson_iter_t *field, const sl_rule *rule, char why[SL_MESSAGE_WHY]) {
     bson_iter_t inner;
+    bool named = false, open = false; /* open: more batches can be asked for */
     if (!BSON_ITER_HOLDS_DOCUMENT(field) || !bson_iter_recurse(field, &inner))
         return wrong(why, "its %s is not a document", rule->name);
     while (bson_iter_next(&inner)) {
@@ -255,8 +251,10 @@ static bool check_cursor(const bson_iter_t *field, const sl_rule *rule, char why
         if ((BSON_ITER_IS_KEY(&inner, "firstBatch") || BSON_ITER_IS_KEY(&inner, "nextBatch")) &&
             !check_batch(&inner, why))
             return false;
+        named = named || BSON_ITER_IS_KEY(&inner, "ns");
+        open = open || (BSON_ITER_IS_KEY(&inner, "id") && bson_iter_as_int64(&inner) != 0);
     }
-    return true;
+    return named || !open || wrong(why, "its cursor has no ns");
 }
 
 /* The limits of numbers are far outside of what servers send, and inside of what the driver and

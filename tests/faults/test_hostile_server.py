@@ -190,13 +190,9 @@ class HostileServer(fault_case.ProxyCase):
         self.refused("successive batches without a document", through=self.cursors([]))
 
     def test_documents_in_the_scopes_of_code_in_documents(self):
-        levels, inner = 800000, b"\x05\0\0\0\0"
-        sizes = [len(inner) + 17 * level for level in range(levels, 0, -1)]
-        body = b"".join(struct.pack("<i3siiB", size, b"\x0fa\0", size - 8, 1, 0) for size in sizes)
-        nested = body + inner + bytes(levels)
         hostile = Commands(support.port_of(self.uri), find=lambda command: bson.encode(
             {"ok": 1.0, "cursor": {"id": bson.int64.Int64(0), "ns": "a.b", "firstBatch": [
-                bson.raw_bson.RawBSONDocument(nested)]}}))
+                bson.raw_bson.RawBSONDocument(support.code_in_scopes(800000))]}}))
         self.addCleanup(hostile.close)
         self.refused("nested deeper than 250 levels", through=hostile)
 

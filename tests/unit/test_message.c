@@ -41,7 +41,9 @@ TEST(replies_of_servers_are_accepted) {
         "{\"ok\": 0, \"errmsg\": \"an error without a code\"}",
         "{\"n\": 1, \"writeErrors\": [{\"index\": 0, \"code\": 0, \"errmsg\": \"\"}], \"ok\": 1}",
         "{\"writeConcernError\": {\"code\": 64, \"errmsg\": \"late\"}, \"ok\": 1}",
-        "{\"cursor\": {\"id\": {\"$numberLong\": \"5\"}, \"firstBatch\": [{}, {\"a\": []}]}}",
+        "{\"cursor\": {\"id\": {\"$numberLong\": \"5\"}, \"ns\": \"a.b\","
+        " \"firstBatch\": [{}, {\"a\": []}]}}",
+        "{\"cursor\": {\"id\": {\"$numberLong\": \"0\"}, \"nextBatch\": []}}",
         "{\"maxWireVersion\": 21, \"maxBsonObjectSize\": 16777216, \"maxWriteBatchSize\": 100000,"
         " \"maxMessageSizeBytes\": 48000000, \"logicalSessionTimeoutMinutes\": null,"
         " \"setName\": \"rs_0.a-b\", \"hosts\": [\"a.b:27017\", \"[::1]:1\"]}",
@@ -64,6 +66,7 @@ TEST(fields_that_would_end_the_process_are_refused) {
         {"{\"maxWireVersion\": 9, \"maxWriteBatchSize\": 0}", "its maxWriteBatchSize is 0"},
         {"{\"compression\": [\"zlib\", 5]}", "compression contains a value that is not a string"},
         {"{\"topologyVersion\": {\"processId\": 5}}", "the processId of its topologyVersion"},
+        {"{\"cursor\": {\"id\": 5, \"firstBatch\": []}}", "its cursor has no ns"},
         {"{\"cursor\": {\"ns\": 5}}", "the ns of its cursor"},
         {"{\"cursor\": {\"ns\": \"a\"}}", "the ns of its cursor"},
         {"{\"cursor\": {\"ns\": \"a.\"}}", "the ns of its cursor"},
