@@ -17,6 +17,7 @@ import random
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -201,6 +202,13 @@ def bson_documents(data):
 def encoded(document):
     """A document of an independent reader as the BSON that the loader must write."""
     return bson.encode({**document, "_id": bson.int64.Int64(document["_id"])})
+
+
+def code_in_scopes(levels):
+    """A document of code whose scope is a document of code, and so on: recursion overflows the stack."""
+    sizes = [5 + 17 * level for level in range(levels, 0, -1)]
+    return b"".join(struct.pack("<i3siiB", size, b"\x0fa\0", size - 8, 1, 0) for size in sizes) \
+        + b"\5\0\0\0\0" + bytes(levels)
 
 
 def readable(raw):

@@ -87,6 +87,39 @@ bool sl_container_at(const bson_iter_t *at, bson_t *document) {
     return bytes && bson_init_static(document, bytes, length);
 }
 
+bool sl_inner_at(const bson_iter_t *at, const uint8_t **bytes, uint32_t *length) {
+    uint32_t code_length;
+    *bytes = NULL;
+    *length = 0;
+    if (BSON_ITER_HOLDS_DOCUMENT(at))
+        bson_iter_document(at, length, bytes);
+    else if (BSON_ITER_HOLDS_ARRAY(at))
+        bson_iter_array(at, length, bytes);
+    else if (BSON_ITER_HOLDS_CODEWSCOPE(at))
+        bson_iter_codewscope(at, &code_length, length, bytes);
+    else
+        return false;
+    return true;
+}
+
+static bool is_shallow(const bson_t *document, unsigned levels) {
+    bson_iter_t iter;
+    bool shallow = levels > 0;
+    for (bool more = bson_iter_init(&iter, document); shallow && more && bson_iter_next(&iter);) {
+        const uint8_t *bytes;
+        uint32_t length;
+        bson_t inner;
+        shallow = !sl_inner_at(&iter, &bytes, &length) || !bytes ||
+                  !bson_init_static(&inner, bytes, length) || is_shallow(&inner, levels - 1);
+    }
+    return shallow;
+}
+
+bool sl_document_is_sound(const bson_t *document) {
+    return is_shallow(document, SL_FILE_LEVELS) &&
+           bson_validate(document, BSON_VALIDATE_NONE, NULL);
+}
+
 bool sl_look_inside(const bson_t *document, const char *path, bson_t *inner) {
     bson_iter_t value;
     if (sl_look_find(document, path, &value) && sl_container_at(&value, inner))

@@ -72,4 +72,13 @@ double sl_value_number(const bson_iter_t *at);
 bool sl_document_at(const bson_iter_t *at, bson_t *document);
 bool sl_container_at(const bson_iter_t *at, bson_t *document);
 
+/* Does the value at `at` contain a document: is it a document, an array, or code with a scope? Sets
+ * `*bytes` to it, borrowed and not checked; NULL if its length is wrong. */
+bool sl_inner_at(const bson_iter_t *at, const uint8_t **bytes, uint32_t *length);
+
+/* Is a document of a file valid, with all in it, and nested no deeper than SL_FILE_LEVELS? The
+ * check of the BSON library recurses without a limit. */
+#define SL_FILE_LEVELS 20
+bool sl_document_is_sound(const bson_t *document);
+
 #endif

@@ -12,6 +12,7 @@
 #include "util/clock.h"
 #include "util/context.h"
 #include "util/interrupt.h"
+#include "util/process.h"
 #include "util/log.h"
 #include "util/memory_stream.h"
 #include "util/print.h"
@@ -391,18 +392,6 @@ static bool each_number(measuring *m, const char *phase, sl_error *error) {
 
 /* ---- --during ---- */
 
-/* Starts the command of --during in a separate process group, with its output redirected to
- * standard error. */
-static pid_t start_command(const char *command) {
-    pid_t child = fork();
-    if (child != 0)
-        return child;
-    setpgid(0, 0);
-    dup2(STDERR_FILENO, STDOUT_FILENO);
-    execl("/bin/sh", "sh", "-c", command, (char *)NULL);
-    _exit(127);
-}
-
 /* Waits for the command, and interrupts it when the run is interrupted. False when it failed. */
 static bool await_command(const measuring *m, pid_t child, sl_error *error) {
     int status;
@@ -433,10 +422,9 @@ static bool measure_around(measuring *m, const char *command, sl_error *error) {
         return false;
     if (atomic_load(&m->session->stop))
         return true;
-    pid_t child = start_command(command);
+    pid_t child = sl_process_start_shell(command, true);
     if (child < 0)
         return sl_error_set(error, SL_EXIT_USAGE, "--during: no process can be started");
-    setpgid(child, child);
     size_t first = m->count;
     int64_t start = sl_clock_ns();
     bool ok = each_number(m, "during", error);

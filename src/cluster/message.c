@@ -13,6 +13,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "bson/bson_lookup.h"
 #include "util/print.h"
 
 #include "internal.h"
@@ -27,6 +28,7 @@
 #define NESTING_MAX 250                     /* servers nest documents up to level 200 */
 #define ITERATIONS_MAX 1000000              /* of SCRAM; servers use 10000 and 15000 */
 #define HOSTS_MAX 1000                      /* of each list in a hello */
+#define NAMESPACE_MAX 1024                  /* bytes; servers allow 255 */
 
 static uint32_t get_u32(const uint8_t *from) {
     uint32_t value;
@@ -62,13 +64,9 @@ static bool check_document(const uint8_t *bytes, size_t length, unsigned level,
     if (!bson_init_static(&document, bytes, length) || !bson_iter_init(&iter, &document))
         return wrong(why, "a document in it declares a wrong length or is not terminated");
     while (bson_iter_next(&iter)) {
-        const uint8_t *inner = NULL;
-        uint32_t inner_length = 0;
-        if (BSON_ITER_HOLDS_DOCUMENT(&iter))
-            bson_iter_document(&iter, &inner_length, &inner);
-        else if (BSON_ITER_HOLDS_ARRAY(&iter))
-            bson_iter_array(&iter, &inner_length, &inner);
-        else
+        const uint8_t *inner;
+        uint32_t inner_length;
+        if (!sl_inner_at(&iter, &inner, &inner_length))
             continue;
         if (!inner || !check_document(inner, inner_length, level + 1, why))
             return inner ? false
@@ -80,111 +78,118 @@ static bool check_document(const uint8_t *bytes, size_t length, unsigned level,
 
 /* ---- fields of replies ---- */
 
-typedef struct sl_rule {
+/* A field that the driver or this program reads from replies, and what is accepted. */
+typedef struct sl_rule sl_rule;
+struct sl_rule {
     const char *name;
+    bool (*check)(const bson_iter_t *field, const sl_rule *rule, char why[SL_MESSAGE_WHY]);
     int64_t least, most; /* of a number */
-} sl_rule;
-
-/* Limits far outside of what servers send, and inside of what the driver and this program can
- * handle. */
-static const sl_rule hello_numbers[] = {
-    {"maxBsonObjectSize", 1 << 20, 1 << 26},
-    {"maxMessageSizeBytes", 1 << 20, 1 << 28},
-    {"maxWriteBatchSize", 1, 10000000},
-    {"minWireVersion", 0, 1000},
-    {"maxWireVersion", 0, 1000},
-    {"logicalSessionTimeoutMinutes", 1, 10000000},
 };
 
-static bool check_number(const bson_t *reply, const sl_rule *rule, char why[SL_MESSAGE_WHY]) {
-    bson_iter_t field;
-    if (!bson_iter_init_find(&field, reply, rule->name) || BSON_ITER_HOLDS_NULL(&field))
+static bool check_number(const bson_iter_t *field, const sl_rule *rule, char why[SL_MESSAGE_WHY]) {
+    if (BSON_ITER_HOLDS_NULL(field))
         return true;
-    if (!BSON_ITER_HOLDS_NUMBER(&field))
+    if (!BSON_ITER_HOLDS_NUMBER(field))
         return wrong(why, "its %s is not a number", rule->name);
-    const double value = bson_iter_as_double(&field);
+    const double value = bson_iter_as_double(field);
     return (value >= (double)rule->least && value <= (double)rule->most) ||
            wrong(why, "its %s is %.15g, and this program accepts %" PRId64 " to %" PRId64,
                  rule->name, value, rule->least, rule->most);
 }
 
+static bool open_array(const bson_iter_t *field, const char *name, bson_iter_t *item,
+                       char why[SL_MESSAGE_WHY]) {
+    return (BSON_ITER_HOLDS_ARRAY(field) && bson_iter_recurse(field, item)) ||
+           wrong(why, "its %s are not an array", name);
+}
+
 /* The lists of members: of strings, and not too many. */
-static bool check_hosts(const bson_t *hello, const char *name, char why[SL_MESSAGE_WHY]) {
-    bson_iter_t list, item;
+static bool check_hosts(const bson_iter_t *field, const sl_rule *rule, char why[SL_MESSAGE_WHY]) {
+    bson_iter_t item;
     size_t count = 0;
-    if (!bson_iter_init_find(&list, hello, name))
-        return true;
-    if (!BSON_ITER_HOLDS_ARRAY(&list) || !bson_iter_recurse(&list, &item))
-        return wrong(why, "its %s is not an array", name);
+    if (!open_array(field, rule->name, &item, why))
+        return false;
     while (bson_iter_next(&item)) {
         const char *host = BSON_ITER_HOLDS_UTF8(&item) ? bson_iter_utf8(&item, NULL) : NULL;
         if (!host || !sl_hosts_are_valid(host))
-            return wrong(why, "its %s contain \"%s\", which is not HOST:PORT", name,
+            return wrong(why, "its %s contain \"%s\", which is not HOST:PORT", rule->name,
                          host ? host : "");
         if (++count > HOSTS_MAX)
-            return wrong(why, "its %s are more than %d", name, HOSTS_MAX);
+            return wrong(why, "its %s are more than %d", rule->name, HOSTS_MAX);
     }
     return true;
 }
 
-static bool check_hello(const bson_t *hello, char why[SL_MESSAGE_WHY]) {
-    static const char *const lists[] = {"hosts", "passives", "arbiters"};
-    bson_iter_t field;
-    for (size_t i = 0; i < sizeof hello_numbers / sizeof hello_numbers[0]; i++) {
-        if (!check_number(hello, &hello_numbers[i], why))
-            return false;
-    }
-    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
-        if (!check_hosts(hello, lists[i], why))
-            return false;
-    }
-    if (!bson_iter_init_find(&field, hello, "setName"))
-        return true;
-    const char *name = BSON_ITER_HOLDS_UTF8(&field) ? bson_iter_utf8(&field, NULL) : "";
+static bool check_set_name(const bson_iter_t *field, const sl_rule *rule,
+                           char why[SL_MESSAGE_WHY]) {
+    const char *name = BSON_ITER_HOLDS_UTF8(field) ? bson_iter_utf8(field, NULL) : "";
     return sl_set_name_is_valid(name, strlen(name)) ||
-           wrong(why, "its setName \"%s\" is not a name of a replica set (1 to %d bytes)", name,
-                 SL_SET_NAME_MAX);
+           wrong(why, "its %s \"%s\" is not a name of a replica set (1 to %d bytes)", rule->name,
+                 name, SL_SET_NAME_MAX);
+}
+
+/* The compressors of a server. */
+static bool check_strings(const bson_iter_t *field, const sl_rule *rule, char why[SL_MESSAGE_WHY]) {
+    bson_iter_t item;
+    if (!open_array(field, rule->name, &item, why))
+        return false;
+    while (bson_iter_next(&item)) {
+        if (!BSON_ITER_HOLDS_UTF8(&item))
+            return wrong(why, "its %s contains a value that is not a string", rule->name);
+    }
+    return true;
+}
+
+static bool check_topology_version(const bson_iter_t *field, const sl_rule *rule,
+                                   char why[SL_MESSAGE_WHY]) {
+    bson_iter_t inner;
+    if (!BSON_ITER_HOLDS_DOCUMENT(field) || !bson_iter_recurse(field, &inner))
+        return wrong(why, "its %s is not a document", rule->name);
+    while (bson_iter_next(&inner)) {
+        if ((BSON_ITER_IS_KEY(&inner, "processId") && !BSON_ITER_HOLDS_OID(&inner)) ||
+            (BSON_ITER_IS_KEY(&inner, "counter") && !BSON_ITER_HOLDS_INT64(&inner)))
+            return wrong(why, "the %s of its %s has a wrong type", bson_iter_key(&inner),
+                         rule->name);
+    }
+    return true;
 }
 
 /* Is the message of the error, if it has one, a string? */
-static bool check_error(const bson_iter_t *at, const char *name, char why[SL_MESSAGE_WHY]) {
-    bson_iter_t field;
-    if (!BSON_ITER_HOLDS_DOCUMENT(at) || !bson_iter_recurse(at, &field))
-        return wrong(why, "its %s is not a document", name);
-    return !bson_iter_find(&field, "errmsg") || BSON_ITER_HOLDS_UTF8(&field) ||
-           wrong(why, "the errmsg of its %s is not a string", name);
+static bool check_error(const bson_iter_t *field, const sl_rule *rule, char why[SL_MESSAGE_WHY]) {
+    bson_iter_t inner;
+    if (!BSON_ITER_HOLDS_DOCUMENT(field) || !bson_iter_recurse(field, &inner))
+        return wrong(why, "its %s is not a document", rule->name);
+    while (bson_iter_next(&inner)) {
+        if (BSON_ITER_IS_KEY(&inner, "errmsg") && !BSON_ITER_HOLDS_UTF8(&inner))
+            return wrong(why, "the errmsg of its %s is not a string", rule->name);
+    }
+    return true;
 }
 
-static bool check_errors(const bson_t *reply, char why[SL_MESSAGE_WHY]) {
-    bson_iter_t field, item;
-    if (bson_iter_init_find(&field, reply, "ok") && !bson_iter_as_bool(&field) &&
-        bson_iter_init_find(&field, reply, "code") && BSON_ITER_HOLDS_NUMBER(&field) &&
-        bson_iter_as_int64(&field) == 0)
-        return wrong(why, "it is an error with the code 0");
-    if (bson_iter_init_find(&field, reply, "writeConcernError") &&
-        !check_error(&field, "writeConcernError", why))
+static bool check_errors(const bson_iter_t *field, const sl_rule *rule, char why[SL_MESSAGE_WHY]) {
+    bson_iter_t item;
+    if (!open_array(field, rule->name, &item, why))
         return false;
-    if (bson_iter_init_find(&field, reply, "errorLabels") && !BSON_ITER_HOLDS_ARRAY(&field))
-        return wrong(why, "its errorLabels are not an array");
-    if (!bson_iter_init_find(&field, reply, "writeErrors"))
-        return true;
-    if (!BSON_ITER_HOLDS_ARRAY(&field) || !bson_iter_recurse(&field, &item))
-        return wrong(why, "its writeErrors are not an array");
     while (bson_iter_next(&item)) {
-        if (!check_error(&item, "writeErrors", why))
+        if (!check_error(&item, rule, why))
             return false;
     }
     return true;
 }
 
+static bool check_labels(const bson_iter_t *field, const sl_rule *rule, char why[SL_MESSAGE_WHY]) {
+    bson_iter_t item;
+    return open_array(field, rule->name, &item, why);
+}
+
 /* The server chooses how many hashes the client computes for SCRAM: "r=...,s=...,i=15000". */
-static bool check_scram(const bson_t *reply, char why[SL_MESSAGE_WHY]) {
-    bson_iter_t field;
+static bool check_scram(const bson_iter_t *field, const sl_rule *rule, char why[SL_MESSAGE_WHY]) {
     const uint8_t *bytes;
     uint32_t length;
-    if (!bson_iter_init_find(&field, reply, "payload") || !BSON_ITER_HOLDS_BINARY(&field))
+    (void)rule;
+    if (!BSON_ITER_HOLDS_BINARY(field))
         return true;
-    bson_iter_binary(&field, NULL, &length, &bytes);
+    bson_iter_binary(field, NULL, &length, &bytes);
     for (uint32_t at = 0; at + 2 < length; at++) {
         if ((at > 0 && bytes[at - 1] != ',') || bytes[at] != 'i' || bytes[at + 1] != '=')
             continue;
@@ -201,25 +206,96 @@ static bool check_scram(const bson_t *reply, char why[SL_MESSAGE_WHY]) {
     return true;
 }
 
-static bool check_reply(const bson_t *reply, char why[SL_MESSAGE_WHY]) {
-    bson_iter_t field, inner;
-    bson_t speculative;
-    const uint8_t *bytes;
-    uint32_t length;
-    if (bson_iter_init_find(&field, reply, "speculativeAuthenticate") &&
-        BSON_ITER_HOLDS_DOCUMENT(&field)) {
-        bson_iter_document(&field, &length, &bytes);
-        if (bson_init_static(&speculative, bytes, length) && !check_scram(&speculative, why))
+static bool check_speculative(const bson_iter_t *field, const sl_rule *rule,
+                              char why[SL_MESSAGE_WHY]) {
+    bson_iter_t inner;
+    if (!BSON_ITER_HOLDS_DOCUMENT(field) || !bson_iter_recurse(field, &inner))
+        return true;
+    while (bson_iter_next(&inner)) {
+        if (BSON_ITER_IS_KEY(&inner, "payload") && !check_scram(&inner, rule, why))
             return false;
     }
-    if (bson_iter_init_find(&field, reply, "cursor") && !BSON_ITER_HOLDS_DOCUMENT(&field))
-        return wrong(why, "its cursor is not a document");
-    if (bson_iter_init_find(&field, reply, "cursor") && bson_iter_recurse(&field, &inner) &&
-        bson_iter_find(&inner, "id") && !BSON_ITER_HOLDS_NUMBER(&inner))
-        return wrong(why, "the id of its cursor is not a number");
-    /* A reply to a hello may lack any field, so it is not recognised by one: every reply is checked
-     * for the fields that the driver and this program read from it. */
-    return check_errors(reply, why) && check_scram(reply, why) && check_hello(reply, why);
+    return true;
+}
+
+/* Is the namespace of a cursor DATABASE.COLLECTION? The driver asks for more of this collection. */
+static bool is_namespace(const bson_iter_t *field) {
+    uint32_t length = 0;
+    const char *name = BSON_ITER_HOLDS_UTF8(field) ? bson_iter_utf8(field, &length) : NULL;
+    const char *dot = name ? strchr(name, '.') : NULL;
+    return dot && dot > name && dot[1] && strlen(name) == length && length <= NAMESPACE_MAX;
+}
+
+static bool check_batch(const bson_iter_t *field, char why[SL_MESSAGE_WHY]) {
+    bson_iter_t item;
+    if (!BSON_ITER_HOLDS_ARRAY(field) || !bson_iter_recurse(field, &item))
+        return wrong(why, "the %s of its cursor is not an array", bson_iter_key(field));
+    while (bson_iter_next(&item)) {
+        if (!BSON_ITER_HOLDS_DOCUMENT(&item))
+            return wrong(why, "the %s of its cursor contains a value that is not a document",
+                         bson_iter_key(field));
+    }
+    return true;
+}
+
+static bool check_cursor(const bson_iter_t *field, const sl_rule *rule, char why[SL_MESSAGE_WHY]) {
+    bson_iter_t inner;
+    bool named = false, open = false; /* open: more batches can be asked for */
+    if (!BSON_ITER_HOLDS_DOCUMENT(field) || !bson_iter_recurse(field, &inner))
+        return wrong(why, "its %s is not a document", rule->name);
+    while (bson_iter_next(&inner)) {
+        if (BSON_ITER_IS_KEY(&inner, "id") && !BSON_ITER_HOLDS_NUMBER(&inner))
+            return wrong(why, "the id of its cursor is not a number");
+        if (BSON_ITER_IS_KEY(&inner, "ns") && !is_namespace(&inner))
+            return wrong(why, "the ns of its cursor is not DATABASE.COLLECTION");
+        if ((BSON_ITER_IS_KEY(&inner, "firstBatch") || BSON_ITER_IS_KEY(&inner, "nextBatch")) &&
+            !check_batch(&inner, why))
+            return false;
+        named = named || BSON_ITER_IS_KEY(&inner, "ns");
+        open = open || (BSON_ITER_IS_KEY(&inner, "id") && bson_iter_as_int64(&inner) != 0);
+    }
+    return named || !open || wrong(why, "its cursor has no ns");
+}
+
+/* The limits of numbers are far outside of what servers send, and inside of what the driver and
+ * this program can handle. */
+static const sl_rule rules[] = {
+    {"maxBsonObjectSize", check_number, 1 << 20, 1 << 26},
+    {"maxMessageSizeBytes", check_number, 1 << 20, 1 << 28},
+    {"maxWriteBatchSize", check_number, 1, 10000000},
+    {"minWireVersion", check_number, 0, 1000},
+    {"maxWireVersion", check_number, 0, 1000},
+    {"logicalSessionTimeoutMinutes", check_number, 1, 10000000},
+    {"hosts", check_hosts, 0, 0},
+    {"passives", check_hosts, 0, 0},
+    {"arbiters", check_hosts, 0, 0},
+    {"setName", check_set_name, 0, 0},
+    {"compression", check_strings, 0, 0},
+    {"topologyVersion", check_topology_version, 0, 0},
+    {"writeConcernError", check_error, 0, 0},
+    {"writeErrors", check_errors, 0, 0},
+    {"errorLabels", check_labels, 0, 0},
+    {"payload", check_scram, 0, 0},
+    {"speculativeAuthenticate", check_speculative, 0, 0},
+    {"cursor", check_cursor, 0, 0},
+};
+
+/* A reply to a hello may lack any field, so it is not recognised by one: every reply is checked for
+ * all fields. A name may occur twice, and some readers take the first field, others the last: so
+ * each one is checked. */
+static bool check_reply(const bson_t *reply, char why[SL_MESSAGE_WHY]) {
+    bson_iter_t field;
+    if (bson_iter_init_find(&field, reply, "ok") && !bson_iter_as_bool(&field) &&
+        bson_iter_init_find(&field, reply, "code") && BSON_ITER_HOLDS_NUMBER(&field) &&
+        bson_iter_as_int64(&field) == 0)
+        return wrong(why, "it is an error with the code 0");
+    for (bool more = bson_iter_init(&field, reply); more && bson_iter_next(&field);) {
+        for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+            if (BSON_ITER_IS_KEY(&field, rules[i].name) && !rules[i].check(&field, &rules[i], why))
+                return false;
+        }
+    }
+    return true;
 }
 
 static bool check_body(const uint8_t *bytes, size_t length, char why[SL_MESSAGE_WHY]) {

@@ -16,6 +16,7 @@
 
 #include <zlib.h>
 
+#include "bson/bson_lookup.h"
 #include "util/private_file.h"
 
 #include "work_directory.h"
@@ -24,7 +25,6 @@
 #define DOCUMENT_BYTES_MAX ((uint32_t)512 << 20)
 #define JOURNAL_BYTES_MAX ((off_t)4 << 30) /* 22 million entries: blocks of 22 TB */
 #define WINDOW_BYTES ((size_t)1 << 20)     /* of the journal in memory while it is read */
-#define DEPTH_MAX 20                       /* levels of nested documents */
 
 enum { RECORD_DOCUMENT = 1, RECORD_ENTRY = 2, RECORD_FORMAT = 3 };
 
@@ -144,25 +144,6 @@ static bool append_first_record(sl_bytes *to) {
     return append_record(to, RECORD_FORMAT, payload, sizeof payload);
 }
 
-/* The documents of a journal have a few levels of nesting. The check by the BSON library is
- * recursive, and a damaged document could overflow its stack. */
-static bool is_shallow(const bson_iter_t *container, unsigned depth) {
-    bson_iter_t child;
-    bool shallow = depth > 0;
-    for (bool more = shallow && bson_iter_recurse(container, &child);
-         shallow && more && bson_iter_next(&child);)
-        shallow = is_shallow(&child, depth - 1);
-    return shallow;
-}
-
-static bool is_sound(const bson_t *document) {
-    bson_iter_t iter;
-    bool shallow = bson_iter_init(&iter, document);
-    while (shallow && bson_iter_next(&iter))
-        shallow = is_shallow(&iter, DEPTH_MAX);
-    return shallow && bson_validate(document, BSON_VALIDATE_NONE, NULL);
-}
-
 static bool take_record(uint32_t type, const uint8_t *payload, uint32_t length,
                         const sl_journal_handlers *handlers) {
     if (type == RECORD_ENTRY) {
@@ -172,7 +153,7 @@ static bool take_record(uint32_t type, const uint8_t *payload, uint32_t length,
     }
     bson_t document;
     return type == RECORD_DOCUMENT && bson_init_static(&document, payload, length) &&
-           is_sound(&document) && handlers->document(handlers->context, &document);
+           sl_document_is_sound(&document) && handlers->document(handlers->context, &document);
 }
 
 /* Is there a complete record at the beginning of these bytes, with the right checksum? */

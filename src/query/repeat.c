@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Queries that are run one at a time: timed runs on one connection, their entries in a report, and
  * their tables on standard output. */
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "bson/bson_lookup.h"
 #include "report/json.h"
@@ -14,6 +16,7 @@
 #include "util/context.h"
 #include "util/estimate.h"
 #include "util/print.h"
+#include "util/process.h"
 #include "util/text_table.h"
 
 #include "operation.h"
@@ -92,7 +95,12 @@ static void check_answer(sl_query_run *run, const sl_query *query, const bson_t 
 }
 
 static bool run_cold_command(const char *command, sl_error *error) {
-    int status = command ? system(command) : 0;
+    int status = 0;
+    pid_t child = command ? sl_process_start_shell(command, false) : 0;
+    if (child < 0)
+        return sl_error_set(error, SL_EXIT_USAGE, "--cold: no process can be started");
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+        continue;
     return status == 0 ||
            sl_error_set(error, SL_EXIT_USAGE, "--cold: the command failed (status %d)", status);
 }

@@ -354,7 +354,7 @@ static uint8_t *read_list(const sl_restore *restore, bson_t *list, sl_error *err
     sl_text text = {NULL, 0};
     if (sl_private_file_read(list_of(restore, path), INT32_MAX, SL_EXIT_SOURCE, &text, NULL) &&
         bson_init_static(list, (const uint8_t *)text.bytes, text.length) &&
-        bson_validate(list, BSON_VALIDATE_NONE, NULL) && bson_has_field(list, "namespaces"))
+        sl_document_is_sound(list) && bson_has_field(list, "namespaces"))
         return (uint8_t *)text.bytes;
     free((char *)text.bytes);
     sl_error_set(error, SL_EXIT_SOURCE,

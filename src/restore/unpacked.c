@@ -86,30 +86,49 @@ bool sl_dump_write_list(const sl_dump *dump, const char *folder, sl_error *error
     return ok;
 }
 
-static bool take_item(sl_dump *dump, const bson_t *one, sl_error *error) {
+/* Sets the item's file to that of the name of `path` in `folder`. A list that somebody changed must
+ * not lead to another folder: the files are removed after use. */
+static bool set_data(sl_namespace *item, const char *folder, const char *path, sl_error *error) {
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    size_t digits = strspn(name, "0123456789");
+    if (digits == 0 || strcmp(name + digits, ".bson") != 0)
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "%s/" LIST " is damaged: it has the file %s; start again with another "
+                            "--work-dir",
+                            folder, path);
+    free(item->data);
+    if (asprintf(&item->data, "%s/%s", folder, name) >= 0)
+        return true;
+    item->data = NULL;
+    return sl_error_memory(error, "reading the list");
+}
+
+static bool take_item(sl_dump *dump, const char *folder, const bson_t *one, sl_error *error) {
     const char *database = sl_look_string(one, "db"),
                *collection = sl_look_string(one, "collection");
     const char *data = sl_look_string(one, "data");
     if (!sl_dump_add_item(dump, database, collection, sl_look_string(one, "metadata"), error))
         return false;
     sl_namespace *item = sl_dump_find_item(dump, database, collection);
-    if (item && data[0])
-        item->data = strdup(data);
-    if (item) {
-        item->data_bytes = (uint64_t)sl_look_int64(one, "bytes", (int64_t)item->data_bytes);
-        item->unpacked = true;
-        item->left_out = sl_look_flag(one, "leftOut");
-    }
-    return (item && (item->data || !data[0])) || sl_error_memory(error, "reading the list");
+    if (!item)
+        return sl_error_memory(error, "reading the list");
+    if (data[0] && !set_data(item, folder, data, error))
+        return false;
+    item->data_bytes = (uint64_t)sl_look_int64(one, "bytes", (int64_t)item->data_bytes);
+    item->unpacked = true;
+    item->left_out = sl_look_flag(one, "leftOut");
+    return true;
 }
 
-static bool take_note(sl_dump *dump, const bson_t *one, sl_error *error) {
+static bool take_note(sl_dump *dump, const char *folder, const bson_t *one, sl_error *error) {
+    (void)folder;
     return sl_dump_note_add(dump, sl_look_string(one, "what"), sl_look_flag(one, "lost"),
                             sl_look_string(one, "why"), error);
 }
 
-static bool take_array(sl_dump *dump, const bson_t *list, const char *name,
-                       bool (*take)(sl_dump *dump, const bson_t *one, sl_error *error),
+static bool take_array(sl_dump *dump, const char *folder, const bson_t *list, const char *name,
+                       bool (*take)(sl_dump *dump, const char *folder, const bson_t *one,
+                                    sl_error *error),
                        sl_error *error) {
     bson_iter_t iter, items;
     bool ok = bson_iter_init_find(&iter, list, name) && bson_iter_recurse(&iter, &items);
@@ -117,7 +136,7 @@ static bool take_array(sl_dump *dump, const bson_t *list, const char *name,
         return sl_error_set(error, SL_EXIT_SOURCE, "the list of unpacked files is damaged");
     while (ok && bson_iter_next(&items)) {
         bson_t one;
-        ok = sl_document_at(&items, &one) && take(dump, &one, error);
+        ok = sl_document_at(&items, &one) && take(dump, folder, &one, error);
     }
     return ok;
 }
@@ -153,9 +172,10 @@ bool sl_dump_read_list(sl_dump *dump, const char *folder, const sl_name_options 
         return errno == ENOENT || sl_error_errno(error, SL_EXIT_SOURCE, "%s", path);
     if (!sl_private_file_read(path, INT32_MAX, SL_EXIT_SOURCE, &text, error))
         return false;
-    bool valid = bson_init_static(&list, (const uint8_t *)text.bytes, text.length);
-    bool ok = valid ? take_array(dump, &list, "items", take_item, error) &&
-                          take_array(dump, &list, "notes", take_note, error) &&
+    bool valid = bson_init_static(&list, (const uint8_t *)text.bytes, text.length) &&
+                 sl_document_is_sound(&list);
+    bool ok = valid ? take_array(dump, folder, &list, "items", take_item, error) &&
+                          take_array(dump, folder, &list, "notes", take_note, error) &&
                           apply_names(dump, names, error)
                     : sl_error_set(error, SL_EXIT_SOURCE,
                                    "%s cannot be read: start again with another --work-dir", path);

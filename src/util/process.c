@@ -4,7 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <signal.h>
-#include <stdbool.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "hash.h"
+#include "text.h"
 
 #define NAME_SHOWN 16 /* bytes of the host's name in its identity */
 
@@ -58,4 +59,52 @@ int64_t sl_process_start(int64_t pid) {
     for (int field = 2; at && field < 22; field++)
         at = strchr(at + 1, ' ');
     return at ? strtoll(at, NULL, 10) : -1;
+}
+
+/* ---- commands of a user ---- */
+
+#define COMMAND "SHARDLOAD_COMMAND" /* the variable with the command */
+
+/* The environment of this process and one more variable, in an array that the caller frees. */
+static char **environment_with(char *variable) {
+    size_t count = 0;
+    while (environ[count])
+        count++;
+    char **all = calloc(count + 2, sizeof *all);
+    if (all) {
+        all[0] = variable; /* the first one of a name counts */
+        memcpy(all + 1, environ, count * sizeof *all);
+    }
+    return all;
+}
+
+static int spawn_shell(char *const *environment, bool apart, pid_t *child) {
+    char *const words[] = {"sh", "-c", "eval \"unset " COMMAND "\n$" COMMAND "\"", NULL};
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawnattr_init(&attributes);
+    int why = 0;
+    if (apart) {
+        why = posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+        posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    }
+    if (why == 0)
+        why = posix_spawn(child, "/bin/sh", &actions, &attributes, words, environment);
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attributes);
+    return why;
+}
+
+pid_t sl_process_start_shell(const char *command, bool apart) {
+    char *variable = NULL;
+    if (asprintf(&variable, COMMAND "=%s", command) < 0)
+        variable = NULL;
+    char **environment = variable ? environment_with(variable) : NULL;
+    pid_t child = -1;
+    int why = environment ? spawn_shell(environment, apart, &child) : ENOMEM;
+    free(environment);
+    sl_secret_free(variable);
+    errno = why;
+    return why == 0 ? child : -1;
 }

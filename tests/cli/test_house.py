@@ -155,7 +155,7 @@ class House(unittest.TestCase):
         used = {(p.name, found[1]) for p in (TOP / "src").rglob("*.c") if p.name not in programs
                 for found in calls.finditer(re.sub(r"/\*.*?\*/", "", p.read_text(), flags=re.S))}
         self.assertEqual(used, {
-            ("query_commands.c", "_exit"), ("query_commands.c", "kill"),   # the child of --during
+            ("query_commands.c", "kill"),                          # the child of --during
             ("options.c", "abort"),                                # a name that is in no table
             ("process.c", "kill"),                                 # does a process exist?
             ("secrets.c", "sigaction"), ("secrets.c", "raise"),    # while a user types a password

@@ -4,6 +4,7 @@ operation that was due, a server that stalls shows in the latencies, all methods
 the same answer, and a comparison reports a difference only where there is one."""
 import csv
 import json
+import pathlib
 import re
 import signal
 import threading
@@ -233,19 +234,25 @@ class OnOneServer(AnyServer, QueryCase):
     javascript = explains = True
 
     def test_commands_stay_out_of_reports_and_inherit_the_environment(self):
-        """A command may contain a password anywhere, and may need those of the environment."""
+        """Nor are they in the list of processes. A command may contain a password anywhere, and may need
+        those of the environment."""
         canary = "c4nary-in-the-mine"
         uri = f"mongodb://ann:{canary}@127.0.0.1:1/"
         for name, words in (("cold", ["--repeat", 1, "--warm-up", 0]),
                             ("during", ["--clients", 1, "--operations", 5, "--warm-up-time", "0s"])):
             seen = self.scratch / f"seen-{name}"
-            command = f'echo "$SHARDLOAD_PASSWORD $SHARDLOAD_URI" >{seen}; true -p {canary}'
+            command = f'echo "$SHARDLOAD_PASSWORD $SHARDLOAD_URI" >{seen}; : -p {canary}; ' \
+                      f'env >{seen}.env; cat /proc/[0-9]*/cmdline >{seen}.processes 2>/dev/null; true'
             outcome = self.run_program(
                 "shardquery", "run", *self.target("t"), "--query", "read", *words, f"--{name}", command,
                 "--report", "r.json", "--html", "r.html", self.file("own.yaml", SUITE),
                 environment=support.clean_environment(SHARDLOAD_PASSWORD=canary, SHARDLOAD_URI=uri))
             outcome.expect(support.EXIT_OK)
             self.assertEqual(seen.read_text(), f"{canary} {uri}\n")
+            processes = pathlib.Path(f"{seen}.processes").read_bytes()
+            self.assertIn(b"shardquery", processes)
+            self.assertNotIn(canary.encode(), processes)
+            self.assertNotIn("-p " + canary, pathlib.Path(f"{seen}.env").read_text("utf-8"))
             self.assertEqual(self.read_json("r.json")["options"][name], "***")
             self.assertNotIn(canary, outcome.text + (self.scratch / "r.json").read_text("utf-8")
                              + (self.scratch / "r.html").read_text("utf-8"))

@@ -2,6 +2,7 @@
 """A restore is resumed only with the dump with which it began: another dump at the same path, a
 collection that is missing or new, and changed files are refused before anything is changed."""
 import os
+import pathlib
 import shutil
 
 import dump_making as making
@@ -177,6 +178,8 @@ class Standalone(Restoring):
         self.refused(dump, "does not list the files of a dump", "--work-dir and --drop")
         (self.work / "dump-files.bson").write_bytes(b"damaged")
         self.refused(dump, "dump-files.bson cannot be read")
+        (self.work / "dump-files.bson").write_bytes(support.code_in_scopes(400000))
+        self.refused(dump, "dump-files.bson cannot be read")
         (self.scratch / "list").rename(self.work / "dump-files.bson")
         kept = dump.rename(self.scratch / "kept")
         dump.write_bytes(making.archive([self.namespace("c", documents(3))]))
@@ -184,6 +187,31 @@ class Standalone(Restoring):
         dump.unlink()
         kept.rename(dump)
         self.resumed(dump)
+
+    def test_the_list_of_unpacked_files_leads_to_no_other_folder(self):
+        """The files of the list are loaded, and then removed."""
+        archive = self.scratch / "dump.archive"
+        archive.write_bytes(making.archive([self.namespace(name, some) for name, some in self.made.items()]))
+        self.database.command("create", "c", viewOn="x", pipeline=[])
+        self.restore(archive, work=self.work, code=support.EXIT_CLUSTER)
+        self.database.drop_collection("c")
+        path = self.work / "unpacked" / "list.bson"
+        written = bson.decode(path.read_bytes())
+        (item,) = [item for item in written["items"] if item["collection"] == "c"]
+        for name in ("precious.txt", "000009.bson"):
+            precious = self.scratch / name
+            precious.write_bytes(pathlib.Path(item["data"]).read_bytes())
+            path.write_bytes(bson.encode({**written, "items": [
+                {**one, "data": str(precious)} if one is item else one for one in written["items"]]}))
+            outcome, _ = self.restore(archive, "--resume", work=self.work, code=support.EXIT_SOURCE)
+            self.assertIn(name, outcome.err)
+            self.assertTrue(precious.exists())
+        path.write_bytes(support.code_in_scopes(400000))
+        outcome, _ = self.restore(archive, "--resume", work=self.work, code=support.EXIT_SOURCE)
+        self.assertIn("list.bson cannot be read", outcome.err)
+        path.write_bytes(bson.encode(written))
+        self.restore(archive, "--resume", work=self.work)
+        self.check("c", self.made["c"])
 
     def test_a_file_that_is_replaced_during_the_restore(self):
         dump = self.folder()

@@ -101,10 +101,23 @@ class HostileServer(fault_case.ProxyCase):
                 ("maxBsonObjectSize", 2 ** 31 - 1), ("maxBsonObjectSize", "16"),
                 ("maxMessageSizeBytes", 100), ("maxMessageSizeBytes", -1), ("maxWireVersion", -1),
                 ("logicalSessionTimeoutMinutes", 0), ("setName", "a\x1b[31m"), ("setName", ""),
-                ("hosts", ["a:1/?tlsInsecure=true"]), ("hosts", "a:1"), ("hosts", [5])):
+                ("hosts", ["a:1/?tlsInsecure=true"]), ("hosts", "a:1"), ("hosts", [5]),
+                ("compression", [5])):
             with self.subTest(f"{name}={value}"):
                 self.answer_hello(lambda m, h, to=(name, value): with_body(m, {**h, to[0]: to[1]}))
                 self.refused("is refused: its " + name)
+
+    def test_a_field_that_is_repeated_with_a_forged_value(self):
+        """The driver reads the last one."""
+        forged = bson.encode({"maxMessageSizeBytes": 100})[4:]
+        for first in (False, True):
+            with self.subTest(first=first):
+                def repeat(message, hello, first=first):
+                    fields = bson.encode(hello)[4:-1]
+                    both = forged[:-1] + fields + b"\0" if first else fields + forged
+                    return with_body(message, struct.pack("<i", 4 + len(both)) + both)
+                self.answer_hello(repeat)
+                self.refused("is refused: its maxMessageSizeBytes")
 
     def test_a_reply_to_hello_that_lacks_fields(self):
         """The loader reads these fields also from a reply without wire versions."""
@@ -176,8 +189,18 @@ class HostileServer(fault_case.ProxyCase):
     def test_a_cursor_of_empty_batches(self):
         self.refused("successive batches without a document", through=self.cursors([]))
 
+    def test_documents_in_the_scopes_of_code_in_documents(self):
+        hostile = Commands(support.port_of(self.uri), find=lambda command: bson.encode(
+            {"ok": 1.0, "cursor": {"id": bson.int64.Int64(0), "ns": "a.b", "firstBatch": [
+                bson.raw_bson.RawBSONDocument(support.code_in_scopes(800000))]}}))
+        self.addCleanup(hostile.close)
+        self.refused("nested deeper than 250 levels", through=hostile)
+
     def test_malformed_batches_of_a_cursor(self):
         for body in ({"ok": 1.0, "cursor": 5}, {"ok": 1.0, "cursor": {"id": "x", "firstBatch": []}},
+                     {"ok": 1.0, "cursor": {"id": bson.int64.Int64(0), "ns": 5, "firstBatch": []}},
+                     {"ok": 1.0, "cursor": {"id": bson.int64.Int64(7), "ns": "a", "firstBatch": []}},
+                     {"ok": 1.0, "cursor": {"id": bson.int64.Int64(0), "ns": "a.b", "firstBatch": [5]}},
                      bytes(85)):
             hostile = Commands(support.port_of(self.uri), find=lambda command, body=body: body)
             self.addCleanup(hostile.close)

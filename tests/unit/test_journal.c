@@ -361,14 +361,18 @@ TEST(the_recorded_journal_is_read_field_by_field) {
 
 /* A deeply nested document, from a damaged or hostile disk, must not overflow the stack. */
 TEST(a_deeply_nested_document_is_ignored) {
-    write_journal(1);
-    sl_journal *journal = open_journal();
-    assert_true(sl_journal_write(journal, deep_document("a"), &error));
-    sl_journal_close(journal);
-    read_journal();
-    assert_false(empty);
-    assert_string_equal(all.keys, "begun target ");
-    assert_int_equal(all.entries, 1);
+    const bson_t *const deep[] = {deep_document("a"), deep_code()};
+    for (size_t i = 0; i < sizeof deep / sizeof deep[0]; i++) {
+        write_journal(1);
+        sl_journal *journal = open_journal();
+        assert_true(sl_journal_write(journal, deep[i], &error));
+        sl_journal_close(journal);
+        read_journal();
+        assert_false(empty);
+        assert_string_equal(all.keys, "begun target ");
+        assert_int_equal(all.entries, 1);
+        assert_int_equal(unlink(unit_path("journal")), 0);
+    }
 }
 
 /* A later program adds counters at the end. */

@@ -41,7 +41,9 @@ TEST(replies_of_servers_are_accepted) {
         "{\"ok\": 0, \"errmsg\": \"an error without a code\"}",
         "{\"n\": 1, \"writeErrors\": [{\"index\": 0, \"code\": 0, \"errmsg\": \"\"}], \"ok\": 1}",
         "{\"writeConcernError\": {\"code\": 64, \"errmsg\": \"late\"}, \"ok\": 1}",
-        "{\"cursor\": {\"id\": {\"$numberLong\": \"5\"}, \"firstBatch\": [{}, {\"a\": []}]}}",
+        "{\"cursor\": {\"id\": {\"$numberLong\": \"5\"}, \"ns\": \"a.b\","
+        " \"firstBatch\": [{}, {\"a\": []}]}}",
+        "{\"cursor\": {\"id\": {\"$numberLong\": \"0\"}, \"nextBatch\": []}}",
         "{\"maxWireVersion\": 21, \"maxBsonObjectSize\": 16777216, \"maxWriteBatchSize\": 100000,"
         " \"maxMessageSizeBytes\": 48000000, \"logicalSessionTimeoutMinutes\": null,"
         " \"setName\": \"rs_0.a-b\", \"hosts\": [\"a.b:27017\", \"[::1]:1\"]}",
@@ -62,6 +64,15 @@ TEST(fields_that_would_end_the_process_are_refused) {
         {"{\"writeConcernError\": 5}", "writeConcernError is not a document"},
         {"{\"errorLabels\": 5}", "errorLabels are not an array"},
         {"{\"maxWireVersion\": 9, \"maxWriteBatchSize\": 0}", "its maxWriteBatchSize is 0"},
+        {"{\"compression\": [\"zlib\", 5]}", "compression contains a value that is not a string"},
+        {"{\"topologyVersion\": {\"processId\": 5}}", "the processId of its topologyVersion"},
+        {"{\"cursor\": {\"id\": 5, \"firstBatch\": []}}", "its cursor has no ns"},
+        {"{\"cursor\": {\"ns\": 5}}", "the ns of its cursor"},
+        {"{\"cursor\": {\"ns\": \"a\"}}", "the ns of its cursor"},
+        {"{\"cursor\": {\"ns\": \"a.\"}}", "the ns of its cursor"},
+        {"{\"cursor\": {\"ns\": \"a\\u0000b.c\"}}", "the ns of its cursor"},
+        {"{\"cursor\": {\"nextBatch\": {}}}", "the nextBatch of its cursor is not an array"},
+        {"{\"cursor\": {\"firstBatch\": [{}, 5]}}", "firstBatch of its cursor contains a value"},
         {"{\"maxWireVersion\": 9, \"hosts\": [\"a:1?tls=false\"]}", "is not HOST:PORT"},
         /* r=x,s=y,i=1000001 and i=2147483647x */
         {"{\"payload\": {\"$binary\": {\"base64\": \"cj14LHM9eSxpPTEwMDAwMDE=\", \"subType\": "
@@ -71,6 +82,49 @@ TEST(fields_that_would_end_the_process_are_refused) {
     for (size_t i = 0; i < sizeof replies / sizeof replies[0]; i++) {
         assert_false(accepts(replies[i][0]));
         assert_contains(why, replies[i][1]);
+    }
+}
+
+/* The driver reads the last of two fields with one name, other readers the first. */
+TEST(each_of_two_fields_with_one_name_is_checked) {
+    static const char *const replies[][2] = {
+        {"{\"maxMessageSizeBytes\": 48000000, \"maxMessageSizeBytes\": 100}",
+         "its maxMessageSizeBytes is 100"},
+        {"{\"maxMessageSizeBytes\": 100, \"maxMessageSizeBytes\": 48000000}",
+         "its maxMessageSizeBytes is 100"},
+        {"{\"hosts\": [\"a:1\"], \"hosts\": [\"a:1?tls=false\"]}", "is not HOST:PORT"},
+        {"{\"setName\": \"a\", \"setName\": \"a/b\"}", "is not a name of a replica set"},
+        {"{\"cursor\": {\"ns\": \"a.b\", \"ns\": 5}}", "the ns of its cursor"},
+        {"{\"cursor\": {}, \"cursor\": 5}", "its cursor is not a document"},
+    };
+    for (size_t i = 0; i < sizeof replies / sizeof replies[0]; i++) {
+        assert_false(accepts(replies[i][0]));
+        assert_contains(why, replies[i][1]);
+    }
+}
+
+/* Documents in documents, or in the scopes of code. */
+TEST(levels_are_limited) {
+    uint8_t message[16384] = {0};
+    for (int in_code = 0; in_code <= 1; in_code++) {
+        bson_t *body = bson_new();
+        for (int level = 2; level <= 251; level++) {
+            bson_t *outer = bson_new();
+            if (in_code)
+                assert_true(bson_append_code_with_scope(outer, "a", 1, "", body));
+            else
+                assert_true(bson_append_document(outer, "a", 1, body));
+            bson_destroy(body);
+            body = outer;
+            size_t length = HEADER + 5 + body->len;
+            put(message, (uint32_t)length);
+            put(message + 12, 2013);
+            assert_true(length <= sizeof message);
+            memcpy(message + HEADER + 5, bson_get_data(body), body->len);
+            assert_true(sl_message_check(message, length, why) == (level <= 250));
+        }
+        bson_destroy(body);
+        assert_contains(why, "deeper than 250 levels");
     }
 }
 
