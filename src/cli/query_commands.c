@@ -12,11 +12,11 @@
 #include "util/clock.h"
 #include "util/context.h"
 #include "util/interrupt.h"
-#include "util/process.h"
 #include "util/log.h"
 #include "util/memory_stream.h"
 #include "util/print.h"
 #include "util/private_file.h"
+#include "util/process.h"
 #include "util/text.h"
 
 #include "query_session.h"
