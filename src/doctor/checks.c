@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The checks of `shardload doctor`; the table at the end lists them. A check is a row of the table
  * and a function that adds findings. */
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
