@@ -74,9 +74,9 @@ GLOBALS = {
 # directories, are opened, created, renamed and removed by src/util/private_file.c, which follows no links
 # of other users and checks owners and modes.
 OPENING = {
-    ("input.c", "open"): "sources", ("block.c", "open"): "sources", ("identity.c", "open"): "sources",
-    ("source_set.c", "open"): "sources", ("folder.c", "open"): "folders of sources",
-    ("folder.c", "openat"): "likewise", ("line_ends.c", "fopen"): "sources",
+    ("stream.c", "open"): "sources", ("block.c", "open"): "sources",
+    ("source_set.c", "open"): "sources, and folders of them", ("source_set.c", "openat"): "likewise",
+    ("line_ends.c", "fopen"): "sources",
     ("same_dump.c", "open"): "the files of a dump",
     ("read_file.c", "fopen"): "schemas, suites, configurations: files that a user names",
     ("certificates.c", "fopen"): "certificates", ("secrets.c", "open"): "the terminal; a password file",
