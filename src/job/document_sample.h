@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parses single blocks of a job's sources before the load, for estimates (measure.c), for the check
  * of the shard key (shard_key_check.h) and for samples of it, by which a new collection is split
- * (presplit.h). Call it from one thread, before the workers start. */
+ * (cluster.h). Call it from one thread, before the workers start. */
 #ifndef SHARDLOAD_DOCUMENT_SAMPLE_H
 #define SHARDLOAD_DOCUMENT_SAMPLE_H
 
 #include <math.h>
 
-#include "cluster/presplit.h"
+#include "cluster/cluster.h"
 
 #include "job.h"
 

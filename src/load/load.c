@@ -18,7 +18,7 @@
 #include "util/private_file.h"
 #include "util/text.h"
 
-#include "cluster/collection.h"
+#include "cluster/cluster.h"
 #include "embedding.h"
 #include "job/parts.h"
 #include "job/sources.h"

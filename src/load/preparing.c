@@ -2,7 +2,7 @@
 /* Prepares a load: connection, collection, registry, ranges. */
 #include "record.h"
 
-#include "cluster/presplit.h"
+#include "cluster/cluster.h"
 #include "format/key_fields.h"
 #include "util/clock.h"
 #include "util/interrupt.h"

@@ -18,7 +18,7 @@
 
 #include <bson/bson.h>
 
-#include "cluster/collection.h"
+#include "cluster/cluster.h"
 #include "cluster/connection.h"
 #include "source/source.h"
 #include "util/error.h"

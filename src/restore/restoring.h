@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "cluster/collection.h"
+#include "cluster/cluster.h"
 #include "dump.h"
 #include "ledger/work_directory.h"
 #include "restore.h"

@@ -11,7 +11,7 @@
 
 #include "bson/bson_check.h"
 #include "bson/bson_lookup.h"
-#include "cluster/presplit.h"
+#include "cluster/cluster.h"
 #include "restoring.h"
 #include "util/grow.h"
 #include "util/interrupt.h"

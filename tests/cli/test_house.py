@@ -39,7 +39,7 @@ INTERFACES = {
     "source": "source",
     "format": "column_types convert delimited dialects format head isd key_fields schema simd typing ycsb",
     "report": "json lookup report run_record",
-    "cluster": "cluster collection connection member presplit uri",
+    "cluster": "cluster connection member uri",
     "query": "query query_load",
     "job": "archive_entries destination document_sample embed embed_partitions embed_store inspect job "
            "line_ends load_config not_loaded "
@@ -62,8 +62,8 @@ GLOBALS = {
     ("context", "c_locale"): "the locale of all threads, made once per process",
     ("context", "c_locale_made"): "likewise",
     ("connection", "driver_started"): "the driver is initialised once per process",
-    ("checked_stream", "refusal"): "why a thread refused a message; the driver's error cannot contain it",
-    ("silent_hosts", "silent"): "no client waits for a host that another one found silent",
+    ("streams", "refusal"): "why a thread refused a message; the driver's error cannot contain it",
+    ("connection", "silent"): "no client waits for a host that another one found silent",
     ("compare", "values"): "scratch space of each thread, empty between calls",
     ("compare", "times"): "likewise",
     ("difference", "found"): "likewise",
@@ -79,7 +79,7 @@ OPENING = {
     ("line_ends.c", "fopen"): "sources",
     ("same_dump.c", "open"): "the files of a dump",
     ("read_file.c", "fopen"): "schemas, suites, configurations: files that a user names",
-    ("certificates.c", "fopen"): "certificates", ("secrets.c", "open"): "the terminal; a password file",
+    ("preflight.c", "fopen"): "certificates", ("secrets.c", "open"): "the terminal; a password file",
     ("outputs.c", "openat"): "is a folder a work directory?",
     ("process.c", "fopen"): "/proc", ("context.c", "fopen"): "/dev/null", ("program.c", "open"): "/dev/null",
     ("query_compare.c", "freopen"): "/dev/null",
