@@ -26,8 +26,8 @@
  *
  * Each client looks for the servers itself, and waits connectTimeoutMS for a host that hangs. So
  * that not every client waits for the same host, it is remembered here for the whole process. For
- * some seconds no client asks it while the URI has another host; then one client tries it again, and
- * the others still pass it over. */
+ * some seconds no client asks it while the URI has another host; then one client tries it again,
+ * and the others still pass it over. */
 
 #define REMEMBERED_MS 10000
 #define HOSTS_MAX 32 /* more are not remembered */

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "bson/bson_writer.h"
-#include "embed_partitions.h"
+#include "embed_store.h"
 #include "util/interrupt.h"
 #include "util/private_file.h"
 

@@ -20,7 +20,7 @@
 
 #include "cluster/cluster.h"
 #include "embedding.h"
-#include "job/parts.h"
+#include "job/numbers.h"
 #include "job/sources.h"
 #include "job/types.h"
 #include "ledger/resume.h"

@@ -10,8 +10,6 @@
 
 #include "job/document_sample.h"
 #include "job/numbers.h"
-#include "job/parts.h"
-#include "job/ranges.h"
 #include "job/sources.h"
 #include "ledger/resume.h"
 #include "ledger/same_content.h"

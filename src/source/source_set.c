@@ -880,12 +880,12 @@ void sl_source_set_filter(sl_source_set *set, sl_block_filter *filter, const voi
     set->filter_context = context;
 }
 
-/* Is the block part of the sample and of the part? Each block has a position from 0 to 1 (in
- * units of 2^-64): its sequence times the golden ratio, plus `spread`, modulo 1. Such positions
- * are evenly distributed for any series of consecutive blocks, and for blocks whose sequences
- * have the same low bits, so each range gets its share (see ranges.c). `spread` differs between
- * sources: otherwise all or none of many files with one block each would be selected. Part k is
- * the interval from k/parts to (k+1)/parts; the sample is the beginning of each part's interval. */
+/* Is the block part of the sample and of the part? Each block has a position from 0 to 1 (in units
+ * of 2^-64): its sequence times the golden ratio, plus `spread`, modulo 1. Such positions are
+ * evenly distributed for any series of consecutive blocks, and for blocks whose sequences have the
+ * same low bits, so each range gets its share (see job/numbers.c). `spread` differs between
+ * sources: otherwise all or none of many files with one block each would be selected. Part k is the
+ * interval from k/parts to (k+1)/parts; the sample is the beginning of each part's interval. */
 bool sl_source_set_selects(const sl_source_set *set, size_t index, uint64_t sequence,
                            uint64_t offset) {
     uint64_t position = sequence * UINT64_C(0x9E3779B97F4A7C15) + set->states[index].spread;

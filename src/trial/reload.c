@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "job/outputs.h"
+#include "job/load_config.h"
 #include "report/json.h"
 #include "report/report.h"
 #include "util/clock.h"

@@ -13,12 +13,8 @@
 #include <unistd.h>
 
 #include "bson/bson_lookup.h"
-#include "job/archive_entries.h"
-#include "job/destination.h"
 #include "job/job.h"
-#include "job/line_ends.h"
 #include "job/numbers.h"
-#include "job/ranges.h"
 #include "job/sources.h"
 #include "job/types.h"
 #include "ledger/unregistered.h"

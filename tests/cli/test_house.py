@@ -41,9 +41,7 @@ INTERFACES = {
     "report": "json lookup report run_record",
     "cluster": "cluster connection member uri",
     "query": "query query_load",
-    "job": "archive_entries destination document_sample embed embed_partitions embed_store inspect job "
-           "line_ends load_config not_loaded "
-           "numbers outputs parts preview ranges sources types",
+    "job": "document_sample embed embed_store inspect job load_config numbers preview sources types",
     "doctor": "doctor",
     "send": "batch compare duplicates rate_limit reply route sink",
     "ledger": "earlier_run journal ledger reject_kinds rejects resume same_content unregistered "
@@ -76,11 +74,11 @@ GLOBALS = {
 OPENING = {
     ("stream.c", "open"): "sources", ("block.c", "open"): "sources",
     ("source_set.c", "open"): "sources, and folders of them", ("source_set.c", "openat"): "likewise",
-    ("line_ends.c", "fopen"): "sources",
+    ("sources.c", "fopen"): "sources",
     ("same_dump.c", "open"): "the files of a dump",
     ("read_file.c", "fopen"): "schemas, suites, configurations: files that a user names",
     ("preflight.c", "fopen"): "certificates", ("secrets.c", "open"): "the terminal; a password file",
-    ("outputs.c", "openat"): "is a folder a work directory?",
+    ("load_config.c", "openat"): "is a folder a work directory?",
     ("process.c", "fopen"): "/proc", ("context.c", "fopen"): "/dev/null", ("program.c", "open"): "/dev/null",
     ("query_compare.c", "freopen"): "/dev/null",
 }
