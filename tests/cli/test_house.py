@@ -48,7 +48,7 @@ INTERFACES = {
               "work_directory",
     "load": "embedding load progress record run status",
     "verify": "verify",
-    "restore": "patterns restore",
+    "restore": "restore",
     "trial": "capacity extrapolate plan reload search tune",
     "cli": "commands options query_session",
 }
