@@ -326,11 +326,20 @@ static bool balancer_lock(const sl_balancer *balancer, int64_t *now, sl_error *e
 
 /* ---- the status for `shardload plan` ---- */
 
+/* The balancer's current mode: "full" or "off". */
+static bool read_mode(sl_connection *connection, char mode[8], sl_error *error) {
+    bson_t reply, *command = BCON_NEW("balancerStatus", BCON_INT32(1));
+    bool ok = sl_cluster_run(connection, "admin", command, &reply, NULL, error);
+    strcpy(mode, ok && strcmp(sl_look_string(&reply, "mode"), "full") == 0 ? "full" : "off");
+    bson_destroy(&reply);
+    return ok;
+}
+
 bool sl_balancer_status(sl_connection *connection, sl_balancer_view *view, sl_error *error) {
     *view = (sl_balancer_view){.mode = ""};
     if (sl_connection_server(connection)->deployment != SL_SHARDED)
         return true;
-    if (!sl_balancer_read_mode(connection, view->mode, error))
+    if (!read_mode(connection, view->mode, error))
         return false;
     sl_balancer reader = {.connection = connection};
     gethostname(reader.name, sizeof reader.name - 1);
@@ -365,14 +374,6 @@ bool sl_balancer_status(sl_connection *connection, sl_balancer_view *view, sl_er
     return ok || code == SL_CODE_UNAUTHORIZED; /* the mode alone is reported */
 }
 
-bool sl_balancer_read_mode(sl_connection *connection, char mode[8], sl_error *error) {
-    bson_t reply, *command = BCON_NEW("balancerStatus", BCON_INT32(1));
-    bool ok = sl_cluster_run(connection, "admin", command, &reply, NULL, error);
-    strcpy(mode, ok && strcmp(sl_look_string(&reply, "mode"), "full") == 0 ? "full" : "off");
-    bson_destroy(&reply);
-    return ok;
-}
-
 /* ---- stopping and restoring ---- */
 
 #define HEARTBEAT_SECONDS 5
@@ -394,9 +395,8 @@ static bool join(sl_balancer *balancer, sl_error *error) {
     if (!balancer_lock(balancer, &now, error))
         return false;
     sl_balancer_document document;
-    bool ok =
-        balancer_document_read(balancer, now, &document, error) &&
-        (document.exists || sl_balancer_read_mode(balancer->connection, document.before, error));
+    bool ok = balancer_document_read(balancer, now, &document, error) &&
+              (document.exists || read_mode(balancer->connection, document.before, error));
     if (ok) {
         char room[SL_ARRAY_KEY_ROOM];
         balancer_append_self(balancer, now, &document.holders, sl_array_key(document.others, room));

@@ -151,9 +151,6 @@ void sl_message_forget_refusal(void);
 #define SL_SET_NAME_MAX 127 /* bytes */
 bool sl_set_name_is_valid(const char *name, size_t length);
 
-/* Lists the compressors of a URI that the driver has: "snappy,zstd". False when there are none. */
-bool sl_uri_compressors(const mongoc_uri_t *uri, char *list, size_t room);
-
 /* Is the text HOST[:PORT],... with a DNS name, an IPv4 address or an IPv6 address in brackets as
  * HOST, and nothing else? For hosts that a server names. */
 bool sl_hosts_are_valid(const char *hosts);
@@ -191,11 +188,6 @@ const mongoc_uri_t *sl_connection_uri(const sl_connection *connection);
 /* A pool for writers, see sl_connection_open_writers. Changes `uri`. */
 sl_pool *sl_connection_writer_pool(mongoc_uri_t *uri, unsigned pool_size, unsigned timeout_seconds,
                                    sl_error *error);
-
-/* ---- balancer.c ---- */
-
-/* The balancer's current mode: "full" or "off". */
-bool sl_balancer_read_mode(sl_connection *connection, char mode[8], sl_error *error);
 
 /* ---- command.c ---- */
 
