@@ -16,8 +16,9 @@
 
 #include <bson/bson.h>
 
-#include "connection.h"
 #include "util/error.h"
+
+#include "connection.h"
 
 /* Waits before an operation is tried again. `attempt` is the number of the attempt that failed,
  * counted from 0. The wait is 0.25 s after attempt 0 and doubles with each attempt, up to 4 s.
@@ -141,7 +142,7 @@ bool sl_target_uuid(sl_connection *connection, const sl_target *target, char uui
 bool sl_target_exists(sl_connection *connection, const sl_target *target, bool *exists,
                       sl_error *error);
 
-/* ---- match.c ---- */
+/* ---- prepare.c: may a load match by these fields? ---- */
 
 /* Checks that a load may match stored documents by these fields: they contain the shard key, and
  * identify one document. SL_EXIT_USAGE with the reason if not. `must_exist`: also checks that the
@@ -311,7 +312,7 @@ typedef enum sl_ownership_state {
  * time. */
 sl_ownership_state sl_direct_check(sl_direct *direct, const sl_target *target, sl_error *error);
 
-/* ---- balancer.c, balancer_state.c ---- */
+/* ---- balancer.c ---- */
 
 typedef struct sl_balancer sl_balancer;
 
@@ -479,7 +480,7 @@ bool sl_registry_numbers(sl_registry *registry, uint32_t **numbers, size_t *coun
 bool sl_registry_left_behind(sl_connection *connection, const sl_target *target, size_t *sources,
                              sl_error *error);
 
-/* ---- statistics.c: storage statistics ---- */
+/* ---- topology.c: storage statistics ---- */
 
 typedef struct sl_shard_statistics {
     char shard[64];
@@ -511,5 +512,88 @@ typedef struct sl_storage_engine {
 /* Reads which storage engine the server uses. Both fields are unknown if the server is a router, or
  * if the user may not run serverStatus. Never fails. */
 void sl_storage_engine_read(sl_connection *connection, sl_storage_engine *engine);
+
+/* ---- prepare.c: collections and views with all of their options, as a restore creates them; a
+ * target is named by its database and collection ---- */
+
+/* A time-series collection X is a view of the collection "system.buckets.X". */
+#define SL_BUCKETS "system.buckets."
+
+/* The collection or view that the server has under a name. Clear it in any case. */
+typedef struct sl_collection_facts {
+    bool exists;
+    char type[32];  /* "collection", "view", "timeseries" */
+    bson_t options; /* always initialised */
+    bool sharded;
+    char uuid[33]; /* hexadecimal; "": views and time-series collections have none */
+} sl_collection_facts;
+
+bool sl_collection_read(sl_connection *connection, const sl_target *target,
+                        sl_collection_facts *facts, sl_error *error);
+void sl_collection_facts_clear(sl_collection_facts *facts);
+
+/* What the server has under the name: its type and UUID, of a time-series collection the UUID of
+ * its buckets; "": nothing. A view has no UUID. */
+#define SL_COLLECTION_IDENTITY_ROOM 72
+bool sl_collection_identity(sl_connection *connection, const sl_target *target,
+                            char out[SL_COLLECTION_IDENTITY_ROOM], sl_error *error);
+
+/* Has the collection any document? */
+bool sl_collection_is_empty(sl_connection *connection, const sl_target *target, bool *empty,
+                            sl_error *error);
+
+/* Creates a collection or view with these options of the command `create`. Succeeds if it exists
+ * already, whatever its options are: the command may have been sent twice. */
+bool sl_collection_create(sl_connection *connection, const sl_target *target, const bson_t *options,
+                          sl_error *error);
+
+/* Drops only this collection or view. Succeeds if it does not exist. */
+bool sl_collection_drop(sl_connection *connection, const char *database, const char *collection,
+                        sl_error *error);
+
+/* Builds all indexes of an array of specifications with one command. */
+bool sl_collection_create_indexes(sl_connection *connection, const sl_target *target,
+                                  const bson_t *indexes, sl_error *error);
+
+/* The indexes of the collection, as an array of specifications; always initialised. */
+bool sl_collection_indexes(sl_connection *connection, const sl_target *target, bson_t *indexes,
+                           sl_error *error);
+
+/* Sets these fields of the collection: the command collMod. */
+bool sl_collection_modify(sl_connection *connection, const sl_target *target, const bson_t *fields,
+                          sl_error *error);
+
+/* Shards the collection, which must be empty or have an index for the key; `simple`: the collection
+ * has a collation, so the shard key needs the simple collation. If it is already sharded, its key
+ * must be this key. */
+bool sl_collection_shard(sl_connection *connection, const sl_target *target, const bson_t *key,
+                         bool unique, bool simple, sl_error *error);
+
+/* ---- ranges.c: splits a new collection at quantiles of a sample of its shard key, and distributes
+ * the chunks, so that all shards receive documents from the beginning; one thread ---- */
+
+typedef struct sl_key_sample sl_key_sample;
+
+/* A sample of at most some thousand values of the shard key. NULL without memory. `key` is
+ * copied. */
+sl_key_sample *sl_key_sample_create(const bson_t *key);
+void sl_key_sample_destroy(sl_key_sample *sample); /* NULL is fine */
+
+/* Offers a valid BSON document to the sample. All documents are equally likely to be in the sample,
+ * except those whose key has a type that only the server compares (sl_shard_map_owner_of): these
+ * are ignored. False without memory. */
+bool sl_key_sample_offer(sl_key_sample *sample, const uint8_t *document);
+
+/* Is the first field of the key hashed? Then the server distributes the chunks. */
+bool sl_shard_key_is_hashed(const bson_t *key);
+
+/* The number of keys in the sample. */
+size_t sl_key_sample_count(const sl_key_sample *sample);
+
+/* Splits and distributes the chunks of the collection, which is new: it is sharded by the key, and
+ * has one chunk on the primary shard of its database. There are up to `per_shard` chunks for each
+ * shard: fewer if the sample has few different keys. `*chunks`: their number at the end. */
+bool sl_presplit(sl_connection *connection, const sl_target *target, const sl_topology *topology,
+                 sl_key_sample *sample, size_t per_shard, size_t *chunks, sl_error *error);
 
 #endif

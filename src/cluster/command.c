@@ -1,14 +1,281 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commands that are repeated after transient failures (an election, a lock of another client), and
- * small reads and updates built on them. A command may be executed twice: when the connection
- * breaks, the client cannot know whether the server executed the first one. */
-#include "internal.h"
-
+/* Commands: how they are repeated after a failure, the driver's errors in words, and reads of
+ * stored documents. */
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/print.h"
+
+#include "internal.h"
+
+bool sl_backoff(unsigned attempt, bool (*keep_on)(void *context), void *context) {
+    /* Quarters of a second: 1 + 2 + 4 + 8 + 6 * 16 is 28 s in all. */
+    static const unsigned char quarters[] = {1, 2, 4, 8, 16, 16, 16, 16, 16, 16};
+    if (attempt >= sizeof quarters)
+        return false;
+    for (unsigned i = 0; i < quarters[attempt]; i++) {
+        if (keep_on && !keep_on(context))
+            return false;
+        const struct timespec quarter = {.tv_nsec = 250000000};
+        nanosleep(&quarter, NULL);
+    }
+    return true;
+}
+
+bool sl_code_is_transient(int32_t code) {
+    static const int32_t codes[] = {
+        0,     /* no code from a server: the connection broke, or no server answers */
+        6,     /* HostUnreachable */
+        7,     /* HostNotFound */
+        24,    /* LockTimeout */
+        46,    /* LockBusy */
+        50,    /* MaxTimeMSExpired */
+        63,    /* StaleShardVersion */
+        64,    /* WriteConcernFailed */
+        89,    /* NetworkTimeout */
+        90,    /* CallbackCanceled */
+        91,    /* ShutdownInProgress */
+        96,    /* OperationFailed: a chunk move that another operation interrupted */
+        112,   /* WriteConflict */
+        117,   /* ConflictingOperationInProgress */
+        133,   /* FailedToSatisfyReadPreference */
+        134,   /* ReadConcernMajorityNotAvailableYet */
+        150,   /* StaleEpoch */
+        189,   /* PrimarySteppedDown */
+        202,   /* NetworkInterfaceExceededTimeLimit */
+        234,   /* RetryChangeStream, also for other lost cursors */
+        249,   /* StaleDbVersion */
+        262,   /* ExceededTimeLimit */
+        317,   /* ConnectionPoolExpired */
+        365,   /* TemporarilyUnavailable */
+        371,   /* UserWritesBlocked: by setUserWriteBlockMode, perhaps for a short time */
+        384,   /* ConnectionError */
+        402,   /* ResourceExhausted */
+        407,   /* PooledConnectionAcquisitionExceededTimeLimit */
+        9001,  /* SocketException */
+        10107, /* NotWritablePrimary */
+        11600, /* InterruptedAtShutdown */
+        11602, /* InterruptedDueToReplStateChange */
+        13388, /* StaleConfig */
+        13435, /* NotPrimaryNoSecondaryOk */
+        13436, /* NotPrimaryOrSecondary */
+    };
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+        if (codes[i] == code)
+            return true;
+    }
+    return false;
+}
+
+/* ---- errors of the driver in words ---- */
+
+/* Rewrites the texts of driver errors in terms that a user knows. */
+
+/* Authentication failed: repeating the command does not help. */
+bool sl_is_refused_user(const bson_error_t *driver_error) {
+    return (driver_error->domain == MONGOC_ERROR_CLIENT &&
+            driver_error->code == MONGOC_ERROR_CLIENT_AUTHENTICATE && !*sl_message_refusal()) ||
+           (driver_error->domain == MONGOC_ERROR_SERVER &&
+            driver_error->code == SL_CODE_AUTHENTICATION_FAILED);
+}
+
+/* Did the connection fail, or authentication, which is also reported so if the connection fails? */
+static bool of_connection(const bson_error_t *driver_error) {
+    return driver_error->domain == MONGOC_ERROR_STREAM ||
+           driver_error->domain == MONGOC_ERROR_SERVER_SELECTION ||
+           driver_error->domain == MONGOC_ERROR_PROTOCOL ||
+           driver_error->domain == MONGOC_ERROR_CLIENT || driver_error->domain == 0;
+}
+
+/* The table lists internal parts of driver messages and their replacements. */
+bool sl_error_from_driver(sl_error *error, const char *doing, const bson_error_t *driver_error) {
+    static const struct {
+        const char *from;
+        const char *to;
+    } rewrites[] = {
+        {"No suitable servers found: ", "no server answers: "},
+        {"No suitable servers found (`serverSelectionTryOnce` set): ", "no server answers: "},
+        {"No servers yet eligible for rescan", "no server answers"},
+        {"`serverSelectionTimeoutMS` expired: ", ""},
+        {"calling hello on ", ""},
+        {"calling ismaster on ", ""},
+        {"calling isMaster on ", ""},
+        {"Failed to send \"hello\" command with database \"admin\": ", ""},
+        {"Failed to read 4 bytes: ", ""},
+        {"socket error or timeout", "the connection broke or timed out"},
+        {"connection refused", "connection refused"},
+        {"connection timeout", "no answer in time"},
+        {". Topology type: Unknown", ""},
+        {". Topology type: Single", ""},
+        {". Topology type: Sharded", ""},
+        {". Topology type: ReplicaSetNoPrimary", " (the replica set has no primary)"},
+        {". Topology type: ReplicaSetWithPrimary", ""},
+        {"libmongoc ", "driver "},
+    };
+    char text[sizeof driver_error->message * 2];
+    if (driver_error->code == SL_CODE_UNAUTHORIZED &&
+        sl_privilege_in_words(driver_error->message, text, sizeof text))
+        return sl_error_set(error, SL_EXIT_CLUSTER, "%s: %s", doing, text);
+    snprintf(text, sizeof text, "%s", driver_error->message);
+    for (size_t i = 0; i < sizeof rewrites / sizeof rewrites[0]; i++) {
+        size_t from = strlen(rewrites[i].from);
+        size_t to = strlen(rewrites[i].to);
+        char *at = text;
+        while ((at = strstr(at, rewrites[i].from)) != NULL) {
+            size_t tail = strlen(at + from) + 1;
+            if ((size_t)(at - text) + to + tail > sizeof text)
+                break;
+            memmove(at + to, at + from, tail);
+            memcpy(at, rewrites[i].to, to);
+            at += to;
+        }
+    }
+    const char *advice = "";
+    if (driver_error->domain == MONGOC_ERROR_SERVER_SELECTION)
+        advice = "; is the server running, and is --uri right?";
+    else if (sl_is_refused_user(driver_error))
+        advice = "; check user name, password and authentication database";
+    if (of_connection(driver_error) && *sl_message_refusal()) {
+        sl_error_set(error, SL_EXIT_CLUSTER, "%s: " SL_LINES, doing, sl_message_refusal());
+        sl_message_forget_refusal();
+        return false;
+    }
+    for (size_t end = strlen(text); end > 0 && strchr(": ", text[end - 1]); end--)
+        text[end - 1] = '\0';
+    if (!text[0])
+        snprintf(text, sizeof text, "%s gives no reason (code %u)",
+                 driver_error->domain == MONGOC_ERROR_SERVER ? "the server" : "the driver",
+                 driver_error->code);
+    return sl_error_set(error, SL_EXIT_CLUSTER, "%s: %s%s", doing, text, advice);
+}
+
+/* The driver's text names the record: `Failed to look up SRV record "_mongodb._tcp.x.y": Unknown
+ * host`. Only the part after the last colon is the reason. */
+static bool error_from_dns(sl_error *error, const char *domain, const bson_error_t *driver_error) {
+    const char *reason = strrchr(driver_error->message, '"');
+    reason = reason ? reason + 1 + strspn(reason + 1, ": ") : driver_error->message;
+    return sl_error_set(
+        error, SL_EXIT_CLUSTER,
+        "DNS has no list of servers for %s (SRV record _mongodb._tcp.%s: %s); mongodb+srv:// takes "
+        "the domain of a deployment, and asks DNS for its servers. Check the name and the DNS of "
+        "this machine, or name the servers: mongodb://HOST:PORT,HOST:PORT/",
+        domain, domain, *reason ? reason : "no answer");
+}
+
+bool sl_error_from_pool(sl_error *error, const mongoc_uri_t *uri,
+                        const bson_error_t *driver_error) {
+    const char *domain = mongoc_uri_get_srv_hostname(uri);
+    if (domain && driver_error->domain == MONGOC_ERROR_STREAM)
+        return error_from_dns(error, domain, driver_error);
+    sl_error_from_driver(error, "connecting", driver_error);
+    error->code = SL_EXIT_USAGE;
+    return false;
+}
+
+/* ---- missing privileges ----
+ *
+ * The server's message repeats the command that it refused; the loader's message names the missing
+ * privilege, its resource and its purpose. */
+
+static const struct {
+    const char *command;
+    const char *actions;
+    const char *purpose;
+} needs[] = {
+    {"insert", "insert", "to load documents"},
+    {"update", "update", "to write the registry of sources"},
+    {"find", "find", "to read stored documents"},
+    {"aggregate", "find", "to count documents and to run queries"},
+    {"getMore", "find", "to read"},
+    {"explain", "find", "to explain queries"},
+    {"findAndModify", "find, insert, update and remove", "to write the registry of sources"},
+    {"listCollections", "listCollections", "to read the collection's options"},
+    {"create", "insert or createCollection", "to create the collection"},
+    {"drop", "dropCollection", "for --drop"},
+    {"createIndexes", "createIndex", "to build indexes"},
+    {"enableSharding", "enableSharding", "to create the database"},
+    {"shardCollection", "enableSharding", "to shard the collection"},
+    {"split", "splitChunk", "to split chunks before the load"},
+    {"moveChunk", "moveChunk", "to move chunks to their shards"},
+    {"balancerStatus", "find", "to read the balancer's mode"},
+    {"balancerStop", "update", "to stop the balancer"},
+    {"balancerStart", "update", "to restore the balancer"},
+    {"serverStatus", "serverStatus", "to examine the servers (role clusterMonitor)"},
+    {"replSetGetStatus", "replSetGetStatus", "to examine the members (role clusterMonitor)"},
+    {"currentOp", "inprog", "to list operations (role clusterMonitor)"},
+    {"dbStats", "dbStats", "to read the free space of the disks (role clusterMonitor)"},
+};
+
+/* Is the cluster the resource of the command's privilege? */
+static bool is_of_cluster(const char *command) {
+    return strcmp(command, "serverStatus") == 0 || strcmp(command, "replSetGetStatus") == 0 ||
+           strcmp(command, "currentOp") == 0;
+}
+
+/* Copies the word at `from`, up to one of `ends`, into `out`; returns its end. */
+static const char *word_after(const char *from, const char *ends, char *out, size_t room) {
+    size_t length = strcspn(from, ends);
+    snprintf(out, room, "%.*s", (int)length, from);
+    return from + length;
+}
+
+bool sl_privilege_in_words(const char *message, char *out, size_t room) {
+    static const char begin[] = "not authorized on ", middle[] = " to execute command { ";
+    char database[128], command[64], value[300] = "", resource[450];
+    if (strstr(message, "requires authentication")) {
+        snprintf(out, room,
+                 "the server requires authentication; give --username, or a client "
+                 "certificate with --authenticationMechanism MONGODB-X509");
+        return true;
+    }
+    const char *at = strstr(message, begin);
+    const char *rest = at ? strstr(at, middle) : NULL;
+    if (!rest)
+        return false;
+    word_after(at + strlen(begin), " ", database, sizeof database);
+    rest = word_after(rest + strlen(middle), ":", command, sizeof command);
+    if (strncmp(rest, ": \"", 3) == 0)
+        word_after(rest + 3, "\"", value, sizeof value);
+
+    const char *actions = command, *purpose = NULL;
+    for (size_t i = 0; i < sizeof needs / sizeof needs[0]; i++) {
+        if (strcmp(command, needs[i].command) == 0) {
+            actions = needs[i].actions;
+            purpose = needs[i].purpose;
+        }
+    }
+    if (strcmp(command, "aggregate") == 0 && strstr(rest, "$collStats")) {
+        actions = "collStats";
+        purpose = "to show sizes and counts";
+    }
+    if (strcmp(database, "shardload") == 0)
+        purpose = "to store the balancer's mode";
+    if (is_of_cluster(command))
+        snprintf(resource, sizeof resource, "the cluster");
+    else if (strncmp(command, "balancer", 8) == 0)
+        snprintf(resource, sizeof resource, "config.settings");
+    else if (strcmp(command, "listCollections") == 0)
+        snprintf(resource, sizeof resource, "database %s", database);
+    else if (strcmp(command, "enableSharding") == 0)
+        snprintf(resource, sizeof resource, "database %s", value);
+    else if (strcmp(database, "admin") == 0 && strchr(value, '.'))
+        snprintf(resource, sizeof resource, "%s", value);
+    else
+        snprintf(resource, sizeof resource, "%s%s%s", database, value[0] ? "." : "", value);
+    snprintf(out, room,
+             "the user lacks the privilege %s on %s%s%s; docs/security.md lists the roles", actions,
+             resource, purpose ? ", which is needed " : "", purpose ? purpose : "");
+    return true;
+}
+
+/* ---- commands ---- */
+
+/* Commands that are repeated after transient failures (an election, a lock of another client), and
+ * small reads and updates built on them. A command may be executed twice: when the connection
+ * breaks, the client cannot know whether the server executed the first one. */
 
 char *sl_target_namespace(const sl_target *target, char out[SL_NAMESPACE_ROOM]) {
     snprintf(out, SL_NAMESPACE_ROOM, "%s.%s", target->database, target->collection);
@@ -187,4 +454,77 @@ void sl_uuid_of(const bson_iter_t *field, char uuid[SL_UUID_ROOM]) {
     bson_iter_binary(field, NULL, &length, &bytes);
     for (uint32_t i = 0; i < length && i < 16; i++)
         snprintf(uuid + 2 * i, 3, "%02x", bytes[i]);
+}
+
+/* ---- reading stored documents ---- */
+
+/* Reads stored documents of the target in the order of their _id.
+ *
+ * A scan is one find sorted by _id, for which every collection has an index. If the shard key is
+ * not _id, the find goes to all shards and the router merges the results. Read concern majority and
+ * the primary are always set, whatever the URI says: an election must not roll back a document that
+ * a scan has returned. */
+
+/* More documents than fit into a reply, so that only the limit of 16 MiB applies. */
+#define DOCUMENTS_PER_REPLY 100000
+
+static bool is_transient(const bson_error_t *why) {
+    if (why->domain != MONGOC_ERROR_SERVER)
+        return why->domain == MONGOC_ERROR_STREAM || why->domain == MONGOC_ERROR_SERVER_SELECTION ||
+               (why->domain == MONGOC_ERROR_CLIENT &&
+                why->code == MONGOC_ERROR_CLIENT_AUTHENTICATE); /* authentication has succeeded
+                                                                   before, so a failure may be
+                                                                   temporary */
+    /* A cursor is lost when its server ends, or when chunks of the collection are moved. */
+    static const uint32_t of_cursors[] = {43 /* CursorNotFound */, 175 /* QueryPlanKilled */,
+                                          237 /* CursorKilled */};
+    for (size_t i = 0; i < sizeof of_cursors / sizeof of_cursors[0]; i++) {
+        if (why->code == of_cursors[i])
+            return true;
+    }
+    return sl_code_is_transient((int32_t)why->code);
+}
+
+sl_scan_result sl_scan(mongoc_client_t *client, const sl_target *target, const bson_t *filter,
+                       bool ids_only, void (*each)(void *context, const bson_t *document),
+                       void *context, sl_error *error) {
+    bson_t *options = BCON_NEW("sort", "{", "_id", BCON_INT32(1), "}", "batchSize",
+                               BCON_INT32(DOCUMENTS_PER_REPLY), "readConcern", "{", "level",
+                               BCON_UTF8("majority"), "}");
+    if (ids_only)
+        BCON_APPEND(options, "projection", "{", "_id", BCON_INT32(1), "}");
+    sl_target_append_uuid(target, options);
+    mongoc_collection_t *collection =
+        mongoc_client_get_collection(client, target->database, target->collection);
+    mongoc_read_prefs_t *primary = mongoc_read_prefs_new(MONGOC_READ_PRIMARY);
+    mongoc_cursor_t *cursor =
+        mongoc_collection_find_with_opts(collection, filter, options, primary);
+    const bson_t *document;
+    sl_cursor_reading reading = {.cursor = cursor};
+    while (sl_cursor_next(&reading, &document))
+        each(context, document);
+
+    bson_error_t why = {0};
+    sl_scan_result result = SL_SCAN_DONE;
+    if (sl_cursor_failed(&reading, &why)) {
+        if (why.domain == MONGOC_ERROR_SERVER && why.code == SL_CODE_COLLECTION_UUID_MISMATCH)
+            sl_target_replaced(client, target, error);
+        else
+            sl_error_from_driver(error, "reading documents back", &why);
+        result = is_transient(&why) ? SL_SCAN_AGAIN : SL_SCAN_FAILED;
+    }
+    mongoc_cursor_destroy(cursor);
+    mongoc_read_prefs_destroy(primary);
+    mongoc_collection_destroy(collection);
+    bson_destroy(options);
+    return result;
+}
+
+sl_scan_result sl_scan_range(mongoc_client_t *client, const sl_target *target, int64_t minimum,
+                             int64_t maximum, void (*each)(void *context, const bson_t *document),
+                             void *context, sl_error *error) {
+    bson_t *filter = sl_range_filter(minimum, maximum);
+    sl_scan_result result = sl_scan(client, target, filter, false, each, context, error);
+    bson_destroy(filter);
+    return result;
 }

@@ -1,19 +1,328 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The connection to the server: pools of clients, commands, and the server's properties. */
+/* Pools of clients, the connection and its server, and hosts that hang. */
 #include "connection.h"
 
 #include <ctype.h>
 #include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "util/clock.h"
+#include "util/context.h"
+#include "util/interrupt.h"
+#include "util/log.h"
 #include "util/text.h"
 
 #include "internal.h"
 #include "member.h"
-#include "tls.h"
 #include "uri.h"
+
+/* ---- silent hosts ---- */
+
+/* Hosts that accept connections and do not answer.
+ *
+ * Each client looks for the servers itself, and waits connectTimeoutMS for a host that hangs. So
+ * that not every client waits for the same host, it is remembered here for the whole process. For
+ * some seconds no client asks it while the URI has another host; then one client tries it again,
+ * and the others still pass it over. */
+
+#define REMEMBERED_MS 10000
+#define HOSTS_MAX 32 /* more are not remembered */
+
+static struct {
+    pthread_mutex_t lock;
+    struct {
+        char name[BSON_HOST_NAME_MAX + 8]; /* "": a free entry */
+        int64_t until;                     /* by the driver's clock; afterwards it may be tried */
+    } hosts[HOSTS_MAX];
+} silent = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* Returns the entry of this name, or -1. Under the lock. */
+static int entry_of(const char *name) {
+    for (int i = 0; i < HOSTS_MAX; i++) {
+        if (strcmp(silent.hosts[i].name, name) == 0)
+            return i;
+    }
+    return -1;
+}
+
+void sl_silent_host_add(const char *host_and_port) {
+    pthread_mutex_lock(&silent.lock);
+    int at = entry_of(host_and_port);
+    at = at < 0 ? entry_of("") : at;
+    if (at >= 0) {
+        snprintf(silent.hosts[at].name, sizeof silent.hosts[at].name, "%s", host_and_port);
+        silent.hosts[at].until = bson_get_monotonic_time() + (int64_t)REMEMBERED_MS * 1000;
+    }
+    pthread_mutex_unlock(&silent.lock);
+}
+
+void sl_silent_host_remove(const char *host_and_port) {
+    pthread_mutex_lock(&silent.lock);
+    int at = entry_of(host_and_port);
+    if (at >= 0)
+        silent.hosts[at].name[0] = '\0';
+    pthread_mutex_unlock(&silent.lock);
+}
+
+bool sl_silent_host_is_passed_over(const mongoc_uri_t *uri, const char *host_and_port,
+                                   int32_t trial_ms) {
+    const int64_t now = bson_get_monotonic_time();
+    bool other = false, passed_over = false;
+    pthread_mutex_lock(&silent.lock);
+    int at = entry_of(host_and_port);
+    for (const mongoc_host_list_t *host = mongoc_uri_get_hosts(uri); host && at >= 0;
+         host = host->next)
+        other = other || entry_of(host->host_and_port) < 0;
+    if (at >= 0)
+        passed_over = other && silent.hosts[at].until > now;
+    if (at >= 0 && !passed_over) /* this client tries it */
+        silent.hosts[at].until = now + (int64_t)trial_ms * 1000;
+    pthread_mutex_unlock(&silent.lock);
+    return passed_over;
+}
+
+/* ---- clients ---- */
+
+/* A pool of clients, all of whose streams are those of stream.c.
+ *
+ * A program can replace every stream of a client, including those that look for the servers, only
+ * if the client is not from one of the driver's pools: their threads open streams of their own. So
+ * this file keeps the clients. Each of them looks for the servers itself when a command needs
+ * one. */
+
+#define HEARTBEAT_MS 300000
+
+struct sl_pool {
+    mongoc_uri_t *uri;
+    char *application;
+    sl_patience patience;
+    pthread_mutex_t lock;
+    pthread_cond_t returned;
+    mongoc_client_t **idle; /* under the lock: `idle_count` clients that are not borrowed, */
+    size_t idle_count;
+    size_t count; /* ... and how many clients there are, borrowed or not; at most `most` */
+    size_t most;
+};
+
+static mongoc_client_t *new_client(sl_pool *pool, bson_error_t *error) {
+    mongoc_client_t *client = mongoc_client_new_from_uri_with_error(pool->uri, error);
+    if (client) {
+        mongoc_client_set_error_api(client, MONGOC_ERROR_API_VERSION_2);
+        mongoc_client_set_appname(client, pool->application);
+        sl_patience_attach(&pool->patience, client);
+    }
+    return client;
+}
+
+sl_pool *sl_pool_create(const mongoc_uri_t *uri, const char *application, int64_t patience_ms,
+                        bson_error_t *error) {
+    sl_pool *made = bson_malloc0(sizeof *made);
+    made->uri = mongoc_uri_copy(uri);
+    /* Look for a server as long as serverSelectionTimeoutMS allows, as the driver's pools do. */
+    mongoc_uri_set_option_as_bool(made->uri, MONGOC_URI_SERVERSELECTIONTRYONCE, false);
+    /* A client looks for all servers again after an error; otherwise rarely, because meanwhile it
+     * does nothing else, and waits connectTimeoutMS for a host that hangs. */
+    if (!mongoc_uri_has_option(uri, MONGOC_URI_HEARTBEATFREQUENCYMS))
+        mongoc_uri_set_option_as_int32(made->uri, MONGOC_URI_HEARTBEATFREQUENCYMS, HEARTBEAT_MS);
+    made->application = bson_strdup(application);
+    sl_patience_init(&made->patience, made->uri, patience_ms);
+    made->most = (size_t)mongoc_uri_get_option_as_int32(uri, MONGOC_URI_MAXPOOLSIZE, 100);
+    made->idle = bson_malloc0(made->most * sizeof(mongoc_client_t *));
+    pthread_mutex_init(&made->lock, NULL);
+    pthread_cond_init(&made->returned, NULL);
+    made->idle[0] = new_client(made, error); /* may find that a URI or its domain is invalid */
+    made->count = made->idle_count = made->idle[0] != NULL;
+    if (made->count > 0)
+        return made;
+    sl_pool_destroy(made);
+    return NULL;
+}
+
+void sl_pool_destroy(sl_pool *pool) {
+    if (!pool)
+        return;
+    for (size_t i = 0; i < pool->idle_count; i++)
+        mongoc_client_destroy(pool->idle[i]);
+    sl_patience_clear(&pool->patience);
+    pthread_cond_destroy(&pool->returned);
+    pthread_mutex_destroy(&pool->lock);
+    bson_free(pool->idle);
+    bson_free(pool->application);
+    mongoc_uri_destroy(pool->uri);
+    bson_free(pool);
+}
+
+/* Raises the number of clients to at most `most`. */
+static void pool_enlarge(sl_pool *pool, size_t most) {
+    pthread_mutex_lock(&pool->lock);
+    if (most > pool->most) {
+        pool->idle = bson_realloc(pool->idle, most * sizeof(mongoc_client_t *));
+        pool->most = most;
+        pthread_cond_broadcast(&pool->returned);
+    }
+    pthread_mutex_unlock(&pool->lock);
+}
+
+mongoc_client_t *sl_pool_borrow(sl_pool *pool) {
+    mongoc_client_t *client = NULL;
+    bson_error_t error;
+    sl_message_forget_refusal();
+    pthread_mutex_lock(&pool->lock);
+    while (!client) {
+        if (pool->idle_count > 0)
+            client = pool->idle[--pool->idle_count];
+        else if (pool->count < pool->most && (client = new_client(pool, &error)) != NULL)
+            pool->count++;
+        else
+            pthread_cond_wait(&pool->returned, &pool->lock); /* there is at least one client */
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return client;
+}
+
+void sl_pool_return(sl_pool *pool, mongoc_client_t *client) {
+    pthread_mutex_lock(&pool->lock);
+    pool->idle[pool->idle_count++] = client;
+    pthread_cond_signal(&pool->returned);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+/* The open streams of a borrowed client. */
+static sl_streams *pool_streams(sl_pool *pool, const mongoc_client_t *client) {
+    return sl_patience_find(&pool->patience, client);
+}
+
+/* ---- the first connection ---- */
+
+/* The first connection: how often it is tried, and what is reported meanwhile.
+ *
+ * A wrong host or port is detected at once and is an error at once. A server that does not answer
+ * in time is tried for some seconds. With --wait all failures are tried again until that time is
+ * over. An attempt may be blocked for seconds (in DNS, in a handshake), so a separate thread logs
+ * what is tried. */
+
+#define SLOW_SECONDS 6 /* for a server that does not answer in time */
+#define FIRST_REPORT_SECONDS 2
+#define REPORT_SECONDS 10
+#define PAUSE_MS 500 /* between two attempts */
+
+typedef struct sl_connecting {
+    int64_t start;
+    unsigned wait_seconds;
+    pthread_mutex_t lock;
+    pthread_cond_t ended;
+    /* Guarded by `lock`: */
+    bool over;
+    char doing[200];
+    char failure[600]; /* of the last attempt */
+} sl_connecting;
+
+/* Calls `attempt` until it succeeds or its failure is final, as sl_connection_options describes;
+ * reports what is tried while it takes longer than two seconds. An attempt calls connecting_to
+ * with a description of its next step ("asking h1:27017"). It sets `*again` when the next attempt
+ * may succeed, and `*soon` when the server was only too slow: then the attempt is repeated for some
+ * seconds even without --wait. */
+typedef bool sl_connect_attempt(void *context, sl_connecting *connecting, bool *again, bool *soon,
+                                sl_error *error);
+
+static void connecting_to(void *connecting, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static void connecting_to(void *connecting, const char *format, ...) {
+    sl_connecting *c = connecting;
+    va_list arguments;
+    va_start(arguments, format);
+    pthread_mutex_lock(&c->lock);
+    sl_print_text_v(c->doing, sizeof c->doing, format, arguments);
+    pthread_mutex_unlock(&c->lock);
+    va_end(arguments);
+}
+
+/* Call it under the lock. */
+static void report(const sl_connecting *c) {
+    char so_far[SL_HUMAN_ROOM], most[SL_HUMAN_ROOM], limit[80] = "";
+    if (c->wait_seconds > 0)
+        snprintf(limit, sizeof limit, " of at most %s (--wait)",
+                 sl_human_seconds(c->wait_seconds, most));
+    sl_log_info("connecting: %s, %s so far%s%s%s", c->doing,
+                sl_human_seconds(sl_seconds_since(c->start), so_far), limit,
+                c->failure[0] ? "; the last attempt: " : "", c->failure);
+}
+
+static void *report_slow(void *context) {
+    sl_connecting *c = context;
+    struct timespec next;
+    clock_gettime(CLOCK_MONOTONIC, &next);
+    next.tv_sec += FIRST_REPORT_SECONDS;
+    pthread_mutex_lock(&c->lock);
+    while (!c->over) {
+        if (pthread_cond_timedwait(&c->ended, &c->lock, &next) == 0 || c->over)
+            continue;
+        report(c);
+        next.tv_sec += REPORT_SECONDS;
+    }
+    pthread_mutex_unlock(&c->lock);
+    return NULL;
+}
+
+static bool run_attempts(sl_connect_attempt *attempt, void *context, sl_connecting *c,
+                         sl_error *error) {
+    const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000L};
+    for (;;) {
+        bool again = false, soon = false;
+        *error = (sl_error){0};
+        if (attempt(context, c, &again, &soon, error))
+            return true;
+        double limit = c->wait_seconds;
+        if (soon && limit < SLOW_SECONDS)
+            limit = SLOW_SECONDS;
+        if (sl_interrupt_requested())
+            return sl_error_set(error, SL_EXIT_INTERRUPTED, "interrupted while connecting");
+        if (!again)
+            return false;
+        if (sl_seconds_since(c->start) + PAUSE_MS / 1000.0 >= limit) {
+            size_t used = strlen(error->message);
+            if (c->wait_seconds > 0)
+                snprintf(error->message + used, sizeof error->message - used,
+                         " (tried for %u s, --wait)", c->wait_seconds);
+            return false;
+        }
+        pthread_mutex_lock(&c->lock);
+        sl_print_text(c->failure, sizeof c->failure, SL_LINES, error->message);
+        pthread_mutex_unlock(&c->lock);
+        nanosleep(&pause, NULL);
+    }
+}
+
+static bool keep_connecting(sl_connect_attempt *attempt, void *context, unsigned wait_seconds,
+                            sl_error *error) {
+    sl_connecting c = {.start = sl_clock_ns(), .wait_seconds = wait_seconds, .doing = "starting"};
+    sl_error own;
+    pthread_t thread;
+    if (!error)
+        error = &own;
+    pthread_mutex_init(&c.lock, NULL);
+    sl_clock_init_condition(&c.ended);
+    bool reporting = sl_thread_start(&thread, report_slow, &c) == 0; /* without a thread nothing is
+                                                                        logged */
+    bool ok = run_attempts(attempt, context, &c, error);
+    pthread_mutex_lock(&c.lock);
+    c.over = true;
+    pthread_cond_signal(&c.ended);
+    pthread_mutex_unlock(&c.lock);
+    if (reporting)
+        pthread_join(thread, NULL);
+    pthread_cond_destroy(&c.ended);
+    pthread_mutex_destroy(&c.lock);
+    return ok;
+}
+
+/* ---- the connection ---- */
+
+/* The connection to the server: pools of clients, commands, and the server's properties. */
 
 #define RETRY_MS 30000
 
@@ -374,7 +683,7 @@ typedef struct opening {
 } opening;
 
 static void ask(void *connecting, const char *host) {
-    sl_connecting_to(connecting, "asking %s", host);
+    connecting_to(connecting, "asking %s", host);
 }
 
 /* Sets the error that no host answers; returns false. */
@@ -398,12 +707,12 @@ static bool try_to_open(void *context, sl_connecting *connecting, bool *again, b
     if (!reach.answers)
         return none_answers(&reach, o->options->wait_seconds, error);
     if (domain)
-        sl_connecting_to(connecting, "asking DNS for the servers of %s", domain);
+        connecting_to(connecting, "asking DNS for the servers of %s", domain);
     if (!open_pools(connection, o->options, error)) {
         *again = error->code == SL_EXIT_CLUSTER; /* DNS */
         return false;
     }
-    sl_connecting_to(connecting, "looking for a server that accepts writes");
+    connecting_to(connecting, "looking for a server that accepts writes");
     int32_t code;
     if (read_properties(connection, &code, error))
         return true;
@@ -480,7 +789,7 @@ bool sl_connection_open(const sl_connection_options *options, sl_connection **co
     bool ok = set_uri(made, options, error);
     if (ok &&
         (!check_mechanism(made->uri, error) || !check_compression(options->uri, made->uri, error) ||
-         !sl_connect(try_to_open, &context, options->wait_seconds, error) ||
+         !keep_connecting(try_to_open, &context, options->wait_seconds, error) ||
          !sl_check_hosts(made, error) || (options->writes && !check_membership(made, error))))
         ok = sl_error_prefix(error, "cannot use %s", made->display_uri);
     if (ok)
@@ -519,7 +828,7 @@ sl_pool *sl_connection_writer_pool(mongoc_uri_t *uri, unsigned pool_size, unsign
 bool sl_connection_open_writers(sl_connection *connection, unsigned pool_size,
                                 unsigned timeout_seconds, sl_error *error) {
     if (connection->writers) {
-        sl_pool_enlarge(connection->writers, pool_size);
+        pool_enlarge(connection->writers, pool_size);
         return true;
     }
     mongoc_uri_t *uri = mongoc_uri_copy(connection->uri);
@@ -553,7 +862,7 @@ mongoc_client_t *sl_connection_borrow(sl_connection *connection) {
 }
 
 sl_streams *sl_connection_streams(sl_connection *connection, mongoc_client_t *client) {
-    return sl_pool_streams(connection->patient, client);
+    return pool_streams(connection->patient, client);
 }
 
 void sl_connection_return(sl_connection *connection, mongoc_client_t *client) {

@@ -99,7 +99,7 @@ const char *sl_deployment_name(sl_deployment deployment);
 mongoc_client_t *sl_connection_borrow(sl_connection *connection);
 void sl_connection_return(sl_connection *connection, mongoc_client_t *client);
 
-/* ---- exchange.c: short reads on a borrowed client's connection, without the driver ---- */
+/* ---- streams.c: short reads on a borrowed client's connection, without the driver ---- */
 
 typedef struct sl_exchange sl_exchange;
 

@@ -10,7 +10,7 @@
 
 #include "cluster.h"
 
-/* ---- socket.c ---- */
+/* ---- preflight.c: sockets ---- */
 
 typedef struct sl_socket_failure {
     bool in_time; /* the reason was known before the timeout: a longer timeout does not help */
@@ -48,26 +48,11 @@ bool sl_preflight(const mongoc_uri_t *uri, void (*asking)(void *context, const c
  * connection, and for a Unix socket, which is not tested. */
 bool sl_server_answers(const mongoc_uri_t *uri, const mongoc_host_list_t *host);
 
-/* ---- connecting.c ---- */
+/* Writes the subject of the client certificate that the URI names, in the form of the server's user
+ * names ("CN=loader,O=clients"); "" when there is none. */
+void sl_tls_subject(const mongoc_uri_t *uri, char *out, size_t room);
 
-/* Calls `attempt` until it succeeds or its failure is final, as sl_connection_options describes;
- * reports what is tried while it takes longer than two seconds. An attempt calls sl_connecting_to
- * with a description of its next step ("asking h1:27017"). It sets `*again` when the next attempt
- * may succeed, and `*soon` when the server was only too slow: then the attempt is repeated for some
- * seconds even without --wait. */
-typedef struct sl_connecting sl_connecting;
-typedef bool sl_connect_attempt(void *context, sl_connecting *connecting, bool *again, bool *soon,
-                                sl_error *error);
-bool sl_connect(sl_connect_attempt *attempt, void *context, unsigned wait_seconds, sl_error *error);
-void sl_connecting_to(void *connecting, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-/* ---- collection.c ---- */
-
-/* Enables sharding for the database, which creates it; only on a sharded cluster. */
-bool sl_enable_sharding(sl_connection *connection, const char *database, sl_error *error);
-
-/* ---- driver_errors.c ---- */
+/* ---- command.c: errors of the driver in words ---- */
 
 /* Did authentication fail? */
 bool sl_is_refused_user(const bson_error_t *driver_error);
@@ -79,7 +64,7 @@ bool sl_error_from_pool(sl_error *error, const mongoc_uri_t *uri, const bson_err
  * its resource and its purpose. False when the message has another form. */
 bool sl_privilege_in_words(const char *message, char *out, size_t room);
 
-/* ---- patience.c ---- */
+/* ---- streams.c: patience ---- */
 
 /* The open streams of one client. */
 typedef struct sl_streams sl_streams;
@@ -104,15 +89,11 @@ void sl_patience_attach(sl_patience *patience, mongoc_client_t *client);
 /* The streams of an attached client, which live as long as the patience. */
 sl_streams *sl_patience_find(sl_patience *patience, const mongoc_client_t *client);
 
-/* The client's stream to this host ("host:port"); NULL if there is none. Valid until the client's
- * next command. */
-mongoc_stream_t *sl_streams_find(const sl_streams *streams, const char *host_and_port);
-
 /* Shuts the connection to this host down: the driver's next command on it fails, and the driver
  * opens another one. */
 void sl_streams_shut_down(const sl_streams *streams, const char *host_and_port);
 
-/* ---- silent_hosts.c ---- */
+/* ---- connection.c: hosts that are silent ---- */
 
 /* A host ("host:port") has not answered a request in time, or has answered. Any thread. */
 void sl_silent_host_add(const char *host_and_port);
@@ -123,7 +104,7 @@ void sl_silent_host_remove(const char *host_and_port);
 bool sl_silent_host_is_passed_over(const mongoc_uri_t *uri, const char *host_and_port,
                                    int32_t trial_ms);
 
-/* ---- pool.c ---- */
+/* ---- connection.c: pools of clients ---- */
 
 /* Clients for one thread at a time. */
 typedef struct sl_pool sl_pool;
@@ -135,17 +116,11 @@ sl_pool *sl_pool_create(const mongoc_uri_t *uri, const char *application, int64_
 /* All clients must have been returned. NULL is fine. */
 void sl_pool_destroy(sl_pool *pool);
 
-/* Raises the number of clients to at most `most`. */
-void sl_pool_enlarge(sl_pool *pool, size_t most);
-
 /* Waits while all clients are borrowed. Any thread. */
 mongoc_client_t *sl_pool_borrow(sl_pool *pool);
 void sl_pool_return(sl_pool *pool, mongoc_client_t *client);
 
-/* The open streams of a borrowed client. */
-sl_streams *sl_pool_streams(sl_pool *pool, const mongoc_client_t *client);
-
-/* ---- message.c ---- */
+/* ---- streams.c: messages ---- */
 
 #define SL_MESSAGE_HEADER 16
 #define SL_MESSAGE_MAX 48000000 /* bytes of a message, also of a decompressed one */
@@ -163,11 +138,7 @@ bool sl_message_expand(const uint8_t *message, size_t length, uint8_t **plain, s
 /* Checks a plain message with its header. False with `why` when the driver must not read it. */
 bool sl_message_check(const uint8_t *message, size_t length, char why[SL_MESSAGE_WHY]);
 
-/* ---- checked_stream.c ---- */
-
-/* A buffered stream that checks each message before it delivers it. Owns `inner`. NULL without
- * memory. */
-mongoc_stream_t *sl_checked_stream_new(mongoc_stream_t *inner, const char *host_and_port);
+/* ---- streams.c: refused messages ---- */
 
 /* Why this thread refused a message, for the error of the command that received it; "" if it
  * refused none. */
@@ -180,9 +151,6 @@ void sl_message_forget_refusal(void);
 #define SL_SET_NAME_MAX 127 /* bytes */
 bool sl_set_name_is_valid(const char *name, size_t length);
 
-/* Lists the compressors of a URI that the driver has: "snappy,zstd". False when there are none. */
-bool sl_uri_compressors(const mongoc_uri_t *uri, char *list, size_t room);
-
 /* Is the text HOST[:PORT],... with a DNS name, an IPv4 address or an IPv6 address in brackets as
  * HOST, and nothing else? For hosts that a server names. */
 bool sl_hosts_are_valid(const char *hosts);
@@ -192,7 +160,7 @@ bool sl_hosts_are_valid(const char *hosts);
  * `like`, which is checked. NULL with the error set when the host has another form. Destroy it. */
 mongoc_uri_t *sl_uri_of_server(const char *host, const mongoc_uri_t *like, sl_error *error);
 
-/* ---- exchange.c ---- */
+/* ---- streams.c: short reads ---- */
 
 /* Does the header (16 bytes) belong to the reply to this request, with a length of at most `most`
  * bytes? */
@@ -220,11 +188,6 @@ const mongoc_uri_t *sl_connection_uri(const sl_connection *connection);
 /* A pool for writers, see sl_connection_open_writers. Changes `uri`. */
 sl_pool *sl_connection_writer_pool(mongoc_uri_t *uri, unsigned pool_size, unsigned timeout_seconds,
                                    sl_error *error);
-
-/* ---- balancer.c ---- */
-
-/* The balancer's current mode: "full" or "off". */
-bool sl_balancer_read_mode(sl_connection *connection, char mode[8], sl_error *error);
 
 /* ---- command.c ---- */
 
@@ -290,7 +253,7 @@ bool sl_find_and_modify(sl_connection *connection, const char *database, const c
                         const bson_t *query, const bson_t *update, bool upsert, bson_t *document,
                         bool *found, sl_error *error);
 
-/* ---- key_value.c: values of shard keys ---- */
+/* ---- shard_map.c: values of shard keys ---- */
 
 /* Are the order and the hash of a value of this type implemented here? */
 bool sl_value_is_known(const bson_value_t *value);
@@ -316,7 +279,7 @@ bool sl_topology_add_shards(sl_topology *topology, const bson_t *documents, sl_e
 /* Finds the index of a shard by its name. */
 bool sl_topology_find(const sl_topology *topology, const char *name, uint32_t *shard);
 
-/* ---- statistics.c ---- */
+/* ---- topology.c: stored sizes ---- */
 
 /* Appends a row for each document of a $collStats reply, and sorts the rows by shard. A document
  * without a shard gets the shard name `lone`. On failure `*rows` keeps the rows appended so far. */
@@ -378,30 +341,24 @@ size_t sl_shard_map_find(const sl_shard_map *map, int64_t id);
 
 /* A split at `minimum`, or the move of the chunk [minimum, maximum) to a shard. The values are
  * borrowed from the chunk map. */
-typedef struct sl_step {
+typedef struct sl_chunk_step {
     bool move;
     bson_value_t minimum;
     bson_value_t maximum; /* of a move */
     uint32_t shard;       /* destination */
-} sl_step;
+} sl_chunk_step;
 
 /* A growing list of steps. Initialise with zeros; free `items`. */
-typedef struct sl_steps {
-    sl_step *items;
+typedef struct sl_chunk_steps {
+    sl_chunk_step *items;
     size_t count;
     size_t room;
     bool any_split;
     int64_t last_split;
-} sl_steps;
-
-/* The commands that split a chunk, and move a chunk to a shard, for database "admin". Destroy
- * them. */
-bson_t *sl_split_command(const sl_target *target, const bson_t *middle);
-bson_t *sl_move_command(const sl_target *target, const bson_t *minimum, const bson_t *maximum,
-                        const char *shard);
+} sl_chunk_steps;
 
 /* Appends the fewest steps that move the range to its shard. Call it for the ranges in order. */
-bool sl_plan_range(const sl_shard_map *map, const sl_range *range, sl_steps *steps,
+bool sl_plan_range(const sl_shard_map *map, const sl_range *range, sl_chunk_steps *steps,
                    sl_error *error);
 
 #endif

@@ -1,4 +1,382 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The first hello to the hosts of a URI, without the driver: sockets, certificates, and why a
+ * server cannot be used. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+
+#include "internal.h"
+
+/* ---- sockets ---- */
+
+/* Waits until the connection is made. Returns 0 or an errno. */
+static int await_connection(int file, int milliseconds) {
+    int error = 0;
+    socklen_t size = sizeof error;
+    struct pollfd ready = {.fd = file, .events = POLLOUT};
+    int count = poll(&ready, 1, milliseconds);
+    if (count == 0)
+        return ETIMEDOUT;
+    return count < 0 || getsockopt(file, SOL_SOCKET, SO_ERROR, &error, &size) < 0 ? errno : error;
+}
+
+/* Connects to one address. Returns a blocking socket, or -1 with errno set. */
+static int connect_to(const struct sockaddr *address, socklen_t length, int milliseconds) {
+    int file = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (file < 0)
+        return -1;
+    int code = connect(file, address, length) == 0 ? 0 : errno;
+    if (code == EINPROGRESS)
+        code = await_connection(file, milliseconds);
+    if (code == 0 && fcntl(file, F_SETFL, 0) == 0)
+        return file;
+    close(file);
+    errno = code ? code : EBADF;
+    return -1;
+}
+
+static int connect_to_path(const char *path, int milliseconds) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    size_t length = strlen(path);
+    if (length >= sizeof address.sun_path) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    memcpy(address.sun_path, path, length);
+    return connect_to((struct sockaddr *)&address, sizeof address, milliseconds);
+}
+
+/* Sets the reason why a connection failed. A missing reply may still arrive later; all other
+ * reasons are final. */
+static void explain(int code, int milliseconds, sl_socket_failure *failure) {
+    *failure = (sl_socket_failure){.in_time = code != ETIMEDOUT};
+    switch (code) {
+    case ECONNREFUSED:
+        snprintf(failure->why, sizeof failure->why, "no server listens there (connection refused)");
+        return;
+    case ENOENT:
+        snprintf(failure->why, sizeof failure->why, "there is no such socket");
+        return;
+    case ETIMEDOUT:
+        snprintf(failure->why, sizeof failure->why, "no connection within %g s",
+                 (double)milliseconds / 1000);
+        return;
+    default:
+        snprintf(failure->why, sizeof failure->why, "%s", strerror(code));
+    }
+}
+
+static void explain_name(int code, sl_socket_failure *failure) {
+    *failure = (sl_socket_failure){.in_time = true};
+    if (code == EAI_NONAME)
+        snprintf(failure->why, sizeof failure->why, "DNS knows no host of this name");
+    else if (code == EAI_AGAIN)
+        snprintf(failure->why, sizeof failure->why,
+                 "the name cannot be resolved: DNS does not answer");
+    else
+        snprintf(failure->why, sizeof failure->why, "the name cannot be resolved: %s",
+                 code == EAI_SYSTEM ? strerror(errno) : gai_strerror(code));
+}
+
+int sl_socket_connect(const mongoc_host_list_t *host, int milliseconds,
+                      sl_socket_failure *failure) {
+    char port[8];
+    struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+    struct addrinfo *found = NULL;
+    sl_socket_failure unused;
+    int file = -1;
+    if (!failure)
+        failure = &unused;
+    if (strchr(host->host, '/')) {
+        file = connect_to_path(host->host, milliseconds);
+    } else {
+        snprintf(port, sizeof port, "%u", host->port);
+        int code = getaddrinfo(host->host, port, &hints, &found);
+        if (code != 0) {
+            explain_name(code, failure);
+            return -1;
+        }
+        for (const struct addrinfo *one = found; one && file < 0; one = one->ai_next)
+            file = connect_to(one->ai_addr, one->ai_addrlen, milliseconds);
+    }
+    if (file < 0)
+        explain(errno, milliseconds, failure);
+    if (found)
+        freeaddrinfo(found);
+    return file;
+}
+
+bool sl_socket_set_timeout(int file, int option, int64_t milliseconds) {
+    const struct timeval timeout = {.tv_sec = milliseconds / 1000,
+                                    .tv_usec = milliseconds % 1000 * 1000};
+    return setsockopt(file, SOL_SOCKET, option, &timeout, sizeof timeout) == 0;
+}
+
+void sl_socket_keep_alive(int file) {
+    static const struct {
+        int level, option, value;
+    } options[] = {{SOL_SOCKET, SO_KEEPALIVE, 1},
+                   {IPPROTO_TCP, TCP_KEEPIDLE, 120},
+                   {IPPROTO_TCP, TCP_KEEPINTVL, 10},
+                   {IPPROTO_TCP, TCP_KEEPCNT, 9},
+                   {IPPROTO_TCP, TCP_NODELAY, 1}};
+    /* Failures are ignored: on a Unix socket, setting a TCP option fails. */
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
+        setsockopt(file, options[i].level, options[i].option, &options[i].value,
+                   sizeof options[i].value);
+}
+
+/* ---- certificates ---- */
+
+/* Reads the client's certificate, checks the certificates of servers, and sets error messages that
+ * name the option to change. */
+
+#define DATE_ROOM 64
+
+static const char *option(const mongoc_uri_t *uri, const char *name) {
+    return mongoc_uri_get_option_as_utf8(uri, name, NULL);
+}
+
+static bool allowed(const mongoc_uri_t *uri, const char *name) {
+    return mongoc_uri_get_option_as_bool(uri, name, false) ||
+           mongoc_uri_get_option_as_bool(uri, MONGOC_URI_TLSINSECURE, false);
+}
+
+/* "Jan  1 00:00:00 2002 GMT" into `out`. */
+static const char *date_text(const ASN1_TIME *date, char out[DATE_ROOM]) {
+    BIO *memory = BIO_new(BIO_s_mem());
+    int length = 0;
+    if (memory && ASN1_TIME_print(memory, date))
+        length = BIO_read(memory, out, DATE_ROOM - 1);
+    out[length > 0 ? length : 0] = '\0';
+    BIO_free(memory);
+    return out;
+}
+
+/* ---- the client's files ---- */
+
+typedef struct key_password {
+    const char *text; /* NULL for none */
+    bool asked;
+} key_password;
+
+/* Without a callback OpenSSL would prompt on the terminal, once per connection. */
+static int give_password(char *buffer, int size, int writing, void *context) {
+    (void)writing;
+    key_password *password = context;
+    password->asked = true;
+    size_t length = password->text ? strlen(password->text) : 0;
+    if (length > (size_t)size)
+        return 0;
+    memcpy(buffer, password->text ? password->text : "", length);
+    return (int)length;
+}
+
+static bool readable(const char *what, const char *path, sl_error *error) {
+    return access(path, R_OK) == 0 || sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE),
+                                                   "%s %s: %s", what, path, strerror(errno));
+}
+
+static bool check_dates(SSL_CTX *context, const char *path, sl_error *error) {
+    X509 *certificate = SSL_CTX_get0_certificate(context);
+    char date[DATE_ROOM];
+    if (X509_cmp_current_time(X509_get0_notAfter(certificate)) < 0)
+        return sl_error_set(error, SL_EXIT_CLUSTER,
+                            "the client certificate in %s expired on %s; get a new one", path,
+                            date_text(X509_get0_notAfter(certificate), date));
+    if (X509_cmp_current_time(X509_get0_notBefore(certificate)) > 0)
+        return sl_error_set(error, SL_EXIT_CLUSTER,
+                            "the client certificate in %s is not valid before %s; check the clock "
+                            "of this machine",
+                            path, date_text(X509_get0_notBefore(certificate), date));
+    return true;
+}
+
+static bool use_certificate(SSL_CTX *context, const mongoc_uri_t *uri, const char *path,
+                            sl_error *error) {
+    static const char what[] = "tlsCertificateKeyFile";
+    key_password password = {
+        .text = option(uri, MONGOC_URI_TLSCERTIFICATEKEYFILEPASSWORD),
+    };
+    if (!readable(what, path, error))
+        return false;
+    if (SSL_CTX_use_certificate_chain_file(context, path) != 1)
+        return sl_error_set(error, SL_EXIT_USAGE, "%s %s: there is no certificate in it", what,
+                            path);
+    SSL_CTX_set_default_passwd_cb(context, give_password);
+    SSL_CTX_set_default_passwd_cb_userdata(context, &password);
+    bool ok = SSL_CTX_use_PrivateKey_file(context, path, SSL_FILETYPE_PEM) == 1;
+    unsigned long reason = ERR_peek_last_error();
+    SSL_CTX_set_default_passwd_cb(context, NULL);
+    SSL_CTX_set_default_passwd_cb_userdata(context, NULL);
+    if (!ok && password.asked)
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "%s %s: its key is encrypted, and %s; see "
+                            "--tlsCertificateKeyFilePassword",
+                            what, path,
+                            password.text ? "the given password is wrong" : "no password is given");
+    if (!ok && ERR_GET_REASON(reason) == X509_R_KEY_VALUES_MISMATCH)
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "%s %s: the key in it does not belong to the certificate in it", what,
+                            path);
+    if (!ok)
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "%s %s: there is no private key in it; certificate and key must both "
+                            "be in this file, as PEM",
+                            what, path);
+    return check_dates(context, path, error);
+}
+
+/* A context without verification and without a client certificate: to test whether a server speaks
+ * TLS. */
+static SSL_CTX *tls_bare_context(void) {
+    SSL_CTX *context = SSL_CTX_new(TLS_client_method());
+    if (context) /* certificates are checked after the handshake */
+        SSL_CTX_set_verify(context, SSL_VERIFY_NONE, NULL);
+    return context;
+}
+
+/* Makes a context from the TLS options of the URI: trusted authorities, and a client certificate,
+ * whose key and dates are checked. Free it with SSL_CTX_free. Errors: SL_EXIT_USAGE for a file that
+ * cannot be used, SL_EXIT_CLUSTER for a certificate that has expired or is not valid yet. */
+static bool tls_context(const mongoc_uri_t *uri, SSL_CTX **context, sl_error *error) {
+    const char *authority = option(uri, MONGOC_URI_TLSCAFILE);
+    const char *certificate = option(uri, MONGOC_URI_TLSCERTIFICATEKEYFILE);
+    ERR_clear_error();
+    *context = tls_bare_context();
+    if (!*context)
+        return sl_error_memory(error, "starting TLS");
+    bool ok = true;
+    if (!authority)
+        SSL_CTX_set_default_verify_paths(*context);
+    else
+        ok = readable("tlsCAFile", authority, error) &&
+             (SSL_CTX_load_verify_locations(*context, authority, NULL) == 1 ||
+              sl_error_set(error, SL_EXIT_USAGE, "tlsCAFile %s: there is no certificate in it",
+                           authority));
+    ok = ok && (!certificate || use_certificate(*context, uri, certificate, error));
+    ERR_clear_error();
+    if (!ok) {
+        SSL_CTX_free(*context);
+        *context = NULL;
+    }
+    return ok;
+}
+
+void sl_tls_subject(const mongoc_uri_t *uri, char *out, size_t room) {
+    const char *path = option(uri, MONGOC_URI_TLSCERTIFICATEKEYFILE);
+    FILE *file = path ? fopen(path, "re") : NULL;
+    X509 *certificate = file ? PEM_read_X509(file, NULL, NULL, NULL) : NULL;
+    BIO *memory = certificate ? BIO_new(BIO_s_mem()) : NULL;
+    int length = 0;
+    if (memory &&
+        X509_NAME_print_ex(memory, X509_get_subject_name(certificate), 0, XN_FLAG_RFC2253) >= 0)
+        length = BIO_read(memory, out, (int)room - 1);
+    out[length > 0 ? length : 0] = '\0';
+    BIO_free(memory);
+    X509_free(certificate);
+    if (file)
+        fclose(file);
+    ERR_clear_error();
+}
+
+/* ---- the server's certificate ---- */
+
+static bool is_for_host(X509 *certificate, const char *host) {
+    return X509_check_ip_asc(certificate, host, 0) == 1 ||
+           X509_check_host(certificate, host, strlen(host), 0, NULL) == 1;
+}
+
+/* The names in a certificate: "localhost, 127.0.0.1". */
+static void names_of(X509 *certificate, char *out, size_t room) {
+    GENERAL_NAMES *names = X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
+    size_t used = 0;
+    out[0] = '\0';
+    for (int i = 0; names && i < sk_GENERAL_NAME_num(names); i++) {
+        const GENERAL_NAME *name = sk_GENERAL_NAME_value(names, i);
+        const unsigned char *bytes = ASN1_STRING_get0_data(name->d.ia5);
+        int length = ASN1_STRING_length(name->d.ia5);
+        char address[64];
+        if (name->type == GEN_IPADD && length == 4) {
+            length = snprintf(address, sizeof address, "%d.%d.%d.%d", bytes[0], bytes[1], bytes[2],
+                              bytes[3]);
+            bytes = (unsigned char *)address;
+        } else if (name->type != GEN_DNS) {
+            continue;
+        }
+        if (used < room)
+            used += (size_t)snprintf(out + used, room - used, "%s%.*s", used ? ", " : "", length,
+                                     (const char *)bytes);
+    }
+    GENERAL_NAMES_free(names);
+    if (!used && X509_NAME_get_text_by_NID(X509_get_subject_name(certificate), NID_commonName, out,
+                                           (int)room) < 0)
+        snprintf(out, room, "no name");
+}
+
+/* Checks the server's certificate after the handshake: its authority, dates and names. `host` is
+ * its name in the URI. Skips the checks that the URI turns off. */
+static bool tls_check_peer(SSL *tls, const mongoc_uri_t *uri, const char *host, sl_error *error) {
+    X509 *certificate = SSL_get0_peer_certificate(tls);
+    long result = SSL_get_verify_result(tls);
+    char text[300];
+    if (!certificate)
+        return sl_error_set(error, SL_EXIT_CLUSTER, "the server sent no certificate");
+    if (result != X509_V_OK && !allowed(uri, MONGOC_URI_TLSALLOWINVALIDCERTIFICATES)) {
+        const char *authority = option(uri, MONGOC_URI_TLSCAFILE);
+        switch (result) {
+        case X509_V_ERR_CERT_HAS_EXPIRED:
+            return sl_error_set(
+                error, SL_EXIT_CLUSTER,
+                "the server's certificate expired on %s; the server needs a new one",
+                date_text(X509_get0_notAfter(certificate), text));
+        case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+        case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+        case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
+        case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+        case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+        case X509_V_ERR_CERT_SIGNATURE_FAILURE:
+            return sl_error_set(error, SL_EXIT_CLUSTER,
+                                "the server's certificate is not signed by an authority in %s; "
+                                "name the file of its authority with --tlsCAFile",
+                                authority ? authority : "this machine's default list");
+        default:
+            return sl_error_set(error, SL_EXIT_CLUSTER,
+                                "the server's certificate is not accepted: %s",
+                                X509_verify_cert_error_string(result));
+        }
+    }
+    if (allowed(uri, MONGOC_URI_TLSALLOWINVALIDHOSTNAMES) ||
+        allowed(uri, MONGOC_URI_TLSALLOWINVALIDCERTIFICATES) || is_for_host(certificate, host))
+        return true;
+    names_of(certificate, text, sizeof text);
+    return sl_error_set(error, SL_EXIT_CLUSTER,
+                        "the server's certificate is for %s, not for %s; connect by a name "
+                        "in the certificate (or give --tlsAllowInvalidHostnames, if you connect "
+                        "through your own tunnel)",
+                        text, host);
+}
+
+/* ---- the first hello ---- */
+
 /* Preflight: sends a hello to the servers of the URI without the driver, before the driver
  * connects.
  *
@@ -9,19 +387,6 @@
  * has answered. Then the driver connects.
  *
  * The hello contains no user and no secret. */
-#include <arpa/inet.h>
-#include <errno.h>
-#include <pthread.h>
-#include <signal.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
-
-#include <openssl/err.h>
-
-#include "internal.h"
-#include "tls.h"
 
 #define CONNECT_MS 1000
 #define ANSWER_MS 3000
@@ -37,7 +402,7 @@ typedef enum answer {
 
 /* Connects within CONNECT_MS, and sets ANSWER_MS as the timeout of reads and writes. Returns the
  * socket, or -1 if the host does not accept the connection. */
-static int connect_to(const mongoc_host_list_t *host, sl_socket_failure *failure) {
+static int connect_to_ask(const mongoc_host_list_t *host, sl_socket_failure *failure) {
     int file = sl_socket_connect(host, CONNECT_MS, failure);
     if (file < 0 || (sl_socket_set_timeout(file, SO_RCVTIMEO, ANSWER_MS) &&
                      sl_socket_set_timeout(file, SO_SNDTIMEO, ANSWER_MS)))
@@ -69,7 +434,7 @@ static bool is_foreign(const uint8_t reply[HEADER_BYTES], ssize_t length) {
 
 static answer plain_hello(const mongoc_host_list_t *host, sl_socket_failure *failure) {
     uint8_t message[128], reply[HEADER_BYTES];
-    int file = connect_to(host, failure);
+    int file = connect_to_ask(host, failure);
     if (file < 0)
         return failure->in_time ? ABSENT : SILENT;
     size_t length = make_hello(message);
@@ -143,7 +508,7 @@ static bool try_tls(void *context) {
     trial *t = context;
     uint8_t message[128], reply[HEADER_BYTES];
     bool ok = true;
-    int file = connect_to(t->host, &t->failure);
+    int file = connect_to_ask(t->host, &t->failure);
     SSL *tls = file < 0 ? NULL : SSL_new(t->context);
     t->silent = true;
     if (file >= 0)
@@ -159,7 +524,7 @@ static bool try_tls(void *context) {
         t->silent = !shaken;
         goto done;
     }
-    if (shaken && !sl_tls_check_peer(tls, t->uri, t->host->host, t->error)) {
+    if (shaken && !tls_check_peer(tls, t->uri, t->host->host, t->error)) {
         ok = t->silent = false;
         goto done;
     }
@@ -188,7 +553,7 @@ done:
 
 /* Does the server accept a TLS handshake, without checks of certificates? */
 static bool speaks_tls(const mongoc_host_list_t *host) {
-    trial t = {.host = host, .context = sl_tls_bare_context()};
+    trial t = {.host = host, .context = tls_bare_context()};
     bool result = t.context && without_pipe_signal(try_tls, &t) && !t.silent;
     SSL_CTX_free(t.context);
     return result;
@@ -222,7 +587,7 @@ bool sl_preflight(const mongoc_uri_t *uri, void (*asking)(void *context, const c
     SSL_CTX *tls = NULL;
     const mongoc_host_list_t *host = mongoc_uri_get_hosts(uri);
     *reach = (sl_reach){.answers = !host};
-    if (mongoc_uri_get_tls(uri) && !sl_tls_context(uri, &tls, error))
+    if (mongoc_uri_get_tls(uri) && !tls_context(uri, &tls, error))
         return false;
     sl_error first = {0};
     size_t used = 0;

@@ -1,17 +1,295 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Prepares the target collection of a load: creates and shards it, or checks that the existing one
+ * fits. And the commands of a restore on one collection. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/context.h"
+#include "util/log.h"
+
+#include "cluster.h"
+#include "internal.h"
+
+/* ---- commands of a restore ---- */
+
+/* ---- reading ---- */
+
+bool sl_collection_read(sl_connection *connection, const sl_target *target,
+                        sl_collection_facts *facts, sl_error *error) {
+    bson_t reply;
+    sl_sharding sharding;
+    *facts = (sl_collection_facts){.exists = false};
+    bson_init(&facts->options);
+    bson_t *list = BCON_NEW("listCollections", BCON_INT32(1), "filter", "{", "name",
+                            BCON_UTF8(target->collection), "}");
+    bool ok = sl_cluster_run(connection, target->database, list, &reply, NULL, error);
+    bson_t options;
+    bson_iter_t uuid;
+    const char *type = ok ? sl_look_text(&reply, "cursor.firstBatch.0.type") : NULL;
+    if (type) {
+        facts->exists = true;
+        snprintf(facts->type, sizeof facts->type, "%s", type);
+        if (sl_look_find(&reply, "cursor.firstBatch.0.info.uuid", &uuid))
+            sl_uuid_of(&uuid, facts->uuid);
+        if (sl_look_inside(&reply, "cursor.firstBatch.0.options", &options) &&
+            !bson_concat(&facts->options, &options))
+            ok = sl_error_memory(error, "reading the collection's options");
+    }
+    bson_destroy(&reply);
+    if (ok && facts->exists && sl_connection_server(connection)->deployment == SL_SHARDED) {
+        ok = sl_sharding_read(connection, target, &sharding, error);
+        facts->sharded = ok && sharding.sharded;
+        sl_sharding_clear(&sharding);
+    }
+    return ok;
+}
+
+bool sl_collection_identity(sl_connection *connection, const sl_target *target,
+                            char out[SL_COLLECTION_IDENTITY_ROOM], sl_error *error) {
+    sl_collection_facts facts, buckets = {.exists = false};
+    char name[SL_NAMESPACE_ROOM];
+    sl_target inner = *target;
+    bool ok = sl_collection_read(connection, target, &facts, error);
+    const char *uuid = facts.uuid;
+    out[0] = '\0';
+    if (ok && strcmp(facts.type, "timeseries") == 0) { /* the collection behind it has a UUID */
+        snprintf(name, sizeof name, SL_BUCKETS "%s", target->collection);
+        inner.collection = name;
+        ok = sl_collection_read(connection, &inner, &buckets, error);
+        uuid = buckets.uuid;
+        sl_collection_facts_clear(&buckets);
+    }
+    if (ok && facts.exists)
+        snprintf(out, SL_COLLECTION_IDENTITY_ROOM, "%s %s", facts.type, uuid);
+    sl_collection_facts_clear(&facts);
+    return ok;
+}
+
+void sl_collection_facts_clear(sl_collection_facts *facts) {
+    bson_destroy(&facts->options);
+}
+
+bool sl_collection_is_empty(sl_connection *connection, const sl_target *target, bool *empty,
+                            sl_error *error) {
+    const bson_t all = BSON_INITIALIZER;
+    return sl_is_empty(connection, target, &all, empty, error);
+}
+
+bool sl_collection_indexes(sl_connection *connection, const sl_target *target, bson_t *indexes,
+                           sl_error *error) {
+    bson_t reply, array;
+    /* A collection has at most 64 indexes. */
+    bson_t *list = BCON_NEW("listIndexes", BCON_UTF8(target->collection), "cursor", "{",
+                            "batchSize", BCON_INT32(1000), "}");
+    bson_init(indexes);
+    bool ok = sl_cluster_run(connection, target->database, list, &reply, NULL, error);
+    if (ok && sl_look_inside(&reply, "cursor.firstBatch", &array))
+        ok = bson_concat(indexes, &array) || sl_error_memory(error, "reading indexes");
+    bson_destroy(&reply);
+    return ok;
+}
+
+/* ---- changes ---- */
+
+/* Enables sharding for the database, which creates it; only on a sharded cluster. */
+static bool enable_sharding(sl_connection *connection, const char *database, sl_error *error) {
+    return sl_connection_server(connection)->deployment != SL_SHARDED ||
+           sl_cluster_change(connection, "admin", BCON_NEW("enableSharding", BCON_UTF8(database)),
+                             SL_CODE_ALREADY_INITIALIZED, error);
+}
+
+/* Sends a command on the collection, with these fields (NULL: none) and a write concern. */
+static bool change(sl_connection *connection, const sl_target *target, const char *name,
+                   const bson_t *fields, int32_t harmless, sl_error *error) {
+    bson_t *command = bson_new();
+    bson_append_utf8(command, name, -1, target->collection, -1);
+    if (fields && !bson_concat(command, fields)) {
+        bson_destroy(command);
+        return sl_error_memory(error, "changing a collection");
+    }
+    sl_append_majority(command);
+    sl_context_changes();
+    return sl_cluster_change(connection, target->database, command, harmless, error);
+}
+
+bool sl_collection_create(sl_connection *connection, const sl_target *target, const bson_t *options,
+                          sl_error *error) {
+    return change(connection, target, "create", options, SL_CODE_NAMESPACE_EXISTS, error) ||
+           sl_error_prefix(error, "cannot create %s.%s", target->database, target->collection);
+}
+
+bool sl_collection_drop(sl_connection *connection, const char *database, const char *collection,
+                        sl_error *error) {
+    const sl_target target = {.database = database, .collection = collection};
+    return change(connection, &target, "drop", NULL, SL_CODE_NAMESPACE_NOT_FOUND, error) ||
+           sl_error_prefix(error, "cannot drop %s.%s", database, collection);
+}
+
+bool sl_collection_create_indexes(sl_connection *connection, const sl_target *target,
+                                  const bson_t *indexes, sl_error *error) {
+    bson_t *fields = BCON_NEW("indexes", BCON_ARRAY(indexes));
+    bool ok = change(connection, target, "createIndexes", fields, 0, error);
+    bson_destroy(fields);
+    return ok;
+}
+
+bool sl_collection_modify(sl_connection *connection, const sl_target *target, const bson_t *fields,
+                          sl_error *error) {
+    return change(connection, target, "collMod", fields, 0, error);
+}
+
+bool sl_collection_shard(sl_connection *connection, const sl_target *target, const bson_t *key,
+                         bool unique, bool simple, sl_error *error) {
+    char ns[SL_NAMESPACE_ROOM];
+    if (!enable_sharding(connection, target->database, error))
+        return false;
+    bson_t *shard = BCON_NEW("shardCollection", BCON_UTF8(sl_target_namespace(target, ns)), "key",
+                             BCON_DOCUMENT(key));
+    if (unique)
+        BSON_APPEND_BOOL(shard, "unique", true);
+    if (simple)
+        BCON_APPEND(shard, "collation", "{", "locale", "simple", "}");
+    return sl_cluster_change(connection, "admin", shard, 0, error) ||
+           sl_error_prefix(error, "cannot shard %s", ns);
+}
+
+/* ---- may a load match by these fields? ---- */
+
+/* The match fields of a load with another mode than insert. Two conditions make such a load
+ * correct, and are checked before it changes anything:
+ *
+ * - The fields contain the shard key. Then the router sends a statement to the one shard that can
+ * hold the document. Otherwise the router would refuse the statement, or send it to all shards, and
+ * an upsert could store a second document of the same fields on another shard.
+ * - The fields contain _id, or all fields of a unique index. Then one document at most matches.
+ *   Otherwise a delete that is sent twice would remove two documents, and two upserts at the same
+ *   time would insert two. */
+
+static bool contains(const char *const *fields, size_t count, const char *field) {
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(fields[i], field) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Writes the fields of the key that are not among `fields`, separated by commas. Returns their
+ * number. */
+static size_t lacking(const bson_t *key, const char *const *fields, size_t count, char *out,
+                      size_t room) {
+    bson_iter_t iter;
+    size_t lacks = 0, used = 0;
+    *out = '\0';
+    for (bool more = bson_iter_init(&iter, key); more && bson_iter_next(&iter);) {
+        if (contains(fields, count, bson_iter_key(&iter)))
+            continue;
+        if (used < room)
+            used += (size_t)snprintf(out + used, room - used, "%s%s", lacks ? "," : "",
+                                     bson_iter_key(&iter));
+        lacks++;
+    }
+    return lacks;
+}
+
+/* The fields as they are given to --match-fields. */
+static char *list(const char *const *fields, size_t count, char *out, size_t room) {
+    size_t used = 0;
+    *out = '\0';
+    for (size_t i = 0; i < count && used < room; i++)
+        used += (size_t)snprintf(out + used, room - used, "%s%s", i ? "," : "", fields[i]);
+    return out;
+}
+
+static bool check_shard_key(const sl_target *target, const bson_t *key, const char *const *fields,
+                            size_t count, sl_error *error) {
+    char lacks[300], given[300];
+    if (!key || lacking(key, fields, count, lacks, sizeof lacks) == 0)
+        return true;
+    return sl_error_set(error, SL_EXIT_USAGE,
+                        "%.255s.%.255s is sharded by a key with %s, which is not among the fields "
+                        "that match, %s: without it the shard of a document is not known. Add it: "
+                        "--match-fields %s,%s",
+                        target->database, target->collection, lacks,
+                        list(fields, count, given, sizeof given), given, lacks);
+}
+
+/* Does the index compare strings in the same way as the statements? Statements use the collation of
+ * the collection, which is that of its index _id_. Without a collation they compare bytes, and any
+ * unique index suffices. */
+static bool is_comparable(const bson_t *index, const bson_t *by_id) {
+    bson_t own, collation;
+    return !sl_look_inside(by_id, "collation", &collation) ||
+           (sl_look_inside(index, "collation", &own) && bson_equal(&own, &collation));
+}
+
+/* Does the index allow one document of these fields only? `by_id`: the index _id_. */
+static bool identifies(const bson_t *index, const bson_t *by_id, const char *const *fields,
+                       size_t count) {
+    bson_t key;
+    char lacks[300];
+    return sl_look_flag(index, "unique") && !sl_look_flag(index, "sparse") &&
+           !bson_has_field(index, "partialFilterExpression") && is_comparable(index, by_id) &&
+           sl_look_inside(index, "key", &key) &&
+           lacking(&key, fields, count, lacks, sizeof lacks) == 0;
+}
+
+static bool has_unique_index(sl_connection *connection, const sl_target *target,
+                             const char *const *fields, size_t count, bool *has, sl_error *error) {
+    bson_t indexes, by_id = BSON_INITIALIZER;
+    *has = false;
+    bool ok = sl_collection_indexes(connection, target, &indexes, error);
+    for (sl_walk walk = sl_walk_of(&indexes); sl_walk_next(&walk);) {
+        if (strcmp(sl_look_string(&walk.item, "name"), "_id_") == 0)
+            bson_concat(&by_id, &walk.item);
+    }
+    for (sl_walk walk = sl_walk_of(&indexes); !*has && sl_walk_next(&walk);)
+        *has = identifies(&walk.item, &by_id, fields, count);
+    bson_destroy(&by_id);
+    bson_destroy(&indexes);
+    return ok;
+}
+
+bool sl_check_match(sl_connection *connection, const sl_target *target, bool must_exist,
+                    const char *const *fields, size_t count, sl_error *error) {
+    sl_sharding sharding;
+    bool exists, unique = contains(fields, count, "_id");
+    char given[300];
+    if (!sl_target_exists(connection, target, &exists, error))
+        return false;
+    if (!exists && must_exist)
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "%.255s.%.255s does not exist: there are no documents to match",
+                            target->database, target->collection);
+    exists = exists && !target->drop;
+    if (!sl_sharding_read(connection, target, &sharding, error)) {
+        sl_sharding_clear(&sharding);
+        return false;
+    }
+    const bson_t *key = exists && sharding.sharded ? &sharding.key : target->shard_key;
+    bool ok = check_shard_key(target, key, fields, count, error);
+    sl_sharding_clear(&sharding);
+    if (!ok || unique)
+        return ok;
+    if (exists && !has_unique_index(connection, target, fields, count, &unique, error))
+        return false;
+    return unique ||
+           sl_error_set(
+               error, SL_EXIT_USAGE,
+               "--match-fields %s: %.255s.%.255s %s, so several documents could match, and "
+               "a batch that is sent again after a failure could change a second document. "
+               "Match by _id, or create a unique index of these fields first",
+               list(fields, count, given, sizeof given), target->database, target->collection,
+               exists ? "has no unique index of these fields" : "is new");
+}
+
+/* ---- the target ---- */
+
 /* Drops, creates, shards and indexes the target collection as requested; steps already done are
  * skipped.
  *
  * Several loaders may do this at once, so each step may fail because another loader has just done
  * it. Then the result is compared with the request, as for a collection that existed before. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "util/log.h"
-
-#include "collection.h"
-#include "internal.h"
 
 /* ---- the registry ---- */
 
@@ -379,7 +657,7 @@ bool sl_prepare_target(sl_connection *connection, const sl_target *target, bool 
     *created = false;
     /* The database first: a user who may not shard gets the error before anything is dropped. */
     if (!check_version(connection, target, error) || !check_registry(connection, target, error) ||
-        !(sl_enable_sharding(connection, target->database, error) ||
+        !(enable_sharding(connection, target->database, error) ||
           sl_error_prefix(error, "cannot create database %s", target->database)) ||
         (target->drop && !sl_drop_target(connection, target, error)))
         return false;

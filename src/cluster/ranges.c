@@ -13,12 +13,13 @@
 #include "util/grow.h"
 #include "util/log.h"
 
+#include "cluster.h"
 #include "internal.h"
 
 /* ---- planning ---- */
 
-static bool add_step(sl_steps *steps, const sl_step *step, sl_error *error) {
-    sl_step *items = sl_grow(steps->items, steps->count, &steps->room, sizeof *items);
+static bool add_step(sl_chunk_steps *steps, const sl_chunk_step *step, sl_error *error) {
+    sl_chunk_step *items = sl_grow(steps->items, steps->count, &steps->room, sizeof *items);
     if (!items)
         return sl_error_memory(error, "planning the ranges");
     steps->items = items;
@@ -27,13 +28,13 @@ static bool add_step(sl_steps *steps, const sl_step *step, sl_error *error) {
 }
 
 /* Adds a split unless the last split was at the same id: adjacent ranges share a bound. */
-static bool add_split(sl_steps *steps, int64_t id, bson_value_t *bound, sl_error *error) {
+static bool add_split(sl_chunk_steps *steps, int64_t id, bson_value_t *bound, sl_error *error) {
     *bound = (bson_value_t){.value_type = BSON_TYPE_INT64, .value.v_int64 = id};
     if (steps->any_split && steps->last_split == id)
         return true;
     steps->any_split = true;
     steps->last_split = id;
-    return add_step(steps, &(sl_step){.minimum = *bound}, error);
+    return add_step(steps, &(sl_chunk_step){.minimum = *bound}, error);
 }
 
 bool sl_range_is_placed(const sl_shard_map *map, const sl_range *range) {
@@ -45,17 +46,17 @@ bool sl_range_is_placed(const sl_shard_map *map, const sl_range *range) {
     return true;
 }
 
-bool sl_plan_range(const sl_shard_map *map, const sl_range *range, sl_steps *steps,
+bool sl_plan_range(const sl_shard_map *map, const sl_range *range, sl_chunk_steps *steps,
                    sl_error *error) {
     for (size_t i = sl_shard_map_find(map, range->minimum);
          i < map->count && map->chunks[i].first < range->maximum; i++) {
         const sl_chunk *chunk = &map->chunks[i];
         if (chunk->shard == range->shard)
             continue;
-        sl_step move = {.move = true,
-                        .minimum = chunk->minimum,
-                        .maximum = chunk->maximum,
-                        .shard = range->shard};
+        sl_chunk_step move = {.move = true,
+                              .minimum = chunk->minimum,
+                              .maximum = chunk->maximum,
+                              .shard = range->shard};
         bool last = i + 1 == map->count;
         if (chunk->first < range->minimum &&
             !add_split(steps, range->minimum, &move.minimum, error))
@@ -93,27 +94,30 @@ static bool is_empty(const placement *work, const sl_range *range, bool *empty, 
     return ok;
 }
 
-bson_t *sl_split_command(const sl_target *target, const bson_t *middle) {
+/* The commands that split a chunk, and move a chunk to a shard, for database "admin". Destroy
+ * them. */
+static bson_t *split_command(const sl_target *target, const bson_t *middle) {
     char ns[SL_NAMESPACE_ROOM];
     return BCON_NEW("split", BCON_UTF8(sl_target_namespace(target, ns)), "middle",
                     BCON_DOCUMENT(middle));
 }
 
-bson_t *sl_move_command(const sl_target *target, const bson_t *minimum, const bson_t *maximum,
-                        const char *shard) {
+static bson_t *move_command(const sl_target *target, const bson_t *minimum, const bson_t *maximum,
+                            const char *shard) {
     char ns[SL_NAMESPACE_ROOM];
     return BCON_NEW("moveChunk", BCON_UTF8(sl_target_namespace(target, ns)), "bounds", "[",
                     BCON_DOCUMENT(minimum), BCON_DOCUMENT(maximum), "]", "to", BCON_UTF8(shard));
 }
 
-static bool run_step(const placement *work, const sl_step *step, int32_t *code, sl_error *error) {
+static bool run_step(const placement *work, const sl_chunk_step *step, int32_t *code,
+                     sl_error *error) {
     bson_t minimum = BSON_INITIALIZER, maximum = BSON_INITIALIZER;
     BSON_APPEND_VALUE(&minimum, "_id", &step->minimum);
     if (step->move)
         BSON_APPEND_VALUE(&maximum, "_id", &step->maximum);
-    bson_t *command = step->move ? sl_move_command(work->target, &minimum, &maximum,
-                                                   work->topology->shards[step->shard].name)
-                                 : sl_split_command(work->target, &minimum);
+    bson_t *command = step->move ? move_command(work->target, &minimum, &maximum,
+                                                work->topology->shards[step->shard].name)
+                                 : split_command(work->target, &minimum);
     bool ok = sl_connection_command(work->connection, "admin", command, NULL, code, error);
     bson_destroy(command);
     bson_destroy(&minimum);
@@ -135,7 +139,7 @@ typedef struct failed_step {
     uint32_t shard;
 } failed_step;
 
-static void note_failure(failed_step *failed, const sl_step *step) {
+static void note_failure(failed_step *failed, const sl_chunk_step *step) {
     failed_step now = {.move = step->move,
                        .minimum = step->minimum.value_type == BSON_TYPE_INT64
                                       ? step->minimum.value.v_int64
@@ -148,7 +152,7 @@ static void note_failure(failed_step *failed, const sl_step *step) {
 }
 
 /* Runs the plan until a step fails. */
-static round_outcome run_steps(placement *work, const sl_steps *steps, failed_step *failed,
+static round_outcome run_steps(placement *work, const sl_chunk_steps *steps, failed_step *failed,
                                int32_t *code, sl_error *error) {
     work->all = work->done + steps->count;
     for (size_t i = 0; i < steps->count; i++) {
@@ -166,7 +170,7 @@ static round_outcome run_steps(placement *work, const sl_steps *steps, failed_st
 
 /* The steps for all ranges that are on a wrong shard and empty. */
 static bool plan_round(const placement *work, const sl_shard_map *map, const sl_range *ranges,
-                       size_t count, unsigned char *seen, sl_steps *steps, sl_error *error) {
+                       size_t count, unsigned char *seen, sl_chunk_steps *steps, sl_error *error) {
     for (size_t i = 0; map->by_id && i < count; i++) {
         if (sl_range_is_placed(map, &ranges[i]))
             continue;
@@ -190,7 +194,7 @@ static round_outcome run_round(placement *work, const sl_range *ranges, size_t c
                                sl_error *error) {
     round_outcome outcome = FAILED;
     sl_shard_map *map;
-    sl_steps steps = {.items = NULL};
+    sl_chunk_steps steps = {.items = NULL};
     if (!sl_shard_map_read(work->connection, work->target, work->topology, &map, error))
         return FAILED;
     if (plan_round(work, map, ranges, count, seen, &steps, error))
@@ -204,7 +208,7 @@ bool sl_count_steps(sl_connection *connection, const sl_target *target, const sl
                     const sl_range *ranges, size_t count, bool *stays, sl_step_counts *counts,
                     sl_error *error) {
     placement work = {.connection = connection, .target = target};
-    sl_steps steps = {.items = NULL};
+    sl_chunk_steps steps = {.items = NULL};
     unsigned char *seen = malloc(count + 1);
     *counts = (sl_step_counts){0};
     if (!seen)
@@ -280,5 +284,169 @@ bool sl_count_range(sl_connection *connection, const sl_target *target, int64_t 
     bson_t *filter = sl_range_filter(minimum, maximum);
     bool ok = sl_count_matching(connection, target, filter, count, error);
     bson_destroy(filter);
+    return ok;
+}
+
+/* ---- splits at quantiles of a sample ---- */
+
+/* A sample of shard keys, by reservoir sampling, and the chunks made of it. */
+
+#define SAMPLE_MOST 4000u
+#define KEY_BYTES_MOST 1024u /* larger keys are not sampled */
+
+struct sl_key_sample {
+    bson_t key;
+    bson_t *values[SAMPLE_MOST]; /* {path: value, ...} */
+    size_t count;
+    uint64_t offered;
+    uint64_t random; /* state; the same documents always give the same sample */
+};
+
+sl_key_sample *sl_key_sample_create(const bson_t *key) {
+    sl_key_sample *made = calloc(1, sizeof *made);
+    if (made) {
+        bson_copy_to(key, &made->key);
+        made->random = UINT64_C(0x9E3779B97F4A7C15);
+    }
+    return made;
+}
+
+void sl_key_sample_destroy(sl_key_sample *sample) {
+    if (!sample)
+        return;
+    for (size_t i = 0; i < sample->count; i++)
+        bson_destroy(sample->values[i]);
+    bson_destroy(&sample->key);
+    free(sample);
+}
+
+bool sl_shard_key_is_hashed(const bson_t *key) {
+    bson_iter_t iter;
+    bool hashed = false;
+    for (bool more = bson_iter_init(&iter, key); more && bson_iter_next(&iter);)
+        hashed = hashed || BSON_ITER_HOLDS_UTF8(&iter);
+    return hashed;
+}
+
+size_t sl_key_sample_count(const sl_key_sample *sample) {
+    return sample->count;
+}
+
+static uint64_t draw(sl_key_sample *sample) {
+    sample->random ^= sample->random << 13;
+    sample->random ^= sample->random >> 7;
+    sample->random ^= sample->random << 17;
+    return sample->random;
+}
+
+/* The key of a document. `*known`: all of its values can be compared. */
+static bson_t *key_of(const sl_key_sample *sample, const uint8_t *document, bool *known) {
+    bson_t *made = bson_new();
+    bson_iter_t iter;
+    *known = true;
+    for (bool more = bson_iter_init(&iter, &sample->key);
+         more && *known && bson_iter_next(&iter);) {
+        bson_value_t value;
+        *known = sl_key_value_at(document, bson_iter_key(&iter), &value) &&
+                 bson_append_value(made, bson_iter_key(&iter), -1, &value);
+    }
+    *known = *known && made->len <= KEY_BYTES_MOST;
+    return made;
+}
+
+bool sl_key_sample_offer(sl_key_sample *sample, const uint8_t *document) {
+    size_t slot = sample->count;
+    sample->offered++;
+    if (sample->count == SAMPLE_MOST) {
+        uint64_t drawn = draw(sample) % sample->offered;
+        if (drawn >= SAMPLE_MOST)
+            return true;
+        slot = (size_t)drawn;
+    }
+    bool known;
+    bson_t *value = key_of(sample, document, &known);
+    if (!value)
+        return false;
+    if (!known) {
+        bson_destroy(value);
+        return true;
+    }
+    if (slot < sample->count)
+        bson_destroy(sample->values[slot]);
+    else
+        sample->count++;
+    sample->values[slot] = value;
+    return true;
+}
+
+static int compare_keys(const void *one, const void *other) {
+    bson_iter_t a, b;
+    int result = 0;
+    bool more =
+        bson_iter_init(&a, *(bson_t *const *)one) && bson_iter_init(&b, *(bson_t *const *)other);
+    while (more && result == 0 && bson_iter_next(&a) && bson_iter_next(&b))
+        result = sl_value_compare(bson_iter_value(&a), bson_iter_value(&b));
+    return result;
+}
+
+/* ---- chunks ---- */
+
+/* The lowest or highest key. */
+static bson_t *end_of(const bson_t *key, bool highest) {
+    bson_t *made = bson_new();
+    bson_iter_t iter;
+    for (bool more = bson_iter_init(&iter, key); more && bson_iter_next(&iter);) {
+        if (highest)
+            bson_append_maxkey(made, bson_iter_key(&iter), -1);
+        else
+            bson_append_minkey(made, bson_iter_key(&iter), -1);
+    }
+    return made;
+}
+
+/* Picks the bounds from the sorted sample: different keys, above the smallest. */
+static size_t pick(const sl_key_sample *sample, size_t pieces, const bson_t **bounds) {
+    size_t count = 0;
+    for (size_t i = 1; i < pieces; i++) {
+        bson_t *const *candidate = &sample->values[i * sample->count / pieces];
+        const bson_t *before = count > 0 ? bounds[count - 1] : sample->values[0];
+        if (compare_keys(&before, candidate) < 0)
+            bounds[count++] = *candidate;
+    }
+    return count;
+}
+
+bool sl_presplit(sl_connection *connection, const sl_target *target, const sl_topology *topology,
+                 sl_key_sample *sample, size_t per_shard, size_t *chunks, sl_error *error) {
+    size_t pieces = topology->count * per_shard;
+    uint32_t home;
+    bool known;
+    *chunks = 1;
+    if (sample->count < 2 || topology->count < 2)
+        return true;
+    if (!sl_database_home(connection, target, topology, &home, &known, error))
+        return false;
+    qsort(sample->values, sample->count, sizeof sample->values[0], compare_keys);
+    const bson_t **bounds = calloc(pieces + 2, sizeof *bounds);
+    if (!bounds)
+        return sl_error_memory(error, "splitting a collection");
+    size_t count = pick(sample, pieces, bounds + 1);
+    bson_t *lowest = end_of(&sample->key, false), *highest = end_of(&sample->key, true);
+    bounds[0] = lowest;
+    bounds[count + 1] = highest;
+    bool ok = true;
+    for (size_t i = 1; ok && i <= count; i++)
+        ok = sl_cluster_change(connection, "admin", split_command(target, bounds[i]), 0, error);
+    for (size_t i = 0; ok && i <= count; i++) {
+        size_t shard = (home + i) % topology->count;
+        ok = shard == home || sl_cluster_change(connection, "admin",
+                                                move_command(target, bounds[i], bounds[i + 1],
+                                                             topology->shards[shard].name),
+                                                0, error);
+    }
+    *chunks = count + 1;
+    bson_destroy(lowest);
+    bson_destroy(highest);
+    free(bounds);
     return ok;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Internals of the registry, for registry.c and registry_write.c. */
+/* Internals of the registry, for registry.c and its tests. */
 #ifndef SHARDLOAD_REGISTRY_H
 #define SHARDLOAD_REGISTRY_H
 
@@ -23,22 +23,8 @@ struct sl_registry {
     bson_t *options; /* of this load; NULL unless all parts must have the same options */
 };
 
-/* Runs a command on the registry's database; its errors name the registry. */
-bool sl_registry_run(sl_registry *registry, const bson_t *command, bson_t *reply, int32_t *code,
-                     sl_error *error);
-
-/* Sets the error that there are no numbers left for `count` more sources. Returns false. */
-bool sl_registry_none_left(const sl_registry *registry, size_t count, sl_error *error);
-
-/* Sets the error that a source is missing in the registry. Returns false. */
-bool sl_registry_lost(const sl_registry *registry, sl_error *error);
-
 typedef bool sl_batch_function(sl_registry *registry, sl_registry_entry *entries, size_t count,
                                sl_error *error);
-
-/* Calls the function for BATCH entries at a time, until it fails. */
-bool sl_registry_in_batches(sl_registry *registry, sl_registry_entry *entries, size_t count,
-                            sl_batch_function *function, sl_error *error);
 
 /* Fills the entries that the reply of a find on the registry contains. False with the error set
  * when a document has no valid number. `count` is at most BATCH. */
@@ -47,10 +33,6 @@ bool sl_registry_fill(const sl_registry *registry, const bson_t *reply, sl_regis
 
 /* The valid numbers in an array of registry documents. `*count` must be 0; free `*numbers`. */
 bool sl_registry_numbers_of(const bson_t *documents, uint32_t **numbers, size_t *count,
-                            sl_error *error);
-
-/* Fills the entries that are in the registry; other entries stay unchanged. */
-bool sl_registry_read_batch(sl_registry *registry, sl_registry_entry *entries, size_t count,
                             sl_error *error);
 
 #endif

@@ -100,3 +100,128 @@ bool sl_database_home(sl_connection *connection, const sl_target *target,
     bson_destroy(&document);
     return ok;
 }
+
+/* ---- stored sizes ---- */
+
+/* Storage statistics of a collection per shard, from $collStats, and the server's storage
+ * engine. */
+
+static uint64_t number_of(const bson_t *row, const char *key) {
+    int64_t value = sl_look_int64(row, key, 0);
+    return value > 0 ? (uint64_t)value : 0;
+}
+
+static int by_shard(const void *a, const void *b) {
+    const sl_shard_statistics *left = a, *right = b;
+    return strcmp(left->shard, right->shard);
+}
+
+bool sl_statistics_of(const bson_t *reply, const char *lone, sl_shard_statistics **rows,
+                      size_t *count, sl_error *error) {
+    for (sl_walk walk = sl_walk_start(reply, "cursor.firstBatch"); sl_walk_next(&walk);) {
+        sl_shard_statistics *grown = realloc(*rows, (*count + 1) * sizeof *grown);
+        if (!grown)
+            return sl_error_memory(error, "reading the collection's statistics");
+        *rows = grown;
+        sl_shard_statistics *made = &grown[(*count)++];
+        const char *shard = sl_look_text(&walk.item, "shard");
+        snprintf(made->shard, sizeof made->shard, "%s", shard ? shard : lone);
+        made->documents = number_of(&walk.item, "documents");
+        made->data_bytes = number_of(&walk.item, "data");
+        made->storage_bytes = number_of(&walk.item, "storage");
+        made->index_bytes = number_of(&walk.item, "index");
+    }
+    if (*count > 1)
+        qsort(*rows, *count, sizeof **rows, by_shard);
+    return true;
+}
+
+bool sl_statistics_read(sl_connection *connection, const sl_target *target,
+                        sl_shard_statistics **rows, size_t *count, sl_error *error) {
+    *rows = NULL;
+    *count = 0;
+    bson_t reply;
+    int32_t code;
+    bson_t *command =
+        BCON_NEW("aggregate", BCON_UTF8(target->collection), "pipeline", "[", "{", "$collStats",
+                 "{", "storageStats", "{", "}", "}", "}", "{", "$project", "{", "shard",
+                 BCON_INT32(1), "documents", "$storageStats.count", "data", "$storageStats.size",
+                 "storage", "$storageStats.storageSize", "index", "$storageStats.totalIndexSize",
+                 "}", "}", "]", "cursor", "{", "batchSize", BCON_INT32(10000), "}");
+    bool ok = sl_cluster_run(connection, target->database, command, &reply, &code, error);
+    if (!ok && code == SL_CODE_NAMESPACE_NOT_FOUND) {
+        ok = true; /* no collection: no rows */
+    } else if (ok) {
+        sl_topology *topology = NULL;
+        ok = sl_topology_read(connection, &topology, error) &&
+             sl_statistics_of(&reply, topology->shards[0].name, rows, count, error);
+        sl_topology_destroy(topology);
+    }
+    bson_destroy(&reply);
+    if (!ok) {
+        free(*rows);
+        *rows = NULL;
+        *count = 0;
+        return sl_error_prefix(error, "cannot read the statistics of %s.%s", target->database,
+                               target->collection);
+    }
+    return true;
+}
+
+void sl_storage_engine_of(const bson_t *status, sl_storage_engine *engine) {
+    static const char cache[] = "wiredTiger.cache.maximum bytes configured";
+    const char *name = sl_look_text(status, "storageEngine.name");
+    if (name)
+        snprintf(engine->name, sizeof engine->name, "%s", name);
+    engine->cache_bytes = (uint64_t)sl_look_int64(status, cache, (int64_t)engine->cache_bytes);
+}
+
+static sl_shard_statistics *row_of(sl_shard_statistics *rows, size_t count, const char *shard) {
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(rows[i].shard, shard) == 0)
+            return &rows[i];
+    }
+    return NULL;
+}
+
+/* Counts the documents of each shard, with one command per run of adjacent chunks on one shard. */
+static bool count_chunks(sl_connection *connection, const sl_target *target,
+                         const sl_topology *topology, const sl_shard_map *map,
+                         sl_shard_statistics *rows, size_t count, sl_error *error) {
+    for (size_t i = 0; i < count; i++)
+        rows[i].documents = 0;
+    for (size_t first = 0, next; first < map->count; first = next) {
+        uint64_t found;
+        for (next = first + 1;
+             next < map->count && map->chunks[next].shard == map->chunks[first].shard; next++)
+            ;
+        int64_t end = next < map->count ? map->chunks[next].first : INT64_MAX;
+        sl_shard_statistics *row =
+            row_of(rows, count, topology->shards[map->chunks[first].shard].name);
+        if (!sl_count_range(connection, target, map->chunks[first].first, end, &found, error))
+            return false;
+        if (row)
+            row->documents += found;
+    }
+    return true;
+}
+
+bool sl_statistics_count(sl_connection *connection, const sl_target *target,
+                         const sl_topology *topology, const sl_shard_map *map,
+                         sl_shard_statistics *rows, size_t count, bool *counted, sl_error *error) {
+    const bson_t all = BSON_INITIALIZER;
+    *counted = count == 1 || sl_shard_map_by_id(map);
+    if (count == 1)
+        return sl_count_matching(connection, target, &all, &rows[0].documents, error);
+    return !*counted || count_chunks(connection, target, topology, map, rows, count, error);
+}
+
+void sl_storage_engine_read(sl_connection *connection, sl_storage_engine *engine) {
+    *engine = (sl_storage_engine){.cache_bytes = 0};
+    bson_t reply;
+    bson_t *status = BCON_NEW("serverStatus", BCON_INT32(1));
+    if (sl_connection_command(connection, "admin", status, &reply, NULL, NULL))
+        sl_storage_engine_of(&reply, engine);
+    bson_destroy(&reply);
+    bson_destroy(status);
+}

@@ -16,7 +16,8 @@
 
 /* ---- the facts ---- */
 
-bool sl_uri_compressors(const mongoc_uri_t *uri, char *list, size_t room) {
+/* Lists the compressors of a URI that the driver has: "snappy,zstd". False when there are none. */
+static bool uri_compressors(const mongoc_uri_t *uri, char *list, size_t room) {
     bson_iter_t iter;
     size_t used = 0;
     list[0] = '\0';
@@ -36,7 +37,7 @@ void sl_uri_read(const char *text, sl_uri_facts *facts) {
     const char *mechanism = mongoc_uri_get_auth_mechanism(uri);
     facts->tls = mongoc_uri_get_tls(uri);
     snprintf(facts->mechanism, sizeof facts->mechanism, "%s", mechanism ? mechanism : "");
-    sl_uri_compressors(uri, facts->compressors, sizeof facts->compressors);
+    uri_compressors(uri, facts->compressors, sizeof facts->compressors);
     mongoc_uri_destroy(uri);
 }
 
@@ -144,7 +145,7 @@ static void copy_credentials(mongoc_uri_t *to, const mongoc_uri_t *from) {
 
 static void copy_compressors(mongoc_uri_t *to, const mongoc_uri_t *from) {
     char list[200];
-    if (sl_uri_compressors(from, list, sizeof list))
+    if (uri_compressors(from, list, sizeof list))
         mongoc_uri_set_compressors(to, list);
 }
 

@@ -23,64 +23,20 @@
 #define GROUP_SHOWN 6 /* findings of several shards that have the same meaning */
 #define INDENT (2 + VERDICT_WIDTH + CHECK_WIDTH)
 
-/* The servers for each of which a check runs. */
-typedef enum check_servers {
-    FRONT,      /* sl_examined_front */
-    ROUTER,     /* the same, of a sharded cluster */
-    PRIMARIES,  /* of the shards */
-    REPLICATED, /* likewise, if they have a replica set */
-} check_servers;
-
-typedef struct check {
-    const char *name;
-    sl_check_all *all;   /* runs once; or */
-    sl_check_each *each; /* runs for these: */
-    check_servers servers;
-    sl_question question; /* with `without`: that must have been answered; */
-    const char *without;  /* the meaning for the load if it has not been */
-} check;
-
-static const check checks[] = {
-    {"deployment", .all = sl_check_deployment},
-    {"versions", .all = sl_check_versions},
-    {"compatibility", .all = sl_check_compatibility},
-    {"members", .all = sl_check_members},
-    {"replication lag", .each = sl_check_lag, REPLICATED, SL_ASK_REPLICAS,
-     "a member that lags slows majority writes"},
-    {"oplog", .each = sl_check_oplog, REPLICATED},
-    {"disk room", .all = sl_check_disk},
-    {"cache", .each = sl_check_cache, PRIMARIES, SL_ASK_STATUS,
-     "a load is fast while its writes fit into it"},
-    {"flow control", .each = sl_check_flow, REPLICATED, SL_ASK_STATUS,
-     "it limits writes while a secondary lags"},
-    {"operations", .each = sl_check_operations, PRIMARIES, SL_ASK_OPERATIONS,
-     "long operations and open transactions hold snapshots, and fill the cache"},
-    {"connections", .all = sl_check_connections},
-    {"balancer", .each = sl_check_balancer, ROUTER},
-    {"shards", .each = sl_check_shards, ROUTER},
-    {"leftovers", .all = sl_check_leftovers},
-    {"privileges", .each = sl_check_privileges, FRONT},
-    {"latency", .each = sl_check_latency, FRONT},
-    {"bandwidth", .each = sl_check_bandwidth, FRONT},
-    {"compression", .each = sl_check_compression, FRONT},
-    {"clock", .all = sl_check_clock},
-    {"inserts", .each = sl_check_inserts, FRONT},
-};
-
 /* Does the check run for this server? */
-static bool concerns(const check *row, const sl_examined *examined,
+static bool concerns(const sl_check *row, const sl_examined *examined,
                      const sl_examined_server *server) {
     bool front = server == sl_examined_front(examined), primary = server->role == SL_ROLE_PRIMARY;
     const bool concerned[] = {
-        [FRONT] = front,
-        [ROUTER] = front && examined->server->deployment == SL_SHARDED,
-        [PRIMARIES] = primary,
-        [REPLICATED] = primary && examined->server->deployment != SL_STANDALONE,
+        [SL_CHECK_FRONT] = front,
+        [SL_CHECK_ROUTER] = front && examined->server->deployment == SL_SHARDED,
+        [SL_CHECK_PRIMARIES] = primary,
+        [SL_CHECK_REPLICATED] = primary && examined->server->deployment != SL_STANDALONE,
     };
     return concerned[row->servers];
 }
 
-static void run_check(const check *row, sl_findings *findings) {
+static void run_check(const sl_check *row, sl_check_findings *findings) {
     const sl_examined *examined = findings->examined;
     findings->check = row->name;
     if (row->all)
@@ -99,15 +55,15 @@ static void run_check(const check *row, sl_findings *findings) {
 
 /* ---- findings ---- */
 
-sl_finding *sl_find(sl_findings *findings, sl_verdict verdict, const char *meaning,
-                    const char *figure, ...) {
-    sl_finding *items =
+sl_check_finding *sl_find(sl_check_findings *findings, sl_check_verdict verdict,
+                          const char *meaning, const char *figure, ...) {
+    sl_check_finding *items =
         sl_grow(findings->items, findings->count, &findings->room, sizeof *findings->items);
-    sl_finding *finding = &findings->spare;
+    sl_check_finding *finding = &findings->spare;
     if (items) {
         findings->items = items;
         finding = &items[findings->count++];
-        *finding = (sl_finding){.check = findings->check, .verdict = verdict};
+        *finding = (sl_check_finding){.check = findings->check, .verdict = verdict};
         finding->values = bson_new();
     }
     findings->failed = findings->failed || !items;
@@ -119,21 +75,21 @@ sl_finding *sl_find(sl_findings *findings, sl_verdict verdict, const char *meani
     return finding;
 }
 
-void sl_find_unknown(sl_findings *findings, const char *why, const char *meaning) {
-    sl_find(findings, SL_VERDICT_UNKNOWN, meaning, SL_LINES, why);
+void sl_find_unknown(sl_check_findings *findings, const char *why, const char *meaning) {
+    sl_find(findings, SL_CHECK_UNKNOWN, meaning, SL_LINES, why);
 }
 
-static void findings_clear(sl_findings *findings) {
+static void findings_clear(sl_check_findings *findings) {
     for (size_t i = 0; i < findings->count; i++)
         bson_destroy(findings->items[i].values);
     bson_destroy(findings->spare.values);
     free(findings->items);
 }
 
-static const char *const verdict_names[SL_VERDICTS] = {"ok", "warning", "problem", "unknown"};
+static const char *const verdict_names[SL_CHECK_VERDICTS] = {"ok", "warning", "problem", "unknown"};
 
-static void count_verdicts(const sl_findings *findings, size_t counts[SL_VERDICTS]) {
-    memset(counts, 0, SL_VERDICTS * sizeof *counts);
+static void count_verdicts(const sl_check_findings *findings, size_t counts[SL_CHECK_VERDICTS]) {
+    memset(counts, 0, SL_CHECK_VERDICTS * sizeof *counts);
     for (size_t i = 0; i < findings->count; i++)
         counts[findings->items[i].verdict]++;
 }
@@ -160,11 +116,11 @@ static void print_wrapped(FILE *out, const char *text) {
 
 /* The number of findings from `first` on that differ only in their figures, such as those of many
  * shards. */
-static size_t group_length(const sl_findings *findings, size_t first) {
-    const sl_finding *a = &findings->items[first];
+static size_t group_length(const sl_check_findings *findings, size_t first) {
+    const sl_check_finding *a = &findings->items[first];
     size_t length = 1;
     for (; first + length < findings->count; length++) {
-        const sl_finding *b = &findings->items[first + length];
+        const sl_check_finding *b = &findings->items[first + length];
         if (a->verdict != b->verdict || strcmp(a->check, b->check) != 0 ||
             strcmp(a->meaning, b->meaning) != 0)
             break;
@@ -172,7 +128,7 @@ static size_t group_length(const sl_findings *findings, size_t first) {
     return length;
 }
 
-static void print_group(const sl_finding *findings, size_t count, FILE *out) {
+static void print_group(const sl_check_finding *findings, size_t count, FILE *out) {
     sl_print_to(out, "  %-*s%-*s", VERDICT_WIDTH, verdict_names[findings->verdict], CHECK_WIDTH,
                 findings->check);
     for (size_t i = 0; i < count && i < GROUP_SHOWN; i++) {
@@ -188,9 +144,9 @@ static void print_group(const sl_finding *findings, size_t count, FILE *out) {
     }
 }
 
-static void print_text(const sl_examined *examined, const sl_findings *findings, FILE *out) {
+static void print_text(const sl_examined *examined, const sl_check_findings *findings, FILE *out) {
     const sl_load_config *load = examined->config->load;
-    size_t counts[SL_VERDICTS];
+    size_t counts[SL_CHECK_VERDICTS];
     char documents[SL_HUMAN_ROOM], bytes[SL_HUMAN_ROOM];
     count_verdicts(findings, counts);
     sl_print_to(out, "%s: %s, server %s\n", sl_connection_display_uri(examined->connection),
@@ -208,18 +164,18 @@ static void print_text(const sl_examined *examined, const sl_findings *findings,
         print_group(&findings->items[i], length, out);
     }
     sl_print_to(out, "\n%zu problem%s, %zu warning%s, %zu unknown, %zu ok\n",
-                counts[SL_VERDICT_PROBLEM], counts[SL_VERDICT_PROBLEM] == 1 ? "" : "s",
-                counts[SL_VERDICT_WARNING], counts[SL_VERDICT_WARNING] == 1 ? "" : "s",
-                counts[SL_VERDICT_UNKNOWN], counts[SL_VERDICT_OK]);
+                counts[SL_CHECK_PROBLEM], counts[SL_CHECK_PROBLEM] == 1 ? "" : "s",
+                counts[SL_CHECK_WARNING], counts[SL_CHECK_WARNING] == 1 ? "" : "s",
+                counts[SL_CHECK_UNKNOWN], counts[SL_CHECK_OK]);
 }
 
 /* ---- the page, as JSON ---- */
 
-static void append_findings(bson_t *record, const sl_findings *findings) {
+static void append_findings(bson_t *record, const sl_check_findings *findings) {
     bson_t array, item;
     BSON_APPEND_ARRAY_BEGIN(record, "checks", &array);
     for (size_t i = 0; i < findings->count; i++) {
-        const sl_finding *finding = &findings->items[i];
+        const sl_check_finding *finding = &findings->items[i];
         sl_record_begin_item(&array, i, &item);
         BSON_APPEND_UTF8(&item, "check", finding->check);
         BSON_APPEND_UTF8(&item, "verdict", verdict_names[finding->verdict]);
@@ -232,18 +188,18 @@ static void append_findings(bson_t *record, const sl_findings *findings) {
     bson_append_array_end(record, &array);
 }
 
-static bool print_json(const sl_examined *examined, const sl_findings *findings, sl_exit code,
+static bool print_json(const sl_examined *examined, const sl_check_findings *findings, sl_exit code,
                        FILE *out, sl_error *error) {
-    static const char *const names[SL_VERDICTS] = {"ok", "warnings", "problems", "unknown"};
+    static const char *const names[SL_CHECK_VERDICTS] = {"ok", "warnings", "problems", "unknown"};
     const sl_load_config *load = examined->config->load;
-    size_t counts[SL_VERDICTS];
+    size_t counts[SL_CHECK_VERDICTS];
     bson_t record = BSON_INITIALIZER, section;
     count_verdicts(findings, counts);
     sl_record_head(&record, "doctor", load->program_version, examined->started, load->options);
     sl_connection_record(examined->connection, &record);
     append_findings(&record, findings);
     BSON_APPEND_DOCUMENT_BEGIN(&record, "verdicts", &section);
-    for (size_t i = 0; i < SL_VERDICTS; i++)
+    for (size_t i = 0; i < SL_CHECK_VERDICTS; i++)
         BSON_APPEND_INT64(&section, names[i], (int64_t)counts[i]);
     bson_append_document_end(&record, &section);
     sl_record_tail(&record, code);
@@ -255,7 +211,7 @@ static bool print_json(const sl_examined *examined, const sl_findings *findings,
     return text != NULL;
 }
 
-static bool print_page(const sl_examined *examined, const sl_findings *findings, sl_exit code,
+static bool print_page(const sl_examined *examined, const sl_check_findings *findings, sl_exit code,
                        sl_error *error) {
     FILE *out = sl_output();
     bool ok = true;
@@ -272,15 +228,15 @@ static bool print_page(const sl_examined *examined, const sl_findings *findings,
 sl_exit sl_doctor_run(const sl_doctor_config *config) {
     sl_error error = {0};
     sl_examined examined;
-    sl_findings findings = {.examined = &examined};
+    sl_check_findings findings = {.examined = &examined};
     sl_exit code = SL_EXIT_OK;
     findings.spare.values = bson_new();
     sl_log_level level = sl_log_set_level(config->json ? SL_LOG_WARNING : SL_LOG_INFO);
     bool ok = sl_examine(config, &examined, &error);
-    for (size_t i = 0; ok && i < sizeof checks / sizeof checks[0]; i++)
-        run_check(&checks[i], &findings);
+    for (size_t i = 0; ok && i < sl_check_count; i++)
+        run_check(&sl_checks[i], &findings);
     for (size_t i = 0; i < findings.count; i++) {
-        if (findings.items[i].verdict == SL_VERDICT_PROBLEM)
+        if (findings.items[i].verdict == SL_CHECK_PROBLEM)
             code = SL_EXIT_VERIFICATION;
     }
     ok = ok && (!findings.failed || sl_error_memory(&error, "examining the target")) &&

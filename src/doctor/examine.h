@@ -77,37 +77,38 @@ void sl_ask(const sl_examined_server *server, const char *database, bson_t *comm
 
 /* ---- findings ---- */
 
-typedef enum sl_verdict {
-    SL_VERDICT_OK,
-    SL_VERDICT_WARNING,
-    SL_VERDICT_PROBLEM,
-    SL_VERDICT_UNKNOWN,
-    SL_VERDICTS,
-} sl_verdict;
+typedef enum sl_check_verdict {
+    SL_CHECK_OK,
+    SL_CHECK_WARNING,
+    SL_CHECK_PROBLEM,
+    SL_CHECK_UNKNOWN,
+    SL_CHECK_VERDICTS,
+} sl_check_verdict;
 
-typedef struct sl_finding {
+typedef struct sl_check_finding {
     const char *check; /* the name of its row */
-    sl_verdict verdict;
+    sl_check_verdict verdict;
     char figure[400];
     char meaning[400]; /* for the load */
     bson_t *values;    /* the figures as numbers, for --json. Owned */
-} sl_finding;
+} sl_check_finding;
 
-typedef struct sl_findings {
+typedef struct sl_check_findings {
     const sl_examined *examined;
-    sl_finding *items;
+    sl_check_finding *items;
     size_t count, room;
-    const char *check; /* the row that runs */
-    bool failed;       /* without memory: findings are missing */
-    sl_finding spare;  /* returned instead of a finding that is not stored */
-} sl_findings;
+    const char *check;      /* the row that runs */
+    bool failed;            /* without memory: findings are missing */
+    sl_check_finding spare; /* returned instead of a finding that is not stored */
+} sl_check_findings;
 
 /* Adds a finding of the row that runs, with the text of `figure` and a meaning. Returns it, so that
  * the caller can append values; without memory it returns a finding that is not stored. */
-sl_finding *sl_find(sl_findings *findings, sl_verdict verdict, const char *meaning,
-                    const char *figure, ...) __attribute__((format(printf, 4, 5)));
+sl_check_finding *sl_find(sl_check_findings *findings, sl_check_verdict verdict,
+                          const char *meaning, const char *figure, ...)
+    __attribute__((format(printf, 4, 5)));
 /* Adds the finding that the figures of the check are not known, because of `why`. */
-void sl_find_unknown(sl_findings *findings, const char *why, const char *meaning);
+void sl_find_unknown(sl_check_findings *findings, const char *why, const char *meaning);
 
 /* ---- verdicts of figures that a check measures itself ---- */
 
@@ -121,22 +122,34 @@ typedef struct sl_oplog {
 } sl_oplog;
 
 /* The verdict, and what the oplog means for the load in words. */
-sl_verdict sl_judge_oplog(const sl_oplog *oplog, char *meaning, size_t room);
-sl_verdict sl_judge_latency(double median_ms);
-sl_verdict sl_judge_bandwidth(double bytes_per_second);
+sl_check_verdict sl_judge_oplog(const sl_oplog *oplog, char *meaning, size_t room);
+sl_check_verdict sl_judge_latency(double median_ms);
+sl_check_verdict sl_judge_bandwidth(double bytes_per_second);
+
+/* ---- checks.c: the table of checks ---- */
+
+/* The servers for each of which a check runs. */
+typedef enum sl_check_servers {
+    SL_CHECK_FRONT,      /* sl_examined_front */
+    SL_CHECK_ROUTER,     /* the same, of a sharded cluster */
+    SL_CHECK_PRIMARIES,  /* of the shards */
+    SL_CHECK_REPLICATED, /* likewise, if they have a replica set */
+} sl_check_servers;
 
 /* A check of the complete target, and a check of one server: they add their findings. */
-typedef void sl_check_all(const sl_examined *examined, sl_findings *findings);
-typedef void sl_check_each(const sl_examined_server *server, sl_findings *findings);
+typedef void sl_check_all(const sl_examined *examined, sl_check_findings *findings);
+typedef void sl_check_each(const sl_examined_server *server, sl_check_findings *findings);
 
-sl_check_all sl_check_deployment, sl_check_versions, sl_check_members, sl_check_connections,
-    sl_check_clock;
-sl_check_each sl_check_lag;
-sl_check_all sl_check_disk;
-sl_check_each sl_check_cache, sl_check_flow, sl_check_operations, sl_check_oplog;
-sl_check_all sl_check_compatibility, sl_check_leftovers;
-sl_check_each sl_check_balancer, sl_check_shards;
-sl_check_each sl_check_privileges;
-sl_check_each sl_check_latency, sl_check_bandwidth, sl_check_compression, sl_check_inserts;
+typedef struct sl_check {
+    const char *name;
+    sl_check_all *all;   /* runs once; or */
+    sl_check_each *each; /* runs for these: */
+    sl_check_servers servers;
+    sl_question question; /* with `without`: that must have been answered; */
+    const char *without;  /* the meaning for the load if it has not been */
+} sl_check;
+
+extern const sl_check sl_checks[];
+extern const size_t sl_check_count;
 
 #endif

@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Samples of the documents of a load: for estimates, for splits at quantiles, and for the check of
+ * the shard key. */
 #include "document_sample.h"
-#include "archive_entries.h"
-#include "line_ends.h"
-#include "sources.h"
 
+#include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "bson/bson_lookup.h"
 #include "bson/bson_writer.h"
 #include "util/interrupt.h"
+#include "util/log.h"
 
-#define BLOCKS UINT64_C(64)
+#include "sources.h"
+
+#define SAMPLED_BLOCKS UINT64_C(64)
 #define KEYS_PER_BLOCK 100u
 
 struct sl_document_sample {
@@ -148,7 +154,7 @@ bool sl_key_sample_take(sl_job *job, sl_key_sample *keys, sl_error *error) {
     bool ok = sl_document_sample_create(job, offer, keys, &sample, error);
     for (size_t i = 0; i < count; i++)
         all += blocks_of(job, i);
-    uint64_t wanted = all < BLOCKS ? all : BLOCKS;
+    uint64_t wanted = all < SAMPLED_BLOCKS ? all : SAMPLED_BLOCKS;
     for (size_t i = 0; ok && all > 0 && i < count; i++) {
         uint64_t blocks = blocks_of(job, i);
         /* Of the numbers (2 k + 1) * all / (2 * wanted), k < wanted, this source has those in its
@@ -157,12 +163,244 @@ bool sl_key_sample_take(sl_job *job, sl_key_sample *keys, sl_error *error) {
         uint64_t to = ((before + blocks) * 2 * wanted / all + 1) / 2;
         bool splittable = sl_source_is_splittable(sl_source_set_at(job->set, i));
         uint64_t own = to - from;
-        if (!splittable && own < BLOCKS / count) /* it has more bytes of text than stored bytes */
-            own = BLOCKS / count;
+        if (!splittable &&
+            own < SAMPLED_BLOCKS / count) /* it has more bytes of text than stored bytes */
+            own = SAMPLED_BLOCKS / count;
         ok = blocks == 0 || read_source(sample, i, blocks, own, error);
         before += blocks;
     }
     sl_document_sample_destroy(sample);
     sl_source_set_reset_consumed(job->set);
+    return ok;
+}
+
+/* ---- do the documents have the fields of the shard key? ---- */
+
+/* Looks for the fields of the shard key in sampled documents, and finds the most similar names for
+ * a field that no document has. Blocks that cannot be read or parsed are left out: the load reports
+ * them. */
+
+#define SOURCES 64u        /* sampled at most */
+#define CHECKED_BLOCKS 64u /* over all sources */
+#define FIELDS_MOST 32u    /* of a key; the server allows no more */
+#define NAMES_MOST 2000u   /* of fields in documents */
+#define NAME_ROOM 128
+#define NESTED_MOST 3
+#define NEAREST 3u
+
+typedef struct sampling {
+    const char *fields[FIELDS_MOST];
+    size_t count, missing;
+    bool found[FIELDS_MOST];
+    uint64_t documents;
+    bool cut;                 /* the end of a compressed file or an archive was not read */
+    char (*names)[NAME_ROOM]; /* seen in documents, without repetition */
+    size_t name_count;
+} sampling;
+
+/* ---- documents ---- */
+
+static void add_name(sampling *s, const char *path) {
+    for (size_t i = 0; i < s->name_count; i++) {
+        if (strcmp(s->names[i], path) == 0)
+            return;
+    }
+    if (s->name_count < NAMES_MOST)
+        snprintf(s->names[s->name_count++], NAME_ROOM, "%s", path);
+}
+
+static void add_names(sampling *s, bson_iter_t *fields, const char *before, int depth) {
+    char path[NAME_ROOM];
+    bson_iter_t inner;
+    while (bson_iter_next(fields)) {
+        int length = snprintf(path, sizeof path, "%s%s%s", before, *before ? "." : "",
+                              bson_iter_key(fields));
+        if (length >= NAME_ROOM)
+            continue;
+        add_name(s, path);
+        if (depth < NESTED_MOST && BSON_ITER_HOLDS_DOCUMENT(fields) &&
+            bson_iter_recurse(fields, &inner))
+            add_names(s, &inner, path, depth + 1);
+    }
+}
+
+static void look_at(sampling *s, const uint8_t *bytes) {
+    bson_t document;
+    bson_iter_t iter, field;
+    if (!bson_init_static(&document, bytes, sl_bson_length(bytes)))
+        return;
+    s->documents++;
+    for (size_t i = 0; i < s->count; i++) {
+        if (s->found[i] || !sl_look_find(&document, s->fields[i], &field))
+            continue;
+        s->found[i] = true;
+        s->missing--;
+    }
+    /* The names of the first documents, and of some later ones: they are needed only for a
+     * message. */
+    bool some = s->documents <= 100 || s->documents % 1000 == 0;
+    if (s->missing > 0 && some && bson_iter_init(&iter, &document))
+        add_names(s, &iter, "", 0);
+}
+
+static bool look_at_all(void *context, const uint8_t *documents, const uint8_t *end,
+                        uint32_t count) {
+    sampling *s = context;
+    (void)count;
+    for (const uint8_t *at = documents; s->missing > 0 && at < end; at += sl_bson_length(at))
+        look_at(s, at);
+    return true;
+}
+
+/* ---- blocks ---- */
+
+/* Reads a block. False without memory. */
+static bool look_at_block(sl_document_sample *sample, size_t index, uint64_t sequence, bool *last,
+                          sl_error *error) {
+    sl_sampled_block block = {.last = true};
+    sl_error why = {0};
+    sl_read_result result = sl_document_sample_read(sample, index, sequence, &block, &why);
+    *last = result != SL_READ_BLOCK || block.last;
+    if (why.code == SL_EXIT_RESOURCES)
+        *error = why;
+    return why.code != SL_EXIT_RESOURCES;
+}
+
+/* Up to SOURCES sources are sampled. Where blocks can be read in any order, they are spread over
+ * the source; compressed files and archives are read from their beginning. False without memory. */
+static bool sample_blocks(const sl_job *job, sl_document_sample *sample, sampling *s,
+                          sl_error *error) {
+    size_t all = sl_source_set_count(job->set), chosen = all < SOURCES ? all : SOURCES;
+    uint64_t most = CHECKED_BLOCKS / (chosen > 0 ? chosen : 1);
+    for (size_t i = 0; i < chosen && s->missing > 0; i++) {
+        size_t index = (2 * i + 1) * all / (2 * chosen);
+        const sl_source *facts = sl_source_set_at(job->set, index);
+        bool spread = sl_source_is_splittable(facts), last = false;
+        uint64_t blocks = (facts->stored_bytes + SL_BLOCK_BYTES - 1) >> SL_BLOCK_BITS;
+        uint64_t count = spread && blocks < most ? blocks : most;
+        if (job->sources[index].skipped || facts->kind == SL_SOURCE_PIPE)
+            continue;
+        for (uint64_t k = 0; k < count && s->missing > 0 && (spread || !last); k++) {
+            uint64_t sequence = spread && blocks > most ? k * (blocks / most) : k;
+            if (!look_at_block(sample, index, sequence, &last, error))
+                return false;
+        }
+        s->cut = s->cut || (!spread && !last);
+    }
+    return true;
+}
+
+/* ---- the message ---- */
+
+/* The number of single-character changes between two names, of upper and lower case too. */
+static unsigned distance(const char *a, const char *b) {
+    unsigned row[NAME_ROOM + 1];
+    size_t width = strlen(b);
+    for (size_t i = 0; i <= width; i++)
+        row[i] = (unsigned)i;
+    for (size_t i = 1; *a; a++, i++) {
+        unsigned corner = row[0];
+        row[0] = (unsigned)i;
+        for (size_t k = 1; k <= width; k++) {
+            unsigned change = corner + (*a != b[k - 1]);
+            corner = row[k];
+            unsigned least = row[k] < row[k - 1] ? row[k] + 1 : row[k - 1] + 1;
+            row[k] = change < least ? change : least;
+        }
+    }
+    return row[width];
+}
+
+/* Lower is more similar. Differences of upper and lower case count little, and so does the path
+ * before the last dot. */
+static unsigned strangeness(const char *field, const char *name) {
+    char low[NAME_ROOM], lower[NAME_ROOM];
+    const char *last = strrchr(name, '.');
+    size_t i = 0;
+    for (; i < NAME_ROOM - 1 && field[i]; i++)
+        low[i] = (char)tolower((unsigned char)field[i]);
+    low[i] = '\0';
+    for (i = 0; name[i]; i++)
+        lower[i] = (char)tolower((unsigned char)name[i]);
+    lower[i] = '\0';
+    unsigned all = 4 * distance(low, lower) + (distance(field, name) > 0);
+    unsigned end = last ? 4 * distance(low, lower + (last + 1 - name)) + 2 : all;
+    return all < end ? all : end;
+}
+
+/* Appends the most similar names, or the first names if none is similar. */
+static void name_nearest(const sampling *s, const char *field, char *out, size_t room) {
+    size_t best[NEAREST], count = 0, used = 0;
+    unsigned limit = 4 * (unsigned)(strlen(field) / 2 > 2 ? strlen(field) / 2 : 2) + 3;
+    for (size_t i = 0; i < s->name_count; i++) {
+        unsigned own = strangeness(field, s->names[i]);
+        if (own > limit)
+            continue;
+        size_t at = count < NEAREST ? count++ : NEAREST;
+        for (; at > 0 && strangeness(field, s->names[best[at - 1]]) > own; at--) {
+            if (at < NEAREST)
+                best[at] = best[at - 1];
+        }
+        if (at < NEAREST)
+            best[at] = i;
+    }
+    if (count > 0)
+        used = sl_print_text(out, room, "; similar names: ");
+    else
+        used = sl_print_text(out, room, "; they have ");
+    for (size_t i = 0; i < (count > 0 ? count : s->name_count) && i < 2 * NEAREST; i++)
+        used += sl_print_text(out + used, room - used, "%s%s", i > 0 ? ", " : "",
+                              s->names[count > 0 ? best[i] : i]);
+    if (count == 0 && s->name_count > 2 * NEAREST)
+        sl_print_text(out + used, room - used, ", ...");
+}
+
+static void set_problem(const sampling *s, sl_error *problem) {
+    for (size_t i = 0; i < s->count; i++) {
+        if (s->found[i])
+            continue;
+        char nearest[500] = "", human[SL_HUMAN_ROOM];
+        name_nearest(s, s->fields[i], nearest, sizeof nearest);
+        sl_human_count(s->documents, human);
+        if (s->cut)
+            sl_log_warning("--shard-key: none of the first %s documents has a field \"%s\"%s",
+                           human, s->fields[i], nearest);
+        else
+            sl_error_set(
+                problem, SL_EXIT_USAGE,
+                "--shard-key: none of the %s documents sampled has a field \"%s\"%s. If the name "
+                "is right and the field is rare, create and shard the collection beforehand",
+                human, s->fields[i], nearest);
+        return;
+    }
+}
+
+bool sl_shard_key_check(sl_job *job, sl_error *error) {
+    const sl_load_config *config = job->config;
+    sampling s = {0};
+    bson_iter_t key;
+    size_t embedded = config->embed_field ? strlen(config->embed_field) : 0;
+    if (!config->shard_key_given || !config->shard_key || !bson_iter_init(&key, config->shard_key))
+        return true;
+    while (bson_iter_next(&key) && s.count < FIELDS_MOST) {
+        const char *field = bson_iter_key(&key);
+        bool added = embedded > 0 && strncmp(field, config->embed_field, embedded) == 0 &&
+                     (field[embedded] == '\0' || field[embedded] == '.');
+        if (strcmp(field, "_id") != 0 && !added && strlen(field) < NAME_ROOM)
+            s.fields[s.count++] = field;
+    }
+    s.missing = s.count;
+    if (s.count == 0)
+        return true;
+    s.names = malloc(NAMES_MOST * sizeof *s.names);
+    sl_document_sample *documents = NULL;
+    bool ok = (s.names || sl_error_memory(error, "sampling the sources")) &&
+              sl_document_sample_create(job, look_at_all, &s, &documents, error) &&
+              sample_blocks(job, documents, &s, error);
+    sl_document_sample_destroy(documents);
+    sl_source_set_reset_consumed(job->set);
+    if (ok && s.missing > 0 && s.documents > 0)
+        set_problem(&s, &job->key_problem);
+    free(s.names);
     return ok;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parses single blocks of a job's sources before the load, for estimates (measure.c), for the check
- * of the shard key (shard_key_check.h) and for samples of it, by which a new collection is split
- * (presplit.h). Call it from one thread, before the workers start. */
+/* Parses single blocks of a job's sources before the load, for estimates (preview.c), for the check
+ * of the shard key and for samples of it, by which a new collection is split
+ * (cluster.h). Call it from one thread, before the workers start. */
 #ifndef SHARDLOAD_DOCUMENT_SAMPLE_H
 #define SHARDLOAD_DOCUMENT_SAMPLE_H
 
 #include <math.h>
 
-#include "cluster/presplit.h"
+#include "cluster/cluster.h"
 
 #include "job.h"
 
@@ -46,5 +46,13 @@ static inline uint64_t sl_spread_block(uint64_t i, uint64_t sample_size, uint64_
  * are left out: the load reports them. Ends early when an interrupt is requested. False without
  * memory. */
 bool sl_key_sample_take(sl_job *job, sl_key_sample *sample, sl_error *error);
+
+/* Do the documents have the fields of --shard-key? A mistyped field would send all documents to one
+ * chunk, where the server cannot split them. */
+
+/* Parses blocks of the sources, spread over them, until a document with each field of the key was
+ * found. Sets job->key_problem when a field of the key is in no sampled document: the collection
+ * must then not be sharded by this key. Pipes are not sampled. False without memory only. */
+bool sl_shard_key_check(sl_job *job, sl_error *error);
 
 #endif

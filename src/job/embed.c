@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "bson/bson_writer.h"
-#include "embed_partitions.h"
+#include "embed_store.h"
 #include "util/interrupt.h"
 #include "util/private_file.h"
 
@@ -40,7 +40,7 @@ bool sl_join_parse(const char *text, sl_join *join, sl_error *error) {
     return true;
 }
 
-void sl_join_clear(sl_join *join) {
+static void join_clear(sl_join *join) {
     free(join->text);
     *join = (sl_join){0};
 }
@@ -49,7 +49,7 @@ void sl_embed_destroy(sl_embed *embed) {
     if (!embed)
         return;
     sl_store_close(embed->store);
-    sl_join_clear(&embed->join);
+    join_clear(&embed->join);
     free(embed);
 }
 

@@ -23,7 +23,6 @@ typedef struct sl_join {
 /* Parses "A,B=C": the fields are A and B in the documents, A and C in the records. False with error
  * (SL_EXIT_USAGE), or without memory. */
 bool sl_join_parse(const char *text, sl_join *join, sl_error *error);
-void sl_join_clear(sl_join *join);
 
 typedef struct sl_embed {
     const char *field; /* of the array; borrowed from the config */

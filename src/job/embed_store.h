@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The store of the records to embed: for each join key, its records as one BSON array.
+/* The records of --embed by their join key: the key as bytes, the records on disk divided by its
+ * hash, and the store that they become.
  *
- * A store is three files in a folder. "groups" has the keys in the order of their hashes, each as
- * sl_group, key and array, padded to 8 bytes. "index" has, for each value of a hash's highest bits,
- * the offset of the first such group in "groups"; its last entry is the length of "groups". "used"
- * has one bit per key, which is set when a document of the load has that key. Integers are in the
- * byte order of this machine. "complete" (JSON) is written last; a folder without it has no store.
+ * The key by which --embed joins two sources is made of bytes that are equal for equal values.
  *
- * Groups are found by one read of "index" and one of "groups", which are mapped into memory: the
- * operating system keeps in memory what fits. */
+ * Numbers are equal if their values are, whatever their types (bson_number.h). All other values are
+ * equal only if their types and bytes are equal. For each value the key contains a letter for the
+ * type, and then:
+ *
+ *   i  integer: 8 bytes        d  other double: 8      s  text: length in 4 bytes, bytes
+ *   t  date: 8                 b  bool: 1              x  binary: length, subtype, bytes
+ *   o  ObjectId: 12            n  other decimal128: 16 p  timestamp: 8
+ *
+ * If this layout changes, SL_STORE_FORMAT must change. */
 #ifndef SHARDLOAD_EMBED_STORE_H
 #define SHARDLOAD_EMBED_STORE_H
 
@@ -18,8 +22,101 @@
 
 #include <bson/bson.h>
 
-#include "join_key.h"
 #include "util/error.h"
+
+#define SL_JOIN_FIELDS_MAX 8
+#define SL_JOIN_KEY_ROOM ((size_t)4096) /* the longest key, in bytes */
+
+/* Writes the key made of the fields `names` of a document into `key` (SL_JOIN_KEY_ROOM bytes), and
+ * returns its length. A name with dots is a path into embedded documents. Returns 0 when the
+ * document has no key: a field is absent, null, an array, a document, NaN or of a type not listed
+ * above, or the key is too long. */
+size_t sl_join_key_of(const bson_t *document, const char *const *names, size_t count, uint8_t *key);
+
+/* Appends the values of a key to a document, under these names. An integer is appended as int32 if
+ * it fits, else as int64; another number as double, or as decimal128 if it is not a double. */
+void sl_join_key_append(const uint8_t *key, size_t length, const char *const *names, size_t count,
+                        bson_t *to);
+
+/* The letters of a key's values, such as "is", into `out` (SL_JOIN_FIELDS_MAX + 1 bytes). Returns
+ * out. */
+const char *sl_join_key_letters(const uint8_t *key, size_t length, char *out);
+
+/* Can a value of the type of one letter be equal to one of the other's? */
+bool sl_join_may_equal(char one, char other);
+
+/* The name of a letter's type, such as "an integer". */
+const char *sl_join_letter_name(char letter);
+
+/* ---- partitions: the records to embed, on disk, divided by the hash of their join key ----
+ *
+ * A folder has SL_PARTITIONS files "000", "001", ..., each with the records whose hash has these
+ * highest bits. The file "apart" has the records that cannot be embedded, because they have no key
+ * or their key has too many records. A record in a file, integers in the byte order of this
+ * machine:
+ *
+ *   uint32 length of all of it    uint32 key length    uint64 hash    uint64 position
+ *   key    BSON document */
+
+#define SL_PARTITION_BITS 7
+#define SL_PARTITIONS (1u << SL_PARTITION_BITS)
+
+typedef struct sl_partition_head {
+    uint32_t length; /* of head, key and document */
+    uint32_t key_length;
+    uint64_t hash;
+    uint64_t
+        position; /* of the record in its source, and the source's number: sl_record_position */
+} sl_partition_head;
+
+/* Ascends in the order of the sources, and within a source in the order of the text. */
+static inline uint64_t sl_record_position(uint32_t source, uint64_t offset) {
+    return (uint64_t)source << 40 | offset;
+}
+
+/* The partition of a hash, after `level` divisions. */
+static inline unsigned sl_partition_of(uint64_t hash, unsigned level) {
+    return (unsigned)(hash << SL_PARTITION_BITS * level >> (64 - SL_PARTITION_BITS));
+}
+
+/* Files that several threads write to; each thread has a writer. */
+typedef struct sl_partitions sl_partitions;
+typedef struct sl_partition_writer sl_partition_writer;
+
+/* Creates the folder and its files; removes files of those names that exist. `level`: the number of
+ * divisions before this one. */
+bool sl_partitions_create(const char *folder, unsigned level, sl_partitions **partitions,
+                          sl_error *error);
+/* Closes the files; false when one could not be written completely. NULL is fine. */
+bool sl_partitions_close(sl_partitions *partitions, sl_error *error);
+
+/* A writer buffers SL_PARTITION_BUFFER bytes for each file. NULL without memory. */
+#define SL_PARTITION_BUFFER ((size_t)16 << 10)
+sl_partition_writer *sl_partition_writer_create(sl_partitions *partitions);
+void sl_partition_writer_destroy(sl_partition_writer *writer); /* does not flush; NULL is fine */
+/* Adds a record; without key (key_length 0) to the file "apart". */
+bool sl_partition_write(sl_partition_writer *writer, const uint8_t *key, size_t key_length,
+                        uint64_t hash, uint64_t position, const uint8_t *document, size_t length,
+                        sl_error *error);
+bool sl_partition_flush(sl_partition_writer *writer, sl_error *error);
+
+/* Writes the path of a file into `path` (SL_PARTITION_PATH bytes); SL_PARTITIONS is "apart". */
+#define SL_PARTITION_PATH 640
+const char *sl_partition_path(const char *folder, unsigned index, char path[SL_PARTITION_PATH]);
+
+/* Removes the files and the folder. Missing files are not an error. */
+void sl_partitions_remove(const char *folder);
+
+/* ---- the store: for each join key, its records as one BSON array ----
+ *
+ * A store is three files in a folder. "groups" has the keys in the order of their hashes, each as
+ * sl_group, key and array, padded to 8 bytes. "index" has, for each value of a hash's highest bits,
+ * the offset of the first such group in "groups"; its last entry is the length of "groups". "used"
+ * has one bit per key, which is set when a document of the load has that key. Integers are in the
+ * byte order of this machine. "complete" (JSON) is written last; a folder without it has no store.
+ *
+ * Groups are found by one read of "index" and one of "groups", which are mapped into memory: the
+ * operating system keeps in memory what fits. */
 
 typedef struct sl_group {
     uint64_t hash;

@@ -3,9 +3,7 @@
  * number of documents. Only the first block is read, and no server is needed. Archives are read to
  * their end, to list the entries that a load would skip. */
 #include "inspect.h"
-#include "archive_entries.h"
 #include "job.h"
-#include "line_ends.h"
 #include "numbers.h"
 #include "sources.h"
 #include "types.h"

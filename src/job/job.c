@@ -1,17 +1,121 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What is loaded, what is not, and into which collection. */
 #include "job.h"
 
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "report/run_record.h"
+#include "util/log.h"
 
 #include "embed.h"
 #include "sources.h"
+
+/* ---- what is not loaded ---- */
+
+/* Files and archive entries that are not loaded: no format recognises them, or they hold no text,
+ * or another kind of records. They are listed, and the load fails unless --skip-other is given.
+ *
+ * The run record lists the first KEPT_MAX of them, the log file all. */
+
+#define KEPT_MAX 1000
+#define SHOWN_MAX 20 /* on the screen */
+#define IN_MESSAGE_MAX 5
+
+static void not_loaded_init(sl_not_loaded *list) {
+    *list = (sl_not_loaded){0};
+    pthread_mutex_init(&list->lock, NULL);
+}
+
+static void not_loaded_clear(sl_not_loaded *list) {
+    for (size_t i = 0; i < list->kept_count; i++) {
+        free(list->kept[i].entry);
+        free(list->kept[i].reason);
+    }
+    free(list->kept);
+    pthread_mutex_destroy(&list->lock);
+}
+
+/* Call it under the lock. Without memory the item is only counted. */
+static void keep(sl_not_loaded *list, size_t source, const char *entry, const char *reason) {
+    if (list->kept_count == KEPT_MAX)
+        return;
+    if (!list->kept && !(list->kept = calloc(KEPT_MAX, sizeof *list->kept)))
+        return;
+    sl_not_loaded_item *made = &list->kept[list->kept_count];
+    *made = (sl_not_loaded_item){
+        .source = source, .entry = entry ? strdup(entry) : NULL, .reason = strdup(reason)};
+    list->kept_count += made->reason && (made->entry || !entry);
+}
+
+void sl_not_loaded_add(sl_job *job, size_t source, const char *entry, const char *reason) {
+    sl_not_loaded *list = &job->not_loaded;
+    pthread_mutex_lock(&list->lock);
+    uint64_t number = reason ? ++list->count : ++list->empty;
+    if (reason)
+        keep(list, source, entry, reason);
+    pthread_mutex_unlock(&list->lock);
+    sl_log(number <= SHOWN_MAX ? SL_LOG_WARNING : SL_LOG_DEBUG, "%s%s%s: %s" SL_LINES,
+           sl_source_set_at(job->set, source)->shown, entry ? ": " : "", entry ? entry : "",
+           reason ? "not loaded: " : "empty; nothing to load", reason ? reason : "");
+    if (number == SHOWN_MAX)
+        sl_log_warning("only the log file lists further %s",
+                       reason ? "files and entries that are not loaded"
+                              : "empty files and entries");
+}
+
+bool sl_not_loaded_check(sl_job *job, sl_error *error) {
+    const sl_not_loaded *list = &job->not_loaded;
+    char names[1400] = "";
+    size_t used = 0;
+    if (list->count == 0 || job->config->skip_other)
+        return true;
+    for (size_t i = 0; i < list->kept_count && i < IN_MESSAGE_MAX && used < sizeof names; i++) {
+        const sl_not_loaded_item *one = &list->kept[i];
+        used += (size_t)snprintf(names + used, sizeof names - used, "\n  %s%s%s",
+                                 sl_source_set_at(job->set, one->source)->shown,
+                                 one->entry ? ": " : "", one->entry ? one->entry : "");
+    }
+    return sl_error_set(error, SL_EXIT_SOURCE,
+                        "%llu file%s or archive entr%s not loaded:" SL_LINES SL_LINES
+                        "\n--skip-other skips them; --include selects files, or entries of the "
+                        "named archives, by name",
+                        (unsigned long long)list->count, list->count == 1 ? "" : "s",
+                        list->count == 1 ? "y is" : "ies are", names,
+                        list->count > IN_MESSAGE_MAX ? "\n  ..." : "");
+}
+
+void sl_not_loaded_record(const sl_job *job, bson_t *record) {
+    const sl_not_loaded *list = &job->not_loaded;
+    bson_t section, array, item;
+    if (list->count == 0)
+        return;
+    BSON_APPEND_DOCUMENT_BEGIN(record, "notLoaded", &section);
+    BSON_APPEND_INT64(&section, "count", (int64_t)list->count);
+    BSON_APPEND_ARRAY_BEGIN(&section, "items", &array);
+    for (size_t i = 0; i < list->kept_count; i++) {
+        const sl_not_loaded_item *one = &list->kept[i];
+        sl_record_begin_item(&array, i, &item);
+        BSON_APPEND_UTF8(&item, "path", sl_source_set_at(job->set, one->source)->shown);
+        if (one->entry)
+            BSON_APPEND_UTF8(&item, "entry", one->entry);
+        BSON_APPEND_UTF8(&item, "reason", one->reason);
+        bson_append_document_end(&array, &item);
+    }
+    bson_append_array_end(&section, &array);
+    bson_append_document_end(record, &section);
+}
+
+/* ---- the job ---- */
 
 void sl_job_init(sl_job *job, const sl_load_config *config) {
     *job =
         (sl_job){.config = config, .shards = 1, .hashed_id = BCON_NEW("_id", BCON_UTF8("hashed"))};
     pthread_mutex_init(&job->entries_lock, NULL);
     pthread_cond_init(&job->entries_known, NULL);
-    sl_not_loaded_init(&job->not_loaded);
+    not_loaded_init(&job->not_loaded);
 }
 
 void sl_job_clear(sl_job *job) {
@@ -22,7 +126,7 @@ void sl_job_clear(sl_job *job) {
     free(job->ranges);
     pthread_mutex_destroy(&job->entries_lock);
     pthread_cond_destroy(&job->entries_known);
-    sl_not_loaded_clear(&job->not_loaded);
+    not_loaded_clear(&job->not_loaded);
 }
 
 size_t sl_job_range_of(const sl_job *job, int64_t id) {
@@ -35,4 +139,137 @@ size_t sl_job_range_of(const sl_job *job, int64_t id) {
             high = middle;
     }
     return low;
+}
+
+/* ---- the destination ---- */
+
+/* A destination, and the identity of its collection: read before the first document is sent, and
+ * checked after the last. cluster/identity.c explains why. */
+
+void sl_target_configure(sl_destination *destination, const sl_job *job, bool resumed) {
+    const sl_load_config *config = job->config;
+    bool sharded = sl_connection_server(destination->connection)->deployment == SL_SHARDED;
+    destination->target = (sl_target){.database = config->database,
+                                      .collection = config->collection,
+                                      .registry = config->registry,
+                                      .drop = config->drop && !resumed,
+                                      .compressor = config->compressor,
+                                      .clustered = config->clustered,
+                                      .shard_key = sharded ? sl_job_shard_key(job) : NULL,
+                                      .shard_key_given = config->shard_key_given,
+                                      .own_ids = job->own_ids,
+                                      /* Other modes accept the shard key of the collection. */
+                                      .any_key = config->format_options.mode != SL_MODE_INSERT &&
+                                                 !config->shard_key_given,
+                                      .shard_existing = config->shard_existing};
+}
+
+/* The writes of a killed loader that must have ended before this load begins to write. */
+typedef enum late_writes {
+    NONE,
+    CHANGES, /* updates, deletes and findAndModify */
+    ALL
+} late_writes;
+
+/* Commands with the UUID of another collection are refused. So late writes matter if the server
+ * does not accept the UUID, or if the load continues in the same collection:
+ *
+ * - In a mode other than insert, a late update or delete would overwrite or remove a document of
+ *   this load, and a late insert would store a document that this load deletes.
+ * - An insert into the same collection is not affected by a late insert: one of both is refused,
+ *   and this load sees which. But a late upsert or delete may match a document that was just
+ *   inserted, if its _id comes from the data. A restore inserts what it dumped, usually into a
+ *   collection that it has created, so it does not wait a quarter of a second for each collection.
+ * - The same is true for --resume. The late writes of the load's own earlier process are harmless,
+ *   because a statement's result depends only on its record, and each is sent again in the same
+ *   mode. But another load may have been killed in between.
+ *
+ * Shared loads, and loads with --allow-other-writers, run beside other writers and do not wait. */
+static late_writes dangerous_writes(const sl_job *job, const sl_target *target) {
+    const sl_load_config *config = job->config;
+    if (sl_load_is_shared(config) || (config->allow_other_writers && !target->drop) ||
+        (target->by_uuid && target->drop))
+        return NONE;
+    if (config->format_options.mode != SL_MODE_INSERT || (!target->by_uuid && !job->resumed))
+        return ALL;
+    return job->own_ids && !config->connection ? CHANGES : NONE;
+}
+
+/* Waits until no dangerous write is running. If the collection is not dropped, the writes may come
+ * from another running program: then the load continues. */
+static bool wait_for_writes(const sl_job *job, const sl_destination *destination, sl_error *error) {
+    const sl_target *target = &destination->target;
+    const late_writes late = dangerous_writes(job, target);
+    bool exists = true;
+    if (late == NONE)
+        return true;
+    if (target->by_uuid && !sl_target_exists(destination->connection, target, &exists, error))
+        return false;
+    if (!exists || sl_wait_for_writes(destination->connection, target, late == CHANGES, error))
+        return true;
+    if (target->drop || error->code == SL_EXIT_INTERRUPTED)
+        return false;
+    error->code = SL_EXIT_OK; /* not a failure */
+    sl_log_warning("%s.%s: another program is writing documents while this load runs",
+                   target->database, target->collection);
+    return true;
+}
+
+bool sl_target_begin(sl_job *job, sl_destination *destination, sl_error *error) {
+    return sl_target_find_support(destination->connection, &destination->target, error) &&
+           wait_for_writes(job, destination, error);
+}
+
+bool sl_target_check_shards(const sl_destination *destination, const _Atomic uint64_t *sent,
+                            sl_error *error) {
+    for (uint32_t i = 0; destination->direct && i < destination->topology->count; i++) {
+        bool required = sent && atomic_load(&sent[i]) > 0;
+        if (!sl_target_check_shard(destination->direct, i, destination->topology->shards[i].name,
+                                   &destination->target, required, error))
+            return false;
+    }
+    return true;
+}
+
+bool sl_target_is_ours(const sl_destination *destination, const _Atomic uint64_t *sent,
+                       sl_error *error) {
+    return sl_target_check(destination->connection, &destination->target, error) &&
+           sl_target_check_shards(destination, sent, error);
+}
+
+bool sl_target_decide_sharding(const sl_job *job, sl_destination *destination, sl_error *error) {
+    const sl_target *target = &destination->target;
+    sl_sharding_change change;
+    if (!sl_decide_sharding(destination->connection, target, &change, error))
+        return false;
+    if ((change == SL_SHARDING_NEW || change == SL_SHARDING_EXISTING) && job->key_problem.code) {
+        *error = job->key_problem;
+        return false;
+    }
+    if (change == SL_SHARDING_EXISTING)
+        sl_log_warning("%s.%s exists and is not sharded: --shard-existing shards it now",
+                       target->database, target->collection);
+    if (change != SL_SHARDING_LEFT)
+        return true;
+    if (job->config->only_shards)
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "--only-shards: %s.%s exists and is not sharded; --shard-existing "
+                            "shards it, or share the load with --part",
+                            target->database, target->collection);
+    sl_log_info("%s.%s exists and is not sharded: it stays unsharded; --shard-existing would shard "
+                "it",
+                target->database, target->collection);
+    destination->target.shard_key = NULL;
+    return true;
+}
+
+void sl_destination_close(sl_destination *destination) {
+    sl_shard_map_destroy(destination->map);
+    sl_registry_close(destination->registry);
+    sl_direct_close(destination->direct);
+    sl_topology_destroy(destination->topology);
+    if (destination->borrowed)
+        sl_connection_set_retry_check(destination->connection, NULL, NULL);
+    else
+        sl_connection_close(destination->connection);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job: what is loaded, and how its documents are laid out over the shards.
+/* A job: what is loaded, what is not, how its documents are laid out over the shards, and the
+ * collection that receives them.
  *
  * A job is prepared by one thread: its sources are opened, numbered, divided into ranges and, when
  * a load is resumed, compared with those of the journal. It does not change once threads have been
  * started, with two exceptions, each with its own lock: the list of what is not loaded
- * (not_loaded.h), and the archive entries that are being read (archive_entries.h). */
+ * (sl_not_loaded), and the archive entries that are being read (sources.h). */
 #ifndef SHARDLOAD_JOB_H
 #define SHARDLOAD_JOB_H
 
@@ -13,18 +14,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <bson/bson.h>
+
 #include "cluster/cluster.h"
 #include "source/source.h"
 #include "util/document_id.h"
+#include "util/error.h"
 
 #include "load_config.h"
-#include "not_loaded.h"
 
 typedef struct sl_job_source {
     const sl_format *format;
     sl_dialect *dialect;              /* for an archive, the dialect of its first entry */
     bool divided;                     /* into records by the format's splitter */
-    struct sl_archive_entry *entries; /* of an archive: entries being read; archive_entries.c */
+    struct sl_archive_entry *entries; /* of an archive: entries being read; sources.c */
     char fingerprint[SL_FINGERPRINT_ROOM];
     uint64_t device, inode; /* of a regular file, also if it is standard input; 0 otherwise */
     uint32_t number;
@@ -37,6 +40,21 @@ typedef struct sl_job_source {
                      file */
     uint32_t pieces, leading; /* layout of its ids over shards; see sl_job_shard_of */
 } sl_job_source;
+
+/* A file or archive entry that is not loaded. */
+typedef struct sl_not_loaded_item {
+    size_t source; /* index into the set */
+    char *entry;   /* name of the archive's entry; NULL: the file itself */
+    char *reason;
+} sl_not_loaded_item;
+
+typedef struct sl_not_loaded {
+    pthread_mutex_t lock; /* guards the fields below while workers run */
+    uint64_t count;
+    uint64_t empty;           /* files and entries, not in the list: they do not fail the load */
+    sl_not_loaded_item *kept; /* the first ones, for the messages and run.json */
+    size_t kept_count;
+} sl_not_loaded;
 
 typedef struct sl_job {
     const sl_load_config *config;
@@ -64,10 +82,10 @@ typedef struct sl_job {
     uint32_t parts;   /* N of --part K/N; with --only-shards, number of shards; 0: not shared */
     bool *own_shards; /* per shard: is it one of --only-shards? NULL without that option */
 
-    pthread_mutex_t entries_lock; /* archive_entries.c */
+    pthread_mutex_t entries_lock; /* sources.c */
     pthread_cond_t entries_known;
-    bool entries_failed; /* under entries_lock */
-    unsigned doubts;     /* guarded by entries_lock: records that may hold others; line_ends.c */
+    bool entries_failed;      /* under entries_lock */
+    unsigned doubts;          /* guarded by entries_lock: records that may hold others; sources.c */
     uint64_t untyped_entries; /* guarded by entries_lock: archive entries with columns that were not
                                  in the sample, loaded as text */
 } sl_job;
@@ -114,5 +132,57 @@ static inline uint32_t sl_job_shard_at(const sl_job *job, const sl_job_source *s
 
 /* The index of the range that holds `id`. */
 size_t sl_job_range_of(const sl_job *job, int64_t id);
+
+/* ---- what is not loaded ---- */
+
+/* Logs and lists a file (`entry` NULL), or an archive's entry, that is not loaded. `reason` NULL:
+ * it is empty, and only logged. `entry` and `reason` must be printable. Any thread. */
+void sl_not_loaded_add(sl_job *job, size_t source, const char *entry, const char *reason);
+/* False with SL_EXIT_SOURCE if the list is not empty and --skip-other is not given. */
+bool sl_not_loaded_check(sl_job *job, sl_error *error);
+/* Appends the section "notLoaded", unless the list is empty. */
+void sl_not_loaded_record(const sl_job *job, bson_t *record);
+
+/* ---- the destination ---- */
+
+/* A destination: the collection that a job is loaded into, or compared with, and its cluster. All
+ * zero when there is no cluster.
+ *
+ * Only the main thread calls these functions and sends commands through it. Workers read the chunk
+ * map, and borrow clients from the connection pools, which have their own locks. */
+
+typedef struct sl_destination {
+    sl_connection *connection;
+    bool borrowed; /* the connection belongs to another object, and stays open */
+    sl_target target;
+    sl_topology *topology;
+    sl_registry *registry;
+    sl_shard_map *map;
+    sl_direct *direct; /* NULL: through the routers */
+    bool target_gone;  /* the collection did not exist, although its registry did */
+    bool created;      /* this load has created the collection */
+    bool numbered;     /* the registry may list the sources as started by this load */
+    bool doubt_logged; /* the warning was logged that the owners could not be confirmed */
+} sl_destination;
+
+/* Sets the destination's target from the config, once connected. */
+void sl_target_configure(sl_destination *destination, const sl_job *job, bool resumed);
+/* An existing unsharded collection is sharded only if the user asked for it; otherwise the target's
+ * shard_key becomes NULL. Changes nothing on the cluster. */
+bool sl_target_decide_sharding(const sl_job *job, sl_destination *destination, sl_error *error);
+/* Before the target is prepared: finds out whether commands can name the collection's UUID. Waits
+ * until no write of a killed loader is running that could change the result of this load. */
+bool sl_target_begin(sl_job *job, sl_destination *destination, sl_error *error);
+/* On the direct route: checks that each shard has the collection with the target's UUID, or has no
+ * collection of that name. `sent`: documents sent to each shard, which must then have it; NULL
+ * before the load. */
+bool sl_target_check_shards(const sl_destination *destination, const _Atomic uint64_t *sent,
+                            sl_error *error);
+/* Checks that the collection is still the one that was prepared, on the shards too. */
+bool sl_target_is_ours(const sl_destination *destination, const _Atomic uint64_t *sent,
+                       sl_error *error);
+
+/* Closes all connections that are not borrowed. */
+void sl_destination_close(sl_destination *destination);
 
 #endif

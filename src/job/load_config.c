@@ -1,6 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values derived from the parameters of a load. */
+/* Values derived from the parameters of a load, and the check of its work directory. */
 #include "load_config.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "source/source.h"
 
 #define BATCH_BYTES_LEAST ((size_t)1 << 20)
 
@@ -22,4 +32,55 @@ bool sl_load_open_connection(const sl_load_config *config, sl_access access,
                                                        .wait_seconds = config->wait_seconds,
                                                        .writes = access == SL_FOR_WRITING},
                               connection, error);
+}
+
+/* ---- the work directory ---- */
+
+/* Every work directory has a log. Without it (it may have been deleted), a journal shows what the
+ * folder is; its first record contains these bytes. */
+static bool is_journal(int folder) {
+    static const char mark[] = "shardloadjournal";
+    char head[64];
+    int file = openat(folder, "journal", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    ssize_t length = file >= 0 ? read(file, head, sizeof head) : 0;
+    if (file >= 0)
+        close(file);
+    return length > 0 && memmem(head, (size_t)length, mark, sizeof mark - 1);
+}
+
+/* Is it the name of a user's file? A file system of its own has a folder lost+found. */
+static bool is_users(const char *name) {
+    return strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && strcmp(name, "lost+found") != 0;
+}
+
+/* The name of a user's file in the folder; "" if it holds none. */
+static void find_users_file(DIR *folder, char found[NAME_MAX + 1]) {
+    found[0] = '\0';
+    rewinddir(folder);
+    for (const struct dirent *entry; !found[0] && (entry = readdir(folder)) != NULL;) {
+        if (is_users(entry->d_name))
+            snprintf(found, NAME_MAX + 1, "%s", entry->d_name);
+    }
+}
+
+bool sl_outputs_check_folder(const char *directory, sl_error *error) {
+    struct stat facts;
+    char found[NAME_MAX + 1];
+    DIR *folder = opendir(directory);
+    if (!folder)
+        return true;
+    int at = dirfd(folder);
+    bool ours, exists;
+    do { /* again, if a load whose start failed has removed its files, the log last, meanwhile */
+        find_users_file(folder, found);
+        ours = !found[0] || fstatat(at, SL_WORK_LOG, &facts, AT_SYMLINK_NOFOLLOW) == 0 ||
+               is_journal(at);
+        exists = ours || fstatat(at, found, &facts, AT_SYMLINK_NOFOLLOW) == 0;
+    } while (!exists);
+    closedir(folder);
+    return ours || sl_error_set(error, SL_EXIT_USAGE,
+                                "--work-dir: %s holds files, such as %s, but no %s: it is no work "
+                                "directory of this program, whose files might replace them. "
+                                "Nothing has been changed; name a new or an empty folder",
+                                directory, found, SL_WORK_LOG);
 }

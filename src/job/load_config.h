@@ -11,6 +11,7 @@
 
 #include "cluster/connection.h"
 #include "format/format.h"
+#include "util/error.h"
 
 typedef enum sl_sink_kind {
     SL_SINK_CLUSTER,
@@ -136,5 +137,10 @@ size_t sl_load_batch_room(const sl_load_config *config, uint32_t shards);
 static inline bool sl_load_is_shared(const sl_load_config *config) {
     return config->parts > 0 || config->only_shards;
 }
+
+/* Refuses (SL_EXIT_USAGE) a --work-dir that holds files and is no work directory of this program: a
+ * command would replace those with the names of its own. A folder that does not exist, or is empty,
+ * is fine, and so is one that cannot be read: creating files there fails. Nothing is written. */
+bool sl_outputs_check_folder(const char *directory, sl_error *error);
 
 #endif

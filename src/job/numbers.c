@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The numbers of a load's sources: without a cluster in order, otherwise from the registry beside
- * the target, which also records the sources that have been loaded. */
+/* The numbers of a job's sources, the ranges of their ids, and the blocks that this loader loads if
+ * several loaders share a load. */
 #include "numbers.h"
-#include "parts.h"
-#include "types.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -11,8 +9,232 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "util/hash.h"
 #include "util/log.h"
 #include "util/text.h"
+
+#include "types.h"
+
+/* ---- loads that several loaders share ---- */
+
+/* A load that is shared by several loaders (--part K/N, --only-shards), each with its own work
+ * directory.
+ *
+ * All loaders are given the same sources, and do not communicate; ids, ranges and placement are the
+ * same as in a load by one loader. They share only the registry: it gives a source the same number
+ * in all loaders, and records which parts of it are loaded. The loader that finishes last finds no
+ * part missing, counts the documents of all parts, and only then marks the source as loaded.
+ *
+ * All loaders must assign the same blocks to the same part, or some blocks would not be loaded.
+ * With --part the assignment is arithmetic (sl_source_set_part). With --only-shards each shard of
+ * the cluster is a part: the stripes that are laid out for it. The layout of a source depends
+ * on the other sources of the same load, so loaders could compute different ones. Therefore the
+ * registry stores the layout that is proposed first, with its shards (sl_registry_agree_layout),
+ * and all loaders use that layout. The present owners of the chunks do not matter: a block whose
+ * chunk is on another shard is loaded by the same loader. */
+
+/* ---- the parts of this loader ---- */
+
+bool sl_parts_begin(sl_job *job, sl_error *error) {
+    const sl_load_config *config = job->config;
+    if (!sl_load_is_shared(job->config))
+        return true;
+    for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
+        const sl_source *source = sl_source_set_at(job->set, i);
+        if (source->kind == SL_SOURCE_PIPE)
+            return sl_error_set(error, SL_EXIT_USAGE,
+                                "%s: a pipe cannot be shared by several loaders; %s is for files",
+                                source->shown, config->only_shards ? "--only-shards" : "--part");
+    }
+    if (config->only_shards) /* these need a connection: see sl_parts_find_shards */
+        return true;
+    /* The part depends on the fingerprint of a source, not on its position on the command line:
+     * another loader may be given the sources in another order, or find one file more in a
+     * folder. */
+    for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
+        const char *fingerprint = job->sources[i].fingerprint;
+        sl_source_set_spread(job->set, i,
+                             sl_hash((const uint8_t *)fingerprint, strlen(fingerprint)));
+    }
+    sl_source_set_part(job->set, config->part, config->parts);
+    job->parts = config->parts;
+    return true;
+}
+
+const char *sl_shard_names(const sl_topology *topology, const bool *which,
+                           char names[SL_SHARD_NAMES_ROOM]) {
+    const size_t room = SL_SHARD_NAMES_ROOM;
+    size_t used = 0;
+    names[0] = '\0';
+    for (size_t i = 0; i < topology->count && used < room; i++) {
+        if (!which || which[i])
+            used += (size_t)snprintf(names + used, room - used, "%s%s", used > 0 ? ", " : "",
+                                     topology->shards[i].name);
+    }
+    if (used >= room)
+        memcpy(names + room - 5, " ...", 5);
+    return names;
+}
+
+static bool find_shard(const sl_job *job, const sl_destination *destination, sl_text name,
+                       sl_error *error) {
+    char names[SL_SHARD_NAMES_ROOM];
+    for (size_t i = 0; i < destination->topology->count; i++) {
+        if (sl_text_equal(name, sl_text_of(destination->topology->shards[i].name))) {
+            job->own_shards[i] = true;
+            return true;
+        }
+    }
+    return sl_error_set(
+        error, SL_EXIT_USAGE, "--only-shards: the cluster has no shard \"%.*s\"; it has %s",
+        (int)name.length, name.bytes, sl_shard_names(destination->topology, NULL, names));
+}
+
+bool sl_parts_find_shards(sl_job *job, sl_destination *destination, sl_error *error) {
+    const char *names = job->config->only_shards;
+    const sl_server *server = sl_connection_server(destination->connection);
+    if (!names)
+        return true;
+    if (server->deployment != SL_SHARDED)
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "--only-shards needs a sharded cluster, and %s is a %s; several "
+                            "loaders share a load into it with --part",
+                            sl_connection_display_uri(destination->connection),
+                            sl_deployment_name(server->deployment));
+    job->parts = (uint32_t)destination->topology->count;
+    job->own_shards = calloc(job->parts, sizeof *job->own_shards);
+    if (!job->own_shards)
+        return sl_error_memory(error, "starting");
+    for (const char *at = names;; at++) {
+        size_t length = strcspn(at, ",");
+        if (!find_shard(job, destination, (sl_text){at, length}, error))
+            return false;
+        at += length;
+        if (!*at)
+            return true;
+    }
+}
+
+/* The first of this loader's parts after `part`; 0: there is none. */
+static uint32_t next_part(const sl_job *job, uint32_t part) {
+    if (!job->own_shards)
+        return part < job->config->part ? job->config->part : 0;
+    while (part < job->parts && !job->own_shards[part])
+        part++;
+    return part < job->parts ? part + 1 : 0;
+}
+
+bool sl_parts_each(const sl_job *job, sl_destination *destination, sl_parts_function *function,
+                   const void *context, sl_registry_entry *entries, size_t count, sl_error *error) {
+    char division[SL_DIVISION_ROOM] = "shards";
+    if (!job->own_shards)
+        snprintf(division, sizeof division, "%u", job->parts);
+    if (job->parts > 0) {
+        bson_t options = BSON_INITIALIZER;
+        BSON_APPEND_UTF8(&options, "version", job->config->program_version);
+        if (job->config->document_options)
+            bson_copy_to_excluding_noinit(job->config->document_options, &options, "part",
+                                          "only-shards", NULL);
+        sl_registry_set_options(destination->registry, &options);
+        bson_destroy(&options);
+    }
+    uint32_t part = next_part(job, 0);
+    bool ok;
+    do {
+        if (part > 0)
+            sl_registry_set_part(destination->registry, division, part,
+                                 job->config->again && !job->resumed);
+        ok = function(job, destination, context, part, entries, count, error);
+        part = part > 0 ? next_part(job, part) : 0;
+    } while (ok && part > 0);
+    return ok;
+}
+
+/* ---- by shards ---- */
+
+static uint64_t hash_names(const sl_topology *topology) {
+    uint64_t hash = topology->count;
+    for (size_t i = 0; i < topology->count; i++) {
+        const char *name = topology->shards[i].name;
+        hash = sl_hash_mix(hash ^ sl_hash((const uint8_t *)name, strlen(name)), SL_HASH_A);
+    }
+    return hash;
+}
+
+/* Was the registered layout of a source, if any, made for the shards that the cluster has now? */
+static bool parts_layout_holds(const sl_job *job, const sl_destination *destination,
+                               const sl_registry_entry *entry, sl_error *error) {
+    const sl_layout *layout = &entry->layout;
+    char shown[400], names[SL_SHARD_NAMES_ROOM];
+    if (!job->own_shards || layout->shards == 0 ||
+        (layout->shards == destination->topology->count &&
+         layout->shard_names == hash_names(destination->topology) && layout->pieces > 0 &&
+         layout->pieces <= SL_STRIPES && layout->pieces <= layout->shards))
+        return true;
+    sl_text_printable(sl_text_of(entry->name), shown, sizeof shown);
+    return sl_error_set(
+        error, SL_EXIT_CLUSTER,
+        "--only-shards: the first loader of %s divided it over %u shards, and the cluster now has "
+        "other shards (%s): some of its blocks would not be loaded. Load it with --part, or by one "
+        "loader without either option; stored documents are not changed",
+        shown, layout->shards, sl_shard_names(destination->topology, NULL, names));
+}
+
+/* Sets the entry's layout to the one that this load has computed for a source. */
+static void parts_propose(const sl_job *job, const sl_destination *destination, size_t index,
+                          sl_registry_entry *entry) {
+    const sl_job_source *source = &job->sources[index];
+    entry->layout = (sl_layout){.shards = job->parts,
+                                .shard_names = hash_names(destination->topology),
+                                .pieces = source->pieces,
+                                .leading = source->leading};
+}
+
+static bool is_ours(const void *context, size_t index, uint64_t offset) {
+    const sl_job *job = context;
+    return job->own_shards[sl_job_shard_at(job, &job->sources[index], offset)];
+}
+
+static bool any_is_ours(const sl_job *job, const sl_job_source *source) {
+    uint32_t piece = 0;
+    while (piece < source->pieces && !job->own_shards[sl_job_shard_of(job, source, piece)])
+        piece++;
+    return piece < source->pieces;
+}
+
+void sl_parts_choose_blocks(sl_job *job, const sl_destination *destination) {
+    size_t ranges = 0, elsewhere = 0;
+    char names[SL_SHARD_NAMES_ROOM];
+    if (!job->own_shards)
+        return;
+    sl_source_set_filter(job->set, is_ours, job);
+    for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
+        if (!job->sources[i].skipped && !any_is_ours(job, &job->sources[i]))
+            sl_source_set_skip(job->set, i); /* no block of it is loaded here */
+    }
+    for (size_t i = 0; i < job->range_count; i++) {
+        const sl_range *range = &job->ranges[i];
+        ranges += job->own_shards[range->shard];
+        elsewhere += job->own_shards[range->shard] && !sl_range_is_placed(destination->map, range);
+    }
+    sl_log_info("only shards %s: %zu of %zu ranges; other loaders load the other ranges",
+                sl_shard_names(destination->topology, job->own_shards, names), ranges,
+                job->range_count);
+    if (elsewhere > 0)
+        sl_log_info(
+            "%zu of these ranges hold documents and are on other shards; their documents are sent "
+            "to those shards",
+            elsewhere);
+}
+
+bool sl_parts_has_range(const sl_job *job, const sl_range *range) {
+    return !job->own_shards || job->own_shards[range->shard];
+}
+
+/* ---- the numbers of the sources ---- */
+
+/* The numbers of a load's sources: without a cluster in order, otherwise from the registry beside
+ * the target, which also records the sources that have been loaded. */
 
 bool sl_sources_number_offline(sl_job *job, sl_error *error) {
     /* A record to embed may already have an _id that is a position in an earlier load, with a low
@@ -98,7 +320,7 @@ static bool may_be_loaded(const sl_job *job, const sl_destination *destination, 
               (job->config->again || job->resumed || !inserts ||
                refuse_loaded(job, destination, entries, count, error));
     for (size_t i = 0; ok && i < count; i++)
-        ok = sl_parts_layout_holds(job, destination, &entries[i], error);
+        ok = parts_layout_holds(job, destination, &entries[i], error);
     return ok;
 }
 
@@ -313,14 +535,16 @@ bool sl_sources_number_as_loaded(sl_job *job, const sl_destination *destination,
     return ok;
 }
 
-bool sl_sources_agree_on_layout(sl_job *job, const sl_destination *destination, sl_error *error) {
+/* With --only-shards: takes each source's layout from the registry, or registers this loader's. */
+static bool sources_agree_on_layout(sl_job *job, const sl_destination *destination,
+                                    sl_error *error) {
     size_t count, next = 0;
     if (!job->own_shards)
         return true;
     sl_registry_entry *entries = sl_sources_entries(job, &count, error);
     for (size_t i = 0; entries && i < sl_source_set_count(job->set); i++) {
         if (!job->sources[i].skipped)
-            sl_parts_propose(job, destination, i, &entries[next++]);
+            parts_propose(job, destination, i, &entries[next++]);
     }
     bool ok = entries && sl_registry_agree_layout(destination->registry, entries, count, error);
     next = 0;
@@ -328,10 +552,133 @@ bool sl_sources_agree_on_layout(sl_job *job, const sl_destination *destination, 
         sl_job_source *source = &job->sources[i];
         if (source->skipped)
             continue;
-        ok = sl_parts_layout_holds(job, destination, &entries[next], error);
+        ok = parts_layout_holds(job, destination, &entries[next], error);
         source->pieces = entries[next].layout.pieces;
         source->leading = entries[next++].layout.leading;
     }
     free(entries);
     return ok;
+}
+
+/* ---- ranges of ids ---- */
+
+/* The layout of a load's ids over the shards.
+ *
+ * With one range per shard and source, split at stripes (document_id.h), every shard gets its share
+ * of every source from the first megabyte on. The first range of each source is on the shard after
+ * that of the previous source, so that many small sources, which fill only the first stripes, are
+ * spread, too.
+ *
+ * Placing a range takes about a tenth of a second. If placing many sources would take long compared
+ * with the load itself, a range contains several consecutive sources, such that ranges have about
+ * equal numbers of bytes. */
+
+#define BYTES_PER_RANGE ((uint64_t)32 << 20) /* stored bytes that justify a separate range */
+#define RANGES_PER_SHARD 16u                 /* always allowed */
+#define RANGES_MAX 4096u
+#define RANGES_COUNTED 256u /* maximum when ranges are not placed, but only counted at the end */
+
+typedef struct numbered {
+    uint32_t number;
+    uint64_t bytes;
+    sl_job_source *source;
+} numbered;
+
+static int by_number(const void *a, const void *b) {
+    uint32_t x = ((const numbered *)a)->number, y = ((const numbered *)b)->number;
+    return (x > y) - (x < y);
+}
+
+/* The sources to load, by ascending number; malloc'd. */
+static numbered *sorted_sources(const sl_job *job) {
+    numbered *list = malloc((job->active + 1) * sizeof *list);
+    size_t used = 0;
+    for (size_t i = 0; list && i < sl_source_set_count(job->set); i++) {
+        if (!job->sources[i].skipped)
+            list[used++] =
+                (numbered){job->sources[i].number, sl_source_set_at(job->set, i)->stored_bytes + 1,
+                           &job->sources[i]};
+    }
+    if (list)
+        qsort(list, used, sizeof *list, by_number);
+    return list;
+}
+
+static size_t ranges_worth_it(const sl_job *job) {
+    if (!job->by_range)
+        return RANGES_COUNTED;
+    uint64_t worth = sl_source_set_stored_bytes(job->set) / BYTES_PER_RANGE;
+    if (worth < RANGES_PER_SHARD * job->shards)
+        worth = RANGES_PER_SHARD * job->shards;
+    return worth < RANGES_MAX ? (size_t)worth : RANGES_MAX;
+}
+
+/* Sets the number of pieces of each source, and the shard of its first piece. */
+static void deal_out(const sl_job *job, const numbered *list) {
+    uint32_t pieces = 1;
+    uint64_t run_bytes = 0; /* minimum of stored bytes per range; 0: one source per range */
+    size_t most = ranges_worth_it(job);
+    if (job->by_range)
+        pieces = job->shards < SL_STRIPES ? job->shards : SL_STRIPES;
+    if (job->active > 1 && job->active * pieces > most) {
+        pieces = 1;
+        run_bytes = (sl_source_set_stored_bytes(job->set) + job->active) / most;
+    }
+    uint32_t turn = 0; /* the shard of the next run, modulo shards */
+    for (size_t first = 0, next; first < job->active; first = next, turn++) {
+        uint64_t bytes = list[first].bytes;
+        /* A run ends at a gap in the numbers, because the missing numbers belong to sources of
+         * other loads. */
+        for (next = first + 1; next < job->active && bytes < run_bytes &&
+                               list[next].number == list[next - 1].number + 1;
+             next++)
+            bytes += list[next].bytes;
+        for (size_t i = first; i < next; i++) {
+            list[i].source->pieces = pieces;
+            list[i].source->leading = run_bytes > 0 ? turn : list[i].number;
+        }
+    }
+}
+
+/* Do two consecutive sources of the list belong to one range? */
+static bool same_run(const numbered *a, const numbered *b) {
+    return a->source->pieces == 1 && b->source->pieces == 1 && b->number == a->number + 1 &&
+           a->source->leading == b->source->leading;
+}
+
+static void make_ranges(sl_job *job, const numbered *list) {
+    for (size_t first = 0, next; first < job->active; first = next) {
+        const sl_job_source *source = list[first].source;
+        for (next = first + 1; next < job->active && same_run(&list[next - 1], &list[next]);)
+            next++;
+        for (uint32_t piece = 0; piece < source->pieces; piece++) {
+            uint32_t begin = sl_piece_begin(source, piece);
+            uint32_t end = sl_piece_begin(source, piece + 1);
+            job->ranges[job->range_count++] = (sl_range){
+                .minimum = sl_stripe_first_id(list[first].number, begin),
+                .maximum = sl_stripe_first_id(list[next - 1].number, end),
+                .shard = sl_job_shard_of(job, source, piece),
+            };
+        }
+    }
+}
+
+bool sl_ranges_lay_out(sl_job *job, const sl_destination *destination, sl_error *error) {
+    numbered *list = sorted_sources(job);
+    size_t count = 0;
+    if (!list)
+        return sl_error_memory(error, "laying out ranges");
+    deal_out(job, list);
+    if (!sources_agree_on_layout(job, destination, error)) {
+        free(list);
+        return false;
+    }
+    for (size_t i = 0; i < job->active; i++)
+        count += list[i].source->pieces;
+    job->ranges = calloc(count, sizeof *job->ranges);
+    bool ok = job->ranges;
+    if (ok)
+        make_ranges(job, list);
+    free(list);
+    return ok || sl_error_memory(error, "laying out ranges");
 }

@@ -3,7 +3,6 @@
 #ifndef SHARDLOAD_NUMBERS_H
 #define SHARDLOAD_NUMBERS_H
 
-#include "destination.h"
 #include "job.h"
 
 /* Registry entries for the sources that are not skipped, in order, without numbers. The caller
@@ -28,10 +27,38 @@ bool sl_sources_look_for_target(sl_job *job, sl_destination *destination, sl_err
  * `refusal` receives the error with which a load would end. */
 bool sl_sources_number_as_next(sl_job *job, const sl_destination *destination, sl_error *refusal,
                                sl_error *error);
-/* With --only-shards: takes each source's layout from the registry, or registers this loader's. */
-bool sl_sources_agree_on_layout(sl_job *job, const sl_destination *destination, sl_error *error);
 /* Reads the numbers of the sources, changing nothing. A source that was never loaded is an
  * error. */
 bool sl_sources_number_as_loaded(sl_job *job, const sl_destination *destination, sl_error *error);
+
+/* A load that is shared by several loaders (--part K/N, --only-shards). In any other load these
+ * functions do nothing, unless noted. Main thread. */
+
+#define SL_SHARD_NAMES_ROOM 300
+
+/* Writes the names of all shards, or of those marked in `which`, into `names`. Returns names. */
+const char *sl_shard_names(const sl_topology *topology, const bool *which,
+                           char names[SL_SHARD_NAMES_ROOM]);
+
+/* With --part: selects the blocks of this loader's part. */
+bool sl_parts_begin(sl_job *job, sl_error *error);
+/* With --only-shards: finds these shards. */
+bool sl_parts_find_shards(sl_job *job, sl_destination *destination, sl_error *error);
+/* Calls the function for each of this loader's parts (numbered from 1), after selecting the part in
+ * the registry; a load that is not shared calls it once, with part 0. */
+typedef bool sl_parts_function(const sl_job *job, const sl_destination *destination,
+                               const void *context, uint32_t part, sl_registry_entry *entries,
+                               size_t count, sl_error *error);
+bool sl_parts_each(const sl_job *job, sl_destination *destination, sl_parts_function *function,
+                   const void *context, sl_registry_entry *entries, size_t count, sl_error *error);
+/* With --only-shards: selects the blocks that are laid out for these shards. */
+void sl_parts_choose_blocks(sl_job *job, const sl_destination *destination);
+/* Does this loader fill the range? Always true without --only-shards. */
+bool sl_parts_has_range(const sl_job *job, const sl_range *range);
+
+/* The layout of ids over shards. Main thread. */
+
+/* Divides the ids of the sources into pieces, and computes the job's ranges. */
+bool sl_ranges_lay_out(sl_job *job, const sl_destination *destination, sl_error *error);
 
 #endif

@@ -16,7 +16,7 @@
 
 /* Estimates for one or several sources. The ranges are 99 % confidence intervals of the sampling.
  * For a sequential source, of which only the beginning is read, they are widened by an assumed
- * error (measure.c). Generated records have no text: text_bytes is 0. */
+ * error (preview.c). Generated records have no text: text_bytes is 0. */
 typedef struct sl_measure {
     sl_estimate records, documents, text_bytes, bson_bytes;
     double rejects_share; /* rejected share of the records read, 0..1 */
@@ -80,12 +80,5 @@ typedef struct sl_preview {
 bool sl_preview_create(const sl_load_config *config, uint32_t shards, uint64_t blocks,
                        sl_preview **preview, sl_error *error);
 void sl_preview_destroy(sl_preview *preview); /* NULL is fine */
-
-/* Sets the measures of `sources` (the load's sources that are not skipped) and their sum `all`,
- * from about `blocks` blocks. If the collection is sharded by a key other than _id, counts the
- * documents read into `owners`, one per shard. (measure.c) */
-bool sl_measure_sources(sl_job *job, const sl_shard_map *map, uint64_t blocks,
-                        sl_preview_source *sources, size_t count, sl_measure *all, double *owners,
-                        sl_error *error);
 
 #endif

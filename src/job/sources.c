@@ -1,22 +1,182 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sources of a load: finds them, recognises their formats, and leaves out repeated ones. */
+/* The sources of a job: finds them, recognises the format of each and of the entries of archives,
+ * and refuses text that cannot be split into records. */
 #include "sources.h"
-#include "archive_entries.h"
-#include "embed.h"
-#include "likely_format.h"
-#include "line_ends.h"
-#include "shard_key_check.h"
-#include "types.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/delimited.h"
 #include "format/dialects.h"
 #include "format/head.h"
 #include "format/key_fields.h"
 #include "util/clock.h"
+#include "util/error.h"
 #include "util/log.h"
+#include "util/text.h"
+
+#include "document_sample.h"
+#include "embed.h"
+#include "types.h"
+
+/* Text that cannot be split into records at its line ends: quoted line ends, lines that end in CR
+ * alone. Such text ends a load, an inspection or a verification with an error: before anything is
+ * sent if it is in the head of a source, otherwise when the parser reaches it. */
+
+#define DOUBTS_SHOWN 5u
+#define COUNTED_BYTES_MAX ((uint64_t)1 << 30) /* text read again to count its lines */
+
+/* Does a source with unsupported line ends contain NUL bytes? Then it is a binary file, which is
+ * skipped like other files without text if --skip-other is given. */
+static bool line_ends_is_binary(sl_text head) {
+    return head.length > 0 && memchr(head.bytes, '\0', head.length);
+}
+
+/* If the lines of a source end in CR alone, declares that, and replaces the CRs in its head. In
+ * archives such lines are not supported. */
+static void line_ends_detect(const sl_job *job, size_t index, char *head, size_t length) {
+    sl_text text = {head, length};
+    if (length == 0 || memchr(head, '\n', length) || !memchr(head, '\r', length) ||
+        line_ends_is_binary(text) || sl_source_set_at(job->set, index)->kind == SL_SOURCE_ARCHIVE)
+        return;
+    sl_source_set_cr_lines(job->set, index);
+    sl_source_replace_cr(head, length);
+}
+
+/* Counts the line ends, LF or `other`, in the first `bytes` of a plain file; false if these cannot
+ * be read. */
+static bool count_lines(const char *path, uint64_t bytes, char other, uint64_t *lines) {
+    char buffer[65536];
+    FILE *file = fopen(path, "r");
+    *lines = 0;
+    while (file && bytes > 0) {
+        size_t got = fread(buffer, 1, bytes < sizeof buffer ? bytes : sizeof buffer, file);
+        for (size_t i = 0; i < got; i++)
+            *lines += buffer[i] == '\n' || buffer[i] == other;
+        if (got == 0)
+            break;
+        bytes -= got;
+    }
+    if (file)
+        fclose(file);
+    return file && bytes == 0;
+}
+
+bool sl_line_ends_error(const sl_job *job, const sl_source_block *block, const sl_reject *reject,
+                        sl_error *error) {
+    const sl_source *source = sl_source_set_at(job->set, block->source);
+    char line[40] = "";
+    uint64_t before = 0;
+    bool known =
+        block->sequence == 0 || block->entry_start ||
+        (source->kind == SL_SOURCE_PLAIN && block->offset <= COUNTED_BYTES_MAX &&
+         count_lines(source->path, block->offset, source->cr_lines ? '\r' : '\n', &before));
+    if (known)
+        snprintf(line, sizeof line, "line %" PRIu64 ", ", before + reject->line + 1);
+    return sl_error_set(error, SL_EXIT_SOURCE, "%s%s%s, %sbyte %" PRIu64 ": %s", source->shown,
+                        block->entry ? ": " : "", block->entry ? block->entry : "", line,
+                        reject->offset, reject->reason);
+}
+
+void sl_line_ends_doubt(sl_job *job, const sl_source_block *block, const sl_reject *record) {
+    sl_error where;
+    pthread_mutex_lock(&job->entries_lock);
+    unsigned shown = ++job->doubts;
+    pthread_mutex_unlock(&job->entries_lock);
+    if (shown > DOUBTS_SHOWN)
+        return;
+    sl_line_ends_error(job, block, record, &where);
+    sl_log_warning(SL_LINES "%s", where.message,
+                   shown == DOUBTS_SHOWN ? " (not shown for further records)" : "");
+}
+
+/* ---- the likeliest format ---- */
+
+/* A format that does not fit, and why. */
+typedef struct sl_misfit {
+    const char *format; /* its name in --format */
+    sl_error why;
+    unsigned weight; /* its likelihood; set by misfits_sort */
+} sl_misfit;
+
+/* The likelihood of formats, from hints: endings and parts of the source's name, and its first
+ * bytes. */
+
+#define HEAD_BYTES 4096 /* examined */
+
+/* A hint by the name: it ends in, or contains, this text. */
+static const struct {
+    const char *text;
+    bool ending;
+    const char *format;
+    unsigned weight;
+} names[] = {
+    {".bson", true, "bson", 4},         {".json", true, "json", 4},
+    {".jsonl", true, "json", 4},        {".ndjson", true, "json", 4},
+    {".geojson", true, "json", 4},      {".csv", true, "delimited", 4},
+    {".tsv", true, "delimited", 4},     {".tab", true, "delimited", 4},
+    {".psv", true, "delimited", 4},     {".txt", true, "delimited", 1},
+    {"test_result", false, "mot", 5},   {"test_item", false, "mot", 5},
+    {"isd-lite", false, "isd-lite", 5}, {"-99999-", false, "isd", 2},
+};
+
+/* Endings of compressed files, which follow the ending that names the format. */
+static const char *const packed[] = {".gz", ".zst", ".xz", ".bz2", ".lz4", ".Z"};
+
+static bool ends_in(sl_text text, const char *ending) {
+    size_t length = strlen(ending);
+    return text.length >= length &&
+           sl_text_equal_ignoring_case((sl_text){text.bytes + text.length - length, length},
+                                       sl_text_of(ending));
+}
+
+static unsigned by_name(const char *format, sl_text name) {
+    unsigned sum = 0;
+    for (size_t i = 0; i < sizeof packed / sizeof packed[0]; i++) {
+        if (ends_in(name, packed[i]))
+            name.length -= strlen(packed[i]);
+    }
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(names[i].format, format) == 0 &&
+            (names[i].ending
+                 ? ends_in(name, names[i].text)
+                 : memmem(name.bytes, name.length, names[i].text, strlen(names[i].text)) != NULL))
+            sum += names[i].weight;
+    }
+    return sum;
+}
+
+/* The format that the first bytes look like. */
+static const char *looks_like(sl_text head) {
+    size_t length = head.length < HEAD_BYTES ? head.length : HEAD_BYTES, at = 0;
+    if (length == 0)
+        return "";
+    if (memchr(head.bytes, '\0', length))
+        return "bson";
+    while (at < length && strchr(" \t\r\n", head.bytes[at]))
+        at++;
+    return at < length && (head.bytes[at] == '{' || head.bytes[at] == '[') ? "json" : "delimited";
+}
+
+/* Orders the misfits, the likeliest format first, by the name of the source and the first bytes of
+ * its text. */
+static void misfits_sort(sl_misfit *misfits, size_t count, const char *name, sl_text head) {
+    const char *likely = looks_like(head);
+    for (size_t i = 0; i < count; i++) {
+        sl_misfit one = misfits[i];
+        one.weight = by_name(one.format, sl_text_of(name)) + (strcmp(likely, one.format) ? 0 : 3);
+        size_t at = i;
+        for (; at > 0 && misfits[at - 1].weight < one.weight; at--)
+            misfits[at] = misfits[at - 1];
+        misfits[at] = one;
+    }
+}
+
+/* ---- the sources ---- */
+
+/* The sources of a load: finds them, recognises their formats, and leaves out repeated ones. */
 
 /* Each source has a number, ranges and an entry in the registry. */
 #define GENERATED_SOURCES_MAX 65536u
@@ -177,7 +337,7 @@ static bool recognise(sl_job *job, size_t index, char *head, bool *damaged, bool
     }
     *empty = whole && length == 0;
     sl_text text = {head, length};
-    sl_line_ends_detect(job, index, head, length);
+    line_ends_detect(job, index, head, length);
     sl_misfit misfits[SL_FORMATS(ONE) 0];
     size_t misfit_count = 0;
     bool any = strcmp(job->config->format, "auto") == 0;
@@ -190,7 +350,7 @@ static bool recognise(sl_job *job, size_t index, char *head, bool *damaged, bool
         if (!plan_of(job, format, &plan, error))
             return false;
         if (!format->binary && !checked && !sl_first_line_end_check(text, whole, error)) {
-            *damaged = !sl_line_ends_is_binary(text);
+            *damaged = !line_ends_is_binary(text);
             return sl_error_prefix(error, "%s", path);
         }
         checked = checked || !format->binary;
@@ -211,7 +371,7 @@ static bool recognise(sl_job *job, size_t index, char *head, bool *damaged, bool
             return sl_error_set(error, SL_EXIT_SOURCE, "%s: " SL_LINES, path, why.message);
         misfits[misfit_count++] = (sl_misfit){.format = format->name, .why = why};
     }
-    sl_misfits_sort(misfits, misfit_count, name, text);
+    misfits_sort(misfits, misfit_count, name, text);
     return unknown_format(path, misfits, misfit_count, error);
 }
 
@@ -363,7 +523,7 @@ static bool read_again(sl_job *job, size_t index, char *head, sl_error *error) {
                             shown);
     if (!sl_source_head(job->set, index, head, SL_SNIFF_BYTES, &length, &whole, &name, error))
         return false;
-    sl_line_ends_detect(job, index, head, length);
+    line_ends_detect(job, index, head, length);
     sl_text text = {head, length};
     sl_format_dialect_destroy(source->format, source->dialect);
     if (!sl_sources_read_text(job, source->format, index, name, text, whole, &source->dialect,
@@ -509,11 +669,29 @@ bool sl_sources_open(sl_job *job, sl_error *error) {
     return ok;
 }
 
+typedef struct sl_archive_entry {
+    struct sl_archive_entry *next;
+    uint64_t number;     /* the same as in its blocks */
+    uint64_t first;      /* sequence of its first block */
+    uint64_t parsed;     /* blocks; guarded by entries_lock, like the next field */
+    uint64_t blocks;     /* UINT64_MAX: its last block has not been read yet */
+    sl_dialect *dialect; /* NULL: not loaded */
+} sl_archive_entry;
+
+static void archive_entries_clear(const sl_job_source *source) {
+    for (sl_archive_entry *entry = source->entries; entry;) {
+        sl_archive_entry *next = entry->next;
+        sl_format_dialect_destroy(source->format, entry->dialect);
+        free(entry);
+        entry = next;
+    }
+}
+
 void sl_sources_close(sl_job *job) {
     for (size_t i = 0; job->sources && i < sl_source_set_count(job->set); i++) {
         free(job->sources[i].done);
         if (job->sources[i].format) {
-            sl_archive_entries_clear(&job->sources[i]);
+            archive_entries_clear(&job->sources[i]);
             sl_format_dialect_destroy(job->sources[i].format, job->sources[i].dialect);
         }
     }
@@ -526,4 +704,150 @@ void sl_sources_close(sl_job *job) {
     }
     free(job->plans);
     sl_source_set_destroy(job->set);
+}
+
+/* ---- entries of archives ---- */
+
+/* The dialects of archive entries. Each entry is sniffed separately, like the files of a folder,
+ * because the next entry may have its columns in another order, or hold no data at all.
+ *
+ * The worker that draws an entry's first block sniffs it and publishes the dialect; a worker with a
+ * later block of the entry waits for that. The wait is short: blocks are drawn in order, so another
+ * worker already has the entry's first block, and only sniffs it before it publishes the result.
+ *
+ * An entry is freed when all of its blocks have been parsed, so that memory holds at most one entry
+ * per worker, however many an archive has. The number of an entry's blocks is known when its last
+ * block has been read. */
+
+/* Sniffs an entry by its first block. An entry of another format than the source, or with another
+ * kind of record, is not loaded. */
+static bool sniff(sl_job *job, const sl_job_source *source, const sl_source_block *block,
+                  sl_dialect **result, sl_error *error) {
+    const sl_format *format = source->format;
+    sl_error why = {0};
+    sl_dialect *dialect = NULL;
+    /* The first block may be short, and hold nothing but blanks: its end depends on its offset. */
+    sl_text head = {block->text.bytes, block->known_length};
+    bool whole = block->known_to_end && head.length <= SL_SNIFF_BYTES;
+    if (head.length > SL_SNIFF_BYTES)
+        head.length = SL_SNIFF_BYTES;
+    const char *path = sl_source_set_at(job->set, block->source)->shown;
+    if (!format->binary && !sl_first_line_end_check(head, whole, &why)) {
+        *result = NULL;
+        if (line_ends_is_binary(head)) {
+            sl_not_loaded_add(job, block->source, block->entry, why.message);
+            return true;
+        }
+        *error = why;
+        return sl_error_prefix(error, "%s: %s", path, block->entry);
+    }
+    bool fits;
+    if (!sl_sources_read_text(job, format, block->source, block->entry, head, whole, &dialect,
+                              &fits, &why)) {
+        *error = why;
+        return false;
+    }
+    if (!fits) {
+        sl_not_loaded_add(job, block->source, block->entry, why.message);
+    } else if (strcmp(sl_format_record_kind(format, dialect),
+                      sl_format_record_kind(format, source->dialect)) != 0) {
+        char reason[200];
+        snprintf(reason, sizeof reason, "holds %s, not %s", sl_format_record_kind(format, dialect),
+                 sl_format_record_kind(format, source->dialect));
+        sl_not_loaded_add(job, block->source, block->entry, reason);
+        sl_format_dialect_destroy(format, dialect);
+        dialect = NULL;
+    }
+    if (dialect && source->divided && format->splits_alike &&
+        !format->splits_alike(dialect, source->dialect)) {
+        sl_format_dialect_destroy(format, dialect);
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "%s: %s: this entry has another delimiter than the archive's first "
+                            "entry, whose fields are quoted; unpack the archive and load its files",
+                            path, block->entry);
+    }
+    /* An entry that the splitter has not divided may have an open quote before its first record. */
+    bool unused;
+    bool divided = source->divided &&
+                   (!dialect || !format->splitter || format->splitter(dialect, &unused) != NULL);
+    if (dialect && !divided && format->check_head &&
+        !format->check_head(dialect, head, whole, error)) {
+        sl_format_dialect_destroy(format, dialect);
+        return sl_error_prefix(error, "%s: %s", path, block->entry);
+    }
+    if (dialect && (format == &sl_format_delimited || format == &sl_format_mot))
+        sl_dialect_move(dialect, block->offset);
+    if (dialect && !sl_types_apply_to_entry(job, block, dialect, error)) {
+        sl_format_dialect_destroy(format, dialect);
+        return false;
+    }
+    *result = dialect;
+    return true;
+}
+
+/* The link to an entry in the source's list; *link is NULL if there is none. */
+static sl_archive_entry **find(sl_job_source *source, uint64_t number) {
+    sl_archive_entry **link = &source->entries;
+    while (*link && (*link)->number != number)
+        link = &(*link)->next;
+    return link;
+}
+
+bool sl_sources_dialect(sl_job *job, const sl_source_block *block, const sl_dialect **dialect,
+                        sl_error *error) {
+    sl_job_source *source = &job->sources[block->source];
+    *dialect = source->dialect;
+    if (!block->entry)
+        return true;
+    const sl_archive_entry *known;
+    if (block->entry_start) {
+        sl_archive_entry *made = calloc(1, sizeof *made);
+        if (!made)
+            sl_error_memory(error, "reading an archive");
+        if (!made || !sniff(job, source, block, &made->dialect, error)) {
+            free(made);
+            pthread_mutex_lock(&job->entries_lock);
+            job->entries_failed = true; /* ends the wait for this entry */
+            pthread_cond_broadcast(&job->entries_known);
+            pthread_mutex_unlock(&job->entries_lock);
+            return false;
+        }
+        made->number = block->entry_number;
+        made->first = block->sequence;
+        made->blocks = UINT64_MAX;
+        pthread_mutex_lock(&job->entries_lock);
+        made->next = source->entries;
+        source->entries = made;
+        pthread_cond_broadcast(&job->entries_known);
+        pthread_mutex_unlock(&job->entries_lock);
+        known = made;
+    } else {
+        pthread_mutex_lock(&job->entries_lock);
+        while (!(known = *find(source, block->entry_number)) && !job->entries_failed)
+            pthread_cond_wait(&job->entries_known, &job->entries_lock);
+        pthread_mutex_unlock(&job->entries_lock);
+    }
+    if (!known) /* the thread that failed reports the reason */
+        return false;
+    *dialect = known->dialect;
+    return true;
+}
+
+void sl_sources_done_with(sl_job *job, const sl_source_block *block) {
+    sl_job_source *source = &job->sources[block->source];
+    if (!block->entry)
+        return;
+    pthread_mutex_lock(&job->entries_lock);
+    sl_archive_entry **link = find(source, block->entry_number), *entry = *link;
+    entry->parsed++;
+    if (block->entry_last)
+        entry->blocks = block->sequence - entry->first + 1;
+    bool over = entry->parsed == entry->blocks;
+    if (over)
+        *link = entry->next;
+    pthread_mutex_unlock(&job->entries_lock);
+    if (!over)
+        return;
+    sl_format_dialect_destroy(source->format, entry->dialect);
+    free(entry);
 }

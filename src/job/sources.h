@@ -21,4 +21,24 @@ bool sl_sources_read_text(sl_job *job, const sl_format *format, size_t index, co
 bool sl_sources_parse(const sl_job *job, const sl_source_block *block, const sl_dialect *dialect,
                       sl_sink *sink, sl_parse_counts *counts);
 
+/* ---- the dialects of archive entries ----
+ *
+ * The job's entries_lock guards the entries being read. */
+
+/* The dialect of a block's text; *dialect NULL: the block's entry is not loaded. Valid until
+ * sl_sources_done_with, which must be called once for each block. Any thread. */
+bool sl_sources_dialect(sl_job *job, const sl_source_block *block, const sl_dialect **dialect,
+                        sl_error *error);
+void sl_sources_done_with(sl_job *job, const sl_source_block *block);
+
+/* ---- text that cannot be split into records; errors are of class SL_EXIT_SOURCE ---- */
+
+/* Sets the error for a reject with `misread`: the parser cannot find the records after it. Returns
+ * false. Any thread. */
+bool sl_line_ends_error(const sl_job *job, const sl_source_block *block, const sl_reject *reject,
+                        sl_error *error);
+/* Warns of a record that may hold other records (sl_sink.doubt); of the first ones only. Any
+ * thread. */
+void sl_line_ends_doubt(sl_job *job, const sl_source_block *block, const sl_reject *record);
+
 #endif

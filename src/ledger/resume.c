@@ -37,7 +37,7 @@
 #include "util/log.h"
 #include "util/text.h"
 
-#include "cluster/collection.h"
+#include "cluster/cluster.h"
 #include "job/types.h"
 #include "unregistered.h"
 

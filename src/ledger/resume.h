@@ -4,7 +4,6 @@
 #ifndef SHARDLOAD_RESUME_H
 #define SHARDLOAD_RESUME_H
 
-#include "job/destination.h"
 #include "job/job.h"
 #include "ledger.h"
 

@@ -5,7 +5,6 @@
 #ifndef SHARDLOAD_SAME_CONTENT_H
 #define SHARDLOAD_SAME_CONTENT_H
 
-#include "job/destination.h"
 #include "job/job.h"
 
 /* Logs the sources whose content a completed load beside `work_directory` has loaded under another

@@ -4,7 +4,6 @@
 #ifndef SHARDLOAD_UNREGISTERED_H
 #define SHARDLOAD_UNREGISTERED_H
 
-#include "job/destination.h"
 #include "job/job.h"
 
 struct sl_ledger;

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "job/outputs.h"
+#include "job/load_config.h"
 #include "report/json.h"
 #include "source/source.h"
 #include "util/log.h"

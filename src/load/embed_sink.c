@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "bson/bson_writer.h"
-#include "job/embed_partitions.h"
+#include "job/embed_store.h"
 #include "ledger/resume.h"
 #include "util/hash.h"
 #include "worker.h"

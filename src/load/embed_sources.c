@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "bson/bson_lookup.h"
-#include "job/embed_partitions.h"
+#include "job/embed_store.h"
 #include "report/json.h"
 #include "util/interrupt.h"
 

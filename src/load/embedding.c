@@ -11,7 +11,7 @@
 
 #include "bson/bson_lookup.h"
 #include "bson/bson_writer.h"
-#include "job/embed_partitions.h"
+#include "job/embed_store.h"
 #include "job/sources.h"
 #include "ledger/reject_kinds.h"
 #include "load.h"

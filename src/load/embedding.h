@@ -3,7 +3,7 @@
  * by their join key in the folder "embed" of the work directory:
  *
  *   load/      the work directory of that load: its run.json, its rejects
- *   records/   the records, divided by the hash of their key (embed_partitions.h)
+ *   records/   the records, divided by the hash of their key (embed_store.h)
  *   groups, index, used, complete    the store (embed_store.h)
  *   sources    the identity of each source, and a hash of their text (embed_sources.c)
  *   orphans.json    at the end: the records that are in no document */

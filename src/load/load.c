@@ -18,9 +18,9 @@
 #include "util/private_file.h"
 #include "util/text.h"
 
-#include "cluster/collection.h"
+#include "cluster/cluster.h"
 #include "embedding.h"
-#include "job/parts.h"
+#include "job/numbers.h"
 #include "job/sources.h"
 #include "job/types.h"
 #include "ledger/resume.h"

@@ -2,7 +2,7 @@
 /* Prepares a load: connection, collection, registry, ranges. */
 #include "record.h"
 
-#include "cluster/presplit.h"
+#include "cluster/cluster.h"
 #include "format/key_fields.h"
 #include "util/clock.h"
 #include "util/interrupt.h"
@@ -10,8 +10,6 @@
 
 #include "job/document_sample.h"
 #include "job/numbers.h"
-#include "job/parts.h"
-#include "job/ranges.h"
 #include "job/sources.h"
 #include "ledger/resume.h"
 #include "ledger/same_content.h"

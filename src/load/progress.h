@@ -4,7 +4,7 @@
 #ifndef SHARDLOAD_PROGRESS_H
 #define SHARDLOAD_PROGRESS_H
 
-#include "job/destination.h"
+#include "job/job.h"
 #include "report/run_record.h"
 #include "run.h"
 

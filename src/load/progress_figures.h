@@ -5,7 +5,7 @@
 
 #include <bson/bson.h>
 
-#include "job/destination.h"
+#include "job/job.h"
 #include "run.h"
 
 #define SL_WINDOW 64 /* samples kept, half a second apart: the last half minute */

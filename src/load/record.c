@@ -15,7 +15,7 @@
 #include "util/text.h"
 
 #include "embedding.h"
-#include "job/not_loaded.h"
+#include "job/job.h"
 #include "job/types.h"
 #include "reject_limit.h"
 

@@ -3,7 +3,6 @@
 #ifndef SHARDLOAD_LOAD_RECORD_H
 #define SHARDLOAD_LOAD_RECORD_H
 
-#include "job/destination.h"
 #include "job/job.h"
 #include "ledger/ledger.h"
 #include "report/run_record.h"

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "job/numbers.h"
-#include "job/parts.h"
 #include "util/log.h"
 #include "util/text.h"
 

@@ -10,7 +10,7 @@
 
 #include <bson/bson.h>
 
-#include "job/destination.h"
+#include "job/job.h"
 #include "job/load_config.h"
 #include "run.h"
 

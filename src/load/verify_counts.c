@@ -3,9 +3,9 @@
  * that this load inserted or found stored, and the number of documents of no registered source
  * (unregistered.h) must not have changed. With --only-shards only the ranges of these shards are
  * counted. With --part every range also holds documents of other parts, so only too few documents
- * are an error; the loader that finishes last counts the documents of all parts (parts.c). */
+ * are an error; the loader that finishes last counts the documents of all parts (numbers.c). */
 #include "verify_counts.h"
-#include "job/parts.h"
+#include "job/numbers.h"
 #include "report/run_record.h"
 
 #include <inttypes.h>

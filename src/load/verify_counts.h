@@ -3,7 +3,6 @@
 #ifndef SHARDLOAD_VERIFY_COUNTS_H
 #define SHARDLOAD_VERIFY_COUNTS_H
 
-#include "job/destination.h"
 #include "job/job.h"
 #include "ledger/ledger.h"
 

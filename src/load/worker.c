@@ -16,8 +16,6 @@
  * that adds up to its number of documents; otherwise an error ends the load. */
 #include "worker.h"
 #include "embedding.h"
-#include "job/archive_entries.h"
-#include "job/line_ends.h"
 #include "job/sources.h"
 #include "ledger/resume.h"
 #include "reject_limit.h"

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A dump: which namespaces are restored, and under which names; their options and indexes; the
+ * files of a folder. */
 #include "dump.h"
 
 #include <dirent.h>
@@ -8,7 +10,490 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bson/bson_lookup.h"
+#include "bson/extjson.h"
+#include "format/format.h"
+#include "format/simd.h"
+#include "source/source.h"
 #include "util/grow.h"
+#include "util/hash.h"
+#include "util/log.h"
+#include "util/text.h"
+
+#define WILDCARDS_MAX 16
+
+/* A wildcard of a pattern and the text that it matches. */
+typedef struct wildcard {
+    sl_text name; /* of $name$; length 0: a * */
+    sl_text text;
+} wildcard;
+
+typedef struct matching {
+    bool named;  /* $name$ is a wildcard */
+    bool failed; /* the text after a wildcard does not match, however long the wildcard is */
+    wildcard found[WILDCARDS_MAX];
+    size_t count;
+} matching;
+
+/* The name at `pattern`, which begins with $; length 0: there is none. */
+static sl_text name_at(const char *pattern) {
+    const char *end = strchr(pattern + 1, '$');
+    if (!end || end == pattern + 1 || memchr(pattern + 1, '*', (size_t)(end - pattern - 1)) ||
+        memchr(pattern + 1, '.', (size_t)(end - pattern - 1)))
+        return (sl_text){"", 0};
+    return (sl_text){pattern + 1, (size_t)(end - pattern - 1)};
+}
+
+/* Is there a wildcard at `pattern`? `*length`: its bytes. */
+static bool wildcard_at(const char *pattern, bool named, sl_text *name, size_t *length) {
+    *name = (sl_text){"", 0};
+    *length = 1;
+    if (*pattern == '*')
+        return true;
+    if (*pattern != '$' || !named)
+        return false;
+    *name = name_at(pattern);
+    *length = name->length + 2;
+    return name->length > 0;
+}
+
+static bool match(matching *m, const char *pattern, const char *name) {
+    sl_text variable;
+    size_t length;
+    for (; *pattern; pattern++, name++) {
+        if (wildcard_at(pattern, m->named, &variable, &length)) {
+            if (m->count == WILDCARDS_MAX)
+                return false;
+            wildcard *here = &m->found[m->count++];
+            size_t count = m->count, taken = 0;
+            do {
+                m->count = count;
+                *here = (wildcard){variable, {name, taken}};
+                if (match(m, pattern + length, name + taken))
+                    return true;
+            } while (!m->failed && name[taken++]);
+            /* Earlier wildcards match the shortest text; if they matched more, even less text would
+             * be left here. */
+            m->failed = true;
+            return false;
+        }
+        if (*pattern == '\\' && pattern[1])
+            pattern++;
+        if (*pattern != *name)
+            return false;
+    }
+    return *name == '\0';
+}
+
+/* Does the name match the pattern? */
+static bool name_matches(const char *pattern, const char *name) {
+    matching m = {.named = false};
+    return match(&m, pattern, name);
+}
+
+/* ---- renaming ---- */
+
+/* The wildcards of a pattern, in order. False: more than WILDCARDS_MAX. */
+static bool list_wildcards(const char *pattern, bool named, matching *m) {
+    sl_text name;
+    size_t length;
+    *m = (matching){.named = named};
+    for (const char *at = pattern; *at; at++) {
+        if (wildcard_at(at, named, &name, &length)) {
+            if (m->count == WILDCARDS_MAX)
+                return false;
+            m->found[m->count++].name = name;
+            at += length - 1;
+        } else if (*at == '\\' && at[1]) {
+            at++;
+        }
+    }
+    return true;
+}
+
+/* The n-th * of the matching, or the wildcard of this name; NULL: none. */
+static const wildcard *find(const matching *m, sl_text name, size_t n) {
+    for (size_t i = 0; i < m->count; i++) {
+        if (!sl_text_equal(m->found[i].name, name))
+            continue;
+        if (name.length > 0 || n-- == 0)
+            return &m->found[i];
+    }
+    return NULL;
+}
+
+static size_t count_stars(const matching *m) {
+    size_t count = 0;
+    for (size_t i = 0; i < m->count; i++)
+        count += m->found[i].name.length == 0;
+    return count;
+}
+
+bool sl_rename_check(const char *from, const char *to, sl_error *error) {
+    matching in_from, in_to;
+    if (!list_wildcards(from, true, &in_from) || !list_wildcards(to, true, &in_to))
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "--ns-from %s, --ns-to %s: at most %d wildcards are possible", from, to,
+                            WILDCARDS_MAX);
+    if (count_stars(&in_from) != count_stars(&in_to))
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "--ns-from %s has %zu *, and --ns-to %s has %zu: they must have the "
+                            "same number",
+                            from, count_stars(&in_from), to, count_stars(&in_to));
+    for (size_t i = 0; i < in_from.count + in_to.count; i++) {
+        bool of_from = i < in_from.count;
+        sl_text name = (of_from ? in_from.found[i] : in_to.found[i - in_from.count]).name;
+        if (name.length > 0 && !find(of_from ? &in_to : &in_from, name, 0))
+            return sl_error_set(error, SL_EXIT_USAGE,
+                                "--ns-from %s, --ns-to %s: $%.*s$ must be in both", from, to,
+                                (int)name.length, name.bytes);
+        if (of_from && name.length > 0 && find(&in_from, name, 0) != &in_from.found[i])
+            return sl_error_set(error, SL_EXIT_USAGE, "--ns-from %s: $%.*s$ may occur once", from,
+                                (int)name.length, name.bytes);
+    }
+    return true;
+}
+
+/* Writes the new name, if the name matches `from`. False if it does not match. */
+static bool new_name(const char *from, const char *to, const char *name, char out[SL_NAME_ROOM]) {
+    matching m = {.named = true};
+    sl_text variable;
+    size_t length, used = 0, stars = 0;
+    if (!match(&m, from, name))
+        return false;
+    for (const char *at = to; *at; at++) {
+        sl_text put = {at, 1};
+        if (wildcard_at(at, true, &variable, &length)) {
+            const wildcard *found = find(&m, variable, stars);
+            stars += variable.length == 0;
+            put = found ? found->text : (sl_text){"", 0};
+            at += length - 1;
+        } else if (*at == '\\' && at[1]) {
+            put.bytes = ++at;
+        }
+        if (put.length > SL_NAME_ROOM - 1 - used)
+            put.length = SL_NAME_ROOM - 1 - used;
+        memcpy(out + used, put.bytes, put.length);
+        used += put.length;
+    }
+    out[used] = '\0';
+    return true;
+}
+
+bool sl_name_pattern_check(const char *option, const char *pattern, sl_error *error) {
+    matching stars;
+    return list_wildcards(pattern, false, &stars) ||
+           sl_error_set(error, SL_EXIT_USAGE, "--%s %.300s: at most %d * are possible", option,
+                        pattern, WILDCARDS_MAX);
+}
+
+/* ---- all namespaces ---- */
+
+/* A pattern that no namespace matches may contain a typing error. */
+static void warn_of_unused(const char *option, const char *const *patterns, size_t count,
+                           const sl_dump *dump) {
+    for (size_t i = 0; i < count; i++) {
+        bool used = false;
+        for (size_t k = 0; k < dump->count && !used; k++) {
+            char name[2 * SL_NAME_ROOM], renamed[SL_NAME_ROOM];
+            snprintf(name, sizeof name, "%s.%s", dump->items[k].database,
+                     dump->items[k].collection);
+            used = strcmp(option, "--ns-from") == 0 ? new_name(patterns[i], "", name, renamed)
+                                                    : name_matches(patterns[i], name);
+        }
+        if (!used)
+            sl_log_warning("%s %.300s: no namespace that can be restored matches this pattern",
+                           option, patterns[i]);
+    }
+}
+
+static bool is_any(const char *const *patterns, size_t count, const char *name) {
+    for (size_t i = 0; i < count; i++) {
+        if (name_matches(patterns[i], name))
+            return true;
+    }
+    return false;
+}
+
+static bool set_target(sl_namespace *item, const char *name, const char *target, sl_error *error) {
+    const char *dot = strchr(target, '.');
+    if (strlen(target) > 255)
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "%s would become %.300s, which is longer than the 255 bytes that a "
+                            "server accepts",
+                            name, target);
+    if (!dot || dot == target || !dot[1])
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "--ns-to: %s would become %s, which is not of the form "
+                            "DATABASE.COLLECTION",
+                            name, target);
+    bool system = strncmp(target, "admin.", 6) == 0 || strncmp(target, "config.", 7) == 0 ||
+                  strncmp(target, "local.", 6) == 0;
+    if (system || strcmp(target, "shardload.balancer") == 0)
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "--ns-to: %s would become %s, but nothing is restored into %s", name,
+                            target,
+                            system ? "the databases admin, config and local"
+                                   : "that collection, which holds the state of the balancer");
+    item->to_database = strndup(target, (size_t)(dot - target));
+    item->to_collection = strdup(dot + 1);
+    return (item->to_database && item->to_collection) || sl_error_memory(error, "listing the dump");
+}
+
+static bool check_unique(const sl_dump *dump, size_t index, sl_error *error) {
+    const sl_namespace *item = &dump->items[index];
+    for (size_t i = 0; i < index; i++) {
+        const sl_namespace *other = &dump->items[i];
+        if (!other->left_out && strcmp(other->to_collection, item->to_collection) == 0 &&
+            strcmp(other->to_database, item->to_database) == 0)
+            return sl_error_set(error, SL_EXIT_USAGE,
+                                "%s.%s and %s.%s would both become %s.%s: change --ns-from and "
+                                "--ns-to, or leave one of them out with --ns-exclude",
+                                other->database, other->collection, item->database,
+                                item->collection, item->to_database, item->to_collection);
+    }
+    return true;
+}
+
+bool sl_names_apply(const sl_name_options *options, sl_dump *dump, sl_error *error) {
+    warn_of_unused("--ns-include", options->include, options->include_count, dump);
+    warn_of_unused("--ns-exclude", options->exclude, options->exclude_count, dump);
+    warn_of_unused("--ns-from", options->from, options->rename_count, dump);
+    for (size_t i = 0; i < dump->count; i++) {
+        sl_namespace *item = &dump->items[i];
+        char name[2 * SL_NAME_ROOM], renamed[SL_NAME_ROOM];
+        snprintf(name, sizeof name, "%s.%s", item->database, item->collection);
+        item->left_out = (options->include_count > 0 &&
+                          !is_any(options->include, options->include_count, name)) ||
+                         is_any(options->exclude, options->exclude_count, name);
+        const char *target = name;
+        for (size_t k = 0; k < options->rename_count && target == name; k++) {
+            if (new_name(options->from[k], options->to[k], name, renamed))
+                target = renamed;
+        }
+        if (!item->left_out &&
+            (!set_target(item, name, target, error) || !check_unique(dump, i, error)))
+            return false;
+    }
+    return true;
+}
+
+/* ---- options and indexes of a namespace ---- */
+
+/* Metadata of a namespace: Extended JSON with the options of the collection and its indexes.
+ *
+ * The options are those that listCollections returned. `create` accepts them unchanged, except some
+ * that only old servers support. The validator is set after the load, because the dump may contain
+ * documents that it would refuse: documents stored before the validator existed, or while it only
+ * warned. expireAfterSeconds of clustered and time-series collections is also set after the load:
+ * otherwise the server would remove documents before they have been counted. */
+
+#define METADATA_BYTES_MAX ((size_t)64 << 20)
+
+bool sl_dump_head(const char *path, char *head, size_t room, size_t *length, bool *whole,
+                  sl_error *error) {
+    sl_source_set *set = NULL;
+    bool ok = sl_source_set_create(&path, 1, NULL, &set, error) &&
+              sl_source_head(set, 0, head, room, length, whole, NULL, error);
+    sl_source_set_destroy(set);
+    return ok;
+}
+
+bool sl_dump_open_documents(const char *path, sl_source_set **set, sl_reader **reader,
+                            sl_error *error) {
+    bool lines;
+    *reader = NULL;
+    if (!sl_source_set_create(&path, 1, NULL, set, error))
+        return false;
+    sl_source_set_splitter(*set, 0, sl_format_bson.splitter(NULL, &lines), NULL, false);
+    return sl_reader_create(*set, reader, error);
+}
+
+/* ---- options ---- */
+
+static bool is_among(const char *name, const char *const *names) {
+    while (*names && strcmp(*names, name) != 0)
+        names++;
+    return *names != NULL;
+}
+
+static bool take_options(sl_namespace *item, const bson_t *options, const char *name,
+                         sl_error *error) {
+    /* Options of servers before 4.0, and options that the server sets itself. */
+    static const char *const dropped[] = {"autoIndexId", "flags", "temp", "uuid", "create", NULL};
+    static const char *const later[] = {"validator", "validationLevel", "validationAction",
+                                        "expireAfterSeconds", NULL};
+    bson_iter_t iter;
+    for (bool ok = bson_iter_init(&iter, options); ok && bson_iter_next(&iter);) {
+        const char *key = bson_iter_key(&iter);
+        if (strcmp(key, "autoIndexId") == 0 && !bson_iter_as_bool(&iter))
+            return sl_error_set(error, SL_EXIT_SOURCE,
+                                "%s: the option autoIndexId: false, a collection without an index "
+                                "of _id, is not supported by servers since 4.0; remove it from "
+                                "the file to restore the collection with that index",
+                                name);
+        if (is_among(key, dropped))
+            continue;
+        bson_t *to = is_among(key, later) ? item->later : item->options;
+        if (!bson_append_iter(to, key, -1, &iter))
+            return sl_error_memory(error, "reading metadata");
+        item->capped = item->capped || (strcmp(key, "capped") == 0 && bson_iter_as_bool(&iter));
+        item->collated = item->collated || strcmp(key, "collation") == 0;
+        if (strcmp(key, "viewOn") == 0)
+            item->kind = SL_NAMESPACE_VIEW;
+        else if (strcmp(key, "timeseries") == 0)
+            item->kind = SL_NAMESPACE_TIME_SERIES;
+    }
+    return true;
+}
+
+/* ---- indexes ---- */
+
+/* Is it the index of _id, or the clustered index? Both are created with the collection. */
+static bool is_id_index(const bson_t *index) {
+    bson_t key;
+    return sl_look_flag(index, "clustered") ||
+           (sl_look_inside(index, "key", &key) && bson_count_keys(&key) == 1 &&
+            sl_look_int64(&key, "_id", 0) == 1);
+}
+
+static bool append_index(sl_namespace *item, const bson_t *index) {
+    char number[16];
+    bson_t made;
+    snprintf(number, sizeof number, "%u", item->index_count);
+    bool ok = BSON_APPEND_DOCUMENT_BEGIN(item->indexes, number, &made);
+    bson_iter_t iter;
+    for (bool more = ok && bson_iter_init(&iter, index); ok && more && bson_iter_next(&iter);) {
+        if (strcmp(bson_iter_key(&iter), "ns") != 0) /* the namespace, which servers before 4.4
+                                                        include */
+            ok = bson_append_iter(&made, bson_iter_key(&iter), -1, &iter);
+    }
+    /* An index without collation in the dump has the simple collation. `createIndexes` would give
+     * it the collation of the collection. */
+    if (ok && item->collated && !bson_has_field(index, "collation")) {
+        bson_t simple = BSON_INITIALIZER;
+        ok = BSON_APPEND_UTF8(&simple, "locale", "simple") &&
+             BSON_APPEND_DOCUMENT(&made, "collation", &simple);
+        bson_destroy(&simple);
+    }
+    ok = ok && bson_append_document_end(item->indexes, &made);
+    item->index_count += ok;
+    return ok;
+}
+
+static bool take_indexes(sl_namespace *item, bson_iter_t *field, const char *name,
+                         sl_error *error) {
+    bson_iter_t iter;
+    if (!BSON_ITER_HOLDS_ARRAY(field) || !bson_iter_recurse(field, &iter))
+        return sl_error_set(error, SL_EXIT_SOURCE, "%s: \"indexes\" is not an array", name);
+    while (bson_iter_next(&iter)) {
+        bson_t index;
+        if (!sl_document_at(&iter, &index))
+            return sl_error_set(error, SL_EXIT_SOURCE, "%s: index %s is not an object", name,
+                                bson_iter_key(&iter));
+        if (!bson_has_field(&index, "key") || !bson_has_field(&index, "name"))
+            return sl_error_set(error, SL_EXIT_SOURCE, "%s: index %s has no key or no name", name,
+                                bson_iter_key(&iter));
+        if (!is_id_index(&index) && !append_index(item, &index))
+            return sl_error_memory(error, "reading metadata");
+    }
+    return true;
+}
+
+/* ---- the text ---- */
+
+static bool take_fields(sl_namespace *item, const bson_t *document, const char *name,
+                        sl_error *error) {
+    bson_iter_t iter;
+    const char *own_name = sl_look_text(document, "collectionName");
+    if (own_name) {
+        char *collection = strdup(own_name);
+        if (!collection)
+            return sl_error_memory(error, "reading metadata");
+        free(item->collection);
+        item->collection = collection;
+    }
+    if (bson_iter_init_find(&iter, document, "options")) {
+        bson_t options;
+        if (!sl_document_at(&iter, &options))
+            return sl_error_set(error, SL_EXIT_SOURCE, "%s: \"options\" is not an object", name);
+        if (!take_options(item, &options, name, error))
+            return false;
+    }
+    return !bson_iter_init_find(&iter, document, "indexes") ||
+           take_indexes(item, &iter, name, error);
+}
+
+bool sl_metadata_parse(sl_namespace *item, const char *name, const char *text, size_t length,
+                       sl_error *error) {
+    const sl_simd *simd;
+    sl_extjson *parser = NULL;
+    const char *end = text + length, *after;
+    while (end > text && strchr(" \t\r\n", end[-1]))
+        end--;
+    while (text < end && strchr(" \t\r\n", *text))
+        text++;
+    if (text == end || *text != '{' || end[-1] != '}')
+        return sl_error_set(error, SL_EXIT_SOURCE, "%s: metadata must be one JSON object", name);
+    size_t room = 2 * (size_t)(end - text) + 4096 + SL_EXTJSON_MARGIN;
+    uint8_t *bytes = NULL, *written;
+    bool own_id;
+    if (!sl_simd_choose(&simd, error) ||
+        !sl_extjson_create(sl_simd_name(simd), sl_simd_utf8_valid(simd), &parser, error))
+        return false;
+    sl_extjson_status status = SL_EXTJSON_NO_ROOM;
+    while (status == SL_EXTJSON_NO_ROOM) {
+        free(bytes);
+        bytes = malloc(room + SL_SLACK);
+        if (!bytes)
+            break;
+        status = sl_extjson_document(parser, text, end, NULL, bytes, bytes + room, &after, &written,
+                                     &own_id);
+        room *= 2;
+    }
+    bson_t document;
+    bool ok = bytes || sl_error_memory(error, "reading metadata");
+    if (ok && status == SL_EXTJSON_INVALID) {
+        const sl_extjson_fault *why = sl_extjson_why(parser);
+        ok = sl_error_set(error, SL_EXIT_SOURCE, "%s, byte %zu: %s", name, (size_t)(why->at - text),
+                          why->reason);
+    }
+    if (ok && after != end)
+        ok = sl_error_set(error, SL_EXIT_SOURCE, "%s, byte %zu: text follows the object", name,
+                          (size_t)(after - text));
+    ok = ok && bson_init_static(&document, bytes, (size_t)(written - bytes)) &&
+         take_fields(item, &document, name, error);
+    free(bytes);
+    sl_extjson_destroy(parser);
+    return ok;
+}
+
+/* Reads options and indexes of a namespace from its metadata file, if it has one. */
+static bool metadata_read(sl_namespace *item, sl_error *error) {
+    size_t room = 65536, length = 0;
+    bool whole = false;
+    char *text = NULL;
+    if (!item->metadata)
+        return true;
+    for (; !whole && room <= METADATA_BYTES_MAX; room *= 8) {
+        free(text);
+        text = malloc(room + SL_SLACK);
+        if (!text)
+            return sl_error_memory(error, "reading metadata");
+        if (!sl_dump_head(item->metadata, text, room, &length, &whole, error)) {
+            free(text);
+            return false;
+        }
+    }
+    item->metadata_hash = sl_hash_text(text, length);
+    bool ok = whole ? sl_metadata_parse(item, item->metadata, text, length, error)
+                    : sl_error_set(error, SL_EXIT_SOURCE, "%s: larger than %zu MiB", item->metadata,
+                                   METADATA_BYTES_MAX >> 20);
+    free(text);
+    return ok;
+}
+
+/* ---- dumps ---- */
 
 #define PATH_ROOM 4096
 
@@ -305,7 +790,7 @@ bool sl_dump_open_folder(sl_dump *dump, const char *folder, sl_error *error) {
     size_t used = 0;
     sl_error why;
     for (size_t i = 0; i < dump->count; i++) {
-        if (!sl_metadata_read(&dump->items[i], &why))
+        if (!metadata_read(&dump->items[i], &why))
             used += sl_print_text(problems + used, sizeof problems - used, SL_LINES SL_LINES,
                                   used ? "\n" : "", why.message);
     }

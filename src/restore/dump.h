@@ -18,7 +18,7 @@
 
 #include <bson/bson.h>
 
-#include "cluster/collection.h"
+#include "cluster/cluster.h"
 #include "cluster/connection.h"
 #include "source/source.h"
 #include "util/error.h"
@@ -85,7 +85,7 @@ bool sl_dump_open_archive(sl_dump *dump, const char *path, const char *folder,
                           const struct sl_name_options *names, sl_error *error);
 
 /* Writes the list of the unpacked files to `folder`, and reads it. `*found`: the list exists, so
- * the archive has been unpacked completely. (unpacked.c) */
+ * the archive has been unpacked completely. */
 bool sl_dump_write_list(const sl_dump *dump, const char *folder, sl_error *error);
 bool sl_dump_read_list(sl_dump *dump, const char *folder, const struct sl_name_options *names,
                        bool *found, sl_error *error);
@@ -100,17 +100,10 @@ sl_namespace *sl_dump_get(sl_dump *dump, const char *database, const char *colle
 void sl_dump_sort(sl_dump *dump);
 /* The reason why a collection of this name is not restored; NULL if it is restored. */
 const char *sl_dump_not_restored(const char *database, const char *collection);
-/* Adds a namespace of an archive. `metadata`: the text of its metadata, or "". Its documents are
- * those of sl_dump_find_item with the same names. */
-bool sl_dump_add_item(sl_dump *dump, const char *database, const char *collection,
-                      const char *metadata, sl_error *error);
-sl_namespace *sl_dump_find_item(const sl_dump *dump, const char *database, const char *collection);
 
 /* Adds a note. `what` and `why` are copied. */
 bool sl_dump_note_add(sl_dump *dump, const char *what, bool lost, const char *why, sl_error *error);
 
-/* Reads options and indexes of a namespace from its metadata file, if it has one. */
-bool sl_metadata_read(sl_namespace *item, sl_error *error);
 /* The same from the text of a metadata file, which is followed by SL_SLACK readable bytes. `name`
  * is used in messages. The namespace is given its name if the text has one. */
 bool sl_metadata_parse(sl_namespace *item, const char *name, const char *text, size_t length,
@@ -123,5 +116,42 @@ bool sl_dump_open_documents(const char *path, sl_source_set **set, sl_reader **r
 /* The first bytes of a file, up to `room`, uncompressed. `*whole`: these are all of its bytes. */
 bool sl_dump_head(const char *path, char *head, size_t room, size_t *length, bool *whole,
                   sl_error *error);
+
+/* ---- which namespaces are restored, and under which names ----
+ *
+ * --ns-include, --ns-exclude,
+ * --ns-from and --ns-to, with the patterns of mongorestore.
+ *
+ * In a pattern * matches any text, including dots and the empty text, and \ makes the next
+ * character an ordinary one. In --ns-from and --ns-to $name$ also matches any text. The texts of
+ * --ns-from are put into --ns-to: those of * in their order, those of $name$ by their names. If a
+ * name can be matched in several ways, each wildcard from left to right matches the shortest
+ * possible text. */
+
+/* Patterns as given; borrowed. from[i] and to[i] belong together. */
+typedef struct sl_name_options {
+    const char *const *include;
+    size_t include_count; /* 0: all */
+    const char *const *exclude;
+    size_t exclude_count;
+    const char *const *from;
+    const char *const *to;
+    size_t rename_count;
+} sl_name_options;
+
+/* The largest namespace that a server accepts has 255 bytes. */
+#define SL_NAME_ROOM 512
+
+/* Checks a pair of --ns-from and --ns-to: the same numbers of *, the same names. SL_EXIT_USAGE. */
+bool sl_rename_check(const char *from, const char *to, sl_error *error);
+
+/* Checks a pattern of --ns-include or --ns-exclude: it must not have too many wildcards.
+ * SL_EXIT_USAGE. */
+bool sl_name_pattern_check(const char *option, const char *pattern, sl_error *error);
+
+/* Sets left_out, to_database and to_collection of all namespaces. Logs a warning for each pattern
+ * that no namespace matches. SL_EXIT_USAGE if a new name is not a namespace, or two namespaces get
+ * the same name. */
+bool sl_names_apply(const sl_name_options *options, sl_dump *dump, sl_error *error);
 
 #endif

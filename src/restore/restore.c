@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The restore of a dump from start to end: several namespaces at the same time, their progress, the
+ * tables and the record. */
 #include "restore.h"
 
 #include <stdio.h>
@@ -12,12 +14,624 @@
 #include "load/status.h"
 #include "report/json.h"
 #include "report/run_record.h"
-#include "restoring.h"
 #include "util/clock.h"
 #include "util/context.h"
 #include "util/interrupt.h"
 #include "util/log.h"
+#include "util/print.h"
 #include "util/private_file.h"
+#include "util/text_table.h"
+
+#include "restoring.h"
+
+/* ---- several namespaces at once ---- */
+
+/* Restores several namespaces at the same time.
+ *
+ * A team of threads takes the collections in the order of their names; each thread has a connection
+ * that all its loads use, one after the other. The main thread is one of them. It creates the views
+ * at the end, alone.
+ *
+ * Each namespace is restored in its own context (util/context.h), because a load sets the log file,
+ * the log level and the listeners for interrupts of its context. Its log lines are also written to
+ * the restore's log, after the name of the namespace; a request to stop is passed on to the
+ * contexts of all namespaces that are being restored (restore_interrupt).
+ *
+ * Progress: one line for all loads on a terminal, one log line per load, or JSON with the name of
+ * the namespace. A hook, which runs under the log's lock, erases the line on the terminal before
+ * each log line and draws it again afterwards. So nothing may be logged while `screen` is held. */
+
+#define FIRST_NS INT64_C(3000000000) /* time until the first log line of a namespace */
+#define NEXT_NS INT64_C(10000000000)
+
+/* ---- progress ---- */
+
+/* The latest progress of one thread's namespace. Initialise with zeros. */
+typedef struct progress_line {
+    struct progress_line *next; /* of the same restore */
+    const char *name;           /* borrowed; NULL: nothing is restored by this thread */
+    char text[120];
+    int64_t due; /* when the next line is logged, by sl_clock_ns */
+    bool listed;
+} progress_line;
+
+typedef struct restore_progress {
+    sl_progress_kind kind;
+    pthread_mutex_t screen; /* guards the fields below, and the line on the terminal */
+    progress_line *lines;
+    char drawn[1024]; /* "": nothing */
+} restore_progress;
+
+static void on_screen(bool before, void *context) {
+    restore_progress *progress = context;
+    if (before)
+        pthread_mutex_lock(&progress->screen);
+    if (progress->drawn[0]) {
+        fputs(before ? "\r\033[K" : progress->drawn, sl_screen_stream());
+        fflush(sl_screen_stream());
+    }
+    if (!before)
+        pthread_mutex_unlock(&progress->screen);
+}
+
+/* NULL for SL_PROGRESS_NONE, and without memory: then there is no progress. All functions accept
+ * NULL. They are called in the context of the restore. */
+static restore_progress *progress_create(sl_progress_kind kind) {
+    const sl_context *context = sl_context_current();
+    if (context && sl_context_surroundings(context)->progress)
+        kind = SL_PROGRESS_JSON;
+    if (kind == SL_PROGRESS_AUTO)
+        kind = sl_screen_is_terminal() ? SL_PROGRESS_TERMINAL : SL_PROGRESS_PLAIN;
+    restore_progress *made = kind == SL_PROGRESS_NONE ? NULL : calloc(1, sizeof *made);
+    if (!made)
+        return NULL;
+    made->kind = kind;
+    pthread_mutex_init(&made->screen, NULL);
+    sl_log_set_screen_hook(on_screen, made);
+    return made;
+}
+
+static void progress_destroy(restore_progress *progress) {
+    if (!progress)
+        return;
+    sl_log_set_screen_hook(NULL, NULL);
+    pthread_mutex_destroy(&progress->screen);
+    free(progress);
+}
+
+/* Draws the namespaces that are being restored, as many as fit. */
+static void draw(restore_progress *progress) {
+    size_t used = 0;
+    char text[900] = "";
+    if (progress->kind != SL_PROGRESS_TERMINAL)
+        return;
+    pthread_mutex_lock(&progress->screen);
+    for (const progress_line *one = progress->lines; one; one = one->next) {
+        if (one->name && one->text[0])
+            used += sl_print_text(text + used, sizeof text - used, "%s" SL_LINES ": %s",
+                                  used ? "; " : "", one->name, one->text);
+    }
+    bool erase = used > 0 || progress->drawn[0];
+    progress->drawn[0] = '\0';
+    if (used)
+        snprintf(progress->drawn, sizeof progress->drawn, "\r\033[K%.*s",
+                 (int)sl_screen_columns() - 1, text);
+    if (erase)
+        fputs(used ? progress->drawn : "\r\033[K", sl_screen_stream());
+    fflush(sl_screen_stream());
+    pthread_mutex_unlock(&progress->screen);
+}
+
+/* To be called when a namespace begins. `name` must live until its end. */
+static void progress_begin(restore_progress *progress, progress_line *line, const char *name) {
+    if (!progress)
+        return;
+    pthread_mutex_lock(&progress->screen);
+    line->name = name;
+    line->text[0] = '\0';
+    line->due = sl_clock_ns() + FIRST_NS;
+    if (!line->listed) {
+        line->next = progress->lines;
+        progress->lines = line;
+    }
+    line->listed = true;
+    pthread_mutex_unlock(&progress->screen);
+}
+
+static void compose(const bson_t *figures, char *text, size_t room) {
+    char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM];
+    double share = sl_look_amount(figures, "share", -1),
+           left = sl_look_amount(figures, "secondsLeft", -1);
+    size_t used = 0;
+    if (share >= 0)
+        used += sl_print_text(text, room, "%.1f %%  ", 100 * share);
+    used += sl_print_text(
+        text + used, room - used, "%s documents  %s/s",
+        sl_human_count((uint64_t)sl_look_amount(figures, "documents", 0), a),
+        sl_human_count((uint64_t)sl_look_amount(figures, "documentsPerSecond", 0), b));
+    if (left >= 0)
+        sl_print_text(text + used, room - used, "  ETA %s", sl_human_seconds(left, a));
+}
+
+/* Writes a load's progress unchanged, after the name of its namespace; one line at a time. */
+static void pass_on(restore_progress *progress, const char *name, const bson_t *figures) {
+    const sl_surroundings *to = sl_context_surroundings(sl_context_current());
+    bson_t line = BSON_INITIALIZER;
+    BSON_APPEND_UTF8(&line, "namespace", name);
+    bson_concat(&line, figures);
+    char *text = sl_json_line(&line);
+    pthread_mutex_lock(&progress->screen);
+    if (text && to->progress)
+        to->progress(to->data, text);
+    else if (text)
+        sl_print_to(sl_screen_stream(), SL_LINES "\n", text);
+    pthread_mutex_unlock(&progress->screen);
+    free(text);
+    bson_destroy(&line);
+}
+
+/* Shows the progress of its load, a JSON object (progress.h). */
+static void progress_take(restore_progress *progress, progress_line *line, const char *json) {
+    bson_t *figures = progress ? bson_new_from_json((const uint8_t *)json, -1, NULL) : NULL;
+    if (!figures)
+        return;
+    pthread_mutex_lock(&progress->screen);
+    compose(figures, line->text, sizeof line->text);
+    bool due = sl_clock_ns() >= line->due;
+    if (due)
+        line->due = sl_clock_ns() + NEXT_NS;
+    pthread_mutex_unlock(&progress->screen);
+    if (progress->kind == SL_PROGRESS_JSON)
+        pass_on(progress, line->name, figures);
+    else if (progress->kind == SL_PROGRESS_PLAIN && due)
+        sl_log_info(SL_LINES ": %s", line->name, line->text);
+    draw(progress);
+    bson_destroy(figures);
+}
+
+static void progress_end(restore_progress *progress, progress_line *line) {
+    if (!progress)
+        return;
+    pthread_mutex_lock(&progress->screen);
+    line->name = NULL;
+    pthread_mutex_unlock(&progress->screen);
+    draw(progress);
+}
+
+/* ---- members of the team ---- */
+
+typedef struct member {
+    struct sl_restore_team *team;
+    sl_connection *connection;
+    sl_context *context; /* of its namespace; NULL: none. Guarded by the team's lock */
+    progress_line line;
+    char name[2 * SL_NAME_ROOM]; /* of the namespace, as it is printed */
+    pthread_t thread;
+    bool started;
+} member;
+
+struct sl_restore_team {
+    sl_restore *restore;
+    sl_context *context; /* of the restore */
+    restore_progress *progress;
+    pthread_mutex_t lock;
+    size_t next, end; /* the next namespace, and the one at which to stop; guarded by `lock` */
+    bool stop;        /* no further namespace is begun; guarded by `lock` */
+    size_t count;
+    member members[];
+};
+
+bool sl_restore_keep_trying(void *context) {
+    (void)context;
+    return !sl_interrupt_requested();
+}
+
+/* ---- the context of a namespace ---- */
+
+static void on_log(void *data, sl_log_level level, const char *text) {
+    const member *m = data;
+    sl_binding own = sl_context_bind(m->team->context);
+    if (strncmp(text, m->name, strlen(m->name)) == 0)
+        sl_log(level, SL_LINES, text);
+    else
+        sl_log(level, SL_LINES ": " SL_LINES, m->name, text);
+    sl_context_restore(own);
+}
+
+static void on_progress(void *data, const char *json) {
+    member *m = data;
+    sl_binding own = sl_context_bind(m->team->context);
+    progress_take(m->team->progress, &m->line, json);
+    sl_context_restore(own);
+}
+
+/* Gives the thread a context for a namespace. Passes an earlier request to stop on to it. */
+static bool enter(member *m, const sl_namespace *item) {
+    struct sl_restore_team *team = m->team;
+    char name[2 * SL_NAME_ROOM];
+    sl_print_text(m->name, sizeof m->name, "%s", sl_namespace_target(item, name));
+    const sl_surroundings surroundings = {
+        .program = "shardload",
+        .log = on_log,
+        .progress = team->progress ? on_progress : NULL,
+        .data = m,
+    };
+    sl_context *made = sl_context_create(&surroundings);
+    if (!made)
+        return false;
+    progress_begin(team->progress, &m->line, m->name);
+    pthread_mutex_lock(&team->lock);
+    m->context = made;
+    pthread_mutex_unlock(&team->lock);
+    bool requested = sl_interrupt_requested();
+    sl_context_bind(made);
+    sl_log_set_level(SL_LOG_DEBUG);
+    if (requested)
+        sl_interrupt_request(made);
+    return true;
+}
+
+static void leave(member *m) {
+    struct sl_restore_team *team = m->team;
+    pthread_mutex_lock(&team->lock);
+    sl_context *context = m->context;
+    m->context = NULL;
+    pthread_mutex_unlock(&team->lock);
+    sl_context_bind(team->context);
+    sl_context_destroy(context);
+    progress_end(team->progress, &m->line);
+}
+
+/* Passes a request to stop on to the loads that run. For the restore's listener. */
+static void restore_interrupt(sl_restore *restore, bool at_once) {
+    struct sl_restore_team *team = restore->team;
+    if (!team)
+        return;
+    pthread_mutex_lock(&team->lock);
+    for (size_t i = 0; i < team->count; i++) {
+        sl_context *context = team->members[i].context;
+        if (context && at_once)
+            sl_interrupt_request_at_once(context);
+        else if (context)
+            sl_interrupt_request(context);
+    }
+    pthread_mutex_unlock(&team->lock);
+}
+
+static void begin_status(sl_restore *restore, size_t index) {
+    const sl_namespace *item = &restore->dump.items[index];
+    char name[2 * SL_NAME_ROOM], folder[SL_RESTORE_DIRECTORY_ROOM + 80];
+    sl_namespace_folder(restore->directory, item, folder, sizeof folder);
+    sl_status_namespace(restore->status, index, sl_namespace_target(item, name), folder,
+                        item->data_bytes);
+}
+
+static void end_status(sl_restore *restore, size_t index) {
+    const sl_restored *outcome = &restore->outcomes[index];
+    const sl_status_outcome ended = {.records = outcome->records,
+                                     .documents = outcome->inserted + outcome->already_stored,
+                                     .rejects = outcome->rejected,
+                                     .completed = outcome->code == SL_EXIT_OK ||
+                                                  outcome->code == SL_EXIT_REJECTS};
+    sl_status_namespace_end(restore->status, index, &ended);
+}
+
+/* ---- the team ---- */
+
+static bool take(struct sl_restore_team *team, size_t *index) {
+    const sl_dump *dump = &team->restore->dump;
+    pthread_mutex_lock(&team->lock);
+    while (team->next < team->end && dump->items[team->next].left_out)
+        team->next++;
+    bool found = !team->stop && !sl_interrupt_requested() && team->next < team->end;
+    if (found)
+        *index = team->next++;
+    pthread_mutex_unlock(&team->lock);
+    return found;
+}
+
+static void stop(struct sl_restore_team *team) {
+    pthread_mutex_lock(&team->lock);
+    team->stop = true;
+    pthread_mutex_unlock(&team->lock);
+}
+
+/* Restores namespaces until none is left. */
+static void *work(void *context) {
+    member *m = context;
+    sl_restore *restore = m->team->restore;
+    size_t index;
+    while (take(m->team, &index)) {
+        if (!enter(m, &restore->dump.items[index])) {
+            restore->outcomes[index] = (sl_restored){.code = SL_EXIT_RESOURCES};
+            sl_log_error("%s: out of memory", m->name);
+            stop(m->team);
+        } else {
+            begin_status(restore, index);
+            bool going = sl_restore_namespace(restore, m->connection, index);
+            end_status(restore, index);
+            leave(m);
+            if (!going)
+                stop(m->team);
+        }
+    }
+    return NULL;
+}
+
+static bool join_team(member *m, sl_error *error) {
+    const sl_load_config *load = m->team->restore->config->load;
+    if (!sl_load_open_connection(load, SL_FOR_WRITING, "shardload", 3, &m->connection, error))
+        return false;
+    sl_connection_set_retry_check(m->connection, sl_restore_keep_trying, m->team->restore);
+    m->started = sl_thread_start(&m->thread, work, m) == 0;
+    return m->started || sl_error_set(error, SL_EXIT_RESOURCES, "cannot start a thread");
+}
+
+/* Restores the namespaces up to `end`. If a member cannot be started, the other members do its
+ * work. */
+static void run_team(struct sl_restore_team *team, size_t count, size_t end) {
+    sl_error error = {0};
+    team->end = end;
+    for (size_t i = 1; i < count; i++) {
+        if (!join_team(&team->members[i], &error)) {
+            sl_log_warning("%zu instead of %zu collections are restored at once: " SL_LINES, i,
+                           count, error.message);
+            break;
+        }
+    }
+    work(&team->members[0]);
+    for (size_t i = 1; i < count; i++) {
+        if (team->members[i].started)
+            pthread_join(team->members[i].thread, NULL);
+        team->members[i].started = false;
+        sl_connection_close(team->members[i].connection);
+        team->members[i].connection = NULL;
+    }
+}
+
+static struct sl_restore_team *create(sl_restore *restore, size_t count) {
+    struct sl_restore_team *made = calloc(1, sizeof *made + count * sizeof made->members[0]);
+    if (!made)
+        return NULL;
+    made->restore = restore;
+    made->context = sl_context_current();
+    made->progress = progress_create(restore->config->load->progress);
+    made->count = count;
+    pthread_mutex_init(&made->lock, NULL);
+    for (size_t i = 0; i < count; i++)
+        made->members[i].team = made;
+    made->members[0].connection = restore->connection;
+    return made;
+}
+
+/* Restores all namespaces, up to --collections-at-once at a time. False: not all were begun. */
+static bool restore_at_once(sl_restore *restore) {
+    const sl_dump *dump = &restore->dump;
+    size_t collections = 0, views = 0, chosen = 0, namespaces = 0;
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < dump->count; i++) {
+        views += dump->items[i].kind == SL_NAMESPACE_VIEW;
+        chosen += dump->items[i].kind != SL_NAMESPACE_VIEW && !dump->items[i].left_out;
+        namespaces += !dump->items[i].left_out;
+        bytes += dump->items[i].left_out ? 0 : dump->items[i].data_bytes;
+    }
+    collections = dump->count - views;
+    size_t count = restore->config->at_once < chosen ? restore->config->at_once : chosen;
+    count = count > 0 ? count : 1;
+    struct sl_restore_team *team = create(restore, count);
+    if (!team) {
+        sl_log_error("out of memory");
+        return false;
+    }
+    sl_status_restore(restore->status, namespaces, bytes);
+    restore->team = team;
+    run_team(team, count, collections);
+    run_team(team, 1, dump->count);
+    bool all = team->next == dump->count;
+    progress_destroy(team->progress);
+    team->progress = NULL;
+    if (!all && !sl_interrupt_requested())
+        sl_log_warning("the restore stops: the remaining namespaces are not begun");
+    return all;
+}
+
+/* after the listener has ended */
+static void restore_team_destroy(sl_restore *restore) {
+    struct sl_restore_team *team = restore->team;
+    if (!team)
+        return;
+    pthread_mutex_destroy(&team->lock);
+    free(team);
+}
+
+/* ---- tables and record ---- */
+
+/* What a restore prints: the dump, and the outcome of each namespace. */
+
+static const char *const kinds[] = {"collection", "time series", "view"};
+
+/* The options of a namespace in words, such as "capped, validator". */
+static const char *options_of(const sl_namespace *item, char out[400]) {
+    static const char *const hidden[] = {"size", "max", "pipeline"}; /* of capped, viewOn */
+    size_t used = 0;
+    bson_iter_t iter;
+    out[0] = '\0';
+    for (bool more = bson_iter_init(&iter, item->options); more && bson_iter_next(&iter);) {
+        bool shown = true;
+        for (size_t i = 0; i < sizeof hidden / sizeof hidden[0]; i++)
+            shown = shown && strcmp(bson_iter_key(&iter), hidden[i]) != 0;
+        if (shown)
+            used += sl_print_text(out + used, 400 - used, "%s%s", used ? ", " : "",
+                                  bson_iter_key(&iter));
+    }
+    for (bool more = bson_iter_init(&iter, item->later); more && bson_iter_next(&iter);) {
+        if (strncmp(bson_iter_key(&iter), "validation", 10) != 0)
+            used += sl_print_text(out + used, 400 - used, "%s%s", used ? ", " : "",
+                                  bson_iter_key(&iter));
+    }
+    if (item->shard_key) {
+        char *key = bson_as_relaxed_extended_json(item->shard_key, NULL);
+        sl_print_text(out + used, 400 - used, "%ssharded by %s%s", used ? ", " : "", key ? key : "",
+                      item->shard_unique ? ", unique" : "");
+        bson_free(key);
+    }
+    return out;
+}
+
+/* Prints the dump (--dry-run). */
+static void print_table(sl_text_table *table) {
+    sl_text_table_rule(table, NULL);
+    sl_text_table_print(table, sl_output(), 0);
+    sl_text_table_destroy(table);
+}
+
+static void restore_print_plan(const sl_restore *restore) {
+    static const sl_text_column columns[] = {{"namespace", .left = true},
+                                             {"kind", .left = true, .least = 11},
+                                             {"data", .least = 10, .unit = SL_UNIT_BYTES},
+                                             {"indexes", .unit = SL_UNIT_COUNT},
+                                             {"becomes; options", .left = true},
+                                             {0}};
+    char name[2 * SL_NAME_ROOM], target[2 * SL_NAME_ROOM], words[400];
+    sl_text_table *table = sl_text_table_create(columns);
+    size_t shown = 0;
+    sl_text_table_limit(table, SL_TEXT_UNLIMITED);
+    for (size_t i = 0; i < restore->dump.count; i++) {
+        const sl_namespace *item = &restore->dump.items[i];
+        if (item->left_out)
+            continue;
+        shown++;
+        sl_namespace_name(item, name);
+        sl_namespace_target(item, target);
+        options_of(item, words);
+        bool renamed = strcmp(name, target) != 0;
+        sl_text_table_cell(table, "%s", name);
+        sl_text_table_cell(table, "%s", kinds[item->kind]);
+        sl_text_table_number(table,
+                             item->data || item->data_bytes > 0 ? (double)item->data_bytes : NAN);
+        sl_text_table_number(table, item->index_count);
+        sl_text_table_cell(table, "%s%s%s%s", renamed ? "becomes " : "", renamed ? target : "",
+                           renamed && words[0] ? "; " : "", words);
+    }
+    print_table(table);
+    sl_print("%zu of %zu namespaces; nothing has been changed\n", shown, restore->dump.count);
+}
+
+static void add_outcome(sl_text_table *table, const char *name, const sl_restored *o,
+                        double seconds, const char *note) {
+    sl_text_table_cell(table, "%s", name);
+    sl_text_table_number(table, (double)o->records);
+    sl_text_table_number(table, (double)o->inserted);
+    sl_text_table_number(table, (double)o->already_stored);
+    sl_text_table_number(table, (double)o->rejected);
+    sl_text_table_number(table, o->indexes);
+    sl_text_table_number(table, seconds);
+    sl_text_table_cell(table, "%s", note);
+}
+
+static void restore_print_outcomes(const sl_restore *restore) {
+    static const sl_text_column columns[] = {
+        {"namespace", .left = true},
+        {"documents", .least = 14},
+        {"inserted", .least = 14},
+        {"already stored", .least = 14},
+        {"rejected", .least = 10},
+        {"indexes", .least = 7},
+        {"time", .least = 9, .unit = SL_UNIT_SECONDS},
+        {"", .left = true},
+        {0},
+    };
+    sl_text_table *table = sl_text_table_create(columns);
+    sl_restored sum = {.code = SL_EXIT_OK};
+    char name[2 * SL_NAME_ROOM];
+    sl_text_table_limit(table, SL_TEXT_UNLIMITED);
+    for (size_t i = 0; i < restore->dump.count; i++) {
+        const sl_namespace *item = &restore->dump.items[i];
+        const sl_restored *o = &restore->outcomes[i];
+        if (item->left_out)
+            continue;
+        const char *note = !o->begun                                             ? "not begun"
+                           : o->code != SL_EXIT_OK && o->code != SL_EXIT_REJECTS ? "incomplete"
+                           : o->earlier                                          ? "earlier run"
+                           : item->kind == SL_NAMESPACE_VIEW                     ? "view"
+                           : o->existed                                          ? "existed"
+                                                                                 : "";
+        add_outcome(table, sl_namespace_target(item, name), o,
+                    o->earlier || !o->begun ? NAN : o->seconds, note);
+        sum.records += o->records;
+        sum.inserted += o->inserted;
+        sum.already_stored += o->already_stored;
+        sum.rejected += o->rejected;
+        sum.indexes += o->indexes;
+    }
+    add_outcome(table, "total", &sum, restore->seconds, "");
+    sl_print("\n");
+    print_table(table);
+}
+
+/* Logs which namespaces have rejects, and where these are. */
+static void restore_log_rejects(const sl_restore *restore) {
+    char name[2 * SL_NAME_ROOM], folder[SL_RESTORE_DIRECTORY_ROOM + 80], count[SL_HUMAN_ROOM];
+    for (size_t i = 0; i < restore->dump.count; i++) {
+        const sl_namespace *item = &restore->dump.items[i];
+        const sl_restored *o = &restore->outcomes[i];
+        if (item->left_out || o->rejected == 0)
+            continue;
+        sl_namespace_folder(restore->directory, item, folder, sizeof folder);
+        sl_log_warning("%s: %s document%s rejected, with the reasons in %s/rejects.tsv",
+                       sl_namespace_target(item, name), sl_human_count(o->rejected, count),
+                       o->rejected == 1 ? "" : "s", folder);
+    }
+}
+
+/* Logs the notes. */
+static void restore_log_notes(const sl_restore *restore) {
+    for (size_t i = 0; i < restore->dump.note_count; i++) {
+        const sl_dump_note *note = &restore->dump.notes[i];
+        sl_log(note->lost ? SL_LOG_WARNING : SL_LOG_INFO, "not restored: %s: %s", note->what,
+               note->why);
+    }
+}
+
+/* Appends the outcomes and notes to a record. */
+static bool restore_append(const sl_restore *restore, bson_t *record) {
+    bson_t array, item;
+    char name[2 * SL_NAME_ROOM];
+    size_t count = 0;
+    BSON_APPEND_ARRAY_BEGIN(record, "namespaces", &array);
+    for (size_t i = 0; i < restore->dump.count; i++) {
+        const sl_namespace *of = &restore->dump.items[i];
+        const sl_restored *o = &restore->outcomes[i];
+        if (of->left_out)
+            continue;
+        sl_record_begin_item(&array, count++, &item);
+        BSON_APPEND_UTF8(&item, "dumped", sl_namespace_name(of, name));
+        BSON_APPEND_UTF8(&item, "namespace", sl_namespace_target(of, name));
+        BSON_APPEND_UTF8(&item, "kind", kinds[of->kind]);
+        BSON_APPEND_BOOL(&item, "begun", o->begun);
+        BSON_APPEND_BOOL(&item, "existed", o->existed);
+        BSON_APPEND_INT64(&item, "records", (int64_t)o->records);
+        BSON_APPEND_INT64(&item, "inserted", (int64_t)o->inserted);
+        BSON_APPEND_INT64(&item, "alreadyThere", (int64_t)o->already_stored);
+        BSON_APPEND_INT64(&item, "rejected", (int64_t)o->rejected);
+        BSON_APPEND_INT32(&item, "indexes", (int32_t)o->indexes);
+        BSON_APPEND_DOUBLE(&item, "seconds", o->seconds);
+        BSON_APPEND_INT32(&item, "exitCode", (int32_t)o->code);
+        bson_append_document_end(&array, &item);
+    }
+    bson_append_array_end(record, &array);
+    BSON_APPEND_ARRAY_BEGIN(record, "notRestored", &array);
+    for (size_t i = 0; i < restore->dump.note_count; i++) {
+        const sl_dump_note *note = &restore->dump.notes[i];
+        char text[400];
+        sl_record_begin_item(&array, i, &item);
+        sl_text_printable(sl_text_of(note->what), text, sizeof text);
+        BSON_APPEND_UTF8(&item, "what", text);
+        BSON_APPEND_UTF8(&item, "why", note->why);
+        bson_append_document_end(&array, &item);
+    }
+    return bson_append_array_end(record, &array);
+}
 
 /* ---- interrupts ---- */
 
@@ -35,7 +649,7 @@ static bool on_first_signal(void *context) {
     if (restore->unpacking) /* unpack_archive.c listens too */
         return false;
     sl_log_warning("stopping after the batches in flight; press Ctrl-C again to stop at once");
-    sl_restore_interrupt(context, false);
+    restore_interrupt(context, false);
     return false;
 }
 
@@ -47,7 +661,7 @@ static void log_how_to_complete(const sl_restore *restore) {
 }
 
 static void on_second_signal(void *context) {
-    sl_restore_interrupt(context, true);
+    restore_interrupt(context, true);
     log_how_to_complete(context);
     stop_status(context);
 }
@@ -209,7 +823,7 @@ bool sl_restore_open_dump(sl_restore *restore, sl_error *error) {
     restore->outcomes = calloc(restore->dump.count + 1, sizeof *restore->outcomes);
     if (!restore->outcomes)
         return sl_error_memory(error, "starting");
-    sl_restore_log_notes(restore);
+    restore_log_notes(restore);
     warn_of_views(restore);
     if (chosen == 0)
         return sl_error_set(error, SL_EXIT_SOURCE,
@@ -262,7 +876,7 @@ static sl_exit code_of(const sl_restore *restore) {
 static sl_exit restore_all(sl_restore *restore) {
     int64_t start = sl_clock_ns();
     sl_status_phase(restore->status, "restore");
-    bool going = sl_restore_all(restore);
+    bool going = restore_at_once(restore);
     restore->seconds = sl_seconds_since(start);
     sl_exit code = code_of(restore);
     if (!going && (code == SL_EXIT_OK || code == SL_EXIT_REJECTS))
@@ -277,7 +891,7 @@ static sl_exit write_record(const sl_restore *restore, int64_t started, sl_exit 
     bson_t record = BSON_INITIALIZER;
     sl_error error;
     sl_record_head(&record, "restore", load->program_version, started, load->options);
-    sl_restore_append(restore, &record);
+    restore_append(restore, &record);
     sl_record_tail(&record, code);
     paths[0] = file_of(restore, "restore.json", path);
     for (int i = 0; i < 2; i++) {
@@ -328,7 +942,7 @@ static sl_exit run(sl_restore *restore) {
      * is unpacked into the work directory. */
     bool ok = !first || sl_restore_open_dump(restore, &error);
     if (ok && restore->config->dry_run) {
-        sl_restore_print_plan(restore);
+        restore_print_plan(restore);
         return sl_restore_all_known(restore, &error)
                    ? SL_EXIT_OK
                    : (sl_log_error(SL_LINES, error.message), error.code);
@@ -347,8 +961,8 @@ static sl_exit run(sl_restore *restore) {
         return error.code;
     }
     sl_exit code = restore_all(restore);
-    sl_restore_print_outcomes(restore);
-    sl_restore_log_rejects(restore);
+    restore_print_outcomes(restore);
+    restore_log_rejects(restore);
     bool complete = code == SL_EXIT_OK || code == SL_EXIT_REJECTS;
     if (!complete)
         log_how_to_complete(restore);
@@ -365,7 +979,7 @@ void sl_restore_clear(sl_restore *restore) {
     free(restore->outcomes);
     sl_work_directory_release(&restore->lock);
     sl_connection_close(restore->connection);
-    sl_restore_team_destroy(restore);
+    restore_team_destroy(restore);
     pthread_mutex_destroy(&restore->sharding);
 }
 

@@ -5,8 +5,8 @@
 #ifndef SHARDLOAD_RESTORE_H
 #define SHARDLOAD_RESTORE_H
 
+#include "dump.h"
 #include "job/load_config.h"
-#include "patterns.h"
 
 /* All pointers are borrowed. */
 typedef struct sl_restore_config {
@@ -15,7 +15,7 @@ typedef struct sl_restore_config {
     const sl_load_config *load;
     const char *dump; /* a folder, an archive, or - for an archive in standard input */
     sl_name_options names;
-    const char *shard_keys; /* path of a YAML file (shard_keys.h); NULL: no collection is sharded */
+    const char *shard_keys; /* path of a YAML file (restoring.h); NULL: no collection is sharded */
     const char *shard_keys_text; /* its text */
     unsigned at_once;            /* collections that are restored at the same time */
     bool dry_run;                /* show what would be restored; no server is contacted */

@@ -1,20 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The state of a running restore. The main thread prepares and ends it. In between, several threads
- * restore one namespace each (at_once.c). */
+ * restore one namespace each. */
 #ifndef SHARDLOAD_RESTORING_H
 #define SHARDLOAD_RESTORING_H
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
 
-#include "cluster/collection.h"
-#include "dump.h"
+#include <bson/bson.h>
+
+#include "cluster/cluster.h"
 #include "ledger/work_directory.h"
-#include "restore.h"
 #include "send/rate_limit.h"
-#include "shard_keys.h"
+#include "util/text.h"
+
+#include "dump.h"
+#include "restore.h"
 
 #define SL_RESTORE_DIRECTORY_ROOM 384 /* less than a load's: it holds work directories of loads */
+
+/* --shard-keys: a YAML file that maps namespaces, as they are named on the server, to shard keys:
+ *
+ *   shop.orders: {key: {customer: 1, _id: 1}}
+ *   shop.log: {key: {_id: hashed}}
+ *   shop.users: {key: {email: 1}, unique: true}
+ */
+typedef struct sl_shard_entry {
+    char *name;
+    bson_t *key;
+    bool unique;
+} sl_shard_entry;
+
+typedef struct sl_shard_keys {
+    sl_shard_entry *items;
+    size_t count, room;
+} sl_shard_keys;
 
 /* The outcome of a namespace. */
 typedef struct sl_restored {
@@ -49,16 +71,6 @@ typedef struct sl_restore {
  * False: the restore must stop. `connection` is used by no other thread meanwhile. */
 bool sl_restore_namespace(sl_restore *restore, sl_connection *connection, size_t index);
 
-/* ---- at_once.c ---- */
-
-/* Restores all namespaces, up to --collections-at-once at a time. False: not all were begun. */
-bool sl_restore_all(sl_restore *restore);
-void sl_restore_team_destroy(sl_restore *restore); /* after the listener has ended */
-/* Passes a request to stop on to the loads that run. For the restore's listener. */
-void sl_restore_interrupt(sl_restore *restore, bool at_once);
-/* May a command of the restore be repeated? For sl_connection_set_retry_check. */
-bool sl_restore_keep_trying(void *context);
-
 /* ---- same_dump.c ---- */
 
 /* Has the work directory the list of the files of a dump folder? */
@@ -72,6 +84,9 @@ bool sl_restore_same_dump(sl_restore *restore, sl_error *error);
 bool sl_restore_same_file(const sl_namespace *item, sl_error *error);
 
 /* ---- restore.c ---- */
+
+/* May a command of the restore be repeated? For sl_connection_set_retry_check. */
+bool sl_restore_keep_trying(void *context);
 
 /* Creates and locks the work directory; `name` as in sl_work_directory_make. */
 bool sl_restore_make_directory(sl_restore *restore, const char *name, sl_error *error);
@@ -87,23 +102,18 @@ bool sl_dump_is_folder(const char *path);
 uint64_t sl_namespace_folder(const char *directory, const sl_namespace *item, char *out,
                              size_t room);
 
-/* Shards a collection that has just been created, or exists, by its key of --shard-keys, if it has
- * one. `before`: its state before. (shard_keys.c) */
-bool sl_restore_shard(sl_restore *restore, sl_connection *connection, const sl_namespace *item,
-                      const sl_target *target, const sl_collection_facts *before, sl_error *error);
-
-/* Prints the dump (--dry-run), or the outcomes (restore_table.c). */
-void sl_restore_print_plan(const sl_restore *restore);
-void sl_restore_print_outcomes(const sl_restore *restore);
-/* Logs which namespaces have rejects, and where these are. */
-void sl_restore_log_rejects(const sl_restore *restore);
-/* Appends the outcomes and notes to a record. */
-bool sl_restore_append(const sl_restore *restore, bson_t *record);
-/* Logs the notes. */
-void sl_restore_log_notes(const sl_restore *restore);
-
 /* "database.collection" of a namespace in the dump, or on the server; returns out. */
 char *sl_namespace_name(const sl_namespace *item, char out[2 * SL_NAME_ROOM]);
 char *sl_namespace_target(const sl_namespace *item, char out[2 * SL_NAME_ROOM]);
+
+/* ---- restore_one.c: shard keys ---- */
+
+/* Reads the text of the file; `keys` is empty before. Clear it in any case. SL_EXIT_USAGE. */
+bool sl_shard_keys_parse(sl_shard_keys *keys, const char *path, sl_text text, sl_error *error);
+void sl_shard_keys_clear(sl_shard_keys *keys);
+
+/* Gives the keys to their namespaces. An entry must name a collection that is restored and can be
+ * sharded. `keys` must outlive the dump. */
+bool sl_shard_keys_apply(const sl_shard_keys *keys, sl_dump *dump, sl_error *error);
 
 #endif

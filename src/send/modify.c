@@ -3,7 +3,7 @@
  * commands (statements.h), unordered, through the routers.
  *
  * Sending a batch again is safe for this reason: a statement affects the one document that its
- * match fields identify (cluster/match.c), and leaves it in a state that depends on the record
+ * match fields identify (sl_check_match), and leaves it in a state that depends on the record
  * alone. So if the outcome of a command is not known, the command is sent again: a document that
  * the first attempt has changed is then found unchanged, and one that it has deleted is not found.
  * Both count as "already stored", and no search is needed. If several documents of a batch match

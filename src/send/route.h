@@ -3,7 +3,6 @@
 #ifndef SHARDLOAD_ROUTE_H
 #define SHARDLOAD_ROUTE_H
 
-#include "job/destination.h"
 #include "job/job.h"
 
 /* With --route direct: connects to the shards, before anything is created or changed. */

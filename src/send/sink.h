@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 
 #include "batch.h"
-#include "job/destination.h"
+#include "job/job.h"
 #include "job/load_config.h"
 
 /* The outcome of a batch: documents = inserted + already_stored + changed + rejected. */

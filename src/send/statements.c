@@ -7,7 +7,7 @@
  *   delete   {q: <match>, limit: 1}
  *
  * Each affects at most one document. Executing one twice has the same effect as executing it once,
- * because the match fields identify a document (cluster/match.c). */
+ * because the match fields identify a document (sl_check_match). */
 #include "statements.h"
 
 #include <stdio.h>

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Archives through libarchive, which reads them sequentially. Memory holds one buffer, however
- * large an entry's declared size is, and however many entries there are. A zip file's central
- * directory is checked first. libarchive reads by the central directory, and keeps it in memory,
- * only if some entry cannot be read without it. */
+/* Archives, through libarchive: its callbacks, and the entries of an archive one after the other.
+ * */
 #include "archive.h"
 
 #include <archive_entry.h>
@@ -17,10 +15,133 @@
 #include "util/log.h"
 #include "util/text.h"
 
-#include "bridge.h"
-#include "names.h"
 #include "source_set.h"
 #include "zip.h"
+
+/* ---- how libarchive reads an input ---- */
+
+/* The callbacks by which libarchive reads from an input. A piece given to libarchive stays in the
+ * input's buffer until libarchive asks for the next one. Bytes of it that libarchive has copied but
+ * not consumed by then also stay in the buffer, so that the input can continue where libarchive
+ * stops. */
+
+#define KEPT_MAX ((size_t)1 << 10) /* far below the room of any input */
+
+/* Number of bytes given to libarchive that it has not consumed. */
+static size_t unused(const sl_bridge *bridge) {
+    uint64_t handed = bridge->input->offset - sl_input_left(bridge->input);
+    la_int64_t read = archive_filter_bytes(bridge->library, -1);
+    uint64_t used = bridge->base + (uint64_t)(read >= 0 ? read : 0);
+    return read >= 0 && used < handed ? (size_t)(handed - used) : 0;
+}
+
+static void copy_next(sl_bridge *bridge, const unsigned char *bytes, size_t length) {
+    size_t room = bridge->copy_room - bridge->copied;
+    size_t piece = length < room ? length : room;
+    memcpy(bridge->copy + bridge->copied, bytes, piece);
+    bridge->copied += piece;
+}
+
+/* Copies the next `room` bytes that libarchive consumes to `out`, which is borrowed until
+ * sl_bridge_copied ends this and returns the number of bytes copied. Not for libraries that
+ * seek. */
+static void bridge_copy_next(sl_bridge *bridge, unsigned char *out, size_t room) {
+    const sl_input *input = bridge->input;
+    size_t kept = unused(bridge);
+    bridge->copy = out;
+    bridge->copied = 0;
+    bridge->copy_room = kept <= input->used ? room : 0;
+    if (bridge->copy_room > 0)
+        copy_next(bridge, input->buffer + input->used - kept, kept);
+}
+
+static size_t bridge_copied(sl_bridge *bridge) {
+    size_t copied = bridge->copied;
+    bridge->copy_room = bridge->copied = 0;
+    return copied;
+}
+
+static la_ssize_t on_read(struct archive *library, void *context, const void **bytes) {
+    sl_bridge *bridge = context;
+    sl_input *input = bridge->input;
+    size_t kept = unused(bridge);
+    if (kept > KEPT_MAX || kept > input->used)
+        kept = 0;
+    input->used -= kept;
+    if (!sl_input_peek(input, kept + 1, bridge->times, bridge->error)) {
+        bridge->input_failed = true;
+        archive_set_error(library, EIO, "the input failed");
+        return ARCHIVE_FATAL;
+    }
+    size_t left = sl_input_left(input) - kept;
+    *bytes = sl_input_at(input) + kept;
+    if (bridge->copied < bridge->copy_room)
+        copy_next(bridge, *bytes, left);
+    input->used = input->length;
+    bridge->ran_out = left == 0;
+    return (la_ssize_t)left;
+}
+
+static la_int64_t on_seek(struct archive *library, void *context, la_int64_t offset, int whence) {
+    sl_bridge *bridge = context;
+    uint64_t where;
+    if (!bridge->input->seek(bridge->input, offset, whence, &where)) {
+        archive_set_error(library, EIO, "cannot seek to byte %lld", (long long)offset);
+        return ARCHIVE_FATAL;
+    }
+    bridge->ran_out = false;
+    return (la_int64_t)where;
+}
+
+bool sl_bridge_open(sl_bridge *bridge) {
+    struct archive *library = bridge->library;
+    archive_read_set_read_callback(library, on_read);
+    if (bridge->input->seek)
+        archive_read_set_seek_callback(library, on_seek);
+    archive_read_set_callback_data(library, bridge);
+    return archive_read_open1(library) == ARCHIVE_OK;
+}
+
+void sl_bridge_enter(sl_bridge *bridge, sl_reader_times *times, sl_error *error) {
+    bridge->times = times;
+    bridge->error = error;
+    bridge->began = sl_clock_ns();
+    bridge->spent_before = times->reading + times->inflating;
+}
+
+void sl_bridge_leave(sl_bridge *bridge) {
+    sl_reader_times *times = bridge->times;
+    int64_t within = times->reading + times->inflating - bridge->spent_before;
+    times->inflating += sl_clock_ns() - bridge->began - within;
+    bridge->input->lent = unused(bridge);
+}
+
+/* Ends libarchive's reading: the input continues after the last byte that libarchive has consumed.
+ * False when the input cannot return to that byte. */
+static bool bridge_take_back(sl_bridge *bridge) {
+    sl_input *input = bridge->input;
+    uint64_t where, position = sl_input_position(input);
+    bool buffered = input->lent <= input->used;
+    if (buffered)
+        input->used -= input->lent;
+    input->lent = 0;
+    return buffered || (input->seek && input->seek(input, (int64_t)position, SEEK_SET, &where));
+}
+
+const char *sl_bridge_reason(sl_bridge *bridge) {
+    const char *reason = archive_error_string(bridge->library);
+    snprintf(bridge->reason, sizeof bridge->reason, "%s",
+             reason && *reason ? reason : "unreadable");
+    bridge->reason[strcspn(bridge->reason, "\n")] = '\0';
+    return bridge->reason;
+}
+
+/* ---- archives ---- */
+
+/* Archives through libarchive, which reads them sequentially. Memory holds one buffer, however
+ * large an entry's declared size is, and however many entries there are. A zip file's central
+ * directory is checked first. libarchive reads by the central directory, and keeps it in memory,
+ * only if some entry cannot be read without it. */
 
 #define ENTRY_BUFFER_BYTES ((size_t)64 << 10)
 
@@ -224,7 +345,7 @@ static bool begin_own(sl_archive *archive, const unsigned char *header, uint64_t
         archive_entry_size_is_set(entry) ? (uint64_t)archive_entry_size(entry) : UINT64_MAX;
     if (!archive->own_entry && !(archive->own_entry = sl_zip_entry_create()))
         return sl_error_memory(error, "reading archives");
-    if (!sl_bridge_take_back(&archive->bridge))
+    if (!bridge_take_back(&archive->bridge))
         return sl_error_set(error, SL_EXIT_SOURCE, "%s: its data cannot be read", archive->label);
     archive->is_own = true;
     return sl_zip_entry_begin(archive->own_entry, header, start, size, archive->bridge.input,
@@ -265,7 +386,7 @@ static bool next_entry(sl_archive *archive, struct archive_entry **entry, const 
     archive->opened = true;
     uint64_t start = bridge->base + (uint64_t)archive_filter_bytes(bridge->library, 0);
     if (!archive->tar && !archive->by_table)
-        sl_bridge_copy_next(bridge, header, sizeof header);
+        bridge_copy_next(bridge, header, sizeof header);
     int result = ready ? archive_read_next_header(bridge->library, entry) : ARCHIVE_FATAL;
     if (result == ARCHIVE_EOF)
         *entry = NULL;
@@ -276,7 +397,7 @@ static bool next_entry(sl_archive *archive, struct archive_entry **entry, const 
     if (before)
         uselocale(before);
     sl_bridge_leave(bridge);
-    bool complete = sl_bridge_copied(bridge) == sizeof header;
+    bool complete = bridge_copied(bridge) == sizeof header;
     /* ARCHIVE_RETRY reports a damaged header. It is an error: to continue would lose its entry. */
     if (result != ARCHIVE_EOF && result != ARCHIVE_OK && result != ARCHIVE_WARN)
         return fail(archive, error);
@@ -305,7 +426,7 @@ static bool check_tar_end(sl_archive *archive, sl_reader_times *times, sl_error 
                             "marker; the file is truncated: fetch it again",
                             input->name, (unsigned long long)input->offset);
     uint64_t end = sl_input_position(input);
-    if (!sl_bridge_take_back(&archive->bridge))
+    if (!bridge_take_back(&archive->bridge))
         return sl_error_set(error, SL_EXIT_SOURCE,
                             "%s: the data after the tar archive cannot be read", input->name);
     return sl_input_skip_zeros(input, times, error) &&
@@ -322,7 +443,7 @@ static bool check_zip_end(sl_archive *archive, sl_reader_times *times, sl_error 
     sl_input *input = archive->bridge.input;
     if (input->read_at) /* a file: set_format has checked it */
         return true;
-    return (sl_bridge_take_back(&archive->bridge) ||
+    return (bridge_take_back(&archive->bridge) ||
             sl_error_set(error, SL_EXIT_SOURCE,
                          "%s: the table of contents at the end of the zip archive cannot be read",
                          input->name)) &&

@@ -1,10 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Zip and tar archives: their entries in archive order. Skips folders, links, hidden entries, those
- * in __MACOSX, and those that do not match a pattern. */
+/* Archives, and how libarchive reads from an input. */
 #ifndef SHARDLOAD_SOURCE_ARCHIVE_H
 #define SHARDLOAD_SOURCE_ARCHIVE_H
 
-#include "input.h"
+#include <archive.h>
+
+#include "stream.h"
+
+/* Lets libarchive read from an input, and measures libarchive's time. */
+typedef struct sl_bridge {
+    struct archive *library; /* created and configured by the owner */
+    sl_input *input;         /* borrowed */
+    uint64_t base;           /* the input's position when `library` was opened */
+    bool input_failed;       /* reading failed; the error is set */
+    bool ran_out;            /* libarchive requested bytes after the input's end */
+    /* Of the current call. */
+    sl_reader_times *times;
+    sl_error *error;
+    int64_t began, spent_before;
+    char reason[200];
+    /* See sl_bridge_copy_next. */
+    unsigned char *copy;
+    size_t copy_room, copied;
+} sl_bridge;
+
+/* Opens bridge->library on bridge->input; false when libarchive refuses. */
+bool sl_bridge_open(sl_bridge *bridge);
+
+/* Enclose each call of libarchive that may read, and sl_bridge_open. The time between the two calls
+ * counts as inflating, except the time that the input itself has counted. */
+void sl_bridge_enter(sl_bridge *bridge, sl_reader_times *times, sl_error *error);
+void sl_bridge_leave(sl_bridge *bridge);
+
+/* libarchive's message for its last error, on one line. */
+const char *sl_bridge_reason(sl_bridge *bridge);
+
+/* ---- archives ---- */
+
+/* Zip and tar archives: their entries in archive order. Skips folders, links, hidden entries, those
+ * in __MACOSX, and those that do not match a pattern. */
 
 /* Number of bytes needed to recognise an archive. */
 #define SL_ARCHIVE_HEAD_BYTES 512

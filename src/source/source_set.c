@@ -1,23 +1,569 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The source set: finds the files in the given paths, opens them, computes their fingerprints. */
+/* The set of sources: finds the files that a load names, also those in folders, identifies
+ * them, and detects that one has changed. Their names are stored consecutively in chunks that
+ * never move. */
 #include "source_set.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <inttypes.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "util/clock.h"
 #include "util/document_id.h"
 #include "util/grow.h"
+#include "util/hash.h"
+#include "util/log.h"
+#include "util/read_file.h"
+#include "util/text.h"
 
-#include "folder.h"
-#include "identity.h"
-#include "reader.h"
+#include "source.h"
+
+#define CHUNK_BYTES ((size_t)64 << 10)
+
+struct sl_name_chunk {
+    sl_name_chunk *before;
+    size_t used, room;
+    char bytes[];
+};
+
+/* Copies `name`; the copy is valid until sl_names_clear. NULL without memory. */
+static const char *names_add(sl_names *names, const char *name) {
+    size_t size = strlen(name) + 1;
+    sl_name_chunk *chunk = names->last;
+    if (!chunk || chunk->room - chunk->used < size) {
+        size_t room = size > CHUNK_BYTES ? size : CHUNK_BYTES;
+        chunk = malloc(sizeof *chunk + room);
+        if (!chunk)
+            return NULL;
+        *chunk = (sl_name_chunk){.before = names->last, .room = room};
+        names->last = chunk;
+    }
+    char *copy = memcpy(chunk->bytes + chunk->used, name, size);
+    chunk->used += size;
+    return copy;
+}
+
+static void names_clear(sl_names *names) {
+    while (names->last) {
+        sl_name_chunk *before = names->last->before;
+        free(names->last);
+        names->last = before;
+    }
+}
+
+/* ---- sets of paths ---- */
+
+#define FIRST_ROOM ((size_t)256)
+
+/* The hash of a path's components, without empty ones and `.`; never 0. */
+static uint64_t hash_of(const char *path) {
+    uint64_t hash = SL_HASH_B;
+    while (*path) {
+        size_t length = strcspn(path, "/");
+        if (length > 0 && !(length == 1 && path[0] == '.'))
+            hash = sl_hash_mix(hash ^ SL_HASH_A, sl_hash((const uint8_t *)path, length));
+        path += length + (path[length] == '/');
+    }
+    return hash ? hash : 1;
+}
+
+/* The slot of a hash, or the free slot for it. The room is a power of two, with free slots. */
+static uint64_t *slot_of(uint64_t *hashes, size_t room, uint64_t hash) {
+    size_t at = hash & (room - 1);
+    while (hashes[at] && hashes[at] != hash)
+        at = (at + 1) & (room - 1);
+    return &hashes[at];
+}
+
+/* Three quarters of the slots are used at most. */
+static bool grow(sl_path_set *set) {
+    if (set->count + 1 <= set->room / 4 * 3)
+        return true;
+    size_t room = set->room ? set->room * 2 : FIRST_ROOM;
+    uint64_t *hashes = calloc(room, sizeof *hashes);
+    if (!hashes)
+        return false;
+    for (size_t i = 0; i < set->room; i++) {
+        if (set->hashes[i])
+            *slot_of(hashes, room, set->hashes[i]) = set->hashes[i];
+    }
+    free(set->hashes);
+    set->hashes = hashes;
+    set->room = room;
+    return true;
+}
+
+sl_path_added sl_path_set_add(sl_path_set *set, const char *path) {
+    uint64_t hash = hash_of(path);
+    if (!grow(set))
+        return SL_PATH_NO_MEMORY;
+    uint64_t *slot = slot_of(set->hashes, set->room, hash);
+    if (*slot)
+        return SL_PATH_KNOWN;
+    if (set->count >= (set->most ? set->most : SL_PATH_SET_MOST))
+        return SL_PATH_TOO_MANY;
+    *slot = hash;
+    set->count++;
+    return SL_PATH_NEW;
+}
+
+bool sl_path_set_has(const sl_path_set *set, const char *path) {
+    return set->count > 0 && *slot_of(set->hashes, set->room, hash_of(path)) != 0;
+}
+
+bool sl_path_same(const char *a, const char *b) {
+    return hash_of(a) == hash_of(b);
+}
+
+void sl_path_set_clear(sl_path_set *set) {
+    free(set->hashes);
+    *set = (sl_path_set){0};
+}
+
+/* ---- paths ---- */
+
+/* Writes a path for messages: control bytes are escaped, so that a file name can neither control
+ * the terminal nor begin a new line; only the end of a long path is shown. Returns out. */
+#define SHOWN_ROOM 512
+static char *path_shown(const char *path, char out[SHOWN_ROOM]) {
+    size_t start = strlen(path), bytes = sizeof "...";
+    while (start > 0) { /* backwards, while the escaped bytes fit */
+        unsigned char byte = (unsigned char)path[start - 1];
+        bytes += byte >= 0x20 && byte < 0x7F ? 1 : sizeof "\\xHH" - 1;
+        if (bytes > SHOWN_ROOM)
+            break;
+        start--;
+    }
+    size_t dots = start > 0 ? 3 : 0;
+    memcpy(out, "...", dots);
+    while (dots && ((unsigned char)path[start] & 0xC0) == 0x80) /* skip a partial character */
+        start++;
+    sl_text_printable(sl_text_of(path + start), out + dots, SHOWN_ROOM - dots);
+    return out;
+}
+
+const char *sl_base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* ---- folders ---- */
+
+/* Called for everything that is not a folder; false ends the walk with its error. `facts` are those
+ * of the file, of a link that leads to no file, or all zero for a file that has been removed since
+ * its folder was listed. */
+typedef bool folder_visit(void *context, const char *path, const struct stat *facts,
+                          sl_error *error);
+
+/* Walks a folder recursively. Memory holds only the names in the folders on the current path: about
+ * 30 bytes per file, so that folders of half a million files are possible. Logs its progress. */
+
+typedef struct folder_walk {
+    const char *root, *include;
+    folder_visit *visit;
+    void *context;
+    char *path; /* of the current file or folder */
+    size_t path_room;
+    size_t listed, checked; /* number of names */
+    int64_t logged_ns;      /* sl_clock_ns() of the last progress line */
+} folder_walk;
+
+/* The folders above the current one, to detect a link that leads back to one of them. */
+typedef struct parent {
+    const struct parent *above;
+    dev_t device;
+    ino_t inode;
+} parent;
+
+typedef struct listing {
+    sl_names names;
+    const char **sorted;
+    size_t count, room;
+} listing;
+
+static bool walk_folder(folder_walk *walk, int folder, size_t path_length, const parent *above,
+                        sl_error *error);
+
+static void log_progress(folder_walk *walk) {
+    if (sl_seconds_since(walk->logged_ns) < 2)
+        return;
+    char shown[SHOWN_ROOM];
+    sl_log_info("searching %s: %zu of %zu names checked so far", path_shown(walk->root, shown),
+                walk->checked, walk->listed);
+    walk->logged_ns = sl_clock_ns();
+}
+
+static bool fail(const folder_walk *walk, sl_error *error) {
+    char shown[SHOWN_ROOM];
+    return sl_error_errno(error, SL_EXIT_SOURCE, "%s", path_shown(walk->path, shown));
+}
+
+static int by_name(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static bool add_name(listing *list, const char *name) {
+    const char **sorted = sl_grow(list->sorted, list->count, &list->room, sizeof *sorted);
+    if (!sorted)
+        return false;
+    list->sorted = sorted;
+    list->sorted[list->count] = names_add(&list->names, name);
+    return list->sorted[list->count] && ++list->count;
+}
+
+static bool list_folder(folder_walk *walk, int folder, listing *list, sl_error *error) {
+    int copy = dup(folder); /* closedir closes it */
+    DIR *stream = copy < 0 ? NULL : fdopendir(copy);
+    if (!stream) {
+        fail(walk, error);
+        if (copy >= 0)
+            close(copy);
+        return false;
+    }
+    bool ok = true;
+    struct dirent *entry;
+    errno = 0;
+    while (ok && (entry = readdir(stream)) != NULL) {
+        bool dots = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+        if (entry->d_name[0] != '.' && strcmp(entry->d_name, "__MACOSX") != 0) {
+            ok = add_name(list, entry->d_name) || sl_error_memory(error, "listing sources");
+            walk->listed++;
+        } else if (!dots) {
+            char shown[SHOWN_ROOM], name[SHOWN_ROOM];
+            sl_log_debug("%s/%s: hidden; skipped", path_shown(walk->path, shown),
+                         path_shown(entry->d_name, name));
+        }
+        log_progress(walk);
+        errno = 0;
+    }
+    if (ok && errno != 0)
+        ok = fail(walk, error);
+    closedir(stream);
+    if (list->count > 1)
+        qsort(list->sorted, list->count, sizeof *list->sorted, by_name);
+    return ok;
+}
+
+/* Appends "/name" to the path; returns the new length, or 0 without memory. */
+static size_t append(folder_walk *walk, size_t length, const char *name) {
+    size_t need = length + strlen(name) + 2;
+    if (need > walk->path_room) {
+        char *path = realloc(walk->path, need * 2);
+        if (!path)
+            return 0;
+        walk->path = path;
+        walk->path_room = need * 2;
+    }
+    return length + (size_t)sprintf(walk->path + length, "%s%s",
+                                    length > 0 && walk->path[length - 1] == '/' ? "" : "/", name);
+}
+
+static bool enter_folder(folder_walk *walk, int folder, const char *name, size_t path_length,
+                         const struct stat *facts, const parent *above, sl_error *error) {
+    for (const parent *each = above; each; each = each->above) {
+        if (each->device == facts->st_dev && each->inode == facts->st_ino) {
+            char shown[SHOWN_ROOM];
+            sl_log_warning("%s: leads back to a folder above it; not followed",
+                           path_shown(walk->path, shown));
+            return true;
+        }
+    }
+    int inner = openat(folder, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (inner < 0)
+        return fail(walk, error);
+    parent here = {above, facts->st_dev, facts->st_ino};
+    bool ok = walk_folder(walk, inner, path_length, &here, error);
+    close(inner);
+    return ok;
+}
+
+/* Is it a file that this program writes into a work directory? A work directory may lie within a
+ * source folder, since the default one is created in the current directory. If its rejects were
+ * read, they would be loaded as data, and a resumed load would find other sources than the first
+ * run. */
+bool sl_source_is_own_file(const char *name) {
+    static const char *const names[] = {
+        SL_WORK_LOG,    "journal",      "run.json",       "rejects.tsv",   "rejected",
+        "verify.json",  "problems.tsv", "reload.json",    "tune.json",     "status.json",
+        "control.json", "restore",      "restore.json",   "restored.json", "created",
+        "unpacked",     "embed",        "dump-files.bson"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        size_t length = strlen(names[i]);
+        if (strncmp(name, names[i], length) == 0 &&
+            (name[length] == '\0' || (name[length] == '.' && strlen(name + length) == 7)))
+            return true;
+    }
+    return false;
+}
+
+static bool is_work_directory(const folder_walk *walk, int folder) {
+    char shown[SHOWN_ROOM];
+    if (faccessat(folder, SL_WORK_LOG, F_OK, 0) != 0)
+        return false;
+    sl_log_info("%s: the work directory of a load; its journal, log, records and rejects are "
+                "skipped",
+                path_shown(walk->path, shown));
+    return true;
+}
+
+/* After a failed fstatat, whose errno is set: is the name a link to nothing, or has it been removed
+ * since the folder was listed? Then `facts` become those of the link, or all zero. */
+static bool is_dangling(int folder, const char *name, struct stat *facts) {
+    if (errno != ENOENT && errno != ELOOP)
+        return false;
+    if (fstatat(folder, name, facts, AT_SYMLINK_NOFOLLOW) != 0)
+        *facts = (struct stat){0};
+    return true;
+}
+
+static bool walk_folder(folder_walk *walk, int folder, size_t path_length, const parent *above,
+                        sl_error *error) {
+    listing list = {0};
+    bool work_directory = is_work_directory(walk, folder);
+    bool ok = list_folder(walk, folder, &list, error);
+    for (size_t i = 0; ok && i < list.count; i++) {
+        const char *name = list.sorted[i];
+        if (work_directory && sl_source_is_own_file(name))
+            continue;
+        size_t length = append(walk, path_length, name);
+        struct stat facts;
+        walk->checked++;
+        log_progress(walk);
+        if (length == 0)
+            ok = sl_error_memory(error, "listing sources");
+        else if (fstatat(folder, name, &facts, 0) != 0 && !is_dangling(folder, name, &facts))
+            ok = fail(walk, error);
+        else if (S_ISDIR(facts.st_mode))
+            ok = enter_folder(walk, folder, name, length, &facts, above, error);
+        else if (!walk->include || fnmatch(walk->include, name, 0) == 0)
+            ok = walk->visit(walk->context, walk->path, &facts, error);
+        if (length > 0)
+            walk->path[path_length] = '\0';
+    }
+    free(list.sorted);
+    names_clear(&list.names);
+    return ok;
+}
+
+/* Visits all files below `path` whose names match the shell pattern `include` (NULL: all), in order
+ * of name, folder by folder; also pipes, sockets and devices. Follows links, except links that lead
+ * back to a folder above. Skips hidden files, __MACOSX, and the files of work directories. Logs its
+ * progress every two seconds. Opens no file. */
+static bool visit_folder(const char *path, const char *include, folder_visit *visit, void *context,
+                         sl_error *error) {
+    folder_walk walk = {.root = path,
+                        .include = include,
+                        .visit = visit,
+                        .context = context,
+                        .path = strdup(path),
+                        .path_room = strlen(path) + 1,
+                        .logged_ns = sl_clock_ns()};
+    if (!walk.path)
+        return sl_error_memory(error, "listing sources");
+    struct stat facts;
+    int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool ok = folder >= 0 && fstat(folder, &facts) == 0;
+    if (ok) {
+        parent root = {NULL, facts.st_dev, facts.st_ino};
+        ok = walk_folder(&walk, folder, strlen(path), &root, error);
+    } else {
+        fail(&walk, error);
+    }
+    if (folder >= 0)
+        close(folder);
+    free(walk.path);
+    return ok;
+}
+
+/* ---- has a file changed? ---- */
+
+/* Threads open the same path at different times, and a load takes hours. If a file is replaced,
+ * appended to, truncated or rewritten meanwhile, the load would contain a mixture of two texts. So
+ * each source has an identity, taken when the set is created. After bytes are read from a
+ * descriptor, its identity is compared: if it is unchanged, the bytes are text of the original
+ * file.
+ *
+ * The ctime shows changes that size, mtime and inode do not: contents rewritten at the same size
+ * with the mtime restored, and an open file whose path was given to another file (this removes a
+ * link, which changes the ctime). A file of which only the permissions or links have changed is
+ * refused as well; a resume then compares its text. */
+
+static int64_t nanoseconds(struct timespec time) {
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+/* The identity of a regular file; all zero for other kinds. */
+static sl_source_identity identity_of(const struct stat *facts) {
+    if (!S_ISREG(facts->st_mode))
+        return (sl_source_identity){0};
+    return (sl_source_identity){.device = facts->st_dev,
+                                .inode = facts->st_ino,
+                                .size = (uint64_t)facts->st_size,
+                                .modified_ns = nanoseconds(facts->st_mtim),
+                                .changed_ns = nanoseconds(facts->st_ctim)};
+}
+
+sl_source_identity sl_source_identity_at(const char *path) {
+    struct stat facts;
+    return stat(path, &facts) == 0 ? identity_of(&facts) : (sl_source_identity){0};
+}
+
+_Static_assert(sizeof(sl_source_identity) == 5 * sizeof(uint64_t), "memcmp must not see padding");
+
+bool sl_source_same_identity(const sl_source_identity *a, const sl_source_identity *b) {
+    return memcmp(a, b, sizeof *a) == 0;
+}
+
+const char *sl_file_time_shown(int64_t ns, char out[SL_FILE_TIME_ROOM]) {
+    time_t seconds = (time_t)(ns / 1000000000);
+    struct tm utc;
+    char day[32] = "?";
+    if (gmtime_r(&seconds, &utc))
+        strftime(day, sizeof day, "%Y-%m-%dT%H:%M:%S", &utc);
+    snprintf(out, SL_FILE_TIME_ROOM, "%s.%09lldZ", day, (long long)(ns % 1000000000));
+    return out;
+}
+
+/* Sets the error to the most important change; returns false. `now` NULL: the file no longer
+ * exists. */
+static bool report_change(sl_source_set *set, size_t index, const sl_source_identity *now,
+                          sl_error *error) {
+    const sl_source *source = &set->states[index].source;
+    const sl_source_identity *was = &source->identity;
+    char how[300], before[SL_FILE_TIME_ROOM], after[SL_FILE_TIME_ROOM];
+    if (!now)
+        snprintf(how, sizeof how, "was removed or renamed");
+    else if (now->inode == 0)
+        snprintf(how, sizeof how, "was replaced by something that is not a regular file");
+    else if (now->device != was->device || now->inode != was->inode)
+        snprintf(how, sizeof how,
+                 "was replaced by another file (inode %llu, before: %llu; %llu bytes, before: "
+                 "%llu)",
+                 (unsigned long long)now->inode, (unsigned long long)was->inode,
+                 (unsigned long long)now->size, (unsigned long long)was->size);
+    else if (now->size != was->size)
+        snprintf(how, sizeof how, "has %s from %llu to %llu bytes",
+                 now->size > was->size ? "grown" : "shrunk", (unsigned long long)was->size,
+                 (unsigned long long)now->size);
+    else if (now->modified_ns != was->modified_ns)
+        snprintf(how, sizeof how, "was modified at %s (before: %s) at the same size of %llu bytes",
+                 sl_file_time_shown(now->modified_ns, after),
+                 sl_file_time_shown(was->modified_ns, before), (unsigned long long)now->size);
+    else
+        snprintf(how, sizeof how,
+                 "had its status changed at %s (before: %s): its permissions, owner, links or "
+                 "times, or its contents with the times restored",
+                 sl_file_time_shown(now->changed_ns, after),
+                 sl_file_time_shown(was->changed_ns, before));
+    atomic_store(&set->changed, true);
+    return sl_error_set(error, SL_EXIT_SOURCE,
+                        "%s: %s while it was being read; do not change sources until the command "
+                        "has ended",
+                        source->shown, how);
+}
+
+static bool has_identity(const sl_source *source) {
+    return source->identity.inode != 0;
+}
+
+bool sl_identity_check_path(sl_source_set *set, size_t index, sl_error *error) {
+    const sl_source *source = &set->states[index].source;
+    struct stat facts;
+    if (!has_identity(source))
+        return true;
+    bool standard_input = strcmp(source->path, "-") == 0;
+    if ((standard_input ? fstat(0, &facts) : stat(source->path, &facts)) != 0)
+        return errno == ENOENT || errno == ENOTDIR
+                   ? report_change(set, index, NULL, error)
+                   : sl_error_errno(error, SL_EXIT_SOURCE, "%s", source->shown);
+    sl_source_identity now = identity_of(&facts);
+    return sl_source_same_identity(&source->identity, &now) ||
+           report_change(set, index, &now, error);
+}
+
+bool sl_identity_check_open(sl_source_set *set, size_t index, int file, sl_error *error) {
+    const sl_source *source = &set->states[index].source;
+    struct stat facts;
+    if (!has_identity(source))
+        return true;
+    if (fstat(file, &facts) != 0)
+        return sl_error_errno(error, SL_EXIT_SOURCE, "%s", source->shown);
+    sl_source_identity now = identity_of(&facts);
+    if (sl_source_same_identity(&source->identity, &now))
+        return true;
+    /* If the path now names another file, the descriptor shows only a new ctime: report the
+     * path. */
+    return sl_identity_check_path(set, index, error) && report_change(set, index, &now, error);
+}
+
+bool sl_source_set_unchanged(sl_source_set *set, sl_error *error) {
+    for (size_t i = 0; i < set->count; i++) {
+        if (!set->states[i].skip && !sl_identity_check_path(set, i, error))
+            return false;
+    }
+    return true;
+}
+
+bool sl_source_set_has_changed(const sl_source_set *set) {
+    return atomic_load(&set->changed);
+}
+
+/* ---- comparing two files ---- */
+
+#define COMPARED_BYTES ((size_t)1 << 20)
+
+bool sl_source_same_text(sl_source_set *set, size_t a, size_t b, bool *same, uint64_t *where,
+                         sl_error *error) {
+    const size_t indexes[2] = {a, b};
+    int files[2] = {-1, -1};
+    char *bytes = malloc(2 * COMPARED_BYTES);
+    bool ok = bytes || sl_error_memory(error, "comparing sources");
+    *same = true;
+    *where = 0;
+    if (set->states[a].source.kind == SL_SOURCE_GENERATED) {
+        free(bytes);
+        return ok;
+    }
+    for (int i = 0; ok && i < 2; i++) {
+        const sl_source *source = &set->states[indexes[i]].source;
+        files[i] = open(source->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        ok = files[i] >= 0 || sl_error_errno(error, SL_EXIT_SOURCE, "%s", source->shown);
+    }
+    for (bool more = true; ok && more && *same;) {
+        size_t got[2] = {0, 0};
+        for (int i = 0; ok && i < 2; i++) {
+            char *to = bytes + (size_t)i * COMPARED_BYTES;
+            got[i] = sl_read_at(files[i], to, COMPARED_BYTES, *where);
+            ok = got[i] == COMPARED_BYTES || errno == 0 ||
+                 sl_error_errno(error, SL_EXIT_SOURCE, "%s", set->states[indexes[i]].source.shown);
+        }
+        size_t common = got[0] < got[1] ? got[0] : got[1], at = 0;
+        while (ok && at < common && bytes[at] == bytes[COMPARED_BYTES + at])
+            at++;
+        *same = at == common && got[0] == got[1];
+        *where += at;
+        more = common == COMPARED_BYTES;
+    }
+    for (int i = 0; i < 2; i++) {
+        ok = ok && sl_identity_check_open(set, indexes[i], files[i], error);
+        if (files[i] >= 0)
+            close(files[i]);
+    }
+    free(bytes);
+    return ok;
+}
+
+/* ---- the set ---- */
 
 #define END_BYTES ((size_t)65536)
 
@@ -29,12 +575,12 @@ static source_state *add(sl_source_set *set, const char *path, sl_error *error) 
     }
     set->states = states;
     source_state *state = &states[set->count];
-    char shown[SL_SHOWN_ROOM];
-    const char *kept = sl_names_add(&set->paths, path);
+    char shown[SHOWN_ROOM];
+    const char *kept = names_add(&set->paths, path);
     *state = (source_state){.source = {.path = kept, .shown = kept},
                             .spread = set->count * UINT64_C(0xC13FA9A902A6328F)};
-    if (kept && strcmp(sl_path_shown(path, shown), path) != 0)
-        state->source.shown = sl_names_add(&set->paths, shown);
+    if (kept && strcmp(path_shown(path, shown), path) != 0)
+        state->source.shown = names_add(&set->paths, shown);
     if (!kept || !state->source.shown) {
         sl_error_memory(error, "listing sources");
         return NULL;
@@ -120,16 +666,16 @@ static bool add_from_folder(void *context, const char *path, const struct stat *
     state->source.kind = state->special ? SL_SOURCE_NOT_TEXT : SL_SOURCE_UNOPENED;
     if (state->special)
         return true;
-    state->source.identity = sl_identity_of(facts);
+    state->source.identity = identity_of(facts);
     state->source.stored_bytes = (uint64_t)facts->st_size;
     return true;
 }
 
 static bool add_folder(sl_source_set *set, const char *path, sl_error *error) {
     size_t before = set->count;
-    char shown[SL_SHOWN_ROOM];
-    sl_path_shown(path, shown);
-    if (!sl_folder_walk(path, set->include, add_from_folder, set, error))
+    char shown[SHOWN_ROOM];
+    path_shown(path, shown);
+    if (!visit_folder(path, set->include, add_from_folder, set, error))
         return false;
     return set->count > before ||
            sl_error_set(error, SL_EXIT_SOURCE, "%s: this folder holds no files%s%s", shown,
@@ -143,9 +689,9 @@ static bool add_path(sl_source_set *set, const char *path, bool *piped, sl_error
         return sl_error_set(error, SL_EXIT_SOURCE, "-: standard input can be read only once");
     *piped = *piped || standard_input;
     struct stat facts;
-    char shown[SL_SHOWN_ROOM];
+    char shown[SHOWN_ROOM];
     if ((standard_input ? fstat(STDIN_FILENO, &facts) : stat(path, &facts)) != 0)
-        return sl_error_errno(error, SL_EXIT_SOURCE, "%s", sl_path_shown(path, shown));
+        return sl_error_errno(error, SL_EXIT_SOURCE, "%s", path_shown(path, shown));
     if (!standard_input && S_ISDIR(facts.st_mode))
         return add_folder(set, path, error);
     const char *unsupported = S_ISSOCK(facts.st_mode)  ? "socket"
@@ -154,13 +700,13 @@ static bool add_path(sl_source_set *set, const char *path, bool *piped, sl_error
     if (unsupported)
         return sl_error_set(error, SL_EXIT_SOURCE,
                             "%s: this is a %s; only files, folders and pipes can be loaded",
-                            sl_path_shown(path, shown), unsupported);
+                            path_shown(path, shown), unsupported);
     source_state *state = add(set, path, error);
     if (!state)
         return false;
     state->source.named = true;
     state->source.kind = SL_SOURCE_PIPE;
-    state->source.identity = sl_identity_of(&facts); /* standard input may be a regular file */
+    state->source.identity = identity_of(&facts); /* standard input may be a regular file */
     if (standard_input || !S_ISREG(facts.st_mode))
         return true;
     state->source.stored_bytes = (uint64_t)facts.st_size;
@@ -176,7 +722,7 @@ static bool create(const char *const *paths, size_t count, const char *include, 
     pthread_mutex_init(&set->lock, NULL);
     set->share = (source_share){.parts = 1, .sample = UINT64_MAX};
     set->dumps = dumps;
-    if (include && !(set->include = sl_names_add(&set->paths, include))) {
+    if (include && !(set->include = names_add(&set->paths, include))) {
         sl_source_set_destroy(set);
         return sl_error_memory(error, "listing sources");
     }
@@ -238,8 +784,8 @@ void sl_source_set_destroy(sl_source_set *set) {
     free(set->open);
     free(set->order);
     free(set->states);
-    sl_names_clear(&set->entry_names);
-    sl_names_clear(&set->paths);
+    names_clear(&set->entry_names);
+    names_clear(&set->paths);
     pthread_mutex_destroy(&set->lock);
     free(set);
 }
@@ -334,12 +880,12 @@ void sl_source_set_filter(sl_source_set *set, sl_block_filter *filter, const voi
     set->filter_context = context;
 }
 
-/* Is the block part of the sample and of the part? Each block has a position from 0 to 1 (in
- * units of 2^-64): its sequence times the golden ratio, plus `spread`, modulo 1. Such positions
- * are evenly distributed for any series of consecutive blocks, and for blocks whose sequences
- * have the same low bits, so each range gets its share (see ranges.c). `spread` differs between
- * sources: otherwise all or none of many files with one block each would be selected. Part k is
- * the interval from k/parts to (k+1)/parts; the sample is the beginning of each part's interval. */
+/* Is the block part of the sample and of the part? Each block has a position from 0 to 1 (in units
+ * of 2^-64): its sequence times the golden ratio, plus `spread`, modulo 1. Such positions are
+ * evenly distributed for any series of consecutive blocks, and for blocks whose sequences have the
+ * same low bits, so each range gets its share (see job/numbers.c). `spread` differs between
+ * sources: otherwise all or none of many files with one block each would be selected. Part k is the
+ * interval from k/parts to (k+1)/parts; the sample is the beginning of each part's interval. */
 bool sl_source_set_selects(const sl_source_set *set, size_t index, uint64_t sequence,
                            uint64_t offset) {
     uint64_t position = sequence * UINT64_C(0x9E3779B97F4A7C15) + set->states[index].spread;
@@ -392,7 +938,7 @@ bool sl_source_head(sl_source_set *set, size_t index, char *head, size_t room, s
     *whole = ok && *length < room;
     if (ok && name) {
         const char *entry = sl_stream_entry_name(stream);
-        *name = entry ? sl_names_add(&set->entry_names, entry) : source->path;
+        *name = entry ? names_add(&set->entry_names, entry) : source->path;
         ok = *name || sl_error_memory(error, "examining the sources");
     }
     if (ok && pipe)

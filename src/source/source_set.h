@@ -1,15 +1,61 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Private to src/source: the set's state. */
+/* Private to src/source: the set of sources, the names of its files, and whether these have
+ * changed. */
 #ifndef SHARDLOAD_SOURCE_SET_H
 #define SHARDLOAD_SOURCE_SET_H
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <sys/stat.h>
+
+#include "util/error.h"
 
 #include "source.h"
-
-#include "names.h"
 #include "stream.h"
+
+/* ---- names: many short strings in few allocations (a set may have hundreds of thousands of paths)
+ * ---- */
+
+typedef struct sl_name_chunk sl_name_chunk;
+
+/* All zero: empty. */
+typedef struct sl_names {
+    sl_name_chunk *last;
+} sl_names;
+
+/* ---- repeated paths ---- */
+
+/* A set of paths in 8 bytes each: their 64-bit hashes. Two paths that are the same file after
+ * unpacking are equal: `a/b`, `./a//b`, `/a/b`. Two different paths are taken as equal with a
+ * probability of 1 to 10^19 for each pair. */
+typedef struct sl_path_set {
+    uint64_t *hashes; /* open addressing; 0: free */
+    size_t count, room;
+    size_t most; /* of paths; 0: SL_PATH_SET_MOST */
+} sl_path_set;
+
+#define SL_PATH_SET_MOST ((size_t)12 << 20) /* paths: at most 128 MiB */
+
+typedef enum sl_path_added {
+    SL_PATH_NEW,
+    SL_PATH_KNOWN,
+    SL_PATH_TOO_MANY,
+    SL_PATH_NO_MEMORY,
+} sl_path_added;
+
+sl_path_added sl_path_set_add(sl_path_set *set, const char *path);
+bool sl_path_set_has(const sl_path_set *set, const char *path);
+bool sl_path_same(const char *a, const char *b);
+void sl_path_set_clear(sl_path_set *set);
+
+/* The last component of a path: a pointer into it. */
+const char *sl_base_name(const char *path);
+
+/* ---- the set ---- */
 
 typedef struct source_state {
     sl_source source;
@@ -44,7 +90,7 @@ typedef struct sl_kept_pipe {
     size_t length;
 } sl_kept_pipe;
 
-/* A sequential source that is being read; see sequential.c. */
+/* A sequential source that is being read; see block.c. */
 typedef struct sl_open_source sl_open_source;
 
 struct sl_source_set {
@@ -57,7 +103,7 @@ struct sl_source_set {
     uint64_t stored_bytes;
     _Atomic uint64_t consumed_bytes;
     _Atomic bool stopped;
-    _Atomic bool changed;    /* identity.c has found that a source's file has changed */
+    _Atomic bool changed;    /* sl_identity_check has found that a source's file has changed */
     source_share share;      /* `share` to `report_context`: set before the first read */
     sl_block_filter *filter; /* may be NULL */
     const void *filter_context;
@@ -77,7 +123,23 @@ struct sl_source_set {
  * lock. */
 bool sl_source_set_detect_kind(sl_source_set *set, size_t index, sl_error *error);
 
+/* Frees a sequential source that is being read, and a pipe (block.c). */
+void sl_open_source_destroy(sl_open_source *open);
+void sl_kept_pipe_destroy(sl_kept_pipe *kept);
+
 /* Opens the stream of a source. */
 bool sl_source_set_open(sl_source_set *set, size_t index, sl_stream **stream, sl_error *error);
+
+/* ---- has a file changed? ---- */
+
+/* Checked at each open, after each block read, and at the end.
+ *
+ * Compares a source's identity with that of the open descriptor `file`. False when the file has
+ * changed; the error (SL_EXIT_SOURCE) describes the change. True for a source without identity. Any
+ * thread. */
+bool sl_identity_check_open(sl_source_set *set, size_t index, int file, sl_error *error);
+
+/* The same for the file that is now at the source's path. */
+bool sl_identity_check_path(sl_source_set *set, size_t index, sl_error *error);
 
 #endif

@@ -1,16 +1,425 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Unpackers: select the decoder of an input, and check the bytes between and after its streams. */
+/* Compressed inputs: the decoders of gzip, xz and lzip (liblzma), bzip2, zstd, lz4, and of UTF-16;
+ * the table of compressions; and what lies between the streams of an input. */
 #include "unpack.h"
 
+#include <bzlib.h>
 #include <errno.h>
+#include <limits.h>
+#include <lz4frame.h>
+#include <lzma.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zstd.h>
+#include <zstd_errors.h>
 
 #include "util/clock.h"
 #include "util/text.h"
 
-#include "bridge.h"
-#include "decoder.h"
+#include "archive.h"
+
+#ifdef SHARDLOAD_ISAL
+#include <isa-l/igzip_lib.h>
+#else
+#include <zlib.h>
+#endif
+
+/* ---- decoders: each decodes one stream of a compressed format (a gzip member, a zstd frame) piece
+ * by piece with that format's own library ---- */
+
+typedef enum sl_decoded {
+    SL_DECODED_SOME, /* zero or more bytes; the stream continues */
+    SL_DECODED_END,  /* the stream is complete, and its checksums match */
+    SL_DECODED_DAMAGED,
+    SL_DECODED_NO_MEMORY,
+    SL_DECODED_TOO_LARGE, /* needs more than SL_DECODER_MEMORY_MAX bytes of memory */
+} sl_decoded;
+
+/* Input and output of one call of `run`, which advances both. */
+typedef struct sl_decode_piece {
+    unsigned char *in, *out;
+    size_t in_left, out_left;
+    const char *fault; /* set with SL_DECODED_DAMAGED; static */
+    uint64_t needed;   /* bytes of memory; set with SL_DECODED_TOO_LARGE, 0: not known */
+} sl_decode_piece;
+
+typedef struct sl_decoder {
+    void *(*create)(void);      /* NULL: no memory */
+    bool (*begin)(void *state); /* before each stream; false: no memory */
+    sl_decoded (*run)(void *state, sl_decode_piece *piece);
+    void (*destroy)(void *state); /* NULL is fine */
+} sl_decoder;
+
+/* Limits a length to the unsigned int of zlib, ISA-L and libbz2. */
+static unsigned decoder_limit(size_t bytes) {
+    return bytes > UINT_MAX ? UINT_MAX : (unsigned)bytes;
+}
+
+/* Advances a piece by the bytes used and made. */
+static void decoder_advance(sl_decode_piece *piece, size_t used, size_t made) {
+    piece->in += used;
+    piece->in_left -= used;
+    piece->out += made;
+    piece->out_left -= made;
+}
+
+/* ---- gzip ----
+ *
+ * ISA-L is used if the build found it, otherwise zlib, which needs nearly three times as long. Both
+ * check the length and the checksum of each member. */
+
+#ifdef SHARDLOAD_ISAL
+
+/* isal_inflate() loses its position when the gzip header comes in several pieces;
+ * isal_read_gzip_header() does not. */
+typedef struct gunzip_state {
+    struct inflate_state inflater;
+    struct isal_gzip_header header;
+    bool header_read;
+} gunzip_state;
+
+static void *gunzip_create(void) {
+    return malloc(sizeof(gunzip_state));
+}
+
+static bool gunzip_begin(void *state_) {
+    gunzip_state *state = state_;
+    isal_inflate_init(&state->inflater);
+    isal_gzip_header_init(&state->header);
+    state->header_read = false;
+    return true;
+}
+
+static int inflate_some(gunzip_state *state) {
+    if (!state->header_read) {
+        int result = isal_read_gzip_header(&state->inflater, &state->header);
+        if (result != ISAL_DECOMP_OK)
+            return result;
+        state->header_read = true;
+        state->inflater.crc_flag = ISAL_GZIP_NO_HDR_VER;
+    }
+    return isal_inflate(&state->inflater);
+}
+
+static sl_decoded gunzip_run(void *state_, sl_decode_piece *piece) {
+    static const char *const faults[] = {"bad data",
+                                         "invalid block",
+                                         "invalid code",
+                                         "invalid distance too far back",
+                                         "incorrect header",
+                                         "unknown compression method",
+                                         "incorrect data check"};
+    gunzip_state *state = state_;
+    struct inflate_state *z = &state->inflater;
+    uint32_t in = decoder_limit(piece->in_left), out = decoder_limit(piece->out_left);
+    z->next_in = piece->in;
+    z->avail_in = in;
+    z->next_out = piece->out;
+    z->avail_out = out;
+    int result = inflate_some(state);
+    decoder_advance(piece, in - z->avail_in, out - z->avail_out);
+    if (result < 0) {
+        piece->fault = faults[result >= -6 ? -result : 0];
+        return SL_DECODED_DAMAGED;
+    }
+    return state->header_read && z->block_state == ISAL_BLOCK_FINISH ? SL_DECODED_END
+                                                                     : SL_DECODED_SOME;
+}
+
+static void gunzip_destroy(void *state) {
+    free(state);
+}
+
+#else
+
+typedef struct gunzip_state {
+    z_stream inflater;
+    bool begun;
+} gunzip_state;
+
+static void *gunzip_create(void) {
+    return calloc(1, sizeof(gunzip_state));
+}
+
+static bool gunzip_begin(void *state_) {
+    gunzip_state *state = state_;
+    int result =
+        state->begun ? inflateReset(&state->inflater) : inflateInit2(&state->inflater, 15 + 16);
+    state->begun = result == Z_OK;
+    return state->begun;
+}
+
+static sl_decoded gunzip_run(void *state_, sl_decode_piece *piece) {
+    z_stream *z = &((gunzip_state *)state_)->inflater;
+    uint32_t in = decoder_limit(piece->in_left), out = decoder_limit(piece->out_left);
+    z->next_in = piece->in;
+    z->avail_in = in;
+    z->next_out = piece->out;
+    z->avail_out = out;
+    int result = inflate(z, Z_NO_FLUSH);
+    decoder_advance(piece, in - z->avail_in, out - z->avail_out);
+    if (result == Z_STREAM_END)
+        return SL_DECODED_END;
+    if (result == Z_MEM_ERROR)
+        return SL_DECODED_NO_MEMORY;
+    piece->fault = z->msg ? z->msg : "bad data";
+    return result == Z_OK || result == Z_BUF_ERROR ? SL_DECODED_SOME : SL_DECODED_DAMAGED;
+}
+
+static void gunzip_destroy(void *state_) {
+    gunzip_state *state = state_;
+    if (state && state->begun)
+        inflateEnd(&state->inflater);
+    free(state);
+}
+
+#endif
+
+static const sl_decoder gzip_decoder = {gunzip_create, gunzip_begin, gunzip_run, gunzip_destroy};
+
+/* ---- xz and lzip ---- */
+
+static void *lzma_create(void) {
+    static const lzma_stream empty = LZMA_STREAM_INIT;
+    lzma_stream *stream = malloc(sizeof *stream);
+    if (stream)
+        *stream = empty;
+    return stream;
+}
+
+static bool xz_begin(void *state) {
+    return lzma_stream_decoder(state, SL_DECODER_MEMORY_MAX, 0) == LZMA_OK;
+}
+
+static bool lzip_begin(void *state) {
+    return lzma_lzip_decoder(state, SL_DECODER_MEMORY_MAX, 0) == LZMA_OK;
+}
+
+static sl_decoded lzma_run(void *state, sl_decode_piece *piece) {
+    lzma_stream *stream = state;
+    stream->next_in = piece->in;
+    stream->avail_in = piece->in_left;
+    stream->next_out = piece->out;
+    stream->avail_out = piece->out_left;
+    lzma_ret result = lzma_code(stream, LZMA_RUN);
+    decoder_advance(piece, piece->in_left - stream->avail_in, piece->out_left - stream->avail_out);
+    switch (result) {
+    case LZMA_OK:
+    case LZMA_BUF_ERROR: /* no progress without more input */
+        return SL_DECODED_SOME;
+    case LZMA_STREAM_END:
+        return SL_DECODED_END;
+    case LZMA_MEMLIMIT_ERROR:
+        piece->needed = lzma_memusage(stream);
+        return SL_DECODED_TOO_LARGE;
+    case LZMA_MEM_ERROR:
+        return SL_DECODED_NO_MEMORY;
+    case LZMA_OPTIONS_ERROR:
+        piece->fault = "unknown options in its header";
+        return SL_DECODED_DAMAGED;
+    default:
+        piece->fault = result == LZMA_FORMAT_ERROR ? "incorrect header" : "bad data";
+        return SL_DECODED_DAMAGED;
+    }
+}
+
+static void lzma_destroy(void *state) {
+    if (state)
+        lzma_end(state);
+    free(state);
+}
+
+static const sl_decoder xz_decoder = {lzma_create, xz_begin, lzma_run, lzma_destroy};
+static const sl_decoder lzip_decoder = {lzma_create, lzip_begin, lzma_run, lzma_destroy};
+
+/* ---- bzip2 ---- */
+
+typedef struct bzip2_state {
+    bz_stream stream;
+    bool begun;
+} bzip2_state;
+
+static void *bzip2_create(void) {
+    return calloc(1, sizeof(bzip2_state));
+}
+
+static bool bzip2_begin(void *state_) {
+    bzip2_state *state = state_;
+    if (state->begun)
+        BZ2_bzDecompressEnd(&state->stream);
+    state->begun = BZ2_bzDecompressInit(&state->stream, 0, 0) == BZ_OK;
+    return state->begun;
+}
+
+static sl_decoded bzip2_run(void *state_, sl_decode_piece *piece) {
+    bz_stream *stream = &((bzip2_state *)state_)->stream;
+    unsigned in = decoder_limit(piece->in_left), out = decoder_limit(piece->out_left);
+    stream->next_in = (char *)piece->in;
+    stream->avail_in = in;
+    stream->next_out = (char *)piece->out;
+    stream->avail_out = out;
+    int result = BZ2_bzDecompress(stream);
+    decoder_advance(piece, in - stream->avail_in, out - stream->avail_out);
+    if (result == BZ_OK)
+        return SL_DECODED_SOME;
+    if (result == BZ_STREAM_END)
+        return SL_DECODED_END;
+    if (result == BZ_MEM_ERROR)
+        return SL_DECODED_NO_MEMORY;
+    piece->fault = result == BZ_DATA_ERROR_MAGIC ? "incorrect header" : "bad data";
+    return SL_DECODED_DAMAGED;
+}
+
+static void bzip2_destroy(void *state_) {
+    bzip2_state *state = state_;
+    if (state && state->begun)
+        BZ2_bzDecompressEnd(&state->stream);
+    free(state);
+}
+
+static const sl_decoder bzip2_decoder = {bzip2_create, bzip2_begin, bzip2_run, bzip2_destroy};
+
+/* ---- zstd ---- */
+
+static void *zstd_create(void) {
+    return ZSTD_createDCtx();
+}
+
+static bool zstd_begin(void *state) {
+    return !ZSTD_isError(ZSTD_DCtx_reset(state, ZSTD_reset_session_only)) &&
+           !ZSTD_isError(
+               ZSTD_DCtx_setParameter(state, ZSTD_d_windowLogMax, SL_DECODER_MEMORY_MAX_LOG));
+}
+
+static sl_decoded zstd_run(void *state, sl_decode_piece *piece) {
+    ZSTD_inBuffer in = {piece->in, piece->in_left, 0};
+    ZSTD_outBuffer out = {piece->out, piece->out_left, 0};
+    size_t result = ZSTD_decompressStream(state, &out, &in);
+    decoder_advance(piece, in.pos, out.pos);
+    if (!ZSTD_isError(result))
+        return result == 0 ? SL_DECODED_END : SL_DECODED_SOME;
+    if (ZSTD_getErrorCode(result) == ZSTD_error_memory_allocation)
+        return SL_DECODED_NO_MEMORY;
+    piece->fault = ZSTD_getErrorName(result);
+    return ZSTD_getErrorCode(result) == ZSTD_error_frameParameter_windowTooLarge
+               ? SL_DECODED_TOO_LARGE
+               : SL_DECODED_DAMAGED;
+}
+
+static void zstd_destroy(void *state) {
+    ZSTD_freeDCtx(state);
+}
+
+static const sl_decoder zstd_decoder = {zstd_create, zstd_begin, zstd_run, zstd_destroy};
+
+/* ---- lz4 ---- */
+
+static void *lz4_create(void) {
+    LZ4F_dctx *context = NULL;
+    return LZ4F_isError(LZ4F_createDecompressionContext(&context, LZ4F_VERSION)) ? NULL : context;
+}
+
+static bool lz4_begin(void *state) {
+    LZ4F_resetDecompressionContext(state);
+    return true;
+}
+
+static sl_decoded lz4_run(void *state, sl_decode_piece *piece) {
+    size_t in = piece->in_left, out = piece->out_left;
+    size_t result = LZ4F_decompress(state, piece->out, &out, piece->in, &in, NULL);
+    if (LZ4F_isError(result)) {
+        piece->fault = LZ4F_getErrorName(result);
+        return strstr(piece->fault, "allocation") ? SL_DECODED_NO_MEMORY : SL_DECODED_DAMAGED;
+    }
+    decoder_advance(piece, in, out);
+    return result == 0 ? SL_DECODED_END : SL_DECODED_SOME;
+}
+
+static void lz4_destroy(void *state) {
+    LZ4F_freeDecompressionContext(state);
+}
+
+static const sl_decoder lz4_decoder = {lz4_create, lz4_begin, lz4_run, lz4_destroy};
+
+/* ---- UTF-16 ---- */
+
+/* UTF-16 with byte order mark, as a decoder: the text is converted to UTF-8, and then read like the
+ * text of a compressed file. A surrogate without its other half becomes the three bytes that it
+ * would have in UTF-8; these are not UTF-8, so that the parser rejects the record that contains
+ * them. */
+
+#define CHARACTER_BYTES 6u /* maximum of UTF-8 for one unit: a lone surrogate and a character */
+
+typedef struct utf16_state {
+    bool begun; /* the byte order mark has been read */
+    bool big_endian;
+    bool half; /* `byte` is the first byte of a unit */
+    uint8_t byte;
+    uint32_t surrogate; /* the first half of a character; 0: none */
+} utf16_state;
+
+static void *utf16_create(void) {
+    return calloc(1, sizeof(utf16_state));
+}
+
+static bool utf16_begin(void *state) {
+    *(utf16_state *)state = (utf16_state){0};
+    return true;
+}
+
+static void put(sl_decode_piece *piece, uint32_t code) {
+    unsigned char *end = sl_utf8_put(piece->out, code);
+    piece->out_left -= (size_t)(end - piece->out);
+    piece->out = end;
+}
+
+static void take_unit(utf16_state *state, sl_decode_piece *piece, uint32_t unit) {
+    if (!state->begun) {
+        state->begun = true;
+        state->big_endian = unit == 0xFFFE; /* units are read as little-endian before this */
+        return;
+    }
+    bool second = unit >= 0xDC00 && unit < 0xE000;
+    if (state->surrogate && second) {
+        put(piece, 0x10000 + ((state->surrogate - 0xD800) << 10) + (unit - 0xDC00));
+        state->surrogate = 0;
+        return;
+    }
+    if (state->surrogate)
+        put(piece, state->surrogate);
+    state->surrogate = unit >= 0xD800 && unit < 0xDC00 ? unit : 0;
+    if (!state->surrogate)
+        put(piece, unit);
+}
+
+/* Without input, the text has ended: it is complete unless it ends within a unit. */
+static sl_decoded utf16_run(void *state_, sl_decode_piece *piece) {
+    utf16_state *state = state_;
+    if (piece->in_left == 0) {
+        if (state->surrogate && piece->out_left >= CHARACTER_BYTES)
+            put(piece, state->surrogate);
+        state->surrogate = 0;
+        return state->half ? SL_DECODED_SOME : SL_DECODED_END;
+    }
+    while (piece->in_left > 0 && piece->out_left >= CHARACTER_BYTES) {
+        uint8_t byte = *piece->in++;
+        piece->in_left--;
+        state->half = !state->half;
+        if (state->half)
+            state->byte = byte;
+        else if (state->big_endian)
+            take_unit(state, piece, (uint32_t)state->byte << 8 | byte);
+        else
+            take_unit(state, piece, (uint32_t)byte << 8 | state->byte);
+    }
+    return SL_DECODED_SOME;
+}
+
+static const sl_decoder utf16_decoder = {utf16_create, utf16_begin, utf16_run, free};
+
+/* ---- compressed inputs ---- */
+
+/* Unpackers: select the decoder of an input, and check the bytes between and after its streams. */
 
 #define OUTPUT_BYTES ((size_t)64 << 10)
 
@@ -28,17 +437,17 @@ typedef struct compression {
 } compression;
 
 static const compression compressions[] = {
-    {"gzip", "\x1F\x8B", 2, &sl_decoder_gzip, "gzip -dc", 0, false},
+    {"gzip", "\x1F\x8B", 2, &gzip_decoder, "gzip -dc", 0, false},
     {"xz",
      "\xFD"
      "7zXZ\0",
-     6, &sl_decoder_xz, "xz -dc", 4, false},
-    {"zstd", "\x28\xB5\x2F\xFD", 4, &sl_decoder_zstd, "zstd -dc --long=31", 0, true},
-    {"bzip2", "BZh", 3, &sl_decoder_bzip2, "bzip2 -dc", 0, false},
-    {"lz4", "\x04\x22\x4D\x18", 4, &sl_decoder_lz4, "lz4 -dc", 0, true},
-    {"lzip", "LZIP\x01", 5, &sl_decoder_lzip, "lzip -dc", 0, false},
-    {"UTF-16", "\xFF\xFE", 2, &sl_decoder_utf16, "iconv -f UTF-16 -t UTF-8", 0, false},
-    {"UTF-16", "\xFE\xFF", 2, &sl_decoder_utf16, "iconv -f UTF-16 -t UTF-8", 0, false},
+     6, &xz_decoder, "xz -dc", 4, false},
+    {"zstd", "\x28\xB5\x2F\xFD", 4, &zstd_decoder, "zstd -dc --long=31", 0, true},
+    {"bzip2", "BZh", 3, &bzip2_decoder, "bzip2 -dc", 0, false},
+    {"lz4", "\x04\x22\x4D\x18", 4, &lz4_decoder, "lz4 -dc", 0, true},
+    {"lzip", "LZIP\x01", 5, &lzip_decoder, "lzip -dc", 0, false},
+    {"UTF-16", "\xFF\xFE", 2, &utf16_decoder, "iconv -f UTF-16 -t UTF-8", 0, false},
+    {"UTF-16", "\xFE\xFF", 2, &utf16_decoder, "iconv -f UTF-16 -t UTF-8", 0, false},
     {"compress", "\x1F\x9D", 2, NULL, "gzip -dc", 0, false},
 };
 
@@ -65,7 +474,7 @@ static const compression *find(const unsigned char *bytes, size_t length) {
             return one;
         if (memcmp(bytes, one->magic, one->length) != 0)
             continue;
-        if (one->decoder == &sl_decoder_utf16 && length >= 4 && bytes[2] == 0 && bytes[3] == 0)
+        if (one->decoder == &utf16_decoder && length >= 4 && bytes[2] == 0 && bytes[3] == 0)
             continue; /* UTF-32 */
         /* Text may begin with "BZh" too: bzip2 continues with a level, and a block or the end. */
         if (strcmp(one->name, "bzip2") == 0 && (length < 5 || bytes[3] < '1' || bytes[3] > '9' ||

@@ -5,7 +5,15 @@
 #ifndef SHARDLOAD_SOURCE_UNPACK_H
 #define SHARDLOAD_SOURCE_UNPACK_H
 
-#include "input.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "stream.h"
+
+/* Memory limit for unpacking one source: the dictionary of xz and lzip, the window of zstd. */
+#define SL_DECODER_MEMORY_MAX_LOG 28
+#define SL_DECODER_MEMORY_MAX ((uint64_t)1 << SL_DECODER_MEMORY_MAX_LOG)
 
 typedef struct sl_unpacker sl_unpacker;
 

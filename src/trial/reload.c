@@ -24,7 +24,7 @@
 
 #include <sys/stat.h>
 
-#include "job/outputs.h"
+#include "job/load_config.h"
 #include "report/json.h"
 #include "report/lookup.h"
 #include "report/report.h"

@@ -1,26 +1,1143 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `shardload verify`: the phases of a verification. Neither sources nor cluster are changed. */
+/* `shardload verify`: compares the blocks of the sources with the documents that the cluster holds
+ * under their ids, searches the ids outside these blocks, lists the differences, and reports the
+ * totals. Neither sources nor cluster are changed. */
 #include "verify.h"
-#include "job/numbers.h"
-#include "job/ranges.h"
-#include "job/sources.h"
-#include "job/types.h"
-#include "verification.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "report/json.h"
-#include "util/clock.h"
-#include "util/interrupt.h"
-#include "util/log.h"
-#include "util/phase_names.h"
-
+#include "bson/bson_lookup.h"
+#include "job/job.h"
+#include "job/numbers.h"
+#include "job/sources.h"
+#include "job/types.h"
+#include "ledger/unregistered.h"
+#include "ledger/work_directory.h"
 #include "load/embedding.h"
 #include "load/progress.h"
 #include "load/record.h"
+#include "load/run.h"
+#include "report/json.h"
+#include "report/run_record.h"
+#include "send/compare.h"
+#include "send/duplicates.h"
+#include "util/clock.h"
+#include "util/grow.h"
+#include "util/hash.h"
+#include "util/interrupt.h"
+#include "util/log.h"
+#include "util/phase_names.h"
+#include "util/print.h"
+#include "util/private_file.h"
+#include "util/text_table.h"
+
+#define DETAIL_ROOM 600                /* of the text that describes a difference */
+#define SLICE_BYTES ((size_t)16 << 20) /* of documents compared at once; few blocks have more */
+#define ROWS_SHOWN 40
+#define NAME_ROOM 80
+
+static const char *const problem_names[] = {"missing", "different", "extra"};
+
+/* One missing, different or extra document. */
+typedef struct sl_problem {
+    sl_finding finding;
+    bool placed;       /* its _id belongs to one of the sources: `source` and `offset` are set */
+    size_t source;     /* index into the set */
+    const char *entry; /* entry of an archive, or NULL */
+    uint64_t offset; /* in the source's uncompressed stream; for generated records, as in the _id */
+    char *id;        /* as JSON */
+    char *detail;    /* the difference in words, or NULL */
+} sl_problem;
+
+/* All problems are written to problems.tsv, ordered only within a block; the first ones are also
+ * logged. */
+typedef struct sl_problems {
+    pthread_mutex_t lock;
+    const sl_source_set *set;
+    FILE *table; /* or NULL */
+    uint64_t count, shown_max;
+} sl_problems;
+
+/* The totals of one range. A hash is the sum of the hashes of its documents. */
+typedef struct sl_range_totals {
+    _Atomic uint64_t expected, found, missing, different, extra;
+    _Atomic uint64_t expected_hash, found_hash;
+} sl_range_totals;
+
+/* The state of one verification. */
+typedef struct sl_verification {
+    sl_job job;
+    sl_destination destination;
+    sl_run run;
+    sl_run_record *record;
+    char work_directory[SL_WORK_DIRECTORY_ROOM]; /* "" when there is none */
+    sl_work_directory_lock directory_lock;
+    const char *report;      /* path from the config; NULL if it cannot be written */
+    bool content;            /* compare documents, instead of counting them */
+    sl_range_totals *ranges; /* one per range of the load, and one for all ids outside the ranges */
+    sl_problems *problems;
+    bson_t *other_sources; /* those with extra documents, for the record; NULL: none */
+    uint32_t *registered;  /* the numbers of all registered sources */
+    size_t registered_count;
+
+    pthread_mutex_t lock;
+    sl_interval *covered; /* intervals that have been compared; guarded by the lock */
+    size_t covered_count, covered_room;
+} sl_verification;
+
+/* ---- problems: missing, different and extra documents ---- */
+
+/* Frees what the problem owns: `id` and `detail`. */
+static void problem_clear(sl_problem *problem) {
+    free(problem->id);
+    bson_free(problem->detail);
+}
+
+/* Sets the position of a problem from its _id. */
+static void set_place(sl_problem *problem, const sl_job *job, size_t likely, int64_t id) {
+    uint32_t number = sl_document_id_source(id);
+    size_t count = sl_source_set_count(job->set), i = likely;
+    if (job->sources[i].number != number)
+        i = 0;
+    while (i < count && (job->sources[i].skipped || job->sources[i].number != number))
+        i++;
+    problem->placed = i < count;
+    problem->source = i;
+    problem->offset = sl_document_id_offset(id);
+}
+
+/* Returns a problem. Its position is set from its _id, if one of the load's sources has the source
+ * number in that _id; the source with index `likely` is checked first. `expected` and `found` as in
+ * compare.h. */
+static sl_problem problem_of(const sl_job *job, sl_finding finding, size_t likely,
+                             const uint8_t *expected, const bson_t *found) {
+    sl_problem made = {.finding = finding};
+    bson_t view;
+    bson_iter_t iter;
+    char text[DETAIL_ROOM];
+    if (finding == SL_DIFFERENT)
+        made.detail = bson_strdup(sl_difference(expected, found, text, sizeof text));
+    if (!found && bson_init_static(&view, expected, sl_bson_length(expected)))
+        found = &view;
+    if (found && bson_iter_init_find(&iter, found, "_id")) {
+        made.id = sl_json_value(&iter);
+        if (!expected && BSON_ITER_HOLDS_INT64(&iter) && bson_iter_int64(&iter) >= 0)
+            set_place(&made, job, likely, bson_iter_int64(&iter));
+    }
+    if (expected) /* the _id of the found document may have another numeric type */
+        set_place(&made, job, likely, sl_expected_id(expected));
+    return made;
+}
+
+/* Opens the list of problems, which are written to problems.tsv in `directory` (NULL: to no file),
+ * and the first `shown_max` to the log. */
+static bool problems_open(const char *directory, const sl_source_set *set, uint64_t shown_max,
+                          sl_problems **problems, sl_error *error) {
+    sl_problems *made = *problems = calloc(1, sizeof *made);
+    if (!made)
+        return sl_error_memory(error, "starting");
+    pthread_mutex_init(&made->lock, NULL);
+    made->set = set;
+    made->shown_max = shown_max;
+    if (!directory)
+        return true;
+    char path[600];
+    snprintf(path, sizeof path, "%s/problems.tsv", directory);
+    made->table = sl_private_file_stream(path, O_WRONLY | O_TRUNC, error);
+    if (!made->table)
+        return false;
+    fputs("problem\tsource\toffset\t_id\tdetail\n", made->table);
+    return true;
+}
+
+/* Any thread. */
+static void problems_add(sl_problems *problems, const sl_problem *problem) {
+    const char *unit = ", byte ";
+    char place[1200] = "", offset[32] = "", id[300], detail[DETAIL_ROOM] = "", path[1100];
+    sl_text_printable(sl_text_of(problem->id ? problem->id : ""), id, sizeof id);
+    if (problem->detail)
+        sl_text_printable(sl_text_of(problem->detail), detail, sizeof detail);
+    if (problem->placed) {
+        const sl_source *source = sl_source_set_at(problems->set, problem->source);
+        snprintf(path, sizeof path, "%s%s%s", source->path, problem->entry ? ": " : "",
+                 problem->entry ? problem->entry : "");
+        sl_text_printable(sl_text_of(path), place, sizeof place);
+        bool generated = source->kind == SL_SOURCE_GENERATED;
+        if (generated)
+            unit = ", record ";
+        snprintf(offset, sizeof offset, "%llu",
+                 (unsigned long long)(generated ? problem->offset / source->record_bytes
+                                                : problem->offset));
+    }
+    pthread_mutex_lock(&problems->lock);
+    if (problems->table)
+        sl_print_to(problems->table, "%s\t%s\t%s\t%s\t%s\n", problem_names[problem->finding], place,
+                    offset, id, detail);
+    if (problems->count++ < problems->shown_max) {
+        sl_log_warning("%s%s%s%s_id %s: %s%s%s", place, problem->placed ? unit : "", offset,
+                       problem->placed ? ", " : "", id, problem_names[problem->finding],
+                       *detail ? ": " : "", detail);
+    } else if (problems->count == problems->shown_max + 1) {
+        sl_log_warning("further problems are %s",
+                       problems->table ? "in problems.tsv only"
+                                       : "only counted; with --work-dir, problems.tsv there lists "
+                                         "all");
+    }
+    pthread_mutex_unlock(&problems->lock);
+}
+
+/* False when the file could not be written. NULL is fine. */
+static bool problems_close(sl_problems *problems, sl_error *error) {
+    bool ok = true;
+    if (!problems)
+        return true;
+    if (problems->table) {
+        ok = !ferror(problems->table);
+        ok = fclose(problems->table) == 0 && ok;
+    }
+    if (!ok)
+        sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE), "cannot write problems.tsv: %s",
+                     errno ? strerror(errno) : "the disk may be full");
+    pthread_mutex_destroy(&problems->lock);
+    free(problems);
+    return ok;
+}
+
+/* The totals to which a document with this _id is added. */
+static sl_range_totals *verification_totals(sl_verification *verification, int64_t id) {
+    const sl_job *job = &verification->job;
+    size_t range = sl_job_range_of(job, id);
+    bool inside = id >= job->ranges[range].minimum && id < job->ranges[range].maximum;
+    return &verification->ranges[inside ? range : job->range_count];
+}
+
+/* Records that the interval has been compared. False without memory. Any thread. */
+static bool verification_cover(sl_verification *verification, sl_interval interval) {
+    pthread_mutex_lock(&verification->lock);
+    sl_interval *covered = sl_grow(verification->covered, verification->covered_count,
+                                   &verification->covered_room, sizeof *covered);
+    if (covered) {
+        verification->covered = covered;
+        covered[verification->covered_count++] = interval;
+    }
+    pthread_mutex_unlock(&verification->lock);
+    return covered != NULL;
+}
+
+static bool keep_on(void *context) {
+    const sl_run *run = context;
+    return !atomic_load(&run->stop);
+}
+
+/* ---- documents with their own _id ---- */
+
+/* Verification of documents with their own _id, which form no intervals: the documents of a block
+ * are looked up by their _ids, with the same comparison as re-sent batches (duplicates.h). Extra
+ * documents are detected by counting: the collection must hold as many documents as have been
+ * found. A record whose document equals that of an earlier record of the same slice is reported as
+ * missing, since a load rejects it. */
+
+/* Views over `count` consecutive documents; *views and *pointers are for free(). */
+static bool view(const uint8_t *at, uint32_t count, bson_t **views, const bson_t ***pointers) {
+    *views = aligned_alloc(_Alignof(bson_t), count * sizeof **views);
+    *pointers = malloc(count * sizeof **pointers);
+    bool ok = *views && *pointers;
+    for (uint32_t i = 0; ok && i < count; i++) {
+        ok = bson_init_static(&(*views)[i], at, sl_bson_length(at));
+        (*pointers)[i] = &(*views)[i];
+        at += sl_bson_length(at);
+    }
+    return ok;
+}
+
+static bool look_up(const sl_verification *verification, mongoc_client_t *client,
+                    sl_duplicates *duplicates, const bson_t *const *documents, uint32_t count,
+                    sl_error *error) {
+    for (unsigned attempt = 0;; attempt++) {
+        if (!sl_duplicates_init(duplicates, documents, count, true))
+            return sl_error_memory(error, "comparing documents");
+        switch (
+            sl_duplicates_find_all(duplicates, client, &verification->destination.target, error)) {
+        case SL_SCAN_DONE:
+            *error = (sl_error){0};
+            return true;
+        case SL_SCAN_FAILED:
+            return false;
+        case SL_SCAN_AGAIN:
+            if (attempt == 0)
+                sl_log_warning(SL_LINES "; trying again", error->message);
+            if (!sl_backoff(attempt, keep_on, (void *)&verification->run))
+                return false;
+            sl_duplicates_clear(duplicates);
+        }
+    }
+}
+
+static void add_problem(sl_verification *verification, const sl_source_block *block,
+                        sl_finding finding, uint64_t offset, const bson_t *expected,
+                        const char *detail) {
+    sl_problem problem = {.finding = finding,
+                          .placed = true,
+                          .source = block->source,
+                          .entry = block->entry,
+                          .offset = offset,
+                          .detail = detail ? bson_strdup(detail) : NULL};
+    bson_iter_t iter;
+    if (bson_iter_init_find(&iter, expected, "_id"))
+        problem.id = sl_json_value(&iter);
+    problems_add(verification->problems, &problem);
+    problem_clear(&problem);
+}
+
+/* Looks up `count` consecutive documents of a block, whose records begin at `offsets`, and adds the
+ * outcome to the totals and the problems. */
+static bool verify_slice_by_id(sl_verification *verification, mongoc_client_t *client,
+                               const sl_source_block *block, const uint8_t *documents,
+                               const uint64_t *offsets, uint32_t count, sl_range_totals *totals,
+                               sl_error *error) {
+    bson_t *views = NULL;
+    const bson_t **pointers = NULL;
+    sl_duplicates duplicates = {0};
+    if (count == 0)
+        return true;
+    bool ok =
+        view(documents, count, &views, &pointers) || sl_error_memory(error, "comparing documents");
+    ok = ok && look_up(verification, client, &duplicates, pointers, count, error);
+    for (uint32_t i = 0; ok && i < count; i++) {
+        const char *difference = duplicates.difference[i];
+        if (duplicates.missing[i] || duplicates.repeated[i]) {
+            atomic_fetch_add(&totals->missing, 1);
+            add_problem(verification, block, SL_MISSING, offsets[i], pointers[i],
+                        duplicates.repeated[i]
+                            ? "an earlier record has an identical document, which is stored"
+                            : NULL);
+            continue;
+        }
+        atomic_fetch_add(&totals->found, 1);
+        if (difference) {
+            atomic_fetch_add(&totals->different, 1);
+            add_problem(verification, block, SL_DIFFERENT, offsets[i], pointers[i], difference);
+        } else {
+            atomic_fetch_add(&totals->found_hash,
+                             sl_hash(bson_get_data(pointers[i]), pointers[i]->len));
+        }
+    }
+    sl_duplicates_clear(&duplicates);
+    free(pointers);
+    free(views);
+    return ok;
+}
+
+/* The most documents that the other registered sources may have stored; UINT64_MAX if one of them
+ * has not been loaded completely. Two sources may have records with the same _id, so the collection
+ * may hold fewer. */
+static bool documents_of_others(const sl_verification *verification, uint64_t *most,
+                                sl_error *error) {
+    const sl_job *job = &verification->job;
+    bson_t numbers = BSON_INITIALIZER;
+    bool complete = false;
+    uint32_t used = 0;
+    *most = 0;
+    if (verification->registered_count <= job->active)
+        return true;
+    for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
+        char room[SL_ARRAY_KEY_ROOM];
+        if (!job->sources[i].skipped)
+            bson_append_int32(&numbers, sl_array_key(used++, room), -1,
+                              (int32_t)job->sources[i].number);
+    }
+    bool ok =
+        sl_registry_total(verification->destination.registry, &numbers, most, &complete, error);
+    if (!complete)
+        *most = UINT64_MAX;
+    bson_destroy(&numbers);
+    return ok;
+}
+
+/* Compares the number of documents of the collection with those found, or, without `content`, with
+ * those expected. */
+static bool verify_total_by_id(sl_verification *verification, sl_error *error) {
+    const sl_job *job = &verification->job;
+    const sl_destination *destination = &verification->destination;
+    sl_range_totals *outside = &verification->ranges[job->range_count];
+    uint64_t found = 0, all, others;
+    const bson_t everything = BSON_INITIALIZER;
+    if (sl_interrupt_requested())
+        return sl_error_set(error, SL_EXIT_INTERRUPTED, "interrupted");
+    if (!sl_count_matching(destination->connection, &destination->target, &everything, &all, error))
+        return false;
+    for (size_t i = 0; i < job->range_count; i++) {
+        sl_range_totals *totals = &verification->ranges[i];
+        if (!verification->content)
+            atomic_store(&totals->found, atomic_load(&totals->expected));
+        found += atomic_load(&totals->found);
+    }
+    if (all < found && !verification->content)
+        atomic_store(&outside->missing, found - all);
+    else if (all < found)
+        sl_log_warning("%" PRIu64 " records have the same _id as another record of the sources",
+                       found - all);
+    if (all <= found)
+        return true;
+    if (!documents_of_others(verification, &others, error))
+        return false;
+    uint64_t more = all - found, extra = more > others ? more - others : 0;
+    atomic_store(&outside->found, extra);
+    atomic_store(&outside->extra, extra);
+    if (extra > 0)
+        sl_log_warning("%s.%s holds %" PRIu64 " documents that no record of the sources has%s",
+                       destination->target.database, destination->target.collection, extra,
+                       others > 0 ? ", in addition to those of the other registered sources" : "");
+    else
+        sl_log_warning("%s.%s holds %" PRIu64 " documents more than these sources; they may belong "
+                       "to the other registered sources, which were not named",
+                       destination->target.database, destination->target.collection, more);
+    return true;
+}
+
+/* ---- block by block ---- */
+
+/* The comparison of the sources with the cluster, block by block.
+ *
+ * Each thread draws blocks as a load's workers do, parses one, and reads the stored documents in
+ * the block's interval. The interval contains all ids that records beginning in the block's text
+ * could have. The intervals of all blocks are recorded; verify_gaps searches the ids between
+ * them, so that every id is checked exactly once. Two blocks of an archive may share a MiB, if one
+ * entry ends in it and the next begins; any other block is alone in its MiB.
+ *
+ * Threads share nothing per document. The findings of a block are reported only when its interval
+ * has been read to the end, because a failed read is repeated. The sums are atomics, each
+ * independent of the others, and are read when the threads have been joined. */
+
+typedef struct sl_checker {
+    sl_verification *verification;
+    sl_job *job;
+    sl_destination *destination;
+    sl_run *run;
+    unsigned index;
+    sl_worker_counters *counters;
+    sl_reader *reader;
+    mongoc_client_t *client;
+    uint8_t *bytes; /* the block's documents; room + SL_SLACK */
+    size_t room;
+    uint64_t *offsets; /* of documents with their own _id; grown by on_full */
+    uint32_t offsets_room;
+    sl_sink sink;
+    sl_error error;
+
+    /* Of the current block. */
+    const sl_source_block *block;
+    sl_range_totals *totals;
+    sl_interval remaining; /* the part of its interval that has not been compared */
+
+    /* Of the current comparison. */
+    sl_comparison comparison;
+    uint64_t found, found_hash;
+    uint64_t findings[3];
+    sl_problem *problems;
+    size_t problem_count, problem_room;
+} sl_checker;
+
+/* ---- the parser's side ---- */
+
+static int64_t last_id(const uint8_t *at, const uint8_t *end) {
+    int64_t id = 0;
+    for (; at < end; at += sl_bson_length(at))
+        id = sl_expected_id(at);
+    return id;
+}
+
+static bool check_documents(sl_checker *checker, int64_t maximum);
+
+/* Makes room for the offsets of more documents. */
+static bool grow_offsets(sl_checker *checker) {
+    sl_sink *sink = &checker->sink;
+    if (!checker->job->own_ids || sink->documents < checker->offsets_room)
+        return true;
+    uint32_t room = checker->offsets_room ? checker->offsets_room * 2 : 4096;
+    uint64_t *offsets = realloc(checker->offsets, room * sizeof *offsets);
+    if (!offsets)
+        return sl_error_memory(&checker->error, "parsing a block");
+    checker->offsets = sink->offsets = offsets;
+    checker->offsets_room = sink->documents_limit = room;
+    return true;
+}
+
+/* Most blocks are parsed completely before they are compared. A block of large documents is
+ * compared in slices, each up to the id of its last document. */
+static bool on_full(sl_sink *sink, size_t need) {
+    sl_checker *checker = sink->context;
+    size_t used = (size_t)(sink->cursor - checker->bytes);
+    if (used > 0 && used + need > SLICE_BYTES) {
+        bool own_ids = checker->job->own_ids;
+        if (!check_documents(checker, own_ids ? 0 : last_id(checker->bytes, sink->cursor) + 1))
+            return false;
+        used = 0;
+        sink->cursor = checker->bytes;
+        sink->documents = 0;
+    }
+    if (!grow_offsets(checker))
+        return false;
+    if (need <= checker->room - used) {
+        sink->limit = checker->bytes + checker->room;
+        return true;
+    }
+    size_t room = checker->room * 2 > used + need ? checker->room * 2 : used + need;
+    uint8_t *bytes = realloc(checker->bytes, room + SL_SLACK);
+    if (!bytes)
+        return sl_error_memory(&checker->error, "parsing a block");
+    checker->bytes = bytes;
+    checker->room = room;
+    sink->cursor = bytes + used;
+    sink->limit = bytes + room;
+    return true;
+}
+
+static void on_reject(sl_sink *sink, const sl_reject *reject) {
+    sl_checker *checker = sink->context;
+    if (reject->misread) /* other rejects are counted only; the load has reported them */
+        sl_line_ends_error(checker->job, checker->block, reject, &checker->error);
+}
+
+static bool parse(sl_checker *checker, const sl_source_block *block, sl_parse_counts *counts) {
+    sl_job *job = checker->job;
+    const sl_dialect *dialect;
+    checker->sink = (sl_sink){.cursor = checker->bytes,
+                              .limit = checker->bytes + checker->room,
+                              .documents_limit = UINT32_MAX,
+                              .offsets = checker->offsets,
+                              .full = on_full,
+                              .reject = on_reject,
+                              .context = checker};
+    if (job->own_ids)
+        checker->sink.documents_limit = checker->offsets_room;
+    if (!sl_sources_dialect(job, block, &dialect, &checker->error))
+        return false;
+    if (!dialect || block->text.length == 0)
+        return true;
+    return sl_sources_parse(job, block, dialect, &checker->sink, counts);
+}
+
+static uint64_t hash_of(const uint8_t *at, const uint8_t *end) {
+    uint64_t sum = 0;
+    for (size_t length; at < end; at += length) {
+        length = sl_bson_length(at);
+        sum += sl_hash(at, length);
+    }
+    return sum;
+}
+
+/* ---- the cluster's side ---- */
+
+/* The ids of the block. */
+static sl_interval interval_of(const sl_job *job, const sl_source_block *block) {
+    int64_t id = sl_document_id(job->sources[block->source].number, block->offset);
+    int64_t base = id & ~(int64_t)(SL_BLOCK_BYTES - 1);
+    uint64_t end = (block->offset & (SL_BLOCK_BYTES - 1)) + block->text.length;
+    return (sl_interval){
+        .minimum = block->entry_start ? id : base,
+        .maximum = base + (int64_t)(end < SL_BLOCK_BYTES ? end : SL_BLOCK_BYTES),
+    };
+}
+
+static void forget_findings(sl_checker *checker) {
+    for (size_t i = 0; i < checker->problem_count; i++)
+        problem_clear(&checker->problems[i]);
+    checker->problem_count = 0;
+    checker->found = checker->found_hash = 0;
+    memset(checker->findings, 0, sizeof checker->findings);
+    sl_compare_clear(&checker->comparison);
+}
+
+static void on_found(void *context, const bson_t *found) {
+    sl_checker *checker = context;
+    checker->found++;
+    checker->found_hash += sl_hash(bson_get_data(found), found->len);
+    sl_compare_found(&checker->comparison, found);
+}
+
+static void on_finding(void *context, sl_finding finding, const uint8_t *expected,
+                       const bson_t *found) {
+    sl_checker *checker = context;
+    sl_problem *problems = sl_grow(checker->problems, checker->problem_count,
+                                   &checker->problem_room, sizeof *problems);
+    if (!problems) {
+        sl_error_memory(&checker->error, "keeping problems");
+        return;
+    }
+    checker->problems = problems;
+    sl_problem *made = &checker->problems[checker->problem_count++];
+    *made = problem_of(checker->job, finding, checker->block->source, expected, found);
+    if (finding == SL_EXTRA)
+        made->detail = bson_strdup("the source has no such document");
+    checker->findings[finding]++;
+}
+
+/* Reads the interval and compares it; begins again after failures that may be temporary. */
+static bool compare(sl_checker *checker, sl_interval place) {
+    const sl_destination *destination = checker->destination;
+    for (unsigned attempt = 0;; attempt++) {
+        forget_findings(checker);
+        checker->comparison = (sl_comparison){.expected = checker->bytes,
+                                              .end = checker->sink.cursor,
+                                              .report = on_finding,
+                                              .context = checker};
+        switch (sl_scan_range(checker->client, &destination->target, place.minimum, place.maximum,
+                              on_found, checker, &checker->error)) {
+        case SL_SCAN_DONE:
+            checker->error = (sl_error){0};
+            sl_compare_end(&checker->comparison);
+            return !checker->error.code;
+        case SL_SCAN_FAILED:
+            return false;
+        case SL_SCAN_AGAIN:
+            if (attempt == 0)
+                sl_log_warning(SL_LINES "; trying again", checker->error.message);
+            if (!sl_backoff(attempt, keep_on, checker->run))
+                return false;
+        }
+    }
+}
+
+static void report_findings(sl_checker *checker) {
+    sl_range_totals *totals = checker->totals;
+    for (size_t i = 0; i < checker->problem_count; i++) {
+        checker->problems[i].entry = checker->block->entry;
+        problems_add(checker->verification->problems, &checker->problems[i]);
+    }
+    atomic_fetch_add(&totals->found, checker->found);
+    atomic_fetch_add(&totals->found_hash, checker->found_hash);
+    atomic_fetch_add(&totals->missing, checker->findings[SL_MISSING]);
+    atomic_fetch_add(&totals->different, checker->findings[SL_DIFFERENT]);
+    atomic_fetch_add(&totals->extra, checker->findings[SL_EXTRA]);
+    forget_findings(checker);
+}
+
+/* Compares the documents parsed so far with the ids from the end of the last slice to before
+ * `maximum`. */
+static bool check_documents(sl_checker *checker, int64_t maximum) {
+    sl_verification *verification = checker->verification;
+    const uint8_t *end = checker->sink.cursor;
+    sl_interval slice = {checker->remaining.minimum, maximum};
+    sl_count(&checker->counters->bson_bytes, (uint64_t)(end - checker->bytes));
+    atomic_fetch_add(&checker->totals->expected_hash, hash_of(checker->bytes, end));
+    if (verification->content)
+        sl_stage_enter(checker->counters, STAGE_SENDING);
+    if (checker->job->own_ids) {
+        bool ok = !verification->content ||
+                  verify_slice_by_id(verification, checker->client, checker->block, checker->bytes,
+                                     checker->offsets, checker->sink.documents, checker->totals,
+                                     &checker->error);
+        sl_stage_enter(checker->counters, STAGE_PARSING);
+        return ok;
+    }
+    if (!verification->content || slice.minimum >= slice.maximum)
+        return true;
+    if (!compare(checker, slice))
+        return false;
+    report_findings(checker);
+    checker->remaining.minimum = maximum;
+    sl_stage_enter(checker->counters, STAGE_PARSING);
+    return verification_cover(verification, slice) ||
+           sl_error_memory(&checker->error, "recording compared intervals");
+}
+
+static bool check_block(sl_checker *checker, const sl_source_block *block) {
+    sl_job *job = checker->job;
+    const sl_destination *destination = checker->destination;
+    const sl_run *run = checker->run;
+    sl_parse_counts counts = {0};
+    int64_t id = sl_document_id(job->sources[block->source].number, block->offset);
+    checker->block = block;
+    checker->remaining = interval_of(job, block);
+    checker->totals = verification_totals(checker->verification, id);
+    if (!parse(checker, block, &counts) || !check_documents(checker, checker->remaining.maximum))
+        return false;
+    sl_sources_done_with(job, block);
+    atomic_fetch_add(&checker->totals->expected, counts.documents);
+    sl_count(&checker->counters->text_bytes, block->text.length);
+    sl_count(&checker->counters->records, counts.records);
+    sl_count(&checker->counters->already_stored, counts.documents);
+    sl_count(&checker->counters->parser_rejects, counts.rejects);
+    if (job->by_range)
+        atomic_fetch_add(&run->shard_documents[sl_shard_map_owner(destination->map, id)],
+                         counts.documents);
+    sl_parse_counts_add(&run->parsed[checker->index], &counts);
+    return true;
+}
+
+/* ---- the threads ---- */
+
+static void *check(void *context) {
+    sl_checker *checker = context;
+    sl_run *run = checker->run;
+    sl_source_block block;
+    bool ok = true;
+    while (ok && !atomic_load_explicit(&run->stop, memory_order_relaxed)) {
+        int64_t inflating = sl_reader_spent(checker->reader)->inflating;
+        sl_stage_enter(checker->counters, STAGE_READING);
+        sl_read_result result = sl_reader_next(checker->reader, &block, &checker->error);
+        inflating = sl_reader_spent(checker->reader)->inflating - inflating;
+        sl_stage_enter(checker->counters, STAGE_PARSING);
+        atomic_fetch_sub(&checker->counters->stage_ns[STAGE_READING], inflating);
+        atomic_fetch_add(&checker->counters->stage_ns[STAGE_INFLATING], inflating);
+        if (result == SL_READ_END)
+            break;
+        ok = result == SL_READ_BLOCK && check_block(checker, &block);
+    }
+    sl_stage_enter(checker->counters, STAGES);
+    if (!ok && checker->error.code)
+        sl_run_fail(run, &checker->error);
+    sl_run_ended(run);
+    return NULL;
+}
+
+static bool checker_init(sl_checker *checker, sl_verification *verification, unsigned index,
+                         sl_error *error) {
+    const sl_job *job = &verification->job;
+    const sl_destination *destination = &verification->destination;
+    const sl_run *run = &verification->run;
+    *checker = (sl_checker){.verification = verification,
+                            .job = &verification->job,
+                            .destination = &verification->destination,
+                            .run = &verification->run,
+                            .index = index,
+                            .counters = &run->counters[index],
+                            .room = SL_BLOCK_BYTES};
+    checker->bytes = malloc(checker->room + SL_SLACK);
+    if (!checker->bytes)
+        return sl_error_memory(error, "starting threads");
+    if (verification->content)
+        checker->client = sl_connection_borrow(destination->connection);
+    return sl_reader_create(job->set, &checker->reader, error);
+}
+
+static void checker_clear(sl_checker *checker) {
+    forget_findings(checker);
+    free(checker->problems);
+    free(checker->bytes);
+    free(checker->offsets);
+    if (checker->client)
+        sl_connection_return(checker->destination->connection, checker->client);
+    sl_reader_destroy(checker->reader);
+}
+
+/* Parses all sources, and with `content` compares each block with the documents that the cluster
+ * holds under its ids. `tick` as for sl_run_threads. */
+static bool verify_blocks(sl_verification *verification, void (*tick)(void *context), void *context,
+                          sl_error *error) {
+    sl_run *run = &verification->run;
+    unsigned threads = run->threads, made = 0;
+    sl_checker *checkers = calloc(threads, sizeof *checkers);
+    bool ok = checkers != NULL;
+    if (!ok)
+        sl_error_memory(error, "starting threads");
+    for (; ok && made < threads; made++)
+        ok = checker_init(&checkers[made], verification, made, error);
+    ok = ok && sl_run_threads(run, check, checkers, sizeof *checkers, tick, context, error);
+    for (unsigned i = 0; i < made; i++)
+        checker_clear(&checkers[i]);
+    free(checkers);
+    return ok;
+}
+
+/* ---- the ids between and beyond the blocks ---- */
+
+/* Stored documents outside all sources and blocks: after the end of a source, between its blocks,
+ * under unregistered source numbers, under ids of other types.
+ *
+ * All ids are divided into the intervals that have been compared (without --content: the sources
+ * that were counted), the ids of other registered sources, and the gaps between these. Each gap is
+ * one find, which mostly returns nothing: about 256 finds for a large source, one for a small
+ * source. */
+
+/* Which source numbers are those of this verification? For free(); NULL without memory. */
+static bool *verified_numbers(const sl_job *job) {
+    bool *verified = calloc((size_t)SL_SOURCE_NUMBER_MAX + 1, sizeof *verified);
+    for (size_t i = 0; verified && i < sl_source_set_count(job->set); i++) {
+        if (!job->sources[i].skipped)
+            verified[job->sources[i].number] = true;
+    }
+    return verified;
+}
+
+/* Marks registered sources that are not in this verification as covered; without `content`, all
+ * registered sources, since these have been counted. */
+static bool cover_sources(sl_verification *verification) {
+    bool *verified = verified_numbers(&verification->job);
+    bool ok = verified != NULL;
+    for (size_t i = 0; ok && i < verification->registered_count; i++) {
+        uint32_t number = verification->registered[i];
+        if (!verified[number] || !verification->content)
+            ok = verification_cover(verification, sl_interval_of_source(number));
+    }
+    free(verified);
+    return ok;
+}
+
+typedef struct sl_extra_scan {
+    sl_verification *verification;
+    uint64_t found;
+} sl_extra_scan;
+
+static const char *why_extra(const bson_iter_t *id, bool placed) {
+    if (!BSON_ITER_HOLDS_INT64(id) || bson_iter_int64(id) < 0)
+        return "no source has such an _id";
+    return placed ? "no record begins at that byte" : "its source is not in the registry";
+}
+
+static void on_extra(void *context, const bson_t *found) {
+    sl_extra_scan *state = context;
+    sl_verification *verification = state->verification;
+    const sl_job *job = &verification->job;
+    sl_range_totals *totals = &verification->ranges[job->range_count];
+    sl_problem problem = problem_of(job, SL_EXTRA, 0, NULL, found);
+    bson_iter_t iter;
+    state->found++;
+    if (bson_iter_init_find(&iter, found, "_id")) {
+        if (BSON_ITER_HOLDS_INT64(&iter))
+            totals = verification_totals(verification, bson_iter_int64(&iter));
+        problem.detail = bson_strdup(why_extra(&iter, problem.placed));
+    }
+    atomic_fetch_add(&totals->found, 1);
+    atomic_fetch_add(&totals->extra, 1);
+    if (verification->content)
+        atomic_fetch_add(&totals->found_hash, sl_hash(bson_get_data(found), found->len));
+    problems_add(verification->problems, &problem);
+    problem_clear(&problem);
+}
+
+static bool not_interrupted(void *context) {
+    (void)context;
+    return !sl_interrupt_requested();
+}
+
+/* Reports all documents that match the filter as extra. A read that has reported some documents is
+ * not repeated, because these would be counted twice. */
+static bool report_extra(sl_verification *verification, mongoc_client_t *client,
+                         const bson_t *filter, sl_error *error) {
+    sl_extra_scan state = {.verification = verification};
+    sl_scan_result result;
+    unsigned attempt = 0;
+    do {
+        if (sl_interrupt_requested())
+            return sl_error_set(error, SL_EXIT_INTERRUPTED, "interrupted");
+        result = sl_scan(client, &verification->destination.target, filter, !verification->content,
+                         on_extra, &state, error);
+    } while (result == SL_SCAN_AGAIN && state.found == 0 &&
+             sl_backoff(attempt++, not_interrupted, NULL));
+    return result == SL_SCAN_DONE;
+}
+
+typedef struct sl_gap_search {
+    sl_verification *verification;
+    mongoc_client_t *client;
+    int64_t logged; /* when progress was logged last, by sl_clock_ns */
+} sl_gap_search;
+
+static bool search_gap(void *context, const sl_gap *gap, sl_error *error) {
+    sl_gap_search *search = context;
+    if (sl_seconds_since(search->logged) > 3) {
+        sl_log_info("searching the ids between the blocks: %.0f %%", 100 * gap->share);
+        search->logged = sl_clock_ns();
+    }
+    return report_extra(search->verification, search->client, gap->filter, error);
+}
+
+/* Finds the documents outside all compared intervals and all other registered sources. */
+static bool verify_gaps(sl_verification *verification, sl_error *error) {
+    const sl_destination *destination = &verification->destination;
+    if (!cover_sources(verification))
+        return sl_error_memory(error, "searching between the sources");
+    sl_gap_search search = {verification, sl_connection_borrow(destination->connection),
+                            sl_clock_ns()};
+    bool ok = sl_gaps_walk(verification->covered, verification->covered_count, search_gap, &search,
+                           error);
+    sl_connection_return(destination->connection, search.client);
+    return ok;
+}
+
+typedef struct sl_others_count {
+    sl_verification *verification;
+    bool *verified; /* by number */
+    int64_t logged;
+    uint32_t with_extra;
+} sl_others_count;
+
+static void report_other(sl_others_count *count, const sl_registry_entry *entry, uint64_t found) {
+    sl_verification *verification = count->verification;
+    sl_range_totals *totals = &verification->ranges[verification->job.range_count];
+    uint64_t extra = found - entry->in_range;
+    char shown[400];
+    bson_t item;
+    sl_text_printable(sl_text_of(entry->name), shown, sizeof shown);
+    sl_log_warning("%s, which was not named: %" PRIu64 " documents are stored under its _ids, and "
+                   "its load has left %" PRIu64 "; name it to list the others",
+                   shown, found, entry->in_range);
+    atomic_fetch_add(&totals->found, extra);
+    atomic_fetch_add(&totals->extra, extra);
+    if (!verification->other_sources)
+        verification->other_sources = bson_new();
+    sl_record_begin_item(verification->other_sources, count->with_extra++, &item);
+    BSON_APPEND_UTF8(&item, "name", shown);
+    BSON_APPEND_INT64(&item, "expected", (int64_t)entry->in_range);
+    BSON_APPEND_INT64(&item, "found", (int64_t)found);
+    bson_append_document_end(verification->other_sources, &item);
+}
+
+/* Fewer documents are no finding: only a verification of that source shows whether one is
+ * missing. */
+static bool count_other(void *context, const sl_registry_entry *entry, sl_error *error) {
+    sl_others_count *count = context;
+    const sl_destination *destination = &count->verification->destination;
+    uint64_t found;
+    if (count->verified[entry->number])
+        return true;
+    if (sl_interrupt_requested())
+        return sl_error_set(error, SL_EXIT_INTERRUPTED, "interrupted");
+    if (sl_seconds_since(count->logged) > 3) {
+        sl_log_info("counting the documents of sources that were not named");
+        count->logged = sl_clock_ns();
+    }
+    if (!sl_count_range(destination->connection, &destination->target,
+                        sl_stripe_first_id(entry->number, 0),
+                        sl_stripe_first_id(entry->number, SL_STRIPES), &found, error))
+        return false;
+    if (found > entry->in_range)
+        report_other(count, entry, found);
+    return true;
+}
+
+/* Counts the documents in the ids of each loaded source that is not verified: more than its load
+ * has left there are extra. */
+static bool verify_other_sources(sl_verification *verification, sl_error *error) {
+    const sl_job *job = &verification->job;
+    sl_others_count count = {verification, verified_numbers(job), sl_clock_ns(), 0};
+    bool ok = count.verified ? sl_registry_each_loaded(verification->destination.registry,
+                                                       count_other, &count, error)
+                             : sl_error_memory(error, "counting other sources");
+    free(count.verified);
+    return ok;
+}
+
+/* Counts the documents of each range, for a verification without `content`. */
+static bool verify_ranges(sl_verification *verification, sl_error *error) {
+    const sl_job *job = &verification->job;
+    const sl_destination *destination = &verification->destination;
+    int64_t logged = sl_clock_ns();
+    for (size_t i = 0; i < job->range_count; i++) {
+        const sl_range *range = &job->ranges[i];
+        sl_range_totals *totals = &verification->ranges[i];
+        uint64_t expected = atomic_load(&totals->expected), found;
+        if (sl_interrupt_requested())
+            return sl_error_set(error, SL_EXIT_INTERRUPTED, "interrupted");
+        if (!sl_count_range(destination->connection, &destination->target, range->minimum,
+                            range->maximum, &found, error))
+            return false;
+        if (sl_seconds_since(logged) > 3) {
+            sl_log_info("counting: %zu of %zu ranges", i, job->range_count);
+            logged = sl_clock_ns();
+        }
+        atomic_store(&totals->found, found);
+        atomic_store(&totals->missing, found < expected ? expected - found : 0);
+        atomic_store(&totals->extra, found > expected ? found - expected : 0);
+    }
+    return true;
+}
+
+/* ---- the result: a row per range on the screen, and a section of the record ---- */
+
+typedef struct sl_figures {
+    uint64_t expected, found, missing, different, extra;
+    uint64_t expected_hash, found_hash;
+} sl_figures;
+
+/* Adds the totals of a range; returns them. */
+static sl_figures add(sl_figures *sum, const sl_range_totals *totals) {
+    const sl_figures more = {.expected = totals->expected,
+                             .found = totals->found,
+                             .missing = totals->missing,
+                             .different = totals->different,
+                             .extra = totals->extra,
+                             .expected_hash = totals->expected_hash,
+                             .found_hash = totals->found_hash};
+    sum->expected += more.expected;
+    sum->found += more.found;
+    sum->missing += more.missing;
+    sum->different += more.different;
+    sum->extra += more.extra;
+    sum->expected_hash += more.expected_hash;
+    sum->found_hash += more.found_hash;
+    return more;
+}
+
+static bool is_equal(const sl_figures *figures) {
+    return figures->missing + figures->different + figures->extra == 0;
+}
+
+static const char *shard_of(const sl_job *job, const sl_destination *destination,
+                            const sl_range *range) {
+    if (!job->by_range)
+        return destination->topology->count == 1 ? destination->topology->shards[0].name : "all";
+    sl_range whole = *range;
+    whole.shard = sl_shard_map_owner(destination->map, range->minimum);
+    return sl_range_is_placed(destination->map, &whole)
+               ? destination->topology->shards[whole.shard].name
+               : "several";
+}
+
+/* The label of a range: "year.txt", "year.txt 0-127" (stripes), "a.gz to z.gz". */
+static const char *name_of(const sl_job *job, const sl_range *range, char out[NAME_ROOM]) {
+    const char *names[2] = {"?", "?"};
+    uint32_t numbers[2] = {sl_document_id_source(range->minimum),
+                           sl_document_id_source(range->maximum - 1)};
+    for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
+        for (int k = 0; k < 2; k++) {
+            if (job->sources[i].skipped || job->sources[i].number != numbers[k])
+                continue;
+            const char *path = sl_source_set_at(job->set, i)->shown;
+            const char *slash = strrchr(path, '/');
+            names[k] = slash && slash[1] ? slash + 1 : path;
+        }
+    }
+    uint32_t from = (uint32_t)(range->minimum >> 32) & 0xFF;
+    uint32_t to = (uint32_t)((range->maximum - 1) >> 32) & 0xFF;
+    if (numbers[0] != numbers[1])
+        snprintf(out, NAME_ROOM, "%.16s to %.16s", names[0], names[1]);
+    else if (from == 0 && to == SL_STRIPES - 1)
+        snprintf(out, NAME_ROOM, "%.36s", names[0]);
+    else
+        snprintf(out, NAME_ROOM, "%.28s %u-%u", names[0], from, to);
+    return out;
+}
+
+static const sl_text_column columns[] = {
+    {"range (stripes)", .left = true, .least = 36},
+    {"shard", .left = true, .least = 9},
+    {"expected", .least = 13, .unit = SL_UNIT_COUNT},
+    {"found", .least = 13, .unit = SL_UNIT_COUNT},
+    {"missing", .least = 10, .unit = SL_UNIT_COUNT},
+    {"extra", .least = 10, .unit = SL_UNIT_COUNT},
+    {"different", .least = 10, .unit = SL_UNIT_COUNT},
+    {0},
+};
+
+static void add_row(sl_text_table *table, const sl_verification *verification, const char *name,
+                    const char *shard, const sl_figures *figures) {
+    sl_text_table_cell(table, "%s", name);
+    sl_text_table_cell(table, "%s", shard);
+    sl_text_table_number(table, (double)figures->expected);
+    sl_text_table_number(table, (double)figures->found);
+    sl_text_table_number(table, (double)figures->missing);
+    sl_text_table_number(table, (double)figures->extra);
+    sl_text_table_number(table, verification->content ? (double)figures->different : NAN);
+}
+
+static void append_figures(bson_t *document, const sl_verification *verification,
+                           const sl_figures *figures) {
+    char hash[20];
+    BSON_APPEND_INT64(document, "expected", (int64_t)figures->expected);
+    BSON_APPEND_INT64(document, "found", (int64_t)figures->found);
+    BSON_APPEND_INT64(document, "missing", (int64_t)figures->missing);
+    BSON_APPEND_INT64(document, "extra", (int64_t)figures->extra);
+    if (verification->content)
+        BSON_APPEND_INT64(document, "different", (int64_t)figures->different);
+    snprintf(hash, sizeof hash, "%016" PRIx64, figures->expected_hash);
+    BSON_APPEND_UTF8(document, "expectedHash", hash);
+    snprintf(hash, sizeof hash, "%016" PRIx64, figures->found_hash);
+    if (verification->content)
+        BSON_APPEND_UTF8(document, "foundHash", hash);
+}
+
+/* Adds a row per range to the table, and records it; if there are many ranges, only those with
+ * problems are in the table. Returns the sum. */
+static sl_figures report_ranges(sl_verification *verification, bson_t *section,
+                                sl_text_table *table) {
+    const sl_job *job = &verification->job;
+    const sl_destination *destination = &verification->destination;
+    bson_t ranges, item;
+    sl_figures sum = {0};
+    size_t shown = 0;
+    BSON_APPEND_ARRAY_BEGIN(section, "ranges", &ranges);
+    for (size_t i = 0; i < job->range_count; i++) {
+        const sl_range *range = &job->ranges[i];
+        sl_figures figures = add(&sum, &verification->ranges[i]);
+        char name[NAME_ROOM];
+        const char *shard = shard_of(job, destination, range);
+        sl_record_begin_item(&ranges, i, &item);
+        BSON_APPEND_INT64(&item, "minimum", range->minimum);
+        BSON_APPEND_INT64(&item, "maximum", range->maximum);
+        BSON_APPEND_UTF8(&item, "shard", shard);
+        append_figures(&item, verification, &figures);
+        bson_append_document_end(&ranges, &item);
+        if ((job->range_count <= ROWS_SHOWN || !is_equal(&figures)) && shown < ROWS_SHOWN) {
+            add_row(table, verification, name_of(job, range, name), shard, &figures);
+            shown++;
+        }
+    }
+    bson_append_array_end(section, &ranges);
+    if (shown < job->range_count)
+        sl_text_table_cell(table, "... and %zu more ranges%s", job->range_count - shown,
+                           shown < ROWS_SHOWN ? ", all equal" : "");
+    sl_text_table_end_row(table);
+    return sum;
+}
+
+/* Logs the table of ranges, and appends the section "verification" to the record. True when no
+ * document is missing, different or extra. */
+static bool verify_report(sl_verification *verification) {
+    const sl_job *job = &verification->job;
+    const sl_run *run = &verification->run;
+    bson_t section;
+    bson_t *record = sl_run_record_document(verification->record);
+    uint64_t rejects = 0;
+    for (unsigned i = 0; i < run->threads; i++)
+        rejects += run->parsed[i].rejects;
+    sl_text_table *table = sl_text_table_create(columns);
+    sl_log_info("%s", "");
+    BSON_APPEND_DOCUMENT_BEGIN(record, "verification", &section);
+    BSON_APPEND_UTF8(&section, "compared", verification->content ? "content" : "counts");
+    sl_figures sum = report_ranges(verification, &section, table);
+    sl_figures outside = add(&sum, &verification->ranges[job->range_count]);
+    if (outside.found > 0)
+        add_row(table, verification, "outside all ranges", "", &outside);
+    add_row(table, verification, "total", "", &sum);
+    sl_text_table_log(table);
+    append_figures(&section, verification, &sum);
+    BSON_APPEND_INT64(&section, "underOtherIds", (int64_t)outside.found);
+    BSON_APPEND_INT64(&section, "rejectedByParser", (int64_t)rejects);
+    BSON_APPEND_INT64(&section, "otherSources",
+                      (int64_t)(verification->registered_count - job->active));
+    if (verification->other_sources)
+        BSON_APPEND_ARRAY(&section, "otherSourcesWithExtra", verification->other_sources);
+    BSON_APPEND_BOOL(&section, "ok", is_equal(&sum));
+    bson_append_document_end(record, &section);
+
+    char human[SL_HUMAN_ROOM];
+    sl_log_info("%s", "");
+    if (verification->content)
+        sl_log_info("  hash of the sources %016" PRIx64 ", of the cluster %016" PRIx64,
+                    sum.expected_hash, sum.found_hash);
+    else
+        sl_log_info("  documents were counted only; --content also compares them");
+    if (rejects > 0)
+        sl_log_info("  %s records are rejected by the parser: no documents are expected of them",
+                    sl_human_count(rejects, human));
+    if (verification->registered_count > job->active)
+        sl_log_info("  %s other sources of the collection were not named, and not verified",
+                    sl_human_count(verification->registered_count - job->active, human));
+    if (sum.missing > 0)
+        sl_log_info(
+            "  the missing documents include those that the server refused during the load");
+    return is_equal(&sum);
+}
 
 static bool interrupted(sl_error *error) {
     return sl_error_set(error, SL_EXIT_INTERRUPTED,
@@ -109,7 +1226,7 @@ static bool read_sources(sl_verification *verification, sl_error *error) {
     atomic_store(&run->begun, true);
     sl_progress *progress =
         sl_progress_start(run, &verification->destination, verification->record);
-    bool ok = sl_verify_blocks(verification, on_tick, progress, error);
+    bool ok = verify_blocks(verification, on_tick, progress, error);
     sl_progress_end(progress);
     if (ok && sl_interrupt_requested())
         return interrupted(error);
@@ -117,15 +1234,14 @@ static bool read_sources(sl_verification *verification, sl_error *error) {
 }
 
 static bool count_ranges(sl_verification *verification, sl_error *error) {
-    return verification->content || verification->job.own_ids ||
-           sl_verify_ranges(verification, error);
+    return verification->content || verification->job.own_ids || verify_ranges(verification, error);
 }
 
 static bool find_others(sl_verification *verification, sl_error *error) {
     return verification->job.own_ids
-               ? sl_verify_total_by_id(verification, error)
-               : sl_verify_gaps(verification, error) &&
-                     (!verification->content || sl_verify_other_sources(verification, error));
+               ? verify_total_by_id(verification, error)
+               : verify_gaps(verification, error) &&
+                     (!verification->content || verify_other_sources(verification, error));
 }
 
 static bool run_phases(sl_verification *verification, sl_error *error) {
@@ -195,8 +1311,8 @@ static bool open_outputs(sl_verification *verification, uint64_t problems_shown,
             sl_work_directory_make(config, NULL, directory, &verification->directory_lock,
                                    error)) &&
            sl_report_check(&verification->report, error) &&
-           sl_problems_open(directory[0] ? directory : NULL, verification->job.set, problems_shown,
-                            &verification->problems, error);
+           problems_open(directory[0] ? directory : NULL, verification->job.set, problems_shown,
+                         &verification->problems, error);
 }
 
 sl_exit sl_verify_run(const sl_load_config *config, bool content, uint64_t problems_shown) {
@@ -216,13 +1332,13 @@ sl_exit sl_verify_run(const sl_load_config *config, bool content, uint64_t probl
     ok = ok && open_outputs(&verification, problems_shown, &error) &&
          run_phases(&verification, &error);
     sl_error closing = {0};
-    if (!sl_problems_close(verification.problems, &closing) && ok) {
+    if (!problems_close(verification.problems, &closing) && ok) {
         error = closing;
         ok = false;
     }
     if (verification.record)
         sl_not_loaded_record(&verification.job, sl_run_record_document(verification.record));
-    if (ok && !sl_verify_report(&verification))
+    if (ok && !verify_report(&verification))
         ok =
             sl_error_set(&error, SL_EXIT_VERIFICATION, "%s.%s differs from its sources (see above)",
                          config->database, config->collection);

@@ -40,18 +40,16 @@ INTERFACES = {
     "source": "source",
     "format": "column_types convert delimited dialects format head isd key_fields schema simd typing ycsb",
     "report": "json lookup report run_record",
-    "cluster": "cluster collection connection member presplit uri",
+    "cluster": "cluster connection member uri",
     "query": "generator query",
-    "job": "archive_entries destination document_sample embed embed_partitions embed_store inspect job "
-           "line_ends load_config not_loaded "
-           "numbers outputs parts preview ranges sources types",
+    "job": "document_sample embed embed_store inspect job load_config numbers preview sources types",
     "doctor": "doctor",
     "send": "batch compare duplicates rate_limit reply route sink",
     "ledger": "earlier_run journal ledger reject_kinds rejects resume same_content unregistered "
               "work_directory",
     "load": "embedding load progress record run status",
     "verify": "verify",
-    "restore": "patterns restore",
+    "restore": "restore",
     "trial": "capacity extrapolate plan reload search tune",
     "cli": "commands options query_session",
 }
@@ -63,8 +61,8 @@ GLOBALS = {
     ("context", "c_locale"): "the locale of all threads, made once per process",
     ("context", "c_locale_made"): "likewise",
     ("connection", "driver_started"): "the driver is initialised once per process",
-    ("checked_stream", "refusal"): "why a thread refused a message; the driver's error cannot contain it",
-    ("silent_hosts", "silent"): "no client waits for a host that another one found silent",
+    ("streams", "refusal"): "why a thread refused a message; the driver's error cannot contain it",
+    ("connection", "silent"): "no client waits for a host that another one found silent",
     ("compare", "values"): "scratch space of each thread, empty between calls",
     ("compare", "times"): "likewise",
     ("difference", "found"): "likewise",
@@ -75,13 +73,13 @@ GLOBALS = {
 # directories, are opened, created, renamed and removed by src/util/private_file.c, which follows no links
 # of other users and checks owners and modes.
 OPENING = {
-    ("input.c", "open"): "sources", ("block.c", "open"): "sources", ("identity.c", "open"): "sources",
-    ("source_set.c", "open"): "sources", ("folder.c", "open"): "folders of sources",
-    ("folder.c", "openat"): "likewise", ("line_ends.c", "fopen"): "sources",
+    ("stream.c", "open"): "sources", ("block.c", "open"): "sources",
+    ("source_set.c", "open"): "sources, and folders of them", ("source_set.c", "openat"): "likewise",
+    ("sources.c", "fopen"): "sources",
     ("same_dump.c", "open"): "the files of a dump",
     ("read_file.c", "fopen"): "schemas, suites, configurations: files that a user names",
-    ("certificates.c", "fopen"): "certificates", ("secrets.c", "open"): "the terminal; a password file",
-    ("outputs.c", "openat"): "is a folder a work directory?",
+    ("preflight.c", "fopen"): "certificates", ("secrets.c", "open"): "the terminal; a password file",
+    ("load_config.c", "openat"): "is a folder a work directory?",
     ("process.c", "fopen"): "/proc", ("context.c", "fopen"): "/dev/null", ("program.c", "open"): "/dev/null",
     ("query_compare.c", "freopen"): "/dev/null",
 }

@@ -18,8 +18,8 @@ SHARDED = {"balancer", "shards"}
 
 
 def table_of_checks():
-    """The names of the checks in src/doctor/doctor.c."""
-    return re.findall(r'\{"([^"]+)", \.(?:all|each) =', (TREE / "src/doctor/doctor.c").read_text())
+    """The names of the checks in src/doctor/checks.c."""
+    return re.findall(r'\{"([^"]+)", \.(?:all|each) =', (TREE / "src/doctor/checks.c").read_text())
 
 
 class DoctorCase:

@@ -31,7 +31,7 @@ static uint32_t owner_by_search(const sl_shard_map *map, int64_t id) {
 
 static void check_plan(const sl_shard_map *map, const sl_topology *topology, int64_t first,
                        int64_t last, uint32_t shard) {
-    sl_steps steps = {0};
+    sl_chunk_steps steps = {0};
     sl_error error = {0};
     const sl_range range = {.minimum = first < last ? first : last,
                             .maximum = first < last ? last : first,

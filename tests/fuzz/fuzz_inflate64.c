@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzzes the decoder of Deflate64: data give the same bytes, position and outcome however they are
  * divided into pieces of input and output. The first two bytes are the sizes of the pieces. */
-#include "source/inflate64.h"
+#include "source/zip.h"
 #include "util/hash.h"
 
 #include "check.h"

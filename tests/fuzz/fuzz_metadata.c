@@ -2,7 +2,7 @@
 /* Fuzzes what `restore` reads besides documents. The first byte chooses: metadata of a collection,
  * whose text gives options and indexes or an error that names it; or a file of shard keys. */
 #include "restore/dump.h"
-#include "restore/shard_keys.h"
+#include "restore/restoring.h"
 #include "util/text.h"
 
 #include "check.h"

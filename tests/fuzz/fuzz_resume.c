@@ -14,7 +14,6 @@
 #include "util/log.h"
 
 #include "documents.h"
-#include "job/destination.h"
 #include "job/job.h"
 #include "ledger/journal.h"
 #include "ledger/ledger.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads without the driver (exchange.c). If these fail, shardquery mistakes one operation's reply
+/* Reads without the driver (streams.c). If these fail, shardquery mistakes one operation's reply
  * for that of another, reads beyond a damaged reply, or cannot continue after a connection is
  * lost. */
 #include "cluster_fixture.h"

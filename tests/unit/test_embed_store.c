@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "job/embed_partitions.h"
 #include "job/embed_store.h"
 #include "unit.h"
 #include "util/hash.h"

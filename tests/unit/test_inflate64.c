@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The decoder of Deflate64: matches of each length and distance, however the data are divided; each
  * kind of damage is named with its position. The blocks are written bit by bit. */
-#include "source/inflate64.h"
+#include "source/zip.h"
 
 #include "unit.h"
 

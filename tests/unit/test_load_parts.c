@@ -2,7 +2,7 @@
 /* Parts of the load engine that need no server: rejects are written in the order of their source
  * with correct line numbers, and the ranges of a load divide its documents evenly. */
 #include "job/job.h"
-#include "job/ranges.h"
+#include "job/numbers.h"
 #include "ledger/rejects.h"
 #include "unit.h"
 

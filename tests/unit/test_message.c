@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages of a server (message.c). If these fail, a hostile server crashes the driver, or a valid
+/* Messages of a server (streams.c). If these fail, a hostile server crashes the driver, or a valid
  * reply is refused, and a load ends for no reason. */
 #include <zlib.h>
 #include <zstd.h>

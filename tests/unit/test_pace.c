@@ -8,7 +8,6 @@
 #include "unit.h"
 
 #include "job/numbers.h"
-#include "job/ranges.h"
 #include "job/sources.h"
 #include "load/worker.h"
 

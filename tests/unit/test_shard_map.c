@@ -187,10 +187,10 @@ TEST(test_chunks_without_id_are_refused) {
 }
 
 /* The plan as text: "s5" is a split at 5, "m[5,9)b" a move to b; bounds of other types are "?". */
-static void describe(const sl_steps *steps, char *out, size_t room) {
+static void describe(const sl_chunk_steps *steps, char *out, size_t room) {
     out[0] = '\0';
     for (size_t i = 0; i < steps->count; i++) {
-        const sl_step *step = &steps->items[i];
+        const sl_chunk_step *step = &steps->items[i];
         char bounds[2][32];
         const bson_value_t *values[] = {&step->minimum, &step->maximum};
         for (int k = 0; k < 2; k++) {
@@ -211,7 +211,7 @@ static void describe(const sl_steps *steps, char *out, size_t room) {
 static void assert_plan(const char *chunks, const sl_range *ranges, size_t count,
                         const char *expected) {
     sl_shard_map *map = map_of(chunks);
-    sl_steps steps = {0};
+    sl_chunk_steps steps = {0};
     sl_error error;
     for (size_t i = 0; i < count; i++) {
         size_t before = steps.count;

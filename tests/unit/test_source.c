@@ -3,7 +3,7 @@
  * any number of reading threads; ids are computed from offsets as document_id.h describes. */
 #include <sys/stat.h>
 
-#include "source/names.h"
+#include "source/source_set.h"
 #include "source_reading.h"
 
 TEST(each_byte_is_read_once_plain_and_compressed) {
