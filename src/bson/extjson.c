@@ -11,7 +11,7 @@ _Static_assert(SL_EXTJSON_MARGIN >= 1 + 64 + 1 + 4 + 64 + 1 + SL_EXTJSON_DEPTH_M
 
 static const extjson_kernel *const kernels[] = {
 #if defined(__x86_64__)
-    &sl_extjson_avx512, &sl_extjson_avx2, &sl_extjson_sse2,
+    &sl_extjson_avx2,
 #elif defined(__aarch64__)
     &sl_extjson_neon,
 #endif

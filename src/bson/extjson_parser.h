@@ -35,7 +35,7 @@ typedef struct extjson_level {
 } extjson_level;
 
 typedef struct extjson_kernel {
-    const char *name; /* as in format/simd.h */
+    const char *name; /* as in format/simd.h, which also has sets without a kernel of this parser */
     /* Converts the document whose { is before `p` into the one that begins at `to`; returns the
      * address after its }, or NULL. `depth` is the level of this document. */
     const char *(*document)(sl_extjson *parser, const char *p, uint8_t **to, uint32_t depth);
@@ -71,8 +71,7 @@ struct sl_extjson {
     uint32_t documents, unpredicted; /* documents that used `headers`; keys not predicted */
 };
 
-extern const extjson_kernel sl_extjson_portable, sl_extjson_sse2, sl_extjson_avx2,
-    sl_extjson_avx512, sl_extjson_neon;
+extern const extjson_kernel sl_extjson_portable, sl_extjson_avx2, sl_extjson_neon;
 
 /* Sets the fault; returns NULL. */
 static inline const char *extjson_fail(sl_extjson *x, const char *at, const char *reason) {

@@ -78,7 +78,7 @@ struct sl_simd {
     bool (*take_record)(sl_parser *parser, sl_record *record);
 };
 
-extern const sl_simd sl_simd_portable, sl_simd_sse2, sl_simd_avx2, sl_simd_avx512, sl_simd_neon;
+extern const sl_simd sl_simd_portable, sl_simd_sse2, sl_simd_avx2, sl_simd_neon;
 
 /* The position of the line feed that ends the record at `start` of a divided block, or the end of
  * the text. */

@@ -51,7 +51,6 @@ static inline uint32_t sl_scan_count(uint64_t mask) {
 #endif
 }
 
-#ifndef SL_SCAN_OWN_POSITIONS /* delimited_avx512.c has its own version */
 /* Stores `at` plus the index of each set bit, and returns the end; may overwrite SL_SCAN_SCRIBBLE
  * more numbers. Each round stores a fixed number of positions, even if fewer bits are left, because
  * a mispredicted branch costs more than a few unneeded stores. */
@@ -67,6 +66,5 @@ static inline uint32_t *sl_scan_positions(uint32_t *to, uint64_t mask, uint32_t 
     } while (__builtin_expect(mask != 0, 0));
     return end;
 }
-#endif
 
 #endif

@@ -7,7 +7,7 @@
 
 const sl_simd *const sl_simds[] = {
 #if defined(__x86_64__)
-    &sl_simd_avx512, &sl_simd_avx2, &sl_simd_sse2,
+    &sl_simd_avx2, &sl_simd_sse2,
 #elif defined(__aarch64__)
     &sl_simd_neon,
 #endif
