@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nested documents; see record.h. The names form a tree, which is flattened into steps: open a
+/* Nested documents; see nesting.h. The names form a tree, which is flattened into steps: open a
  * document or array, write a column, close. */
-#include "record.h"
+#include "nesting.h"
 #include "util/grow.h"
 
 #include <stdio.h>

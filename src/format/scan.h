@@ -2,7 +2,7 @@
 /* The structural scan: finds the positions of delimiters, line feeds and quotes in 64 bytes of
  * text. Bit i of a mask belongs to byte i.
  *
- * Each delimited_*.c has the function of its instruction set; all give the same results:
+ * delimited_sets.h has the function for each instruction set; all give the same results:
  *   sl_scan sl_scan_64(const char *bytes, char delimiter, char quote); */
 #ifndef SHARDLOAD_SCAN_H
 #define SHARDLOAD_SCAN_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The types of a load's columns; see typing.h. */
 #include "typing.h"
-#include "quoted.h"
-#include "record.h"
+#include "delimited.h"
+#include "fields.h"
 #include "util/grow.h"
 #include "util/memory_stream.h"
 
