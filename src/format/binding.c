@@ -6,6 +6,7 @@
  * Columns and types come from a schema; without one, the columns come from the table itself
  * (table.h), and their types may be inferred (typing.h). */
 #include "bson/bson_writer.h"
+#include "column_types.h"
 #include "convert.h"
 #include "delimited.h"
 #include "dialects.h"
@@ -156,39 +157,31 @@ static bool check_keys(const sl_dialect *d, const sl_format_options *options, sl
                         shown);
 }
 
-static const sl_bson_type bson_types[] = {
-    [SL_TYPE_TEXT] = SL_BSON_TEXT,           [SL_TYPE_INT] = SL_BSON_INT32,
-    [SL_TYPE_CODE] = SL_BSON_INT32,          [SL_TYPE_DOUBLE] = SL_BSON_DOUBLE,
-    [SL_TYPE_LONGITUDE] = SL_BSON_DOUBLE,    [SL_TYPE_LATITUDE] = SL_BSON_DOUBLE,
-    [SL_TYPE_DATE] = SL_BSON_DATE,           [SL_TYPE_DATETIME] = SL_BSON_DATE,
-    [SL_TYPE_FLAG] = SL_BSON_BOOL,           [SL_TYPE_DECIMAL] = SL_BSON_DECIMAL,
-    [SL_TYPE_OBJECT_ID] = SL_BSON_OBJECT_ID, [SL_TYPE_UUID] = SL_BSON_BINARY,
-};
-
-/* Would the fast converter of the column's type accept this word? */
-static bool accepts(sl_type type, const char *word, size_t length) {
+/* Would the fast conversion accept this word? */
+static bool accepts(sl_step step, const char *word, size_t length) {
     uint64_t number;
     int64_t milliseconds;
     double value;
-    switch (type) {
-    case SL_TYPE_INT:
+    switch (step) {
+    case SL_STEP_INT:
+    case SL_STEP_WHOLE:
         return sl_convert_digits(word, length, &number);
-    case SL_TYPE_DOUBLE:
+    case SL_STEP_DOUBLE:
         return sl_convert_double(word, length, &value);
     default:
         return sl_convert_datetime(word, length, &milliseconds);
     }
 }
 
-/* Would a fast converter accept one of the words for a missing value? */
-static bool accepts_missing(const sl_schema_column *schema) {
+/* Would the fast conversion accept one of the words for a missing value? */
+static bool accepts_missing(const sl_schema_column *schema, sl_step step) {
     for (size_t i = 0; i < schema->missing.count; i++) {
         char word[64] = {0}; /* with the readable bytes that converters need after a field */
         size_t length = strlen(schema->missing.words[i]);
         if (length > 32)
             continue;
         memcpy(word, schema->missing.words[i], length);
-        if (accepts(schema->type, word, length))
+        if (accepts(step, word, length))
             return true;
     }
     return false;
@@ -196,28 +189,14 @@ static bool accepts_missing(const sl_schema_column *schema) {
 
 /* The fast conversion of a column's fields. */
 static sl_step step_of(const sl_schema_column *schema) {
+    const sl_column_type *type = &sl_column_types[schema->type];
     bool words = schema->missing.count > 0 || schema->invalid == SL_INVALID_MISSING;
-    if (schema->type != SL_TYPE_TEXT && schema->type != SL_TYPE_CODE && accepts_missing(schema))
+    bool strict = schema->lossless || (type->has_format && schema->zone != SL_CHOICE_UNSET);
+    sl_step step = strict ? type->strict_step : type->step;
+    if (step == SL_STEP_UNUSUAL || schema->format)
         return SL_STEP_UNUSUAL;
-    switch (schema->type) {
-    case SL_TYPE_TEXT:
-        return words ? SL_STEP_UNUSUAL : SL_STEP_TEXT;
-    case SL_TYPE_CODE:
-        return words ? SL_STEP_UNUSUAL : SL_STEP_CODE;
-    case SL_TYPE_INT:
-        return schema->lossless ? SL_STEP_WHOLE : SL_STEP_INT;
-    case SL_TYPE_DOUBLE:
-        return SL_STEP_DOUBLE;
-    case SL_TYPE_DATE:
-        return schema->format ? SL_STEP_UNUSUAL : SL_STEP_DATE;
-    case SL_TYPE_DATETIME:
-        if (schema->format)
-            break;
-        return schema->lossless || schema->zone != SL_CHOICE_UNSET ? SL_STEP_ISO : SL_STEP_DATETIME;
-    default:
-        break;
-    }
-    return SL_STEP_UNUSUAL;
+    bool unusual = type->any_text ? words : accepts_missing(schema, step);
+    return unusual ? SL_STEP_UNUSUAL : step;
 }
 
 bool sl_dialect_compile(sl_dialect *d, bool long_names, sl_error *error) {
@@ -226,9 +205,10 @@ bool sl_dialect_compile(sl_dialect *d, bool long_names, sl_error *error) {
     for (size_t i = 0; i < d->column_count; i++) {
         sl_column *column = &d->columns[i];
         const sl_schema_column *schema = &column->schema;
+        const sl_column_type *type = &sl_column_types[schema->type];
         sl_converter *converter = &d->converters[i];
         column->key = key_of(column, long_names);
-        column->type = bson_types[schema->type];
+        column->type = type->bson;
         size_t length = strlen(column->key) + 2;
         converter->prefix_length = (uint32_t)length;
         converter->step = SL_STEP_UNUSUAL;
@@ -243,17 +223,14 @@ bool sl_dialect_compile(sl_dialect *d, bool long_names, sl_error *error) {
         for (size_t k = 0; k < schema->missing.count && !schema->required; k++)
             converter->skips_dash =
                 converter->skips_dash || strcmp(schema->missing.words[k], "-") == 0;
-        if (schema->type == SL_TYPE_CODE)
-            converter->int64_limit = UINT64_MAX;
-        else if (schema->minimum <= 0 && schema->maximum >= 0)
+        converter->int64_limit = type->any_text ? UINT64_MAX : 0;
+        if (!type->any_text && schema->minimum <= 0 && schema->maximum >= 0)
             converter->int64_limit = (uint64_t)schema->maximum + 1;
         converter->int32_limit =
             converter->int64_limit > INT32_MAX ? (uint64_t)INT32_MAX + 1 : converter->int64_limit;
-        d->fixed_bytes +=
-            length + (schema->type > SL_TYPE_FLAG ? SL_BSON_VALUE_MAX : sizeof(int64_t));
+        d->fixed_bytes += length + type->value_bytes;
         /* If all columns are text, a repeated header would be parsed as a record. */
-        all_text &= schema->type == SL_TYPE_TEXT || schema->type == SL_TYPE_CODE ||
-                    schema->invalid != SL_INVALID_REJECT;
+        all_text &= type->any_text || schema->invalid != SL_INVALID_REJECT;
     }
     if (!d->nesting && !sl_nesting_create(d, &d->nesting, &d->contradict, error))
         return false;

@@ -235,47 +235,6 @@ bool sl_field_is_missing(const sl_schema_column *schema, sl_text field) {
     return false;
 }
 
-static bool is_word(sl_text field, const char *word) {
-    return word && sl_text_equal(field, sl_text_of(word));
-}
-
-/* Converts an int that the fast converter refuses: negative, or with many digits. Leading zeros are
- * allowed up to ten digits, or up to the number of digits of the column's maximum. */
-static bool unusual_int(const sl_schema_column *schema, sl_text field, int64_t *value) {
-    char greatest[24];
-    int digits = snprintf(greatest, sizeof greatest, "%lld", (long long)schema->maximum);
-    size_t longest = digits > 10 ? (size_t)digits : 10;
-    size_t sign = field.length > 0 && field.bytes[0] == '-';
-    return field.length - sign <= longest && sl_convert_integer(field.bytes, field.length, value) &&
-           *value >= schema->minimum && *value <= schema->maximum;
-}
-
-static bool convert_double(const sl_schema_column *schema, sl_text field, double *value) {
-    return sl_convert_short_decimal(field.bytes, field.length, value) ||
-           (schema->lossless ? sl_convert_lossless : sl_convert_double)(field.bytes, field.length,
-                                                                        value);
-}
-
-/* Converts a date or datetime. */
-static bool convert_date(const sl_schema_column *schema, sl_text field, int64_t *value) {
-    static const sl_zone zones[] = {SL_ZONE_ANY, SL_ZONE_NONE, SL_ZONE_GIVEN};
-    if (schema->format) /* a date has no time */
-        return sl_convert_formatted(schema->format, field, value) &&
-               (schema->type == SL_TYPE_DATETIME || *value % SL_DAY_MS == 0);
-    if (schema->type == SL_TYPE_DATE)
-        return sl_convert_date(field.bytes, field.length, value);
-    if (!schema->lossless && schema->zone == SL_CHOICE_UNSET &&
-        sl_convert_datetime(field.bytes, field.length, value))
-        return true;
-    return sl_convert_iso(field, zones[schema->zone], value);
-}
-
-static uint8_t *put_int(uint8_t *element, uint8_t *to, int64_t value) {
-    bool narrow = value >= INT32_MIN && value <= INT32_MAX;
-    *element = narrow ? SL_BSON_INT32 : SL_BSON_INT64;
-    return narrow ? sl_bson_put_int32(to, (int32_t)value) : sl_bson_put_int64(to, value);
-}
-
 uint8_t *sl_put_careful_text(const sl_dialect *dialect, sl_text field, bool quoted, uint8_t *to,
                              bool *transcoded) {
     if (sl_text_is_plain(field.bytes, field.length) && !quoted)
@@ -329,61 +288,17 @@ uint8_t *sl_put_unusual(sl_parser *parser, size_t column, sl_text field, bool qu
     return end || !sl_leave_out(parser, column) ? end : out;
 }
 
-/* As sl_put_value, for a value that fits the column's type. */
-static uint8_t *put_typed(const sl_dialect *dialect, size_t column, sl_text field, bool quoted,
-                          uint8_t *out, uint8_t *to, bool *transcoded) {
-    const sl_schema_column *schema = &dialect->columns[column].schema;
-    const sl_converter *converter = &dialect->converters[column];
-    int64_t whole;
-    uint64_t digits;
-    double value;
-    switch (schema->type) {
-    case SL_TYPE_CODE:
-        if ((field.length == 1 || *field.bytes != '0') && /* 007 is a text */
-            sl_convert_digits(field.bytes, field.length, &digits))
-            return put_int(out, to, (int64_t)digits);
-        *out = SL_BSON_TEXT;
-        /* fall through */
-    case SL_TYPE_TEXT:
-        return sl_put_careful_text(dialect, field, quoted, to, transcoded);
-    case SL_TYPE_INT:
-        if (schema->lossless)
-            return sl_convert_whole(field.bytes, field.length, &whole) &&
-                           whole >= schema->minimum && whole <= schema->maximum
-                       ? put_int(out, to, whole)
-                       : NULL;
-        if (sl_convert_digits(field.bytes, field.length, &digits) &&
-            digits < converter->int64_limit)
-            return put_int(out, to, (int64_t)digits);
-        return unusual_int(schema, field, &whole) ? put_int(out, to, whole) : NULL;
-    case SL_TYPE_DOUBLE:
-        return convert_double(schema, field, &value) ? sl_bson_put_double(to, value) : NULL;
-    case SL_TYPE_FLAG:
-        *to = is_word(field, schema->yes);
-        return *to || is_word(field, schema->no) ? to + 1 : NULL;
-    case SL_TYPE_DATE:
-    case SL_TYPE_DATETIME:
-        return convert_date(schema, field, &whole) ? sl_bson_put_int64(to, whole) : NULL;
-    case SL_TYPE_DECIMAL:
-        return sl_bson_put_decimal(to, field.bytes, field.length);
-    case SL_TYPE_OBJECT_ID:
-        return sl_bson_put_object_id(to, field.bytes, field.length);
-    case SL_TYPE_UUID:
-        return sl_bson_put_uuid(to, field.bytes, field.length);
-    case SL_TYPE_LONGITUDE:
-    case SL_TYPE_LATITUDE:
-        return convert_double(schema, field, &value) &&
-                       fabs(value) <= (schema->type == SL_TYPE_LONGITUDE ? 180 : 90)
-                   ? sl_bson_put_double(to, value)
-                   : NULL;
-    }
-    return NULL;
-}
-
 uint8_t *sl_put_value(const sl_dialect *dialect, size_t column, sl_text field, bool quoted,
                       uint8_t *out, uint8_t *to, bool *transcoded) {
-    uint8_t *end = put_typed(dialect, column, field, quoted, out, to, transcoded);
-    if (end || dialect->columns[column].schema.invalid != SL_INVALID_TEXT)
+    const sl_schema_column *schema = &dialect->columns[column].schema;
+    const sl_value value = {.dialect = dialect,
+                            .schema = schema,
+                            .field = field,
+                            .quoted = quoted,
+                            .type = out,
+                            .transcoded = transcoded};
+    uint8_t *end = sl_column_types[schema->type].put(&value, to);
+    if (end || schema->invalid != SL_INVALID_TEXT)
         return end;
     *out = SL_BSON_TEXT;
     return sl_put_careful_text(dialect, field, quoted, to, transcoded);
@@ -391,15 +306,15 @@ uint8_t *sl_put_value(const sl_dialect *dialect, size_t column, sl_text field, b
 
 /* ---- refused fields and records ---- */
 
-/* Writes the reason for refusing a field of a lossless column, or of a date with a format. False
- * for other columns. */
+/* Writes the reason for refusing a field of a lossless column, of a date with a format, or of a
+ * type without reasons of its own. False for other columns. */
 static bool explain_special(const sl_column *column, sl_text field, char *out, size_t room) {
     const sl_schema_column *schema = &column->schema;
     char quoted[SL_QUOTED_ROOM], type[SL_TYPE_ROOM];
     double value;
-    bool number = schema->type == SL_TYPE_INT || schema->type == SL_TYPE_DOUBLE;
-    if (schema->type == SL_TYPE_TEXT || schema->type == SL_TYPE_CODE ||
-        (schema->type <= SL_TYPE_FLAG && !schema->lossless && !schema->format))
+    const sl_column_type *row = &sl_column_types[schema->type];
+    bool number = row->class == SL_CLASS_NUMBERS;
+    if (row->any_text || (row->explain && !schema->lossless && !schema->format))
         return false;
     const char *problem = number && sl_convert_double(field.bytes, field.length, &value)
                               ? "would be changed by the type"
@@ -446,29 +361,7 @@ void sl_record_explain(const sl_parser *parser, const sl_record *record, sl_reje
             explain_inference(column, out, room);
         return;
     }
-    switch (column->schema.type) {
-    case SL_TYPE_INT:
-        sl_explain_integer(field, column->schema.minimum, column->schema.maximum, out, room);
-        break;
-    case SL_TYPE_DATE:
-    case SL_TYPE_DATETIME:
-        sl_explain_date(field, column->schema.type == SL_TYPE_DATETIME, out, room);
-        break;
-    case SL_TYPE_DOUBLE:
-        sl_explain_double(field, out, room);
-        break;
-    case SL_TYPE_FLAG:
-        if (column->schema.no)
-            snprintf(out, room, "%s is neither \"%s\" nor \"%s\"", sl_quoted(field, quoted),
-                     column->schema.yes, column->schema.no);
-        else
-            snprintf(out, room, "%s is neither \"%s\" nor empty", sl_quoted(field, quoted),
-                     column->schema.yes);
-        break;
-    default:
-        sl_explain_text(field, out, room);
-        break;
-    }
+    sl_column_types[column->schema.type].explain(&column->schema, field, out, room);
 }
 
 bool sl_record_count_left(sl_parser *parser, const sl_record *record) {

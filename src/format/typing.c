@@ -258,7 +258,7 @@ static void put_column(FILE *out, const sl_column *column) {
     fputs("  - {name: ", out);
     put_quoted(out, column->published);
     if (schema->type != SL_TYPE_TEXT)
-        fprintf(out, ", type: %s", sl_type_name(schema->type));
+        fprintf(out, ", type: %s", sl_column_types[schema->type].word);
     else if (schema->missing.count == 0)
         fputs(", missing: []", out);
     if (schema->format) {
