@@ -82,7 +82,7 @@ static bool bind_names(sl_dialect *d, const sl_schema *schema, const sl_text *na
         }
         if (!check_name(name, i, error))
             return false;
-        sl_column *column = &d->columns[i];
+        sl_bound_column *column = &d->columns[i];
         column->published = memory;
         memory += name.length;
         *memory++ = '\0';
@@ -123,7 +123,7 @@ static int compare_keys(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static const char *key_of(const sl_column *column, bool long_names) {
+static const char *key_of(const sl_bound_column *column, bool long_names) {
     return long_names && !column->schema.point ? column->schema.name : column->schema.short_name;
 }
 
@@ -158,7 +158,7 @@ static bool check_keys(const sl_dialect *d, const sl_format_options *options, sl
 }
 
 /* Would the fast conversion accept this word? */
-static bool accepts(sl_step step, const char *word, size_t length) {
+static bool accepts(sl_field_step step, const char *word, size_t length) {
     uint64_t number;
     int64_t milliseconds;
     double value;
@@ -174,7 +174,7 @@ static bool accepts(sl_step step, const char *word, size_t length) {
 }
 
 /* Would the fast conversion accept one of the words for a missing value? */
-static bool accepts_missing(const sl_schema_column *schema, sl_step step) {
+static bool accepts_missing(const sl_schema_column *schema, sl_field_step step) {
     for (size_t i = 0; i < schema->missing.count; i++) {
         char word[64] = {0}; /* with the readable bytes that converters need after a field */
         size_t length = strlen(schema->missing.words[i]);
@@ -188,11 +188,11 @@ static bool accepts_missing(const sl_schema_column *schema, sl_step step) {
 }
 
 /* The fast conversion of a column's fields. */
-static sl_step step_of(const sl_schema_column *schema) {
+static sl_field_step step_of(const sl_schema_column *schema) {
     const sl_column_type *type = &sl_column_types[schema->type];
     bool words = schema->missing.count > 0 || schema->invalid == SL_INVALID_MISSING;
     bool strict = schema->lossless || (type->has_format && schema->zone != SL_CHOICE_UNSET);
-    sl_step step = strict ? type->strict_step : type->step;
+    sl_field_step step = strict ? type->strict_step : type->step;
     if (step == SL_STEP_UNUSUAL || schema->format)
         return SL_STEP_UNUSUAL;
     bool unusual = type->any_text ? words : accepts_missing(schema, step);
@@ -203,7 +203,7 @@ bool sl_dialect_compile(sl_dialect *d, bool long_names, sl_error *error) {
     bool all_text = true;
     d->fixed_bytes = SL_BSON_HEAD_BYTES + 1;
     for (size_t i = 0; i < d->column_count; i++) {
-        sl_column *column = &d->columns[i];
+        sl_bound_column *column = &d->columns[i];
         const sl_schema_column *schema = &column->schema;
         const sl_column_type *type = &sl_column_types[schema->type];
         sl_converter *converter = &d->converters[i];
@@ -250,9 +250,9 @@ bool sl_dialect_compile(sl_dialect *d, bool long_names, sl_error *error) {
 }
 
 /* The column of this name: as in the header, or in the schema, or its key. NULL: none. */
-static const sl_column *column_named(const sl_dialect *d, const char *name) {
+static const sl_bound_column *column_named(const sl_dialect *d, const char *name) {
     for (size_t i = 0; i < d->column_count; i++) {
-        const sl_column *column = &d->columns[i];
+        const sl_bound_column *column = &d->columns[i];
         if (strcmp(column->published, name) == 0 || strcmp(column->key, name) == 0 ||
             sl_schema_column_is_named(&column->schema, sl_text_of(name)))
             return column;
@@ -261,11 +261,11 @@ static const sl_column *column_named(const sl_dialect *d, const char *name) {
 }
 
 const char *sl_delimited_key_of(const sl_dialect *dialect, const char *column) {
-    const sl_column *found = column_named(dialect, column);
+    const sl_bound_column *found = column_named(dialect, column);
     return found ? found->key : NULL;
 }
 
-static bool array_error(const sl_column *column, const char *option, sl_error *error) {
+static bool array_error(const sl_bound_column *column, const char *option, sl_error *error) {
     char name[64], key[64];
     sl_text_printable(sl_text_of(column->published), name, sizeof name);
     sl_text_printable(sl_text_of(column->key), key, sizeof key);
@@ -283,7 +283,7 @@ static bool bind_key_fields(sl_dialect *d, const sl_format_options *options, sl_
     sl_key_names *const lists[] = {d->keys ? &d->keys->id : NULL, d->keys ? &d->keys->match : NULL};
     for (size_t k = 0; d->keys && k < 2; k++) {
         for (size_t i = 0; i < lists[k]->count; i++) {
-            const sl_column *column = column_named(d, lists[k]->names[i]);
+            const sl_bound_column *column = column_named(d, lists[k]->names[i]);
             if (column && d->nesting &&
                 sl_nesting_in_array(d->nesting, (size_t)(column - d->columns)))
                 return array_error(column, k == 0 ? "id-field" : "match-fields", error);
@@ -352,8 +352,8 @@ bool sl_dialect_bind(const sl_plan *plan, const sl_schema *schema, const sl_firs
             goto fail;
     } else {
         for (size_t i = 0; i < count; i++)
-            d->columns[i] =
-                (sl_column){.published = schema->columns[i].name, .schema = schema->columns[i]};
+            d->columns[i] = (sl_bound_column){.published = schema->columns[i].name,
+                                              .schema = schema->columns[i]};
     }
     if (!check_keys(d, &plan->options, error) ||
         !sl_dialect_compile(d, plan->options.long_names, error) ||

@@ -40,7 +40,7 @@ typedef struct sl_column_type {
     sl_bson_type bson;   /* of an element, unless the value determines it */
     uint8_t value_bytes; /* upper bound of a value's bytes, without those of the field's text; at
                               least 5, because any value may be stored as text */
-    uint8_t step;        /* sl_step: the fast conversion, */
+    uint8_t step;        /* sl_field_step: the fast conversion, */
     uint8_t strict_step; /* and that of columns which are lossless, or have `offset` */
     sl_type_class class; /* SL_CLASS_TEXT also if it is none of the others */
     sl_axis axis;        /* of a coordinate */

@@ -38,7 +38,7 @@ typedef enum sl_trim { SL_TRIM_NOTHING, SL_TRIM_END, SL_TRIM_BOTH } sl_trim;
 
 /* The fast conversion of a field. Fields that it refuses are unusual: sl_put_unusual (fields.h)
  * converts them. */
-typedef enum sl_step {
+typedef enum sl_field_step {
     SL_STEP_TEXT,
     SL_STEP_CODE,
     SL_STEP_INT,
@@ -50,7 +50,7 @@ typedef enum sl_step {
                     requires */
     SL_STEP_UNUSUAL,
     SL_STEP_END, /* after the last column */
-} sl_step;
+} sl_field_step;
 
 #define SL_SHORT_PREFIX 32 /* bytes of an element's type and key that are always copied */
 
@@ -58,7 +58,7 @@ typedef enum sl_step {
 typedef struct sl_converter {
     uint8_t prefix[SL_SHORT_PREFIX]; /* type and key; if longer, the step is SL_STEP_UNUSUAL */
     uint32_t prefix_length;
-    uint8_t step;         /* sl_step */
+    uint8_t step;         /* sl_field_step */
     bool skips_empty;     /* an empty field is a missing value, which the column allows */
     bool skips_dash;      /* so is the field "-" */
     bool refuses[2];      /* SL_STEP_ISO: a value without Z is unusual; a value with Z */
@@ -67,12 +67,12 @@ typedef struct sl_converter {
 } sl_converter;
 
 /* A column's data for unusual fields and messages. */
-typedef struct sl_column {
+typedef struct sl_bound_column {
     const char *published;   /* the name in the header, or else in the schema */
     const char *key;         /* in the document */
     sl_bson_type type;       /* of the element; large integers become int64, some codes text */
     sl_schema_column schema; /* strings borrowed from the plan or the dialect */
-} sl_column;
+} sl_bound_column;
 
 /* A source's dialect, bound to a schema. */
 struct sl_dialect {
@@ -105,7 +105,7 @@ struct sl_dialect {
     size_t spill;             /* the column that takes extra delimiters, or SIZE_MAX */
     size_t fixed_bytes;       /* this plus the record's length bounds the document's bytes */
     sl_converter *converters; /* column_count, then one of step SL_STEP_END */
-    sl_column *columns;
+    sl_bound_column *columns;
     bool contradict;            /* names would be nested, but contradict each other */
     struct sl_nesting *nesting; /* NULL: no column is nested (fields.h). Owned */
     struct sl_key_fields

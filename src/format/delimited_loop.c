@@ -212,7 +212,7 @@ static ALWAYS_INLINE uint8_t *put_document(sl_parser *parser, const char *text, 
         uint64_t number;
         int64_t milliseconds;
         double decimal;
-        switch ((sl_step)converter->step) {
+        switch ((sl_field_step)converter->step) {
         case SL_STEP_CODE: /* 007 is text; a lossless whole number has no leading zero */
         case SL_STEP_WHOLE:
             if (unlikely(length > 1 && *begin == '0'))

@@ -308,7 +308,7 @@ uint8_t *sl_put_value(const sl_dialect *dialect, size_t column, sl_text field, b
 
 /* Writes the reason for refusing a field of a lossless column, of a date with a format, or of a
  * type without reasons of its own. False for other columns. */
-static bool explain_special(const sl_column *column, sl_text field, char *out, size_t room) {
+static bool explain_special(const sl_bound_column *column, sl_text field, char *out, size_t room) {
     const sl_schema_column *schema = &column->schema;
     char quoted[SL_QUOTED_ROOM], type[SL_TYPE_ROOM];
     double value;
@@ -325,7 +325,7 @@ static bool explain_special(const sl_column *column, sl_text field, char *out, s
 }
 
 /* Adds to the reason that the type was inferred, and what to do. */
-static void explain_inference(const sl_column *column, char *out, size_t room) {
+static void explain_inference(const sl_bound_column *column, char *out, size_t room) {
     char name[48];
     size_t used = strlen(out);
     sl_text_printable(sl_text_of(column->published), name, sizeof name);
@@ -336,7 +336,7 @@ static void explain_inference(const sl_column *column, char *out, size_t room) {
 }
 
 void sl_record_explain(const sl_parser *parser, const sl_record *record, sl_reject *reject) {
-    const sl_column *column = &parser->dialect->columns[record->failed];
+    const sl_bound_column *column = &parser->dialect->columns[record->failed];
     const char *begin = parser->block->text.bytes + (uint32_t)(record->before[record->failed] + 1);
     const char *end = parser->block->text.bytes + record->after[record->failed];
     sl_text field = sl_field_trim((sl_text){begin, (size_t)(end - begin)}, parser->dialect->trim);

@@ -23,9 +23,9 @@
 #define likely(condition) __builtin_expect(!!(condition), 1)
 #define unlikely(condition) __builtin_expect(!!(condition), 0)
 
-struct sl_dialect {
+typedef struct isd_dialect {
     char usaf[32], wban[32]; /* of the first record, printable */
-};
+} isd_dialect;
 
 /* ---- the walk over a record's sections ---- */
 
@@ -868,18 +868,19 @@ static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whol
                             "105 bytes of fixed columns with date and time at byte 16", &record,
                             error))
         return sl_error_prefix(error, "this is not ISD");
-    sl_dialect *dialect = calloc(1, sizeof *dialect);
+    isd_dialect *dialect = calloc(1, sizeof *dialect);
     if (!dialect)
         return sl_error_memory(error, "looking at a source");
     sl_text_printable((sl_text){record.bytes + 4, 6}, dialect->usaf, sizeof dialect->usaf);
     sl_text_printable((sl_text){record.bytes + 10, 5}, dialect->wban, sizeof dialect->wban);
-    *out = dialect;
+    *out = (sl_dialect *)dialect;
     return true;
 }
 
 static char *describe(const sl_dialect *dialect, char *out, size_t room) {
+    const isd_dialect *own = (const isd_dialect *)dialect;
     snprintf(out, room, "weather observations, packed ASCII; the first is of station %s-%s",
-             dialect->usaf, dialect->wban);
+             own->usaf, own->wban);
     return out;
 }
 

@@ -46,7 +46,7 @@ typedef struct column {
     const sl_isd_field *fields[FIELDS_MAX];
 } column;
 
-struct sl_dialect {
+typedef struct csv_dialect {
     char *header; /* with its line end; owned */
     size_t header_length;
     size_t header_text; /* length without line end */
@@ -54,7 +54,7 @@ struct sl_dialect {
     size_t column_count;
     size_t group_count; /* number of columns that are groups */
     column columns[];
-};
+} csv_dialect;
 
 /* A buffer that bytes are appended to. */
 typedef struct builder {
@@ -311,7 +311,7 @@ static bool add_cell(row *r, const column *c, sl_text cell) {
     return true;
 }
 
-static void add_sections(row *r, const sl_dialect *dialect) {
+static void add_sections(row *r, const csv_dialect *dialect) {
     static const char tags[][4] = {"REM", "EQD", "QNN"};
     for (unsigned s = 0; s < 3; s++) {
         for (size_t k = 0; k < dialect->column_count; k++) {
@@ -338,7 +338,7 @@ static void add_position(row *r) {
 /* Assembles a record from the cells, one per column. Its first *end bytes are sections, the other
  * bytes are surplus (unparsed cells). False when a required cell is invalid: *refused is its
  * column; or when the record would be too long: *refused is NULL. */
-static bool pack_row(row *r, const sl_dialect *dialect, size_t *end, size_t *length,
+static bool pack_row(row *r, const csv_dialect *dialect, size_t *end, size_t *length,
                      const column **refused) {
     memcpy(r->record, no_record, SL_ISD_FIXED_BYTES);
     r->sections =
@@ -395,7 +395,7 @@ static void refuse_cell(sl_isd_parser *p, const char *line, size_t length, const
 }
 
 static bool take_line(sl_isd_parser *p, const char *line, size_t length) {
-    const sl_dialect *d = p->dialect;
+    const csv_dialect *d = (const csv_dialect *)p->dialect;
     if (length > 0 && line[length - 1] == '\r')
         length--;
     if (p->block->offset + (uint64_t)(line - p->block->text.bytes) < d->body_offset)
@@ -471,7 +471,7 @@ static void bind_column(const sl_plan *plan, column *c) {
 }
 
 /* Checks that the columns are those of a global-hourly table, and unique. */
-static bool bind(const sl_plan *plan, sl_dialect *d, sl_error *error) {
+static bool bind(const sl_plan *plan, csv_dialect *d, sl_error *error) {
     bool station = false, date = false, identified = false;
     for (size_t k = 0; k < d->column_count; k++) {
         column *c = &d->columns[k];
@@ -502,7 +502,7 @@ static bool bind(const sl_plan *plan, sl_dialect *d, sl_error *error) {
 /* Checks the values of the columns WND, CIG, VIS, TMP and DEW in the first rows, since other tables
  * have columns of these names: each value of a global-hourly table contains commas, as +0025,1, and
  * none a point. */
-static bool check_values(const sl_dialect *d, const sl_first_line *first, sl_text head,
+static bool check_values(const csv_dialect *d, const sl_first_line *first, sl_text head,
                          sl_error *error) {
     sl_text cells[COLUMNS_MAX], other = {0}, line;
     size_t at = first->end;
@@ -527,13 +527,14 @@ static bool check_values(const sl_dialect *d, const sl_first_line *first, sl_tex
 }
 
 static void dialect_destroy(sl_dialect *dialect) {
-    if (dialect)
-        free(dialect->header);
-    free(dialect);
+    csv_dialect *own = (csv_dialect *)dialect;
+    if (own)
+        free(own->header);
+    free(own);
 }
 
-static sl_dialect *dialect_create(const sl_first_line *first) {
-    sl_dialect *d = calloc(1, sizeof *d + first->fields * sizeof d->columns[0]);
+static csv_dialect *dialect_create(const sl_first_line *first) {
+    csv_dialect *d = calloc(1, sizeof *d + first->fields * sizeof d->columns[0]);
     sl_text names[COLUMNS_MAX];
     char *header = malloc(first->header_bytes);
     if (!d || !header) {
@@ -564,14 +565,14 @@ static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whol
         return sl_error_set(error, SL_EXIT_SOURCE,
                             "this is not a global-hourly table: its first line has %zu columns",
                             first.fields);
-    sl_dialect *dialect = dialect_create(&first);
+    csv_dialect *dialect = dialect_create(&first);
     if (!dialect)
         return sl_error_memory(error, "looking at a source");
     if (!bind(plan, dialect, error) || !check_values(dialect, &first, head, error)) {
-        dialect_destroy(dialect);
+        dialect_destroy((sl_dialect *)dialect);
         return sl_error_prefix(error, "this is not a global-hourly table");
     }
-    *out = dialect;
+    *out = (sl_dialect *)dialect;
     return true;
 }
 
@@ -579,19 +580,21 @@ static bool check_head(const sl_dialect *dialect, sl_text head, bool whole, sl_e
     sl_lines lines = {.delimiter = ',',
                       .quote = '"',
                       .continues = true,
-                      .columns = dialect->column_count,
+                      .columns = ((const csv_dialect *)dialect)->column_count,
                       .advice = ""};
     return sl_lines_check(head, whole, &lines, error);
 }
 
 static char *describe(const sl_dialect *dialect, char *out, size_t room) {
+    const csv_dialect *own = (const csv_dialect *)dialect;
     snprintf(out, room, "weather observations, global-hourly table of %zu columns, %zu of groups",
-             dialect->column_count, dialect->group_count);
+             own->column_count, own->group_count);
     return out;
 }
 
 static sl_text header(const sl_dialect *dialect) {
-    return (sl_text){dialect->header, dialect->header_length};
+    const csv_dialect *own = (const csv_dialect *)dialect;
+    return (sl_text){own->header, own->header_length};
 }
 
 const sl_format sl_format_isd_csv = {

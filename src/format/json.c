@@ -30,10 +30,10 @@ struct sl_plan {
     const sl_simd *simd;
 };
 
-struct sl_dialect {
+typedef struct json_dialect {
     bool lines;
     bool array;
-};
+} json_dialect;
 
 /* ---- the splitter ---- */
 
@@ -442,23 +442,25 @@ static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whol
                             "{\"key\": 1}, or an array of them",
                             shown);
     }
-    *dialect = malloc(sizeof **dialect);
-    if (!*dialect)
+    json_dialect *found = malloc(sizeof *found);
+    if (!found)
         return sl_error_memory(error, "looking at a source");
-    **dialect = (sl_dialect){.lines = sl_json_is_lines(head, whole), .array = *p == '['};
+    *found = (json_dialect){.lines = sl_json_is_lines(head, whole), .array = *p == '['};
+    *dialect = (sl_dialect *)found;
     return true;
 }
 
 static char *describe(const sl_dialect *dialect, char *out, size_t room) {
+    const json_dialect *own = (const json_dialect *)dialect;
     snprintf(out, room, "%s",
-             dialect->lines   ? "JSON lines: a document on each line"
-             : dialect->array ? "an array of documents"
-                              : "documents one after the other");
+             own->lines   ? "JSON lines: a document on each line"
+             : own->array ? "an array of documents"
+                          : "documents one after the other");
     return out;
 }
 
 static const sl_splitter *splitter(const sl_dialect *dialect, bool *lines) {
-    *lines = dialect->lines;
+    *lines = ((const json_dialect *)dialect)->lines;
     return &sl_json_splitter;
 }
 
@@ -676,7 +678,7 @@ static bool parse(const sl_plan *plan, const sl_dialect *dialect, const sl_block
         sink->reject(sink, &reject);
         return false;
     }
-    bool go_on = dialect->lines ? take_lines(&ps) : take_text(&ps);
+    bool go_on = ((const json_dialect *)dialect)->lines ? take_lines(&ps) : take_text(&ps);
     sl_extjson_destroy(ps.extjson);
     ps.counts.records = ps.counts.documents + ps.counts.rejects;
     sl_parse_counts_add(counts, &ps.counts);

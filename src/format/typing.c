@@ -253,7 +253,7 @@ static void put_quoted(FILE *out, const char *text) {
     fputs("\"", out);
 }
 
-static void put_column(FILE *out, const sl_column *column) {
+static void put_column(FILE *out, const sl_bound_column *column) {
     const sl_schema_column *schema = &column->schema;
     fputs("  - {name: ", out);
     put_quoted(out, column->published);
