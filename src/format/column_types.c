@@ -85,7 +85,7 @@ static uint8_t *put_latitude(const sl_value *v, uint8_t *to) {
 
 static uint8_t *put_date(const sl_value *v, uint8_t *to) {
     const char *format = v->schema->format;
-    int64_t value;
+    int64_t value = 0;
     bool fits = format ? sl_convert_formatted(format, v->field, &value) && value % SL_DAY_MS == 0
                        : sl_convert_date(v->field.bytes, v->field.length, &value);
     return fits ? sl_bson_put_int64(to, value) : NULL;
