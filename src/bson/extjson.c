@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Extended JSON: creates parsers, converts one document, moves its `_id` to the front, detects
- * duplicate keys. */
+/* Extended JSON to BSON: the parser of documents around its main loop (extjson_loop.c). Converts
+ * numbers, words, escapes, and the values that are written as objects; creates parsers, detects
+ * duplicate keys, moves a document's `_id` to the front. */
 #include "extjson_parser.h"
 
+#include <bson/bson.h>
+#include <math.h>
 #include <stdlib.h>
+#include <strings.h>
 #include <sys/random.h>
 
 _Static_assert(SL_EXTJSON_MARGIN >= 1 + 64 + 1 + 4 + 64 + 1 + SL_EXTJSON_DEPTH_MAX,
@@ -11,11 +15,935 @@ _Static_assert(SL_EXTJSON_MARGIN >= 1 + 64 + 1 + 4 + 64 + 1 + SL_EXTJSON_DEPTH_M
 
 static const extjson_kernel *const kernels[] = {
 #if defined(__x86_64__)
-    &sl_extjson_avx512, &sl_extjson_avx2, &sl_extjson_sse2,
+    &sl_extjson_avx2,
 #elif defined(__aarch64__)
     &sl_extjson_neon,
 #endif
     &sl_extjson_portable};
+
+/* ---- faults, room ---- */
+
+const char *sl_extjson_expected(sl_extjson *x, const char *at, const char *reason) {
+    if (at >= x->end || !reason)
+        return extjson_fail(x, x->end, "the text ends before the document is complete");
+    return extjson_fail(x, at, reason);
+}
+
+/* Exchanges two neighbouring ranges: [start, middle) and [middle, end). The room from `spare` on is
+ * used; false, as extjson_no_room, when it is too small. */
+static bool exchange(sl_extjson *x, uint8_t *start, uint8_t *middle, uint8_t *end, uint8_t *spare) {
+    size_t before = (size_t)(middle - start), behind = (size_t)(end - middle);
+    if (spare > x->limit + SL_EXTJSON_MARGIN ||
+        (size_t)(x->limit + SL_EXTJSON_MARGIN - spare) < behind) {
+        x->no_room = true;
+        return false;
+    }
+    memcpy(spare, middle, behind);
+    memmove(start + behind, start, before);
+    memcpy(start, spare, behind);
+    return true;
+}
+
+/* ---- values that the main loop does not convert itself: numbers, words, escapes ---- */
+
+/* A number of the JSON grammar. */
+typedef struct number {
+    const char *start, *end;
+    bool negative;
+    bool real;        /* has a fraction or an exponent */
+    bool exact;       /* `digits` holds all significant digits */
+    uint64_t digits;  /* the significant digits, without the point */
+    int64_t exponent; /* the value is digits * 10^exponent */
+} number;
+
+/* Adds the digits at `p`; returns the address after them. */
+static const char *add_digits(number *n, const char *p, bool fraction) {
+    for (; sl_is_digit(*p); p++) {
+        uint64_t digit = (uint64_t)(*p - '0');
+        if (n->digits < UINT64_MAX / 10 - 1) {
+            n->digits = n->digits * 10 + digit;
+            n->exponent -= fraction;
+        } else {
+            n->exact = n->exact && digit == 0;
+            n->exponent += !fraction;
+        }
+    }
+    return p;
+}
+
+/* Reads the number at `p`. On failure, returns NULL and sets *where and *reason. */
+static const char *read_number(number *n, const char *p, const char **where, const char **reason) {
+    *n = (number){.start = p, .negative = *p == '-', .exact = true};
+    p += n->negative;
+    *where = p;
+    *reason = "a value is expected";
+    if (!sl_is_digit(*p))
+        return NULL;
+    *reason = "a number that begins with 0 and continues with a digit";
+    if (*p == '0' && sl_is_digit(p[1]))
+        return NULL;
+    p = add_digits(n, p, false);
+    if (*p == '.') {
+        n->real = true;
+        *where = ++p;
+        *reason = "a digit is expected after the decimal point";
+        if (!sl_is_digit(*p))
+            return NULL;
+        p = add_digits(n, p, true);
+    }
+    if (*p == 'e' || *p == 'E') {
+        n->real = true;
+        p++;
+        bool negative = *p == '-';
+        p += *p == '-' || *p == '+';
+        *where = p;
+        *reason = "a digit is expected in an exponent";
+        if (!sl_is_digit(*p))
+            return NULL;
+        int64_t exponent = 0;
+        for (; sl_is_digit(*p); p++)
+            exponent = exponent < 100000000 ? exponent * 10 + (*p - '0') : exponent;
+        n->exponent += negative ? -exponent : exponent;
+    }
+    return n->end = p;
+}
+
+/* The double nearest to the number; false when it is out of range. A byte that is not part of a
+ * number follows it. */
+static bool to_double(const number *n, double *value) {
+    if (n->exact && n->digits <= UINT64_C(1) << 53 && n->exponent >= -22 && n->exponent <= 22) {
+        double digits = (double)n->digits; /* exact, so the result is rounded once */
+        *value = n->exponent < 0 ? digits / sl_powers_of_ten[-n->exponent]
+                                 : digits * sl_powers_of_ten[n->exponent];
+        *value = n->negative ? -*value : *value;
+        return true;
+    }
+    *value = strtod(n->start, NULL);
+    return isfinite(*value);
+}
+
+const char *sl_extjson_number(sl_extjson *x, const char *p, uint8_t *type, uint8_t **to) {
+    number n;
+    const char *where, *reason;
+    if (*p == '-' && (p[1] | 0x20) == 'i')
+        return sl_extjson_word_value(x, p, type, to);
+    if (!read_number(&n, p, &where, &reason))
+        return sl_extjson_expected(x, where, reason);
+    if (n.real) {
+        double value;
+        if (!to_double(&n, &value))
+            return extjson_fail_with(x, p, "a number beyond the range of a double", p,
+                                     (size_t)(n.end - p));
+        *type = SL_BSON_DOUBLE;
+        *to = sl_bson_put_double(*to, value);
+        return n.end;
+    }
+    if (!n.exact || n.exponent != 0 || n.digits > (uint64_t)INT64_MAX + n.negative)
+        return extjson_fail_with(x, p,
+                                 "an integer beyond 64 bits; write it with a decimal point, or as "
+                                 "$numberDecimal",
+                                 p, (size_t)(n.end - p));
+    int64_t value = (int64_t)(n.negative ? 0 - n.digits : n.digits);
+    bool small = value == (int32_t)value;
+    *type = small ? SL_BSON_INT32 : SL_BSON_INT64;
+    *to = small ? sl_bson_put_int32(*to, (int32_t)value) : sl_bson_put_int64(*to, value);
+    return n.end;
+}
+
+/* Write the value of a text, as sl_bson_put_uuid does. For int32 and int64 the text has digits with
+ * an optional sign; for double it is a JSON number, NaN or infinite; for date it is an ISO 8601
+ * date. NULL: it is none of them, or out of range. */
+typedef uint8_t *extjson_put(uint8_t *to, const char *text, size_t length);
+
+/* Digits with an optional sign. */
+static bool int64_of(const char *text, size_t length, int64_t *value) {
+    bool sign = length > 0 && (*text == '-' || *text == '+');
+    bool negative = sign && *text == '-';
+    uint64_t digits;
+    if (!sl_text_to_u64((sl_text){text + sign, length - sign}, &digits) ||
+        digits > (uint64_t)INT64_MAX + negative)
+        return false;
+    *value = (int64_t)(negative ? 0 - digits : digits);
+    return true;
+}
+
+static uint8_t *put_int64(uint8_t *to, const char *text, size_t length) {
+    int64_t value;
+    return int64_of(text, length, &value) ? sl_bson_put_int64(to, value) : NULL;
+}
+
+static uint8_t *put_int32(uint8_t *to, const char *text, size_t length) {
+    int64_t value;
+    return int64_of(text, length, &value) && value == (int32_t)value
+               ? sl_bson_put_int32(to, (int32_t)value)
+               : NULL;
+}
+
+/* Writes the double for NaN, Infinity and -Infinity, in any case. Returns the word's length, or
+ * 0. */
+static size_t word_double(const char *text, size_t length, double *value) {
+    static const struct {
+        const char *word;
+        size_t length;
+        double value;
+    } words[] = {{"nan", 3, (double)NAN}, {"infinity", 8, INFINITY}, {"-infinity", 9, -INFINITY}};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (length >= words[i].length && strncasecmp(text, words[i].word, words[i].length) == 0) {
+            *value = words[i].value;
+            return words[i].length;
+        }
+    }
+    return 0;
+}
+
+static uint8_t *put_double(uint8_t *to, const char *text, size_t length) {
+    number n;
+    const char *where, *reason;
+    double value;
+    size_t word = word_double(text, length, &value);
+    bool right = word > 0 ? word == length
+                          : read_number(&n, text, &where, &reason) && n.end == text + length &&
+                                to_double(&n, &value);
+    return right ? sl_bson_put_double(to, value) : NULL;
+}
+
+const char *sl_extjson_word_value(sl_extjson *x, const char *p, uint8_t *type, uint8_t **to) {
+    double value;
+    size_t length;
+    if (memcmp(p, "true", 4) == 0) {
+        *type = SL_BSON_BOOL;
+        *(*to)++ = 1;
+        return p + 4;
+    }
+    if (memcmp(p, "false", 5) == 0) {
+        *type = SL_BSON_BOOL;
+        *(*to)++ = 0;
+        return p + 5;
+    }
+    if (memcmp(p, "null", 4) == 0) {
+        *type = SL_BSON_NULL;
+        return p + 4;
+    }
+    if ((length = word_double(p, 9, &value)) > 0) {
+        *type = SL_BSON_DOUBLE;
+        *to = sl_bson_put_double(*to, value);
+        return p + length;
+    }
+    return sl_extjson_expected(x, p, "a value is expected");
+}
+
+/* ---- escapes ---- */
+
+static bool read_hex4(const char *p, uint32_t *code) {
+    *code = 0;
+    for (int i = 0; i < 4; i++) {
+        int digit = sl_hex_digit(p[i]);
+        if (digit < 0)
+            return false;
+        *code = *code << 4 | (uint32_t)digit;
+    }
+    return true;
+}
+
+const char *sl_extjson_escape(sl_extjson *x, const char *p, uint8_t **to) {
+    static const char plain[][2] = {{'"', '"'},  {'\\', '\\'}, {'/', '/'},  {'n', '\n'},
+                                    {'t', '\t'}, {'r', '\r'},  {'b', '\b'}, {'f', '\f'}};
+    for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++) {
+        if (p[1] == plain[i][0]) {
+            *(*to)++ = (uint8_t)plain[i][1];
+            return p + 2;
+        }
+    }
+    if (p[1] != 'u')
+        return extjson_fail_with(x, p, "an escape that JSON does not have", p, 2);
+    uint32_t code, second = 0;
+    if (!read_hex4(p + 2, &code))
+        return sl_extjson_expected(x, p, "four hexadecimal digits are expected after \\u");
+    if (code < 0xD800 || code > 0xDFFF) {
+        *to = sl_utf8_put(*to, code);
+        return p + 6;
+    }
+    if (code > 0xDBFF || p[6] != '\\' || p[7] != 'u' || !read_hex4(p + 8, &second) ||
+        second < 0xDC00 || second > 0xDFFF)
+        return extjson_fail_with(x, p, "half of a surrogate pair, which is not a character", p, 6);
+    *to = sl_utf8_put(*to, 0x10000 + ((code - 0xD800) << 10) + (second - 0xDC00));
+    return p + 12;
+}
+
+/* ---- dates in texts ---- */
+
+/* Reads `count` digits at *p, a number of at most `most`, and the byte `then` after it (0:
+ * none). */
+static bool read_part(const char **p, const char *end, int count, int64_t most, char then,
+                      int64_t *value) {
+    if (end - *p < count + (then != 0))
+        return false;
+    *value = 0;
+    for (int i = 0; i < count; i++) {
+        if (!sl_is_digit((*p)[i]))
+            return false;
+        *value = *value * 10 + ((*p)[i] - '0');
+    }
+    *p += count;
+    return *value <= most && (then == 0 || *(*p)++ == then);
+}
+
+/* The days from 1970-01-01 to a date of the Gregorian calendar; `month` from 1. Years begin in
+ * March, so that the leap day is the last one. */
+static int64_t days_from_1970(int64_t year, int64_t month, int64_t day) {
+    year -= month <= 2;
+    int64_t era = (year >= 0 ? year : year - 399) / 400;
+    int64_t of_era = year - era * 400;
+    int64_t of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
+    return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
+}
+
+static bool is_day(int64_t year, int64_t month, int64_t day) {
+    static const uint8_t days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    return month >= 1 && day >= 1 && day <= days[month - 1] + (leap && month == 2);
+}
+
+/* The offset at `p`, in minutes: Z, +hhmm or +hh:mm. */
+static bool read_offset(const char *p, const char *end, int64_t *minutes) {
+    int64_t hour, minute;
+    *minutes = 0;
+    if (end - p == 1 && *p == 'Z')
+        return true;
+    if (end - p < 5 || (*p != '+' && *p != '-'))
+        return false;
+    bool west = *p++ == '-';
+    if (!read_part(&p, end, 2, 23, 0, &hour))
+        return false;
+    p += *p == ':';
+    if (!read_part(&p, end, 2, 59, 0, &minute) || p != end)
+        return false;
+    *minutes = (west ? -1 : 1) * (hour * 60 + minute);
+    return true;
+}
+
+static uint8_t *put_date(uint8_t *to, const char *text, size_t length) {
+    const char *p = text, *end = p + length;
+    int64_t year, month, day, hour, minute, second = 0, fraction = 0, offset;
+    if (!read_part(&p, end, 4, 9999, '-', &year) || !read_part(&p, end, 2, 12, '-', &month) ||
+        !read_part(&p, end, 2, 31, 'T', &day) || !read_part(&p, end, 2, 23, ':', &hour) ||
+        !read_part(&p, end, 2, 59, 0, &minute) || !is_day(year, month, day))
+        return NULL;
+    if (p < end && *p == ':') {
+        p++;
+        if (!read_part(&p, end, 2, 60, 0, &second))
+            return NULL;
+        if (p < end && *p == '.') {
+            int digits = 0;
+            for (p++; p < end && sl_is_digit(*p); p++, digits++)
+                fraction = digits < 3 ? fraction * 10 + (*p - '0') : fraction;
+            if (digits < 1 || digits > 3)
+                return NULL;
+            fraction *= digits == 1 ? 100 : digits == 2 ? 10 : 1;
+        }
+    }
+    if (!read_offset(p, end, &offset))
+        return NULL;
+    int64_t days = days_from_1970(year, month, day);
+    int64_t seconds = ((days * 24 + hour) * 60 + minute - offset) * 60 + second;
+    return sl_bson_put_int64(to, seconds * 1000 + fraction);
+}
+
+/* ---- values written as objects: {"$oid": "..."}, {"$date": ...} and so on ---- */
+
+/* An object is such a value if its first key is one of the table at the end of this section. Texts
+ * are first copied to the position of the value, or a few bytes after it, and converted from
+ * there. */
+
+/* A value that is being read. */
+typedef struct extjson_value {
+    uint8_t *type;  /* the element's BSON type, which has been set; the key follows it */
+    uint8_t *to;    /* where the value is written */
+    uint32_t depth; /* the level of the document that has the value */
+} extjson_value;
+
+/* Reads from `p`, the value of the object's first key, up to the object's }: writes the value to
+ * v->to, and moves that after it. Returns the address after what was read, or NULL. */
+typedef const char *extjson_take(sl_extjson *x, const char *p, extjson_value *v);
+
+/* Bytes between a value and the text that it is converted from. */
+#define EXTJSON_SCRATCH 32
+#define EXTJSON_OBJECT_ID "an ObjectId is a text of 24 hexadecimal digits"
+
+static inline const char *extjson_not_a(sl_extjson *x, const char *at, const char *reason,
+                                        sl_text text) {
+    return extjson_fail_with(x, at, reason, text.bytes, text.length);
+}
+
+/* ---- parts of objects; each function returns the address after the part, or NULL ---- */
+
+/* Copies the string at `p` to `to`, ended by NUL. `expected`: the reason if it is not a string. */
+static const char *take_text(sl_extjson *x, const char *p, uint8_t *to, sl_text *text,
+                             const char *expected) {
+    if (*p != '"')
+        return sl_extjson_expected(x, p, expected);
+    uint8_t *end = to;
+    p = x->kernel->string(x, p + 1, &end);
+    if (!p)
+        return NULL;
+    if (end > x->limit)
+        return extjson_no_room(x);
+    *end = 0;
+    *text = (sl_text){(const char *)to, (size_t)(end - to)};
+    return p;
+}
+
+/* The end of an object that is a value. The } of the document around it must follow. */
+static const char *take_end(sl_extjson *x, const char *p) {
+    p = extjson_skip(p);
+    if (*p != '}')
+        return sl_extjson_expected(x, p, "a } is expected: this value has no further keys");
+    return p + 1 < x->end ? p + 1 : sl_extjson_expected(x, x->end, NULL);
+}
+
+/* Reads the first key of an object (`p` is after the {), or a further key (`p` is before the
+ * comma), and the colon. Returns the address of the value. */
+static const char *take_key(sl_extjson *x, const char *p, bool first, uint8_t *scratch,
+                            sl_text *key) {
+    p = extjson_skip(p);
+    if (!first && *p != ',')
+        return sl_extjson_expected(x, p, "a comma and another key are expected");
+    p = take_text(x, first ? p : extjson_skip(p + 1), scratch, key, "a key is expected");
+    if (!p)
+        return NULL;
+    p = extjson_skip(p);
+    if (*p != ':')
+        return sl_extjson_expected(x, p, "a colon is expected after a key");
+    return extjson_skip(p + 1);
+}
+
+/* A further key, which must be `name`. */
+static const char *take_second(sl_extjson *x, const char *p, uint8_t *scratch, const char *name,
+                               const char *expected) {
+    sl_text key;
+    const char *at = extjson_skip(p);
+    p = take_key(x, p, false, scratch, &key);
+    if (p && !sl_text_equal(key, sl_text_of(name)))
+        return extjson_fail(x, at, expected);
+    return p;
+}
+
+static const char *begin_object(sl_extjson *x, const char *p, const char *expected) {
+    return *p == '{' ? p + 1 : sl_extjson_expected(x, p, expected);
+}
+
+/* ---- values that are written as a text ---- */
+
+/* Converts the string at `p` to a value at *to by `put`, and moves *to after it. `expected`: the
+ * reason if the string is not such a value. */
+static const char *take_converted(sl_extjson *x, const char *p, uint8_t **to, extjson_put *put,
+                                  const char *expected) {
+    sl_text text;
+    const char *at = p;
+    if (!(p = take_text(x, p, *to + EXTJSON_SCRATCH, &text, expected)))
+        return NULL;
+    uint8_t *end = put(*to, text.bytes, text.length);
+    if (!end)
+        return extjson_not_a(x, at, expected, text);
+    *to = end;
+    return p;
+}
+
+/* ---- dates, timestamps ---- */
+
+/* The integer at `p`, which is not in quotes. `scratch`: room for 8 bytes. */
+static const char *take_integer(sl_extjson *x, const char *p, uint8_t *scratch, int64_t *value,
+                                const char *expected) {
+    uint8_t type = 0, *end = scratch;
+    const char *at = p;
+    if (*p != '-' && (*p < '0' || *p > '9'))
+        return sl_extjson_expected(x, p, expected);
+    if (!(p = sl_extjson_number(x, p, &type, &end)))
+        return NULL;
+    int32_t small;
+    memcpy(&small, scratch, sizeof small);
+    memcpy(value, scratch, sizeof *value);
+    if (type == SL_BSON_INT32)
+        *value = small;
+    return type == SL_BSON_DOUBLE ? extjson_fail(x, at, expected) : p;
+}
+
+#define INT64_REASON "$numberLong is a text of decimal digits, within 64 bits"
+
+static const char *take_date(sl_extjson *x, const char *p, extjson_value *v) {
+    static const char reason[] = "$date is a text such as 2015-12-31T23:59:59.999Z with a valid "
+                                 "date and an offset from UTC, a number of milliseconds, or "
+                                 "{\"$numberLong\": ...}";
+    const char *at = p;
+    int64_t ms;
+    if (*p == '"')
+        return take_converted(x, p, &v->to, put_date, reason);
+    if (*p == '{') {
+        sl_text key;
+        if (!(p = take_key(x, p + 1, true, v->to + EXTJSON_SCRATCH, &key)))
+            return NULL;
+        if (!sl_text_equal(key, sl_text_of("$numberLong")))
+            return extjson_not_a(x, at, reason, key);
+        p = take_converted(x, p, &v->to, put_int64, INT64_REASON);
+        return p ? take_end(x, p) : NULL;
+    }
+    if (!(p = take_integer(x, p, v->to, &ms, reason)))
+        return NULL;
+    v->to = sl_bson_put_int64(v->to, ms);
+    return p;
+}
+
+static const char *take_timestamp(sl_extjson *x, const char *p, extjson_value *v) {
+    static const char reason[] =
+        "$timestamp is {\"t\": seconds, \"i\": number}, with integers from 0 to 4294967295";
+    uint32_t values[2]; /* i, t: their order in BSON */
+    bool known[2] = {false, false};
+    const char *start = p, *key_before = (const char *)v->type + 1;
+    if (!(p = begin_object(x, p, reason)))
+        return NULL;
+    for (int i = 0; i < 2; i++) {
+        sl_text key;
+        int64_t value;
+        const char *at = p;
+        if (!(p = take_key(x, p, i == 0, v->to + EXTJSON_SCRATCH, &key)))
+            return NULL;
+        size_t which = key.length == 1 && *key.bytes == 't';
+        if (key.length != 1 || (*key.bytes != 't' && *key.bytes != 'i') || known[which])
+            return extjson_not_a(x, at, reason, key);
+        at = p;
+        if (!(p = take_integer(x, p, v->to + EXTJSON_SCRATCH, &value, reason)))
+            return NULL;
+        if (value < 0 || value > UINT32_MAX)
+            return extjson_fail(x, at, reason);
+        known[which] = true;
+        values[which] = (uint32_t)value;
+    }
+    if (v->depth == 0 && values[0] == 0 && values[1] == 0 && strcmp(key_before, "_id") != 0)
+        return extjson_fail(x, start,
+                            "Timestamp(0, 0): a server replaces it with the current time");
+    memcpy(v->to, values, sizeof values);
+    v->to += sizeof values;
+    return take_end(x, p);
+}
+
+/* ---- binary data ---- */
+
+/* The value of a digit of base64; blanks are skipped, as libbson does. */
+static int base64_digit(char c) {
+    if (c >= 'A' && c <= 'Z')
+        return c - 'A';
+    if (c >= 'a' && c <= 'z')
+        return c - 'a' + 26;
+    if (c >= '0' && c <= '9')
+        return c - '0' + 52;
+    return c == '+' ? 62 : c == '/' ? 63 : -1;
+}
+
+static bool is_space(char c) {
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+/* Decodes base64 to `to`, which may lie before the text in the same memory. */
+static bool decode_base64(sl_text text, uint8_t *to, size_t *length) {
+    uint32_t bits = 0;
+    unsigned count = 0, padding = 0;
+    uint8_t *start = to;
+    for (size_t i = 0; i < text.length; i++) {
+        char c = text.bytes[i];
+        int digit = base64_digit(c);
+        if (digit >= 0 && padding == 0) {
+            bits = bits << 6 | (uint32_t)digit;
+            if (++count % 4 == 0) {
+                *to++ = (uint8_t)(bits >> 16);
+                *to++ = (uint8_t)(bits >> 8);
+                *to++ = (uint8_t)bits;
+            }
+        } else if (c == '=' && count % 4 >= 2 && padding < 4 - count % 4) {
+            padding++;
+        } else if (!is_space(c)) {
+            return false;
+        }
+    }
+    unsigned rest = count % 4;
+    if ((rest > 0 && padding != 4 - rest) || (bits & (rest == 2 ? 0xFu : rest == 3 ? 3u : 0)) != 0)
+        return false;
+    if (rest >= 2)
+        *to++ = (uint8_t)(rest == 2 ? bits >> 4 : bits >> 10);
+    if (rest == 3)
+        *to++ = (uint8_t)(bits >> 2);
+    *length = (size_t)(to - start);
+    return true;
+}
+
+/* The parts of a binary value while it is read. */
+typedef struct binary {
+    bool has_bytes, has_subtype;
+    uint8_t subtype;
+    size_t length; /* the bytes begin EXTJSON_SCRATCH bytes after the value's address */
+} binary;
+
+static const char *take_base64(sl_extjson *x, const char *p, uint8_t *to, binary *b) {
+    static const char reason[] = "binary data is a text in base64, with padding";
+    sl_text text;
+    const char *at = p;
+    if (!(p = take_text(x, p, to + EXTJSON_SCRATCH, &text, reason)))
+        return NULL;
+    if (b->has_bytes || !decode_base64(text, to + EXTJSON_SCRATCH, &b->length))
+        return extjson_not_a(x, at, reason, text);
+    b->has_bytes = true;
+    return p;
+}
+
+static const char *take_subtype(sl_extjson *x, const char *p, uint8_t *to, binary *b) {
+    static const char reason[] = "the type of binary data is a text of one or two hexadecimal "
+                                 "digits";
+    sl_text text;
+    const char *at = p;
+    if (!(p = take_text(x, p, to + EXTJSON_SCRATCH + (b->has_bytes ? b->length : 0), &text,
+                        reason)))
+        return NULL;
+    int high = text.length == 2 ? sl_hex_digit(text.bytes[0]) : 0;
+    int low = text.length == 1 || text.length == 2 ? sl_hex_digit(text.bytes[text.length - 1]) : -1;
+    if (b->has_subtype || high < 0 || low < 0)
+        return extjson_not_a(x, at, reason, text);
+    b->subtype = (uint8_t)(high << 4 | low);
+    b->has_subtype = true;
+    return p;
+}
+
+static void put_binary(extjson_value *v, const binary *b) {
+    bool old = b->subtype == BSON_SUBTYPE_BINARY_DEPRECATED; /* has a second length */
+    uint8_t *at = sl_bson_put_int32(v->to, (int32_t)(b->length + (old ? 4 : 0)));
+    *at++ = b->subtype;
+    if (old)
+        at = sl_bson_put_int32(at, (int32_t)b->length);
+    memmove(at, v->to + EXTJSON_SCRATCH, b->length);
+    v->to = at + b->length;
+}
+
+static const char *take_binary(sl_extjson *x, const char *p, extjson_value *v) {
+    static const char reason[] = "$binary is {\"base64\": ..., \"subType\": ...}, or a text "
+                                 "followed by \"$type\"";
+    binary b = {0};
+    if (*p == '"') {
+        if (!(p = take_base64(x, p, v->to, &b)) ||
+            !(p = take_second(x, p, v->to + EXTJSON_SCRATCH + b.length, "$type", reason)) ||
+            !(p = take_subtype(x, p, v->to, &b)))
+            return NULL;
+        put_binary(v, &b);
+        return p;
+    }
+    if (!(p = begin_object(x, p, reason)))
+        return NULL;
+    for (int i = 0; i < 2; i++) {
+        sl_text key;
+        const char *at = p;
+        if (!(p = take_key(x, p, i == 0, v->to + EXTJSON_SCRATCH + b.length, &key)))
+            return NULL;
+        if (sl_text_equal(key, sl_text_of("base64")))
+            p = take_base64(x, p, v->to, &b);
+        else if (sl_text_equal(key, sl_text_of("subType")))
+            p = take_subtype(x, p, v->to, &b);
+        else
+            return extjson_not_a(x, at, reason, key);
+        if (!p)
+            return NULL;
+    }
+    put_binary(v, &b);
+    return take_end(x, p);
+}
+
+/* {"$type": "05", "$binary": "..."}: the old form with the keys in the other order. Other objects
+ * that begin with $type are ordinary documents (the query operator), which is not a fault. */
+static const char *take_type(sl_extjson *x, const char *p, extjson_value *v) {
+    binary b = {0};
+    sl_text key;
+    bool fits = *p == '"' && (p = take_subtype(x, p, v->to, &b)) != NULL &&
+                (p = take_key(x, p, false, v->to + EXTJSON_SCRATCH, &key)) != NULL &&
+                sl_text_equal(key, sl_text_of("$binary")) &&
+                (p = take_base64(x, p, v->to, &b)) != NULL;
+    if (fits)
+        put_binary(v, &b);
+    return fits ? p : NULL;
+}
+
+/* ---- values without content ---- */
+
+/* The number 1 of {"$minKey": 1}. */
+static const char *take_one(sl_extjson *x, const char *p, extjson_value *v) {
+    (void)v;
+    if (*p != '1' || (p[1] >= '0' && p[1] <= '9') || p[1] == '.' || (p[1] | 0x20) == 'e')
+        return sl_extjson_expected(x, p, "$minKey and $maxKey have the value 1");
+    return p + 1;
+}
+
+static const char *take_true(sl_extjson *x, const char *p, extjson_value *v) {
+    (void)v;
+    return memcmp(p, "true", 4) == 0 ? p + 4
+                                     : sl_extjson_expected(x, p, "$undefined has the value true");
+}
+
+/* ---- regular expressions ---- */
+
+/* Sorts the options and removes repeated ones; the order is that of the BSON specification. Returns
+ * their new end; NULL if one is not a letter. */
+static uint8_t *sort_options(uint8_t *options, uint8_t *end) {
+    bool present[256] = {false};
+    for (const uint8_t *at = options; at < end; at++) {
+        uint8_t letter = *at | 0x20;
+        if (letter < 'a' || letter > 'z')
+            return NULL;
+        present[*at] = true;
+    }
+    for (unsigned i = 0; i < 256; i++) {
+        if (present[i])
+            *options++ = (uint8_t)i;
+    }
+    return options;
+}
+
+/* Copies the text at `p` to *to as a text that ends at its NUL. */
+static const char *take_cstring(sl_extjson *x, const char *p, uint8_t **to, const char *expected) {
+    sl_text text;
+    const char *at = p;
+    if (!(p = take_text(x, p, *to, &text, expected)))
+        return NULL;
+    if (memchr(text.bytes, 0, text.length))
+        return extjson_fail(x, at, "\\u0000 in a regular expression, which cannot contain NUL");
+    *to += text.length + 1;
+    return p;
+}
+
+/* As take_cstring, for options. */
+static const char *take_letters(sl_extjson *x, const char *p, uint8_t **to, const char *expected) {
+    uint8_t *options = *to;
+    const char *at = p;
+    if (!(p = take_cstring(x, p, to, expected)))
+        return NULL;
+    uint8_t *end = sort_options(options, *to - 1);
+    if (!end)
+        return extjson_fail_with(x, at, "the options of a regular expression are letters", options,
+                                 (size_t)(*to - 1 - options));
+    *end++ = 0;
+    *to = end;
+    return p;
+}
+
+static const char *take_regex(sl_extjson *x, const char *p, extjson_value *v) {
+    static const char reason[] = "$regex is a text, and may be followed by \"$options\"";
+    if (!(p = take_cstring(x, p, &v->to, reason)))
+        return NULL;
+    p = extjson_skip(p);
+    if (*p == ',') {
+        if (!(p = take_second(x, p, v->to, "$options", reason)) ||
+            !(p = take_letters(x, p, &v->to, reason)))
+            return NULL;
+    } else {
+        *v->to++ = 0;
+    }
+    return p;
+}
+
+static const char *take_options(sl_extjson *x, const char *p, extjson_value *v) {
+    static const char reason[] = "$options is a text, and is followed by \"$regex\"";
+    uint8_t *start = v->to, *middle;
+    if (!(p = take_letters(x, p, &v->to, reason)))
+        return NULL;
+    middle = v->to;
+    if (!(p = take_second(x, p, v->to, "$regex", reason)) ||
+        !(p = take_cstring(x, p, &v->to, reason)))
+        return NULL;
+    return exchange(x, start, middle, v->to, v->to) ? p : NULL;
+}
+
+static const char *take_expression(sl_extjson *x, const char *p, extjson_value *v) {
+    static const char reason[] = "$regularExpression is {\"pattern\": text, \"options\": text}";
+    uint8_t *start = v->to, *middle = start;
+    bool known[2] = {false, false}, first = true;
+    if (!(p = begin_object(x, p, reason)))
+        return NULL;
+    for (int i = 0; i < 2; i++) {
+        sl_text key;
+        const char *at = p;
+        if (!(p = take_key(x, p, i == 0, v->to, &key)))
+            return NULL;
+        bool options = sl_text_equal(key, sl_text_of("options"));
+        if ((!options && !sl_text_equal(key, sl_text_of("pattern"))) || known[options])
+            return extjson_fail(x, at, reason);
+        known[options] = true;
+        first = i == 0 ? !options : first;
+        middle = v->to;
+        if (!(p = (options ? take_letters : take_cstring)(x, p, &v->to, reason)))
+            return NULL;
+    }
+    if (!first && !exchange(x, start, middle, v->to, v->to))
+        return NULL;
+    return take_end(x, p);
+}
+
+/* ---- code, symbols ---- */
+
+/* Copies the text at `p` to *to as a BSON string. */
+static const char *take_string(sl_extjson *x, const char *p, uint8_t **to, const char *expected) {
+    sl_text text;
+    if (!(p = take_text(x, p, *to + 4, &text, expected)))
+        return NULL;
+    sl_bson_put_int32(*to, (int32_t)text.length + 1);
+    *to += 4 + text.length + 1;
+    return p;
+}
+
+static const char *take_symbol(sl_extjson *x, const char *p, extjson_value *v) {
+    return take_string(x, p, &v->to, "$symbol is a text");
+}
+
+/* The document at `p`, which belongs to code. */
+static const char *take_variables(sl_extjson *x, const char *p, uint8_t **to, uint32_t depth) {
+    if (*p != '{')
+        return sl_extjson_expected(x, p, "$scope is a document");
+    if (!(p = x->kernel->document(x, p + 1, to, depth + 1)))
+        return NULL;
+    return p < x->end ? p : sl_extjson_expected(x, x->end, NULL);
+}
+
+static const char code_reason[] = "$code is a text, and may be followed by \"$scope\"";
+
+static const char *take_code(sl_extjson *x, const char *p, extjson_value *v) {
+    uint8_t *start = v->to;
+    v->to += 4; /* the length of code with a scope */
+    if (!(p = take_string(x, p, &v->to, code_reason)))
+        return NULL;
+    p = extjson_skip(p);
+    if (*p != ',') {
+        memmove(start, start + 4, (size_t)(v->to - start) - 4);
+        v->to -= 4;
+        return p;
+    }
+    if (!(p = take_second(x, p, v->to, "$scope", code_reason)) ||
+        !(p = take_variables(x, p, &v->to, v->depth)))
+        return NULL;
+    sl_bson_put_int32(start, (int32_t)(v->to - start));
+    *v->type = BSON_TYPE_CODEWSCOPE;
+    return p;
+}
+
+static const char *take_scope(sl_extjson *x, const char *p, extjson_value *v) {
+    uint8_t *start = v->to, *middle;
+    v->to += 4;
+    if (!(p = take_variables(x, p, &v->to, v->depth)))
+        return NULL;
+    middle = v->to;
+    if (middle > x->limit)
+        return extjson_no_room(x);
+    if (!(p = take_second(x, p, v->to, "$code", code_reason)) ||
+        !(p = take_string(x, p, &v->to, code_reason)))
+        return NULL;
+    if (!exchange(x, start + 4, middle, v->to, v->to))
+        return NULL;
+    sl_bson_put_int32(start, (int32_t)(v->to - start));
+    return p;
+}
+
+/* ---- pointers ---- */
+
+static const char *take_pointer(sl_extjson *x, const char *p, extjson_value *v) {
+    static const char reason[] = "$dbPointer is {\"$ref\": text, \"$id\": {\"$oid\": ...}}";
+    uint8_t *start = v->to, *middle = start;
+    bool known[2] = {false, false}, id = false;
+    if (!(p = begin_object(x, p, reason)))
+        return NULL;
+    for (int i = 0; i < 2; i++) {
+        sl_text key;
+        const char *at = p;
+        if (!(p = take_key(x, p, i == 0, v->to, &key)))
+            return NULL;
+        id = sl_text_equal(key, sl_text_of("$id"));
+        if ((!id && !sl_text_equal(key, sl_text_of("$ref"))) || known[id])
+            return extjson_fail(x, at, reason);
+        known[id] = true;
+        middle = v->to;
+        if (!id) {
+            p = take_string(x, p, &v->to, reason);
+        } else if ((p = begin_object(x, p, reason)) != NULL &&
+                   (p = take_key(x, p, true, v->to, &key)) != NULL) {
+            if (!sl_text_equal(key, sl_text_of("$oid")))
+                return extjson_fail(x, at, reason);
+            p = take_converted(x, p, &v->to, sl_bson_put_object_id, EXTJSON_OBJECT_ID);
+            p = p ? take_end(x, p) : NULL;
+        }
+        if (!p)
+            return NULL;
+    }
+    if (!id && !exchange(x, start, middle, v->to, v->to)) /* the ObjectId came first */
+        return NULL;
+    return take_end(x, p);
+}
+
+/* ---- the table ---- */
+
+/* `take` reads the value. If it is NULL, the value is a text, which `put` converts. `expected`
+ * describes the value in messages. */
+static const struct {
+    const char *key;
+    bson_type_t type;
+    extjson_take *take;
+    extjson_put *put;
+    const char *expected;
+} values[] = {
+    {"$oid", BSON_TYPE_OID, .put = sl_bson_put_object_id, .expected = EXTJSON_OBJECT_ID},
+    {"$date", BSON_TYPE_DATE_TIME, .take = take_date},
+    {"$numberInt", BSON_TYPE_INT32, .put = put_int32,
+     .expected = "$numberInt is a text of decimal digits, within 32 bits"},
+    {"$numberLong", BSON_TYPE_INT64, .put = put_int64, .expected = INT64_REASON},
+    {"$numberDouble", BSON_TYPE_DOUBLE, .put = put_double,
+     .expected = "$numberDouble is a text with a number, NaN, Infinity or -Infinity"},
+    {"$numberDecimal", BSON_TYPE_DECIMAL128, .put = sl_bson_put_decimal_or_word,
+     .expected = "$numberDecimal is a text with a number that a decimal128 holds without loss"},
+    {"$binary", BSON_TYPE_BINARY, .take = take_binary},
+    {"$type", BSON_TYPE_BINARY, .take = take_type},
+    {"$uuid", BSON_TYPE_BINARY, .put = sl_bson_put_uuid,
+     .expected = "a UUID is a text such as c8edabc3-f738-4ca3-b68d-ab92a91478a3"},
+    {"$regularExpression", BSON_TYPE_REGEX, .take = take_expression},
+    {"$regex", BSON_TYPE_REGEX, .take = take_regex},
+    {"$options", BSON_TYPE_REGEX, .take = take_options},
+    {"$timestamp", BSON_TYPE_TIMESTAMP, .take = take_timestamp},
+    {"$minKey", BSON_TYPE_MINKEY, .take = take_one},
+    {"$maxKey", BSON_TYPE_MAXKEY, .take = take_one},
+    {"$undefined", BSON_TYPE_UNDEFINED, .take = take_true},
+    {"$symbol", BSON_TYPE_SYMBOL, .take = take_symbol},
+    {"$code", BSON_TYPE_CODE, .take = take_code},
+    {"$scope", BSON_TYPE_CODEWSCOPE, .take = take_scope},
+    {"$dbPointer", BSON_TYPE_DBPOINTER, .take = take_pointer},
+};
+
+const char *sl_extjson_wrapper(sl_extjson *x, const char *p, uint8_t *type, uint8_t **to,
+                               uint32_t depth, bool *wrapper) {
+    sl_text key;
+    extjson_value v = {type, *to, depth};
+    uint8_t *scratch = *to + EXTJSON_SCRATCH;
+    *wrapper = true;
+    const char *value = take_text(x, p, scratch, &key, "a key is expected");
+    if (!value)
+        return NULL;
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+        if (!sl_text_equal(key, sl_text_of(values[i].key)))
+            continue;
+        value = take_key(x, p, true, scratch, &key);
+        if (!value)
+            return NULL;
+        *type = (uint8_t)values[i].type;
+        value = values[i].take ? values[i].take(x, value, &v)
+                               : take_converted(x, value, &v.to, values[i].put, values[i].expected);
+        value = value ? take_end(x, value) : NULL;
+        if (value)
+            *to = v.to;
+        /* {"$type": ...} may be an ordinary document. */
+        *wrapper = value || x->no_room || values[i].take != take_type;
+        return value;
+    }
+    *wrapper = false;
+    return NULL;
+}
 
 /* ---- keys ---- */
 
@@ -142,33 +1070,13 @@ const sl_extjson_fault *sl_extjson_why(const sl_extjson *parser) {
     return &parser->fault;
 }
 
-const char *sl_extjson_expected(sl_extjson *x, const char *at, const char *reason) {
-    if (at >= x->end || !reason)
-        return extjson_fail(x, x->end, "the text ends before the document is complete");
-    return extjson_fail(x, at, reason);
-}
-
-bool sl_extjson_exchange(sl_extjson *x, uint8_t *start, uint8_t *middle, uint8_t *end,
-                         uint8_t *spare) {
-    size_t before = (size_t)(middle - start), behind = (size_t)(end - middle);
-    if (spare > x->limit + SL_EXTJSON_MARGIN ||
-        (size_t)(x->limit + SL_EXTJSON_MARGIN - spare) < behind) {
-        x->no_room = true;
-        return false;
-    }
-    memcpy(spare, middle, behind);
-    memmove(start + behind, start, before);
-    memcpy(start, spare, behind);
-    return true;
-}
-
 /* Moves the element `_id` to the front, in place of the added _id. */
 static void move_id(sl_extjson *x, uint8_t **written) {
     uint8_t *first = x->base + 4, *own = x->base + x->own_id;
     uint8_t *end = x->own_id_end > 0 ? x->base + x->own_id_end : *written - 1;
     if (own == first)
         return;
-    if (!sl_extjson_exchange(x, first, own, end, *written))
+    if (!exchange(x, first, own, end, *written))
         return;
     if (x->id) {
         const size_t added = SL_BSON_HEAD_BYTES - 4;

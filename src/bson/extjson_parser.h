@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Private to src/bson: the state of an Extended JSON parser, and what its files share.
+/* The state of an Extended JSON parser, and the functions of extjson.c that its main loop calls.
+ * Private to src/bson.
  *
- * The main loop (extjson_loop.h) is built once per instruction set. It calls the functions below
+ * The main loop (extjson_loop.c) is built once per instruction set. It calls the functions below
  * for everything that is rare: values in wrappers such as {"$date": ...}, escapes, unusual numbers.
  *
  * Reading: the text's last byte is a }. So a loop over blanks, digits or letters ends within the
@@ -35,7 +36,7 @@ typedef struct extjson_level {
 } extjson_level;
 
 typedef struct extjson_kernel {
-    const char *name; /* as in format/simd.h */
+    const char *name; /* as in format/simd.h, which also has sets without a kernel of this parser */
     /* Converts the document whose { is before `p` into the one that begins at `to`; returns the
      * address after its }, or NULL. `depth` is the level of this document. */
     const char *(*document)(sl_extjson *parser, const char *p, uint8_t **to, uint32_t depth);
@@ -71,8 +72,7 @@ struct sl_extjson {
     uint32_t documents, unpredicted; /* documents that used `headers`; keys not predicted */
 };
 
-extern const extjson_kernel sl_extjson_portable, sl_extjson_sse2, sl_extjson_avx2,
-    sl_extjson_avx512, sl_extjson_neon;
+extern const extjson_kernel sl_extjson_portable, sl_extjson_avx2, sl_extjson_neon;
 
 /* Sets the fault; returns NULL. */
 static inline const char *extjson_fail(sl_extjson *x, const char *at, const char *reason) {
@@ -105,8 +105,6 @@ static inline const char *extjson_skip(const char *p) {
 
 /* As extjson_fail; at the end of the text, the reason is that the document is not complete. */
 const char *sl_extjson_expected(sl_extjson *x, const char *at, const char *reason);
-
-/* ---- extjson.c ---- */
 
 /* Doubles the table. False without memory. */
 bool sl_extjson_keys_grow(sl_extjson *x);
@@ -153,7 +151,7 @@ static inline bool extjson_add_key(sl_extjson *x, const uint8_t *key, const uint
     }
 }
 
-/* ---- extjson_values.c: each reads from `p` on, and returns the address after it or NULL ---- */
+/* ---- values: each function reads from `p` on, and returns the address after it or NULL ---- */
 
 /* A number at `p` (a digit or minus sign); writes its type to *type. */
 const char *sl_extjson_number(sl_extjson *x, const char *p, uint8_t *type, uint8_t **to);
@@ -161,14 +159,6 @@ const char *sl_extjson_number(sl_extjson *x, const char *p, uint8_t *type, uint8
 const char *sl_extjson_word_value(sl_extjson *x, const char *p, uint8_t *type, uint8_t **to);
 /* The escape whose backslash is at `p`. */
 const char *sl_extjson_escape(sl_extjson *x, const char *p, uint8_t **to);
-/* Write the value of a text, as sl_bson_put_uuid does. For int32 and int64 the text has digits with
- * an optional sign; for double it is a JSON number, NaN or infinite; for date it is an ISO 8601
- * date. NULL: it is none of them, or out of range. */
-typedef uint8_t *sl_extjson_put(uint8_t *to, const char *text, size_t length);
-sl_extjson_put sl_extjson_put_int32, sl_extjson_put_int64, sl_extjson_put_double,
-    sl_extjson_put_date;
-
-/* ---- extjson_types.c ---- */
 
 /* The value in the object whose first key begins at `p` (a quote followed by $ or a backslash), as
  * {"$oid": "..."}: writes its type to *type and its value to *to. `depth`: levels around it.
@@ -176,10 +166,5 @@ sl_extjson_put sl_extjson_put_int32, sl_extjson_put_int64, sl_extjson_put_double
  * document. */
 const char *sl_extjson_wrapper(sl_extjson *x, const char *p, uint8_t *type, uint8_t **to,
                                uint32_t depth, bool *wrapper);
-
-/* Exchanges two neighbouring ranges: [start, middle) and [middle, end). The room from `spare` on is
- * used; false, as extjson_no_room, when it is too small. */
-bool sl_extjson_exchange(sl_extjson *x, uint8_t *start, uint8_t *middle, uint8_t *end,
-                         uint8_t *spare);
 
 #endif

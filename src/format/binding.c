@@ -1,17 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Binding: compiles a schema and a source's header (or number of fields) into a dialect: a flat
- * list of converters in the source's column order. */
+/* The format `delimited`, any text of fields between delimiters; and binding, for all formats of
+ * such text: compiles a schema and a source's header (or number of fields) into a dialect, a flat
+ * list of converters in the source's column order.
+ *
+ * Columns and types come from a schema; without one, the columns come from the table itself
+ * (table.h), and their types may be inferred (typing.h). */
 #include "bson/bson_writer.h"
+#include "column_types.h"
 #include "convert.h"
 #include "delimited.h"
+#include "dialects.h"
+#include "fields.h"
 #include "key_fields.h"
-#include "record.h"
+#include "nesting.h"
 #include "table.h"
 #include "typing.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+/* ---- binding ---- */
 
 bool sl_delimited_plan_create(const sl_format_options *options, size_t schema_count, sl_plan **out,
                               sl_error *error) {
@@ -73,7 +82,7 @@ static bool bind_names(sl_dialect *d, const sl_schema *schema, const sl_text *na
         }
         if (!check_name(name, i, error))
             return false;
-        sl_column *column = &d->columns[i];
+        sl_bound_column *column = &d->columns[i];
         column->published = memory;
         memory += name.length;
         *memory++ = '\0';
@@ -114,7 +123,7 @@ static int compare_keys(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static const char *key_of(const sl_column *column, bool long_names) {
+static const char *key_of(const sl_bound_column *column, bool long_names) {
     return long_names && !column->schema.point ? column->schema.name : column->schema.short_name;
 }
 
@@ -148,79 +157,58 @@ static bool check_keys(const sl_dialect *d, const sl_format_options *options, sl
                         shown);
 }
 
-static const sl_bson_type bson_types[] = {
-    [SL_TYPE_TEXT] = SL_BSON_TEXT,           [SL_TYPE_INT] = SL_BSON_INT32,
-    [SL_TYPE_CODE] = SL_BSON_INT32,          [SL_TYPE_DOUBLE] = SL_BSON_DOUBLE,
-    [SL_TYPE_LONGITUDE] = SL_BSON_DOUBLE,    [SL_TYPE_LATITUDE] = SL_BSON_DOUBLE,
-    [SL_TYPE_DATE] = SL_BSON_DATE,           [SL_TYPE_DATETIME] = SL_BSON_DATE,
-    [SL_TYPE_FLAG] = SL_BSON_BOOL,           [SL_TYPE_DECIMAL] = SL_BSON_DECIMAL,
-    [SL_TYPE_OBJECT_ID] = SL_BSON_OBJECT_ID, [SL_TYPE_UUID] = SL_BSON_BINARY,
-};
-
-/* Would the fast converter of the column's type accept this word? */
-static bool accepts(sl_type type, const char *word, size_t length) {
+/* Would the fast conversion accept this word? */
+static bool accepts(sl_field_step step, const char *word, size_t length) {
     uint64_t number;
     int64_t milliseconds;
     double value;
-    switch (type) {
-    case SL_TYPE_INT:
+    switch (step) {
+    case SL_STEP_INT:
+    case SL_STEP_WHOLE:
         return sl_convert_digits(word, length, &number);
-    case SL_TYPE_DOUBLE:
+    case SL_STEP_DOUBLE:
         return sl_convert_double(word, length, &value);
     default:
         return sl_convert_datetime(word, length, &milliseconds);
     }
 }
 
-/* Would a fast converter accept one of the words for a missing value? */
-static bool accepts_missing(const sl_schema_column *schema) {
+/* Would the fast conversion accept one of the words for a missing value? */
+static bool accepts_missing(const sl_schema_column *schema, sl_field_step step) {
     for (size_t i = 0; i < schema->missing.count; i++) {
         char word[64] = {0}; /* with the readable bytes that converters need after a field */
         size_t length = strlen(schema->missing.words[i]);
         if (length > 32)
             continue;
         memcpy(word, schema->missing.words[i], length);
-        if (accepts(schema->type, word, length))
+        if (accepts(step, word, length))
             return true;
     }
     return false;
 }
 
 /* The fast conversion of a column's fields. */
-static sl_step step_of(const sl_schema_column *schema) {
+static sl_field_step step_of(const sl_schema_column *schema) {
+    const sl_column_type *type = &sl_column_types[schema->type];
     bool words = schema->missing.count > 0 || schema->invalid == SL_INVALID_MISSING;
-    if (schema->type != SL_TYPE_TEXT && schema->type != SL_TYPE_CODE && accepts_missing(schema))
+    bool strict = schema->lossless || (type->has_format && schema->zone != SL_CHOICE_UNSET);
+    sl_field_step step = strict ? type->strict_step : type->step;
+    if (step == SL_STEP_UNUSUAL || schema->format)
         return SL_STEP_UNUSUAL;
-    switch (schema->type) {
-    case SL_TYPE_TEXT:
-        return words ? SL_STEP_UNUSUAL : SL_STEP_TEXT;
-    case SL_TYPE_CODE:
-        return words ? SL_STEP_UNUSUAL : SL_STEP_CODE;
-    case SL_TYPE_INT:
-        return schema->lossless ? SL_STEP_WHOLE : SL_STEP_INT;
-    case SL_TYPE_DOUBLE:
-        return SL_STEP_DOUBLE;
-    case SL_TYPE_DATE:
-        return schema->format ? SL_STEP_UNUSUAL : SL_STEP_DATE;
-    case SL_TYPE_DATETIME:
-        if (schema->format)
-            break;
-        return schema->lossless || schema->zone != SL_CHOICE_UNSET ? SL_STEP_ISO : SL_STEP_DATETIME;
-    default:
-        break;
-    }
-    return SL_STEP_UNUSUAL;
+    bool unusual = type->any_text ? words : accepts_missing(schema, step);
+    return unusual ? SL_STEP_UNUSUAL : step;
 }
 
 bool sl_dialect_compile(sl_dialect *d, bool long_names, sl_error *error) {
     bool all_text = true;
     d->fixed_bytes = SL_BSON_HEAD_BYTES + 1;
     for (size_t i = 0; i < d->column_count; i++) {
-        sl_column *column = &d->columns[i];
+        sl_bound_column *column = &d->columns[i];
         const sl_schema_column *schema = &column->schema;
+        const sl_column_type *type = &sl_column_types[schema->type];
         sl_converter *converter = &d->converters[i];
         column->key = key_of(column, long_names);
-        column->type = bson_types[schema->type];
+        column->type = type->bson;
         size_t length = strlen(column->key) + 2;
         converter->prefix_length = (uint32_t)length;
         converter->step = SL_STEP_UNUSUAL;
@@ -235,17 +223,14 @@ bool sl_dialect_compile(sl_dialect *d, bool long_names, sl_error *error) {
         for (size_t k = 0; k < schema->missing.count && !schema->required; k++)
             converter->skips_dash =
                 converter->skips_dash || strcmp(schema->missing.words[k], "-") == 0;
-        if (schema->type == SL_TYPE_CODE)
-            converter->int64_limit = UINT64_MAX;
-        else if (schema->minimum <= 0 && schema->maximum >= 0)
+        converter->int64_limit = type->any_text ? UINT64_MAX : 0;
+        if (!type->any_text && schema->minimum <= 0 && schema->maximum >= 0)
             converter->int64_limit = (uint64_t)schema->maximum + 1;
         converter->int32_limit =
             converter->int64_limit > INT32_MAX ? (uint64_t)INT32_MAX + 1 : converter->int64_limit;
-        d->fixed_bytes +=
-            length + (schema->type > SL_TYPE_FLAG ? SL_BSON_VALUE_MAX : sizeof(int64_t));
+        d->fixed_bytes += length + type->value_bytes;
         /* If all columns are text, a repeated header would be parsed as a record. */
-        all_text &= schema->type == SL_TYPE_TEXT || schema->type == SL_TYPE_CODE ||
-                    schema->invalid != SL_INVALID_REJECT;
+        all_text &= type->any_text || schema->invalid != SL_INVALID_REJECT;
     }
     if (!d->nesting && !sl_nesting_create(d, &d->nesting, &d->contradict, error))
         return false;
@@ -265,9 +250,9 @@ bool sl_dialect_compile(sl_dialect *d, bool long_names, sl_error *error) {
 }
 
 /* The column of this name: as in the header, or in the schema, or its key. NULL: none. */
-static const sl_column *column_named(const sl_dialect *d, const char *name) {
+static const sl_bound_column *column_named(const sl_dialect *d, const char *name) {
     for (size_t i = 0; i < d->column_count; i++) {
-        const sl_column *column = &d->columns[i];
+        const sl_bound_column *column = &d->columns[i];
         if (strcmp(column->published, name) == 0 || strcmp(column->key, name) == 0 ||
             sl_schema_column_is_named(&column->schema, sl_text_of(name)))
             return column;
@@ -276,11 +261,11 @@ static const sl_column *column_named(const sl_dialect *d, const char *name) {
 }
 
 const char *sl_delimited_key_of(const sl_dialect *dialect, const char *column) {
-    const sl_column *found = column_named(dialect, column);
+    const sl_bound_column *found = column_named(dialect, column);
     return found ? found->key : NULL;
 }
 
-static bool array_error(const sl_column *column, const char *option, sl_error *error) {
+static bool array_error(const sl_bound_column *column, const char *option, sl_error *error) {
     char name[64], key[64];
     sl_text_printable(sl_text_of(column->published), name, sizeof name);
     sl_text_printable(sl_text_of(column->key), key, sizeof key);
@@ -298,7 +283,7 @@ static bool bind_key_fields(sl_dialect *d, const sl_format_options *options, sl_
     sl_key_names *const lists[] = {d->keys ? &d->keys->id : NULL, d->keys ? &d->keys->match : NULL};
     for (size_t k = 0; d->keys && k < 2; k++) {
         for (size_t i = 0; i < lists[k]->count; i++) {
-            const sl_column *column = column_named(d, lists[k]->names[i]);
+            const sl_bound_column *column = column_named(d, lists[k]->names[i]);
             if (column && d->nesting &&
                 sl_nesting_in_array(d->nesting, (size_t)(column - d->columns)))
                 return array_error(column, k == 0 ? "id-field" : "match-fields", error);
@@ -367,8 +352,8 @@ bool sl_dialect_bind(const sl_plan *plan, const sl_schema *schema, const sl_firs
             goto fail;
     } else {
         for (size_t i = 0; i < count; i++)
-            d->columns[i] =
-                (sl_column){.published = schema->columns[i].name, .schema = schema->columns[i]};
+            d->columns[i] = (sl_bound_column){.published = schema->columns[i].name,
+                                              .schema = schema->columns[i]};
     }
     if (!check_keys(d, &plan->options, error) ||
         !sl_dialect_compile(d, plan->options.long_names, error) ||
@@ -458,3 +443,163 @@ bool sl_delimited_check_head(const sl_dialect *d, sl_text head, bool whole, sl_e
 sl_text sl_delimited_header(const sl_dialect *dialect) {
     return (sl_text){dialect->header, dialect->header_length};
 }
+
+/* ---- the format `delimited` ---- */
+
+static bool plan_create(const sl_format_options *options, sl_plan **out, sl_error *error) {
+    sl_plan *plan;
+    *out = NULL;
+    if (!sl_delimited_plan_create(options, options->schema_text ? 1 : 0, &plan, error))
+        return false;
+    const char *source = options->schema_name ? options->schema_name : "schema";
+    bool ok =
+        options->schema_text
+            ? sl_schema_read(sl_text_of(options->schema_text), source, &plan->schemas[0], error)
+            : !options->infer_types || sl_typing_create(&plan->typing, error);
+    if (ok)
+        *out = plan;
+    else
+        sl_delimited_plan_destroy(plan);
+    return ok;
+}
+
+/* Does the first line name at least one column of the schema? `*required`: and all that it
+ * requires? */
+static bool names_columns(const sl_schema *schema, const sl_text *names, size_t count,
+                          bool *required) {
+    bool any = false;
+    *required = true;
+    for (size_t k = 0; k < schema->column_count; k++) {
+        bool found = false;
+        for (size_t i = 0; i < count && !found; i++)
+            found = sl_schema_column_is_named(&schema->columns[k], names[i]);
+        *required = *required && (found || !schema->columns[k].required);
+        any = any || found;
+    }
+    return any;
+}
+
+/* Is the first line, with these fields, a header? A line that names no column of the schema is a
+ * record; if the schema declares a header, that is an error. */
+static bool find_header(const sl_schema *schema, const sl_first_line *first, const sl_text *names,
+                        bool *header, sl_error *error) {
+    bool required, named = names_columns(schema, names, first->fields, &required);
+    *header =
+        schema->header == SL_CHOICE_YES || (schema->header == SL_CHOICE_UNSET && named && required);
+    if (!*header || named)
+        return true;
+    char shown[80];
+    sl_text_printable(first->line, shown, sizeof shown);
+    return sl_error_set(error, SL_EXIT_SOURCE,
+                        "its first line, `%s`, names no column of the schema %s, which declares a "
+                        "header. If the line is a record, remove `header: true` from the schema",
+                        shown, schema->name);
+}
+
+/* The number of columns of a text without header whose first line has `fields` fields: one of the
+ * schema's counts, or all its columns. False with error when `fields` is another number. */
+static bool field_count(const sl_schema *schema, size_t fields, size_t *count, sl_error *error) {
+    *count = schema->column_count;
+    for (size_t i = 0; schema->field_counts[i] != 0; i++) {
+        if (schema->field_counts[i] == fields && fields <= schema->column_count)
+            *count = fields;
+    }
+    if (*count == fields)
+        return true;
+    return sl_error_set(error, SL_EXIT_SOURCE,
+                        "the first line has %zu fields and names no columns; the schema %s has %zu "
+                        "columns",
+                        fields, schema->name, schema->column_count);
+}
+
+static bool sniff_table(const sl_plan *plan, sl_text head, bool whole, sl_dialect **dialect,
+                        sl_error *error) {
+    sl_table table;
+    bool ok = sl_table_find(&plan->options, head, whole, &table, error);
+    if (ok && table.first.delimiter == 0) /* one column: a delimiter is one field too many */
+        table.first.delimiter = plan->options.delimiter ? plan->options.delimiter : ',';
+    ok = ok && sl_dialect_bind_table(plan, &table, dialect, error);
+    sl_table_clear(&table);
+    return ok;
+}
+
+static bool sniff_by_schema(const sl_plan *plan, sl_text head, sl_dialect **dialect,
+                            sl_error *error) {
+    const sl_schema *schema = plan->schemas[0];
+    char delimiters[] = "\t|,;";
+    if (schema->delimiter) {
+        delimiters[0] = schema->delimiter;
+        delimiters[1] = '\0';
+    }
+    sl_table table = {.blanks = (uint8_t)schema->blanks};
+    sl_first_line *first = &table.first;
+    size_t skip = sl_after_lines(head, (uint64_t)schema->skip_lines);
+    if (!sl_first_line_read(head, skip, delimiters, schema->quote, first, error))
+        return false;
+    table.quote = sl_quote_of(schema->quote, first->delimiter);
+    first->fields = sl_table_split(&table, first->line, NULL, 0);
+    size_t count = first->fields;
+    sl_text *names = sl_table_fields(&table, error);
+    if (!names)
+        return false;
+    bool header;
+    bool fits = find_header(schema, first, names, &header, error) &&
+                (header || field_count(schema, first->fields, &count, error));
+    if (first->delimiter == 0) /* one column: a line with a delimiter has one field too many */
+        first->delimiter = schema->delimiter ? schema->delimiter : ',';
+    fits = fits && (!header || sl_table_set_names(&table, names, count, error)) &&
+           sl_dialect_bind(plan, schema, first, header ? table.names : NULL, count, dialect, error);
+    if (fits)
+        memcpy((*dialect)->note, table.note, sizeof table.note);
+    sl_table_clear(&table);
+    if (fits && schema->blanks) {
+        (*dialect)->blanks = (uint8_t)schema->blanks;
+        (*dialect)->quote = 0;
+    }
+    free(names);
+    return fits;
+}
+
+static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whole,
+                  sl_dialect **dialect, sl_error *error) {
+    (void)name;
+    if (!(plan->schema_count == 0 ? sniff_table(plan, head, whole, dialect, error)
+                                  : sniff_by_schema(plan, head, dialect, error)))
+        return false;
+    (*dialect)->quoted_lines = sl_quoted_divides(*dialect, head, plan->options.quoted_lines);
+    return true;
+}
+
+bool sl_delimited_sniff_quoted(const sl_plan *plan, sl_text head, bool whole, char quote,
+                               sl_dialect **dialect, sl_error *error) {
+    sl_plan quoted = *plan; /* borrows what it points to */
+    quoted.options.quote = quote ? quote : SL_QUOTE_NONE;
+    return sniff(&quoted, NULL, head, whole, dialect, error);
+}
+
+static const sl_splitter *splitter(const sl_dialect *dialect, bool *lines) {
+    *lines = false;
+    return dialect->quoted_lines ? &sl_quoted_splitter : NULL;
+}
+
+static bool splits_alike(const sl_dialect *a, const sl_dialect *b) {
+    return a->delimiter == b->delimiter && a->quote == b->quote;
+}
+
+void sl_delimited_plan_destroy(sl_plan *plan) {
+    if (!plan)
+        return;
+    for (size_t i = 0; i < plan->schema_count; i++)
+        sl_schema_destroy(plan->schemas[i]);
+    free(plan->schemas);
+    sl_typing_destroy(plan->typing);
+    free(plan);
+}
+
+const sl_format sl_format_delimited = {
+    .name = "delimited",
+    .summary = "text with a delimiter: columns as in a schema, or as found in the text",
+    SL_DELIMITED_FUNCTIONS,
+    .splitter = splitter,
+    .splits_alike = splits_alike,
+};

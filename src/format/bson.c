@@ -35,10 +35,6 @@ enum {
 #define HEADER_BYTES 5u /* of a document: its length, and the type of its first element */
 #define ID_BYTES 13u    /* of an element {_id: <int64>} */
 
-struct sl_dialect {
-    bool unused; /* all sources have the same layout */
-};
-
 /* ---- recognising a source ---- */
 
 static bool has_suffix(const char *name, const char *suffix) {
@@ -85,7 +81,7 @@ static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whol
     (void)plan;
     if (!is_named_bson(name) && !begins_with_document(head, whole, error))
         return false;
-    *dialect = calloc(1, sizeof **dialect);
+    *dialect = calloc(1, 1); /* all sources have the same layout */
     return *dialect || sl_error_memory(error, "reading BSON");
 }
 

@@ -1,16 +1,164 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inference of column types; see column_types.h.
- *
- * A column has a set of the types that store all its values without loss. Each value removes the
- * types that would change it. Date formats are a second set, which is used only as long as all
- * values are dates. Only a day above 12 shows whether the day or the month comes first: if both
- * orders fit all values, the column is text. */
+/* The table of column types, and inference; see column_types.h. */
 #include "column_types.h"
 #include "convert.h"
+#include "fields.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+/* ---- values ---- */
+
+static bool is_word(sl_text value, const char *word) {
+    return word && sl_text_equal(value, sl_text_of(word));
+}
+
+static uint8_t *put_text(const sl_value *v, uint8_t *to) {
+    return sl_put_careful_text(v->dialect, v->field, v->quoted, to, v->transcoded);
+}
+
+static uint8_t *put_narrow(const sl_value *v, uint8_t *to, int64_t value) {
+    bool narrow = value >= INT32_MIN && value <= INT32_MAX;
+    *v->type = narrow ? SL_BSON_INT32 : SL_BSON_INT64;
+    return narrow ? sl_bson_put_int32(to, (int32_t)value) : sl_bson_put_int64(to, value);
+}
+
+static uint8_t *put_code(const sl_value *v, uint8_t *to) {
+    uint64_t digits;
+    if ((v->field.length == 1 || *v->field.bytes != '0') && /* 007 is a text */
+        sl_convert_digits(v->field.bytes, v->field.length, &digits))
+        return put_narrow(v, to, (int64_t)digits);
+    *v->type = SL_BSON_TEXT;
+    return put_text(v, to);
+}
+
+/* Converts an int that is negative or has many digits. Leading zeros are allowed up to ten digits,
+ * or up to the number of digits of the column's maximum. */
+static bool convert_int(const sl_schema_column *schema, sl_text field, int64_t *value) {
+    char greatest[24];
+    int digits = snprintf(greatest, sizeof greatest, "%lld", (long long)schema->maximum);
+    size_t longest = digits > 10 ? (size_t)digits : 10;
+    size_t sign = field.length > 0 && field.bytes[0] == '-';
+    return field.length - sign <= longest && sl_convert_integer(field.bytes, field.length, value);
+}
+
+static uint8_t *put_int(const sl_value *v, uint8_t *to) {
+    const sl_schema_column *schema = v->schema;
+    uint64_t digits;
+    int64_t whole;
+    if (!schema->lossless && schema->minimum <= 0 && schema->maximum >= 0 &&
+        sl_convert_digits(v->field.bytes, v->field.length, &digits) &&
+        digits <= (uint64_t)schema->maximum)
+        return put_narrow(v, to, (int64_t)digits);
+    bool fits = schema->lossless ? sl_convert_whole(v->field.bytes, v->field.length, &whole)
+                                 : convert_int(schema, v->field, &whole);
+    return fits && whole >= schema->minimum && whole <= schema->maximum ? put_narrow(v, to, whole)
+                                                                        : NULL;
+}
+
+static bool convert_double(const sl_schema_column *schema, sl_text field, double *value) {
+    return sl_convert_short_decimal(field.bytes, field.length, value) ||
+           (schema->lossless ? sl_convert_lossless : sl_convert_double)(field.bytes, field.length,
+                                                                        value);
+}
+
+static uint8_t *put_double(const sl_value *v, uint8_t *to) {
+    double value;
+    return convert_double(v->schema, v->field, &value) ? sl_bson_put_double(to, value) : NULL;
+}
+
+static uint8_t *put_degrees(const sl_value *v, uint8_t *to, double greatest) {
+    double value;
+    return convert_double(v->schema, v->field, &value) && fabs(value) <= greatest
+               ? sl_bson_put_double(to, value)
+               : NULL;
+}
+
+static uint8_t *put_longitude(const sl_value *v, uint8_t *to) {
+    return put_degrees(v, to, 180);
+}
+
+static uint8_t *put_latitude(const sl_value *v, uint8_t *to) {
+    return put_degrees(v, to, 90);
+}
+
+static uint8_t *put_date(const sl_value *v, uint8_t *to) {
+    const char *format = v->schema->format;
+    int64_t value = 0;
+    bool fits = format ? sl_convert_formatted(format, v->field, &value) && value % SL_DAY_MS == 0
+                       : sl_convert_date(v->field.bytes, v->field.length, &value);
+    return fits ? sl_bson_put_int64(to, value) : NULL;
+}
+
+static bool convert_datetime(const sl_schema_column *schema, sl_text field, int64_t *value) {
+    static const sl_zone zones[] = {SL_ZONE_ANY, SL_ZONE_NONE, SL_ZONE_GIVEN};
+    if (schema->format)
+        return sl_convert_formatted(schema->format, field, value);
+    if (!schema->lossless && schema->zone == SL_CHOICE_UNSET &&
+        sl_convert_datetime(field.bytes, field.length, value))
+        return true;
+    return sl_convert_iso(field, zones[schema->zone], value);
+}
+
+static uint8_t *put_datetime(const sl_value *v, uint8_t *to) {
+    int64_t value;
+    return convert_datetime(v->schema, v->field, &value) ? sl_bson_put_int64(to, value) : NULL;
+}
+
+static uint8_t *put_flag(const sl_value *v, uint8_t *to) {
+    *to = is_word(v->field, v->schema->yes);
+    return *to || is_word(v->field, v->schema->no) ? to + 1 : NULL;
+}
+
+static uint8_t *put_decimal(const sl_value *v, uint8_t *to) {
+    return sl_bson_put_decimal(to, v->field.bytes, v->field.length);
+}
+
+static uint8_t *put_object_id(const sl_value *v, uint8_t *to) {
+    return sl_bson_put_object_id(to, v->field.bytes, v->field.length);
+}
+
+static uint8_t *put_uuid(const sl_value *v, uint8_t *to) {
+    return sl_bson_put_uuid(to, v->field.bytes, v->field.length);
+}
+
+/* ---- reasons for refusing a field ---- */
+
+static void explain_text(const sl_schema_column *schema, sl_text field, char *out, size_t room) {
+    (void)schema;
+    sl_explain_text(field, out, room);
+}
+
+static void explain_int(const sl_schema_column *schema, sl_text field, char *out, size_t room) {
+    sl_explain_integer(field, schema->minimum, schema->maximum, out, room);
+}
+
+static void explain_double(const sl_schema_column *schema, sl_text field, char *out, size_t room) {
+    (void)schema;
+    sl_explain_double(field, out, room);
+}
+
+static void explain_date(const sl_schema_column *schema, sl_text field, char *out, size_t room) {
+    sl_explain_date(field, schema->type == SL_TYPE_DATETIME, out, room);
+}
+
+static void explain_flag(const sl_schema_column *schema, sl_text field, char *out, size_t room) {
+    char quoted[SL_QUOTED_ROOM];
+    if (schema->no)
+        snprintf(out, room, "%s is neither \"%s\" nor \"%s\"", sl_quoted(field, quoted),
+                 schema->yes, schema->no);
+    else
+        snprintf(out, room, "%s is neither \"%s\" nor empty", sl_quoted(field, quoted),
+                 schema->yes);
+}
+
+/* ---- inference of a column's type ---- */
+
+/* A column has a set of the types that store all its values without loss. Each value removes the
+ * types that would change it. Date formats are a second set, which is used only as long as all
+ * values are dates. Only a day above 12 shows whether the day or the month comes first: if both
+ * orders fit all values, the column is text. */
 
 enum {
     KIND_INT = 1,
@@ -57,10 +205,6 @@ static const char *const date_formats[] = {
 /* The set of the format %Y-%m-%d, for days and months of one digit: ISO 8601 is preferred. */
 #define YEAR_MONTH_DAY (UINT64_C(1) << PAIRED)
 _Static_assert(FORMATS <= 64, "the formats fit into a bit set");
-
-static bool is_word(sl_text value, const char *word) {
-    return sl_text_equal(value, sl_text_of(word));
-}
 
 static bool is_missing(sl_text value) {
     if (value.length == 0)
@@ -187,12 +331,20 @@ static const char *only_format(uint64_t dates) {
     return NULL;
 }
 
-/* Makes the column a flag, if one of the kinds is a pair of words. */
-static bool set_flag(uint32_t kinds, sl_schema_column *column) {
+static bool infer_int(const sl_column_guess *guess, sl_schema_column *column) {
+    (void)column;
+    return guess->kinds & KIND_INT;
+}
+
+static bool infer_double(const sl_column_guess *guess, sl_schema_column *column) {
+    (void)column;
+    return guess->kinds & KIND_DOUBLE && guess->finite;
+}
+
+static bool infer_flag(const sl_column_guess *guess, sl_schema_column *column) {
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
-        if (!(kinds & flags[i].kind))
+        if (!(guess->kinds & flags[i].kind))
             continue;
-        column->type = SL_TYPE_FLAG;
         column->yes = flags[i].yes;
         column->no = flags[i].no;
         return true;
@@ -200,12 +352,33 @@ static bool set_flag(uint32_t kinds, sl_schema_column *column) {
     return false;
 }
 
+/* The format of a column whose values are dates in no form of ISO 8601; NULL: it is no such
+ * column. `timed`: a format with a time is wanted, or one without. */
+static const char *format_of(const sl_column_guess *guess, bool timed) {
+    bool other = guess->kinds & KIND_FORMATTED && !(guess->kinds & (KIND_ISO | KIND_ISO_ZONED));
+    const char *format = other ? only_format(guess->dates) : NULL;
+    return format && (strchr(format, 'M') != NULL) == timed ? format : NULL;
+}
+
+static bool infer_date(const sl_column_guess *guess, sl_schema_column *column) {
+    column->format = format_of(guess, false);
+    return column->format || (guess->kinds & KIND_ISO && !guess->date_time);
+}
+
+static bool infer_datetime(const sl_column_guess *guess, sl_schema_column *column) {
+    column->format = format_of(guess, true);
+    if (guess->kinds & KIND_ISO && guess->date_time)
+        column->zone = SL_CHOICE_NO;
+    else if (!(guess->kinds & KIND_ISO) && guess->kinds & KIND_ISO_ZONED)
+        column->zone = SL_CHOICE_YES;
+    return column->format || column->zone != SL_CHOICE_UNSET;
+}
+
 static void set_text(sl_schema_column *column) {
     *column = (sl_schema_column){.name = column->name, .short_name = column->short_name};
 }
 
 void sl_column_guess_decide(const sl_column_guess *guess, sl_schema_column *column) {
-    const char *format = guess->kinds & KIND_FORMATTED ? only_format(guess->dates) : NULL;
     set_text(column);
     column->lossless = true;
     column->missing = sl_missing_words;
@@ -213,28 +386,17 @@ void sl_column_guess_decide(const sl_column_guess *guess, sl_schema_column *colu
     column->maximum = INT64_MAX;
     if (guess->values == 0)
         return;
-    if (guess->kinds & KIND_INT) {
-        column->type = SL_TYPE_INT;
-    } else if (guess->kinds & KIND_DOUBLE && guess->finite) {
-        column->type = SL_TYPE_DOUBLE;
-    } else if (set_flag(guess->kinds, column)) {
-        return;
-    } else if (guess->kinds & KIND_ISO) {
-        column->type = guess->date_time ? SL_TYPE_DATETIME : SL_TYPE_DATE;
-        column->zone = guess->date_time ? SL_CHOICE_NO : SL_CHOICE_UNSET;
-    } else if (guess->kinds & KIND_ISO_ZONED) {
-        column->type = SL_TYPE_DATETIME;
-        column->zone = SL_CHOICE_YES;
-    } else if (format) {
-        column->type = strchr(format, 'M') ? SL_TYPE_DATETIME : SL_TYPE_DATE;
-        column->format = format;
-    } else {
-        set_text(column);
+    for (size_t i = 0; sl_column_types[i].word; i++) {
+        if (sl_column_types[i].infer && sl_column_types[i].infer(guess, column)) {
+            column->type = (sl_type)i;
+            return;
+        }
     }
+    set_text(column);
 }
 
 const char *sl_column_type_write(const sl_schema_column *column, char out[SL_TYPE_ROOM]) {
-    const char *name = sl_type_name(column->type);
+    const char *name = sl_column_types[column->type].word;
     if (column->type == SL_TYPE_TEXT)
         snprintf(out, SL_TYPE_ROOM, "%s", column->missing.count > 0 ? "empty" : "text");
     else if (column->type == SL_TYPE_FLAG)
@@ -274,19 +436,8 @@ bool sl_column_type_read(const char *text, sl_schema_column *column) {
 }
 
 sl_type_class sl_column_class(const sl_schema_column *column) {
-    switch (column->type) {
-    case SL_TYPE_INT:
-    case SL_TYPE_DOUBLE:
-        return SL_CLASS_NUMBERS;
-    case SL_TYPE_DATE:
-    case SL_TYPE_DATETIME:
-        return SL_CLASS_DATES;
-    case SL_TYPE_FLAG:
-        return SL_CLASS_FLAGS;
-    default:
-        break;
-    }
-    return column->missing.count > 0 ? SL_CLASS_EMPTY : SL_CLASS_TEXT;
+    sl_type_class class = sl_column_types[column->type].class;
+    return class == SL_CLASS_TEXT && column->missing.count > 0 ? SL_CLASS_EMPTY : class;
 }
 
 sl_look sl_value_look(sl_text value) {
@@ -302,3 +453,35 @@ sl_look sl_value_look(sl_text value) {
     }
     return guess.kinds != 0 || (digit && !letter) ? SL_LOOKS_TYPED : SL_LOOKS_WORD;
 }
+
+/* ---- the table ---- */
+
+#define STEPS(usual, strict) .step = SL_STEP_##usual, .strict_step = SL_STEP_##strict
+#define SLOW STEPS(UNUSUAL, UNUSUAL)
+
+/* clang-format off */
+const sl_column_type sl_column_types[] = {
+    [SL_TYPE_TEXT] = {"text", SL_BSON_TEXT, 8, STEPS(TEXT, TEXT), SL_CLASS_TEXT, .any_text = true,
+                      .put = put_text, .explain = explain_text},
+    [SL_TYPE_INT] = {"int", SL_BSON_INT32, 8, STEPS(INT, WHOLE), SL_CLASS_NUMBERS,
+                     .put = put_int, .explain = explain_int, .infer = infer_int},
+    [SL_TYPE_DOUBLE] = {"double", SL_BSON_DOUBLE, 8, STEPS(DOUBLE, DOUBLE), SL_CLASS_NUMBERS,
+                        .put = put_double, .explain = explain_double, .infer = infer_double},
+    [SL_TYPE_DATE] = {"date", SL_BSON_DATE, 8, STEPS(DATE, DATE), SL_CLASS_DATES,
+                      .has_format = true, .put = put_date, .explain = explain_date,
+                      .infer = infer_date},
+    [SL_TYPE_DATETIME] = {"datetime", SL_BSON_DATE, 8, STEPS(DATETIME, ISO), SL_CLASS_DATES,
+                          .has_format = true, .put = put_datetime, .explain = explain_date,
+                          .infer = infer_datetime},
+    [SL_TYPE_CODE] = {"code", SL_BSON_INT32, 8, STEPS(CODE, CODE), SL_CLASS_TEXT, .any_text = true,
+                      .put = put_code, .explain = explain_text},
+    [SL_TYPE_FLAG] = {"flag", SL_BSON_BOOL, 8, SLOW, SL_CLASS_FLAGS, .has_words = true,
+                      .put = put_flag, .explain = explain_flag, .infer = infer_flag},
+    {"decimal128", SL_BSON_DECIMAL, 16, SLOW, SL_CLASS_TEXT, .put = put_decimal},
+    {"objectid", SL_BSON_OBJECT_ID, 12, SLOW, SL_CLASS_TEXT, .put = put_object_id},
+    {"uuid", SL_BSON_BINARY, SL_BSON_VALUE_MAX, SLOW, SL_CLASS_TEXT, .put = put_uuid},
+    {"longitude", SL_BSON_DOUBLE, 8, SLOW, SL_CLASS_TEXT, SL_AXIS_LONGITUDE, .put = put_longitude},
+    {"latitude", SL_BSON_DOUBLE, 8, SLOW, SL_CLASS_TEXT, SL_AXIS_LATITUDE, .put = put_latitude},
+    {0},
+};
+/* clang-format on */

@@ -1,11 +1,69 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The type of a column, inferred from a sample of its values: the narrowest type that stores each
- * of them without loss. A number converts back to the same number (convert.h), a date to the same
- * instant. If no type does, or the order of day and month is not certain, the column is text. */
+/* The types of columns: a table with a row for each type, and the inference of a column's type. */
 #ifndef SHARDLOAD_COLUMN_TYPES_H
 #define SHARDLOAD_COLUMN_TYPES_H
 
+#include "delimited.h"
 #include "schema.h"
+
+/* ---- the table ---- */
+
+/* The classes of a summary. */
+typedef enum sl_type_class {
+    SL_CLASS_NUMBERS,
+    SL_CLASS_DATES,
+    SL_CLASS_FLAGS,
+    SL_CLASS_TEXT,
+    SL_CLASS_EMPTY,
+    SL_CLASSES,
+} sl_type_class;
+
+/* A coordinate of a GeoJSON point. */
+typedef enum sl_axis { SL_AXIS_NONE, SL_AXIS_LONGITUDE, SL_AXIS_LATITUDE } sl_axis;
+
+/* A field whose value is written. */
+typedef struct sl_value {
+    const sl_dialect *dialect;
+    const sl_schema_column *schema;
+    sl_text field; /* not a missing value */
+    bool quoted;
+    uint8_t *type;    /* of the element; changed if the value determines the type */
+    bool *transcoded; /* set to true if the text was not UTF-8 */
+} sl_value;
+
+struct sl_column_guess;
+
+/* A type. Schemas, their messages, binding, conversion, the reasons of rejects and inference use
+ * only this row. */
+typedef struct sl_column_type {
+    const char *word;    /* in schemas and messages */
+    sl_bson_type bson;   /* of an element, unless the value determines it */
+    uint8_t value_bytes; /* upper bound of a value's bytes, without those of the field's text; at
+                              least 5, because any value may be stored as text */
+    uint8_t step;        /* sl_field_step: the fast conversion, */
+    uint8_t strict_step; /* and that of columns which are lossless, or have `offset` */
+    sl_type_class class; /* SL_CLASS_TEXT also if it is none of the others */
+    sl_axis axis;        /* of a coordinate */
+    bool any_text;       /* stores every text */
+    bool has_format;     /* a schema may give a format of dates */
+    bool has_words;      /* a schema gives the words of `yes` and `no` */
+    /* Writes the value at `to`; returns the end. NULL: the field does not fit the type. */
+    uint8_t *(*put)(const sl_value *value, uint8_t *to);
+    /* Writes the reason for refusing a field. NULL: "does not fit the type". */
+    void (*explain)(const sl_schema_column *schema, sl_text field, char *out, size_t room);
+    /* Is it the narrowest type for the values of the guess? Then sets the column. NULL: columns
+     * never get this type by inference. */
+    bool (*infer)(const struct sl_column_guess *guess, sl_schema_column *column);
+} sl_column_type;
+
+/* In the order of sl_type; ended by a row without word. */
+extern const sl_column_type sl_column_types[];
+
+/* ---- inference ---- */
+
+/* A type is inferred from a sample of a column's values: the narrowest type that stores each of
+ * them without loss. A number converts back to the same number (convert.h), a date to the same
+ * instant. If no type does, or the order of day and month is not certain, the column is text. */
 
 /* The types that store all values of a column that have been added. Initialise with
  * SL_COLUMN_GUESS. */
@@ -51,15 +109,7 @@ const char *sl_column_type_write(const sl_schema_column *column, char out[SL_TYP
 /* The reverse. False for other text. */
 bool sl_column_type_read(const char *text, sl_schema_column *column);
 
-/* The classes of a summary. */
-typedef enum sl_type_class {
-    SL_CLASS_NUMBERS,
-    SL_CLASS_DATES,
-    SL_CLASS_FLAGS,
-    SL_CLASS_TEXT,
-    SL_CLASS_EMPTY,
-    SL_CLASSES,
-} sl_type_class;
+/* The class of a column in a summary. */
 sl_type_class sl_column_class(const sl_schema_column *column);
 
 /* What a single value looks like, for the detection of headers: a value with digits and without

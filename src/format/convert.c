@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Converters that are not on the fast path, and messages for refused fields. */
+/* Converters that are not on the fast path: dates, whole and decimal numbers, text; and messages
+ * for refused fields. */
 #include "convert.h"
 
+#include "util/text.h"
+
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 const uint16_t sl_month_starts[3][101] = {
     {0, 0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, [13 ... 100] = 365},
@@ -126,6 +131,522 @@ uint8_t *sl_put_windows_1252(uint8_t *to, const char *text, size_t length) {
     }
     return to;
 }
+
+/* ---- lossless decimal numbers ---- */
+
+/* A text is read as digits * 10^exponent without zeros at the end of `digits`, which is unique for
+ * each number. Up to 15 digits with a small exponent need one exact division or multiplication. For
+ * 16 and 17 digits the conversion is done with the 64 bits of an x86 long double, and repeated by
+ * strtod if 64 bits are too few to round correctly. */
+
+#define LONGEST 40 /* bytes of a number */
+
+typedef struct decimal {
+    bool negative;
+    bool point;
+    bool exponent_given;
+    uint64_t digits; /* without zeros at the end */
+    unsigned count;  /* of digits; 0: the number is 0 */
+    int exponent;    /* of ten */
+} decimal;
+
+/* Reads the exponent after the E. */
+static bool read_exponent(const char *at, const char *end, int *exponent) {
+    bool negative = at < end && *at == '-';
+    at += at < end && (*at == '-' || *at == '+');
+    if (at == end || end - at > 3)
+        return false;
+    int value = 0;
+    for (; at < end; at++) {
+        if (!sl_is_digit(*at))
+            return false;
+        value = value * 10 + (*at - '0');
+    }
+    *exponent = negative ? -value : value;
+    return true;
+}
+
+/* Reads a number of up to 17 significant digits. */
+static bool decompose(const char *field, size_t length, decimal *d) {
+    const char *at = field, *end = field + length, *point = NULL;
+    int exponent = 0;
+    *d = (decimal){.negative = length > 0 && *field == '-'};
+    at += d->negative;
+    const char *first = at;
+    while (at < end && *at == '0') /* no digits of the mantissa */
+        at++;
+    if (at < end && *at == '.') {
+        point = at++;
+        while (at < end && *at == '0')
+            at++;
+    }
+    uint64_t digits = 0;
+    const char *mantissa = at;
+    for (; at < end; at++) {
+        unsigned digit = (unsigned)(*at - '0');
+        if (digit <= 9)
+            digits = digits * 10 + digit; /* may overflow: then there are too many digits */
+        else if (*at == '.' && !point)
+            point = at;
+        else
+            break;
+    }
+    const char *stop = at; /* the end of the digits */
+    size_t whole = (size_t)((point ? point : stop) - first);
+    size_t fraction = point ? (size_t)(stop - point) - 1 : 0;
+    size_t count = (size_t)(stop - mantissa) - (point && point >= mantissa);
+    if (whole + fraction == 0 || (point && fraction == 0) || (whole > 1 && *first == '0'))
+        return false;
+    size_t zeros = 0;
+    for (const char *last = stop; count > zeros && (last[-1] == '0' || last[-1] == '.'); last--)
+        zeros += last[-1] == '0';
+    if (count - zeros > 17)
+        return false;
+    if (count > 19) { /* read again without the zeros at the end */
+        digits = 0;
+        size_t left = count - zeros;
+        for (const char *digit = mantissa; left > 0; digit++) {
+            if (*digit != '.') {
+                digits = digits * 10 + (unsigned)(*digit - '0');
+                left--;
+            }
+        }
+    } else {
+        for (size_t i = 0; i < zeros; i++)
+            digits /= 10;
+    }
+    if (at < end) {
+        d->exponent_given = true;
+        if ((*at != 'E' && *at != 'e') || !read_exponent(at + 1, end, &exponent))
+            return false;
+    }
+    d->point = point != NULL;
+    d->digits = digits;
+    d->count = (unsigned)(count - zeros);
+    d->exponent = d->count == 0 ? 0 : (int)zeros - (int)fraction + exponent;
+    return true;
+}
+
+static bool is_same(const decimal *d, const char *text) {
+    decimal other;
+    return decompose(text, strlen(text), &other) && other.digits == d->digits &&
+           other.exponent == d->exponent;
+}
+
+/* Is `d` one of two numbers of `precision` digits that are equally close to the value? Programs
+ * round such a value up, or to the even digit. */
+static bool is_tie(const decimal *d, double value, int precision) {
+    char text[96], digits[24];
+    snprintf(text, sizeof text, "%.70e", value); /* "d.ddd...e-05" */
+    text[1] = text[0];                           /* the digits are at text + 1 now */
+    const char *rest = text + 1 + precision;
+    if (*rest != '5' || strspn(rest + 1, "0") != (size_t)(70 - precision))
+        return false;
+    snprintf(digits, sizeof digits, "%.*s", precision, text + 1);
+    unsigned long long down = strtoull(digits, NULL, 10);
+    int exponent = atoi(strchr(text, 'e') + 1) - precision + 1;
+    char candidate[LONGEST];
+    for (unsigned up = 0; up < 2; up++) {
+        snprintf(candidate, sizeof candidate, "%llue%d", down + up, exponent);
+        if (is_same(d, candidate))
+            return true;
+    }
+    return false;
+}
+
+/* Is `d` the value's shortest decimal form? */
+static bool is_shortest(const decimal *d, double value) {
+    for (int precision = 15; precision <= 17; precision++) {
+        char text[LONGEST];
+        snprintf(text, sizeof text, "%.*e", precision - 1, value);
+        if (strtod(text, NULL) == value)
+            return is_same(d, text) || is_tie(d, value, precision);
+    }
+    return false;
+}
+
+static bool convert_slowly(const decimal *d, double *value) {
+    char text[LONGEST];
+    snprintf(text, sizeof text, "%llue%d", (unsigned long long)d->digits, d->exponent);
+    *value = strtod(text, NULL);
+    return isfinite(*value) && is_shortest(d, *value);
+}
+
+typedef enum verdict { REFUSED, ACCEPTED, UNDECIDED } verdict;
+
+#if LDBL_MANT_DIG == 64
+static const long double powers[28] = {1e0L,  1e1L,  1e2L,  1e3L,  1e4L,  1e5L,  1e6L,
+                                       1e7L,  1e8L,  1e9L,  1e10L, 1e11L, 1e12L, 1e13L,
+                                       1e14L, 1e15L, 1e16L, 1e17L, 1e18L, 1e19L, 1e20L,
+                                       1e21L, 1e22L, 1e23L, 1e24L, 1e25L, 1e26L, 1e27L};
+
+/* Converts to the nearest double. False when 64 bits do not determine it: the number is too close
+ * to the middle between two doubles. */
+static bool round_once(uint64_t digits, int exponent, double *value) {
+    long double wide = (long double)digits;
+    wide = exponent < 0 ? wide / powers[-exponent] : wide * powers[exponent];
+    uint64_t mantissa;
+    memcpy(&mantissa, &wide, sizeof mantissa);
+    int64_t beyond = (int64_t)(mantissa & 0x7FF) - 0x400; /* the 11 bits that a double lacks */
+    *value = (double)wide;
+    return beyond < -1 || beyond > 1;
+}
+
+/* Is the value exactly in the middle between d->digits and one of its neighbours? Computed as
+ * mantissa * 5^-exponent * 2^binary = 2 * digits +- 1, in whole numbers. */
+static bool is_exact_tie(const decimal *d, double value) {
+    int binary;
+    uint64_t mantissa = (uint64_t)ldexp(frexp(value, &binary), 53);
+    int zeros = __builtin_ctzll(mantissa);
+    unsigned __int128 product = mantissa >> zeros;
+    for (int i = d->exponent; i < 0; i++)
+        product *= 5; /* at most 53 + 63 bits */
+    binary += zeros - 53 - d->exponent + 1;
+    if (d->exponent > 0 || binary > 0 || binary < -60)
+        return false;
+    return product == (unsigned __int128)(2 * d->digits + 1) << -binary ||
+           product == (unsigned __int128)(2 * d->digits - 1) << -binary;
+}
+
+/* For 16 and 17 digits. Is there a shorter number that converts to the same double? If there is
+ * one, then one of the two neighbours whose last digit is 0 also converts to this double, because
+ * it lies between the shorter number and d->digits. So only these neighbours are converted. */
+static verdict convert_fast(const decimal *d, double *value) {
+    double below, above;
+    uint64_t tens = d->digits - d->digits % 10;
+    if (d->exponent < -27 || d->exponent > 27 || !round_once(d->digits, d->exponent, value) ||
+        !round_once(tens, d->exponent, &below) || !round_once(tens + 10, d->exponent, &above))
+        return UNDECIDED;
+    if (below == *value || above == *value)
+        return REFUSED;
+    long double back = *value;
+    back = d->exponent < 0 ? back * powers[-d->exponent] : back / powers[d->exponent];
+    long double apart = fabsl(back - (long double)d->digits);
+    if (apart > 0.49L && apart < 0.51L)
+        return is_exact_tie(d, *value) ? ACCEPTED : UNDECIDED;
+    return apart < 0.5L ? ACCEPTED : REFUSED;
+}
+#else
+static verdict convert_fast(const decimal *d, double *value) {
+    (void)d;
+    (void)value;
+    return UNDECIDED;
+}
+#endif
+
+static bool is_infinite(const char *field, size_t length, double *value) {
+    static const char *const words[] = {"Infinity", "inf", "Inf", "\xE2\x88\x9E"};
+    bool negative = length > 0 && *field == '-';
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (sl_text_equal((sl_text){field + negative, length - negative}, sl_text_of(words[i]))) {
+            *value = negative ? -INFINITY : INFINITY;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool sl_convert_lossless(const char *field, size_t length, double *value) {
+    decimal d;
+    int64_t whole;
+    if (length == 0 || length >= LONGEST)
+        return false;
+    if (!decompose(field, length, &d))
+        return is_infinite(field, length, value);
+    if (!d.point && !sl_convert_whole(field, length, &whole))
+        return false;
+    bool ok = true;
+    if (d.count <= 15 && d.exponent >= -22 && d.exponent <= 22) {
+        *value = (double)d.digits;
+        *value = d.exponent < 0 ? *value / sl_powers_of_ten[-d.exponent]
+                                : *value * sl_powers_of_ten[d.exponent];
+    } else {
+        verdict fast = d.count > 15 ? convert_fast(&d, value) : UNDECIDED;
+        ok = fast == UNDECIDED ? convert_slowly(&d, value) : fast == ACCEPTED;
+    }
+    if (d.negative)
+        *value = -*value;
+    return ok;
+}
+
+bool sl_convert_whole(const char *field, size_t length, int64_t *value) {
+    size_t sign = length > 0 && *field == '-';
+    return (length <= 1 || field[sign] != '0') && sl_convert_integer(field, length, value);
+}
+
+/* ---- dates in any format ---- */
+
+/* The parts of a date that have been read, and the position after them. */
+typedef struct parts {
+    const char *at, *end;
+    unsigned year, month, day, hour, minute, second, millisecond;
+    unsigned weekday;  /* 0: Monday; 7: not given */
+    unsigned half;     /* 0: not given, 1: AM, 2: PM */
+    int offset;        /* minutes east of UTC */
+    bool twelve_hours; /* the hour was read by %I */
+} parts;
+
+/* Reads `least` to `most` digits. */
+static bool number(parts *p, int least, int most, unsigned *value) {
+    int count = 0;
+    for (*value = 0; count < most && p->at < p->end && sl_is_digit(*p->at); count++)
+        *value = *value * 10 + (unsigned)(*p->at++ - '0');
+    return count >= least;
+}
+
+static bool is_letter(char byte) {
+    return (byte | 0x20) >= 'a' && (byte | 0x20) <= 'z';
+}
+
+/* Reads one of `count` names: in full, or its first three letters. */
+static bool name(parts *p, const char *const *names, unsigned count, unsigned *index) {
+    size_t length = 0;
+    while (p->at + length < p->end && is_letter(p->at[length]))
+        length++;
+    for (unsigned i = 0; i < count; i++) {
+        if (length == 0 || (*names[i] | 0x20) != (*p->at | 0x20))
+            continue;
+        sl_text full = {names[i], length == 3 ? 3 : strlen(names[i])};
+        if (sl_text_equal_ignoring_case(full, (sl_text){p->at, length})) {
+            p->at += length;
+            *index = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The first three letters in lower case, as a number. */
+#define LETTERS(a, b, c) ((uint32_t)(a) << 16 | (uint32_t)(b) << 8 | (uint32_t)(c))
+
+static bool month_name(parts *p) {
+    static const uint32_t short_names[12] = {
+        LETTERS('j', 'a', 'n'), LETTERS('f', 'e', 'b'), LETTERS('m', 'a', 'r'),
+        LETTERS('a', 'p', 'r'), LETTERS('m', 'a', 'y'), LETTERS('j', 'u', 'n'),
+        LETTERS('j', 'u', 'l'), LETTERS('a', 'u', 'g'), LETTERS('s', 'e', 'p'),
+        LETTERS('o', 'c', 't'), LETTERS('n', 'o', 'v'), LETTERS('d', 'e', 'c')};
+    if (p->end - p->at > 3 && !is_letter(p->at[3])) { /* the most frequent form */
+        uint32_t letters =
+            LETTERS((uint8_t)p->at[0] | 0x20, (uint8_t)p->at[1] | 0x20, (uint8_t)p->at[2] | 0x20);
+        for (unsigned i = 0; i < 12; i++) {
+            if (letters == short_names[i]) {
+                p->month = i + 1;
+                p->at += 3;
+                return true;
+            }
+        }
+        return false;
+    }
+    bool found = name(p, sl_month_names, 12, &p->month);
+    p->month += found;
+    return found;
+}
+
+static bool weekday_name(parts *p) {
+    static const char *const names[] = {"Monday", "Tuesday",  "Wednesday", "Thursday",
+                                        "Friday", "Saturday", "Sunday"};
+    return name(p, names, 7, &p->weekday);
+}
+
+static bool seconds(parts *p) {
+    if (!number(p, 2, 2, &p->second))
+        return false;
+    if (p->at == p->end || (*p->at != '.' && *p->at != ',') || p->at + 1 == p->end ||
+        !sl_is_digit(p->at[1]))
+        return true;
+    int digits = 0;
+    for (p->at++; p->at < p->end && sl_is_digit(*p->at); p->at++, digits++) {
+        if (digits < 3)
+            p->millisecond = p->millisecond * 10 + (unsigned)(*p->at - '0');
+        else if (*p->at != '0')
+            return false;
+    }
+    for (; digits < 3; digits++)
+        p->millisecond *= 10;
+    return true;
+}
+
+static bool begins_with(parts *p, const char *word) {
+    size_t length = strlen(word);
+    if ((size_t)(p->end - p->at) < length || memcmp(p->at, word, length) != 0)
+        return false;
+    p->at += length;
+    return true;
+}
+
+static bool zone(parts *p) {
+    if (begins_with(p, "Z"))
+        return true;
+    bool named = begins_with(p, "GMT") || begins_with(p, "UTC");
+    if (p->at == p->end || (*p->at != '+' && *p->at != '-'))
+        return named;
+    bool west = *p->at++ == '-';
+    unsigned hours, minutes = 0;
+    if (!number(p, 2, 2, &hours))
+        return false;
+    bool colon = p->at < p->end && *p->at == ':';
+    p->at += colon;
+    if ((colon || (p->at < p->end && sl_is_digit(*p->at))) && !number(p, 2, 2, &minutes))
+        return false;
+    if (hours > 15 || minutes > 59)
+        return false;
+    p->offset = (int)(hours * 60 + minutes) * (west ? -1 : 1);
+    return true;
+}
+
+static bool half_of_day(parts *p) {
+    if (p->end - p->at < 2 || (p->at[1] | 0x20) != 'm')
+        return false;
+    char first = (char)(*p->at | 0x20);
+    p->half = first == 'a' ? 1 : first == 'p' ? 2 : 0;
+    p->at += 2;
+    return p->half != 0;
+}
+
+static bool word(parts *p, char letter) {
+    switch (letter) {
+    case 'Y':
+        return number(p, 4, 4, &p->year);
+    case 'm':
+        return number(p, 1, 2, &p->month);
+    case 'd':
+        return number(p, 1, 2, &p->day);
+    case 'b':
+        return month_name(p);
+    case 'a':
+        return weekday_name(p);
+    case 'H':
+        return number(p, 1, 2, &p->hour);
+    case 'I':
+        p->twelve_hours = true;
+        return number(p, 1, 2, &p->hour) && p->hour >= 1 && p->hour <= 12;
+    case 'p':
+        return half_of_day(p);
+    case 'M':
+        return number(p, 2, 2, &p->minute);
+    case 'S':
+        return seconds(p);
+    case 'z':
+        return zone(p);
+    case '%':
+        return begins_with(p, "%");
+    default:
+        return false;
+    }
+}
+
+/* Computes the instant. */
+static bool finish(const parts *p, int64_t *milliseconds) {
+    int64_t days;
+    unsigned hour = p->hour;
+    if (p->at != p->end || p->month > 12 || !sl_civil_days(p->year, p->month, p->day, &days))
+        return false;
+    if (p->twelve_hours)
+        hour = hour % 12 + (p->half == 2 ? 12 : 0);
+    if (hour > 23 || p->minute > 59 || p->second > 59)
+        return false;
+    if (p->weekday < 7 && (unsigned)(((days + 3) % 7 + 7) % 7) != p->weekday)
+        return false;
+    int64_t minutes = (int64_t)hour * 60 + p->minute - p->offset;
+    *milliseconds = days * SL_DAY_MS + (minutes * 60 + p->second) * 1000 + p->millisecond;
+    return true;
+}
+
+#define EPOCH "epoch"
+#define EPOCH_MS "epoch-ms"
+#define EPOCH_LIMIT_MS INT64_C(377705116800000) /* years -9999 to 9999 */
+
+/* A number of seconds or milliseconds since 1970. */
+static bool convert_epoch(bool in_milliseconds, sl_text field, int64_t *milliseconds) {
+    const char *at = field.bytes, *end = at + field.length;
+    bool negative = at < end && *at == '-';
+    at += negative;
+    int64_t value = 0;
+    size_t digits = 0;
+    for (; at < end && sl_is_digit(*at) && digits < 16; at++, digits++)
+        value = value * 10 + (*at - '0');
+    if (digits == 0)
+        return false;
+    if (!in_milliseconds) {
+        if (value > EPOCH_LIMIT_MS)
+            return false;
+        value *= 1000;
+        bool fraction = at < end && *at == '.' && at + 1 < end;
+        at += fraction;
+        for (int64_t unit = 100; fraction && at < end && sl_is_digit(*at); at++, unit /= 10) {
+            if (unit == 0 && *at != '0')
+                return false;
+            value += unit * (*at - '0');
+        }
+    }
+    *milliseconds = negative ? -value : value;
+    return at == end && value < EPOCH_LIMIT_MS;
+}
+
+bool sl_convert_formatted(const char *format, sl_text field, int64_t *milliseconds) {
+    if (strcmp(format, EPOCH) == 0 || strcmp(format, EPOCH_MS) == 0)
+        return convert_epoch(strcmp(format, EPOCH_MS) == 0, field, milliseconds);
+    parts p = {.at = field.bytes, .end = field.bytes + field.length, .weekday = 7};
+    for (const char *f = format; *f; f++) {
+        bool fits = *f == '%' ? word(&p, *++f) : p.at < p.end && *p.at++ == *f;
+        if (!fits)
+            return false;
+    }
+    return finish(&p, milliseconds);
+}
+
+bool sl_date_format_valid(const char *format) {
+    bool seen[128] = {false};
+    if (strcmp(format, EPOCH) == 0 || strcmp(format, EPOCH_MS) == 0)
+        return true;
+    for (const char *f = format; *f; f++) {
+        if (*f != '%')
+            continue;
+        f++;
+        if (*f == '\0' || !strchr("YmdbaHIpMSz%", *f) || (seen[(unsigned char)*f] && *f != '%'))
+            return false;
+        seen[(unsigned char)*f] = true;
+    }
+    return seen['Y'] && seen['d'] && seen['m'] != seen['b'] && seen['I'] == seen['p'] &&
+           !(seen['H'] && seen['I']);
+}
+
+/* Converts the most frequent forms: YYYY-MM-DD, and YYYY-MM-DDThh:mm:ss with or without a Z.
+ * *zoned: with a Z. False for other forms, which may be valid. */
+static bool convert_usual_iso(sl_text field, bool *zoned, int64_t *milliseconds) {
+    const size_t seconds = sizeof "2016-01-15T10:00:00" - 1;
+    *zoned = field.length == seconds + 1 && field.bytes[seconds] == 'Z';
+    if (field.length == seconds || *zoned)
+        return sl_convert_seconds(field.bytes, milliseconds);
+    return sl_convert_date(field.bytes, field.length, milliseconds);
+}
+
+bool sl_convert_iso(sl_text field, sl_zone given, int64_t *milliseconds) {
+    bool zoned;
+    if (convert_usual_iso(field, &zoned, milliseconds))
+        return given == SL_ZONE_ANY || zoned == (given == SL_ZONE_GIVEN);
+    parts p = {.at = field.bytes, .end = field.bytes + field.length, .weekday = 7};
+    if (field.length < 10 || !number(&p, 4, 4, &p.year) || *p.at++ != '-' ||
+        !number(&p, 2, 2, &p.month) || *p.at++ != '-' || !number(&p, 2, 2, &p.day))
+        return false;
+    zoned = false;
+    if (p.at < p.end) {
+        if ((*p.at != 'T' && *p.at != ' ') || p.end - p.at < 6)
+            return false;
+        p.at++;
+        if (!number(&p, 2, 2, &p.hour) || *p.at++ != ':' || !number(&p, 2, 2, &p.minute) ||
+            (begins_with(&p, ":") && !seconds(&p)))
+            return false;
+        zoned = p.at < p.end;
+        if (zoned && *p.at == ' ') /* 2024-01-31 10:00:00 +01:00 */
+            p.at++;
+        if (zoned && !zone(&p))
+            return false;
+    }
+    return (given == SL_ZONE_ANY || zoned == (given == SL_ZONE_GIVEN)) && finish(&p, milliseconds);
+}
+
+/* ---- messages ---- */
 
 const char *sl_quoted(sl_text field, char out[SL_QUOTED_ROOM]) {
     char printable[SL_QUOTED_ROOM - 8];

@@ -131,7 +131,7 @@ bool sl_text_is_plain(const char *text, size_t length);
  * written bytes. */
 uint8_t *sl_put_windows_1252(uint8_t *to, const char *text, size_t length);
 
-/* ---- decimal.c ---- */
+/* ---- lossless decimal numbers ---- */
 
 /* Decimal numbers that a double stores without loss: the shortest decimal number that converts to
  * the double has the same digits as the text. All numbers of up to 15 significant digits are stored
@@ -177,7 +177,7 @@ static inline bool sl_convert_short_decimal(const char *field, size_t length, do
     return true;
 }
 
-/* ---- date_format.c ---- */
+/* ---- dates in any format ---- */
 
 /* Dates in any format: formats in the notation of strftime, and ISO 8601 with offsets.
  *

@@ -10,7 +10,7 @@
  * are dropped and counted. The last line needs no line end. Quotes (if the dialect has them): a
  * field that begins with " ends with the next " that is neither doubled nor escaped. Within it, ""
  * means "; with the escape character \, \" means " and \\ means \, and any other \ means itself.
- * In a source that is divided by sl_quoted_splitter (quoted.h), quoted fields may contain line
+ * In a source that is divided by sl_quoted_splitter, quoted fields may contain line
  * ends. In other sources, a quote that is still open at the end of its line ends the load, since
  * the next line would be misread as a record; with stray_quotes, only the line is rejected. A quote
  * within an unquoted field is an ordinary byte. */
@@ -22,6 +22,7 @@
 #include "head.h"
 #include "schema.h"
 #include "simd.h"
+#include "util/splitter.h"
 
 /* The plan of a delimited format. */
 struct sl_plan {
@@ -35,9 +36,9 @@ struct sl_plan {
 /* At which ends of a field blanks are removed. */
 typedef enum sl_trim { SL_TRIM_NOTHING, SL_TRIM_END, SL_TRIM_BOTH } sl_trim;
 
-/* The fast conversion of a field. Fields that it refuses are unusual: sl_put_unusual (record.h)
+/* The fast conversion of a field. Fields that it refuses are unusual: sl_put_unusual (fields.h)
  * converts them. */
-typedef enum sl_step {
+typedef enum sl_field_step {
     SL_STEP_TEXT,
     SL_STEP_CODE,
     SL_STEP_INT,
@@ -49,7 +50,7 @@ typedef enum sl_step {
                     requires */
     SL_STEP_UNUSUAL,
     SL_STEP_END, /* after the last column */
-} sl_step;
+} sl_field_step;
 
 #define SL_SHORT_PREFIX 32 /* bytes of an element's type and key that are always copied */
 
@@ -57,7 +58,7 @@ typedef enum sl_step {
 typedef struct sl_converter {
     uint8_t prefix[SL_SHORT_PREFIX]; /* type and key; if longer, the step is SL_STEP_UNUSUAL */
     uint32_t prefix_length;
-    uint8_t step;         /* sl_step */
+    uint8_t step;         /* sl_field_step */
     bool skips_empty;     /* an empty field is a missing value, which the column allows */
     bool skips_dash;      /* so is the field "-" */
     bool refuses[2];      /* SL_STEP_ISO: a value without Z is unusual; a value with Z */
@@ -66,12 +67,12 @@ typedef struct sl_converter {
 } sl_converter;
 
 /* A column's data for unusual fields and messages. */
-typedef struct sl_column {
+typedef struct sl_bound_column {
     const char *published;   /* the name in the header, or else in the schema */
     const char *key;         /* in the document */
     sl_bson_type type;       /* of the element; large integers become int64, some codes text */
     sl_schema_column schema; /* strings borrowed from the plan or the dialect */
-} sl_column;
+} sl_bound_column;
 
 /* A source's dialect, bound to a schema. */
 struct sl_dialect {
@@ -104,9 +105,9 @@ struct sl_dialect {
     size_t spill;             /* the column that takes extra delimiters, or SIZE_MAX */
     size_t fixed_bytes;       /* this plus the record's length bounds the document's bytes */
     sl_converter *converters; /* column_count, then one of step SL_STEP_END */
-    sl_column *columns;
+    sl_bound_column *columns;
     bool contradict;            /* names would be nested, but contradict each other */
-    struct sl_nesting *nesting; /* NULL: no column is nested (record.h). Owned */
+    struct sl_nesting *nesting; /* NULL: no column is nested (fields.h). Owned */
     struct sl_key_fields
         *keys;   /* of --id-field and --match-fields, by the documents' keys; NULL: no
                                    document is changed. Owned */
@@ -157,5 +158,45 @@ bool sl_delimited_parse(const sl_plan *plan, const sl_dialect *dialect, const sl
     .dialect_destroy = sl_delimited_dialect_destroy, .record_kind = sl_delimited_record_kind,      \
     .describe = sl_delimited_describe, .key_of = sl_delimited_key_of,                              \
     .header = sl_delimited_header, .parse = sl_delimited_parse
+
+/* As the `sniff` of the format `delimited`, with the quotes given: `quote` 0: none. */
+bool sl_delimited_sniff_quoted(const sl_plan *plan, sl_text head, bool whole, char quote,
+                               sl_dialect **dialect, sl_error *error);
+
+/* ---- quoted fields with line ends (RFC 4180): where records end. Private to src/format ---- */
+
+/* A field is quoted if its first byte is a quote. In a quoted field, two quotes in a row stand for
+ * one quote, and the byte after the escape character, if the dialect has one, is data. A record
+ * ends at the first line feed outside quoted fields. A quote in an unquoted field is data. */
+
+/* Where a position lies, according to the bytes before it. */
+typedef enum sl_quote_state {
+    SL_AT_FIELD, /* a record or field begins here */
+    SL_IN_FIELD, /* an unquoted field, or text after a closing quote */
+    SL_IN_QUOTES,
+    SL_AFTER_ESCAPE, /* in quotes, after the escape character */
+    SL_AFTER_QUOTE,  /* after a quote that closes a field, unless another quote follows */
+} sl_quote_state;
+
+/* Passes over text[at..length) and returns the position after the first line feed that ends a
+ * record and lies at or after `least` - 1. Returns 0 if there is none; then `*state` is the state
+ * at `length`. */
+size_t sl_quoted_end(const sl_dialect *dialect, const char *text, size_t at, size_t length,
+                     size_t least, sl_quote_state *state);
+
+/* Does a quoted field begin in a record of the head? */
+bool sl_quoted_begins(const sl_dialect *dialect, sl_text head);
+
+/* Is each quoted field of the complete records of the head closed before a delimiter or the end of
+ * its record? */
+bool sl_quoted_closes(const sl_dialect *dialect, sl_text head, bool whole);
+
+/* Must a source with this head be divided into blocks by sl_quoted_splitter? True if its records
+ * have quoted fields, or, with `always`, may have. The other sources can be read at any offset; a
+ * line end within quotes then ends the load. */
+bool sl_quoted_divides(const sl_dialect *dialect, sl_text head, bool always);
+
+/* The splitter of such text; its context is the sl_dialect. */
+extern const sl_splitter sl_quoted_splitter;
 
 #endif

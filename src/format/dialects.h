@@ -31,10 +31,4 @@ bool sl_dialects_are_late(sl_dialects *dialects, const sl_plan *plan, const sl_d
 /* From now on, texts that have been added are not read again. */
 void sl_dialects_fix(sl_dialects *dialects);
 
-/* ---- delimited_format.c ---- */
-
-/* As the format's `sniff`, with the quotes given: `quote` 0: none. */
-bool sl_delimited_sniff_quoted(const sl_plan *plan, sl_text head, bool whole, char quote,
-                               sl_dialect **dialect, sl_error *error);
-
 #endif

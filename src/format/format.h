@@ -158,8 +158,11 @@ static inline void sl_parse_counts_add(sl_parse_counts *into, const sl_parse_cou
         sums[i] += numbers[i];
 }
 
-typedef struct sl_plan sl_plan;       /* the compiled options; shared by all threads, read only */
-typedef struct sl_dialect sl_dialect; /* one source's layout; shared by all threads, read only */
+typedef struct sl_plan sl_plan; /* the compiled options; shared by all threads, read only */
+/* One source's layout; shared by all threads, read only. Only the format knows its type:
+ * delimited.h defines this struct for delimited text, the other formats convert the pointer to a
+ * type of their own. */
+typedef struct sl_dialect sl_dialect;
 
 /* A format sets only the fields that it needs: fields whose description mentions NULL may be left
  * out. If there is a function sl_format_X for field X, callers use that function. */

@@ -9,13 +9,72 @@
  *
  * Three things differ from packed records: the position keeps all of its digits, the position 0 / 0
  * means that the station has none, and the station's name comes last in the document. */
-#include "isd_csv.h"
+#include "isd_plan.h"
 
 #include "convert.h"
 #include "head.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#define COLUMNS_MAX 512u
+#define FIELDS_MAX 16u /* of a cell */
+#define ROW_BYTES_MAX 16384u
+
+typedef enum column_role {
+    ROLE_UNKNOWN,
+    ROLE_STATION,
+    ROLE_DATE,
+    ROLE_LATITUDE,
+    ROLE_LONGITUDE,
+    ROLE_ELEVATION,
+    ROLE_NAME,
+    ROLE_FIXED, /* fields at fixed positions of the record */
+    ROLE_GROUP,
+    ROLE_REMARKS, /* this and the next two: sections of the record, in its order */
+    ROLE_QUALITY,
+    ROLE_ORIGINAL,
+} column_role;
+
+typedef struct column {
+    sl_text name; /* in the header */
+    column_role role;
+    uint8_t at; /* offset in the record */
+    uint8_t field_count;
+    bool identifies; /* a table with this column is global-hourly */
+    const sl_isd_field *fields[FIELDS_MAX];
+} column;
+
+typedef struct csv_dialect {
+    char *header; /* with its line end; owned */
+    size_t header_length;
+    size_t header_text; /* length without line end */
+    uint64_t body_offset;
+    size_t column_count;
+    size_t group_count; /* number of columns that are groups */
+    column columns[];
+} csv_dialect;
+
+/* A buffer that bytes are appended to. */
+typedef struct builder {
+    char *to, *limit;
+    bool full;
+} builder;
+
+/* A row and the record assembled from it. */
+typedef struct row {
+    char record[SL_ISD_RECORD_BYTES_MAX + SL_SLACK];
+    char surplus[SL_ISD_RECORD_BYTES_MAX];
+    char scratch[ROW_BYTES_MAX + SL_SLACK];
+    sl_text cells[COLUMNS_MAX];
+    sl_text name; /* of the station */
+    int64_t milliseconds;
+    double position[2]; /* longitude, latitude */
+    bool has_position[2];
+    builder sections; /* appends to the record */
+    builder unparsed; /* appends to the surplus */
+} row;
 
 /* The columns of every file, and the bytes of the fixed ones in a record. */
 static const struct {
@@ -44,6 +103,263 @@ static const struct {
     {"EQD", ROLE_QUALITY, 0, 0, false},
     {"QNN", ROLE_ORIGINAL, 0, 0, false},
 };
+
+/* A record without any value. */
+static const char no_record[] = "0000"
+                                "99999999999"
+                                "000000000000"
+                                "9+99999+999999"
+                                "99999"
+                                "+9999"
+                                "99999"
+                                "    "
+                                "999999999999999999999999999"
+                                "+99999"
+                                "+99999"
+                                "999999";
+
+_Static_assert(sizeof no_record == SL_ISD_FIXED_BYTES + 1, "the fixed part of a record");
+
+/* ---- a row's cells ---- */
+
+/* Splits a line into cells without their quotes, and stores the first COLUMNS_MAX. Cells with
+ * doubled quotes are copied to `scratch`, which has room for the line, with single ones. Returns
+ * the number of cells, or SIZE_MAX when a closing quote is missing or not at a cell's end. */
+static size_t split_row(const char *line, size_t length, sl_text *cells, char *scratch) {
+    size_t count = 0, at = 0;
+    for (;; at++) {
+        sl_text cell = {line + at, 0};
+        if (at < length && line[at] == '"') {
+            cell.bytes = ++at + line;
+            char *copy = NULL;
+            for (;; at++) {
+                const char *quote = at < length ? memchr(line + at, '"', length - at) : NULL;
+                if (!quote)
+                    return SIZE_MAX;
+                bool doubled = quote + 1 < line + length && quote[1] == '"';
+                size_t part = (size_t)(quote - line) - at + doubled;
+                if (doubled || copy) {
+                    copy = copy ? copy : scratch;
+                    memcpy(scratch, line + at, part);
+                    scratch += part;
+                }
+                at += part;
+                if (!doubled)
+                    break;
+            }
+            cell = copy ? (sl_text){copy, (size_t)(scratch - copy)}
+                        : (sl_text){cell.bytes, (size_t)(line + at - cell.bytes)};
+            if (++at < length && line[at] != ',')
+                return SIZE_MAX;
+        } else {
+            while (at < length && line[at] != ',')
+                at++;
+            cell.length = (size_t)(line + at - cell.bytes);
+        }
+        if (count < COLUMNS_MAX)
+            cells[count] = cell;
+        count++;
+        if (at >= length)
+            return count;
+    }
+}
+
+/* ---- cells into a record ---- */
+
+static void append(builder *b, const char *bytes, size_t length) {
+    b->full |= (size_t)(b->limit - b->to) < length;
+    if (b->full)
+        return;
+    memcpy(b->to, bytes, length);
+    b->to += length;
+}
+
+static bool is_text(const sl_isd_field *field) {
+    return field->type == 't' || field->width >= 4;
+}
+
+/* Packs one field, padded to its width: numbers with leading zeros, texts with trailing blanks.
+ * False for codes that are too short and fields that are too long. */
+static bool pack_field(const sl_isd_field *field, sl_text text, char *to) {
+    size_t width = field->width;
+    if (text.length == 0 || text.length > width)
+        return false;
+    if (text.length == width) {
+        memcpy(to, text.bytes, width);
+        return true;
+    }
+    if (!strchr("nsm", field->type)) {
+        memset(to, ' ', width);
+        memcpy(to, text.bytes, text.length);
+        return is_text(field);
+    }
+    bool sign = *text.bytes == '+' || *text.bytes == '-';
+    if (sign ? field->type == 'n' : field->type == 's')
+        return false;
+    memset(to, '0', width);
+    if (sign)
+        to[0] = *text.bytes;
+    for (size_t i = sign; i < text.length; i++) {
+        if (text.bytes[i] < '0' || text.bytes[i] > '9')
+            return false;
+        to[width - text.length + i] = text.bytes[i];
+    }
+    return text.length > sign;
+}
+
+/* Packs all fields of a cell, without the commas. Returns their number of bytes; 0: they are not
+ * the column's fields. */
+static size_t pack_cell(const column *c, sl_text cell, char *to) {
+    const char *start = to, *at = cell.bytes, *end = cell.bytes + cell.length;
+    for (size_t f = 0; f < c->field_count; f++) {
+        bool last = f + 1u == c->field_count;
+        const char *comma = memchr(at, ',', (size_t)(end - at));
+        if (last ? comma != NULL : comma == NULL)
+            return 0;
+        const char *stop = last ? end : comma;
+        if (!pack_field(c->fields[f], (sl_text){at, (size_t)(stop - at)}, to))
+            return 0;
+        to += c->fields[f]->width;
+        at = stop + 1;
+    }
+    return (size_t)(to - start);
+}
+
+static void keep_raw(row *r, const column *c, sl_text cell) {
+    if (r->unparsed.to > r->surplus)
+        append(&r->unparsed, "; ", 2);
+    append(&r->unparsed, c->name.bytes, c->name.length);
+    append(&r->unparsed, "=", 1);
+    append(&r->unparsed, cell.bytes, cell.length);
+}
+
+static void add_group(row *r, const column *c, sl_text cell) {
+    char group[3 + UINT8_MAX];
+    memcpy(group, c->name.bytes, 3);
+    size_t width = pack_cell(c, cell, group + 3);
+    if (width == 0) {
+        keep_raw(r, c, cell);
+        return;
+    }
+    if (r->sections.to == r->record + SL_ISD_FIXED_BYTES)
+        append(&r->sections, "ADD", 3);
+    append(&r->sections, group, 3 + width);
+}
+
+static void add_fixed(row *r, const column *c, sl_text cell) {
+    char fields[SL_ISD_FIXED_BYTES];
+    size_t width = pack_cell(c, cell, fields);
+    if (width > 0)
+        memcpy(r->record + c->at, fields, width);
+    else
+        keep_raw(r, c, cell);
+}
+
+static void add_degrees(row *r, const column *c, sl_text cell, size_t which, double limit) {
+    double *degrees = &r->position[which];
+    r->has_position[which] =
+        sl_convert_double(cell.bytes, cell.length, degrees) && fabs(*degrees) <= limit;
+    if (!r->has_position[which])
+        keep_raw(r, c, cell);
+}
+
+static void add_elevation(row *r, const column *c, sl_text cell) {
+    double metres;
+    char digits[16];
+    if (!sl_convert_double(cell.bytes, cell.length, &metres) || !(fabs(metres) < 9999.5)) {
+        keep_raw(r, c, cell);
+        return;
+    }
+    snprintf(digits, sizeof digits, "%+05ld", lround(metres));
+    memcpy(r->record + c->at, digits, 5);
+}
+
+/* False when the cell is required and invalid. */
+static bool add_cell(row *r, const column *c, sl_text cell) {
+    if (cell.length == 0)
+        return c->role != ROLE_STATION && c->role != ROLE_DATE;
+    switch (c->role) {
+    case ROLE_STATION:
+        memcpy(r->record + c->at, cell.bytes, cell.length == 11 ? 11 : 0);
+        return cell.length == 11;
+    case ROLE_DATE:
+        return sl_convert_datetime(cell.bytes, cell.length, &r->milliseconds);
+    case ROLE_NAME:
+        r->name = cell;
+        break;
+    case ROLE_LATITUDE:
+        add_degrees(r, c, cell, 1, 90);
+        break;
+    case ROLE_LONGITUDE:
+        add_degrees(r, c, cell, 0, 180);
+        break;
+    case ROLE_ELEVATION:
+        add_elevation(r, c, cell);
+        break;
+    case ROLE_FIXED:
+        add_fixed(r, c, cell);
+        break;
+    case ROLE_GROUP:
+        add_group(r, c, cell);
+        break;
+    case ROLE_UNKNOWN:
+        keep_raw(r, c, cell);
+        break;
+    default:
+        break; /* add_sections adds the sections, in their order */
+    }
+    return true;
+}
+
+static void add_sections(row *r, const csv_dialect *dialect) {
+    static const char tags[][4] = {"REM", "EQD", "QNN"};
+    for (unsigned s = 0; s < 3; s++) {
+        for (size_t k = 0; k < dialect->column_count; k++) {
+            if (dialect->columns[k].role != ROLE_REMARKS + s || r->cells[k].length == 0)
+                continue;
+            append(&r->sections, tags[s], 3);
+            append(&r->sections, r->cells[k].bytes, r->cells[k].length);
+        }
+    }
+}
+
+/* Packs the station's position, if it is known. */
+static void add_position(row *r) {
+    bool dummy = fabs(r->position[0]) + fabs(r->position[1]) <= 0;
+    r->has_position[0] = r->has_position[0] && r->has_position[1] && !dummy;
+    if (!r->has_position[0])
+        return;
+    char digits[32];
+    snprintf(digits, sizeof digits, "%+06ld%+07ld", lround(r->position[1] * 1000),
+             lround(r->position[0] * 1000));
+    memcpy(r->record + 28, digits, 13);
+}
+
+/* Assembles a record from the cells, one per column. Its first *end bytes are sections, the other
+ * bytes are surplus (unparsed cells). False when a required cell is invalid: *refused is its
+ * column; or when the record would be too long: *refused is NULL. */
+static bool pack_row(row *r, const csv_dialect *dialect, size_t *end, size_t *length,
+                     const column **refused) {
+    memcpy(r->record, no_record, SL_ISD_FIXED_BYTES);
+    r->sections =
+        (builder){r->record + SL_ISD_FIXED_BYTES, r->record + SL_ISD_RECORD_BYTES_MAX, false};
+    r->unparsed = (builder){r->surplus, r->surplus + sizeof r->surplus, false};
+    r->name = (sl_text){"", 0};
+    r->has_position[0] = r->has_position[1] = false;
+    r->position[0] = r->position[1] = 0;
+    for (size_t k = 0; k < dialect->column_count; k++) {
+        *refused = &dialect->columns[k];
+        if (!add_cell(r, &dialect->columns[k], r->cells[k]))
+            return false;
+    }
+    *refused = NULL;
+    add_sections(r, dialect);
+    add_position(r);
+    *end = (size_t)(r->sections.to - r->record);
+    append(&r->sections, r->surplus, (size_t)(r->unparsed.to - r->surplus));
+    *length = (size_t)(r->sections.to - r->record);
+    return !r->sections.full && !r->unparsed.full;
+}
 
 /* ---- rows ---- */
 
@@ -79,7 +395,7 @@ static void refuse_cell(sl_isd_parser *p, const char *line, size_t length, const
 }
 
 static bool take_line(sl_isd_parser *p, const char *line, size_t length) {
-    const sl_dialect *d = p->dialect;
+    const csv_dialect *d = (const csv_dialect *)p->dialect;
     if (length > 0 && line[length - 1] == '\r')
         length--;
     if (p->block->offset + (uint64_t)(line - p->block->text.bytes) < d->body_offset)
@@ -90,8 +406,7 @@ static bool take_line(sl_isd_parser *p, const char *line, size_t length) {
     }
     row r;
     size_t end, bytes,
-        count =
-            length > ROW_BYTES_MAX ? SIZE_MAX : sl_isd_csv_split(line, length, r.cells, r.scratch);
+        count = length > ROW_BYTES_MAX ? SIZE_MAX : split_row(line, length, r.cells, r.scratch);
     const column *refused = NULL;
     size_t open;
     if (count == SIZE_MAX &&
@@ -104,7 +419,7 @@ static bool take_line(sl_isd_parser *p, const char *line, size_t length) {
     else if (count != d->column_count)
         sl_isd_refuse(p, line, length, NULL, "%zu cells, but the header has %zu columns", count,
                       d->column_count);
-    else if (sl_isd_csv_pack(&r, d, &end, &bytes, &refused))
+    else if (pack_row(&r, d, &end, &bytes, &refused))
         return put_row(p, line, length, &r, end, bytes);
     else if (refused)
         refuse_cell(p, line, length, refused, r.cells[refused - d->columns]);
@@ -156,7 +471,7 @@ static void bind_column(const sl_plan *plan, column *c) {
 }
 
 /* Checks that the columns are those of a global-hourly table, and unique. */
-static bool bind(const sl_plan *plan, sl_dialect *d, sl_error *error) {
+static bool bind(const sl_plan *plan, csv_dialect *d, sl_error *error) {
     bool station = false, date = false, identified = false;
     for (size_t k = 0; k < d->column_count; k++) {
         column *c = &d->columns[k];
@@ -187,7 +502,7 @@ static bool bind(const sl_plan *plan, sl_dialect *d, sl_error *error) {
 /* Checks the values of the columns WND, CIG, VIS, TMP and DEW in the first rows, since other tables
  * have columns of these names: each value of a global-hourly table contains commas, as +0025,1, and
  * none a point. */
-static bool check_values(const sl_dialect *d, const sl_first_line *first, sl_text head,
+static bool check_values(const csv_dialect *d, const sl_first_line *first, sl_text head,
                          sl_error *error) {
     sl_text cells[COLUMNS_MAX], other = {0}, line;
     size_t at = first->end;
@@ -212,13 +527,14 @@ static bool check_values(const sl_dialect *d, const sl_first_line *first, sl_tex
 }
 
 static void dialect_destroy(sl_dialect *dialect) {
-    if (dialect)
-        free(dialect->header);
-    free(dialect);
+    csv_dialect *own = (csv_dialect *)dialect;
+    if (own)
+        free(own->header);
+    free(own);
 }
 
-static sl_dialect *dialect_create(const sl_first_line *first) {
-    sl_dialect *d = calloc(1, sizeof *d + first->fields * sizeof d->columns[0]);
+static csv_dialect *dialect_create(const sl_first_line *first) {
+    csv_dialect *d = calloc(1, sizeof *d + first->fields * sizeof d->columns[0]);
     sl_text names[COLUMNS_MAX];
     char *header = malloc(first->header_bytes);
     if (!d || !header) {
@@ -249,14 +565,14 @@ static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whol
         return sl_error_set(error, SL_EXIT_SOURCE,
                             "this is not a global-hourly table: its first line has %zu columns",
                             first.fields);
-    sl_dialect *dialect = dialect_create(&first);
+    csv_dialect *dialect = dialect_create(&first);
     if (!dialect)
         return sl_error_memory(error, "looking at a source");
     if (!bind(plan, dialect, error) || !check_values(dialect, &first, head, error)) {
-        dialect_destroy(dialect);
+        dialect_destroy((sl_dialect *)dialect);
         return sl_error_prefix(error, "this is not a global-hourly table");
     }
-    *out = dialect;
+    *out = (sl_dialect *)dialect;
     return true;
 }
 
@@ -264,19 +580,21 @@ static bool check_head(const sl_dialect *dialect, sl_text head, bool whole, sl_e
     sl_lines lines = {.delimiter = ',',
                       .quote = '"',
                       .continues = true,
-                      .columns = dialect->column_count,
+                      .columns = ((const csv_dialect *)dialect)->column_count,
                       .advice = ""};
     return sl_lines_check(head, whole, &lines, error);
 }
 
 static char *describe(const sl_dialect *dialect, char *out, size_t room) {
+    const csv_dialect *own = (const csv_dialect *)dialect;
     snprintf(out, room, "weather observations, global-hourly table of %zu columns, %zu of groups",
-             dialect->column_count, dialect->group_count);
+             own->column_count, own->group_count);
     return out;
 }
 
 static sl_text header(const sl_dialect *dialect) {
-    return (sl_text){dialect->header, dialect->header_length};
+    const csv_dialect *own = (const csv_dialect *)dialect;
+    return (sl_text){own->header, own->header_length};
 }
 
 const sl_format sl_format_isd_csv = {

@@ -27,10 +27,10 @@ typedef enum column {
 #define COLUMN_START 13u
 #define COLUMN_BYTES 6u
 
-struct sl_dialect {
+typedef struct lite_dialect {
     char st[16];
     char file[24]; /* USAF-WBAN-YEAR */
-};
+} lite_dialect;
 
 typedef struct hour {
     int64_t milliseconds;
@@ -183,7 +183,8 @@ static bool take_line(sl_isd_parser *p, const char *line, size_t length) {
     if (!sl_sink_make_room(sink, p->plan->lite_bound))
         return false;
     sl_isd_keep(p, line, length,
-                put_document(p->plan, p->dialect->st, &h, sl_isd_line_id(p, line), sink->cursor));
+                put_document(p->plan, ((const lite_dialect *)p->dialect)->st, &h,
+                             sl_isd_line_id(p, line), sink->cursor));
     return true;
 }
 
@@ -202,7 +203,7 @@ static bool looks_like_record(sl_text line) {
 }
 
 /* Reads the station from a file name, which must begin with USAF-WBAN-YEAR. */
-static bool read_name(const char *name, sl_dialect *dialect) {
+static bool read_name(const char *name, lite_dialect *dialect) {
     static const char form[] = "******-*****-****"; /* * is a letter or a digit */
     const char *slash = strrchr(name, '/');
     const char *file = slash ? slash + 1 : name;
@@ -222,7 +223,7 @@ static bool read_name(const char *name, sl_dialect *dialect) {
 static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whole, sl_dialect **out,
                   sl_error *error) {
     sl_text record;
-    sl_dialect found;
+    lite_dialect found;
     if (!sl_isd_plan_fits(plan, error))
         return false;
     if (!sl_isd_sniff_lines(head, whole, looks_like_record,
@@ -233,16 +234,17 @@ static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whol
             error, SL_EXIT_SOURCE,
             "the station of ISD-Lite data is only in the file's name, and this name does not begin "
             "with USAF-WBAN-YEAR, as 029070-99999-1901.gz does");
-    sl_dialect *dialect = malloc(sizeof *dialect);
+    lite_dialect *dialect = malloc(sizeof *dialect);
     if (!dialect)
         return sl_error_memory(error, "looking at a source");
     *dialect = found;
-    *out = dialect;
+    *out = (sl_dialect *)dialect;
     return true;
 }
 
 static char *describe(const sl_dialect *dialect, char *out, size_t room) {
-    snprintf(out, room, "hourly weather, lines of 61 bytes; station and year %s", dialect->file);
+    snprintf(out, room, "hourly weather, lines of 61 bytes; station and year %s",
+             ((const lite_dialect *)dialect)->file);
     return out;
 }
 

@@ -7,7 +7,7 @@
 #include "bson/bson_writer.h"
 #include "isd.h"
 
-/* ---- name maps (isd_names.c) ---- */
+/* ---- name maps ---- */
 
 /* New names for keys, from YAML:
  *
@@ -32,7 +32,7 @@ const char *sl_isd_name(sl_isd_names *names, const char *path);
 /* Checks that every path of the map is a key, and that names are unique within each document. */
 bool sl_isd_names_check(const sl_isd_names *names, sl_error *error);
 
-/* ---- the plan (isd_groups.c) ---- */
+/* ---- the plan ---- */
 
 typedef enum sl_isd_step_kind {
     SL_ISD_END,
@@ -211,7 +211,7 @@ bool sl_isd_sniff_lines(sl_text head, bool whole, bool (*looks_like_record)(sl_t
     .takes_schema = true, .plan_create = sl_isd_plan_create, .plan_destroy = sl_isd_plan_destroy,  \
     .sniff = sniff, .describe = describe, .parse = parse
 
-/* ---- the walk (isd_walk.c) ---- */
+/* ---- the walk (isd.c) ---- */
 
 typedef struct sl_isd_span {
     uint16_t from, to; /* offsets in the record; equal: empty */
@@ -259,7 +259,7 @@ int sl_isd_remark_length(const char *digits);
 #define SL_ISD_QUALITY_BYTES 16u
 #define SL_ISD_ORIGINAL_BYTES 11u
 
-/* ---- the writer (isd_document.c) ---- */
+/* ---- the writer (isd.c) ---- */
 
 /* Is every byte from 0x20 to 0x7E? The length is at least 8. */
 bool sl_isd_is_plain(const char *record, size_t length);

@@ -13,7 +13,7 @@
  *
  * Tabs are accepted in place of pipes. The engine in delimited.c does the parsing. */
 #include "convert.h"
-#include "record.h"
+#include "fields.h"
 #include "util/embedded.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nested documents; see record.h. The names form a tree, which is flattened into steps: open a
+/* Nested documents; see nesting.h. The names form a tree, which is flattened into steps: open a
  * document or array, write a column, close. */
-#include "record.h"
+#include "nesting.h"
 #include "util/grow.h"
 
 #include <stdio.h>
@@ -307,7 +307,7 @@ static uint8_t *put_column(sl_parser *parser, sl_record *record, const sl_nest_s
     const uint32_t before = record->before[step->column], after = record->after[step->column];
     const char *begin = text + (uint32_t)(before + 1);
     sl_text field = sl_field_trim((sl_text){begin, (size_t)(text + after - begin)}, d->trim);
-    const sl_column *column = &d->columns[step->column];
+    const sl_bound_column *column = &d->columns[step->column];
     bool quoted = d->quote && before != UINT32_MAX && text[before] == d->quote;
     uint8_t *type;
     if (sl_field_is_missing(&column->schema, field)) {

@@ -2,7 +2,7 @@
 /* The structural scan: finds the positions of delimiters, line feeds and quotes in 64 bytes of
  * text. Bit i of a mask belongs to byte i.
  *
- * Each delimited_*.c has the function of its instruction set; all give the same results:
+ * delimited_sets.h has the function for each instruction set; all give the same results:
  *   sl_scan sl_scan_64(const char *bytes, char delimiter, char quote); */
 #ifndef SHARDLOAD_SCAN_H
 #define SHARDLOAD_SCAN_H
@@ -51,7 +51,6 @@ static inline uint32_t sl_scan_count(uint64_t mask) {
 #endif
 }
 
-#ifndef SL_SCAN_OWN_POSITIONS /* delimited_avx512.c has its own version */
 /* Stores `at` plus the index of each set bit, and returns the end; may overwrite SL_SCAN_SCRIBBLE
  * more numbers. Each round stores a fixed number of positions, even if fewer bits are left, because
  * a mispredicted branch costs more than a few unneeded stores. */
@@ -67,6 +66,5 @@ static inline uint32_t *sl_scan_positions(uint32_t *to, uint64_t mask, uint32_t 
     } while (__builtin_expect(mask != 0, 0));
     return end;
 }
-#endif
 
 #endif

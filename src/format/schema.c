@@ -2,19 +2,12 @@
 /* Reads schemas from YAML, by two tables of keys. The functions read_* read values into fields of
  * the type that is given at the parameter. */
 #include "schema.h"
+#include "column_types.h"
 #include "convert.h"
 #include "util/yaml_reader.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-
-static const char *const type_names[] = {"text",     "int",  "double",    "date",
-                                         "datetime", "code", "flag",      "decimal128",
-                                         "objectid", "uuid", "longitude", "latitude"};
-
-const char *sl_type_name(sl_type type) {
-    return type_names[type];
-}
 
 static bool read_text(sl_yaml *r, const yaml_node_t *node, void *field /* const char ** */) {
     const char **text = field;
@@ -50,13 +43,18 @@ static bool read_int64(sl_yaml *r, const yaml_node_t *node, void *field /* int64
 }
 
 static bool read_type(sl_yaml *r, const yaml_node_t *node, void *field /* sl_type * */) {
-    size_t index;
-    bool ok = sl_yaml_choice(r, node, type_names, sizeof type_names / sizeof type_names[0],
-                             "a type: text, int, double, date, datetime, code, flag, decimal128, "
-                             "objectid, uuid, longitude or latitude",
-                             &index);
-    *(sl_type *)field = (sl_type)index;
-    return ok;
+    const char *separator = "a type: ";
+    char words[300] = "";
+    for (size_t i = 0; sl_column_types[i].word; i++) {
+        if (sl_yaml_is(node, sl_column_types[i].word)) {
+            *(sl_type *)field = (sl_type)i;
+            return true;
+        }
+        size_t used = strlen(words);
+        snprintf(words + used, sizeof words - used, "%s%s", separator, sl_column_types[i].word);
+        separator = sl_column_types[i + 1].word && !sl_column_types[i + 2].word ? " or " : ", ";
+    }
+    return sl_yaml_expected(r, node, words);
 }
 
 static bool read_invalid(sl_yaml *r, const yaml_node_t *node, void *field /* sl_invalid * */) {
@@ -149,10 +147,6 @@ static bool read_counts(sl_yaml *r, const yaml_node_t *node, void *field /* fiel
 
 /* ---- columns ---- */
 
-bool sl_schema_is_coordinate(const sl_schema_column *column) {
-    return column->type == SL_TYPE_LONGITUDE || column->type == SL_TYPE_LATITUDE;
-}
-
 /* Sets the error "source:line:column: expected ...". Returns false. */
 static bool refuse(sl_yaml *r, const yaml_node_t *node, const char *expected) {
     return sl_yaml_fail(r, node->start_mark, "expected %s", expected);
@@ -160,15 +154,15 @@ static bool refuse(sl_yaml *r, const yaml_node_t *node, const char *expected) {
 
 /* Gives a coordinate its key: the longitude is the first of the point's coordinates. */
 static bool check_point(sl_yaml *r, const yaml_node_t *node, sl_schema_column *column) {
-    bool coordinate = sl_schema_is_coordinate(column);
-    if (!coordinate)
+    const sl_column_type *type = &sl_column_types[column->type];
+    if (type->axis == SL_AXIS_NONE)
         return !column->point || refuse(r, node, "a point with the type longitude or latitude");
     if (!column->point || column->short_name || column->invalid == SL_INVALID_TEXT)
         return refuse(r, node,
                       "a coordinate with the key of its point, and without short or invalid: text: "
                       "{name: lon, type: longitude, point: at}");
     if (asprintf(&column->point_key, "%s.coordinates[%d]", column->point,
-                 column->type == SL_TYPE_LATITUDE) < 0) {
+                 type->axis == SL_AXIS_LATITUDE) < 0) {
         column->point_key = NULL;
         return sl_error_memory(r->error, "reading a schema");
     }
@@ -178,10 +172,10 @@ static bool check_point(sl_yaml *r, const yaml_node_t *node, sl_schema_column *c
 static bool check_column(sl_yaml *r, const yaml_node_t *node, sl_schema_column *column) {
     if (!column->name)
         return refuse(r, node, "a column with a name: {name: ..., type: ...}");
-    if (column->type == SL_TYPE_FLAG && !column->yes)
+    const sl_column_type *type = &sl_column_types[column->type];
+    if (type->has_words && !column->yes)
         return refuse(r, node, "a flag with the word for true: {type: flag, yes: Y}");
-    bool date = column->type == SL_TYPE_DATE || column->type == SL_TYPE_DATETIME;
-    if (column->format && (!date || !sl_date_format_valid(column->format)))
+    if (column->format && (!type->has_format || !sl_date_format_valid(column->format)))
         return refuse(r, node,
                       "a format of a date or datetime: %Y, %d, and %m or %b, with %H %M %S, "
                       "%I %p, %z, %a where needed; or epoch, or epoch-ms");

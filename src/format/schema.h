@@ -14,6 +14,8 @@
 #include "util/error.h"
 #include "util/text.h"
 
+/* A column's type: the index of its row in sl_column_types (column_types.h). Only the rows that
+ * other code mentions have a name here. */
 typedef enum sl_type {
     SL_TYPE_TEXT,
     SL_TYPE_INT,
@@ -22,11 +24,6 @@ typedef enum sl_type {
     SL_TYPE_DATETIME,
     SL_TYPE_CODE,
     SL_TYPE_FLAG,
-    SL_TYPE_DECIMAL,
-    SL_TYPE_OBJECT_ID,
-    SL_TYPE_UUID,
-    SL_TYPE_LONGITUDE,
-    SL_TYPE_LATITUDE,
 } sl_type;
 
 /* The treatment of a value that does not fit its type: its record is rejected, the value is stored
@@ -91,9 +88,6 @@ void sl_schema_destroy(sl_schema *schema); /* NULL is fine */
 /* Is `name` the column's name or one of its aliases, ignoring case? */
 bool sl_schema_column_is_named(const sl_schema_column *column, sl_text name);
 
-/* Is it a longitude or a latitude? */
-bool sl_schema_is_coordinate(const sl_schema_column *column);
-
 /* Sets the delimiter that a word or a byte names: tab, `\t`, `\x01`, `;`. False: no delimiter has
  * this name. */
 bool sl_delimiter_named(const char *word, char *delimiter);
@@ -101,8 +95,5 @@ bool sl_delimiter_named(const char *word, char *delimiter);
 /* Sets the byte that quotes fields. False: the word is not one printable ASCII character, or is a
  * backslash. */
 bool sl_quote_named(const char *word, char *quote);
-
-/* The type's name in schemas, such as "int". */
-const char *sl_type_name(sl_type type);
 
 #endif

@@ -3,7 +3,7 @@
  * versions is selected when the program starts.
  *
  * By default, the fastest one that the processor supports is used. The environment variable
- * SHARDLOAD_SIMD selects another one, for tests and benchmarks: portable, sse2, avx2, avx512 (on
+ * SHARDLOAD_SIMD selects another one, for tests and benchmarks: portable, sse2, avx2 (on
  * 64-bit x86), neon (on 64-bit ARM). All of them produce the same documents. */
 #ifndef SHARDLOAD_SIMD_H
 #define SHARDLOAD_SIMD_H

@@ -5,7 +5,12 @@
  * finds such a table. Only other texts are searched: for each delimiter, for the number of fields
  * that most lines have, and the first line from which on lines have that number. The lines of a
  * table that is found by this search must contain numbers or dates, because prose has commas
- * too. */
+ * too.
+ *
+ * The first line is a header if a column has a word in it and typed values (numbers, dates) below
+ * it. It is a record if it contains a typed value or, without such a column, a word for a missing
+ * value (NA), or words that occur in their columns again.
+ * Years as names (country,2019,2020) make a header although they are numbers. */
 #include "table.h"
 #include "column_types.h"
 #include "delimited.h"
@@ -15,7 +20,355 @@
 #include <stdlib.h>
 
 #define LINES_SEARCHED 400u
-#define FIT_SHARE 0.7 /* least share of a table's lines that have its number of fields */
+#define FIT_SHARE 0.7      /* least share of a table's lines that have its number of fields */
+#define LINES_COMPARED 20u /* with the first line, to detect a header */
+#define RECORD_MOST ((size_t)16 << 10) /* bytes of a record with quoted line ends */
+#define HINT_LINES 50u
+#define RECORDS_WATCHED 400u
+
+/* ---- lines ---- */
+
+/* The position of the line end of the record that begins at `at`; its first line ends at
+ * `line_end`. Returns `line_end` if the quotes do not form a record, or the record is too long. */
+static size_t record_end(const sl_table *table, sl_text head, size_t at, size_t line_end) {
+    const char delimiter = table->first.delimiter, escape = table->escape, quote = table->quote;
+    size_t stop = head.length - at < RECORD_MOST ? head.length : at + RECORD_MOST;
+    if (delimiter == 0 || !quote || !memchr(head.bytes + at, quote, line_end - at))
+        return line_end;
+    while (at < stop) {
+        if (head.bytes[at] == quote) {
+            at = sl_closing_quote(head.bytes, at + 1, stop, quote, escape);
+            if (++at < stop && head.bytes[at] != delimiter && !memchr("\r\n", head.bytes[at], 2))
+                return line_end;
+        }
+        while (at < stop && head.bytes[at] != delimiter && head.bytes[at] != '\n')
+            at++;
+        if (at < stop && head.bytes[at] == '\n')
+            return at;
+        at++;
+    }
+    return line_end;
+}
+
+bool sl_table_next_line(const sl_table *table, sl_text head, bool whole, size_t *at,
+                        sl_text *line) {
+    if (*at >= head.length)
+        return false;
+    const char *begin = head.bytes + *at;
+    const char *end = memchr(begin, '\n', head.length - *at);
+    if (!end && !whole)
+        return false;
+    if (end)
+        end = head.bytes + record_end(table, head, *at, (size_t)(end - head.bytes));
+    *line = (sl_text){begin, end ? (size_t)(end - begin) : head.length - *at};
+    *at += line->length + 1;
+    if (line->length > 0 && begin[line->length - 1] == '\r')
+        line->length--;
+    return true;
+}
+
+size_t sl_blanks_split(sl_text line, unsigned least, sl_text *fields, size_t limit) {
+    size_t count = 0, at = 0;
+    while (line.length > 0 && line.bytes[line.length - 1] == ' ')
+        line.length--;
+    while (at < line.length && line.bytes[at] == ' ')
+        at++;
+    while (at < line.length) {
+        size_t begin = at, run = 0;
+        while (at < line.length && run < least) {
+            run = line.bytes[at] == ' ' ? run + 1 : 0;
+            at++;
+        }
+        size_t end = run == least ? at - run : at;
+        while (at < line.length && line.bytes[at] == ' ')
+            at++;
+        if (count < limit)
+            fields[count] = (sl_text){line.bytes + begin, end - begin};
+        count++;
+    }
+    return count;
+}
+
+size_t sl_table_split(const sl_table *table, sl_text line, sl_text *fields, size_t limit) {
+    return table->blanks
+               ? sl_blanks_split(line, table->blanks, fields, limit)
+               : sl_header_split(line, table->first.delimiter, table->quote, fields, limit);
+}
+
+/* ---- is the first line a header? ---- */
+
+/* What the lines compared so far show about a column. */
+typedef struct compared {
+    sl_look first;
+    bool word;      /* a value below the first line is a word */
+    bool typed;     /* a value is typed */
+    bool not_years; /* a typed value is not a year */
+} compared;
+
+static bool is_year(sl_text field, uint64_t *year) {
+    return field.length == 4 && sl_text_to_u64(field, year) && *year >= 1900 && *year <= 2100;
+}
+
+/* Do at least two fields hold years in sequence (2019, 2020), none of them the first field, and the
+ * other fields no typed values? */
+static bool names_years(const sl_text *fields, const compared *columns, size_t count) {
+    uint64_t last = 0, year;
+    size_t years = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (is_year(fields[i], &year)) {
+            if (i == 0 || (years > 0 && year != last + 1))
+                return false;
+            last = year;
+            years++;
+        } else if (columns[i].first == SL_LOOKS_TYPED) {
+            return false;
+        }
+    }
+    return years >= 2;
+}
+
+static void compare_fields(const sl_text *fields, const sl_text *first, compared *columns,
+                           size_t count, sl_evidence *found) {
+    uint64_t year;
+    for (size_t i = 0; i < count; i++) {
+        found->repeated += fields[i].length > 0 && columns[i].first != SL_LOOKS_MISSING &&
+                           sl_text_equal(fields[i], first[i]);
+        if (columns[i].word)
+            continue;
+        sl_look look = sl_value_look(fields[i]);
+        columns[i].word = look == SL_LOOKS_WORD;
+        columns[i].typed = columns[i].typed || look == SL_LOOKS_TYPED;
+        columns[i].not_years =
+            columns[i].not_years || (look == SL_LOOKS_TYPED && !is_year(fields[i], &year));
+    }
+}
+
+bool sl_evidence_collect(const sl_table *table, sl_text head, bool whole, const sl_text *first,
+                         sl_evidence *found, sl_error *error) {
+    size_t count = table->first.fields;
+    sl_text *fields = malloc(count * sizeof *fields);
+    compared *columns = calloc(count, sizeof *columns);
+    *found = (sl_evidence){0};
+    if (!fields || !columns) {
+        free(fields);
+        free(columns);
+        return sl_error_memory(error, "reading a header");
+    }
+    for (size_t i = 0; i < count; i++)
+        columns[i].first = sl_value_look(first[i]);
+    sl_text line;
+    for (size_t at = table->first.end; sl_table_next_line(table, head, whole, &at, &line);) {
+        if (sl_line_is_blank(line))
+            continue;
+        bool near = found->lines++ < LINES_COMPARED;
+        size_t split = sl_table_split(table, line, fields, near ? count : 0);
+        found->longer += split > count;
+        if (split != count)
+            continue;
+        found->fitting++;
+        if (near && !sl_text_equal(line, table->first.line))
+            compare_fields(fields, first, columns, count, found);
+    }
+    for (size_t i = 0; i < count; i++)
+        found->missing =
+            found->missing || (columns[i].first == SL_LOOKS_MISSING && first[i].length);
+    bool years = names_years(first, columns, count);
+    for (size_t i = 0; i < count; i++) {
+        bool typed = columns[i].typed && !columns[i].word;
+        found->typed = found->typed || typed;
+        found->contrast = found->contrast || (typed && columns[i].first == SL_LOOKS_WORD);
+        found->years = found->years || (years && columns[i].first == SL_LOOKS_TYPED && typed &&
+                                        columns[i].not_years);
+    }
+    free(fields);
+    free(columns);
+    return true;
+}
+
+/* Does the first line hold a typed value? */
+bool sl_fields_have_typed(const sl_text *fields, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (sl_value_look(fields[i]) == SL_LOOKS_TYPED)
+            return true;
+    }
+    return false;
+}
+
+bool sl_evidence_of_header(const sl_table *table, const sl_text *fields, const sl_evidence *found) {
+    if (sl_fields_have_typed(fields, table->first.fields))
+        return found->years;
+    return found->contrast || (found->repeated < 2 && !found->missing);
+}
+
+/* ---- hints: decimal commas ---- */
+
+/* Is it a number, date or the like, which contains no semicolon and no comma but a decimal one? */
+static bool is_typed(sl_text field) {
+    const char *comma = memchr(field.bytes, ',', field.length);
+    return sl_value_look(field) == SL_LOOKS_TYPED && !memchr(field.bytes, ';', field.length) &&
+           (!comma || sl_has_decimal_comma(field));
+}
+
+/* The share of fields that are typed in the first lines of a table, all of which must have as many
+ * fields as its first line; 0: they do not. */
+static double typed_share(const sl_table *table, sl_text head, bool whole) {
+    const size_t count = sl_table_split(table, table->first.line, NULL, 0);
+    sl_text fields[32], line;
+    size_t seen = 0, typed = 0, lines = 0;
+    for (size_t at = table->first.text_start;
+         lines < HINT_LINES && sl_table_next_line(table, head, whole, &at, &line);) {
+        if (sl_line_is_blank(line))
+            continue;
+        lines++;
+        if (count < 2 || sl_table_split(table, line, fields, 32) != count)
+            return 0;
+        for (size_t i = 0; i < count && i < 32; i++, seen++)
+            typed += is_typed(fields[i]);
+    }
+    return seen > 0 ? (double)typed / (double)seen : 0;
+}
+
+void sl_prefer_semicolons(sl_table *table, sl_text head, bool whole) {
+    sl_table other = *table;
+    other.first.delimiter = ';';
+    double share = typed_share(&other, head, whole);
+    if (table->first.delimiter != ',' || share <= 0 || share < typed_share(table, head, whole))
+        return;
+    table->first.delimiter = ';';
+    table->first.fields = sl_table_split(table, table->first.line, NULL, 0);
+}
+
+bool sl_heads_short_lines(const sl_table *table, const sl_text *fields, const sl_evidence *found) {
+    for (size_t i = 0; i < table->first.fields; i++) {
+        if (sl_value_look(fields[i]) != SL_LOOKS_WORD)
+            return false;
+    }
+    return table->first.fields >= 2 && found->lines > 0 && found->longer == 0;
+}
+
+/* The type of the lines from `at` on, if they are one column; SL_TYPE_TEXT if one of them contains
+ * a delimiter, or there are fewer than two. */
+static sl_type type_of_lines(const sl_table *table, sl_text head, bool whole, size_t at) {
+    sl_column_guess guess = SL_COLUMN_GUESS;
+    sl_schema_column type = {0};
+    sl_text line;
+    size_t count = 0;
+    while (count < HINT_LINES && sl_table_next_line(table, head, whole, &at, &line)) {
+        if (sl_line_is_blank(line))
+            continue;
+        if (line.length > 64 || memchr(line.bytes, ';', line.length) ||
+            memchr(line.bytes, ',', line.length))
+            return SL_TYPE_TEXT;
+        sl_column_guess_add(&guess, line);
+        count++;
+    }
+    sl_column_guess_decide(&guess, &type);
+    return count >= 2 ? type.type : SL_TYPE_TEXT;
+}
+
+bool sl_are_dates(const sl_table *table, sl_text head, bool whole) {
+    sl_type type = type_of_lines(table, head, whole, table->first.text_start);
+    return type == SL_TYPE_DATE || type == SL_TYPE_DATETIME;
+}
+
+bool sl_is_column(const sl_table *table, sl_text head, bool whole, bool typed) {
+    return table->first.delimiter == 0 &&
+           type_of_lines(table, head, whole, typed ? table->first.text_start : table->first.end) !=
+               SL_TYPE_TEXT;
+}
+
+/* ---- hints: quotes ---- */
+
+#define COLUMNS_WATCHED 64u
+
+static bool is_quoted(sl_text line, sl_text field, char quote) {
+    const char *end = field.bytes + field.length;
+    return field.bytes > line.bytes && field.bytes[-1] == quote && end < line.bytes + line.length &&
+           *end == quote;
+}
+
+/* Would the field be read as something else without its quotes? */
+static bool needs_quotes(sl_text field, char delimiter, char quote) {
+    return memchr(field.bytes, delimiter, field.length) ||
+           memchr(field.bytes, quote, field.length) || memchr(field.bytes, '\n', field.length);
+}
+
+/* What the first records show about a column, if a certain byte quotes fields. */
+typedef struct watched {
+    unsigned filled, quoted; /* fields */
+    bool name;               /* the field of the first record is quoted */
+} watched;
+
+/* Are all or all but the first one of the column's fields quoted? With single quotes, the first one
+ * must be quoted too, because 'a' may be data. */
+static bool is_quoted_column(const watched *column, char quote) {
+    return (column->filled >= 2 && column->quoted == column->filled) ||
+           (quote == '"' && !column->name && column->quoted >= 2 &&
+            column->quoted + 1 == column->filled);
+}
+
+/* Does this byte quote fields of the table? It does if each field that begins with it also ends
+ * with it, nearly all records then have the same number of fields, and either a column is quoted
+ * throughout, or a quoted field contains a delimiter, a line end or a doubled quote. */
+static bool quotes_fields(const sl_table *table, sl_text head, bool whole, char quote) {
+    sl_table one = *table;
+    sl_text line, fields[COLUMNS_WATCHED];
+    watched columns[COLUMNS_WATCHED] = {{0}};
+    size_t records = 0, fitting = 0, count = 0, open;
+    bool needed = false;
+    const char delimiter = table->first.delimiter;
+    one.quote = quote;
+    for (size_t at = (size_t)(table->first.line.bytes - head.bytes);
+         records < RECORDS_WATCHED && sl_table_next_line(&one, head, whole, &at, &line);) {
+        if (sl_line_is_blank(line))
+            continue;
+        if (sl_line_quotes(line, delimiter, quote, table->escape != 0, &open) != SL_QUOTES_CLOSED)
+            return false;
+        size_t n = sl_table_split(&one, line, fields, COLUMNS_WATCHED);
+        count = records++ == 0 ? n : count;
+        fitting += n == count;
+        for (size_t i = 0; i < n && i < COLUMNS_WATCHED; i++) {
+            bool quoted = is_quoted(line, fields[i], quote);
+            if (quote != '"' && (is_quoted(line, fields[i], '"') ||
+                                 (fields[i].length > 0 && *fields[i].bytes == '"')))
+                return false;
+            columns[i].filled += quoted || fields[i].length > 0;
+            columns[i].quoted += quoted;
+            columns[i].name = columns[i].name || (quoted && records == 1);
+            needed = needed || (quoted && needs_quotes(fields[i], delimiter, quote));
+        }
+    }
+    for (size_t i = 0; i < COLUMNS_WATCHED && !needed; i++)
+        needed = is_quoted_column(&columns[i], quote);
+    return needed && records >= 2 && 10 * fitting >= 9 * records;
+}
+
+bool sl_find_quote(sl_table *table, sl_text head, bool whole) {
+    const char usual = table->quote;
+    if (table->blanks || table->first.delimiter == 0)
+        return false;
+    if (!usual && quotes_fields(table, head, whole, '"'))
+        table->quote = '"';
+    else if (quotes_fields(table, head, whole, '\''))
+        table->quote = '\'';
+    table->first.fields = sl_table_split(table, table->first.line, NULL, 0);
+    return table->quote != usual;
+}
+
+bool sl_keeps_quotes(const sl_table *table, sl_text head, bool whole) {
+    sl_text fields[COLUMNS_WATCHED], line;
+    size_t at = table->first.text_start;
+    if (table->quote || table->blanks)
+        return false;
+    for (size_t i = 0; i < HINT_LINES && sl_table_next_line(table, head, whole, &at, &line); i++) {
+        size_t count = sl_table_split(table, line, fields, COLUMNS_WATCHED);
+        for (size_t k = 0; k < count && k < COLUMNS_WATCHED; k++) {
+            if (fields[k].length > 0 && is_quoted(line, fields[k], '"'))
+                return true;
+        }
+    }
+    return false;
+}
 
 static const char delimiters[] = "\t|,;";
 

@@ -48,8 +48,6 @@ size_t sl_blanks_split(sl_text line, unsigned least, sl_text *fields, size_t lim
  * memory. */
 sl_text *sl_table_fields(const sl_table *table, sl_error *error);
 
-/* ---- header.c: lines; is the first line of a table a header? ---- */
-
 /* Reads the line at *at, without its line end, and moves *at after it; includes the following lines
  * if a quoted field continues there. False at the end of the head, and for a last line without line
  * end unless the head is the `whole` text. */
@@ -79,8 +77,6 @@ bool sl_fields_have_typed(const sl_text *fields, size_t count);
 
 /* Is the first line a header? */
 bool sl_evidence_of_header(const sl_table *table, const sl_text *fields, const sl_evidence *found);
-
-/* ---- table_hints.c: what the first lines suggest about the delimiter and the columns ---- */
 
 /* If both commas and semicolons could separate the fields, as in 1;1,5: semicolons do if at least
  * as many of their fields are typed. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The types of a load's columns; see typing.h. */
 #include "typing.h"
-#include "quoted.h"
-#include "record.h"
+#include "delimited.h"
+#include "fields.h"
 #include "util/grow.h"
 #include "util/memory_stream.h"
 
@@ -253,12 +253,12 @@ static void put_quoted(FILE *out, const char *text) {
     fputs("\"", out);
 }
 
-static void put_column(FILE *out, const sl_column *column) {
+static void put_column(FILE *out, const sl_bound_column *column) {
     const sl_schema_column *schema = &column->schema;
     fputs("  - {name: ", out);
     put_quoted(out, column->published);
     if (schema->type != SL_TYPE_TEXT)
-        fprintf(out, ", type: %s", sl_type_name(schema->type));
+        fprintf(out, ", type: %s", sl_column_types[schema->type].word);
     else if (schema->missing.count == 0)
         fputs(", missing: []", out);
     if (schema->format) {

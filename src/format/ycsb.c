@@ -38,10 +38,10 @@ struct sl_plan {
     prefix prefixes[];     /* of the fields of bytes, then of the integers */
 };
 
-struct sl_dialect {
+typedef struct ycsb_dialect {
     const sl_plan *plan;
     uint64_t first; /* record */
-};
+} ycsb_dialect;
 
 /* ---- Zipf's law ---- */
 
@@ -244,16 +244,16 @@ static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whol
     (void)head, (void)whole;
     if (strncmp(name, NAME_START, strlen(NAME_START)) != 0)
         return sl_error_set(error, SL_EXIT_SOURCE, "ycsb generates records and reads no sources");
-    sl_dialect *dialect = malloc(sizeof *dialect);
+    ycsb_dialect *dialect = malloc(sizeof *dialect);
     if (!dialect)
         return sl_error_memory(error, "generating records");
-    *dialect = (sl_dialect){plan, strtoull(name + strlen(NAME_START), NULL, 10)};
-    *out = dialect;
+    *dialect = (ycsb_dialect){plan, strtoull(name + strlen(NAME_START), NULL, 10)};
+    *out = (sl_dialect *)dialect;
     return true;
 }
 
 static char *describe(const sl_dialect *dialect, char *out, size_t room) {
-    const sl_plan *plan = dialect->plan;
+    const sl_plan *plan = ((const ycsb_dialect *)dialect)->plan;
     const sl_ycsb_options *options = &plan->options;
     char last[40] = "";
     if (plan->last_length != options->field_length)
@@ -295,7 +295,7 @@ static bool parse(const sl_plan *plan, const sl_dialect *dialect, const sl_block
                   sl_sink *sink, sl_parse_counts *counts) {
     size_t need = plan->document_bytes;
     int64_t id = block->id_base + (int64_t)(block->offset % SL_BLOCK_BYTES);
-    uint64_t record = dialect->first + block->offset / plan->record_bytes;
+    uint64_t record = ((const ycsb_dialect *)dialect)->first + block->offset / plan->record_bytes;
     uint64_t state = plan->options.seed + record * plan->record_words * SL_RANDOM_STEP;
     for (uint64_t left = block->text.length / plan->record_bytes; left > 0; left--) {
         if (!sl_sink_make_room(sink, need))

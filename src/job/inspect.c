@@ -169,7 +169,7 @@ static void print_types(const sl_job *job, const sl_job_source *source) {
         return;
     sl_print("  %s\n", sl_types_summary(job, summary));
     for (size_t i = 0; i < source->dialect->column_count; i++) {
-        const sl_column *column = &source->dialect->columns[i];
+        const sl_bound_column *column = &source->dialect->columns[i];
         sl_print("    %-28s %s\n", column->published, sl_column_type_write(&column->schema, type));
     }
 }

@@ -369,7 +369,7 @@ uint64_t sl_types_hash(const sl_job *job, const sl_job_source *source) {
     if (!is_typed(job, source))
         return 0;
     for (size_t i = 0; i < source->dialect->column_count; i++) {
-        const sl_column *column = &source->dialect->columns[i];
+        const sl_bound_column *column = &source->dialect->columns[i];
         char type[SL_TYPE_ROOM];
         sl_column_type_write(&column->schema, type);
         const char *const texts[] = {column->published, type};

@@ -3,6 +3,7 @@
  * tables and the record. */
 #include "restore.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

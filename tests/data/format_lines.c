@@ -14,10 +14,6 @@ struct sl_plan {
     uint64_t line_limit; /* bytes */
 };
 
-struct sl_dialect {
-    char unused; /* all sources have the same layout */
-};
-
 static bool plan_create(const sl_format_options *options, sl_plan **plan, sl_error *error) {
     *plan = calloc(1, sizeof **plan);
     if (!*plan)
@@ -30,7 +26,7 @@ static bool plan_create(const sl_format_options *options, sl_plan **plan, sl_err
 static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whole,
                   sl_dialect **dialect, sl_error *error) {
     (void)plan, (void)name, (void)head, (void)whole;
-    *dialect = calloc(1, sizeof **dialect);
+    *dialect = calloc(1, 1); /* all sources have the same layout */
     return *dialect || sl_error_memory(error, "looking at a source");
 }
 

@@ -34,6 +34,46 @@ static const char *type_of(const char *values) {
     return out;
 }
 
+/* The room for a document is computed from the bounds of the rows. */
+TEST(values_of_each_type_keep_within_its_bound) {
+    static const char *const texts[] = {"1",
+                                        "-9223372036854775808",
+                                        "-1.25",
+                                        "yes",
+                                        "2016-01-15",
+                                        "2016-01-15T10:00:00.123Z",
+                                        "-1.234567890123456789012345678901234E+60",
+                                        "0123456789abcdef01234567",
+                                        "c8edabc3-f738-4ca3-b68d-ab92a91478a3",
+                                        "any text \xC3\xA9"};
+    const sl_dialect dialect = {0};
+    sl_schema_column schema = {.minimum = INT64_MIN, .maximum = INT64_MAX, .yes = "yes"};
+    for (size_t i = 0; sl_column_types[i].word; i++) {
+        const sl_column_type *row = &sl_column_types[i];
+        unsigned fitting = 0;
+        schema.type = (sl_type)i;
+        assert_true(row->value_bytes >= 5); /* of any value that is stored as text */
+        for (size_t k = 0; k < sizeof texts / sizeof texts[0]; k++) {
+            char text[SL_SLACK + 64] = {0}; /* with the readable bytes after a field */
+            uint8_t to[256], type = (uint8_t)row->bson;
+            bool transcoded = false;
+            size_t length = strlen(texts[k]);
+            memcpy(text, texts[k], length);
+            const sl_value value = {.dialect = &dialect,
+                                    .schema = &schema,
+                                    .field = {text, length},
+                                    .type = &type,
+                                    .transcoded = &transcoded};
+            const uint8_t *end = row->put(&value, to);
+            if (end && (size_t)(end - to) > row->value_bytes + length)
+                fail_msg("%s: %s takes %td bytes", row->word, texts[k], end - to);
+            fitting += end != NULL;
+        }
+        if (fitting == 0)
+            fail_msg("%s: add a value to the texts", row->word);
+    }
+}
+
 TEST(columns_have_the_narrowest_type_that_loses_nothing) {
     static const struct {
         const char *values, *type;

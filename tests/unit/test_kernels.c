@@ -471,7 +471,7 @@ static void regular_stretches_give_the_same_as_others(void **named) {
 }
 
 RUN_TESTS {
-    static char names[][9] = {"sse2", "avx2", "avx512", "neon", "portable"};
+    static char names[][9] = {"sse2", "avx2", "neon", "portable"};
     enum { COUNT = sizeof names / sizeof names[0] };
     struct CMUnitTest tests[2 * COUNT];
     for (size_t i = 0; i < COUNT; i++) {

@@ -79,7 +79,9 @@ TEST(errors_name_their_position) {
         {"name: x\ncolumns:\n  - {type: int}\n", "s.yaml:3:5: ", "a column with a name"},
         {"name: x\ncolumns:\n  - {name: a, type: integer}\n", "s.yaml:3:21: ",
          "a type: text, int, double, date, datetime, code, flag, decimal128, objectid, uuid, "
-         "longitude or latitude, found \"integer\""},
+         "longitude"},
+        {"name: x\ncolumns:\n  - {name: a, type: integer}\n",
+         "s.yaml:3:21: ", ", found \"integer\""},
         {"name: x\ncolumns:\n  - {name: a, type: flag}\n", "s.yaml:3:5: ", "the word for true"},
         {"name: x\ncolumns:\n  - {name: a, maximum: many}\n", "s.yaml:3:24: ", "a whole number"},
         {"name: x\ncolumns:\n  - {name: a, minimum: 2, maximum: 1}\n", "s.yaml:3:5: ", "minimum"},

@@ -1,19 +1,151 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The delimited loop: finds the marks in a stretch of text, and runs converters over the fields
- * between them. Compiled once for each instruction set, after its sl_scan_64, utf8_*.h and
- * convert_*.h; defines SL_KERNELS, the functions of the set's sl_simd. */
+/* The delimited loop, in plain C: finds the marks in a stretch of text, and runs converters over
+ * the fields between them. src/CMakeLists.txt also builds it for instruction sets of the processor:
+ * it includes this file with SL_SET_AVX2, SL_SET_SSE2 or SL_SET_NEON defined. */
 #include <stdio.h>
 
 #include "util/document_id.h"
 
+#include "delimited_sets.h"
 #include "kernels.h"
-#include "marks_loop.h"
+
+#define likely(condition) __builtin_expect(!!(condition), 1)
+#define unlikely(condition) __builtin_expect(!!(condition), 0)
+#define ALWAYS_INLINE inline __attribute__((always_inline))
 
 _Static_assert(SL_BSON_SLACK <= SL_SLACK, "the encoder copies complete vectors");
 _Static_assert(SL_SCAN_BYTES <= SL_SLACK, "the scan may read after the text");
 
 #define SECONDS_LENGTH (sizeof "2016-01-15T10:00:00" - 1)
 #define ISO_LENGTH_MAX (sizeof "2016-01-15T10:00:00.123" - 1) /* no digit is lost */
+
+/* ---- passing over quoted fields ---- */
+
+/* A byte lies within quotes if the number of quotes before it is odd, provided that each quote that
+ * makes this number odd opens a field or is the second of two: the byte before it is a delimiter, a
+ * line feed, or a quote that made the parity even. Text in which a quote does neither, and text of
+ * a dialect with an escape character, is left to sl_quoted_end. */
+
+/* Passes over steps of 64 bytes from `at` on, up to `stop` at the latest. Returns the position
+ * reached: less than 64 bytes before `stop`, or the beginning of a step that must be passed over
+ * byte by byte. */
+static size_t pass_quotes(const sl_dialect *d, const char *text, size_t at, size_t stop,
+                          sl_quote_state *state) {
+    const size_t first = at;
+    uint64_t inside = *state == SL_IN_QUOTES ? UINT64_MAX : 0; /* of the byte before `at` */
+    uint64_t after_mark = *state == SL_AT_FIELD || *state == SL_AFTER_QUOTE;
+    const char quote = d->quote;
+    if (d->escape || !quote)
+        return at;
+    for (; at + SL_SCAN_BYTES <= stop; at += SL_SCAN_BYTES) {
+        sl_scan scan = sl_scan_64(text + at, d->delimiter, quote);
+        uint64_t within = sl_parity_before(scan.quotes) ^ inside;
+        if (scan.quotes & within & ~(scan.marks << 1 | after_mark))
+            break;
+        inside = 0 - (within >> 63);
+        after_mark = scan.marks >> 63;
+    }
+    if (at == first)
+        return at;
+    char last = text[at - 1];
+    if (inside)
+        *state = SL_IN_QUOTES;
+    else if (last == quote)
+        *state = SL_AFTER_QUOTE;
+    else
+        *state = last == d->delimiter || last == '\n' ? SL_AT_FIELD : SL_IN_FIELD;
+    return at;
+}
+
+/* ---- marks, 64 bytes at a time ---- */
+
+/* The 64 bytes at `at`, without marks, line feeds and quotes from `stop` on. */
+static ALWAYS_INLINE sl_scan scan_until(uint32_t stop, const char *text, uint32_t at,
+                                        char delimiter, char quote) {
+    sl_scan scan = sl_scan_64(text + at, delimiter, quote);
+    if (unlikely(stop - at < SL_SCAN_BYTES)) {
+        uint64_t within = (UINT64_C(1) << (stop - at)) - 1;
+        scan.marks &= within;
+        scan.lines &= within;
+        scan.quotes &= within;
+    }
+    return scan;
+}
+
+static ALWAYS_INLINE void find(sl_marks *m, const char *text, uint32_t start, uint32_t stop,
+                               char delimiter, char quote) {
+    const uint64_t last = UINT64_C(1) << 63; /* the result of ctz is undefined for 0 */
+    uint32_t *marks = m->marks + 1, *lines = m->lines;
+    bool high = false, odd = false, quoted = false;
+    for (uint32_t at = start; at < stop; at += SL_SCAN_BYTES) {
+        sl_scan scan = scan_until(stop, text, at, delimiter, quote);
+        high |= scan.high;
+        odd |= scan.odd;
+        quoted |= scan.quotes != 0;
+        marks = sl_scan_positions(marks, scan.marks, at);
+        do {
+            *lines = at + (uint32_t)__builtin_ctzll(scan.lines | last);
+            lines += scan.lines != 0;
+            scan.lines &= scan.lines - 1;
+        } while (unlikely(scan.lines != 0));
+    }
+    m->high = high;
+    m->odd = odd;
+    m->quoted = quoted;
+    m->mark_count = (uint32_t)(marks - m->marks) - 1;
+    m->line_count = (uint32_t)(lines - m->lines);
+}
+
+static void find_marks(sl_marks *marks, const char *text, uint32_t start, uint32_t stop,
+                       char delimiter, char quote) {
+    if (quote) /* two copies of the loop, each without this condition */
+        find(marks, text, start, stop, delimiter, quote);
+    else
+        find(marks, text, start, stop, delimiter, 0);
+}
+
+/* As find_marks for a dialect with quotes and without escapes: finds the marks that end fields and
+ * records of a text that begins with a record. */
+static void find_records(sl_marks *m, const char *text, uint32_t start, uint32_t stop,
+                         char delimiter, char quote) {
+    const uint64_t last = UINT64_C(1) << 63; /* the result of ctz is undefined for 0 */
+    if (!quote)
+        __builtin_unreachable(); /* so that the scan does not test it */
+    uint32_t *marks = m->marks + 1, line_count = 0, line_feeds = 0;
+    uint64_t inside = 0, after_end = 1; /* of the byte before `at` */
+    uint64_t irregular = 0, quotes = 0;
+    bool high = false, odd = false;
+    for (uint32_t at = start; at < stop; at += SL_SCAN_BYTES) {
+        sl_scan scan = scan_until(stop, text, at, delimiter, quote);
+        const uint64_t within = sl_parity_before(scan.quotes) ^ inside;
+        const uint64_t ends = scan.marks ^ scan.quotes;
+        /* A quote that opens a field follows an end. The second of two quotes in a field does not;
+         * the second quote of an empty field opens nothing. */
+        irregular |= scan.quotes & within & ~(ends << 1 | after_end);
+        inside = 0 - (within >> 63);
+        after_end = ends >> 63;
+        quotes |= scan.quotes;
+        high |= scan.high;
+        odd |= scan.odd;
+        marks = sl_scan_positions(marks, ends & ~within, at);
+        uint64_t left = scan.lines & ~within;
+        do {
+            uint64_t up_to = left ^ (left - 1);
+            m->lines[line_count] = at + (uint32_t)__builtin_ctzll(left | last);
+            m->numbers[line_count] = (uint16_t)(line_feeds + sl_scan_count(scan.lines & up_to));
+            line_count += left != 0;
+            left &= left - 1;
+        } while (unlikely(left != 0));
+        line_feeds += sl_scan_count(scan.lines);
+    }
+    m->high = high;
+    m->odd = odd;
+    m->quoted = quotes != 0;
+    m->irregular = irregular != 0;
+    m->mark_count = (uint32_t)(marks - m->marks) - 1;
+    m->line_count = line_count;
+    m->line_feeds = (uint16_t)line_feeds;
+}
 
 /* ---- documents ---- */
 
@@ -80,7 +212,7 @@ static ALWAYS_INLINE uint8_t *put_document(sl_parser *parser, const char *text, 
         uint64_t number;
         int64_t milliseconds;
         double decimal;
-        switch ((sl_step)converter->step) {
+        switch ((sl_field_step)converter->step) {
         case SL_STEP_CODE: /* 007 is text; a lossless whole number has no leading zero */
         case SL_STEP_WHOLE:
             if (unlikely(length > 1 && *begin == '0'))
@@ -434,8 +566,34 @@ static bool take_careful(sl_parser *parser, sl_marks *m, uint32_t *start) {
                         (read_mode){.careful = true, .quotes = m->quoted, .trims = true});
 }
 
+/* ---- this version ---- */
+
 #define SL_KERNELS                                                                                 \
     .find_marks = find_marks, .find_records = find_records, .utf8_valid = utf8_valid,              \
     .take_plain = take_plain, .take_regular = take_regular, .take_trimmed = take_trimmed,          \
     .take_quoted = take_quoted, .take_careful = take_careful, .take_record = take_record,          \
     .take_divided = take_divided, .pass_quotes = pass_quotes
+
+#if defined(SL_SET_AVX2)
+
+static bool supported(void) {
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
+           __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt") &&
+           __builtin_cpu_supports("pclmul");
+}
+
+const sl_simd sl_simd_avx2 = {.name = "avx2", .supported = supported, SL_KERNELS};
+
+#elif defined(SL_SET_SSE2) /* every 64-bit x86 processor has it */
+
+const sl_simd sl_simd_sse2 = {.name = "sse2", SL_KERNELS};
+
+#elif defined(SL_SET_NEON) /* every 64-bit ARM processor has it */
+
+const sl_simd sl_simd_neon = {.name = "neon", SL_KERNELS};
+
+#else
+
+const sl_simd sl_simd_portable = {.name = "portable", SL_KERNELS};
+
+#endif

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records that are not on the fast path; see record.h. */
-#include "record.h"
+/* Records and fields of delimited text that are not on the fast path; see fields.h. */
+#include "fields.h"
 
 #include "column_types.h"
 #include "convert.h"
 #include "key_fields.h"
 #include "table.h"
 
+#include <math.h>
 #include <stdio.h>
+
+/* ---- the fields of a record ---- */
 
 const char sl_delimited_quotes_advice[] =
     ", or, if the quote is data, give --quote none (in a schema `quotes: false`)";
@@ -216,15 +219,102 @@ bool sl_record_is_header(const sl_parser *parser, const sl_record *record) {
            sl_schema_column_is_named(&d->columns[0].schema, first);
 }
 
-/* Writes the reason for refusing a field of a lossless column, or of a date with a format. False
- * for other columns. */
-static bool explain_special(const sl_column *column, sl_text field, char *out, size_t room) {
+/* ---- values ---- */
+
+bool sl_field_is_missing(const sl_schema_column *schema, sl_text field) {
+    if (field.length == 0)
+        return true;
+    for (size_t i = 0; i < schema->missing.count; i++) {
+        const char *word = schema->missing.words[i];
+        size_t at = 0;
+        while (at < field.length && word[at] == field.bytes[at] && word[at] != '\0')
+            at++;
+        if (at == field.length && word[at] == '\0')
+            return true;
+    }
+    return false;
+}
+
+uint8_t *sl_put_careful_text(const sl_dialect *dialect, sl_text field, bool quoted, uint8_t *to,
+                             bool *transcoded) {
+    if (sl_text_is_plain(field.bytes, field.length) && !quoted)
+        return sl_bson_put_text(to, field.bytes, field.length);
+    if (memchr(field.bytes, '\0', field.length))
+        return NULL;
+    uint8_t *value = to + 4;
+    const uint8_t escape = (uint8_t)dialect->escape, quote = (uint8_t)dialect->quote;
+    if (sl_utf8_valid(field.bytes, field.length, NULL)) {
+        to = sl_bson_copy(value, field.bytes, field.length);
+    } else if (dialect->latin1) {
+        to = sl_put_windows_1252(value, field.bytes, field.length);
+        *transcoded = true;
+    } else {
+        return NULL;
+    }
+    if (quoted) { /* removes escapes: they are ASCII, so the transcoded text still has them */
+        uint8_t *end = to;
+        to = value;
+        for (const uint8_t *from = value; from < end; from++) {
+            bool escaped = escape && *from == escape;
+            bool pair = from + 1 < end && ((escaped && (from[1] == quote || from[1] == escape)) ||
+                                           (*from == quote && from[1] == quote));
+            from += pair;
+            *to++ = *from;
+        }
+    }
+    *to++ = 0;
+    sl_bson_put_int32(value - 4, (int32_t)(to - value));
+    return to;
+}
+
+bool sl_leave_out(sl_parser *parser, size_t column) {
+    if (parser->dialect->columns[column].schema.invalid != SL_INVALID_MISSING)
+        return false;
+    parser->left[parser->left_count++] = (uint16_t)column;
+    return true;
+}
+
+uint8_t *sl_put_unusual(sl_parser *parser, size_t column, sl_text field, bool quoted, uint8_t *out,
+                        bool *transcoded) {
+    const sl_dialect *dialect = parser->dialect;
+    const sl_schema_column *schema = &dialect->columns[column].schema;
+    const sl_converter *converter = &dialect->converters[column];
+    if (sl_field_is_missing(schema, field))
+        return schema->required ? NULL : out;
+    *out = (uint8_t)dialect->columns[column].type;
+    memcpy(out + 1, dialect->columns[column].key, converter->prefix_length - 1);
+    uint8_t *end = sl_put_value(dialect, column, field, quoted, out, out + converter->prefix_length,
+                                transcoded);
+    return end || !sl_leave_out(parser, column) ? end : out;
+}
+
+uint8_t *sl_put_value(const sl_dialect *dialect, size_t column, sl_text field, bool quoted,
+                      uint8_t *out, uint8_t *to, bool *transcoded) {
+    const sl_schema_column *schema = &dialect->columns[column].schema;
+    const sl_value value = {.dialect = dialect,
+                            .schema = schema,
+                            .field = field,
+                            .quoted = quoted,
+                            .type = out,
+                            .transcoded = transcoded};
+    uint8_t *end = sl_column_types[schema->type].put(&value, to);
+    if (end || schema->invalid != SL_INVALID_TEXT)
+        return end;
+    *out = SL_BSON_TEXT;
+    return sl_put_careful_text(dialect, field, quoted, to, transcoded);
+}
+
+/* ---- refused fields and records ---- */
+
+/* Writes the reason for refusing a field of a lossless column, of a date with a format, or of a
+ * type without reasons of its own. False for other columns. */
+static bool explain_special(const sl_bound_column *column, sl_text field, char *out, size_t room) {
     const sl_schema_column *schema = &column->schema;
     char quoted[SL_QUOTED_ROOM], type[SL_TYPE_ROOM];
     double value;
-    bool number = schema->type == SL_TYPE_INT || schema->type == SL_TYPE_DOUBLE;
-    if (schema->type == SL_TYPE_TEXT || schema->type == SL_TYPE_CODE ||
-        (schema->type <= SL_TYPE_FLAG && !schema->lossless && !schema->format))
+    const sl_column_type *row = &sl_column_types[schema->type];
+    bool number = row->class == SL_CLASS_NUMBERS;
+    if (row->any_text || (row->explain && !schema->lossless && !schema->format))
         return false;
     const char *problem = number && sl_convert_double(field.bytes, field.length, &value)
                               ? "would be changed by the type"
@@ -235,7 +325,7 @@ static bool explain_special(const sl_column *column, sl_text field, char *out, s
 }
 
 /* Adds to the reason that the type was inferred, and what to do. */
-static void explain_inference(const sl_column *column, char *out, size_t room) {
+static void explain_inference(const sl_bound_column *column, char *out, size_t room) {
     char name[48];
     size_t used = strlen(out);
     sl_text_printable(sl_text_of(column->published), name, sizeof name);
@@ -246,7 +336,7 @@ static void explain_inference(const sl_column *column, char *out, size_t room) {
 }
 
 void sl_record_explain(const sl_parser *parser, const sl_record *record, sl_reject *reject) {
-    const sl_column *column = &parser->dialect->columns[record->failed];
+    const sl_bound_column *column = &parser->dialect->columns[record->failed];
     const char *begin = parser->block->text.bytes + (uint32_t)(record->before[record->failed] + 1);
     const char *end = parser->block->text.bytes + record->after[record->failed];
     sl_text field = sl_field_trim((sl_text){begin, (size_t)(end - begin)}, parser->dialect->trim);
@@ -271,29 +361,7 @@ void sl_record_explain(const sl_parser *parser, const sl_record *record, sl_reje
             explain_inference(column, out, room);
         return;
     }
-    switch (column->schema.type) {
-    case SL_TYPE_INT:
-        sl_explain_integer(field, column->schema.minimum, column->schema.maximum, out, room);
-        break;
-    case SL_TYPE_DATE:
-    case SL_TYPE_DATETIME:
-        sl_explain_date(field, column->schema.type == SL_TYPE_DATETIME, out, room);
-        break;
-    case SL_TYPE_DOUBLE:
-        sl_explain_double(field, out, room);
-        break;
-    case SL_TYPE_FLAG:
-        if (column->schema.no)
-            snprintf(out, room, "%s is neither \"%s\" nor \"%s\"", sl_quoted(field, quoted),
-                     column->schema.yes, column->schema.no);
-        else
-            snprintf(out, room, "%s is neither \"%s\" nor empty", sl_quoted(field, quoted),
-                     column->schema.yes);
-        break;
-    default:
-        sl_explain_text(field, out, room);
-        break;
-    }
+    sl_column_types[column->schema.type].explain(&column->schema, field, out, room);
 }
 
 bool sl_record_count_left(sl_parser *parser, const sl_record *record) {

@@ -1,19 +1,96 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The main loop of the Extended JSON parser. It is built once per instruction set.
- *
- * Includers define EXTJSON_STEP (bytes, up to 64), and the function extjson_step, which copies
- * EXTJSON_STEP bytes. It returns a mask with a bit for each byte that ends or interrupts a string:
- * a quote, a backslash, a control character; and sets *high to the mask of bytes above 0x7F.
+/* The main loop of the Extended JSON parser, in plain C. src/CMakeLists.txt also builds it for each
+ * instruction set of the processor: it includes this file with SL_SET_AVX2 or SL_SET_NEON defined.
  *
  * The loop has no recursion: the documents and arrays around the current one are in x->levels. */
-#ifndef SHARDLOAD_EXTJSON_LOOP_H
-#define SHARDLOAD_EXTJSON_LOOP_H
-
 #include "extjson_parser.h"
 #include "util/text.h"
 
+#if defined(SL_SET_AVX2)
+#include <immintrin.h>
+#elif defined(SL_SET_NEON)
+#include <arm_neon.h>
+#endif
+
 #define likely(condition) __builtin_expect(condition, 1)
 #define unlikely(condition) __builtin_expect(condition, 0)
+
+/* ---- the instruction set: a step along a string ---- */
+
+/* extjson_step copies EXTJSON_STEP bytes, up to 64. It returns a mask with a bit for each byte that
+ * ends or interrupts a string: a quote, a backslash, a control character; and sets *high to the
+ * mask of bytes above 0x7F. */
+
+#if defined(SL_SET_AVX2)
+
+#define KERNEL sl_extjson_avx2
+#define KERNEL_NAME "avx2"
+#define EXTJSON_STEP 32u
+
+static inline uint64_t extjson_step(const char *from, uint8_t *to, uint64_t *high) {
+    __m256i part = _mm256_loadu_si256((const __m256i *)(const void *)from);
+    _mm256_storeu_si256((__m256i *)(void *)to, part);
+    __m256i stop = _mm256_or_si256(_mm256_cmpeq_epi8(part, _mm256_set1_epi8('"')),
+                                   _mm256_cmpeq_epi8(part, _mm256_set1_epi8('\\')));
+    stop = _mm256_or_si256(stop,
+                           _mm256_cmpeq_epi8(_mm256_min_epu8(part, _mm256_set1_epi8(0x1F)), part));
+    *high = (uint32_t)_mm256_movemask_epi8(part);
+    return (uint32_t)_mm256_movemask_epi8(stop);
+}
+
+#elif defined(SL_SET_NEON)
+
+#define KERNEL sl_extjson_neon
+#define KERNEL_NAME "neon"
+#define EXTJSON_STEP 16u
+
+/* A bit for each byte of a comparison's result. */
+static inline uint64_t bits_of(uint8x16_t equal) {
+    static const uint8_t bits[16] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
+    uint8x16_t each = vandq_u8(equal, vld1q_u8(bits));
+    uint64_t low = vaddv_u8(vget_low_u8(each)), high = vaddv_u8(vget_high_u8(each));
+    return low | high << 8;
+}
+
+static inline uint64_t extjson_step(const char *from, uint8_t *to, uint64_t *high) {
+    uint8x16_t part = vld1q_u8((const uint8_t *)from);
+    vst1q_u8(to, part);
+    uint8x16_t stop = vorrq_u8(vceqq_u8(part, vdupq_n_u8('"')), vceqq_u8(part, vdupq_n_u8('\\')));
+    *high = bits_of(vcgeq_u8(part, vdupq_n_u8(0x80)));
+    return bits_of(vorrq_u8(stop, vcltq_u8(part, vdupq_n_u8(0x20))));
+}
+
+#else /* eight bytes at a time */
+
+#define KERNEL sl_extjson_portable
+#define KERNEL_NAME "portable"
+#define EXTJSON_STEP 8u
+
+/* A bit for each byte whose highest bit is set. */
+static inline uint64_t high_bits(uint64_t word) {
+    return ((word >> 7) & 0x0101010101010101u) * 0x0102040810204080u >> 56;
+}
+
+/* The highest bit of each byte that is zero; exact. */
+static inline uint64_t zero_bytes(uint64_t word) {
+    const uint64_t low = 0x7F7F7F7F7F7F7F7Fu;
+    return ~(((word & low) + low) | word | low);
+}
+
+static inline uint64_t extjson_step(const char *from, uint8_t *to, uint64_t *high) {
+    const uint64_t ones = 0x0101010101010101u;
+    uint64_t word;
+    memcpy(&word, from, sizeof word);
+    memcpy(to, &word, sizeof word);
+    uint64_t stop = zero_bytes(word ^ ones * '"') | zero_bytes(word ^ ones * '\\') |
+                    zero_bytes(word & ones * 0xE0);
+    *high = high_bits(word);
+    return high_bits(stop);
+}
+
+#endif
+
+/* ---- the loop ---- */
 
 /* Why a string ends at `p`, which is not a closing quote within the text. */
 static const char *string_fault(sl_extjson *x, const char *p) {
@@ -309,6 +386,4 @@ after_value:
     goto after_value;
 }
 
-#define EXTJSON_KERNEL(set) const extjson_kernel sl_extjson_##set = {#set, document, string}
-
-#endif
+const extjson_kernel KERNEL = {KERNEL_NAME, document, string};
