@@ -15,6 +15,7 @@
 #include "util/error.h"
 #include "util/splitter.h"
 #include "util/text.h"
+#include "util/write_modes.h"
 
 /* Number of bytes at a source's beginning that a sniff reads. */
 #define SL_SNIFF_BYTES 65536
@@ -31,18 +32,6 @@ typedef struct sl_ycsb_options {
 } sl_ycsb_options;
 
 #define SL_YCSB_FIELDS_MAX 999u
-
-/* How a load writes a record's document; see docs/modes.md. */
-typedef enum sl_mode {
-    SL_MODE_INSERT,
-    SL_MODE_UPSERT,  /* replaces the stored document that matches, or inserts */
-    SL_MODE_MERGE,   /* sets the fields of the stored document that matches, or inserts */
-    SL_MODE_REPLACE, /* replaces the stored document that matches */
-    SL_MODE_DELETE,  /* removes the stored document that matches */
-} sl_mode;
-
-/* The names of the modes, as in --mode. */
-extern const char *const sl_mode_names[];
 
 typedef enum sl_header_choice { SL_HEADER_AUTO, SL_HEADER_YES, SL_HEADER_NO } sl_header_choice;
 

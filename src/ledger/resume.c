@@ -412,9 +412,9 @@ static bool recover(sl_job *job, sl_ledger *ledger, const sl_journal_entry *entr
     recovered->changed +=
         entry->counts.documents - entry->inserted - entry->already_stored - entry->refused;
     sl_parse_counts_add(&recovered->counts, &entry->counts);
-    bool inserts = job->config->format_options.mode == SL_MODE_INSERT;
+    bool matches = sl_load_mode(job->config)->matches;
     sl_ledger_add(ledger, job, (size_t)entry->source, first_id,
-                  entry->inserted + (inserts ? entry->already_stored : 0), entry->taken);
+                  entry->inserted + (matches ? 0 : entry->already_stored), entry->taken);
     sl_source_block block = {.source = (size_t)entry->source,
                              .sequence = entry->sequence,
                              .offset = entry->offset,

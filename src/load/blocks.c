@@ -73,8 +73,8 @@ bool sl_block_complete(sl_worker *worker, sl_open_block *open_block) {
         !sl_resume_taken_fits(worker->job, &open_block->block, &worker->error))
         return false;
     uint64_t accepted = (uint64_t)open_block->inserted;
-    /* With another mode, the number of documents in the collection grows by these only. */
-    if (worker->job->config->format_options.mode == SL_MODE_INSERT)
+    /* A mode that matches stored documents adds only the inserted ones to the collection. */
+    if (!sl_load_mode(worker->job->config)->matches)
         accepted += open_block->already_stored;
     sl_ledger_add(worker->ledger, worker->job, open_block->block.source, open_block->first_id,
                   accepted, open_block->taken);

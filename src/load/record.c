@@ -142,16 +142,16 @@ static bool record_accounting(const sl_load *load, const sl_parse_counts *parsed
                               const sl_left_out *left_out, bson_t *record) {
     uint64_t fates = totals->inserted + totals->already_stored + totals->changed + parsed->rejects +
                      totals->server_rejects + load->run.undelivered;
-    const sl_mode mode = load->job.config->format_options.mode;
+    const sl_mode_row *mode = sl_load_mode(load->job.config);
     bson_t section;
     BSON_APPEND_DOCUMENT_BEGIN(record, "accounting", &section);
     INT64(&section, "records", parsed->records);
     BSON_APPEND_DOUBLE(&section, "loadSeconds", load->run.seconds);
     INT64(&section, "inserted", totals->inserted);
     INT64(&section, "alreadyThere", totals->already_stored);
-    if (mode != SL_MODE_INSERT) {
+    if (mode->matches) {
         INT64(&section, "changed", totals->changed);
-        BSON_APPEND_UTF8(&section, "mode", sl_mode_names[mode]);
+        BSON_APPEND_UTF8(&section, "mode", mode->name);
     }
     INT64(&section, "rejectedByParser", parsed->rejects);
     INT64(&section, "rejectedByServer", totals->server_rejects);
@@ -188,7 +188,7 @@ static bool record_accounting(const sl_load *load, const sl_parse_counts *parsed
         INT64(&earlier, "records", recovered->counts.records);
         INT64(&earlier, "inserted", recovered->inserted);
         INT64(&earlier, "alreadyThere", recovered->already_stored);
-        if (mode != SL_MODE_INSERT)
+        if (mode->matches)
             INT64(&earlier, "changed", recovered->changed);
         INT64(&earlier, "rejectedByParser", recovered->counts.rejects);
         INT64(&earlier, "rejectedByServer", recovered->refused);
@@ -225,25 +225,18 @@ static void record_times(const sl_load *load, const sl_run_totals *totals, bson_
     free(all);
 }
 
-/* The labels of the outcomes of each mode; NULL: there is no such outcome. */
-typedef struct outcome_labels {
-    const char *inserted, *changed, *already_stored;
-} outcome_labels;
-
-static const outcome_labels outcomes_of[] = {
-    [SL_MODE_INSERT] = {"= inserted", NULL, "+ already stored"},
-    [SL_MODE_UPSERT] = {"= inserted", "+ modified", "+ unchanged"},
-    [SL_MODE_MERGE] = {"= inserted", "+ modified", "+ unchanged"},
-    [SL_MODE_REPLACE] = {NULL, "= modified", "+ unchanged"},
-    [SL_MODE_DELETE] = {NULL, "= deleted", "+ not found"},
-};
-
 /* The labels of the totals are also in src/report/common_sections.c. */
 static void print_summary(const sl_load *load, const sl_parse_counts *parsed,
                           const sl_run_totals *totals, const sl_not_reached *left,
                           const sl_left_out *left_out) {
     double seconds = load->run.seconds;
-    const outcome_labels *labels = &outcomes_of[load->job.config->format_options.mode];
+    const sl_mode_row *mode = sl_load_mode(load->job.config);
+    char inserted[40] = "", changed[40] = "", already_stored[40];
+    if (mode->inserted)
+        snprintf(inserted, sizeof inserted, "= %s", mode->inserted);
+    if (mode->changed)
+        snprintf(changed, sizeof changed, "%c %s", mode->inserted ? '+' : '=', mode->changed);
+    snprintf(already_stored, sizeof already_stored, "+ %s", mode->already_stored);
     const sl_recovered *earlier = &load->ledger.recovered;
     uint64_t sent = totals->inserted + totals->already_stored + totals->changed -
                     earlier->inserted - earlier->already_stored - earlier->changed;
@@ -257,9 +250,9 @@ static void print_summary(const sl_load *load, const sl_parse_counts *parsed,
     } rows[] = {
         {"records", parsed->records, true},
         {"  of these, in earlier runs", earlier->counts.records, false},
-        {labels->inserted, totals->inserted, labels->inserted != NULL},
-        {labels->changed, totals->changed, labels->changed != NULL},
-        {labels->already_stored, totals->already_stored, labels->changed != NULL},
+        {inserted, totals->inserted, mode->inserted != NULL},
+        {changed, totals->changed, mode->changed != NULL},
+        {already_stored, totals->already_stored, mode->changed != NULL},
         {"+ rejected by the parser", parsed->rejects, true},
         {"+ rejected by the server", totals->server_rejects, false},
         {"  of these, identical duplicates", totals->repeated, false},
