@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "util/error.h"
+#include "util/load_counts.h"
 #include "util/splitter.h"
 #include "util/text.h"
 #include "util/write_modes.h"
@@ -124,21 +125,10 @@ static inline bool sl_sink_make_room(sl_sink *sink, size_t bound) {
     return sink->full(sink, bound);
 }
 
-/* Totals of parsed blocks. records = documents + rejects. */
+/* Totals of parsed blocks; util/load_counts.h describes them. records = documents + rejects. */
 typedef struct sl_parse_counts {
-    uint64_t lines; /* of all kinds */
-    uint64_t records;
-    uint64_t documents;
-    uint64_t rejects;
-    uint64_t headers;     /* repeated headers, dropped (without the first line of a source) */
-    uint64_t blank_lines; /* dropped */
-    uint64_t repaired;    /* records whose extra delimiters were kept in the spill column */
-    uint64_t transcoded;  /* records with text that was read as windows-1252, or (ISD) Latin-1 */
-    uint64_t length_mismatches; /* ISD records whose length differs from the declared one */
-    uint64_t malformed_fields;  /* values that do not fit, left out: ISD number fields that are not
-                                   numbers, and columns with invalid: missing */
-    uint64_t unknown_groups;    /* ISD records with sections that were kept as text */
-} sl_parse_counts;              /* of uint64_t only */
+    SL_PARSED_COUNTS(SL_COUNT_FIELD)
+} sl_parse_counts; /* of uint64_t only */
 
 static inline void sl_parse_counts_add(sl_parse_counts *into, const sl_parse_counts *more) {
     uint64_t *sums = (uint64_t *)into;

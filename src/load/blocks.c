@@ -87,7 +87,7 @@ bool sl_block_complete(sl_worker *worker, sl_open_block *open_block) {
         .text_bytes = open_block->has_text ? open_block->block.text.length : 0,
         .inserted = open_block->inserted,
         .already_stored = open_block->already_stored,
-        .refused = open_block->refused,
+        .server_rejects = open_block->refused,
         .taken = open_block->taken,
         .counts = open_block->counts,
     };

@@ -128,7 +128,7 @@ static bool load_documents(sl_load *load, sl_error *error) {
     load->run.earlier = (sl_earlier_totals){
         .records = recovered->counts.records,
         .documents = recovered->inserted + recovered->already_stored + recovered->changed,
-        .rejects = recovered->counts.rejects + recovered->refused,
+        .rejects = recovered->counts.rejects + recovered->server_rejects,
         .text_bytes = recovered->text_bytes};
     sl_status_run(load->status, &load->run, &load->destination);
     int64_t start = sl_clock_ns();

@@ -9,11 +9,6 @@
 #include "util/clock.h"
 #include "util/context.h"
 
-const char *const sl_stage_names[STAGES] = {"reading", "inflating", "parsing", "the rate limit",
-                                            "the server"};
-const char *const sl_stage_keys[STAGES] = {"reading", "inflating", "parsing", "rateLimit",
-                                           "server"};
-
 void sl_run_init(sl_run *run, sl_job *job) {
     const sl_load_config *config = job->config;
     *run = (sl_run){.job = job, .threads = config->threads};

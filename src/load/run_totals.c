@@ -36,19 +36,9 @@ sl_run_totals sl_run_sum(const sl_run *run) {
     int64_t now = sl_clock_ns();
     for (unsigned i = 0; run->counters && i < run->threads; i++) {
         const sl_worker_counters *one = &run->counters[i];
-        sum.text_bytes += atomic_load_explicit(&one->text_bytes, memory_order_relaxed);
-        sum.records += atomic_load_explicit(&one->records, memory_order_relaxed);
-        sum.text_begun += atomic_load_explicit(&one->text_begun, memory_order_relaxed);
-        sum.text_completed += atomic_load_explicit(&one->text_completed, memory_order_relaxed);
-        sum.inserted += atomic_load_explicit(&one->inserted, memory_order_relaxed);
-        sum.already_stored += atomic_load_explicit(&one->already_stored, memory_order_relaxed);
-        sum.changed += atomic_load_explicit(&one->changed, memory_order_relaxed);
-        sum.parser_rejects += atomic_load_explicit(&one->parser_rejects, memory_order_relaxed);
-        sum.repeated += atomic_load_explicit(&one->repeated, memory_order_relaxed);
-        sum.server_rejects += atomic_load_explicit(&one->server_rejects, memory_order_relaxed);
-        sum.bson_bytes += atomic_load_explicit(&one->bson_bytes, memory_order_relaxed);
-        sum.batches += atomic_load_explicit(&one->batches, memory_order_relaxed);
-        sum.retries += atomic_load_explicit(&one->retries, memory_order_relaxed);
+#define READ(place, field, ...)                                                                    \
+    sum.field += atomic_load_explicit(&one->field, memory_order_relaxed);
+        SL_WORKER_COUNTS(READ)
         int64_t answered = atomic_load_explicit(&one->answered_ns, memory_order_relaxed);
         if (answered > sum.answered_ns)
             sum.answered_ns = answered;
@@ -58,19 +48,8 @@ sl_run_totals sl_run_sum(const sl_run *run) {
 }
 
 void sl_run_totals_add(sl_run_totals *sum, const sl_run_totals *more) {
-    sum->text_bytes += more->text_bytes;
-    sum->text_begun += more->text_begun;
-    sum->text_completed += more->text_completed;
-    sum->records += more->records;
-    sum->inserted += more->inserted;
-    sum->already_stored += more->already_stored;
-    sum->changed += more->changed;
-    sum->parser_rejects += more->parser_rejects;
-    sum->server_rejects += more->server_rejects;
-    sum->repeated += more->repeated;
-    sum->bson_bytes += more->bson_bytes;
-    sum->batches += more->batches;
-    sum->retries += more->retries;
+#define ADD(place, field, ...) sum->field += more->field;
+    SL_WORKER_COUNTS(ADD)
     if (more->answered_ns > sum->answered_ns)
         sum->answered_ns = more->answered_ns;
     for (unsigned k = 0; k < STAGES; k++)

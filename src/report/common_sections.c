@@ -11,6 +11,7 @@
 
 #include "scale.h"
 
+#include "util/load_counts.h"
 #include "util/phase_names.h"
 
 #define COLUMNS_MAX 32
@@ -399,40 +400,22 @@ double sl_section_rate(const bson_t *record) {
 
 void sl_section_accounting(sl_page *page, const bson_t *record) {
     static const char *const titles[] = {"outcome", "records", "share"};
-    static const struct {
-        const char *path, *name;
-        bool always, of_records;
-    } rows[] = {
-        {"records", "records", true, true},
-        {"inserted", "= inserted", true, true},
-        {"alreadyThere", "+ already stored", true, true},
-        {"changed", "+ modified or deleted", false, true},
-        {"rejectedByParser", "+ rejected by the parser", true, true},
-        {"rejectedByServer", "+ rejected by the server", true, true},
-        {"undelivered", "+ read, but not acknowledged", false, true},
-        {"repeatedHeaders", "repeated header lines skipped", false, false},
-        {"blankLines", "blank lines skipped", false, false},
-        {"repaired", "records repaired (extra delimiters)", false, true},
-        {"transcoded", "records converted from Latin-1", false, true},
-        {"lengthMismatches", "records with a wrong declared length", false, true},
-        {"malformedFields", "malformed fields left out", false, false},
-        {"unknownGroups", "records with groups stored as text", false, true},
-        {"batches", "batches", true, false},
-        {"retries", "batches sent again", false, false},
-    };
     bson_t account;
     if (!sl_look_inside(record, "accounting", &account))
         return;
     sl_page_table *table = sl_page_add_table(page, "Outcome of the records", titles, "lrr", 3);
     double records = sl_look_amount(&account, "records", 0);
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        double value = sl_look_amount(&account, rows[i].path, 0);
-        if (!rows[i].always && !(value > 0))
+    const sl_mode_row *mode = &sl_modes[sl_mode_named(sl_look_text(&account, "mode"))];
+    SL_FOR_COUNTS(one) {
+        const sl_count_row *row = &one->row;
+        char label[SL_COUNT_LABEL_ROOM];
+        double value = row->key ? sl_look_amount(&account, row->key, 0) : 0;
+        if (!row->key || !sl_count_is_shown(row, mode, SL_ON_PAGES, value > 0))
             continue;
-        sl_page_cell(page, table, rows[i].name);
+        sl_page_cell(page, table, sl_page_text(page, "%s", sl_count_label(row, mode, label)));
         sl_page_cell(page, table, sl_section_number(page, value, SL_UNIT_COUNT));
         sl_page_cell(page, table,
-                     rows[i].of_records && records > 0
+                     row->of_records && records > 0
                          ? sl_section_number(page, value / records, SL_UNIT_SHARE)
                          : "");
     }

@@ -11,6 +11,7 @@
 #include "scale.h"
 #include "series.h"
 
+#include "util/load_counts.h"
 #include "util/phase_names.h"
 
 /* More intervals than this are not distinguishable on a page. */
@@ -183,7 +184,8 @@ static void show_waiting_over_time(sl_page *page, const sl_series *series) {
         "client is the limit.",
         "share of the threads' time", SL_UNIT_SHARE, true);
     for (size_t k = 0; k < series->stages; k++) {
-        sl_curve *curve = sl_page_curve(page, curves, series->stage_names[k], series->intervals);
+        sl_curve *curve = sl_page_curve(page, curves, sl_stage_name_of(series->stage_names[k]),
+                                        series->intervals);
         for (size_t i = 0; curve && i <= series->intervals; i++)
             curve->x[i] = series->borders[i];
         for (size_t i = 0; curve && i < series->intervals; i++) {
@@ -212,7 +214,7 @@ static void show_waiting(sl_page *page, const bson_t *record) {
     for (bool more = bson_iter_init(&at, &stages); more && bson_iter_next(&at) && count < 20;
          count++) {
         double value = sl_value_number(&at) > 0 ? sl_value_number(&at) : 0;
-        sl_page_bar(page, bars, bson_iter_key(&at), value / all,
+        sl_page_bar(page, bars, sl_stage_name_of(bson_iter_key(&at)), value / all,
                     sl_page_text(page, "%s, %s", sl_section_number(page, value, SL_UNIT_SECONDS),
                                  sl_section_number(page, value / all, SL_UNIT_SHARE)));
     }

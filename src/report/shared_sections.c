@@ -278,8 +278,11 @@ static void show_times(sl_page *page, const sl_records *records) {
 static void show_totals(sl_page *page, const sl_records *records) {
     bson_t merged, section;
     unsigned fields = 0;
+    const char *mode = sl_look_text(records->items[0], "accounting.mode"); /* of all of them */
     bson_init(&merged);
     BSON_APPEND_DOCUMENT_BEGIN(&merged, "accounting", &section);
+    if (mode)
+        BSON_APPEND_UTF8(&section, "mode", mode);
     for (size_t i = 0; i < records->count; i++) {
         bson_t account;
         bson_iter_t at;
