@@ -9,7 +9,7 @@ import math
 import pathlib
 import sys
 
-STAGES = ["reading", "inflating", "parsing", "the server"]
+STAGES = ["reading", "inflating", "parsing", "server"]
 QUERIES = ["green-ness", "pass-rate-by-age", "makes", "worst-models"]
 BEGUN = "2026-03-01T09:30:00Z"
 

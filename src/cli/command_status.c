@@ -84,14 +84,6 @@ static void row(const char *name, const char *format, ...) {
     sl_print("  %-14s %-s\n", name, text);
 }
 
-static const char *stage_named(const char *key) {
-    for (unsigned k = 0; k < STAGES; k++) {
-        if (strcmp(sl_stage_keys[k], key) == 0)
-            return sl_stage_names[k];
-    }
-    return key;
-}
-
 static void print_waits(const bson_t *status) {
     bson_iter_t list, item;
     double shares[2] = {0, 0};
@@ -112,10 +104,10 @@ static void print_waits(const bson_t *status) {
         names[at] = bson_iter_key(&item);
     }
     if (shares[0] > 0 && shares[1] >= 0.005)
-        row("waits for", "%s %.0f %%, %s %.0f %%", stage_named(names[0]), 100 * shares[0],
-            stage_named(names[1]), 100 * shares[1]);
+        row("waits for", "%s %.0f %%, %s %.0f %%", sl_stage_name_of(names[0]), 100 * shares[0],
+            sl_stage_name_of(names[1]), 100 * shares[1]);
     else if (shares[0] > 0)
-        row("waits for", "%s %.0f %%", stage_named(names[0]), 100 * shares[0]);
+        row("waits for", "%s %.0f %%", sl_stage_name_of(names[0]), 100 * shares[0]);
 }
 
 /* The share of a load, or of all namespaces of a restore. */

@@ -54,16 +54,12 @@ const sl_option_row sl_load_rows[] = {
      .help = "Load a pipe although an earlier load of a pipe into this collection was not "
              "completed. Without this option the load is refused, because both pipes may contain "
              "the same data, which would then be stored twice."},
-    {.name = "mode", SL_ROW_CHOICE("MODE", "insert|upsert|merge|replace|delete"),
+    {.name = "mode", SL_ROW_CHOICE("MODE", SL_MODE_CHOICES),
      .fallback = "insert", SL_ROW_OF(LOAD, "Target", DOCUMENTS),
-     .help = "insert: insert each document. The other modes match stored documents by "
-             "--match-fields. upsert: replace the document that matches, or insert. merge: set "
-             "the record's fields in the document that matches, or insert. replace: replace the "
-             "document that matches; if none matches, the record is rejected. delete: delete the "
-             "document that matches."},
+     .help = "How documents are written; modes other than insert match stored documents by "
+             "--match-fields." SL_MODE_SENTENCES},
     {.name = "match-fields", SL_ROW_TEXT("NAME,..."), SL_ROW_OF(LOAD, "Target", DOCUMENTS),
-     .help = "Fields that --mode upsert, merge, replace and delete compare; without this option, "
-             "_id. They must contain the shard key, and either _id or all fields of a unique "
+     .help = "Fields that modes other than insert compare; without this option, _id. They must contain the shard key, and either _id or all fields of a unique "
              "index.",
      .check = sl_check_key_names},
     {.name = "sink", SL_ROW_FILE("WHERE", WRITTEN), .file_after = "bson:", .fallback = "cluster", SL_ROW_OF(LOAD, "Target", NONE),

@@ -368,13 +368,15 @@ static void set_up_mode(sl_load_config *config, const sl_options *options, sl_er
     const char *mode = sl_option_string(options, "mode");
     if (!mode) /* the command has no --mode */
         return;
-    while (strcmp(sl_mode_names[format->mode], mode) != 0)
-        format->mode++;
+    format->mode = sl_mode_named(mode);
+    const sl_mode_row *row = &sl_modes[format->mode];
     format->match_fields = sl_option_string(options, "match-fields");
-    if (format->mode == SL_MODE_INSERT) {
+    if (!row->matches) {
         if (format->match_fields)
-            sl_option_problem(error, "--match-fields is for --mode upsert, merge, replace and "
-                                     "delete");
+            sl_option_problem(error,
+                              "--match-fields is for modes that match stored documents, "
+                              "not for --mode %s",
+                              mode);
         return;
     }
     if (config->sink != SL_SINK_CLUSTER)
@@ -387,7 +389,7 @@ static void set_up_mode(sl_load_config *config, const sl_options *options, sl_er
                           "--mode %s is for records that exist: --format ycsb generates "
                           "new ones",
                           mode);
-    if (config->drop && (format->mode == SL_MODE_REPLACE || format->mode == SL_MODE_DELETE))
+    if (config->drop && !row->creates)
         sl_option_problem(error, "--mode %s needs the stored documents: leave out --drop", mode);
 }
 

@@ -13,8 +13,10 @@
 #include <stdint.h>
 
 #include "util/error.h"
+#include "util/load_counts.h"
 #include "util/splitter.h"
 #include "util/text.h"
+#include "util/write_modes.h"
 
 /* Number of bytes at a source's beginning that a sniff reads. */
 #define SL_SNIFF_BYTES 65536
@@ -31,18 +33,6 @@ typedef struct sl_ycsb_options {
 } sl_ycsb_options;
 
 #define SL_YCSB_FIELDS_MAX 999u
-
-/* How a load writes a record's document; see docs/modes.md. */
-typedef enum sl_mode {
-    SL_MODE_INSERT,
-    SL_MODE_UPSERT,  /* replaces the stored document that matches, or inserts */
-    SL_MODE_MERGE,   /* sets the fields of the stored document that matches, or inserts */
-    SL_MODE_REPLACE, /* replaces the stored document that matches */
-    SL_MODE_DELETE,  /* removes the stored document that matches */
-} sl_mode;
-
-/* The names of the modes, as in --mode. */
-extern const char *const sl_mode_names[];
 
 typedef enum sl_header_choice { SL_HEADER_AUTO, SL_HEADER_YES, SL_HEADER_NO } sl_header_choice;
 
@@ -135,21 +125,10 @@ static inline bool sl_sink_make_room(sl_sink *sink, size_t bound) {
     return sink->full(sink, bound);
 }
 
-/* Totals of parsed blocks. records = documents + rejects. */
+/* Totals of parsed blocks; util/load_counts.h describes them. records = documents + rejects. */
 typedef struct sl_parse_counts {
-    uint64_t lines; /* of all kinds */
-    uint64_t records;
-    uint64_t documents;
-    uint64_t rejects;
-    uint64_t headers;     /* repeated headers, dropped (without the first line of a source) */
-    uint64_t blank_lines; /* dropped */
-    uint64_t repaired;    /* records whose extra delimiters were kept in the spill column */
-    uint64_t transcoded;  /* records with text that was read as windows-1252, or (ISD) Latin-1 */
-    uint64_t length_mismatches; /* ISD records whose length differs from the declared one */
-    uint64_t malformed_fields;  /* values that do not fit, left out: ISD number fields that are not
-                                   numbers, and columns with invalid: missing */
-    uint64_t unknown_groups;    /* ISD records with sections that were kept as text */
-} sl_parse_counts;              /* of uint64_t only */
+    SL_PARSED_COUNTS(SL_COUNT_FIELD)
+} sl_parse_counts; /* of uint64_t only */
 
 static inline void sl_parse_counts_add(sl_parse_counts *into, const sl_parse_counts *more) {
     uint64_t *sums = (uint64_t *)into;

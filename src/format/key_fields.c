@@ -114,7 +114,7 @@ static const char *contradiction(const sl_key_fields *keys) {
 bool sl_key_fields_create(const sl_format_options *options, sl_key_fields **result,
                           sl_error *error) {
     *result = NULL;
-    if (!options->id_fields && options->mode == SL_MODE_INSERT)
+    if (!options->id_fields && !sl_modes[options->mode].matches)
         return true;
     sl_key_fields *keys = calloc(1, sizeof *keys);
     if (!keys)
@@ -123,7 +123,7 @@ bool sl_key_fields_create(const sl_format_options *options, sl_key_fields **resu
     const char *problem = NULL;
     if (options->id_fields)
         problem = sl_key_names_read(options->id_fields, &keys->id);
-    if (!problem && options->mode != SL_MODE_INSERT)
+    if (!problem && sl_modes[options->mode].matches)
         problem =
             sl_key_names_read(options->match_fields ? options->match_fields : "_id", &keys->match);
     bool ok = problem ? sl_error_set(error, SL_EXIT_USAGE, "%s", problem)
@@ -361,7 +361,7 @@ static bool check_names(const sl_key_fields *keys, const uint8_t *document, sl_r
             return refuse(reject, NULL,
                           "a name begins with $, which an update command interprets as an "
                           "operator; load the record with --mode insert");
-        if (keys->mode == SL_MODE_MERGE && (*key == '\0' || strchr(key, '.')))
+        if (sl_modes[keys->mode].sets_fields && (*key == '\0' || strchr(key, '.')))
             return refuse(reject, NULL,
                           "a name is empty or contains a dot, which --mode merge would interpret "
                           "as a path; use --mode upsert");
@@ -379,7 +379,7 @@ bool sl_key_fields_apply(const sl_key_fields *keys, bool own_id, uint8_t *docume
             return false;
         own_id = true;
     }
-    if (keys->mode == SL_MODE_INSERT)
+    if (!sl_modes[keys->mode].matches)
         return true;
     if (!own_id) /* a position cannot identify a stored document */
         replace_position(document, document, 0, end);
@@ -387,5 +387,5 @@ bool sl_key_fields_apply(const sl_key_fields *keys, bool own_id, uint8_t *docume
         if (!need(document, 0, keys->match.names[i], "match-fields", &field, reject))
             return false;
     }
-    return keys->mode == SL_MODE_DELETE || check_names(keys, document, reject);
+    return sl_modes[keys->mode].removes || check_names(keys, document, reject);
 }

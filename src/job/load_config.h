@@ -133,6 +133,11 @@ bool sl_load_open_connection(const sl_load_config *config, sl_access access,
  * shards. A larger document enlarges its batch. */
 size_t sl_load_batch_room(const sl_load_config *config, uint32_t shards);
 
+/* How the load writes documents. */
+static inline const sl_mode_row *sl_load_mode(const sl_load_config *config) {
+    return &sl_modes[config->format_options.mode];
+}
+
 /* Is the load shared with other loaders? */
 static inline bool sl_load_is_shared(const sl_load_config *config) {
     return config->parts > 0 || config->only_shards;

@@ -315,9 +315,9 @@ static bool may_be_loaded(const sl_job *job, const sl_destination *destination, 
                           uint32_t part, sl_registry_entry *entries, size_t count,
                           sl_error *error) {
     (void)context, (void)part;
-    bool inserts = job->config->format_options.mode == SL_MODE_INSERT;
+    bool repeats = !sl_load_mode(job->config)->matches; /* loaded again, stored again */
     bool ok = sl_registry_look_up(destination->registry, entries, count, error) &&
-              (job->config->again || job->resumed || !inserts ||
+              (job->config->again || job->resumed || !repeats ||
                refuse_loaded(job, destination, entries, count, error));
     for (size_t i = 0; ok && i < count; i++)
         ok = parts_layout_holds(job, destination, &entries[i], error);
@@ -335,8 +335,8 @@ bool sl_sources_look_for_target(sl_job *job, sl_destination *destination, sl_err
     char uuid[SL_UUID_ROOM]; /* "" for a view, which later checks refuse */
     if (left == 0 && !sl_target_uuid(destination->connection, target, uuid, error))
         return false;
-    /* Deleting does not use the registry. */
-    if (left == 0 && (!uuid[0] || job->config->format_options.mode == SL_MODE_DELETE))
+    /* The registry lists sources whose documents are stored. */
+    if (left == 0 && (!uuid[0] || sl_load_mode(job->config)->removes))
         return true;
     sl_registry_entry *entries = sl_sources_entries(job, &count, error);
     bool ok =
@@ -430,7 +430,7 @@ static bool refuse_beside_pipe(const sl_job *job, const sl_destination *destinat
         any = true;
     }
     if (!any || job->resumed || destination->target_gone || job->config->another_pipe ||
-        job->config->format_options.mode != SL_MODE_INSERT)
+        sl_load_mode(job->config)->matches)
         return true;
     sl_registry_unfinished first;
     if (!sl_registry_find_unfinished(destination->registry, SL_PIPE_FINGERPRINT, entries, count,
@@ -458,7 +458,7 @@ bool sl_sources_number_by_registry(sl_job *job, sl_destination *destination, con
     if (!realpath(folder, work_directory))
         snprintf(work_directory, sizeof work_directory, "%s", folder);
     /* The registry lists sources whose documents are stored. */
-    if (job->config->format_options.mode == SL_MODE_DELETE) {
+    if (sl_load_mode(job->config)->removes) {
         destination->numbered = true;
         return sl_sources_number_offline(job, error);
     }

@@ -67,34 +67,15 @@ static uint32_t get32(const uint8_t *from) {
     return (uint32_t)get(from, 4);
 }
 
-/* The fields of an entry in the file, in this order: the positions of their values in
- * sl_journal_entry. Add a field at the end. */
+/* The fields of an entry in the file, by their numbers: the positions of their values in
+ * sl_journal_entry. The numbers of counts are in util/load_counts.h. */
 #define FIELD(name) offsetof(sl_journal_entry, name)
+#define PARSED(place, field, ...) [place] = FIELD(counts.field),
+#define SENT(place, field, ...) [place] = FIELD(field),
 static const size_t entry_fields[] = {
-    FIELD(source),
-    FIELD(sequence),
-    FIELD(offset),
-    FIELD(entry_start),
-    FIELD(check),
-    FIELD(text_bytes),
-    FIELD(inserted),
-    FIELD(already_stored),
-    FIELD(refused),
-    FIELD(taken),
-    FIELD(table_bytes),
-    FIELD(raw_bytes),
-    FIELD(counts.lines),
-    FIELD(counts.records),
-    FIELD(counts.documents),
-    FIELD(counts.rejects),
-    FIELD(counts.headers),
-    FIELD(counts.blank_lines),
-    FIELD(counts.repaired),
-    FIELD(counts.transcoded),
-    FIELD(counts.length_mismatches),
-    FIELD(counts.malformed_fields),
-    FIELD(counts.unknown_groups),
-};
+    [0] = FIELD(source),       [1] = FIELD(sequence),   [2] = FIELD(offset),
+    [3] = FIELD(entry_start),  [4] = FIELD(check),      [9] = FIELD(taken),
+    [10] = FIELD(table_bytes), [11] = FIELD(raw_bytes), SL_JOURNAL_COUNTS(PARSED, SENT)};
 #define FIELDS (sizeof entry_fields / sizeof entry_fields[0])
 #define FIELDS_LEAST 23u /* of the first program that wrote this format */
 _Static_assert(FIELDS * 8 == SL_JOURNAL_ENTRY_BYTES, "each field of sl_journal_entry has a row");

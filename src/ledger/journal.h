@@ -10,7 +10,8 @@
  *
  *   3  the first record, the same in all versions: "shardloadjournal", uint32 format version
  *   1  a BSON document, whose fields show its kind (resume.c)
- *   2  an entry, one per block of this loader: uint64 fields in the order of the table in journal.c
+ *   2  an entry, one per block of this loader: uint64 fields by the table in journal.c, which ends
+ *      with counts of util/load_counts.h
  *
  * Bytes after the last complete record are ignored. docs/internals/delivery.md lists all fields. A
  * field that is added at the end of an entry does not change the format: it is 0 in an entry
@@ -33,13 +34,10 @@ typedef struct sl_journal_entry {
     uint64_t offset;      /* of its text in the uncompressed stream */
     uint64_t entry_start; /* 1: it is the first block of its source, or of an archive's entry */
     uint64_t check;       /* hash of the text; 0 for generated records */
-    uint64_t text_bytes;
-    uint64_t inserted;
-    uint64_t already_stored;
-    uint64_t refused;     /* by the server */
-    uint64_t taken;       /* of `refused`: because another document has the _id */
+    uint64_t taken;       /* of server_rejects: because another document has the _id */
     uint64_t table_bytes; /* size of rejects.tsv after this block's rejects; 0: no rejects */
     uint64_t raw_bytes;   /* size of the source's raw rejects at that time; 0: no rejects */
+    SL_JOURNAL_COUNTS(SL_NO_COUNT, SL_COUNT_FIELD) /* of its documents and its text */
     sl_parse_counts counts;
 } sl_journal_entry; /* of uint64_t only */
 

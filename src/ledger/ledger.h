@@ -27,7 +27,8 @@ typedef struct sl_source_account {
 
 /* Totals of earlier runs, recovered from the journal. */
 typedef struct sl_recovered {
-    uint64_t blocks, text_bytes, inserted, already_stored, changed, refused;
+    uint64_t blocks;
+    SL_RECOVERED_COUNTS(SL_COUNT_FIELD)
     sl_parse_counts counts;
 } sl_recovered;
 

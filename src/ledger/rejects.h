@@ -12,7 +12,7 @@
 
 /* The rejects of one block, collected by the worker that parses it. */
 typedef struct sl_reject_list {
-    char *bytes; /* packed entries; reject_list.c */
+    char *bytes; /* packed entries */
     size_t used, room;
     uint64_t count;
 } sl_reject_list; /* all zero is empty */

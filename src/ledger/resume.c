@@ -404,17 +404,15 @@ static bool recover(sl_job *job, sl_ledger *ledger, const sl_journal_entry *entr
     if (entry->offset + entry->text_bytes > source->done_end)
         source->done_end = entry->offset + entry->text_bytes;
     recovered->blocks++;
-    recovered->text_bytes += entry->text_bytes;
-    recovered->inserted += entry->inserted;
-    recovered->already_stored += entry->already_stored;
-    recovered->refused += entry->refused;
+#define ADD(place, field, ...) recovered->field += entry->field;
+    SL_JOURNAL_COUNTS(SL_NO_COUNT, ADD)
     /* The outcome of each document is known. */
     recovered->changed +=
-        entry->counts.documents - entry->inserted - entry->already_stored - entry->refused;
+        entry->counts.documents - entry->inserted - entry->already_stored - entry->server_rejects;
     sl_parse_counts_add(&recovered->counts, &entry->counts);
-    bool inserts = job->config->format_options.mode == SL_MODE_INSERT;
+    bool matches = sl_load_mode(job->config)->matches;
     sl_ledger_add(ledger, job, (size_t)entry->source, first_id,
-                  entry->inserted + (inserts ? entry->already_stored : 0), entry->taken);
+                  entry->inserted + (matches ? 0 : entry->already_stored), entry->taken);
     sl_source_block block = {.source = (size_t)entry->source,
                              .sequence = entry->sequence,
                              .offset = entry->offset,
@@ -533,7 +531,7 @@ bool sl_resume_commit_last(sl_destination *destination, sl_ledger *ledger, sl_er
 bool sl_resume_finish(const sl_ledger *ledger, uint64_t rejects, sl_error *error) {
     if (!ledger->journal)
         return true;
-    rejects += ledger->recovered.counts.rejects + ledger->recovered.refused;
+    rejects += ledger->recovered.counts.rejects + ledger->recovered.server_rejects;
     bson_t document = BSON_INITIALIZER;
     BSON_APPEND_DATE_TIME(&document, "finished", sl_wall_clock_ms());
     BSON_APPEND_INT64(&document, "rejects", (int64_t)rejects);

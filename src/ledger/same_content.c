@@ -148,7 +148,7 @@ bool sl_same_content_check(const sl_job *job, const sl_destination *destination,
         read_records(&s, work_directory);
     /* Documents with their own _ids are recognised if they are already stored. */
     bool twice = s.same_target && !job->own_ids && !target->drop && !job->config->again &&
-                 job->config->format_options.mode == SL_MODE_INSERT;
+                 !sl_load_mode(job->config)->matches;
     const char *more = s.found > SHOWN ? "\n  ..." : "";
     if (ok && s.found > 0 && twice)
         ok = sl_error_set(error, SL_EXIT_SOURCE,

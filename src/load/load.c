@@ -80,7 +80,7 @@ static const sl_sink_type *sink_of(const sl_load_config *config) {
                                                 [SL_SINK_NULL] = &sl_sink_null,
                                                 [SL_SINK_BSON] = &sl_sink_bson,
                                                 [SL_SINK_DIVIDED] = &sl_sink_divided};
-    return config->format_options.mode == SL_MODE_INSERT ? sinks[config->sink] : &sl_sink_modify;
+    return sl_load_mode(config)->matches ? &sl_sink_modify : sinks[config->sink];
 }
 
 typedef struct sl_ticking {
@@ -128,7 +128,7 @@ static bool load_documents(sl_load *load, sl_error *error) {
     load->run.earlier = (sl_earlier_totals){
         .records = recovered->counts.records,
         .documents = recovered->inserted + recovered->already_stored + recovered->changed,
-        .rejects = recovered->counts.rejects + recovered->refused,
+        .rejects = recovered->counts.rejects + recovered->server_rejects,
         .text_bytes = recovered->text_bytes};
     sl_status_run(load->status, &load->run, &load->destination);
     int64_t start = sl_clock_ns();
@@ -226,7 +226,7 @@ static bool count_and_register(sl_load *load, sl_error *error) {
         !sl_verify_counts(&load->job, &load->destination, &load->ledger,
                           sl_run_record_document(load->record), error))
         return false;
-    if (load->job.config->sample < 1 || load->job.config->format_options.mode == SL_MODE_DELETE)
+    if (load->job.config->sample < 1 || sl_load_mode(load->job.config)->removes)
         return true;
     sl_interrupt_begin_change();
     bool ok = sl_register_loaded(&load->job, &load->destination, &load->ledger, error);

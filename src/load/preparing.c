@@ -82,9 +82,9 @@ static bool batches_fit(const sl_load *load, sl_error *error) {
 /* With another mode than insert: can the documents be matched by the fields? */
 static bool may_match(const sl_load *load, sl_error *error) {
     const sl_key_fields *keys = load->job.keys;
-    if (!keys || keys->mode == SL_MODE_INSERT)
+    if (!keys || !sl_modes[keys->mode].matches)
         return true;
-    bool must_exist = keys->mode == SL_MODE_REPLACE || keys->mode == SL_MODE_DELETE;
+    bool must_exist = !sl_modes[keys->mode].creates;
     return sl_check_match(load->destination.connection, &load->destination.target, must_exist,
                           (const char *const *)keys->match.names, keys->match.count, error);
 }

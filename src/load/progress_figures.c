@@ -135,6 +135,19 @@ void sl_view_add(sl_view *sum, const sl_view *view, bool runs) {
 
 /* ---- as JSON, for `--progress json` and status.json; docs/status.md lists the keys ---- */
 
+/* The counts of this run that have the same keys as in run.json. */
+static void append_live(const sl_run_totals *sum, bson_t *json) {
+#define LIVE(place, name, ...) {{__VA_ARGS__}, sum->name},
+    const struct {
+        sl_count_row row;
+        uint64_t number;
+    } rows[] = {SL_RUN_COUNTS(LIVE)};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (rows[i].row.live)
+            BSON_APPEND_INT64(json, rows[i].row.key, (int64_t)rows[i].number);
+    }
+}
+
 void sl_view_append(const sl_view *view, const sl_run *run, const sl_destination *destination,
                     bson_t *json) {
     const sl_figures *figures = &view->figures;
@@ -144,14 +157,13 @@ void sl_view_append(const sl_view *view, const sl_run *run, const sl_destination
     BSON_APPEND_INT64(json, "records", (int64_t)view->records);
     BSON_APPEND_INT64(json, "documents", (int64_t)view->documents);
     BSON_APPEND_INT64(json, "rejects", (int64_t)view->rejects);
-    BSON_APPEND_INT64(json, "retries", (int64_t)view->sum.retries);
     BSON_APPEND_DOUBLE(json, "documentsPerSecond", figures->rate_now);
     BSON_APPEND_DOUBLE(json, "documentsPerSecondOverall", figures->rate_all);
     BSON_APPEND_DOUBLE(json, view->generated ? "bsonBytesPerSecond" : "textBytesPerSecond",
                        figures->bytes_now);
     if (!view->generated)
         BSON_APPEND_INT64(json, "textBytes", (int64_t)view->text_bytes);
-    BSON_APPEND_INT64(json, "bsonBytes", (int64_t)view->sum.bson_bytes);
+    append_live(&view->sum, json);
     if (view->stored_total > 0)
         BSON_APPEND_DOUBLE(json, "share", figures->share);
     if (view->stored_total > 0 && !view->generated) {

@@ -28,7 +28,7 @@ void sl_record_start(sl_run_record *record, const sl_load_config *config, const 
     BSON_APPEND_UTF8(document, "driver", MONGOC_VERSION_S);
     if (sl_simd_choose(&simd, &(sl_error){0}))
         BSON_APPEND_UTF8(document, "instructions", sl_simd_name(simd));
-    sl_run_record_name_stages(record, sl_stage_names);
+    sl_run_record_name_stages(record, sl_stage_keys);
 }
 
 void sl_record_server(sl_run_record *record, sl_connection *connection) {
@@ -100,11 +100,36 @@ static void record_sources(const sl_load *load, bson_t *record) {
     bson_append_array_end(record, &array);
 }
 
+/* The counts that earlier runs have kept in the journal. */
+static sl_load_counts earlier_counts(const sl_recovered *recovered) {
+#define PARSED_EARLIER(place, name, ...) .name = recovered->counts.name,
+#define SENT_EARLIER(place, name, ...) .name = recovered->name,
+    return (sl_load_counts){SL_PARSED_COUNTS(PARSED_EARLIER) SL_RECOVERED_COUNTS(SENT_EARLIER)};
+}
+
 /* The counts of all runs of the load, earlier ones included. */
-static sl_parse_counts sum_parsed(const sl_load *load) {
-    sl_parse_counts sum = load->ledger.recovered.counts;
+static sl_load_counts sum_counts(const sl_load *load, const sl_run_totals *totals) {
+    sl_load_counts sum = earlier_counts(&load->ledger.recovered);
+    sl_parse_counts parsed = {0};
     for (unsigned i = 0; load->run.parsed && i < load->run.threads; i++)
-        sl_parse_counts_add(&sum, &load->run.parsed[i]);
+        sl_parse_counts_add(&parsed, &load->run.parsed[i]);
+#define ADD_PARSED(place, name, ...) sum.name += parsed.name;
+#define ADD_SENT(place, name, ...) sum.name += totals->name;
+    SL_PARSED_COUNTS(ADD_PARSED)
+    SL_RUN_COUNTS(ADD_SENT)
+    sum.earlier_records = load->ledger.recovered.counts.records;
+    sum.undelivered = load->run.undelivered;
+    if (load->job.set) /* NULL if the sources could not be opened */
+        sum.sources_left_out = sl_source_set_count(load->job.set) - load->job.active;
+    sum.not_loaded = load->job.not_loaded.count;
+    const sl_embed *embed = load->job.embed;
+    if (embed) {
+        sum.embedding_documents = atomic_load(&embed->documents);
+        sum.embedded = atomic_load(&embed->embedded);
+        sum.orphans = embed->orphans;
+        sum.embed_rejects = embed->facts.rejects;
+        sum.embed_left_out = embed->facts.left_out;
+    }
     return sum;
 }
 
@@ -135,43 +160,35 @@ static sl_not_reached not_reached(const sl_load *load, uint64_t records) {
     return left;
 }
 
+/* Appends the counts; `earlier`: those of earlier runs. */
+static void append_counts(const sl_load *load, const sl_load_counts *counts, bool earlier,
+                          bson_t *section) {
+    SL_FOR_COUNTS(one) {
+        const sl_count_row *row = &one->row;
+        if (row->key && (!earlier || row->of_earlier) &&
+            (!row->if_matching || sl_load_mode(load->job.config)->matches) &&
+            (!row->if_own_ids || load->job.own_ids))
+            INT64(section, row->key, sl_count_value(counts, one));
+    }
+}
+
 /* Records the totals, and checks that records = inserted + already stored + changed + rejected by
  * the parser + rejected by the server, and, after an early end, + undelivered. */
-static bool record_accounting(const sl_load *load, const sl_parse_counts *parsed,
-                              const sl_run_totals *totals, const sl_not_reached *left,
-                              const sl_left_out *left_out, bson_t *record) {
-    uint64_t fates = totals->inserted + totals->already_stored + totals->changed + parsed->rejects +
-                     totals->server_rejects + load->run.undelivered;
-    const sl_mode mode = load->job.config->format_options.mode;
+static bool record_accounting(const sl_load *load, const sl_load_counts *counts,
+                              const sl_not_reached *left, const sl_left_out *left_out,
+                              bson_t *record) {
+    bool holds = counts->records == counts->inserted + counts->already_stored + counts->changed +
+                                        counts->rejects + counts->server_rejects +
+                                        counts->undelivered;
+    const sl_mode_row *mode = sl_load_mode(load->job.config);
     bson_t section;
     BSON_APPEND_DOCUMENT_BEGIN(record, "accounting", &section);
-    INT64(&section, "records", parsed->records);
+    append_counts(load, counts, false, &section);
+    BSON_APPEND_BOOL(&section, "holds", holds);
     BSON_APPEND_DOUBLE(&section, "loadSeconds", load->run.seconds);
-    INT64(&section, "inserted", totals->inserted);
-    INT64(&section, "alreadyThere", totals->already_stored);
-    if (mode != SL_MODE_INSERT) {
-        INT64(&section, "changed", totals->changed);
-        BSON_APPEND_UTF8(&section, "mode", sl_mode_names[mode]);
-    }
-    INT64(&section, "rejectedByParser", parsed->rejects);
-    INT64(&section, "rejectedByServer", totals->server_rejects);
-    if (load->job.own_ids)
-        INT64(&section, "identicalDuplicates", totals->repeated);
-    INT64(&section, "undelivered", load->run.undelivered);
-    BSON_APPEND_BOOL(&section, "holds", fates == parsed->records);
-    INT64(&section, "lines", parsed->lines);
-    INT64(&section, "repeatedHeaders", parsed->headers);
-    INT64(&section, "blankLines", parsed->blank_lines);
-    INT64(&section, "repaired", parsed->repaired);
-    INT64(&section, "transcoded", parsed->transcoded);
-    INT64(&section, "lengthMismatches", parsed->length_mismatches);
-    INT64(&section, "malformedFields", parsed->malformed_fields);
+    if (mode->matches)
+        BSON_APPEND_UTF8(&section, "mode", mode->name);
     sl_left_out_append(left_out, &section);
-    INT64(&section, "unknownGroups", parsed->unknown_groups);
-    INT64(&section, "textBytes", totals->text_bytes);
-    INT64(&section, "bsonBytes", totals->bson_bytes);
-    INT64(&section, "batches", totals->batches);
-    INT64(&section, "retries", totals->retries);
     if (left->stored_bytes > 0)
         BCON_APPEND(&section, "notReached", "{", "storedBytes",
                     BCON_INT64((int64_t)left->stored_bytes), "records",
@@ -182,28 +199,21 @@ static bool record_accounting(const sl_load *load, const sl_parse_counts *parsed
                          sl_reject_limit_text(load->job.config, limit));
     }
     if (load->job.resumed) {
-        const sl_recovered *recovered = &load->ledger.recovered;
+        const sl_load_counts recovered = earlier_counts(&load->ledger.recovered);
         bson_t earlier;
         BSON_APPEND_DOCUMENT_BEGIN(&section, "ofThoseByEarlierRuns", &earlier);
-        INT64(&earlier, "records", recovered->counts.records);
-        INT64(&earlier, "inserted", recovered->inserted);
-        INT64(&earlier, "alreadyThere", recovered->already_stored);
-        if (mode != SL_MODE_INSERT)
-            INT64(&earlier, "changed", recovered->changed);
-        INT64(&earlier, "rejectedByParser", recovered->counts.rejects);
-        INT64(&earlier, "rejectedByServer", recovered->refused);
-        INT64(&earlier, "textBytes", recovered->text_bytes);
+        append_counts(load, &recovered, true, &earlier);
         bson_append_document_end(&section, &earlier);
     }
     bson_append_document_end(record, &section);
-    return fates == parsed->records;
+    return holds;
 }
 
 static void record_times(const sl_load *load, const sl_run_totals *totals, bson_t *record) {
     bson_t section;
     BSON_APPEND_DOCUMENT_BEGIN(record, "workerSeconds", &section);
     for (unsigned k = 0; k < STAGES; k++)
-        BSON_APPEND_DOUBLE(&section, sl_stage_names[k], totals->stage_seconds[k]);
+        BSON_APPEND_DOUBLE(&section, sl_stage_keys[k], totals->stage_seconds[k]);
     bson_append_document_end(record, &section);
     sl_histogram *all = calloc(1, sizeof *all);
     if (!all)
@@ -225,80 +235,39 @@ static void record_times(const sl_load *load, const sl_run_totals *totals, bson_
     free(all);
 }
 
-/* The labels of the outcomes of each mode; NULL: there is no such outcome. */
-typedef struct outcome_labels {
-    const char *inserted, *changed, *already_stored;
-} outcome_labels;
-
-static const outcome_labels outcomes_of[] = {
-    [SL_MODE_INSERT] = {"= inserted", NULL, "+ already stored"},
-    [SL_MODE_UPSERT] = {"= inserted", "+ modified", "+ unchanged"},
-    [SL_MODE_MERGE] = {"= inserted", "+ modified", "+ unchanged"},
-    [SL_MODE_REPLACE] = {NULL, "= modified", "+ unchanged"},
-    [SL_MODE_DELETE] = {NULL, "= deleted", "+ not found"},
-};
-
-/* The labels of the totals are also in src/report/sections.c. */
-static void print_summary(const sl_load *load, const sl_parse_counts *parsed,
-                          const sl_run_totals *totals, const sl_not_reached *left,
-                          const sl_left_out *left_out) {
-    double seconds = load->run.seconds;
-    const outcome_labels *labels = &outcomes_of[load->job.config->format_options.mode];
+static void print_rate(const sl_load *load, const sl_load_counts *counts, bool generated) {
     const sl_recovered *earlier = &load->ledger.recovered;
-    uint64_t sent = totals->inserted + totals->already_stored + totals->changed -
+    uint64_t sent = counts->inserted + counts->already_stored + counts->changed -
                     earlier->inserted - earlier->already_stored - earlier->changed;
-    bool generated = sl_job_is_generated(&load->job);
-    const sl_embed *embed = load->job.embed;
-    uint64_t moved = generated ? totals->bson_bytes : totals->text_bytes - earlier->text_bytes;
-    const struct {
-        const char *label;
-        uint64_t number;
-        bool always;
-    } rows[] = {
-        {"records", parsed->records, true},
-        {"  of these, in earlier runs", earlier->counts.records, false},
-        {labels->inserted, totals->inserted, labels->inserted != NULL},
-        {labels->changed, totals->changed, labels->changed != NULL},
-        {labels->already_stored, totals->already_stored, labels->changed != NULL},
-        {"+ rejected by the parser", parsed->rejects, true},
-        {"+ rejected by the server", totals->server_rejects, false},
-        {"  of these, identical duplicates", totals->repeated, false},
-        {"+ read, but not acknowledged", load->run.undelivered, false},
-        {generated ? "records not read" : "records not read (estimate)", left->records, false},
-        {"repeated header lines skipped", parsed->headers, false},
-        {"blank lines skipped", parsed->blank_lines, false},
-        {"records repaired (extra delimiters)", parsed->repaired, false},
-        {"records converted from Latin-1", parsed->transcoded, false},
-        {"records with a wrong declared length", parsed->length_mismatches, false},
-        {"malformed fields left out", parsed->malformed_fields, false},
-        {"records with groups stored as text", parsed->unknown_groups, false},
-        {"batches sent again", totals->retries, false},
-        {"documents with embedded records", embed ? atomic_load(&embed->documents) : 0, false},
-        {"records embedded in them", embed ? atomic_load(&embed->embedded) : 0, false},
-        {"records in no document", embed ? embed->orphans : 0, false},
-        {"records to embed, rejected", embed ? embed->facts.rejects : 0, false},
-        {"values left out of records to embed", embed ? embed->facts.left_out : 0, false},
-        {"sources left out", sl_source_set_count(load->job.set) - load->job.active, false},
-        {"files and entries not loaded", load->job.not_loaded.count, false},
-    };
-    char human[SL_HUMAN_ROOM], rate[SL_HUMAN_ROOM], bytes[SL_HUMAN_ROOM];
+    uint64_t moved = generated ? counts->bson_bytes : counts->text_bytes - earlier->text_bytes;
+    double seconds = load->run.seconds;
+    char rate[SL_HUMAN_ROOM], bytes[SL_HUMAN_ROOM];
     unsigned threads = sl_pace_threads(&load->run);
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (rows[i].always || rows[i].number > 0)
-            sl_log_row(rows[i].label, sl_human_count(rows[i].number, human));
+    if (seconds > 0)
+        sl_log_info("  %s documents/s, %s/s of %s, %u thread%s",
+                    sl_human_count((uint64_t)((double)sent / seconds), rate),
+                    sl_human_bytes((double)moved / seconds, bytes), generated ? "BSON" : "text",
+                    threads, threads == 1 ? "" : "s");
+}
+
+static void print_summary(const sl_load *load, const sl_load_counts *counts,
+                          const sl_not_reached *left, const sl_left_out *left_out) {
+    const sl_mode_row *mode = sl_load_mode(load->job.config);
+    bool generated = sl_job_is_generated(&load->job);
+    char human[SL_HUMAN_ROOM], label[SL_COUNT_LABEL_ROOM];
+    SL_FOR_COUNTS(one) {
+        uint64_t number = sl_count_value(counts, one);
+        if (sl_count_is_shown(&one->row, mode, SL_ON_SCREEN, number > 0))
+            sl_log_row(sl_count_label(&one->row, mode, label), sl_human_count(number, human));
     }
-    sl_left_out_log(left_out, parsed->malformed_fields);
+    sl_left_out_log(left_out, counts->malformed_fields);
     if (left->stored_bytes > 0 && !generated)
         sl_log_row("stored bytes not read", sl_human_bytes((double)left->stored_bytes, human));
     if (atomic_load(&load->run.ended_by) == SL_ENDED_BY_REJECT_LIMIT) {
         char limit[SL_REJECT_LIMIT_ROOM];
         sl_log_row("ended by --max-rejects", sl_reject_limit_text(load->job.config, limit));
     }
-    if (seconds > 0)
-        sl_log_info("  %s documents/s, %s/s of %s, %u thread%s",
-                    sl_human_count((uint64_t)((double)sent / seconds), rate),
-                    sl_human_bytes((double)moved / seconds, bytes), generated ? "BSON" : "text",
-                    threads, threads == 1 ? "" : "s");
+    print_rate(load, counts, generated);
     sl_pace_log(&load->run.pace);
 }
 
@@ -358,34 +327,31 @@ static const char *embedding_sources(const sl_load *load) {
 
 sl_exit sl_record_end(sl_load *load, sl_exit code) {
     sl_run_totals totals = sl_run_sum(&load->run);
-    const sl_recovered *earlier = &load->ledger.recovered;
-    totals.inserted += earlier->inserted;
-    totals.already_stored += earlier->already_stored;
-    totals.changed += earlier->changed;
-    totals.server_rejects += earlier->refused;
-    totals.text_bytes += earlier->text_bytes;
-    sl_parse_counts parsed = sum_parsed(load);
+    sl_load_counts counts = sum_counts(load, &totals);
     bool began = load->run.counters != NULL;
     sl_not_reached left = {0};
-    if (began && code != SL_EXIT_OK)
-        left = not_reached(load, parsed.records);
+    if (began && code != SL_EXIT_OK) {
+        left = not_reached(load, counts.records);
+        *(sl_job_is_generated(&load->job) ? &counts.not_read : &counts.not_read_estimated) =
+            left.records;
+    }
     bson_t *record = sl_run_record_document(load->record);
     record_cluster(load, record);
     record_sources(load, record);
     sl_types_append(&load->job, record);
     sl_not_loaded_record(&load->job, record);
     sl_embedding_record(&load->job, record);
-    uint64_t rejects = parsed.rejects + totals.server_rejects;
+    uint64_t rejects = counts.rejects + counts.server_rejects;
     sl_reject_summary_record(&load->ledger.reject_kinds, rejects, record);
     sl_left_out left_out = {0};
     if (!sum_left_out(load, &left_out))
         sl_log_warning("values left out are not listed by column: out of memory");
-    bool holds = record_accounting(load, &parsed, &totals, &left, &left_out, record);
+    bool holds = record_accounting(load, &counts, &left, &left_out, record);
     record_times(load, &totals, record);
     sl_pace_record(&load->run.pace, record);
     if (began) {
         sl_log_info("%s", "");
-        print_summary(load, &parsed, &totals, &left, &left_out);
+        print_summary(load, &counts, &left, &left_out);
         sl_reject_summary_log(record, load->job.embed ? embedding_sources(load) : NULL);
         sl_embedding_log_rejects(&load->job, load->ledger.work_directory);
         sl_log_info("%s", "");
@@ -394,19 +360,17 @@ sl_exit sl_record_end(sl_load *load, sl_exit code) {
         sl_run_record_log_phases(load->record);
     }
     sl_left_out_clear(&left_out);
-    if (began && code == SL_EXIT_OK && parsed.records == 0 && !sl_load_is_shared(load->job.config))
+    if (began && code == SL_EXIT_OK && counts.records == 0 && !sl_load_is_shared(load->job.config))
         sl_log_warning("no records: the sources hold only headers and blank lines");
     if (began && !holds) {
         sl_log_error("the totals do not add up: %llu records were read, but they are not all "
                      "inserted, already stored, rejected or counted as not acknowledged; do not "
                      "rely on this load",
-                     (unsigned long long)parsed.records);
+                     (unsigned long long)counts.records);
         if (code == SL_EXIT_OK || code == SL_EXIT_INTERRUPTED)
             code = SL_EXIT_VERIFICATION;
     }
-    const sl_embed *embed = load->job.embed;
-    uint64_t not_embedded = embed ? embed->facts.rejects + embed->orphans : 0;
-    if (code == SL_EXIT_OK && rejects + not_embedded > 0)
+    if (code == SL_EXIT_OK && rejects + counts.embed_rejects + counts.orphans > 0)
         code = SL_EXIT_REJECTS;
     sl_record_tail(record, code);
 

@@ -36,7 +36,7 @@ static void set_documents(const sl_job *job, const sl_ledger *ledger, size_t ind
                           sl_registry_entry *entry) {
     const sl_source_account *account = &ledger->sources[index];
     entry->documents = documents_of(job, ledger, index, part);
-    entry->in_range_known = !job->own_ids && job->config->format_options.mode == SL_MODE_INSERT;
+    entry->in_range_known = !job->own_ids && !sl_load_mode(job->config)->matches;
     entry->in_range = atomic_load(&account->accepted) + atomic_load(&account->taken);
 }
 
@@ -73,8 +73,7 @@ static void log_what_is_loaded(const sl_job *job, const sl_destination *destinat
                                uint64_t documents) {
     char shown[SL_HUMAN_ROOM], names[SL_SHARD_NAMES_ROOM];
     size_t rest = job->active - whole;
-    if (rest == 0 && job->config->format_options.mode != SL_MODE_INSERT) /* changed documents,
-                                                                            too */
+    if (rest == 0 && sl_load_mode(job->config)->matches) /* changed documents, too */
         sl_log_info("all %u parts are loaded", job->parts);
     else if (rest == 0)
         sl_log_info("all %u %s are loaded: %s documents in total", job->parts,

@@ -17,7 +17,7 @@ static sl_rejected rejected_so_far(const sl_run *run, const sl_ledger *ledger) {
     sl_run_totals sum = sl_run_sum(run);
     return (sl_rejected){.records = ledger->recovered.counts.records + sum.records,
                          .by_parser = ledger->recovered.counts.rejects + sum.parser_rejects,
-                         .by_server = ledger->recovered.refused + sum.server_rejects};
+                         .by_server = ledger->recovered.server_rejects + sum.server_rejects};
 }
 
 char *sl_reject_limit_text(const sl_load_config *config, char out[SL_REJECT_LIMIT_ROOM]) {

@@ -17,39 +17,18 @@
 
 #include "util/error.h"
 #include "util/histogram.h"
+#include "util/load_counts.h"
 
 #include "job/job.h"
 #include "pace.h"
 #include "send/rate_limit.h"
 
-/* The activities that a worker's time is divided into. */
-typedef enum sl_stage {
-    STAGE_READING,
-    STAGE_INFLATING,
-    STAGE_PARSING,
-    STAGE_PACING, /* waiting for --rate-limit */
-    STAGE_SENDING,
-    STAGES,
-} sl_stage;
-
-extern const char *const sl_stage_names[STAGES];
-extern const char *const sl_stage_keys[STAGES]; /* likewise, as keys of JSON */
-
 /* Written by one worker, read by the progress line. */
+#define SL_COUNTER(place, field, ...) _Atomic uint64_t field;
 typedef struct sl_worker_counters {
-    _Alignas(64) _Atomic uint64_t text_bytes;
-    _Atomic uint64_t records;
-    _Atomic uint64_t text_begun, text_completed; /* of blocks that were begun, and completed */
-    _Atomic uint64_t inserted;
-    _Atomic uint64_t already_stored;
-    _Atomic uint64_t changed; /* modified or deleted, with another mode than insert */
-    _Atomic uint64_t parser_rejects;
-    _Atomic uint64_t server_rejects;
-    _Atomic uint64_t repeated; /* of these: identical documents that no earlier attempt has sent */
-    _Atomic uint64_t bson_bytes;
-    _Atomic uint64_t batches;
-    _Atomic uint64_t retries;
-    _Atomic int64_t answered_ns;      /* when the last batch was acknowledged, by sl_clock_ns */
+    SL_WORKER_COUNTS(SL_COUNTER)
+    _Alignas(64) _Atomic int64_t
+        answered_ns;                  /* when the last batch was acknowledged, by sl_clock_ns */
     _Atomic int64_t stage_ns[STAGES]; /* of stages that have ended */
     /* `stage` is what the worker does now, since `stage_since` (by sl_clock_ns); STAGES: nothing.
      * The worker increments `changes` before and after it writes these and stage_ns
@@ -159,11 +138,7 @@ void sl_run_fail(sl_run *run, const sl_error *error);
 
 /* Sums over all workers at one time. */
 typedef struct sl_run_totals {
-    uint64_t text_bytes, records, inserted, already_stored, parser_rejects, server_rejects;
-    uint64_t text_begun, text_completed;
-    uint64_t changed;  /* see sl_worker_counters */
-    uint64_t repeated; /* of server_rejects; likewise */
-    uint64_t bson_bytes, batches, retries;
+    SL_WORKER_COUNTS(SL_COUNT_FIELD)
     int64_t answered_ns; /* the latest of all workers */
     double stage_seconds[STAGES];
 } sl_run_totals;

@@ -253,6 +253,29 @@ static void write_state(FILE *out, const sl_status *status, double share, double
         gauge(out, "remaining_seconds", "Expected time until the sources have been loaded.", left);
 }
 
+/* The counts of this run. The samples of one metric are consecutive rows of the table. */
+static void write_counts(FILE *out, const sl_run_totals *sum) {
+#define METRIC(place, name, ...) {{__VA_ARGS__}, sum->name},
+    const struct {
+        sl_count_row row;
+        uint64_t number;
+    } rows[] = {SL_WORKER_COUNTS(METRIC)};
+    const char *last = "";
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const sl_count_row *row = &rows[i].row;
+        if (!row->metric)
+            continue;
+        if (!row->metric_label)
+            counter(out, row->metric, row->help, rows[i].number);
+        else if (strcmp(last, row->metric) != 0)
+            head(out, row->metric, "counter", row->help);
+        if (row->metric_label)
+            labelled(out, row->metric, row->metric_label, row->metric_value,
+                     (double)rows[i].number);
+        last = row->metric;
+    }
+}
+
 static void write_figures(FILE *out, const sl_view *view) {
     const sl_run_totals *sum = &view->sum;
     counter(out, "records_total", "Records read from the sources, earlier runs included.",
@@ -261,18 +284,9 @@ static void write_figures(FILE *out, const sl_view *view) {
             "Documents that the server has acknowledged, earlier runs included.", view->documents);
     counter(out, "rejects_total", "Records that were rejected, earlier runs included.",
             view->rejects);
-    head(out, "run_documents_total", "counter", "Documents of this run by their outcome.");
-    labelled(out, "run_documents_total", "outcome", "inserted", (double)sum->inserted);
-    labelled(out, "run_documents_total", "outcome", "already_stored", (double)sum->already_stored);
-    labelled(out, "run_documents_total", "outcome", "changed", (double)sum->changed);
-    head(out, "run_rejects_total", "counter", "Rejects of this run by who rejected the record.");
-    labelled(out, "run_rejects_total", "by", "parser", (double)sum->parser_rejects);
-    labelled(out, "run_rejects_total", "by", "server", (double)sum->server_rejects);
+    write_counts(out, sum);
     if (!view->generated)
         counter(out, "text_bytes_total", "Text parsed, earlier runs included.", view->text_bytes);
-    counter(out, "bson_bytes_total", "BSON sent by this run.", sum->bson_bytes);
-    counter(out, "batches_total", "Batches sent by this run.", sum->batches);
-    counter(out, "retries_total", "Batches that this run has sent again.", sum->retries);
     if (view->stored_total > 0 && !view->generated) {
         gauge(out, "source_bytes", "Size of the sources as they are stored.",
               (double)view->stored_total);
@@ -283,10 +297,9 @@ static void write_figures(FILE *out, const sl_view *view) {
     gauge(out, "batch_documents", "Documents at which a batch is sent.", view->batch_documents);
     head(out, "worker_seconds_total", "counter",
          "Time of the worker threads by what they did or waited for.");
-    static const char *const activities[STAGES] = {"reading", "inflating", "parsing", "rate_limit",
-                                                   "server"};
     for (unsigned k = 0; k < STAGES; k++)
-        labelled(out, "worker_seconds_total", "activity", activities[k], sum->stage_seconds[k]);
+        labelled(out, "worker_seconds_total", "activity", sl_stage_metrics[k],
+                 sum->stage_seconds[k]);
 }
 
 static void write_shards(FILE *out, const sl_run *run, const sl_destination *destination) {

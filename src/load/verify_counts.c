@@ -119,38 +119,35 @@ typedef struct expected {
     uint64_t least, most;
 } expected;
 
-static expected expected_of_one(sl_mode mode, uint64_t before, const sl_outcomes *found) {
+static expected expected_of_one(const sl_mode_row *mode, uint64_t before,
+                                const sl_outcomes *found) {
     uint64_t after = before + found->inserted, again = found->already_stored;
-    switch (mode) {
-    case SL_MODE_INSERT:
-        return (expected){after, after + again};
-    case SL_MODE_UPSERT:
-    case SL_MODE_MERGE:
-        return (expected){after, after + (found->sent_twice ? again + found->changed : 0)};
-    case SL_MODE_REPLACE:
-        break;
-    case SL_MODE_DELETE:
+    if (mode->removes) {
         after = before > found->changed ? before - found->changed : 0;
         again = !found->sent_twice ? 0 : again < after ? again : after;
         return (expected){after - again, after};
     }
-    return (expected){before, before};
+    if (!mode->creates)
+        return (expected){before, before};
+    if (mode->matches)
+        again = found->sent_twice ? again + found->changed : 0;
+    return (expected){after, after + again};
 }
 
 /* The loaders of other parts insert or delete meanwhile. */
 static expected expected_of(const sl_job *job, uint64_t before, const sl_outcomes *found) {
-    const sl_mode mode = job->config->format_options.mode;
+    const sl_mode_row *mode = sl_load_mode(job->config);
     expected one = expected_of_one(mode, before, found);
-    if (job->parts > 0 && mode == SL_MODE_DELETE)
+    if (job->parts > 0 && mode->removes)
         one.least = 0;
-    else if (job->parts > 0 && mode != SL_MODE_REPLACE)
+    else if (job->parts > 0 && mode->creates)
         one.most = UINT64_MAX;
     return one;
 }
 
 bool sl_verify_total(const sl_job *job, const sl_destination *destination, sl_ledger *ledger,
                      const sl_outcomes *outcomes, bson_t *record, sl_error *error) {
-    const sl_mode mode = job->config->format_options.mode;
+    const sl_mode_row *mode = sl_load_mode(job->config);
     const uint64_t inserted = outcomes->inserted, already_stored = outcomes->already_stored;
     const sl_target *target = &destination->target;
     uint64_t before = ledger->unregistered.numbers;
@@ -169,13 +166,13 @@ bool sl_verify_total(const sl_job *job, const sl_destination *destination, sl_le
     INT64(&section, "documentsAfter", now);
     INT64(&section, "inserted", inserted);
     INT64(&section, "alreadyStored", already_stored);
-    if (mode == SL_MODE_DELETE)
+    if (mode->removes)
         INT64(&section, "deleted", outcomes->changed);
     BSON_APPEND_BOOL(&section, "allowed", job->config->allow_other_writers);
     BSON_APPEND_BOOL(&section, "ok", !missing && (!extra || job->config->allow_other_writers));
     bson_append_document_end(record, &section);
     if (!missing && !extra) {
-        if (now < most && !job->config->again && mode == SL_MODE_INSERT && job->parts == 0)
+        if (now < most && !job->config->again && !mode->matches && job->parts == 0)
             sl_log_warning("%" PRIu64 " of the documents that were already stored are identical to "
                            "another record of the sources, or were stored before this load",
                            most - now);
@@ -187,18 +184,14 @@ bool sl_verify_total(const sl_job *job, const sl_destination *destination, sl_le
                        target->database, target->collection, now - most);
         return true;
     }
-    return sl_error_set(error, SL_EXIT_VERIFICATION,
-                        "verification failed: %s.%s held %" PRIu64
-                        " documents when the load began, "
-                        "%" PRIu64 " were %s and %" PRIu64 " %s, and now it holds "
-                        "%" PRIu64 ": %" PRIu64 " documents are %s. Another program has written to "
-                        "the collection: undo that, or give --allow-other-writers if that program "
-                        "is meant to write there",
-                        target->database, target->collection, before,
-                        mode == SL_MODE_DELETE ? outcomes->changed : inserted,
-                        mode == SL_MODE_DELETE ? "deleted" : "inserted", already_stored,
-                        mode == SL_MODE_INSERT   ? "already stored"
-                        : mode == SL_MODE_DELETE ? "not found"
-                                                 : "unchanged",
-                        now, missing ? least - now : now - most, missing ? "missing" : "too many");
+    return sl_error_set(
+        error, SL_EXIT_VERIFICATION,
+        "verification failed: %s.%s held %" PRIu64 " documents when the load began, "
+        "%" PRIu64 " were %s and %" PRIu64 " %s, and now it holds "
+        "%" PRIu64 ": %" PRIu64 " documents are %s. Another program has written to "
+        "the collection: undo that, or give --allow-other-writers if that program "
+        "is meant to write there",
+        target->database, target->collection, before, mode->removes ? outcomes->changed : inserted,
+        mode->removes ? mode->changed : "inserted", already_stored, mode->already_stored, now,
+        missing ? least - now : now - most, missing ? "missing" : "too many");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state of a worker, shared by worker.c (reads and parses), blocks.c (open blocks) and
- * delivery.c (batches). Each worker's state is used by one thread. */
+/* A worker: a thread that reads blocks, parses them and sends their documents; its open blocks and
+ * its batches. Each worker's state is used by one thread. */
 #ifndef SHARDLOAD_WORKER_H
 #define SHARDLOAD_WORKER_H
 
@@ -9,7 +9,7 @@
 #include "send/batch.h"
 #include "send/sink.h"
 
-/* A block that is not completed yet, with the outcome of its records so far; see blocks.c. Belongs
+/* A block that is not completed yet, with the outcome of its records so far. Belongs
  * to one worker. */
 typedef struct sl_open_block {
     struct sl_open_block *next, **link; /* in the list of open blocks; *link is this block */
@@ -53,14 +53,14 @@ typedef struct sl_worker {
     const sl_source_block *block;
 } sl_worker;
 
-/* worker.c: starts the run's threads, which send the documents of the job to outlets of this type,
+/* Starts the run's threads, which send the documents of the job to outlets of this type,
  * and returns when all have ended. Before the call, the job must have its ranges, the run its
  * counters, and the ledger its accounts and reject files. `tick` as for sl_run_threads. */
 bool sl_workers_run(sl_run *run, sl_destination *destination, sl_ledger *ledger,
                     const sl_sink_type *sink_type, void (*tick)(void *context), void *context,
                     sl_error *error);
 
-/* ---- blocks.c; on false the worker's error is set and the load must end ---- */
+/* ---- open blocks; on false the worker's error is set and the load must end ---- */
 
 /* Adds a block that is about to be parsed to the open ones; NULL without memory. */
 sl_open_block *sl_block_begin(sl_worker *worker, const sl_source_block *block);
@@ -73,7 +73,7 @@ bool sl_block_complete(sl_worker *worker, sl_open_block *open_block);
 uint64_t sl_blocks_waiting(const sl_worker *worker);
 void sl_blocks_clear(sl_worker *worker);
 
-/* ---- delivery.c; on false the worker's error is set and the load must end ---- */
+/* ---- delivery; on false the worker's error is set and the load must end ---- */
 
 /* Creates the batches, which are allocated when they are used. */
 bool sl_delivery_init(sl_worker *worker, sl_error *error);

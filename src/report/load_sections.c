@@ -9,6 +9,7 @@
 
 #include "lookup.h"
 #include "util/estimate.h"
+#include "util/load_counts.h"
 #include "util/phase_names.h"
 
 /* More intervals than this are not distinguishable on a page. */
@@ -158,14 +159,6 @@ static void show_rates(sl_page *page, const sl_records *records, const char *tit
     }
 }
 
-/* The words for a stage of the workers' time in the record; its keys are those of status.json, or
- * in older records the words. */
-static const char *stage_name(const char *key) {
-    return strcmp(key, "rateLimit") == 0 ? "the rate limit"
-           : strcmp(key, "server") == 0  ? "the server"
-                                         : key;
-}
-
 /* ---- one load: the verdict ---- */
 
 static void add_verdict(sl_page *page, const bson_t *record) {
@@ -222,7 +215,7 @@ static const char *bson_speed_cell(sl_page *page, const bson_t *record, const ch
 }
 
 static void add_figures(sl_page *page, const bson_t *record) {
-    const sl_mode_words *mode = sl_section_mode(record);
+    const sl_mode_row *mode = sl_section_mode(record);
     const sl_figure facts[] = {
         {mode->documents, .value = sl_section_documents, .always = true},
         {sl_page_text(page, "documents/s while %s", mode->doing), .value = sl_section_rate,
@@ -346,7 +339,7 @@ static void show_waiting_over_time(sl_page *page, const sl_series *series) {
         "share of the threads' time", SL_UNIT_SHARE, true);
     for (size_t k = 0; k < series->stages; k++) {
         sl_curve *curve =
-            sl_page_curve(page, curves, stage_name(series->stage_keys[k]), series->intervals);
+            sl_page_curve(page, curves, sl_stage_name_of(series->stage_keys[k]), series->intervals);
         for (size_t i = 0; curve && i <= series->intervals; i++)
             curve->x[i] = series->borders[i];
         for (size_t i = 0; curve && i < series->intervals; i++) {
@@ -375,7 +368,7 @@ static void show_waiting(sl_page *page, const bson_t *record) {
     for (bool more = bson_iter_init(&at, &stages); more && bson_iter_next(&at) && count < 20;
          count++) {
         double value = sl_value_number(&at) > 0 ? sl_value_number(&at) : 0;
-        sl_page_bar(page, bars, stage_name(bson_iter_key(&at)), value / all,
+        sl_page_bar(page, bars, sl_stage_name_of(bson_iter_key(&at)), value / all,
                     sl_page_text(page, "%s, %s", sl_section_number(page, value, SL_UNIT_SECONDS),
                                  sl_section_number(page, value / all, SL_UNIT_SHARE)));
     }
@@ -672,7 +665,7 @@ static verdict judge(const sl_records *records) {
 }
 
 static void add_common_verdict(sl_page *page, const sl_records *records) {
-    const sl_mode_words *mode = sl_section_mode(records->items[0]);
+    const sl_mode_row *mode = sl_section_mode(records->items[0]);
     verdict all = judge(records);
     sl_tone tone;
     span time = span_of_all(records);

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "lookup.h"
+#include "util/load_counts.h"
 #include "util/phase_names.h"
 #include "util/text.h"
 
@@ -37,24 +38,8 @@ const char *sl_section_number(sl_page *page, double value, sl_unit unit) {
     return sl_page_text(page, "%s", sl_value_text(value, unit, human));
 }
 
-#define LOADED NULL, NULL, "loaded", "loading", "documents"
-
-static const sl_mode_words modes[] = {
-    {"insert", LOADED, "inserted", NULL, "already stored"},
-    {"upsert", LOADED, "inserted", "modified", "unchanged"},
-    {"merge", LOADED, "inserted", "modified", "unchanged"},
-    {"replace", LOADED, NULL, "modified", "unchanged"},
-    {"delete", "Everything was deleted", "Deleted, with rejects", "deleted", "deleting",
-     "deleted or not found", NULL, "deleted", "not found"},
-};
-
-const sl_mode_words *sl_section_mode(const bson_t *record) {
-    const char *name = sl_look_string(record, "accounting.mode");
-    for (size_t i = 1; i < sizeof modes / sizeof modes[0]; i++) {
-        if (strcmp(name, modes[i].name) == 0)
-            return &modes[i];
-    }
-    return &modes[0];
+const sl_mode_row *sl_section_mode(const bson_t *record) {
+    return &sl_modes[sl_mode_named(sl_look_text(record, "accounting.mode"))];
 }
 
 #define ENDING(name, code, shardload, shardquery, tone, words) {code, SL_TONE_##tone, words},
@@ -65,7 +50,7 @@ const char *sl_section_exit(const bson_t *record, double code, sl_tone *tone) {
         sl_tone tone;
         const char *words;
     } endings[] = {SL_EXITS(ENDING)};
-    const sl_mode_words *mode = sl_section_mode(record);
+    const sl_mode_row *mode = sl_section_mode(record);
     const char *own = code == SL_EXIT_OK        ? mode->complete
                       : code == SL_EXIT_REJECTS ? mode->with_rejects
                                                 : NULL;
@@ -446,14 +431,14 @@ double sl_section_rate(const bson_t *record) {
 }
 
 const char *sl_section_outcomes(sl_page *page, const bson_t *record) {
-    const sl_mode_words *mode = sl_section_mode(record);
+    const sl_mode_row *mode = sl_section_mode(record);
     const char *all = "";
     const struct {
         const char *label, *path;
     } rows[] = {{mode->inserted, "accounting.inserted"},
                 {mode->changed, "accounting.changed"},
                 {mode->already_stored, "accounting.alreadyThere"}};
-    if (mode == modes)
+    if (!mode->matches)
         return sl_page_text(page, "%s documents",
                             sl_section_number(page, sl_section_documents(record), SL_UNIT_COUNT));
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -467,41 +452,22 @@ const char *sl_section_outcomes(sl_page *page, const bson_t *record) {
 
 void sl_section_accounting(sl_page *page, const bson_t *record) {
     static const char *const titles[] = {"outcome", "records", "share"};
-    const sl_mode_words *mode = sl_section_mode(record);
-    const struct {
-        const char *path, *sign, *name;
-        bool always, of_records;
-    } rows[] = {
-        {"records", "", "records", true, true},
-        {"inserted", "= ", mode->inserted, true, true},
-        {"changed", mode->inserted ? "+ " : "= ", mode->changed, true, true},
-        {"alreadyThere", "+ ", mode->already_stored, true, true},
-        {"rejectedByParser", "+ ", "rejected by the parser", true, true},
-        {"rejectedByServer", "+ ", "rejected by the server", true, true},
-        {"undelivered", "+ ", "read, but not acknowledged", false, true},
-        {"repeatedHeaders", "", "repeated header lines skipped", false, false},
-        {"blankLines", "", "blank lines skipped", false, false},
-        {"repaired", "", "records repaired (extra delimiters)", false, true},
-        {"transcoded", "", "records converted from Latin-1", false, true},
-        {"lengthMismatches", "", "records with a wrong declared length", false, true},
-        {"malformedFields", "", "malformed fields left out", false, false},
-        {"unknownGroups", "", "records with groups stored as text", false, true},
-        {"batches", "", "batches", true, false},
-        {"retries", "", "batches sent again", false, false},
-    };
     bson_t account;
     if (!sl_look_inside(record, "accounting", &account))
         return;
     sl_page_table *table = sl_page_add_table(page, "Outcome of the records", titles, "lrr", 3);
     double records = sl_look_amount(&account, "records", 0);
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        double value = sl_look_amount(&account, rows[i].path, 0);
-        if (!rows[i].name || (!rows[i].always && !(value > 0)))
+    const sl_mode_row *mode = sl_section_mode(record);
+    SL_FOR_COUNTS(one) {
+        const sl_count_row *row = &one->row;
+        char label[SL_COUNT_LABEL_ROOM];
+        double value = row->key ? sl_look_amount(&account, row->key, 0) : 0;
+        if (!row->key || !sl_count_is_shown(row, mode, SL_ON_PAGES, value > 0))
             continue;
-        sl_page_cell(page, table, sl_page_text(page, "%s%s", rows[i].sign, rows[i].name));
+        sl_page_cell(page, table, sl_page_text(page, "%s", sl_count_label(row, mode, label)));
         sl_page_cell(page, table, sl_section_number(page, value, SL_UNIT_COUNT));
         sl_page_cell(page, table,
-                     rows[i].of_records && records > 0
+                     row->of_records && records > 0
                          ? sl_section_number(page, value / records, SL_UNIT_SHARE)
                          : "");
     }

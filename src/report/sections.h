@@ -7,6 +7,8 @@
 
 #include <bson/bson.h>
 
+#include "util/write_modes.h"
+
 #include "page.h"
 #include "report.h"
 
@@ -98,16 +100,8 @@ void sl_section_emphasize(sl_page_table *table);
 
 /* "2026-11-20 16:31" in UTC from the date at `path`, or "". */
 const char *sl_section_time(sl_page *page, const bson_t *record, const char *path);
-/* What a report says of the modes of a load. The labels of the outcomes are those of the summary;
- * NULL: there is no such outcome. */
-typedef struct sl_mode_words {
-    const char *name;                    /* in "accounting"; inserts have none */
-    const char *complete, *with_rejects; /* instead of the words of the exit code (error.h) */
-    const char *done, *doing;            /* "loaded", "loading" */
-    const char *documents;               /* the sum of the outcomes */
-    const char *inserted, *changed, *already_stored;
-} sl_mode_words;
-const sl_mode_words *sl_section_mode(const bson_t *record);
+/* The mode of a load's record. */
+const sl_mode_row *sl_section_mode(const bson_t *record);
 
 /* The first words of a report by an exit code and the record's mode, and their tone. */
 const char *sl_section_exit(const bson_t *record, double code, sl_tone *tone);

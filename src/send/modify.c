@@ -11,8 +11,8 @@
  *
  * The server reports totals, and which documents were inserted or refused, but not which documents
  * were modified. Since only totals are shown, the first matched documents are counted as the
- * modified ones. Documents for which --mode replace found no stored document are rejects, so they
- * are identified by bisection.
+ * modified ones. If each record must match (--mode replace), the documents that match no stored
+ * document are rejects, so they are identified by bisection.
  *
  * Two upserts of the same document at the same time can both insert, and then one is refused as a
  * duplicate. So a duplicate is sent once more before it becomes a reject. A document that is
@@ -80,7 +80,7 @@ static bool outlet_create(const sl_sending *sending, void *shared, sl_outlet **r
     made->collection =
         mongoc_client_get_collection(made->client, target->database, target->collection);
     made->head = bson_new();
-    BSON_APPEND_UTF8(made->head, sl_statements_command(sending->keys->mode), target->collection);
+    BSON_APPEND_UTF8(made->head, sl_modes[sending->keys->mode].command, target->collection);
     BSON_APPEND_BOOL(made->head, "ordered", false);
     mongoc_write_concern_t *concern = sl_writer_concern(sending);
     bool ok = mongoc_write_concern_append(concern, made->head);
@@ -144,7 +144,7 @@ static sl_outcome send_command(sl_outlet *outlet, const uint32_t *places, uint32
     if (verdict == SL_REPLY_COMPLETE)
         return DELIVERED;
     sl_outcome outcome = sl_outcome_of_reply(&reply, verdict, false);
-    sl_error_prefix(error, "%s in %s.%s", sl_mode_names[sending->keys->mode], target->database,
+    sl_error_prefix(error, "%s in %s.%s", sl_modes[sending->keys->mode].name, target->database,
                     target->collection);
     return outcome;
 }
@@ -191,7 +191,7 @@ static void take_answer(sl_outlet *outlet, const uint32_t *places, uint32_t coun
         outlet->found[places[one.index]] = REFUSED;
 }
 
-/* With --mode replace: which documents have matched no stored document? */
+/* In a mode whose records must match: which documents have matched no stored document? */
 static sl_outcome find_rejects(sl_outlet *outlet, const uint32_t *places, uint32_t count,
                                uint32_t missing, sl_error *error) {
     uint32_t *list = malloc(count * sizeof *list), used = 0, unmatched;
@@ -237,8 +237,8 @@ static void report_refused(sl_outlet *outlet, const sl_listener *listener, const
 /* Reports the outcome of the documents; called once for each, with an answer that adds up. */
 static void report(sl_outlet *outlet, const sl_listener *listener, const uint32_t *places,
                    uint32_t count, const sl_modified *found) {
-    bool deletes = outlet->sending->keys->mode == SL_MODE_DELETE;
-    uint32_t changed = deletes ? found->matched : found->modified;
+    const sl_mode_row *mode = &sl_modes[outlet->sending->keys->mode];
+    uint32_t changed = mode->removes ? found->matched : found->modified;
     for (uint32_t i = 0; i < count; i++) {
         sl_fate fate = FATE_ALREADY_STORED;
         switch ((sl_found)outlet->found[places[i]]) {
@@ -250,7 +250,7 @@ static void report(sl_outlet *outlet, const sl_listener *listener, const uint32_
         case UNMATCHED:
             listener->result->rejected++;
             listener->refused(listener->context, places[i], FATE_NOT_FOUND, 0,
-                              "no stored document matches (--mode replace); --mode upsert inserts "
+                              "no stored document matches; --mode upsert inserts "
                               "such records");
             continue;
         case MATCHED:
@@ -275,7 +275,7 @@ static sl_outcome send_once(sl_outlet *outlet, const uint32_t *places, uint32_t 
     if (outcome == DELIVERED) {
         uint32_t missing = *taken - found.matched - found.upserted - found.refused;
         take_answer(outlet, places, *taken, &body);
-        if (missing > 0 && outlet->sending->keys->mode == SL_MODE_REPLACE)
+        if (missing > 0 && sl_modes[outlet->sending->keys->mode].must_match)
             outcome = find_rejects(outlet, places, *taken, missing, error);
     }
     if (outcome == DELIVERED) {

@@ -165,7 +165,7 @@ static void add_place(sl_error *error, const sl_reply *reply, int64_t index) {
 
 /* The verdict of one write error. */
 static sl_verdict verdict_of_one(const sl_reply *reply, const sl_write_error *one) {
-    bool listed, immutable = reply->mode != SL_MODE_INSERT && one->code == IMMUTABLE_FIELD;
+    bool listed, immutable = sl_modes[reply->mode].matches && one->code == IMMUTABLE_FIELD;
     sl_verdict verdict = verdict_of(one->code, &listed);
     bool alone = verdict == SL_REPLY_TOO_LARGE && reply->count == 1;
     return immutable || !listed || alone ? SL_REPLY_COMPLETE : verdict;
@@ -345,8 +345,8 @@ sl_verdict sl_reply_judge_modify(const sl_reply *reply, sl_modified *found, sl_e
     uint32_t refused;
     bool each_once;
     const int64_t n = sl_look_int64(reply->body, "n", -1), upserted = count_upserted(reply);
-    const bool deletes = reply->mode == SL_MODE_DELETE;
-    const int64_t modified = sl_look_int64(reply->body, "nModified", deletes ? n : -1);
+    const sl_mode_row *mode = &sl_modes[reply->mode];
+    const int64_t modified = sl_look_int64(reply->body, "nModified", mode->removes ? n : -1);
     *found = (sl_modified){0};
     if (n < 0 && !reply->ok)
         return judge_command(reply->why, error);
@@ -357,11 +357,10 @@ sl_verdict sl_reply_judge_modify(const sl_reply *reply, sl_modified *found, sl_e
         return verdict;
     if (!reply->ok && refused == 0)
         return judge_command(reply->why, error);
-    const bool inserts = reply->mode == SL_MODE_UPSERT || reply->mode == SL_MODE_MERGE;
     const int64_t known = n + refused;
     if (!each_once || n < 0 || upserted < 0 || upserted > n || modified < 0 ||
-        modified > n - upserted || known > reply->count || (inserts && known < reply->count) ||
-        (!inserts && upserted > 0)) {
+        modified > n - upserted || known > reply->count ||
+        (mode->creates && known < reply->count) || (!mode->creates && upserted > 0)) {
         sl_error_set(error, SL_EXIT_CLUSTER,
                      "the server's answer does not add up: of %u documents it reports %lld as "
                      "matched or inserted, %lld as modified, %lld as inserted and %u as refused",

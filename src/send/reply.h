@@ -42,7 +42,7 @@ typedef struct sl_reply {
     const bson_t *const *documents; /* that were sent; NULL: messages are shorter */
     uint32_t count;                 /* of the documents sent */
     bool own_ids;                   /* an _id may be of any type, and is not a position */
-    sl_mode mode;                   /* not SL_MODE_INSERT: of sl_reply_judge_modify */
+    sl_mode mode;                   /* of sl_reply_judge_modify: one that matches documents */
 } sl_reply;
 
 /* Judges an answer. `*inserted` is set to the number of documents that were inserted when the

@@ -18,10 +18,6 @@
 
 #define OVERHEAD 256u /* bytes of a statement besides names, values and the document */
 
-const char *sl_statements_command(sl_mode mode) {
-    return mode == SL_MODE_DELETE ? "delete" : "update";
-}
-
 static uint8_t *begin_document(uint8_t *to, const char *key, uint8_t **start) {
     *start = sl_bson_put_key(to, SL_BSON_DOCUMENT, key);
     return sl_bson_begin(*start);
@@ -96,18 +92,19 @@ static uint8_t *put_flag(uint8_t *to, const char *key) {
 }
 
 static uint8_t *put_statement(uint8_t *to, const sl_key_fields *keys, const bson_t *document) {
+    const sl_mode_row *mode = &sl_modes[keys->mode];
     uint8_t *start = to;
     to = put_match(sl_bson_begin(to), &keys->match, bson_get_data(document));
-    if (keys->mode == SL_MODE_DELETE) {
+    if (mode->removes) {
         to = sl_bson_put_int32(sl_bson_put_key(to, SL_BSON_INT32, "limit"), 1);
         return sl_bson_end(start, to);
     }
-    if (keys->mode == SL_MODE_MERGE)
+    if (mode->sets_fields)
         to = put_set(to, &keys->match, document);
     else
         to = put_bytes(sl_bson_put_key(to, SL_BSON_DOCUMENT, "u"), bson_get_data(document),
                        document->len);
-    if (keys->mode == SL_MODE_UPSERT || keys->mode == SL_MODE_MERGE)
+    if (mode->creates)
         to = put_flag(to, "upsert");
     return sl_bson_end(start, to);
 }
@@ -131,15 +128,15 @@ bool sl_statements_write(sl_statements *statements, const sl_key_fields *keys, c
     if (!make_room(statements, used + OVERHEAD))
         return false;
     memcpy(statements->bytes, bson_get_data(head), used);
-    uint8_t *to = sl_bson_put_key(statements->bytes + used, SL_BSON_ARRAY,
-                                  keys->mode == SL_MODE_DELETE ? "deletes" : "updates");
+    uint8_t *to =
+        sl_bson_put_key(statements->bytes + used, SL_BSON_ARRAY, sl_modes[keys->mode].statements);
     const size_t array = (size_t)(to - statements->bytes);
     used = array + 4;
     *taken = 0;
     for (uint32_t i = 0; i < count; i++) {
         const bson_t *document = &documents[places[i]];
         size_t need = match_room(&keys->match, bson_get_data(document));
-        need += keys->mode == SL_MODE_DELETE ? 0 : document->len;
+        need += sl_modes[keys->mode].removes ? 0 : document->len;
         if (i > 0 && used + need > SL_STATEMENTS_BYTES_MAX)
             break;
         if (!make_room(statements, used + need + OVERHEAD))

@@ -17,9 +17,6 @@ typedef struct sl_statements {
     size_t room;
 } sl_statements;
 
-/* The command's name: the first field of its head. */
-const char *sl_statements_command(sl_mode mode);
-
 /* Writes the command for as many of the `count` documents as fit, at least one: `head` (its first
  * field is the command's name) with the statements. documents[places[i]] is document i. `*taken`:
  * the number of documents whose statements fit. `command` is a view of the bytes, valid until the

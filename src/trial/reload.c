@@ -322,7 +322,7 @@ static void allow_for_inflating(sl_drill *drill, sl_prediction *load) {
     const sl_drill_step *sample = sl_drill_last(drill);
     double inflating = figure(&sample->load_record, "workerSeconds.inflating");
     double sending = figure(&sample->load_record, "workerSeconds.parsing") +
-                     figure(&sample->load_record, "workerSeconds.the server");
+                     figure(&sample->load_record, "workerSeconds.server");
     if (inflating <= 0 || sample->documents <= 0)
         return;
     sending *= drill->total_size.documents / sample->documents;

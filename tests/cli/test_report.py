@@ -134,6 +134,17 @@ class Kinds(ReportCase):
             self.assertIn(phase["name"], page)
             self.assertIn(phase["name"], text)
 
+    def test_outcomes_have_the_words_of_the_mode_and_stages_those_of_people(self):
+        record = record_maker.load(60)
+        record["accounting"].update(mode="delete", changed=77, inserted=0, alreadyThere=5)
+        page = self.page(self.record("delete", record)).text
+        self.assertRegex(page, r"= deleted 77 .*\+ not found 5 ")
+        self.assertNotIn("inserted", page[page.index("Outcome of the records"):page.index("= deleted")])
+        older = json.loads(json.dumps(record).replace('"server":', '"the server":'))
+        self.assertIn('"the server":', json.dumps(older))
+        for one in (record, older):
+            self.assertIn("the server", self.page(self.record("stages", one)).text)
+
     def test_totals_that_do_not_add_up_are_an_error_on_the_page(self):
         record = record_maker.load(5)
         record["accounting"]["holds"] = False

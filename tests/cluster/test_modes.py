@@ -145,7 +145,7 @@ class Modes:
     def test_options_that_exclude_each_other(self):
         for words, message in ((["--mode", "upsert", "--route", "direct"], "goes through the rout"),
                                (["--mode", "delete", "--drop"], "leave out --drop"),
-                               (["--match-fields", "k"], "is for --mode upsert, merge"),
+                               (["--match-fields", "k"], "not for --mode insert"),
                                (["--mode", "upsert", "--match-fields", "id"], "match by _id"),
                                (["--mode", "merge", "--sink", "null"], "into a cluster")):
             self.load(*self.by_id, *words, self.file("a.csv", text_of(rows(0, 3))),

@@ -76,7 +76,7 @@ class Standalone(reload_case.ReloadCase, support.ClusterCase):
         # 6,000 documents at 2,000 a second, of which the first batch of 200 is not delayed.
         load = next(p["seconds"] for p in record["phases"] if p["name"] == "load")
         self.assertGreaterEqual(load, 5700 / 2000)
-        self.assertGreater(record["load"]["workerSeconds"]["the rate limit"], 1)
+        self.assertGreater(record["load"]["workerSeconds"]["rateLimit"], 1)
 
     def test_a_wrong_answer_is_reported_and_does_not_miss_the_objective(self):
         path, file = self.data(3000, 64)

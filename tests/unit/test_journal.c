@@ -267,7 +267,7 @@ static const struct {
     FIELD(text_bytes),
     FIELD(inserted),
     FIELD(already_stored),
-    FIELD(refused),
+    {"refused", offsetof(sl_journal_entry, server_rejects)}, /* the name in entries.tsv */
     FIELD(taken),
     FIELD(table_bytes),
     FIELD(raw_bytes),

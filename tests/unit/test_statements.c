@@ -11,7 +11,7 @@ static const char *command_of(sl_mode mode, const char *match, const char *const
     uint32_t places[8];
     sl_key_fields keys = {.mode = mode};
     sl_statements statements = {0};
-    bson_t command, *head = unit_keep_bson(BCON_NEW(sl_statements_command(mode), BCON_UTF8("t")));
+    bson_t command, *head = unit_keep_bson(BCON_NEW(sl_modes[mode].command, BCON_UTF8("t")));
     assert_null(sl_key_names_read(match, &keys.match));
     for (uint32_t i = 0; i < count; i++) {
         const bson_t *document = unit_json(documents[i]);
