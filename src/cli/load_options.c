@@ -4,6 +4,7 @@
 
 #include "bson/bson_writer.h"
 #include "format/ycsb.h"
+#include "job/load_config.h"
 
 #include "connection_string.h"
 #include "option_checks.h"
@@ -33,6 +34,9 @@ enum {
 #define FORMAT_HELP(id, name, help) " " name ": " help "."
 
 /* clang-format off */
+#define PROGRESS_CHOICE(id, word) "|" word
+#define PROGRESS_CHOICES (&(SL_PROGRESS_KINDS(PROGRESS_CHOICE))[1])
+
 const sl_option_row sl_load_rows[] = {
     {.name = "uri", SL_ROW_TEXT("URI"), .fallback = "mongodb://127.0.0.1:27017",
      SL_ROW_OF(CONNECTED | DOCTOR, "Target", NONE), .secret = SL_CREDENTIALS,
@@ -384,7 +388,7 @@ const sl_option_row sl_load_rows[] = {
      .help = "Write the recommended options to this YAML file, for --config, instead of printing "
              "them."},
 
-    {.name = "progress", SL_ROW_CHOICE("KIND", "auto|tty|plain|json|none"), .fallback = "auto",
+    {.name = "progress", SL_ROW_CHOICE("KIND", PROGRESS_CHOICES), .fallback = "auto",
      SL_ROW_OF((RUNNING & ~TUNE) | RESTORE, "Output", NONE),
      .help = "tty: one line that is updated. plain: a new line each time. json: a JSON object per "
              "second, alone on standard output; results go to standard error. auto: tty on a "

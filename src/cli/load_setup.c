@@ -284,11 +284,14 @@ void sl_set_up_layout(sl_setup *setup, const sl_options *options, sl_error *erro
 }
 
 static sl_progress_kind progress_named(const char *name) {
-    static const char *const names[] = {"auto", "tty", "plain", "json", "none"};
-    unsigned i = 0;
-    while (strcmp(names[i], name) != 0)
-        i++;
-    return (sl_progress_kind)i;
+#define NAME(id, word) word,
+    static const char *const names[] = {SL_PROGRESS_KINDS(NAME)};
+#undef NAME
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(names[i], name) == 0)
+            return (sl_progress_kind)i;
+    }
+    return SL_PROGRESS_AUTO; /* not reached: the table of options checks the values */
 }
 
 static unsigned cores_here(void) {

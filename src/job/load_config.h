@@ -20,13 +20,13 @@ typedef enum sl_sink_kind {
     SL_SINK_DIVIDED, /* records of --embed, divided by their join key (load/embedding.h) */
 } sl_sink_kind;
 
-typedef enum sl_progress_kind {
-    SL_PROGRESS_AUTO, /* TERMINAL on a terminal, else PLAIN */
-    SL_PROGRESS_TERMINAL,
-    SL_PROGRESS_PLAIN,
-    SL_PROGRESS_JSON,
-    SL_PROGRESS_NONE,
-} sl_progress_kind;
+/* row(ID, value of --progress). AUTO is TERMINAL on a terminal, else PLAIN. */
+#define SL_PROGRESS_KINDS(row)                                                                     \
+    row(AUTO, "auto") row(TERMINAL, "tty") row(PLAIN, "plain") row(JSON, "json") row(NONE, "none")
+
+#define SL_PROGRESS_ID(id, word) SL_PROGRESS_##id,
+typedef enum sl_progress_kind { SL_PROGRESS_KINDS(SL_PROGRESS_ID) } sl_progress_kind;
+#undef SL_PROGRESS_ID
 
 /* The longest name of the field of --embed, in bytes. */
 #define SL_EMBED_FIELD_MAX 120

@@ -186,7 +186,7 @@ static void misfits_sort(sl_misfit *misfits, size_t count, const char *name, sl_
 
 static size_t format_index(const sl_format *format) {
     size_t i = 0;
-    while (sl_formats[i] != format)
+    while (sl_formats[i] && sl_formats[i] != format)
         i++;
     return i;
 }
@@ -606,7 +606,7 @@ bool sl_sources_open(sl_job *job, sl_error *error) {
     size_t formats = 0;
     while (sl_formats[formats])
         formats++;
-    job->plans = calloc(formats, sizeof(sl_plan *));
+    job->plans = calloc(formats + 1, sizeof(sl_plan *)); /* the last one is NULL */
     if (!job->plans)
         return sl_error_memory(error, "examining the sources");
     if (!sl_dialects_create(&job->dialects, error) ||
