@@ -182,9 +182,9 @@ static void append_block(builder *m, input *in) {
     entry.text_bytes = take_byte(in);
     entry.inserted = take_byte(in);
     entry.already_stored = take_byte(in);
-    entry.refused = take_byte(in);
-    entry.taken = entry.refused / 2;
-    entry.counts.documents = entry.inserted + entry.already_stored + entry.refused;
+    entry.server_rejects = take_byte(in);
+    entry.taken = entry.server_rejects / 2;
+    entry.counts.documents = entry.inserted + entry.already_stored + entry.server_rejects;
     entry.counts.records = entry.counts.documents;
     uint8_t bytes[SL_JOURNAL_ENTRY_BYTES];
     sl_journal_encode(&entry, bytes);
