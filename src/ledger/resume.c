@@ -25,7 +25,7 @@
 #include "bson/bson_lookup.h"
 #include "earlier_run.h"
 #include "job/embed_store.h"
-#include "send/route.h"
+#include "send/writer.h"
 
 #include <stdio.h>
 #include <stdlib.h>

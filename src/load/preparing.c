@@ -13,7 +13,7 @@
 #include "job/sources.h"
 #include "ledger/resume.h"
 #include "ledger/same_content.h"
-#include "send/route.h"
+#include "send/writer.h"
 
 static bool not_interrupted(sl_error *error) {
     return !sl_interrupt_requested() ||

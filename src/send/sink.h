@@ -68,7 +68,7 @@ typedef struct sl_sink_type {
 } sl_sink_type;
 
 extern const sl_sink_type sl_sink_cluster; /* writer.c */
-extern const sl_sink_type sl_sink_modify;  /* modify.c: the cluster, with another mode */
+extern const sl_sink_type sl_sink_modify;  /* writer.c: the cluster, with another mode */
 extern const sl_sink_type sl_sink_null;    /* sink.c */
 extern const sl_sink_type sl_sink_bson;    /* sink.c */
 
