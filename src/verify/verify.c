@@ -26,7 +26,6 @@
 #include "load/run.h"
 #include "report/json.h"
 #include "report/run_record.h"
-#include "send/compare.h"
 #include "send/duplicates.h"
 #include "util/clock.h"
 #include "util/grow.h"
@@ -115,7 +114,7 @@ static void set_place(sl_problem *problem, const sl_job *job, size_t likely, int
 
 /* Returns a problem. Its position is set from its _id, if one of the load's sources has the source
  * number in that _id; the source with index `likely` is checked first. `expected` and `found` as in
- * compare.h. */
+ * duplicates.h. */
 static sl_problem problem_of(const sl_job *job, sl_finding finding, size_t likely,
                              const uint8_t *expected, const bson_t *found) {
     sl_problem made = {.finding = finding};
