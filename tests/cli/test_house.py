@@ -44,7 +44,7 @@ INTERFACES = {
     "query": "generator query",
     "job": "document_sample embed embed_store inspect job load_config numbers preview sources types",
     "doctor": "doctor",
-    "send": "batch duplicates rate_limit reply sink writer",
+    "send": "duplicates rate_limit reply sink writer",
     "ledger": "earlier_run journal ledger reject_kinds rejects resume same_content unregistered "
               "work_directory",
     "load": "embedding load progress record run status",
