@@ -10,7 +10,7 @@
 
 #include "bson/bson_writer.h"
 #include "job/embed_store.h"
-#include "ledger/resume.h"
+#include "ledger/ledger.h"
 #include "util/hash.h"
 #include "worker.h"
 

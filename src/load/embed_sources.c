@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Decides whether a store was made of the present sources. A fingerprint covers only the beginning
- * and the end of a file. So the rules are those of the journal (earlier_run.c). */
+ * and the end of a file. So the rules are those of the journal (ledger.c). */
 #include "embedding.h"
 
 #include <stdio.h>

@@ -11,7 +11,7 @@
 #define SHARDLOAD_EMBEDDING_H
 
 #include "job/embed.h"
-#include "ledger/earlier_run.h"
+#include "ledger/ledger.h"
 #include "report/run_record.h"
 #include "send/sink.h"
 

@@ -23,7 +23,7 @@
 #include "job/numbers.h"
 #include "job/sources.h"
 #include "job/types.h"
-#include "ledger/resume.h"
+#include "ledger/ledger.h"
 #include "progress.h"
 #include "record.h"
 #include "reject_limit.h"

@@ -11,8 +11,7 @@
 #include "job/document_sample.h"
 #include "job/numbers.h"
 #include "job/sources.h"
-#include "ledger/resume.h"
-#include "ledger/same_content.h"
+#include "ledger/ledger.h"
 #include "send/writer.h"
 
 static bool not_interrupted(sl_error *error) {

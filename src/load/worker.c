@@ -23,7 +23,7 @@
 
 #include "bson/bson_writer.h"
 #include "job/sources.h"
-#include "ledger/resume.h"
+#include "ledger/ledger.h"
 #include "send/writer.h"
 #include "util/clock.h"
 #include "util/context.h"

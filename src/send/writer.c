@@ -1100,7 +1100,7 @@ const sl_sink_type sl_sink_modify = {
  * On the direct route only the loader checks the owner of a document. So this route requires a
  * shard key that the loader can evaluate; documents whose owner it cannot determine go through the
  * router; and no block is added to the journal before the cluster has confirmed that no chunk moved
- * (sl_direct_check; resume.c). */
+ * (sl_direct_check; ledger.c). */
 
 bool sl_route_open(const sl_job *job, sl_destination *destination, unsigned threads,
                    sl_error *error) {
