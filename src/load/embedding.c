@@ -13,7 +13,7 @@
 #include "bson/bson_writer.h"
 #include "job/embed_store.h"
 #include "job/sources.h"
-#include "ledger/reject_kinds.h"
+#include "ledger/rejects.h"
 #include "load.h"
 #include "report/json.h"
 #include "util/hash.h"

@@ -45,7 +45,7 @@ INTERFACES = {
     "job": "document_sample embed embed_store inspect job load_config numbers preview sources types",
     "doctor": "doctor",
     "send": "duplicates rate_limit reply sink writer",
-    "ledger": "journal ledger reject_kinds rejects unregistered work_directory",
+    "ledger": "journal ledger rejects unregistered work_directory",
     "load": "embedding load progress record run status",
     "verify": "verify",
     "restore": "restore",
