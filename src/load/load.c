@@ -26,7 +26,7 @@
 #include "ledger/ledger.h"
 #include "progress.h"
 #include "record.h"
-#include "reject_limit.h"
+#include "run.h"
 #include "send/sink.h"
 #include "verify_counts.h"
 #include "worker.h"

@@ -80,10 +80,4 @@ void sl_load_on_second_request(void *context);
 bool sl_register_loaded(const sl_job *job, sl_destination *destination, const sl_ledger *ledger,
                         sl_error *error);
 
-/* ---- shard_table.c ---- */
-
-/* Records and logs the documents and bytes of the collection on each shard. `succeeded`: the load
- * has not failed, so the documents may be counted where the servers' statistics are in doubt. */
-void sl_shard_table(sl_load *load, bool succeeded);
-
 #endif

@@ -29,7 +29,7 @@
 #include "util/context.h"
 
 #include "embedding.h"
-#include "reject_limit.h"
+#include "run.h"
 
 /* ==== open blocks ====
  *
