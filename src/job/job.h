@@ -33,7 +33,7 @@ typedef struct sl_job_source {
     uint32_t number;
     uint64_t sampled; /* offset up to which the text has been sampled for types; types.c */
     bool skipped;
-    uint64_t *done; /* bit set of the blocks that an earlier run has completed; resume.c */
+    uint64_t *done; /* bit set of the blocks that an earlier run has completed; ledger.c */
     size_t done_words;
     uint64_t done_end; /* the offset at which the text of these blocks ends */
     bool compare;      /* these blocks are read again: the source is a pipe, or a possibly changed

@@ -9,7 +9,7 @@
  * payload depends on the type:
  *
  *   3  the first record, the same in all versions: "shardloadjournal", uint32 format version
- *   1  a BSON document, whose fields show its kind (resume.c)
+ *   1  a BSON document, whose fields show its kind (ledger.c)
  *   2  an entry, one per block of this loader: uint64 fields by the table in journal.c, which ends
  *      with counts of util/load_counts.h
  *

@@ -39,7 +39,7 @@ typedef struct sl_ledger {
     sl_reject_files *rejects;
     sl_reject_kinds reject_kinds;   /* complete once the reject files are closed */
     struct sl_store *store;         /* of --embed; NULL without it. Borrowed */
-    struct sl_earlier_run *earlier; /* the journal's contents at the start; resume.c */
+    struct sl_earlier_run *earlier; /* the journal's contents at the start */
     char holder[25];  /* its id as a holder of the stopped balancer; "" without a journal */
     bool begin_later; /* the journal is that of a completed load until sl_resume_begin */
     bool compared;    /* a source's text may differ from that of the earlier run */
@@ -66,5 +66,98 @@ static inline uint64_t sl_ledger_accepted(const sl_ledger *ledger, size_t source
 /* Adds the documents of a block with this first id. Any thread. */
 void sl_ledger_add(sl_ledger *ledger, const sl_job *job, size_t source, int64_t first_id,
                    uint64_t accepted, uint64_t taken);
+
+/* ---- the journal of a load, and --resume ---- */
+
+/* Writes the journal of a load; with --resume, reads it. The functions are called in this order.
+ * Without a journal they do nothing. Main thread, unless noted. */
+
+/* Opens the journal; with --resume, checks that it belongs to this load. `*finished`: that load has
+ * been completed. */
+bool sl_resume_open(sl_job *job, sl_ledger *ledger, bool *finished, sl_error *error);
+
+/* The exit code of the completed load: SL_EXIT_OK or SL_EXIT_REJECTS. */
+sl_exit sl_resume_completed_code(const sl_ledger *ledger);
+
+/* Begins the journal, if sl_resume_open has not done so because the journal belongs to a completed
+ * load. Called before anything is changed. */
+bool sl_resume_begin(const sl_job *job, sl_ledger *ledger, sl_error *error);
+
+/* Has an earlier run completed a block? */
+bool sl_resume_has_blocks(const sl_ledger *ledger);
+/* Does the collection of the journal still exist? Called before anything is created or changed. */
+bool sl_resume_find_target(const sl_job *job, const sl_destination *destination,
+                           const sl_ledger *ledger, sl_error *error);
+/* With --resume and --drop: clears `drop` of the target if an earlier run has dropped the
+ * collection, and another one has its name now. Called before anything is created or changed. */
+bool sl_resume_decide_drop(const sl_job *job, sl_destination *destination, const sl_ledger *ledger,
+                           sl_error *error);
+/* If the target is dropped: writes to the journal which collection that is. Called before the
+ * drop. */
+bool sl_resume_record_drop(const sl_destination *destination, const sl_ledger *ledger,
+                           sl_error *error);
+/* Checks that the prepared collection and the numbers of the sources are those of the journal; a
+ * new load writes them to the journal. */
+bool sl_resume_target(sl_job *job, sl_destination *destination, sl_ledger *ledger, sl_error *error);
+/* Recovers the completed blocks and the totals of earlier runs, before the first block is read. */
+bool sl_resume_recover(sl_job *job, sl_ledger *ledger, sl_error *error);
+/* Writes the options that differ between two lists (sl_load_config.document_options) as words.
+ * False: none. */
+bool sl_resume_options_differ(const bson_t *was, const bson_t *now, char *how, size_t room);
+/* The identity of a file as the field `identity` of a document. Fields that it lacks are 0. */
+void sl_resume_append_identity(bson_t *source, const sl_source_identity *identity);
+sl_source_identity sl_resume_identity_in(const bson_t *source);
+/* A hash of a block's text for the journal; 0 for generated records. Any thread. */
+uint64_t sl_resume_check(const sl_source_block *block);
+/* Is a block consistent with the journal? A completed block must have the same text, and the source
+ * must not end before the last completed block. False sets the error. Any thread. */
+bool sl_resume_block_fits(const sl_job *job, const sl_ledger *ledger, const sl_source_block *block,
+                          sl_error *error);
+/* Called when documents of a block were refused because other documents have their _ids. False,
+ * with the error, if that means that the source's text has changed since the earlier run. Any
+ * thread. */
+bool sl_resume_taken_fits(const sl_job *job, const sl_source_block *block, sl_error *error);
+/* Writes all completed blocks to the journal and syncs it to disk. On the direct route a later call
+ * does this if the cluster cannot confirm the owners of the documents now. Called by one thread. */
+bool sl_resume_commit(sl_destination *destination, sl_ledger *ledger, sl_error *error);
+/* The last commit: waits until the owners are confirmed. */
+bool sl_resume_commit_last(sl_destination *destination, sl_ledger *ledger, sl_error *error);
+/* Marks the load as finished, after it was verified and run.json was written. `rejects`: of this
+ * run. */
+bool sl_resume_finish(const sl_ledger *ledger, uint64_t rejects, sl_error *error);
+
+/* ---- the sources of earlier runs and loads ---- */
+
+/* Appends the array of sources to the journal's first document, or to that of the records to
+ * embed. */
+void sl_earlier_append_sources(bson_t *document, const sl_job *job);
+
+/* How sources differ from those of an earlier run. */
+typedef struct sl_sources_difference {
+    char how[800];                    /* the difference; "": the sources may be the same */
+    char modified[SL_FILE_TIME_ROOM]; /* the earlier modification time, if that is the difference;
+                                         otherwise "" */
+    size_t compare; /* sources whose text must be compared: pipes, and files with another identity
+                       but the same size, beginning, end and modification time */
+    size_t changed; /* of these, without the pipes */
+} sl_sources_difference;
+
+/* Compares the sources of a job with those that sl_earlier_append_sources recorded. False when they
+ * differ. Sets `compare` of the job's sources, and the fingerprints of pipes. */
+bool sl_earlier_compare_sources(const bson_t *earlier, sl_job *job,
+                                sl_sources_difference *difference);
+
+/* Warns that files are compared because their identity has changed; `since` is an event. */
+void sl_earlier_log_compared(const sl_sources_difference *difference, const char *since);
+
+/* Sources that an earlier load has loaded under another name. The registry does not notice them,
+ * because a fingerprint covers the name. So the records (run.json) in the work directories beside
+ * that of this load are searched for a source with the same content. */
+/* Logs the sources whose content a completed load beside `work_directory` has loaded under another
+ * name. False with error (SL_EXIT_SOURCE) when that load was into the same collection, and this
+ * load would store its documents a second time; --again and --drop allow it. Called before anything
+ * is changed. */
+bool sl_same_content_check(const sl_job *job, const sl_destination *destination,
+                           const char *work_directory, sl_error *error);
 
 #endif

@@ -5,13 +5,13 @@
  *   load/      the work directory of that load: its run.json, its rejects
  *   records/   the records, divided by the hash of their key (embed_store.h)
  *   groups, index, used, complete    the store (embed_store.h)
- *   sources    the identity of each source, and a hash of their text (embed_sources.c)
+ *   sources    the identity of each source, and a hash of their text
  *   orphans.json    at the end: the records that are in no document */
 #ifndef SHARDLOAD_EMBEDDING_H
 #define SHARDLOAD_EMBEDDING_H
 
 #include "job/embed.h"
-#include "ledger/earlier_run.h"
+#include "ledger/ledger.h"
 #include "report/run_record.h"
 #include "send/sink.h"
 
@@ -38,7 +38,7 @@ void sl_embedding_log_rejects(const sl_job *job, const char *work_directory);
 /* Appends the figures to the run record. Without --embed does nothing. */
 void sl_embedding_record(const sl_job *job, bson_t *record);
 
-/* ---- embed_sources.c: the file "sources" ----
+/* ---- the file "sources" ----
  *
  * It has of each source of the records the fingerprint and the identity, as in a journal, and a
  * hash of all their text. It is written before "complete", so every store has one. */
@@ -57,7 +57,7 @@ bool sl_embed_sources_were_read(const sl_job *records, const bson_t *run_record,
 bool sl_embed_sources_compare(const char *folder, sl_job *records, bool exact, bool *same,
                               sl_sources_difference *difference, sl_error *error);
 
-/* ---- embed_sink.c ---- */
+/* ---- the sink of the records ---- */
 
 /* The options of the sink of records to embed. */
 typedef struct sl_divided {

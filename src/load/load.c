@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A load from start to end: sources, connect, prepare, load, indexes, balancer, verify, report.
  *
- * Whatever ends the load, `sl_load_run` executes the same last lines, which restore the balancer
- * (ending.c). */
+ * Whatever ends the load, `sl_load_run` executes the same last lines, which restore the
+ * balancer. */
 #include "load.h"
 
 #include <stdio.h>
@@ -11,6 +11,15 @@
 #include <unistd.h>
 
 #include "bson/bson_lookup.h"
+#include "cluster/cluster.h"
+#include "format/key_fields.h"
+#include "job/document_sample.h"
+#include "job/numbers.h"
+#include "job/sources.h"
+#include "job/types.h"
+#include "ledger/ledger.h"
+#include "send/sink.h"
+#include "send/writer.h"
 #include "util/clock.h"
 #include "util/interrupt.h"
 #include "util/log.h"
@@ -18,21 +27,451 @@
 #include "util/private_file.h"
 #include "util/text.h"
 
-#include "cluster/cluster.h"
 #include "embedding.h"
-#include "job/numbers.h"
-#include "job/sources.h"
-#include "job/types.h"
-#include "ledger/resume.h"
 #include "progress.h"
 #include "record.h"
-#include "reject_limit.h"
-#include "send/sink.h"
+#include "run.h"
 #include "verify_counts.h"
 #include "worker.h"
 
 /* The interval of journal commits: after a crash, a resumed load repeats about this much work. */
 #define COMMIT_SECONDS 1.0
+
+/* ---- interrupts, and the balancer, which is restored however the load ends ---- */
+
+/* The end of a load, expected or not. The balancer is restored by the load itself or, after a
+ * second Ctrl-C, by the thread that handles signals. A lock ensures that exactly one of them
+ * does. */
+
+/* Holds the lock until the balancer is stopped, so that the handler of a second Ctrl-C waits and
+ * then restores it. */
+static bool stop_balancer(sl_load *load, sl_error *error) {
+    pthread_mutex_lock(&load->balancer_lock);
+    load->balancer_lost = false;
+    bool ok = sl_balancer_pause(load->destination.connection, load->ledger.holder, &load->balancer,
+                                error);
+    if (load->balancer)
+        snprintf(load->balancer_before, sizeof load->balancer_before, "%s",
+                 sl_balancer_before(load->balancer));
+    pthread_mutex_unlock(&load->balancer_lock);
+    return ok;
+}
+
+/* Restores the balancer, once, whichever thread calls it. */
+static bool restore_balancer(sl_load *load, sl_error *error) {
+    bool ok = true;
+    pthread_mutex_lock(&load->balancer_lock);
+    atomic_store(&load->putting_back, true);
+    if (load->balancer) {
+        ok = sl_balancer_restore(load->balancer, error);
+        load->balancer_lost = !ok;
+        load->balancer = NULL;
+    }
+    atomic_store(&load->putting_back, false);
+    pthread_mutex_unlock(&load->balancer_lock);
+    return ok;
+}
+
+/* Has a failed load changed nothing, neither in the cluster nor in its output? Then its work
+ * directory is removed. A load of a trial or a restore, whose work directory is inside another one,
+ * always counts as used. */
+static bool is_unused(const sl_load *load) {
+    const sl_destination *destination = &load->destination;
+    if (load->job.config->part_of_trial || atomic_load(&load->run.opened))
+        return false;
+    return !atomic_load(&load->run.begun) || load->job.config->sink != SL_SINK_CLUSTER ||
+           (!load->job.resumed && !load->job.config->drop && !destination->created &&
+            !destination->numbered);
+}
+
+/* Can --resume complete the load, which ended for the reason `why`? It can even if this run ended
+ * before it began, as long as it resumed an earlier run: the journal of that run is kept. */
+static bool may_be_resumed(const sl_load *load, const sl_error *why) {
+    const sl_load_config *config = load->job.config;
+    bool journal_kept = atomic_load(&load->run.begun) || config->resume || config->part_of_trial;
+    return journal_kept && !why->no_resume &&
+           atomic_load(&load->run.ended_by) != SL_ENDED_ALL_REJECTED;
+}
+
+/* The last status of a load that a user ends at once. */
+static void stop_status(const sl_load *load) {
+    sl_status_stop(load->status, SL_EXIT_INTERRUPTED, "interrupted by the user",
+                   may_be_resumed(load, &(sl_error){0}));
+}
+
+/* Logs the command that completes a load which ended early. */
+static void log_how_to_complete(const sl_load *load, const sl_error *why) {
+    if (why->no_resume || load->job.config->part_of_trial)
+        return;
+    bool changed = load->job.set && sl_source_set_has_changed(load->job.set);
+    if (load->job.config->sink == SL_SINK_BSON && atomic_load(&load->run.opened))
+        sl_log_warning("the BSON dump is incomplete");
+    else if (load->ledger.journal && !is_unused(load) && atomic_load(&load->run.begun) &&
+             atomic_load(&load->run.ended_by) != SL_ENDED_ALL_REJECTED)
+        sl_log_warning("to complete this load, %sgive %s with %s--resume --work-dir %s%s",
+                       changed ? "restore the original source and " : "",
+                       load->job.config->completed_by ? load->job.config->completed_by
+                                                      : "the same command",
+                       atomic_load(&load->run.ended_by) == SL_ENDED_BY_REJECT_LIMIT
+                           ? "a higher --max-rejects and "
+                           : "",
+                       load->ledger.work_directory,
+                       changed ? "; to load the changed source, start again with --drop" : "");
+}
+
+/* The records of --embed are divided, but no document is loaded yet. */
+static void log_embedded_records(const sl_load *load) {
+    char path[600];
+    if (!load->job.config->embed_field || !load->ledger.work_directory[0])
+        return;
+    snprintf(path, sizeof path, "%.500s/embed/records", load->ledger.work_directory);
+    if (access(path, F_OK) == 0)
+        sl_log_warning(
+            "%s holds the records of --embed that have been read. The same command will read them "
+            "again and replace them; if you do not repeat it, remove %.500s",
+            path, load->ledger.work_directory);
+}
+
+/* For sl_interrupt_listen; `context` is the sl_load. */
+static bool on_first_request(void *context) {
+    sl_load *load = context;
+    if (load->job.config->part_of_trial && !atomic_load(&load->run.begun))
+        return false;                     /* the load checks for an interrupt before it begins */
+    if (!atomic_load(&load->run.begun)) { /* a program need not wait for a server or a pipe */
+        sl_log_warning("interrupted before anything was loaded");
+        log_embedded_records(load);
+        stop_status(load);
+        sl_work_directory_abandon(load->ledger.work_directory, &load->ledger.lock);
+        return true;
+    }
+    if (!load->job.config->part_of_trial)
+        sl_log_warning("stopping after the batches in flight; press Ctrl-C again to stop at once");
+    sl_run_stop(&load->run);
+    return false;
+}
+
+static void on_second_request(void *context) {
+    sl_load *load = context;
+    sl_error error = {0};
+    if (!restore_balancer(load, &error))
+        sl_log_error(SL_LINES, error.message);
+    if (!load->job.config->part_of_trial)
+        sl_log_warning("stopped at once");
+    log_how_to_complete(load, &error);
+    stop_status(load);
+}
+
+/* ---- the phases before the first document ---- */
+
+static bool not_interrupted(sl_error *error) {
+    return !sl_interrupt_requested() ||
+           sl_error_set(error, SL_EXIT_INTERRUPTED, "interrupted before anything was loaded");
+}
+
+/* After Ctrl-C, commands are not retried, except those that restore the balancer. */
+static bool keep_trying(void *context) {
+    sl_load *load = context;
+    return !sl_interrupt_requested() || atomic_load(&load->putting_back);
+}
+
+/* Connects to the cluster of the configuration. */
+static bool connect_cluster(sl_load *load, sl_error *error) {
+    const sl_load_config *config = load->job.config;
+    load->destination.connection = config->connection;
+    load->destination.borrowed = config->connection != NULL;
+    if (!config->connection && !sl_load_open_connection(config, SL_FOR_WRITING, "shardload", 3,
+                                                        &load->destination.connection, error))
+        return false;
+    sl_connection_set_retry_check(load->destination.connection, keep_trying, load);
+    sl_record_server(load->record, load->destination.connection);
+    if (sl_connection_server(load->destination.connection)->deployment != SL_SHARDED &&
+        config->shard_key)
+        sl_log_info("not a sharded cluster: the collection is not sharded");
+    return true;
+}
+
+typedef struct placing {
+    sl_load *load;
+    int64_t logged; /* when progress was logged last, by sl_clock_ns */
+} placing;
+
+static bool on_prepare_step(void *context, size_t done, size_t all) {
+    placing *work = context;
+    work->load->placing_steps = done;
+    if (sl_seconds_since(work->logged) > 2) {
+        sl_log_info("placing ranges: step %zu of %zu", done, all);
+        work->logged = sl_clock_ns();
+    }
+    return !sl_interrupt_requested();
+}
+
+static const char *layout_of(const sl_load *load) {
+    switch (sl_shard_map_route(load->destination.map)) {
+    case SL_ROUTE_BY_ID:
+        return "sharded by _id";
+    case SL_ROUTE_BY_KEY:
+        return "sharded by another key; the loader finds each document's shard";
+    default:
+        return load->destination.target.shard_key
+                   ? "sharded by another key; the router finds each document's shard"
+                   : "not sharded";
+    }
+}
+
+static bool batches_fit(const sl_load *load, sl_error *error) {
+    const sl_load_config *config = load->job.config;
+    const sl_server *server = sl_connection_server(load->destination.connection);
+    return config->adapt_batches ||
+           config->batch_documents <= (uint32_t)server->max_batch_documents ||
+           sl_error_set(error, SL_EXIT_USAGE,
+                        "--batch-size %u is more than the server accepts (%d documents)",
+                        config->batch_documents, server->max_batch_documents);
+}
+
+/* With another mode than insert: can the documents be matched by the fields? */
+static bool may_match(const sl_load *load, sl_error *error) {
+    const sl_key_fields *keys = load->job.keys;
+    if (!keys || !sl_modes[keys->mode].matches)
+        return true;
+    bool must_exist = !sl_modes[keys->mode].creates;
+    return sl_check_match(load->destination.connection, &load->destination.target, must_exist,
+                          (const char *const *)keys->match.names, keys->match.count, error);
+}
+
+/* Is the collection new, and sharded by ranges that sl_prepare_ranges does not place? */
+static bool needs_quantiles(const sl_load *load) {
+    const sl_target *target = &load->destination.target;
+    return load->destination.created && load->job.shards > 1 && target->shard_key &&
+           !sl_shard_key_is_hashed(target->shard_key) &&
+           (load->job.own_ids || !sl_key_is_id(target->shard_key)) &&
+           sl_connection_server(load->destination.connection)->deployment == SL_SHARDED;
+}
+
+/* Splits such a collection at quantiles of a sample of its shard key. The map that is read
+ * afterwards determines the routes, so a failure, or a sample that is not representative, only
+ * makes the shards' loads uneven. */
+static bool place_quantiles(sl_load *load, sl_error *error) {
+    const sl_destination *destination = &load->destination;
+    const sl_target *target = &destination->target;
+    size_t chunks = 1;
+    sl_error why = {0};
+    if (!needs_quantiles(load))
+        return true;
+    if (load->job.parts > 0 && load->job.config->direct) { /* other loaders may have read the chunk
+                                                              map */
+        sl_log_info("%s.%s is one range on one shard: with --part and --route direct it is not "
+                    "split before the load",
+                    target->database, target->collection);
+        return true;
+    }
+    sl_key_sample *sample = sl_key_sample_create(target->shard_key);
+    bool ok = (sample || sl_error_memory(error, "sampling the sources")) &&
+              sl_key_sample_take(&load->job, sample, error) && not_interrupted(error);
+    if (ok && !sl_presplit(destination->connection, target, destination->topology, sample, 1,
+                           &chunks, &why))
+        sl_log_warning("%s.%s could not be split before the load: " SL_LINES, target->database,
+                       target->collection, why.message);
+    else if (ok && chunks > 1)
+        sl_log_info("%s.%s: split into %zu ranges at quantiles of a sample of %zu shard keys",
+                    target->database, target->collection, chunks, sl_key_sample_count(sample));
+    else if (ok)
+        sl_log_info("%s.%s is one range on one shard: the sources give no sample of its shard key "
+                    "to split it by; --shard-key with a hashed field uses all shards",
+                    target->database, target->collection);
+    sl_key_sample_destroy(sample);
+    return ok && not_interrupted(error);
+}
+
+/* Creates and shards the collection, stops the balancer, numbers the sources, and splits and places
+ * the ranges. All checks that can refuse the load come first. All checks that can refuse the load
+ * come before anything is created or, with --drop, removed. */
+static bool prepare(sl_load *load, sl_error *error) {
+    sl_job *job = &load->job;
+    const sl_load_config *config = job->config;
+    sl_destination *destination = &load->destination;
+    sl_connection *connection = destination->connection;
+    bool sharded = sl_connection_server(connection)->deployment == SL_SHARDED;
+    sl_target_configure(destination, job, job->resumed);
+    if (!batches_fit(load, error) ||
+        !sl_resume_find_target(job, destination, &load->ledger, error) ||
+        !sl_resume_decide_drop(job, destination, &load->ledger, error) ||
+        !sl_target_decide_sharding(job, destination, error) ||
+        !sl_registry_open(connection, &destination->target, &destination->registry, error) ||
+        !sl_topology_read(connection, &destination->topology, error) ||
+        !sl_parts_find_shards(job, destination, error) || !may_match(load, error) ||
+        !sl_sources_look_for_target(job, destination, error) ||
+        !sl_route_open(job, destination, load->run.threads, error))
+        return false;
+    if (!sl_same_content_check(job, destination, load->ledger.work_directory, error) ||
+        !sl_sources_refuse_copies(job, destination, error) ||
+        !sl_resume_begin(job, &load->ledger, error))
+        return false;
+    atomic_store(&load->run.begun, true);
+    if (!not_interrupted(error) || !stop_balancer(load, error))
+        return false;
+    if (!sl_target_begin(job, destination, error) ||
+        !sl_resume_record_drop(destination, &load->ledger, error) ||
+        !sl_prepare_target(connection, &destination->target, &destination->created, error) ||
+        !sl_target_identify(connection, &destination->target, error) ||
+        !sl_target_check_shards(destination, NULL, error) ||
+        !sl_sources_number_by_registry(job, destination, load->ledger.work_directory, error) ||
+        !sl_resume_target(job, destination, &load->ledger, error) ||
+        !sl_shard_map_read(connection, &destination->target, destination->topology,
+                           &destination->map, error))
+        return false;
+    job->by_range = sl_shard_map_by_id(destination->map);
+    job->shards = (uint32_t)destination->topology->count;
+    if (!sl_ranges_lay_out(job, destination, error))
+        return false;
+    if (job->by_range) {
+        int64_t start = sl_clock_ns();
+        placing work = {load, start};
+        if (!sl_prepare_ranges(connection, &destination->target, destination->topology, job->ranges,
+                               job->range_count, on_prepare_step, &work, error))
+            return false;
+        load->placing_seconds = sl_seconds_since(start);
+    }
+    if (!place_quantiles(load, error) || !sl_route_read_map(destination, error))
+        return false;
+    sl_parts_choose_blocks(job, destination);
+    if (sharded)
+        sl_log_info("%s.%s: %s, %zu range%s on %u shards", config->database, config->collection,
+                    layout_of(load), job->range_count, job->range_count == 1 ? "" : "s",
+                    job->shards);
+    return not_interrupted(error);
+}
+
+/* Numbers the sources of a load into another sink. */
+static bool prepare_offline(sl_load *load, sl_error *error) {
+    load->job.shards = 1;
+    return sl_sources_number_offline(&load->job, error) &&
+           sl_ranges_lay_out(&load->job, &load->destination, error);
+}
+
+/* ---- registering ---- */
+
+/* Registers, at the end of a load, the sources or this loader's parts of them as loaded, with their
+ * numbers of documents. The loader that finishes the last part of a source counts the stored
+ * documents of that source. */
+
+/* The number of documents that this loader has stored for a part of a source; with part 0, for all
+ * of the source. Each piece of a source in several pieces is a separate range, laid out for one
+ * shard. */
+static uint64_t documents_of(const sl_job *job, const sl_ledger *ledger, size_t index,
+                             uint32_t part) {
+    const sl_job_source *source = &job->sources[index];
+    const sl_source_account *account = &ledger->sources[index];
+    if (part == 0)
+        return atomic_load(&account->accepted);
+    if (!job->own_shards || source->pieces == 1)
+        return !job->own_shards || sl_job_shard_of(job, source, 0) == part - 1
+                   ? atomic_load(&account->accepted) + atomic_load(&account->taken)
+                   : 0;
+    uint64_t documents = 0;
+    for (uint32_t piece = 0; piece < source->pieces; piece++) {
+        int64_t first = sl_stripe_first_id(source->number, sl_piece_begin(source, piece));
+        if (sl_job_shard_of(job, source, piece) == part - 1)
+            documents += atomic_load(&ledger->accepted[sl_job_range_of(job, first)]);
+    }
+    return documents;
+}
+
+static void set_documents(const sl_job *job, const sl_ledger *ledger, size_t index, uint32_t part,
+                          sl_registry_entry *entry) {
+    const sl_source_account *account = &ledger->sources[index];
+    entry->documents = documents_of(job, ledger, index, part);
+    entry->in_range_known = !job->own_ids && !sl_load_mode(job->config)->matches;
+    entry->in_range = atomic_load(&account->accepted) + atomic_load(&account->taken);
+}
+
+static bool finish_part(const sl_job *job, const sl_destination *destination, const void *context,
+                        uint32_t part, sl_registry_entry *entries, size_t count, sl_error *error) {
+    size_t next = 0;
+    for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
+        if (!job->sources[i].skipped)
+            set_documents(job, context, i, part, &entries[next++]);
+    }
+    return sl_registry_finish(destination->registry, entries, count, error);
+}
+
+/* Compares the documents that the cluster holds of a complete source with those of its parts. */
+static bool count_source(const sl_job *job, const sl_destination *destination, size_t index,
+                         uint64_t expected, sl_error *error) {
+    const sl_job_source *source = &job->sources[index];
+    const sl_target *target = &destination->target;
+    uint64_t found;
+    if (!sl_count_range(destination->connection, target, sl_stripe_first_id(source->number, 0),
+                        sl_stripe_first_id(source->number, SL_STRIPES), &found, error))
+        return false;
+    return found == expected ||
+           sl_error_set(
+               error, SL_EXIT_VERIFICATION,
+               "verification failed: %s: its %u parts have loaded %llu documents, and %llu "
+               "are stored; has another program written to %s.%s? shardload verify --content "
+               "lists the documents",
+               sl_source_set_at(job->set, index)->shown, job->parts, (unsigned long long)expected,
+               (unsigned long long)found, target->database, target->collection);
+}
+
+static void log_what_is_loaded(const sl_job *job, const sl_destination *destination, size_t whole,
+                               uint64_t documents) {
+    char shown[SL_HUMAN_ROOM], names[SL_SHARD_NAMES_ROOM];
+    size_t rest = job->active - whole;
+    if (rest == 0 && sl_load_mode(job->config)->matches) /* changed documents, too */
+        sl_log_info("all %u parts are loaded", job->parts);
+    else if (rest == 0)
+        sl_log_info("all %u %s are loaded: %s documents in total", job->parts,
+                    job->own_shards ? "shards" : "parts", sl_human_count(documents, shown));
+    else if (job->own_shards)
+        sl_log_info("this loader's shards (%s) are loaded; %zu of %zu sources wait for other "
+                    "shards",
+                    sl_shard_names(destination->topology, job->own_shards, names), rest,
+                    job->active);
+    else
+        sl_log_info("part %u of %u is loaded; %zu of %zu sources wait for other parts",
+                    job->config->part, job->parts, rest, job->active);
+}
+
+/* Of a shared load: counts the sources whose parts are all loaded, and registers them as loaded.
+ * `entries`: the registry entries of the job's sources, after this loader's parts have been
+ * registered. */
+static bool finish_complete(const sl_job *job, const sl_destination *destination,
+                            sl_registry_entry *entries, sl_error *error) {
+    size_t whole = 0, next = 0;
+    uint64_t documents = 0;
+    for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
+        if (job->sources[i].skipped)
+            continue;
+        sl_registry_entry *entry = &entries[next++];
+        if (entry->parts_loaded < job->parts)
+            continue;
+        /* Documents with their own _ids form no range that could be counted. */
+        if (job->config->verify && !job->own_ids &&
+            !count_source(job, destination, i, entry->documents, error))
+            return false;
+        documents += entry->documents;
+        entry->in_range = entry->documents; /* of a part, these include documents of others */
+        entries[whole++] = *entry;
+    }
+    if (whole > 0 && !sl_registry_finish_sources(destination->registry, entries, whole, error))
+        return false;
+    log_what_is_loaded(job, destination, whole, documents);
+    return true;
+}
+
+/* Registers the job's sources as loaded; of a shared load, this loader's parts of them. Then, of a
+ * shared load, counts and registers the sources that are complete now, and logs which parts are
+ * missing. */
+static bool register_loaded(const sl_job *job, sl_destination *destination, const sl_ledger *ledger,
+                            sl_error *error) {
+    size_t count;
+    sl_registry_entry *entries = sl_sources_entries(job, &count, error);
+    bool ok = entries &&
+              sl_parts_each(job, destination, finish_part, ledger, entries, count, error) &&
+              (job->parts == 0 || finish_complete(job, destination, entries, error));
+    free(entries);
+    return ok;
+}
 
 /* ---- phases ---- */
 
@@ -229,7 +668,7 @@ static bool count_and_register(sl_load *load, sl_error *error) {
     if (load->job.config->sample < 1 || sl_load_mode(load->job.config)->removes)
         return true;
     sl_interrupt_begin_change();
-    bool ok = sl_register_loaded(&load->job, &load->destination, &load->ledger, error);
+    bool ok = register_loaded(&load->job, &load->destination, &load->ledger, error);
     sl_interrupt_end_change();
     return ok;
 }
@@ -263,13 +702,13 @@ static bool run_phases(sl_load *load, sl_error *error) {
         bool change; /* the phase as a unit changes the cluster: see sl_interrupt_begin_change */
     } phases[] = {
         {SL_PHASE_EMBED, prepare_embedding, .embed_only = true},
-        {SL_PHASE_CONNECT, sl_load_connect, .cluster_only = true},
-        {SL_PHASE_PREPARE, sl_load_prepare, .cluster_only = true, .change = true},
-        {SL_PHASE_PREPARE, sl_load_prepare_offline, .offline_only = true},
+        {SL_PHASE_CONNECT, connect_cluster, .cluster_only = true},
+        {SL_PHASE_PREPARE, prepare, .cluster_only = true, .change = true},
+        {SL_PHASE_PREPARE, prepare_offline, .offline_only = true},
         {SL_PHASE_LOAD, .function = load_documents}, /* each batch is a separate change */
         {SL_PHASE_INDEXES, build_indexes, .cluster_only = true, .change = true},
         /* It may also run in the thread of the signal handler. */
-        {SL_PHASE_BALANCER, sl_load_restore_balancer, .cluster_only = true},
+        {SL_PHASE_BALANCER, restore_balancer, .cluster_only = true},
         {SL_PHASE_ORPHANS, finish_embedding, .embed_only = true},
         {SL_PHASE_VERIFY, verify, .cluster_only = true},
     };
@@ -299,7 +738,7 @@ static bool confirm_completed(sl_load *load, sl_error *error) {
     const sl_load_config *config = load->job.config;
     if (config->embed_field && !sl_embedding_check(&load->job, load->ledger.work_directory, error))
         return false;
-    if (!sl_load_connect(load, error))
+    if (!connect_cluster(load, error))
         return false;
     sl_target_configure(&load->destination, &load->job, true);
     if (!sl_resume_find_target(&load->job, &load->destination, &load->ledger, error))
@@ -358,8 +797,7 @@ sl_exit sl_load_run(const sl_load_config *config) {
     sl_log_level level = config->part_of_trial ? sl_log_set_level(SL_LOG_WARNING) : SL_LOG_INFO;
     load.record = sl_run_record_create();
     bool ok = load.record || sl_error_memory(&error, "starting");
-    bool listening = ok && sl_interrupt_listen(sl_load_on_first_request, sl_load_on_second_request,
-                                               &load, &error);
+    bool listening = ok && sl_interrupt_listen(on_first_request, on_second_request, &load, &error);
     ok = listening;
     if (ok)
         sl_record_start(load.record, config, "load");
@@ -380,22 +818,22 @@ sl_exit sl_load_run(const sl_load_config *config) {
         sl_error_missing(&error, "the preparation of the load");
     if (!ok) { /* logged first, because restoring the balancer may have to wait for a server */
         sl_log_error(SL_LINES, error.message);
-        sl_load_log_how_to_complete(&load, &error);
+        log_how_to_complete(&load, &error);
     }
     sl_error restoring = {0};
-    if (!sl_load_restore_balancer(&load, &restoring))
+    if (!restore_balancer(&load, &restoring))
         sl_log_error(SL_LINES, restoring.message);
     load.balancer_restored = !load.balancer_lost;
     sl_exit code = error.code;
     char unused[SL_WORK_DIRECTORY_ROOM] = "";
-    if (!ok && sl_load_is_unused(&load)) { /* run.json stays that of an earlier load */
+    if (!ok && is_unused(&load)) { /* run.json stays that of an earlier load */
         strcpy(unused, load.ledger.work_directory);
         load.ledger.work_directory[0] = '\0';
     }
     if (load.record && !finished)
         code = sl_record_end(&load, ok ? SL_EXIT_OK : error.code);
     if (unused[0]) {
-        sl_status_stop(load.status, code, error.message, sl_load_may_be_resumed(&load, &error));
+        sl_status_stop(load.status, code, error.message, may_be_resumed(&load, &error));
         sl_work_directory_abandon(unused, &load.ledger.lock);
     }
     /* The last step: once a load is marked as finished, --resume does not write run.json again. */
@@ -404,7 +842,7 @@ sl_exit sl_load_run(const sl_load_config *config) {
         sl_log_error(SL_LINES, error.message);
         code = error.code;
     }
-    sl_status_stop(load.status, code, error.message, sl_load_may_be_resumed(&load, &error));
+    sl_status_stop(load.status, code, error.message, may_be_resumed(&load, &error));
     if (listening) /* otherwise this would end the listener of the command that runs the load */
         sl_interrupt_stop_listening();
     sl_status_end(load.status, code, error.message, false); /* which a handler has used until now */

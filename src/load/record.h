@@ -9,8 +9,7 @@
 #include "run.h"
 #include "status.h"
 
-/* A load: load.c, preparing.c and ending.c run it, and record.c reports it. No other file uses
- * it. */
+/* A load: load.c runs it, and record.c reports it. No other file uses it. */
 typedef struct sl_load {
     sl_job job;
     sl_destination destination;
@@ -26,7 +25,7 @@ typedef struct sl_load {
     char balancer_before[16]; /* "full", "off", or "" when there is none */
     bool balancer_restored;   /* restored, or never stopped */
 
-    pthread_mutex_t balancer_lock; /* guards the two fields below; ending.c */
+    pthread_mutex_t balancer_lock; /* guards the two fields below */
     sl_balancer *balancer;         /* stopped; NULL once restored, or restoring it has failed */
     bool balancer_lost;            /* restoring it has failed */
     _Atomic bool putting_back;     /* commands that restore it are retried after an interrupt */
@@ -40,50 +39,5 @@ void sl_record_server(sl_run_record *record, sl_connection *connection);
 /* Checks the totals, prints the summary, and writes run.json and the reports. `code` is the exit
  * code so far; returns the final one. */
 sl_exit sl_record_end(sl_load *load, sl_exit code);
-
-/* ---- preparing.c: the phases before the first document ---- */
-
-/* Connects to the cluster of the configuration. */
-bool sl_load_connect(sl_load *load, sl_error *error);
-
-/* Creates and shards the collection, stops the balancer, numbers the sources, and splits and places
- * the ranges. All checks that can refuse the load come first. */
-bool sl_load_prepare(sl_load *load, sl_error *error);
-
-/* Numbers the sources of a load into another sink. */
-bool sl_load_prepare_offline(sl_load *load, sl_error *error);
-
-/* ---- ending.c: interrupts, and the balancer, which is restored however the load ends ---- */
-
-/* Stops the balancer; sl_load_restore_balancer restores it, once, whichever thread calls it. */
-bool sl_load_stop_balancer(sl_load *load, sl_error *error);
-bool sl_load_restore_balancer(sl_load *load, sl_error *error);
-
-/* Has a failed load changed nothing, neither in the cluster nor in its output? Then its work
- * directory is removed. */
-bool sl_load_is_unused(const sl_load *load);
-/* Can --resume complete the load, which ended for the reason `why`? It can even if this run ended
- * before it began, as long as it resumed an earlier run: the journal of that run is kept. */
-bool sl_load_may_be_resumed(const sl_load *load, const sl_error *why);
-/* Logs the command that completes a load which ended early. */
-void sl_load_log_how_to_complete(const sl_load *load, const sl_error *why);
-
-/* For sl_interrupt_listen; `context` is the sl_load. */
-bool sl_load_on_first_request(void *context);
-void sl_load_on_second_request(void *context);
-
-/* ---- registering.c ---- */
-
-/* Registers the job's sources as loaded; of a shared load, this loader's parts of them. Then, of a
- * shared load, counts and registers the sources that are complete now, and logs which parts are
- * missing. */
-bool sl_register_loaded(const sl_job *job, sl_destination *destination, const sl_ledger *ledger,
-                        sl_error *error);
-
-/* ---- shard_table.c ---- */
-
-/* Records and logs the documents and bytes of the collection on each shard. `succeeded`: the load
- * has not failed, so the documents may be counted where the servers' statistics are in doubt. */
-void sl_shard_table(sl_load *load, bool succeeded);
 
 #endif

@@ -15,13 +15,14 @@
 
 #include <bson/bson.h>
 
+#include "job/job.h"
+#include "ledger/ledger.h"
+#include "send/rate_limit.h"
 #include "util/error.h"
 #include "util/histogram.h"
 #include "util/load_counts.h"
 
-#include "job/job.h"
 #include "pace.h"
-#include "send/rate_limit.h"
 
 /* Written by one worker, read by the progress line. */
 #define SL_COUNTER(place, field, ...) _Atomic uint64_t field;
@@ -70,7 +71,7 @@ void sl_left_out_append(const sl_left_out *list, bson_t *record);
  * up to `total`. */
 void sl_left_out_log(const sl_left_out *list, uint64_t total);
 
-/* Loads that end because of their rejects; reject_limit.c. */
+/* Loads that end because of their rejects. */
 typedef enum sl_ending {
     SL_ENDED_OTHERWISE,
     SL_ENDED_BY_REJECT_LIMIT, /* --max-rejects */
@@ -145,5 +146,20 @@ typedef struct sl_run_totals {
 
 sl_run_totals sl_run_sum(const sl_run *run);
 void sl_run_totals_add(sl_run_totals *sum, const sl_run_totals *more);
+
+/* ---- the limit of rejects ---- */
+
+/* Loads that end because of their rejects. */
+
+#define SL_REJECT_LIMIT_ROOM 32
+
+/* The limit of --max-rejects as text: "10" or "2.5%". Returns out. */
+char *sl_reject_limit_text(const sl_load_config *config, char out[SL_REJECT_LIMIT_ROOM]);
+/* Are there more rejects than --max-rejects allows? Sets `error` if so. A percentage applies from
+ * 100,000 records on; at the end of the load (`at_end`), to any number of records. Any thread. */
+bool sl_rejects_pass_limit(sl_run *run, const sl_ledger *ledger, bool at_end, sl_error *error);
+/* At the end of a load: was every record rejected (of at least one)? Sets `error` if so, which
+ * quotes the `reasons`. Always false for a shared load. */
+bool sl_rejects_are_all(sl_run *run, const sl_ledger *ledger, const char *reasons, sl_error *error);
 
 #endif

@@ -37,7 +37,7 @@
 #include "util/process.h"
 #include "util/text.h"
 
-#include "progress_figures.h"
+#include "progress.h"
 
 /* A load that runs: the command's own, or that of one of a restore's namespaces. */
 typedef struct sl_status_part {

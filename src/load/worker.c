@@ -23,13 +23,13 @@
 
 #include "bson/bson_writer.h"
 #include "job/sources.h"
-#include "ledger/resume.h"
-#include "send/route.h"
+#include "ledger/ledger.h"
+#include "send/writer.h"
 #include "util/clock.h"
 #include "util/context.h"
 
 #include "embedding.h"
-#include "reject_limit.h"
+#include "run.h"
 
 /* ==== open blocks ====
  *

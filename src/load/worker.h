@@ -6,7 +6,6 @@
 
 #include "ledger/ledger.h"
 #include "run.h"
-#include "send/batch.h"
 #include "send/sink.h"
 
 /* A block that is not completed yet, with the outcome of its records so far. Belongs

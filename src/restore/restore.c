@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "bson/bson_lookup.h"
-#include "ledger/resume.h"
+#include "ledger/ledger.h"
 #include "load/status.h"
 #include "report/json.h"
 #include "report/run_record.h"

@@ -19,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ledger/resume.h"
+#include "ledger/ledger.h"
 #include "report/lookup.h"
 #include "report/run_record.h"
 #include "util/grow.h"

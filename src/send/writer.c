@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The writer: sends batches to the cluster, as unordered bulk inserts through the driver.
+/* The writer: sends batches to the cluster, as unordered bulk inserts through the driver. The other
+ * modes are described at "updates and deletes" below, the direct route at "the route".
  *
  * The driver's validation is off, because the encoder has checked the documents. If the server's
  * answer does not account for every document of a batch (reply.h), the batch is sent again: its
@@ -18,7 +19,7 @@
  * otherwise no document is the reason. A router refuses the command with a code that is known to be
  * about documents if it cannot find the shard of one of them: then the document is a reject as soon
  * as it is the only one of a command. */
-#include "sink.h"
+#include "writer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,11 +35,58 @@
 
 #include "duplicates.h"
 #include "reply.h"
-#include "writer_internal.h"
+#include "sink.h"
 
 #define RETRY_FIRST_MS 50
 #define RETRY_MOST_MS 5000
 #define REFUSED_MOST 3u /* documents whose commands are refused while none is executed */
+
+/* The outcome of an attempt to send documents. */
+typedef enum sl_outcome {
+    DELIVERED,
+    SEND_AGAIN,
+    SEND_LESS,  /* send the documents again in smaller pieces */
+    SEND_APART, /* the same: one of them may be the reason why the server refused the command */
+    SEND_APART_OR_END, /* the same, and if none of them is the reason, the load ends */
+    UNDELIVERABLE,
+} sl_outcome;
+
+/* Documents of a batch that are sent again, each alone, after the others. */
+typedef struct sl_aside {
+    uint32_t *indexes;
+    uint32_t count;
+} sl_aside;
+
+/* The receiver of the outcome of documents. */
+typedef struct sl_listener {
+    sl_batch_result *result;
+    refusal_handler refused;
+    void *context;
+    bool last_chance; /* of updates: duplicates are rejects */
+    bool alone;       /* one document is sent, which was refused before: what the server reports
+                         now is about this document */
+    bool accepted;    /* with `alone`: the server has executed another command of the batch */
+    sl_aside *aside;
+} sl_listener;
+
+/* How documents are sent in pieces. The caller sends those from `first` on, at most `most`, until
+ * `first` is `end`. */
+typedef struct sl_course {
+    const sl_sending *sending;
+    sl_batch_result *result;
+    unsigned *seed;          /* for the jitter */
+    const uint32_t *indexes; /* in the batch, of the documents; NULL: 0, 1, ... */
+    sl_aside *aside;         /* NULL: no document is set aside */
+    uint32_t first, end, most;
+    bool accepted;    /* the server has executed a command of this batch */
+    bool apart;       /* private, as all that follow: the pieces are small because of SEND_APART */
+    unsigned refused; /* documents set aside before a command was executed */
+    unsigned attempt;
+    int64_t since; /* of the first failure */
+} sl_course;
+
+/* The outcome of a document of a command. */
+typedef enum sl_found { MATCHED, UPSERTED, REFUSED, UNMATCHED } sl_found;
 
 /* A connection to the primary of one shard, or to a router. */
 typedef struct sl_target_connection {
@@ -46,31 +94,47 @@ typedef struct sl_target_connection {
     mongoc_collection_t *collection;
 } sl_target_connection;
 
+/* Of one worker. */
 struct sl_outlet {
     const sl_sending *sending;
-    /* On the direct route one connection per shard; in any case a last one to the routers. */
+    bson_t *views; /* one per document of a batch, over the bytes of the batch */
+    size_t room;
+    uint32_t *places; /* indexes of documents: of `chosen` in the piece; in the batch, to be sent */
+    sl_aside aside;
+    unsigned seed; /* for the jitter */
+
+    /* Of inserts. On the direct route one connection per shard; in any case a last one to the
+     * routers. */
     sl_target_connection *connections;
     uint32_t connection_count;
     const sl_target_connection *connection; /* of the current batch */
-    bson_t *views; /* one per document of a batch, over the bytes of the batch */
     const bson_t **pointers;
-    size_t room;
     /* The documents to send of a batch that is partly stored; NULL until that happens. */
     const bson_t **chosen;
-    uint32_t *places;  /* the index of each of these in the piece */
     bool search_first; /* search before the first attempt: an earlier run may have sent the batch */
-    sl_aside aside;
     bson_t *options;
-    unsigned seed; /* for the jitter */
+
+    /* Of updates and deletes. */
+    mongoc_client_t *client;
+    mongoc_collection_t *collection;
+    bson_t *head; /* of each command */
+    sl_statements statements;
+    uint8_t *found;  /* sl_found, per document of the batch */
+    uint32_t *again; /* indexes of documents to be sent once more */
+    uint32_t again_count;
+    bson_error_t why; /* why the last command failed */
 };
 
-bool sl_writer_open(const sl_sending *sending, void **shared, sl_error *error) {
+/* ---- opening ---- */
+
+static bool writer_open(const sl_sending *sending, void **shared, sl_error *error) {
     (void)shared;
     return sl_connection_open_writers(sending->destination->connection, sending->threads,
                                       sending->config->timeout_seconds, error);
 }
 
-mongoc_write_concern_t *sl_writer_concern(const sl_sending *sending) {
+/* The write concern of the load, for the caller to destroy. */
+static mongoc_write_concern_t *write_concern_of(const sl_sending *sending) {
     mongoc_write_concern_t *concern = mongoc_write_concern_new();
     const char *requested = sending->config->write_concern;
     bool alone =
@@ -86,6 +150,163 @@ mongoc_write_concern_t *sl_writer_concern(const sl_sending *sending) {
     }
     return concern;
 }
+
+static void report(const sl_listener *listener, uint32_t index, sl_fate fate, int32_t code,
+                   const char *reason) {
+    if (fate == FATE_ALREADY_STORED)
+        listener->result->already_stored++;
+    else
+        listener->result->rejected++;
+    listener->refused(listener->context, index, fate, code, reason);
+}
+
+/* ---- the attempts ---- */
+
+static bool is_apart(sl_outcome outcome) {
+    return outcome == SEND_APART || outcome == SEND_APART_OR_END;
+}
+
+/* Reports a document whose command was refused: `outcome` is SEND_APART or SEND_APART_OR_END, `why`
+ * the server's error, and `count` the number of documents of the command. False, and nothing is
+ * reported, if the document need not be the reason. */
+static bool report_alone(const sl_listener *listener, sl_outcome outcome, const bson_error_t *why,
+                         uint32_t index, uint32_t count) {
+    const bool known = count == 1 && sl_reply_is_of_document((int32_t)why->code);
+    if (!is_apart(outcome) || !(known || (listener->alone && listener->accepted)))
+        return false;
+    report(listener, index, FATE_REFUSED, (int32_t)why->code, why->message);
+    return true;
+}
+
+/* The outcome of an incomplete reply. `again`: the documents were sent before. */
+static sl_outcome outcome_of_reply(const sl_reply *reply, sl_verdict verdict, bool again) {
+    if (sl_reply_refuses_command(reply))
+        return verdict == SL_REPLY_FINAL ? SEND_APART_OR_END : SEND_APART;
+    switch (verdict) {
+    case SL_REPLY_TOO_LARGE:
+        return reply->count > 1 ? SEND_LESS : SEND_AGAIN;
+    case SL_REPLY_NONE:
+        /* A server that cannot build its answer may close the connection instead. */
+        return again && reply->count > 1 ? SEND_LESS : SEND_AGAIN;
+    case SL_REPLY_FINAL:
+        return UNDELIVERABLE;
+    default:
+        return SEND_AGAIN;
+    }
+}
+
+/* Waits before attempt `attempt` + 1, longer with each attempt. */
+static void wait_before(unsigned *seed, unsigned attempt) {
+    long most = RETRY_FIRST_MS << (attempt < 7 ? attempt : 7);
+    if (most > RETRY_MOST_MS)
+        most = RETRY_MOST_MS;
+    long ms = most / 2 + (long)rand_r(seed) % (most / 2 + 1);
+    nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
+}
+
+/* May documents be sent again? `since`: when their first attempt failed, by sl_clock_ns. */
+static bool may_try_again(const sl_sending *sending, int64_t since, sl_error *error) {
+    if (sl_interrupt_requested()) {
+        error->code = SL_EXIT_INTERRUPTED;
+        return sl_error_prefix(error, "interrupted while a batch could not be delivered");
+    }
+    if (atomic_load(sending->stop)) /* another thread has stopped the load */
+        return false;
+    if (sl_seconds_since(since) > sending->config->retry_seconds)
+        return sl_error_prefix(error, "gave up after %.0f s (--retry-timeout %u)",
+                               sl_seconds_since(since), sending->config->retry_seconds);
+    return true;
+}
+
+/* The next piece after the server has executed a command. */
+static void go_on_after(sl_course *course, uint32_t count) {
+    course->first += count;
+    course->accepted = true;
+    course->attempt = 0;
+    if (course->apart && course->most < course->end)
+        course->most *= 2;
+}
+
+/* Sets a document aside whose command was refused. False if the document cannot be the reason. */
+static bool set_aside(sl_course *course) {
+    if (!course->aside || (!course->accepted && course->refused == REFUSED_MOST))
+        return false;
+    course->refused += !course->accepted;
+    course->aside->indexes[course->aside->count++] =
+        course->indexes ? course->indexes[course->first] : course->first;
+    course->first++;
+    return true;
+}
+
+/* Begins again with all documents, none of which is the reason why commands are refused. */
+static void begin_again(sl_course *course) {
+    if (!course->aside)
+        return;
+    course->first = 0;
+    course->most = course->end;
+    course->refused = course->aside->count = 0;
+}
+
+/* Decides how to go on after an attempt to send the `count` documents from `first` on, and waits if
+ * necessary. False when the batch cannot be delivered. */
+static bool course_go_on(sl_course *course, sl_outcome outcome, uint32_t count, sl_error *error) {
+    bool apart = is_apart(outcome);
+    if (outcome == UNDELIVERABLE)
+        return false;
+    if (outcome == DELIVERED) {
+        go_on_after(course, count);
+        return true;
+    }
+    course->result->retries++;
+    if (course->attempt == 0) { /* the time limit does not include the wait for the first answer */
+        if (!apart || !course->apart) /* one warning for documents refused one after the other */
+            sl_log_warning(SL_LINES "; trying again", error->message);
+        course->since = sl_clock_ns();
+    }
+    if (apart && count == 1 && set_aside(course))
+        return true;
+    if (outcome == SEND_APART_OR_END && count == 1)
+        return false;
+    if (!may_try_again(course->sending, course->since, error))
+        return false;
+    if (apart && count == 1) {
+        begin_again(course);
+        apart = false;
+    }
+    if (apart || outcome == SEND_LESS) {
+        course->most = (count + 1) / 2;
+        course->apart = apart;
+    }
+    if (outcome == SEND_LESS)
+        course->since = sl_clock_ns();
+    else if (!apart)
+        wait_before(course->seed, course->attempt);
+    course->attempt++;
+    return true;
+}
+
+/* The course of one document that was set aside. */
+static sl_course course_alone(const sl_course *course, uint32_t first) {
+    course->result->retries++;
+    return (sl_course){.sending = course->sending,
+                       .result = course->result,
+                       .seed = course->seed,
+                       .first = first,
+                       .end = first + 1,
+                       .most = 1};
+}
+
+/* Before the documents set aside are sent: waits a moment, since the server may have been in a
+ * temporary state. */
+static bool course_before_alone(sl_course *course, sl_error *error) {
+    if (course->aside->count == 0)
+        return true;
+    course->since = sl_clock_ns();
+    wait_before(course->seed, 0);
+    return may_try_again(course->sending, course->since, error);
+}
+
+/* ---- inserts ---- */
 
 static void open_connection(sl_outlet *outlet, uint32_t index,
                             const mongoc_write_concern_t *concern) {
@@ -140,7 +361,7 @@ static bool writer_outlet_create(const sl_sending *sending, void *shared, sl_out
     made->connections = calloc(made->connection_count, sizeof *made->connections);
     if (!made->connections)
         return sl_error_memory(error, "starting writers");
-    mongoc_write_concern_t *concern = sl_writer_concern(sending);
+    mongoc_write_concern_t *concern = write_concern_of(sending);
     for (uint32_t i = 0; i < made->connection_count; i++)
         open_connection(made, i, concern);
     mongoc_write_concern_destroy(concern);
@@ -193,15 +414,6 @@ typedef struct sl_parcel {
     uint32_t count;
     const uint32_t *places; /* the index of each in the piece; NULL: all documents of the piece */
 } sl_parcel;
-
-static void report(const sl_listener *listener, uint32_t index, sl_fate fate, int32_t code,
-                   const char *reason) {
-    if (fate == FATE_ALREADY_STORED)
-        listener->result->already_stored++;
-    else
-        listener->result->rejected++;
-    listener->refused(listener->context, index, fate, code, reason);
-}
 
 /* `first_time`: the document had not been sent before it was refused, and it has its own _id. Then
  * an equal stored document does not come from an earlier attempt. */
@@ -294,8 +506,8 @@ static sl_outcome send_parcel(sl_outlet *outlet, const sl_piece *piece, const sl
         if (outcome == DELIVERED)
             listener->result->inserted += inserted;
     } else {
-        outcome = sl_outcome_of_reply(&reply, verdict, piece->sent_before);
-        if (sl_report_alone(listener, outcome, &why, piece->first, piece->count))
+        outcome = outcome_of_reply(&reply, verdict, piece->sent_before);
+        if (report_alone(listener, outcome, &why, piece->first, piece->count))
             outcome = DELIVERED;
     }
     if (outcome != DELIVERED)
@@ -360,143 +572,6 @@ static sl_outcome send_once(sl_outlet *outlet, const sl_piece *piece, const sl_l
     return outcome;
 }
 
-/* ---- the attempts ---- */
-
-static bool is_apart(sl_outcome outcome) {
-    return outcome == SEND_APART || outcome == SEND_APART_OR_END;
-}
-
-bool sl_report_alone(const sl_listener *listener, sl_outcome outcome, const bson_error_t *why,
-                     uint32_t index, uint32_t count) {
-    const bool known = count == 1 && sl_reply_is_of_document((int32_t)why->code);
-    if (!is_apart(outcome) || !(known || (listener->alone && listener->accepted)))
-        return false;
-    report(listener, index, FATE_REFUSED, (int32_t)why->code, why->message);
-    return true;
-}
-
-sl_outcome sl_outcome_of_reply(const sl_reply *reply, sl_verdict verdict, bool again) {
-    if (sl_reply_refuses_command(reply))
-        return verdict == SL_REPLY_FINAL ? SEND_APART_OR_END : SEND_APART;
-    switch (verdict) {
-    case SL_REPLY_TOO_LARGE:
-        return reply->count > 1 ? SEND_LESS : SEND_AGAIN;
-    case SL_REPLY_NONE:
-        /* A server that cannot build its answer may close the connection instead. */
-        return again && reply->count > 1 ? SEND_LESS : SEND_AGAIN;
-    case SL_REPLY_FINAL:
-        return UNDELIVERABLE;
-    default:
-        return SEND_AGAIN;
-    }
-}
-
-/* Waits before attempt `attempt` + 1, longer with each attempt. */
-static void wait_before(unsigned *seed, unsigned attempt) {
-    long most = RETRY_FIRST_MS << (attempt < 7 ? attempt : 7);
-    if (most > RETRY_MOST_MS)
-        most = RETRY_MOST_MS;
-    long ms = most / 2 + (long)rand_r(seed) % (most / 2 + 1);
-    nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
-}
-
-/* May documents be sent again? `since`: when their first attempt failed, by sl_clock_ns. */
-static bool may_try_again(const sl_sending *sending, int64_t since, sl_error *error) {
-    if (sl_interrupt_requested()) {
-        error->code = SL_EXIT_INTERRUPTED;
-        return sl_error_prefix(error, "interrupted while a batch could not be delivered");
-    }
-    if (atomic_load(sending->stop)) /* another thread has stopped the load */
-        return false;
-    if (sl_seconds_since(since) > sending->config->retry_seconds)
-        return sl_error_prefix(error, "gave up after %.0f s (--retry-timeout %u)",
-                               sl_seconds_since(since), sending->config->retry_seconds);
-    return true;
-}
-
-/* The next piece after the server has executed a command. */
-static void go_on_after(sl_course *course, uint32_t count) {
-    course->first += count;
-    course->accepted = true;
-    course->attempt = 0;
-    if (course->apart && course->most < course->end)
-        course->most *= 2;
-}
-
-/* Sets a document aside whose command was refused. False if the document cannot be the reason. */
-static bool set_aside(sl_course *course) {
-    if (!course->aside || (!course->accepted && course->refused == REFUSED_MOST))
-        return false;
-    course->refused += !course->accepted;
-    course->aside->indexes[course->aside->count++] =
-        course->indexes ? course->indexes[course->first] : course->first;
-    course->first++;
-    return true;
-}
-
-/* Begins again with all documents, none of which is the reason why commands are refused. */
-static void begin_again(sl_course *course) {
-    if (!course->aside)
-        return;
-    course->first = 0;
-    course->most = course->end;
-    course->refused = course->aside->count = 0;
-}
-
-bool sl_course_go_on(sl_course *course, sl_outcome outcome, uint32_t count, sl_error *error) {
-    bool apart = is_apart(outcome);
-    if (outcome == UNDELIVERABLE)
-        return false;
-    if (outcome == DELIVERED) {
-        go_on_after(course, count);
-        return true;
-    }
-    course->result->retries++;
-    if (course->attempt == 0) { /* the time limit does not include the wait for the first answer */
-        if (!apart || !course->apart) /* one warning for documents refused one after the other */
-            sl_log_warning(SL_LINES "; trying again", error->message);
-        course->since = sl_clock_ns();
-    }
-    if (apart && count == 1 && set_aside(course))
-        return true;
-    if (outcome == SEND_APART_OR_END && count == 1)
-        return false;
-    if (!may_try_again(course->sending, course->since, error))
-        return false;
-    if (apart && count == 1) {
-        begin_again(course);
-        apart = false;
-    }
-    if (apart || outcome == SEND_LESS) {
-        course->most = (count + 1) / 2;
-        course->apart = apart;
-    }
-    if (outcome == SEND_LESS)
-        course->since = sl_clock_ns();
-    else if (!apart)
-        wait_before(course->seed, course->attempt);
-    course->attempt++;
-    return true;
-}
-
-sl_course sl_course_alone(const sl_course *course, uint32_t first) {
-    course->result->retries++;
-    return (sl_course){.sending = course->sending,
-                       .result = course->result,
-                       .seed = course->seed,
-                       .first = first,
-                       .end = first + 1,
-                       .most = 1};
-}
-
-bool sl_course_before_alone(sl_course *course, sl_error *error) {
-    if (course->aside->count == 0)
-        return true;
-    course->since = sl_clock_ns();
-    wait_before(course->seed, 0);
-    return may_try_again(course->sending, course->since, error);
-}
-
 /* Sends the documents [first, end) of the batch. */
 static bool send_pieces(sl_outlet *outlet, sl_course *course, const sl_listener *listener,
                         sl_error *error) {
@@ -510,7 +585,7 @@ static bool send_pieces(sl_outlet *outlet, sl_course *course, const sl_listener 
         sl_interrupt_begin_change();
         sl_outcome outcome = send_once(outlet, &piece, listener, error);
         sl_interrupt_end_change();
-        if (!sl_course_go_on(course, outcome, piece.count, error))
+        if (!course_go_on(course, outcome, piece.count, error))
             return false;
         /* Applies to the next pieces, too: this attempt may have stored their documents. */
         piece.search_first = piece.search_first || outcome != DELIVERED;
@@ -536,12 +611,11 @@ static bool writer_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_resul
                         .aside = &outlet->aside,
                         .end = batch->documents,
                         .most = batch->documents};
-    bool ok =
-        send_pieces(outlet, &course, &listener, error) && sl_course_before_alone(&course, error);
+    bool ok = send_pieces(outlet, &course, &listener, error) && course_before_alone(&course, error);
     listener.alone = true;
     listener.accepted = course.accepted;
     for (uint32_t i = 0; ok && i < outlet->aside.count; i++) {
-        sl_course alone = sl_course_alone(&course, outlet->aside.indexes[i]);
+        sl_course alone = course_alone(&course, outlet->aside.indexes[i]);
         ok = send_pieces(outlet, &alone, &listener, error);
     }
     if (ok)
@@ -551,8 +625,536 @@ static bool writer_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_resul
 
 const sl_sink_type sl_sink_cluster = {
     .name = "cluster",
-    .open = sl_writer_open,
+    .open = writer_open,
     .outlet_create = writer_outlet_create,
     .outlet_destroy = writer_outlet_destroy,
     .send = writer_send,
 };
+
+/* ---- the statements of updates and deletes ---- */
+
+/* The statements of an update or delete command:
+ *
+ *   upsert   {q: <match>, u: <document>, upsert: true}
+ *   merge    {q: <match>, u: {$set: <the fields that do not match>}, upsert: true}
+ *   replace  {q: <match>, u: <document>}
+ *   delete   {q: <match>, limit: 1}
+ *
+ * Each affects at most one document. Executing one twice has the same effect as executing it once,
+ * because the match fields identify a document (sl_check_match). */
+
+#define OVERHEAD 256u /* bytes of a statement besides names, values and the document */
+
+static uint8_t *begin_document(uint8_t *to, const char *key, uint8_t **start) {
+    *start = sl_bson_put_key(to, SL_BSON_DOCUMENT, key);
+    return sl_bson_begin(*start);
+}
+
+static uint8_t *put_bytes(uint8_t *to, const void *bytes, size_t length) {
+    memcpy(to, bytes, length);
+    return to + length;
+}
+
+/* The maximum number of bytes of a document's match. */
+static size_t match_room(const sl_key_names *match, const uint8_t *document) {
+    size_t room = OVERHEAD;
+    for (size_t i = 0; i < match->count; i++) {
+        uint8_t type;
+        const uint8_t *value;
+        size_t length = 0;
+        sl_key_field_find(document, match->names[i], &type, &value, &length);
+        room += strlen(match->names[i]) + length + 32;
+    }
+    return room;
+}
+
+static uint8_t *put_match(uint8_t *to, const sl_key_names *match, const uint8_t *document) {
+    uint8_t *start, *inner;
+    to = begin_document(to, "q", &start);
+    for (size_t i = 0; i < match->count; i++) {
+        uint8_t type;
+        const uint8_t *value;
+        size_t length;
+        if (!sl_key_field_find(document, match->names[i], &type, &value, &length))
+            continue; /* the format has rejected records without this field */
+        to = begin_document(to, match->names[i], &inner);
+        to = sl_bson_put_key(to, (sl_bson_type)type, "$eq");
+        to = put_bytes(to, value, length);
+        to = sl_bson_end(inner, to);
+    }
+    return sl_bson_end(start, to);
+}
+
+static bool is_match(const sl_key_names *match, const char *key) {
+    for (size_t i = 0; i < match->count; i++) {
+        if (strcmp(match->names[i], key) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* {$set: {...}}: with upsert the server sets the match fields from the match. */
+static uint8_t *put_set(uint8_t *to, const sl_key_names *match, const bson_t *document) {
+    uint8_t *start, *set;
+    bson_iter_t iter;
+    const uint8_t *bytes = bson_get_data(document);
+    uint32_t from = 4, next;
+    to = begin_document(to, "u", &start);
+    to = begin_document(to, "$set", &set);
+    for (bool more = bson_iter_init(&iter, document) && bson_iter_next(&iter); more; from = next) {
+        bool skip = is_match(match, bson_iter_key(&iter));
+        more = bson_iter_next(&iter);
+        /* An iterator's offset is the offset of its element's type. */
+        next = more ? bson_iter_offset(&iter) : document->len - 1;
+        if (!skip)
+            to = put_bytes(to, bytes + from, next - from);
+    }
+    return sl_bson_end(start, sl_bson_end(set, to));
+}
+
+static uint8_t *put_flag(uint8_t *to, const char *key) {
+    to = sl_bson_put_key(to, SL_BSON_BOOL, key);
+    *to = 1;
+    return to + 1;
+}
+
+static uint8_t *put_statement(uint8_t *to, const sl_key_fields *keys, const bson_t *document) {
+    const sl_mode_row *mode = &sl_modes[keys->mode];
+    uint8_t *start = to;
+    to = put_match(sl_bson_begin(to), &keys->match, bson_get_data(document));
+    if (mode->removes) {
+        to = sl_bson_put_int32(sl_bson_put_key(to, SL_BSON_INT32, "limit"), 1);
+        return sl_bson_end(start, to);
+    }
+    if (mode->sets_fields)
+        to = put_set(to, &keys->match, document);
+    else
+        to = put_bytes(sl_bson_put_key(to, SL_BSON_DOCUMENT, "u"), bson_get_data(document),
+                       document->len);
+    if (mode->creates)
+        to = put_flag(to, "upsert");
+    return sl_bson_end(start, to);
+}
+
+static bool make_room(sl_statements *statements, size_t need) {
+    if (need <= statements->room)
+        return true;
+    size_t room = statements->room * 2 > need ? statements->room * 2 : need;
+    uint8_t *bytes = realloc(statements->bytes, room);
+    if (!bytes)
+        return false;
+    statements->bytes = bytes;
+    statements->room = room;
+    return true;
+}
+
+bool sl_statements_write(sl_statements *statements, const sl_key_fields *keys, const bson_t *head,
+                         const bson_t *documents, const uint32_t *places, uint32_t count,
+                         uint32_t *taken, bson_t *command) {
+    size_t used = head->len - 1; /* without its final NUL */
+    if (!make_room(statements, used + OVERHEAD))
+        return false;
+    memcpy(statements->bytes, bson_get_data(head), used);
+    uint8_t *to =
+        sl_bson_put_key(statements->bytes + used, SL_BSON_ARRAY, sl_modes[keys->mode].statements);
+    const size_t array = (size_t)(to - statements->bytes);
+    used = array + 4;
+    *taken = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const bson_t *document = &documents[places[i]];
+        size_t need = match_room(&keys->match, bson_get_data(document));
+        need += sl_modes[keys->mode].removes ? 0 : document->len;
+        if (i > 0 && used + need > SL_STATEMENTS_BYTES_MAX)
+            break;
+        if (!make_room(statements, used + need + OVERHEAD))
+            return false;
+        char key[12];
+        snprintf(key, sizeof key, "%u", i);
+        to = sl_bson_put_key(statements->bytes + used, SL_BSON_DOCUMENT, key);
+        used = (size_t)(put_statement(to, keys, document) - statements->bytes);
+        ++*taken;
+    }
+    to = sl_bson_end(statements->bytes + array, statements->bytes + used);
+    to = sl_bson_end(statements->bytes, to);
+    return bson_init_static(command, statements->bytes, (size_t)(to - statements->bytes));
+}
+
+/* ---- updates and deletes ---- */
+
+/* The writer of the modes upsert, merge, replace and delete: sends each batch as update or delete
+ * commands, unordered, through the routers.
+ *
+ * Sending a batch again is safe for this reason: a statement affects the one document that its
+ * match fields identify (sl_check_match), and leaves it in a state that depends on the record
+ * alone. So if the outcome of a command is not known, the command is sent again: a document that
+ * the first attempt has changed is then found unchanged, and one that it has deleted is not found.
+ * Both count as "already stored", and no search is needed. If several documents of a batch match
+ * the same stored document, the result is not defined: the server may execute them in any order.
+ *
+ * The server reports totals, and which documents were inserted or refused, but not which documents
+ * were modified. Since only totals are shown, the first matched documents are counted as the
+ * modified ones. If each record must match (--mode replace), the documents that match no stored
+ * document are rejects, so they are identified by bisection.
+ *
+ * Two upserts of the same document at the same time can both insert, and then one is refused as a
+ * duplicate. So a duplicate is sent once more before it becomes a reject. A document that is
+ * refused with a code that is not known to be about documents is sent once more, alone. */
+
+static void modify_outlet_destroy(sl_outlet *outlet) {
+    if (!outlet)
+        return;
+    mongoc_collection_destroy(outlet->collection);
+    if (outlet->client)
+        sl_connection_return_writer(outlet->sending->destination->connection, outlet->client);
+    bson_destroy(outlet->head);
+    free(outlet->statements.bytes);
+    free(outlet->views);
+    free(outlet->found);
+    free(outlet->places);
+    free(outlet->again);
+    free(outlet->aside.indexes);
+    free(outlet);
+}
+
+static bool modify_outlet_create(const sl_sending *sending, void *shared, sl_outlet **result,
+                                 sl_error *error) {
+    (void)shared;
+    const sl_target *target = &sending->destination->target;
+    sl_outlet *made = calloc(1, sizeof *made);
+    *result = made;
+    if (!made)
+        return sl_error_memory(error, "starting writers");
+    made->sending = sending;
+    made->seed = (unsigned)sl_clock_ns();
+    made->client = sl_connection_borrow_writer(sending->destination->connection);
+    made->collection =
+        mongoc_client_get_collection(made->client, target->database, target->collection);
+    made->head = bson_new();
+    BSON_APPEND_UTF8(made->head, sl_modes[sending->keys->mode].command, target->collection);
+    BSON_APPEND_BOOL(made->head, "ordered", false);
+    mongoc_write_concern_t *concern = write_concern_of(sending);
+    bool ok = mongoc_write_concern_append(concern, made->head);
+    mongoc_write_concern_destroy(concern);
+    sl_target_append_uuid(target, made->head);
+    return ok || sl_error_memory(error, "starting writers");
+}
+
+/* Makes views of the consecutive documents of the batch. */
+static bool modify_view_documents(sl_outlet *outlet, const sl_batch *batch, sl_error *error) {
+    if (batch->documents > outlet->room) {
+        free(outlet->views);
+        free(outlet->found);
+        free(outlet->places);
+        free(outlet->again);
+        free(outlet->aside.indexes);
+        outlet->room = batch->documents;
+        outlet->views = aligned_alloc(_Alignof(bson_t), outlet->room * sizeof *outlet->views);
+        outlet->found = malloc(outlet->room);
+        outlet->places = malloc(outlet->room * sizeof *outlet->places);
+        outlet->again = malloc(outlet->room * sizeof *outlet->again);
+        outlet->aside.indexes = malloc(outlet->room * sizeof *outlet->aside.indexes);
+        if (!outlet->views || !outlet->found || !outlet->places || !outlet->again ||
+            !outlet->aside.indexes) {
+            outlet->room = 0;
+            return sl_error_memory(error, "sending a batch");
+        }
+    }
+    for (uint32_t i = 0; i < batch->documents; i++)
+        outlet->places[i] = i;
+    return sl_batch_view(batch, outlet->views, error);
+}
+
+/* Sends the documents at `places`, or the first of them that fit. `body` is always initialised. */
+static sl_outcome send_command(sl_outlet *outlet, const uint32_t *places, uint32_t count,
+                               uint32_t *taken, bson_t *body, sl_modified *found, sl_error *error) {
+    const sl_sending *sending = outlet->sending;
+    const sl_target *target = &sending->destination->target;
+    bson_t command;
+    outlet->why = (bson_error_t){0};
+    *taken = count;
+    if (!sl_statements_write(&outlet->statements, sending->keys, outlet->head, outlet->views,
+                             places, count, taken, &command)) {
+        bson_init(body);
+        sl_error_memory(error, "sending a batch");
+        return UNDELIVERABLE;
+    }
+    bool ok = mongoc_client_write_command_with_opts(outlet->client, target->database, &command,
+                                                    NULL, body, &outlet->why);
+    if (sl_reply_is_replaced(&outlet->why, body)) {
+        sl_target_mismatch(sending->destination->connection, target, error);
+        return UNDELIVERABLE;
+    }
+    const sl_reply reply = {.ok = ok,
+                            .body = body,
+                            .why = &outlet->why,
+                            .count = *taken,
+                            .own_ids = true,
+                            .mode = sending->keys->mode};
+    sl_verdict verdict = sl_reply_judge_modify(&reply, found, error);
+    if (verdict == SL_REPLY_COMPLETE)
+        return DELIVERED;
+    sl_outcome outcome = outcome_of_reply(&reply, verdict, false);
+    sl_error_prefix(error, "%s in %s.%s", sl_modes[sending->keys->mode].name, target->database,
+                    target->collection);
+    return outcome;
+}
+
+/* Finds those of the documents at `places` that match no stored document, by sending halves. Their
+ * number goes to `*unmatched`. */
+static sl_outcome find_unmatched(sl_outlet *outlet, const uint32_t *places, uint32_t count,
+                                 uint32_t *unmatched, sl_error *error) {
+    sl_outcome outcome = DELIVERED;
+    *unmatched = 0;
+    for (uint32_t first = 0, taken; outcome == DELIVERED && first < count; first += taken) {
+        bson_t body;
+        sl_modified found;
+        outcome = send_command(outlet, places + first, count - first, &taken, &body, &found, error);
+        bson_destroy(&body);
+        if (outcome != DELIVERED)
+            break;
+        uint32_t missing = taken - found.matched - found.refused;
+        bool all = missing == taken;
+        for (uint32_t i = 0; all && i < taken; i++)
+            outlet->found[places[first + i]] = UNMATCHED;
+        *unmatched += all ? missing : 0;
+        for (uint32_t half = 0; !all && missing > 0 && half < 2 && outcome == DELIVERED; half++) {
+            uint32_t middle = taken / 2, more;
+            outcome = find_unmatched(outlet, places + first + (half ? middle : 0),
+                                     half ? taken - middle : middle, &more, error);
+            *unmatched += more;
+        }
+    }
+    return outcome == DELIVERED || outcome == UNDELIVERABLE ? outcome : SEND_AGAIN;
+}
+
+/* Sets outlet->found of the documents by the answer. */
+static void take_answer(sl_outlet *outlet, const uint32_t *places, uint32_t count,
+                        const bson_t *body) {
+    bson_iter_t items;
+    sl_write_error one;
+    int64_t index;
+    for (uint32_t i = 0; i < count; i++)
+        outlet->found[places[i]] = MATCHED;
+    for (bool any = sl_reply_upserted(body, &items); any && sl_reply_next_upserted(&items, &index);)
+        outlet->found[places[index]] = UPSERTED;
+    for (bool any = sl_reply_errors(body, &items); any && sl_reply_next_error(&items, &one);)
+        outlet->found[places[one.index]] = REFUSED;
+}
+
+/* In a mode whose records must match: which documents have matched no stored document? */
+static sl_outcome find_rejects(sl_outlet *outlet, const uint32_t *places, uint32_t count,
+                               uint32_t missing, sl_error *error) {
+    uint32_t *list = malloc(count * sizeof *list), used = 0, unmatched;
+    if (!list) {
+        sl_error_memory(error, "sending a batch");
+        return UNDELIVERABLE;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (outlet->found[places[i]] == MATCHED)
+            list[used++] = places[i];
+    }
+    sl_outcome outcome = find_unmatched(outlet, list, used, &unmatched, error);
+    free(list);
+    if (outcome == DELIVERED && unmatched != missing) {
+        sl_error_set(error, SL_EXIT_CLUSTER,
+                     "%u documents matched no stored document, but %u did when they were sent "
+                     "again: another program writes to the collection",
+                     missing, unmatched);
+        outcome = SEND_AGAIN;
+    }
+    return outcome;
+}
+
+static void report_refusals(sl_outlet *outlet, const sl_listener *listener, const uint32_t *places,
+                            const bson_t *body) {
+    bson_iter_t items;
+    sl_write_error one;
+    for (bool any = sl_reply_errors(body, &items); any && sl_reply_next_error(&items, &one);) {
+        uint32_t place = places[one.index];
+        if (one.code == SL_DUPLICATE_KEY && !listener->last_chance) {
+            outlet->again[outlet->again_count++] = place;
+            continue;
+        }
+        if (one.doubtful && !listener->alone) {
+            listener->aside->indexes[listener->aside->count++] = place;
+            continue;
+        }
+        listener->result->rejected++;
+        listener->refused(listener->context, place, FATE_REFUSED, one.code, one.message);
+    }
+}
+
+/* Reports the outcome of the documents; called once for each, with an answer that adds up. */
+static void report_modified(sl_outlet *outlet, const sl_listener *listener, const uint32_t *places,
+                            uint32_t count, const sl_modified *found) {
+    const sl_mode_row *mode = &sl_modes[outlet->sending->keys->mode];
+    uint32_t changed = mode->removes ? found->matched : found->modified;
+    for (uint32_t i = 0; i < count; i++) {
+        sl_fate fate = FATE_ALREADY_STORED;
+        switch ((sl_found)outlet->found[places[i]]) {
+        case UPSERTED:
+            listener->result->inserted++;
+            continue;
+        case REFUSED:
+            continue;
+        case UNMATCHED:
+            listener->result->rejected++;
+            listener->refused(listener->context, places[i], FATE_NOT_FOUND, 0,
+                              "no stored document matches; --mode upsert inserts "
+                              "such records");
+            continue;
+        case MATCHED:
+            if (changed > 0) {
+                changed--;
+                fate = FATE_CHANGED;
+            }
+        }
+        *(fate == FATE_CHANGED ? &listener->result->changed : &listener->result->already_stored) +=
+            1;
+        listener->refused(listener->context, places[i], fate, 0, "");
+    }
+}
+
+/* One attempt to send the documents at `places`, or the first of them. Nothing has been reported
+ * unless they are DELIVERED. */
+static sl_outcome send_statements(sl_outlet *outlet, const uint32_t *places, uint32_t count,
+                                  uint32_t *taken, const sl_listener *listener, sl_error *error) {
+    bson_t body;
+    sl_modified found;
+    sl_outcome outcome = send_command(outlet, places, count, taken, &body, &found, error);
+    if (outcome == DELIVERED) {
+        uint32_t missing = *taken - found.matched - found.upserted - found.refused;
+        take_answer(outlet, places, *taken, &body);
+        if (missing > 0 && sl_modes[outlet->sending->keys->mode].must_match)
+            outcome = find_rejects(outlet, places, *taken, missing, error);
+    }
+    if (outcome == DELIVERED) {
+        report_refusals(outlet, listener, places, &body);
+        report_modified(outlet, listener, places, *taken, &found);
+    } else if (report_alone(listener, outcome, &outlet->why, places[0], *taken)) {
+        outcome = DELIVERED;
+    }
+    bson_destroy(&body);
+    return outcome;
+}
+
+/* Sends the documents at `places`, in as many commands as needed. */
+static bool send_all_statements(sl_outlet *outlet, const uint32_t *places, sl_course *course,
+                                const sl_listener *listener, sl_error *error) {
+    while (course->first < course->end) {
+        uint32_t left = course->end - course->first, taken;
+        sl_interrupt_begin_change();
+        sl_outcome outcome =
+            send_statements(outlet, places + course->first,
+                            course->most < left ? course->most : left, &taken, listener, error);
+        sl_interrupt_end_change();
+        if (!course_go_on(course, outcome, taken, error))
+            return false;
+    }
+    return true;
+}
+
+static bool modify_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_result *result,
+                        refusal_handler refused, void *context, sl_error *error) {
+    if (!modify_view_documents(outlet, batch, error))
+        return false;
+    sl_listener listener = {result, refused, context, .aside = &outlet->aside};
+    outlet->again_count = outlet->aside.count = 0;
+    sl_course course = {.sending = outlet->sending,
+                        .result = result,
+                        .seed = &outlet->seed,
+                        .indexes = outlet->places,
+                        .aside = &outlet->aside,
+                        .end = batch->documents,
+                        .most = batch->documents};
+    bool ok = send_all_statements(outlet, outlet->places, &course, &listener, error);
+    listener.last_chance = true;
+    course.indexes = outlet->again;
+    course.first = 0;
+    course.end = course.most = outlet->again_count;
+    ok = ok && send_all_statements(outlet, outlet->again, &course, &listener, error) &&
+         course_before_alone(&course, error);
+    listener.alone = true;
+    listener.accepted = course.accepted;
+    for (uint32_t i = 0; ok && i < outlet->aside.count; i++) {
+        sl_course alone = course_alone(&course, outlet->aside.indexes[i]);
+        ok = send_all_statements(outlet, outlet->places, &alone, &listener, error);
+    }
+    if (ok)
+        error->code = SL_EXIT_OK;
+    return ok;
+}
+
+const sl_sink_type sl_sink_modify = {
+    .name = "cluster",
+    .open = writer_open,
+    .outlet_create = modify_outlet_create,
+    .outlet_destroy = modify_outlet_destroy,
+    .send = modify_send,
+};
+
+/* ---- the route ---- */
+
+/* The route of batches: through the routers, or directly to the shards (--route direct).
+ *
+ * On the direct route only the loader checks the owner of a document. So this route requires a
+ * shard key that the loader can evaluate; documents whose owner it cannot determine go through the
+ * router; and no block is added to the journal before the cluster has confirmed that no chunk moved
+ * (sl_direct_check; ledger.c). */
+
+bool sl_route_open(const sl_job *job, sl_destination *destination, unsigned threads,
+                   sl_error *error) {
+    const sl_load_config *config = job->config;
+    if (!config->direct)
+        return true;
+    return sl_direct_open(destination->connection, destination->topology, &destination->target,
+                          threads, config->timeout_seconds, &destination->direct, error);
+}
+
+bool sl_route_read_map(sl_destination *destination, sl_error *error) {
+    sl_shard_map_destroy(destination->map);
+    destination->map = NULL;
+    if (!destination->direct)
+        return sl_shard_map_read(destination->connection, &destination->target,
+                                 destination->topology, &destination->map, error);
+    if (!sl_direct_read_map(destination->direct, &destination->target, &destination->map, error))
+        return false;
+    if (sl_shard_map_route(destination->map) == SL_ROUTE_NONE)
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "--route direct: only the router can find the shards of documents of "
+                            "%s.%s by its shard key; leave the option out",
+                            destination->target.database, destination->target.collection);
+    sl_log_info("batches go directly to the primaries of the shards");
+    return true;
+}
+
+uint32_t sl_route_of_block(const sl_job *job, const sl_destination *destination, int64_t first_id) {
+    uint32_t shard = sl_shard_map_owner(destination->map, first_id);
+    int64_t begin = first_id & ~(int64_t)(SL_BLOCK_BYTES - 1);
+    sl_range block = {.minimum = begin, .maximum = begin + (int64_t)SL_BLOCK_BYTES, .shard = shard};
+    return sl_range_is_placed(destination->map, &block) ? shard : job->shards;
+}
+
+bool sl_route_confirm(sl_destination *destination, bool *confirmed, sl_error *error) {
+    *confirmed = true;
+    if (!destination->direct)
+        return true;
+    sl_error why = {0};
+    switch (sl_direct_check(destination->direct, &destination->target, &why)) {
+    case SL_OWNERS_SAME:
+        return true;
+    case SL_OWNERS_CHANGED:
+        *error = why;
+        return false;
+    case SL_OWNERS_UNKNOWN:
+        break;
+    }
+    *confirmed = false;
+    *error = why;
+    if (!destination->doubt_logged)
+        sl_log_warning(SL_LINES "; batches sent meanwhile are counted when their owners are "
+                                "confirmed",
+                       why.message);
+    destination->doubt_logged = true;
+    return true;
+}

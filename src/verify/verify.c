@@ -26,7 +26,6 @@
 #include "load/run.h"
 #include "report/json.h"
 #include "report/run_record.h"
-#include "send/compare.h"
 #include "send/duplicates.h"
 #include "util/clock.h"
 #include "util/grow.h"
@@ -115,7 +114,7 @@ static void set_place(sl_problem *problem, const sl_job *job, size_t likely, int
 
 /* Returns a problem. Its position is set from its _id, if one of the load's sources has the source
  * number in that _id; the source with index `likely` is checked first. `expected` and `found` as in
- * compare.h. */
+ * duplicates.h. */
 static sl_problem problem_of(const sl_job *job, sl_finding finding, size_t likely,
                              const uint8_t *expected, const bson_t *found) {
     sl_problem made = {.finding = finding};
@@ -954,20 +953,20 @@ static bool verify_ranges(sl_verification *verification, sl_error *error) {
 
 /* ---- the result: a row per range on the screen, and a section of the record ---- */
 
-typedef struct sl_figures {
+typedef struct sl_verified_figures {
     uint64_t expected, found, missing, different, extra;
     uint64_t expected_hash, found_hash;
-} sl_figures;
+} sl_verified_figures;
 
 /* Adds the totals of a range; returns them. */
-static sl_figures add(sl_figures *sum, const sl_range_totals *totals) {
-    const sl_figures more = {.expected = totals->expected,
-                             .found = totals->found,
-                             .missing = totals->missing,
-                             .different = totals->different,
-                             .extra = totals->extra,
-                             .expected_hash = totals->expected_hash,
-                             .found_hash = totals->found_hash};
+static sl_verified_figures add(sl_verified_figures *sum, const sl_range_totals *totals) {
+    const sl_verified_figures more = {.expected = totals->expected,
+                                      .found = totals->found,
+                                      .missing = totals->missing,
+                                      .different = totals->different,
+                                      .extra = totals->extra,
+                                      .expected_hash = totals->expected_hash,
+                                      .found_hash = totals->found_hash};
     sum->expected += more.expected;
     sum->found += more.found;
     sum->missing += more.missing;
@@ -978,7 +977,7 @@ static sl_figures add(sl_figures *sum, const sl_range_totals *totals) {
     return more;
 }
 
-static bool is_equal(const sl_figures *figures) {
+static bool is_equal(const sl_verified_figures *figures) {
     return figures->missing + figures->different + figures->extra == 0;
 }
 
@@ -1030,7 +1029,7 @@ static const sl_text_column columns[] = {
 };
 
 static void add_row(sl_text_table *table, const sl_verification *verification, const char *name,
-                    const char *shard, const sl_figures *figures) {
+                    const char *shard, const sl_verified_figures *figures) {
     sl_text_table_cell(table, "%s", name);
     sl_text_table_cell(table, "%s", shard);
     sl_text_table_number(table, (double)figures->expected);
@@ -1041,7 +1040,7 @@ static void add_row(sl_text_table *table, const sl_verification *verification, c
 }
 
 static void append_figures(bson_t *document, const sl_verification *verification,
-                           const sl_figures *figures) {
+                           const sl_verified_figures *figures) {
     char hash[20];
     BSON_APPEND_INT64(document, "expected", (int64_t)figures->expected);
     BSON_APPEND_INT64(document, "found", (int64_t)figures->found);
@@ -1058,17 +1057,17 @@ static void append_figures(bson_t *document, const sl_verification *verification
 
 /* Adds a row per range to the table, and records it; if there are many ranges, only those with
  * problems are in the table. Returns the sum. */
-static sl_figures report_ranges(sl_verification *verification, bson_t *section,
-                                sl_text_table *table) {
+static sl_verified_figures report_ranges(sl_verification *verification, bson_t *section,
+                                         sl_text_table *table) {
     const sl_job *job = &verification->job;
     const sl_destination *destination = &verification->destination;
     bson_t ranges, item;
-    sl_figures sum = {0};
+    sl_verified_figures sum = {0};
     size_t shown = 0;
     BSON_APPEND_ARRAY_BEGIN(section, "ranges", &ranges);
     for (size_t i = 0; i < job->range_count; i++) {
         const sl_range *range = &job->ranges[i];
-        sl_figures figures = add(&sum, &verification->ranges[i]);
+        sl_verified_figures figures = add(&sum, &verification->ranges[i]);
         char name[NAME_ROOM];
         const char *shard = shard_of(job, destination, range);
         sl_record_begin_item(&ranges, i, &item);
@@ -1104,8 +1103,8 @@ static bool verify_report(sl_verification *verification) {
     sl_log_info("%s", "");
     BSON_APPEND_DOCUMENT_BEGIN(record, "verification", &section);
     BSON_APPEND_UTF8(&section, "compared", verification->content ? "content" : "counts");
-    sl_figures sum = report_ranges(verification, &section, table);
-    sl_figures outside = add(&sum, &verification->ranges[job->range_count]);
+    sl_verified_figures sum = report_ranges(verification, &section, table);
+    sl_verified_figures outside = add(&sum, &verification->ranges[job->range_count]);
     if (outside.found > 0)
         add_row(table, verification, "outside all ranges", "", &outside);
     add_row(table, verification, "total", "", &sum);

@@ -44,9 +44,8 @@ INTERFACES = {
     "query": "generator query",
     "job": "document_sample embed embed_store inspect job load_config numbers preview sources types",
     "doctor": "doctor",
-    "send": "batch compare duplicates rate_limit reply route sink",
-    "ledger": "earlier_run journal ledger reject_kinds rejects resume same_content unregistered "
-              "work_directory",
+    "send": "duplicates rate_limit reply sink writer",
+    "ledger": "journal ledger rejects unregistered work_directory",
     "load": "embedding load progress record run status",
     "verify": "verify",
     "restore": "restore",
@@ -85,7 +84,7 @@ OPENING = {
 }
 
 # The only files that may include the driver's headers (those of libbson may be used anywhere).
-DRIVER = re.compile(r"src/cluster/|src/send/(writer|modify|reply)\.c|src/send/writer_internal\.h|src/query/")
+DRIVER = re.compile(r"src/cluster/|src/send/(writer|reply)\.c|src/query/")
 
 
 def sources():

@@ -4,7 +4,7 @@
  * missing or different, or is found; each returned document is equal, or reported as different or
  * extra; and every difference has a description. */
 #include "documents.h"
-#include "send/compare.h"
+#include "send/duplicates.h"
 
 #define EXPECTED_MAX 8u
 #define FOUND_MAX 2000u

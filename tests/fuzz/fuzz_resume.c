@@ -17,7 +17,6 @@
 #include "job/job.h"
 #include "ledger/journal.h"
 #include "ledger/ledger.h"
-#include "ledger/resume.h"
 
 #define HEAD_BYTES 12u
 #define FIRST_RECORD_BYTES (HEAD_BYTES + 20u)

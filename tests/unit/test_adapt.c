@@ -2,7 +2,7 @@
 /* The controller of threads and batch sizes against simulated servers. A server's rate is a
  * function of the settings, with noise; it answers batches. The simulation uses no clock and no
  * threads, so that the results are the same in every run. */
-#include "load/adapt.h"
+#include "load/pace.h"
 #include "unit.h"
 
 #define WORKERS_MOST 64

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The comparison of a source's documents with those of the cluster. An error here would report a
  * lost or changed document as loaded, or a stored one as lost. */
-#include "send/compare.h"
+#include "send/duplicates.h"
 #include "unit.h"
 
 static char findings[2000]; /* the reported findings, in order, like "missing 1 extra 2 " */

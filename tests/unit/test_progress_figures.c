@@ -3,7 +3,7 @@
  * in any two time spans, so that a wrong span gives a wrong rate. */
 #include <unistd.h>
 
-#include "load/progress_figures.h"
+#include "load/progress.h"
 #include "unit.h"
 
 /* Counters at i / 2 seconds, which grow with the square of i. */

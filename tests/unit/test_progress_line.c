@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The progress line at several widths: it never exceeds the terminal, and always shows the share,
  * the rate, the time left and what is waited for. */
-#include "load/progress_line.h"
+#include "load/progress.h"
 #include "unit.h"
 
 static const char *const shards[] = {"s1", "s2"};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rejects summed up: reasons that differ only in their values are one kind, with the first example;
  * the sum is that of all rejects, however many kinds there are. */
-#include "ledger/reject_kinds.h"
+#include "ledger/rejects.h"
 #include "unit.h"
 
 static sl_reject_kinds kinds;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The statements of update and delete commands, and the judgement of their answers. */
 #include "send/reply.h"
-#include "send/statements.h"
+#include "send/writer.h"
 #include "unit.h"
 
 /* The command for documents given as JSON. */

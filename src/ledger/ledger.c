@@ -21,25 +21,39 @@
  * server with the write concern of the load; then its rejects are synced to disk; then its entry is
  * synced. Wherever the load is killed, a block without an entry is loaded again, and its stored
  * documents are found under their _ids. */
-#include "resume.h"
-#include "bson/bson_lookup.h"
-#include "earlier_run.h"
-#include "job/embed_store.h"
-#include "send/route.h"
+#include "ledger.h"
 
+#include <dirent.h>
+#include <limits.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "bson/bson_lookup.h"
+#include "cluster/cluster.h"
+#include "job/embed_store.h"
+#include "job/types.h"
+#include "report/json.h"
+#include "report/lookup.h"
+#include "report/run_record.h"
+#include "send/writer.h"
 #include "util/clock.h"
 #include "util/grow.h"
+#include "util/hash.h"
 #include "util/interrupt.h"
 #include "util/log.h"
 #include "util/text.h"
 
-#include "cluster/cluster.h"
-#include "job/types.h"
-#include "unregistered.h"
+/* The contents of the journal of an earlier run, read once at the start of a resume and not changed
+ * afterwards. */
+typedef struct sl_earlier_run {
+    bson_t *begun, *dropping, *target, *finished; /* NULL until read */
+    sl_journal_entry *entries; /* sorted by source and sequence when all are read */
+    size_t count, room;
+    bool no_memory;
+} sl_earlier_run;
 
 /* ---- reading ---- */
 
@@ -71,6 +85,172 @@ static bool on_entry(void *context, const sl_journal_entry *entry) {
     earlier->entries = entries;
     earlier->entries[earlier->count++] = *entry;
     return true;
+}
+
+/* ---- the sources of the earlier run ---- */
+
+/* The order of entries, for qsort and bsearch. */
+static int entry_order(const void *a, const void *b) {
+    const sl_journal_entry *x = a, *y = b;
+    if (x->source != y->source)
+        return x->source < y->source ? -1 : 1;
+    return (x->sequence > y->sequence) - (x->sequence < y->sequence);
+}
+
+/* The fields of `identity` of a source in the journal: 64-bit numbers. */
+static const struct {
+    const char *name;
+    size_t at; /* position of the value */
+} identity_fields[] = {
+    {"device", offsetof(sl_source_identity, device)},
+    {"inode", offsetof(sl_source_identity, inode)},
+    {"size", offsetof(sl_source_identity, size)},
+    {"modified", offsetof(sl_source_identity, modified_ns)},
+    {"changed", offsetof(sl_source_identity, changed_ns)},
+};
+#define IDENTITY_FIELDS (sizeof identity_fields / sizeof identity_fields[0])
+_Static_assert(IDENTITY_FIELDS * 8 == sizeof(sl_source_identity), "all of it is in the journal");
+
+void sl_resume_append_identity(bson_t *source, const sl_source_identity *identity) {
+    bson_t fields;
+    BSON_APPEND_DOCUMENT_BEGIN(source, "identity", &fields);
+    for (size_t i = 0; i < IDENTITY_FIELDS; i++) {
+        int64_t value;
+        memcpy(&value, (const char *)identity + identity_fields[i].at, sizeof value);
+        bson_append_int64(&fields, identity_fields[i].name, -1, value);
+    }
+    bson_append_document_end(source, &fields);
+}
+
+sl_source_identity sl_resume_identity_in(const bson_t *source) {
+    bson_t fields;
+    sl_source_identity identity = {0};
+    sl_look_inside(source, "identity", &fields);
+    for (size_t i = 0; i < IDENTITY_FIELDS; i++) {
+        int64_t value = sl_look_int64(&fields, identity_fields[i].name, 0);
+        memcpy((char *)&identity + identity_fields[i].at, &value, sizeof value);
+    }
+    return identity;
+}
+
+void sl_earlier_append_sources(bson_t *document, const sl_job *job) {
+    bson_t sources, item;
+    BSON_APPEND_ARRAY_BEGIN(document, "sources", &sources);
+    for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
+        const sl_source *facts = sl_source_set_at(job->set, i);
+        char path[1024];
+        sl_record_begin_item(&sources, i, &item);
+        sl_text_printable(sl_text_of(facts->path), path, sizeof path);
+        BSON_APPEND_UTF8(&item, "path", path);
+        BSON_APPEND_UTF8(&item, "fingerprint", job->sources[i].fingerprint);
+        BSON_APPEND_INT64(&item, "storedBytes", (int64_t)facts->stored_bytes);
+        BSON_APPEND_BOOL(&item, "leftOut", job->sources[i].skipped);
+        sl_resume_append_identity(&item, &facts->identity);
+        bson_append_document_end(&sources, &item);
+    }
+    bson_append_array_end(document, &sources);
+}
+
+/* Sets the error that the journal belongs to another load; `how` is the difference. Returns
+ * false. */
+static bool refuse_journal(const sl_ledger *ledger, sl_exit code, const char *how,
+                           sl_error *error) {
+    return sl_error_set(error, code, "--resume: the journal in %s belongs to a different load: %s",
+                        ledger->work_directory, how);
+}
+
+/* Was the file modified since the earlier run? A fingerprint covers only the beginning and the end
+ * of a file. If the modification time differs, its middle may have changed, also in blocks that
+ * were not loaded and so cannot be compared: that is an error. */
+static bool same_time(const sl_source *source, const sl_source_identity *was,
+                      sl_sources_difference *difference) {
+    char now[SL_FILE_TIME_ROOM];
+    if (was->modified_ns == source->identity.modified_ns)
+        return true;
+    sl_file_time_shown(was->modified_ns, difference->modified);
+    snprintf(difference->how, sizeof difference->how,
+             "%.300s was modified at %s; the earlier run recorded %s", source->shown,
+             sl_file_time_shown(source->identity.modified_ns, now), difference->modified);
+    return false;
+}
+
+/* Compares a source with what the earlier run recorded of it. A pipe has no fingerprint: it gets
+ * the recorded one, and its blocks are always compared. */
+static bool same_source(const bson_t *was, sl_job *job, size_t index,
+                        sl_sources_difference *difference) {
+    const sl_source *facts = sl_source_set_at(job->set, index);
+    sl_job_source *source = &job->sources[index];
+    const char *fingerprint = sl_look_string(was, "fingerprint");
+    bool pipe = facts->kind == SL_SOURCE_PIPE;
+    bool left_out = sl_look_flag(was, "leftOut");
+    if (pipe && strncmp(fingerprint, SL_PIPE_FINGERPRINT, strlen(SL_PIPE_FINGERPRINT)) == 0)
+        snprintf(source->fingerprint, sizeof source->fingerprint, "%s", fingerprint);
+    if (strcmp(fingerprint, source->fingerprint) == 0 && left_out == source->skipped) {
+        sl_source_identity before = sl_resume_identity_in(was);
+        if (!pipe && !same_time(facts, &before, difference))
+            return false;
+        source->compare = pipe || !sl_source_same_identity(&before, &facts->identity);
+        difference->compare += source->compare;
+        difference->changed += source->compare && !pipe;
+        return true;
+    }
+    int64_t size = sl_look_int64(was, "storedBytes", 0);
+    snprintf(difference->how, sizeof difference->how,
+             "source %zu is %.300s with %llu bytes, but in the earlier run it was %.300s with %lld "
+             "bytes%s",
+             index + 1, facts->shown, (unsigned long long)facts->stored_bytes,
+             sl_look_string(was, "path"), (long long)size,
+             (uint64_t)size == facts->stored_bytes ? "; their contents differ" : "");
+    return false;
+}
+
+bool sl_earlier_compare_sources(const bson_t *earlier, sl_job *job,
+                                sl_sources_difference *difference) {
+    bson_iter_t iter, sources;
+    size_t count = sl_source_set_count(job->set), index = 0;
+    *difference = (sl_sources_difference){.how = "its journal lists no sources"};
+    if (!bson_iter_init_find(&iter, earlier, "sources") || !bson_iter_recurse(&iter, &sources))
+        return false;
+    for (; bson_iter_next(&sources); index++) {
+        bson_t was;
+        if (!sl_document_at(&sources, &was) ||
+            (index < count && !same_source(&was, job, index, difference)))
+            return false;
+    }
+    difference->how[0] = '\0';
+    if (index != count)
+        snprintf(difference->how, sizeof difference->how,
+                 "there are %zu sources, but the earlier run had %zu", count, index);
+    return index == count;
+}
+
+void sl_earlier_log_compared(const sl_sources_difference *difference, const char *since) {
+    bool one = difference->changed == 1;
+    if (difference->changed > 0)
+        sl_log_warning(
+            "%zu of the sources %s been copied or moved since %s, or %s permissions changed: the "
+            "text that was loaded is read again and compared",
+            difference->changed, one ? "has" : "have", since, one ? "its" : "their");
+}
+
+/* Compares the journal's sources with those of the load; a difference is an error (SL_EXIT_SOURCE).
+ * Pipes get their fingerprints from the journal; `compare` is set for sources whose text may
+ * differ. */
+static bool same_sources(sl_job *job, sl_ledger *ledger, sl_error *error) {
+    sl_sources_difference found;
+    char how[1000];
+    if (sl_earlier_compare_sources(ledger->earlier->begun, job, &found)) {
+        ledger->compared = ledger->compared || found.compare > 0;
+        sl_earlier_log_compared(&found, "the interrupted run");
+        return true;
+    }
+    if (!found.modified[0])
+        return refuse_journal(ledger, SL_EXIT_SOURCE, found.how, error);
+    snprintf(how, sizeof how,
+             "%s. Load it again with --drop, or, if you know that its text is the same, restore "
+             "its modification time (touch -d %s), and its text will be compared",
+             found.how, found.modified);
+    return refuse_journal(ledger, SL_EXIT_SOURCE, how, error);
 }
 
 /* ---- the options of the load ---- */
@@ -136,7 +316,7 @@ static bool same_options(const sl_job *job, const sl_ledger *ledger, sl_error *e
                  "version %.40s of this program began it, whose documents may differ from those of "
                  "this version, %.40s",
                  version, job->config->program_version);
-        return sl_earlier_differs(ledger, SL_EXIT_USAGE, how, error);
+        return refuse_journal(ledger, SL_EXIT_USAGE, how, error);
     }
     append_options(&now, job->config);
     sl_look_inside(&now, "options", &options);
@@ -145,9 +325,8 @@ static bool same_options(const sl_job *job, const sl_ledger *ledger, sl_error *e
     bson_destroy(&now);
     if (!differ && job->config->drop && !ledger->earlier->target &&
         !sl_look_flag(ledger->earlier->begun, "drop"))
-        return sl_earlier_differs(ledger, SL_EXIT_USAGE, "--drop was not given and is \"yes\"",
-                                  error);
-    return !differ || sl_earlier_differs(ledger, SL_EXIT_USAGE, how, error);
+        return refuse_journal(ledger, SL_EXIT_USAGE, "--drop was not given and is \"yes\"", error);
+    return !differ || refuse_journal(ledger, SL_EXIT_USAGE, how, error);
 }
 
 /* ---- opening ---- */
@@ -199,7 +378,7 @@ static bool judge(sl_job *job, sl_ledger *ledger, bool empty, bool *finished, sl
                             "--resume: %s holds no journal of a load; leave --resume out to start "
                             "a new load",
                             folder);
-    if (!same_options(job, ledger, error) || !sl_earlier_same_sources(job, ledger, error) ||
+    if (!same_options(job, ledger, error) || !same_sources(job, ledger, error) ||
         !sl_types_restore(job, earlier->begun, error))
         return false;
     *finished = earlier->finished != NULL;
@@ -295,7 +474,7 @@ static bool same_numbers(const sl_job *job, const sl_ledger *ledger) {
 
 static bool same_target(const sl_ledger *ledger, const char *uuid, sl_error *error) {
     return strcmp(uuid, sl_look_string(ledger->earlier->target, "target")) == 0 ||
-           sl_earlier_differs(
+           refuse_journal(
                ledger, SL_EXIT_CLUSTER,
                uuid[0]
                    ? "the collection has been dropped and created again since, or resharded; load "
@@ -319,7 +498,7 @@ bool sl_resume_target(sl_job *job, sl_destination *destination, sl_ledger *ledge
         if (!same_target(ledger, destination->target.uuid, error))
             return false;
         if (!same_numbers(job, ledger))
-            return sl_earlier_differs(
+            return refuse_journal(
                 ledger, SL_EXIT_CLUSTER,
                 "the registry beside the collection now has other numbers for the sources; load "
                 "without --resume, with another --work-dir",
@@ -440,7 +619,7 @@ static bool is_of_this_load(const sl_job *job, const sl_journal_entry *entry) {
 static size_t drop_repeated(sl_journal_entry *entries, size_t count) {
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
-        if (kept == 0 || sl_earlier_entry_order(&entries[kept - 1], &entries[i]) != 0)
+        if (kept == 0 || entry_order(&entries[kept - 1], &entries[i]) != 0)
             entries[kept++] = entries[i];
     }
     return kept;
@@ -451,7 +630,7 @@ bool sl_resume_recover(sl_job *job, sl_ledger *ledger, sl_error *error) {
     const char *directory = ledger->work_directory[0] ? ledger->work_directory : NULL;
     uint64_t table_bytes = 0;
     if (earlier && earlier->count > 0) {
-        qsort(earlier->entries, earlier->count, sizeof *earlier->entries, sl_earlier_entry_order);
+        qsort(earlier->entries, earlier->count, sizeof *earlier->entries, entry_order);
         earlier->count = drop_repeated(earlier->entries, earlier->count);
     }
     for (size_t i = 0; earlier && i < earlier->count; i++) {
@@ -550,4 +729,211 @@ void sl_ledger_clear(sl_ledger *ledger) {
     sl_reject_kinds_clear(&ledger->reject_kinds);
     free(ledger->sources);
     free(ledger->accepted);
+}
+
+/* ---- checks of blocks ---- */
+
+uint64_t sl_resume_check(const sl_source_block *block) {
+    return block->text.bytes ? sl_hash_text(block->text.bytes, block->text.length) : 0;
+}
+
+bool sl_resume_block_fits(const sl_job *job, const sl_ledger *ledger, const sl_source_block *block,
+                          sl_error *error) {
+    const sl_earlier_run *earlier = ledger->earlier;
+    const sl_job_source *source = &job->sources[block->source];
+    const char *shown = sl_source_set_at(job->set, block->source)->shown;
+    uint64_t end = block->offset + block->text.length;
+    if (block->last && end < source->done_end)
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "%s: ended at byte %llu, but the interrupted run had read up to byte "
+                            "%llu; give it the full text again",
+                            shown, (unsigned long long)end, (unsigned long long)source->done_end);
+    if (!block->done)
+        return true;
+    sl_journal_entry key = {.source = block->source, .sequence = block->sequence};
+    const sl_journal_entry *entry =
+        bsearch(&key, earlier->entries, earlier->count, sizeof key, entry_order);
+    if (entry && entry->offset == block->offset && entry->text_bytes == block->text.length &&
+        entry->check == sl_resume_check(block))
+        return true;
+    return sl_error_set(
+        error, SL_EXIT_SOURCE,
+        "%s: the text at byte %llu differs from that of the interrupted run; give it "
+        "the same text again, or start a new load: with --drop, or without "
+        "--resume with another --work-dir",
+        shown, (unsigned long long)block->offset);
+}
+
+/* Blocks that were sent but not completed when the earlier run ended are not in the journal. If
+ * their text has changed, other documents are stored under their _ids. */
+bool sl_resume_taken_fits(const sl_job *job, const sl_source_block *block, sl_error *error) {
+    return !job->resumed || !job->sources[block->source].compare ||
+           sl_error_set(
+               error, SL_EXIT_SOURCE,
+               "%s: the text after byte %llu differs from that of the interrupted run: other "
+               "documents "
+               "are stored under the ids of its documents; give it the same text again, or start a "
+               "new load with --drop",
+               sl_source_set_at(job->set, block->source)->shown, (unsigned long long)block->offset);
+}
+
+/* ---- sources that were loaded before under another name ---- */
+
+/* Looks in the run.json of earlier loads for sources with the same content as a source of this
+ * load. */
+
+#define RECORDS_MOST 1000            /* read at most */
+#define RECORD_BYTES_MOST (16 << 20) /* longer files are ignored */
+#define SHOWN 5
+
+typedef struct content {
+    char text[17]; /* 16 hexadecimal digits */
+    size_t source;
+} content;
+
+typedef struct search {
+    const sl_job *job;
+    content *contents; /* sorted; of the sources whose content is known */
+    size_t count;
+    char uuid[SL_UUID_ROOM]; /* of the collection now; "" if there is none */
+    bool *known;             /* per source: was found in a record */
+    size_t found;            /* sources whose content was loaded under another name */
+    bool same_target;        /* some of these were loaded into this collection */
+    char list[700];
+    size_t used;
+} search;
+
+static int by_text(const void *a, const void *b) {
+    return strcmp(((const content *)a)->text, ((const content *)b)->text);
+}
+
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* Compares a source of a record, which was loaded as `record` describes, with those of the job. */
+static void compare(search *s, const bson_t *record, const bson_t *earlier, const char *folder) {
+    const char *text = sl_look_text(earlier, "content"), *path = sl_look_text(earlier, "path");
+    content key;
+    if (!text || !path || strlen(text) >= sizeof key.text)
+        return;
+    strcpy(key.text, text);
+    const content *own = bsearch(&key, s->contents, s->count, sizeof key, by_text);
+    if (!own || s->known[own->source])
+        return;
+    const char *shown = sl_source_set_at(s->job->set, own->source)->shown;
+    const char *uuid = sl_look_text(record, "collectionUuid");
+    bool same = uuid && s->uuid[0] && strcmp(uuid, s->uuid) == 0;
+    if (strcmp(base_name(shown), base_name(path)) == 0)
+        return; /* the registry of its collection lists this source */
+    const char *database = sl_look_text(record, "options.db");
+    const char *collection = sl_look_text(record, "options.collection");
+    char when[SL_DATE_ROOM];
+    sl_look_date(record, "startedAt", when);
+    s->known[own->source] = true;
+    s->same_target = s->same_target || same;
+    if (s->found++ < SHOWN)
+        s->used += sl_print_text(s->list + s->used, sizeof s->list - s->used,
+                                 "\n  %s: as %s, into %s.%s%s%s (%s)", shown, path,
+                                 database ? database : "?", collection ? collection : "?",
+                                 when[0] ? " on " : "", when, folder);
+}
+
+/* Reads the record in a folder, if it is the record of a completed load. */
+static void read_record(search *s, const char *folder) {
+    char path[PATH_MAX + 16];
+    struct stat facts;
+    bson_t *record;
+    sl_error ignored;
+    snprintf(path, sizeof path, "%s/run.json", folder);
+    if (lstat(path, &facts) != 0 || facts.st_size > RECORD_BYTES_MOST ||
+        !sl_json_read_private(path, &record, &ignored))
+        return;
+    const char *command = sl_look_text(record, "command");
+    double code = sl_look_number(record, "exitCode");
+    if (command && strcmp(command, "load") == 0 &&
+        (code == SL_EXIT_OK || code == SL_EXIT_REJECTS)) {
+        for (sl_walk walk = sl_walk_start(record, "sources"); sl_walk_next(&walk);)
+            compare(s, record, &walk.item, folder);
+    }
+    bson_destroy(record);
+}
+
+static void read_records(search *s, const char *work_directory) {
+    char parent[PATH_MAX], own[PATH_MAX], folder[PATH_MAX];
+    if (!realpath(work_directory, own))
+        return;
+    snprintf(parent, sizeof parent, "%s", own);
+    char *slash = strrchr(parent, '/');
+    if (!slash || slash == parent)
+        return;
+    *slash = '\0';
+    DIR *beside = opendir(parent);
+    size_t read = 0;
+    for (const struct dirent *entry;
+         beside && read < RECORDS_MOST && (entry = readdir(beside)) != NULL;) {
+        if (entry->d_name[0] == '.' || (entry->d_type != DT_DIR && entry->d_type != DT_UNKNOWN) ||
+            (size_t)snprintf(folder, sizeof folder, "%s/%s", parent, entry->d_name) >=
+                sizeof folder ||
+            strcmp(folder, own) == 0)
+            continue;
+        read++;
+        read_record(s, folder);
+    }
+    if (beside)
+        closedir(beside);
+}
+
+static bool collect_contents(search *s, sl_error *error) {
+    size_t sources = sl_source_set_count(s->job->set);
+    s->contents = calloc(sources + 1, sizeof *s->contents);
+    s->known = calloc(sources + 1, sizeof *s->known);
+    if (!s->contents || !s->known)
+        return sl_error_memory(error, "comparing the sources");
+    for (size_t i = 0; i < sources; i++) {
+        const sl_source *facts = sl_source_set_at(s->job->set, i);
+        if (s->job->sources[i].skipped || facts->content == 0)
+            continue;
+        snprintf(s->contents[s->count].text, sizeof s->contents->text, "%016llx",
+                 (unsigned long long)facts->content);
+        s->contents[s->count++].source = i;
+    }
+    qsort(s->contents, s->count, sizeof *s->contents, by_text);
+    return true;
+}
+
+bool sl_same_content_check(const sl_job *job, const sl_destination *destination,
+                           const char *work_directory, sl_error *error) {
+    const sl_target *target = &destination->target;
+    search s = {.job = job};
+    if (job->resumed || job->config->part_of_trial || !work_directory[0])
+        return true;
+    bool ok = collect_contents(&s, error) &&
+              (s.count == 0 || sl_target_uuid(destination->connection, target, s.uuid, error));
+    if (ok && s.count > 0)
+        read_records(&s, work_directory);
+    /* Documents with their own _ids are recognised if they are already stored. */
+    bool twice = s.same_target && !job->own_ids && !target->drop && !job->config->again &&
+                 !sl_load_mode(job->config)->matches;
+    const char *more = s.found > SHOWN ? "\n  ..." : "";
+    if (ok && s.found > 0 && twice)
+        ok = sl_error_set(error, SL_EXIT_SOURCE,
+                          "%zu of the sources %s the size, beginning and end of a file that was "
+                          "loaded into %s.%s before, under another name:" SL_LINES SL_LINES
+                          "\nIf it is the same "
+                          "file, its documents "
+                          "would be stored "
+                          "twice. --again "
+                          "loads it anyway, "
+                          "--drop starts again",
+                          s.found, s.found == 1 ? "has" : "have", target->database,
+                          target->collection, s.list, more);
+    else if (ok && s.found > 0)
+        sl_log_info(
+            "%zu of the sources %s been loaded before, under another name:" SL_LINES SL_LINES,
+            s.found, s.found == 1 ? "has" : "have", s.list, more);
+    free(s.contents);
+    free(s.known);
+    return ok;
 }
