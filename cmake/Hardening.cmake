@@ -9,7 +9,8 @@ include(CheckPIESupported)
 # shardload_harden(<interface library>)
 function(shardload_harden target)
     set(CMAKE_REQUIRED_FLAGS -Werror)
-    # The last two allow indirect branches only to their targets, on x86-64 and on arm64.
+    # The last two mark the targets of indirect branches, on x86-64 and on arm64. The processor checks them only
+    # if the C library is built with these options, too; that of Debian on x86-64 is not.
     foreach(flag -fstack-protector-strong -fstack-clash-protection -fcf-protection -mbranch-protection=standard)
         string(MAKE_C_IDENTIFIER "compiler${flag}" known)
         check_c_compiler_flag(${flag} ${known})

@@ -996,7 +996,7 @@ static bool add(sl_named_files *files, sl_option_file file, const char *option, 
     if (!named->path)
         return sl_error_memory(error, "comparing the files");
     files->count++;
-    bool standard = strcmp(named->path, "-") == 0;
+    bool standard = file != SL_FILE_WORK_DIRECTORY && strcmp(named->path, "-") == 0;
     if ((standard ? fstat(file == SL_FILE_WRITTEN ? STDOUT_FILENO : STDIN_FILENO, &named->facts)
                   : stat(named->path, &named->facts)) != 0)
         named->facts = (struct stat){0};

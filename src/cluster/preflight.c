@@ -390,6 +390,7 @@ static bool tls_check_peer(SSL *tls, const mongoc_uri_t *uri, const char *host, 
 
 #define CONNECT_MS 1000
 #define ANSWER_MS 3000
+#define TLS_MS 9000     /* for the handshake and the reply together */
 #define HEADER_BYTES 16 /* of a wire message */
 
 typedef enum answer {
@@ -473,6 +474,19 @@ static bool is_address(const char *host) {
     return inet_pton(AF_INET, host, &address) == 1 || inet_pton(AF_INET6, host, &address) == 1;
 }
 
+/* A BIO_callback_fn_ex whose argument is a time by sl_clock_ns: after it, reads fail as if nothing
+ * had arrived. The timeout of the socket is that of one read, which a server can satisfy with one
+ * byte. */
+static long stop_reading(BIO *bio, int operation, const char *bytes, size_t length, int argi,
+                         long argl, int result, size_t *processed) {
+    const int64_t *end = (const int64_t *)(const void *)BIO_get_callback_arg(bio);
+    (void)bytes, (void)length, (void)argi, (void)argl, (void)processed;
+    if (operation != BIO_CB_READ || sl_clock_ns() < *end)
+        return result;
+    BIO_set_retry_read(bio);
+    return -1;
+}
+
 typedef struct trial {
     const mongoc_uri_t *uri; /* NULL: only test whether the server speaks TLS */
     const mongoc_host_list_t *host;
@@ -509,6 +523,7 @@ static bool try_tls(void *context) {
     uint8_t message[128], reply[HEADER_BYTES];
     bool ok = true;
     int file = connect_to_ask(t->host, &t->failure);
+    int64_t end = sl_clock_ns() + INT64_C(1000000) * TLS_MS;
     SSL *tls = file < 0 ? NULL : SSL_new(t->context);
     t->silent = true;
     if (file >= 0)
@@ -516,6 +531,8 @@ static bool try_tls(void *context) {
     ERR_clear_error();
     if (!tls || SSL_set_fd(tls, file) != 1)
         goto done;
+    BIO_set_callback_ex(SSL_get_rbio(tls), stop_reading);
+    BIO_set_callback_arg(SSL_get_rbio(tls), (char *)&end);
     if (!is_address(t->host->host))
         SSL_set_tlsext_host_name(tls, t->host->host);
     bool shaken = SSL_connect(tls) == 1;

@@ -158,14 +158,29 @@ static bool check_topology_version(const bson_iter_t *field, const sl_rule *rule
     return true;
 }
 
-/* Is the message of the error, if it has one, a string? */
+/* The driver aborts on a code that is 0 in 32 bits, also on that of a reply that is no error. */
+static bool check_code(const bson_iter_t *field, const sl_rule *rule, char why[SL_MESSAGE_WHY]) {
+    if (!BSON_ITER_HOLDS_NUMBER(field))
+        return true;
+    const double code = bson_iter_as_double(field);
+    if (code >= INT32_MIN && code <= INT32_MAX && (int32_t)code != 0)
+        return true;
+    return wrong(why, "its %s is %.15g, which is not that of an error", rule->name, code);
+}
+
+/* Is the message of the error, if it has one, a string? The code of a writeConcernError must not be
+ * 0; that of a write error is only shown. */
 static bool check_error(const bson_iter_t *field, const sl_rule *rule, char why[SL_MESSAGE_WHY]) {
     bson_iter_t inner;
+    static const sl_rule code = {.name = "writeConcernError.code"};
     if (!BSON_ITER_HOLDS_DOCUMENT(field) || !bson_iter_recurse(field, &inner))
         return wrong(why, "its %s is not a document", rule->name);
     while (bson_iter_next(&inner)) {
         if (BSON_ITER_IS_KEY(&inner, "errmsg") && !BSON_ITER_HOLDS_UTF8(&inner))
             return wrong(why, "the errmsg of its %s is not a string", rule->name);
+        if (BSON_ITER_IS_KEY(&inner, "code") && rule->check == check_error &&
+            !check_code(&inner, &code, why))
+            return false;
     }
     return true;
 }
@@ -214,7 +229,7 @@ static bool check_speculative(const bson_iter_t *field, const sl_rule *rule,
                               char why[SL_MESSAGE_WHY]) {
     bson_iter_t inner;
     if (!BSON_ITER_HOLDS_DOCUMENT(field) || !bson_iter_recurse(field, &inner))
-        return true;
+        return wrong(why, "its %s is not a document", rule->name);
     while (bson_iter_next(&inner)) {
         if (BSON_ITER_IS_KEY(&inner, "payload") && !check_scram(&inner, rule, why))
             return false;
@@ -276,6 +291,7 @@ static const sl_rule rules[] = {
     {"setName", check_set_name, 0, 0},
     {"compression", check_strings, 0, 0},
     {"topologyVersion", check_topology_version, 0, 0},
+    {"code", check_code, 0, 0},
     {"writeConcernError", check_error, 0, 0},
     {"writeErrors", check_errors, 0, 0},
     {"errorLabels", check_labels, 0, 0},
@@ -289,10 +305,6 @@ static const sl_rule rules[] = {
  * each one is checked. */
 static bool check_reply(const bson_t *reply, char why[SL_MESSAGE_WHY]) {
     bson_iter_t field;
-    if (bson_iter_init_find(&field, reply, "ok") && !bson_iter_as_bool(&field) &&
-        bson_iter_init_find(&field, reply, "code") && BSON_ITER_HOLDS_NUMBER(&field) &&
-        bson_iter_as_int64(&field) == 0)
-        return wrong(why, "it is an error with the code 0");
     for (bool more = bson_iter_init(&field, reply); more && bson_iter_next(&field);) {
         for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
             if (BSON_ITER_IS_KEY(&field, rules[i].name) && !rules[i].check(&field, &rules[i], why))

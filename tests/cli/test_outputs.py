@@ -48,6 +48,12 @@ class Outputs(support.Case):
                     self.refused(program, command, option, prefix + path, *words,
                                  message="which would be replaced: name another file")
 
+    def test_a_work_directory_with_the_name_of_standard_output_is_a_folder(self):
+        self.shardload("load", "--sink", "null", "--work-dir", "-", "t.csv")
+        self.assertTrue((self.scratch / "-/run.json").exists())
+        self.refused("shardload", "load", "--sink", "null", "--work-dir", "-", "--metrics-file",
+                     "-/run.json", "t.csv", message="a file of the work directory")
+
     def test_no_output_of_a_load_replaces_an_input(self):
         fixed = ["--uri", NOWHERE, "-d", "d", "-c", "c", "t.csv"]
         for command, outputs in (("load", ["--report", "--html", "--metrics-file"]), ("verify", ["--report"]),

@@ -107,7 +107,7 @@ class Packages(support.Case):
 
     def test_programs_are_hardened(self):
         """Position-independent, with a stack that cannot be executed and addresses of functions that
-        cannot be overwritten; buffers and stack are checked; branches are checked by the processor."""
+        cannot be overwritten; buffers and stack are checked; targets of indirect branches are marked."""
         for tool in ("readelf", "objdump"):
             if not shutil.which(tool):
                 self.skipTest(f"{tool} is not installed")

@@ -7,6 +7,7 @@ import signal
 import socket
 import struct
 import threading
+import time
 import zipfile
 import zlib
 
@@ -25,8 +26,9 @@ class StartCase(ErrorCase):
     def load(self, uri, *words, code=EXIT_CLUSTER):
         return self.fails(code, "load", "--uri", uri, "-d", "x", "-c", "y", *words, self.good, limit=15)
 
-    def mute(self, answer=None):
-        """The port of a program that accepts connections; it sends `answer`, or nothing."""
+    def mute(self, answer=None, pause=None):
+        """The port of a program that accepts connections; it sends `answer`, or nothing. With `pause`, it
+        sends one byte after the other, with this pause in seconds between them."""
         listener = socket.create_server((support.HOST, 0))
         held = []
 
@@ -37,9 +39,17 @@ class StartCase(ErrorCase):
                 except OSError:
                     return
                 held.append(connection)
+                threading.Thread(target=reply, args=[connection], daemon=True).start()
+
+        def reply(connection):
+            try:
                 if answer:
                     connection.recv(1)
-                    connection.sendall(answer)
+                for at in range(0, len(answer or b""), 1 if pause else len(answer)):
+                    connection.sendall(answer[at:at + 1] if pause else answer)
+                    time.sleep(pause or 0)
+            except OSError:
+                pass                     # the client has closed the connection
 
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
@@ -85,6 +95,12 @@ class WrongHosts(StartCase):
         port = self.mute(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
         outcome = self.load(f"mongodb://127.0.0.1:{port}/")
         self.assertIn("the program that answers there is not a MongoDB server", outcome.err)
+
+    def test_a_tls_server_that_sends_single_bytes_is_not_read_without_end(self):
+        """They begin a handshake message of 16 KiB; none is later than the timeout of a read."""
+        port = self.mute(b"\x16\x03\x03\x3f\xff\x02\x00\x3f\xf0" + bytes(16375), pause=0.2)
+        self.fails(EXIT_CLUSTER, "load", "--uri", f"mongodb://127.0.0.1:{port}/?tls=true", "-d", "x", "-c",
+                   "y", self.good, limit=60)
 
     def test_a_server_that_does_not_answer_is_reported_while_it_is_asked(self):
         port = self.mute()

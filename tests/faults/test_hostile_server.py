@@ -88,6 +88,8 @@ class HostileServer(fault_case.ProxyCase):
                 (lambda m, h: with_body(m, bytes(85)), "declares a wrong length"),
                 (lambda m, h: with_body(m, b"\xff\xff\xff\xff\0"), "declares a wrong length"),
                 (lambda m, h: struct.pack("<i", -1) + m[4:], "it declares a length of -1 bytes"),
+                (lambda m, h: with_body(m, {**h, "speculativeAuthenticate": 5}),
+                 "speculativeAuthenticate is not a document"),
                 (lambda m, h: m[:12] + struct.pack("<i", 77) + m[16:], "of the unknown kind 77"),
                 (lambda m, h: compressed(m, 1 << 30), "declares a length of 1073741824 bytes"),
                 (lambda m, h: compressed(m, 900), "does not have the declared 900 bytes")):
@@ -153,6 +155,16 @@ class HostileServer(fault_case.ProxyCase):
             m, {**h, "maxWriteBatchSize": 150, "localTime": "never", "more": {"a": [{"b": None}]}}))
         self.work = self.scratch / "again"
         self.assert_nothing_lost(self.begin("--drop").wait())
+
+    def test_fields_of_replies_on_which_the_driver_aborts(self):
+        """Also a speculativeAuthenticate that was not requested."""
+        for body in ({"ok": 1.0, "speculativeAuthenticate": 5}, {"ok": 1.0, "speculativeAuthenticate": []},
+                     {"ok": 0.0, "code": float("nan")}, {"ok": 0.0, "code": 0.5}, {"code": 0}, {"ok": 1.0, "code": 0},
+                     {"ok": 0.0, "code": bson.int64.Int64(1 << 32)}):
+            with self.subTest(body):
+                hostile = Commands(support.port_of(self.uri), buildInfo=lambda command, body=body: body)
+                self.addCleanup(hostile.close)
+                self.refused("is refused: ", through=hostile)
 
     def test_a_server_that_demands_endless_hashing(self):
         """The iterations of SCRAM, in the reply to the handshake or to saslStart."""

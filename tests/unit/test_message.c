@@ -39,6 +39,8 @@ TEST(replies_of_servers_are_accepted) {
         "{\"ok\": 1}",
         "{\"ok\": 0, \"code\": 13, \"errmsg\": \"no\", \"errorLabels\": [\"x\"]}",
         "{\"ok\": 0, \"errmsg\": \"an error without a code\"}",
+        "{\"ok\": 0, \"code\": {\"$numberLong\": \"11000\"}, \"errmsg\": \"of another type\"}",
+        "{\"ok\": 1, \"speculativeAuthenticate\": {\"conversationId\": 1, \"done\": false}}",
         "{\"n\": 1, \"writeErrors\": [{\"index\": 0, \"code\": 0, \"errmsg\": \"\"}], \"ok\": 1}",
         "{\"writeConcernError\": {\"code\": 64, \"errmsg\": \"late\"}, \"ok\": 1}",
         "{\"cursor\": {\"id\": {\"$numberLong\": \"5\"}, \"ns\": \"a.b\","
@@ -58,7 +60,20 @@ TEST(replies_of_servers_are_accepted) {
 
 TEST(fields_that_would_end_the_process_are_refused) {
     static const char *const replies[][2] = {
-        {"{\"ok\": 0, \"code\": 0}", "the code 0"},
+        {"{\"ok\": 0, \"code\": 0}", "its code is 0"},
+        {"{\"code\": 0}", "its code is 0"},
+        {"{\"ok\": 1, \"code\": 0}", "its code is 0"},
+        {"{\"ok\": 0, \"code\": 13, \"code\": 0}", "its code is 0"},
+        {"{\"ok\": 0, \"code\": 0.5}", "its code is 0.5"},
+        {"{\"ok\": 0, \"code\": {\"$numberDouble\": \"NaN\"}}", "nan"},
+        {"{\"ok\": 0, \"code\": {\"$numberLong\": \"4294967296\"}}", "its code is 4294967296"},
+        {"{\"ok\": 0, \"writeConcernError\": {\"code\": 0}}", "its writeConcernError.code is 0"},
+        {"{\"ok\": 1, \"speculativeAuthenticate\": 5}",
+         "speculativeAuthenticate is not a document"},
+        {"{\"ok\": 1, \"speculativeAuthenticate\": []}",
+         "speculativeAuthenticate is not a document"},
+        {"{\"ok\": 1, \"speculativeAuthenticate\": null}",
+         "speculativeAuthenticate is not a document"},
         {"{\"writeErrors\": [{\"errmsg\": 5}]}", "errmsg of its writeErrors"},
         {"{\"writeErrors\": 5}", "writeErrors are not an array"},
         {"{\"writeConcernError\": 5}", "writeConcernError is not a document"},
