@@ -317,6 +317,23 @@ bool sl_registry_start(sl_registry *registry, sl_registry_entry *entries, size_t
     return sl_registry_in_batches(registry, entries, count, start_batch, error);
 }
 
+static void append_withdrawn(const sl_registry *registry, bson_t *document,
+                             const sl_registry_entry *entry) {
+    (void)registry, (void)entry;
+    BSON_APPEND_INT64(document, "content", 0);
+}
+
+static bool withdraw_batch(sl_registry *registry, sl_registry_entry *entries, size_t count,
+                           sl_error *error) {
+    int64_t known;
+    return update_known(registry, entries, count, append_withdrawn, &known, error);
+}
+
+bool sl_registry_withdraw(sl_registry *registry, sl_registry_entry *entries, size_t count,
+                          sl_error *error) {
+    return sl_registry_in_batches(registry, entries, count, withdraw_batch, error);
+}
+
 static bool agree_batch(sl_registry *registry, sl_registry_entry *entries, size_t count,
                         sl_error *error) {
     if (!set_where_absent(registry, entries, count, "layout", append_layout, error))
