@@ -419,8 +419,9 @@ bool sl_registry_namesakes(sl_registry *registry, const sl_registry_entry *entri
                            void (*found)(const sl_registry_entry *entry, uint64_t size),
                            sl_error *error);
 
-/* Calls `found` for each other source in the registry that has the content of a new entry and may
- * have documents. `when`: ISO date of the end of its load, "" if that has not ended. */
+/* Calls `found` for each other source in the registry that has the content of an entry that is not
+ * loaded, and may have documents. `when`: ISO date of the end of its load, "" if that has not
+ * ended. */
 bool sl_registry_same_content(sl_registry *registry, const sl_registry_entry *entries, size_t count,
                               void (*found)(void *context, const sl_registry_entry *entry,
                                             const char *name, const char *when),
@@ -446,6 +447,11 @@ bool sl_registry_last(sl_registry *registry, uint32_t *last, sl_error *error);
  * well. */
 bool sl_registry_start(sl_registry *registry, sl_registry_entry *entries, size_t count,
                        sl_error *error);
+
+/* Removes the content of started entries, so that sl_registry_same_content does not find them:
+ * their load was refused before its first document. The next start of a source sets it again. */
+bool sl_registry_withdraw(sl_registry *registry, sl_registry_entry *entries, size_t count,
+                          sl_error *error);
 
 /* Stores the `layout` of each entry, which must be in the registry, unless another loader has
  * stored one already; then fills in the stored layout. A stored layout never changes. */

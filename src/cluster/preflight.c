@@ -23,6 +23,8 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
+#include "util/clock.h"
+
 #include "internal.h"
 
 /* ---- sockets ---- */

@@ -405,40 +405,41 @@ static int by_content(const void *a, const void *b) {
     return (x->content > y->content) - (x->content < y->content);
 }
 
-/* The entries of one call, sorted: those that are new and have a content by that, and all by
+/* The entries of one call, sorted: those that are not loaded and have a content by that, and all by
  * fingerprint. */
 typedef struct contents {
-    const sl_registry_entry **fresh, **all;
-    size_t fresh_count, count;
+    const sl_registry_entry **open, **all;
+    size_t open_count, count;
 } contents;
 
 static bool sort_contents(const sl_registry_entry *entries, size_t count, contents *sorted,
                           sl_error *error) {
     *sorted = (contents){.count = count};
-    sorted->fresh = malloc((count + 1) * sizeof *sorted->fresh);
+    sorted->open = malloc((count + 1) * sizeof *sorted->open);
     sorted->all = malloc((count + 1) * sizeof *sorted->all);
-    if (!sorted->fresh || !sorted->all)
+    if (!sorted->open || !sorted->all)
         return sl_error_memory(error, "comparing the sources with the registry");
     for (size_t i = 0; i < count; i++) {
         sorted->all[i] = &entries[i];
-        if (entries[i].state == SL_SOURCE_NEW && entries[i].content != 0)
-            sorted->fresh[sorted->fresh_count++] = &entries[i];
+        if (entries[i].state != SL_SOURCE_LOADED && entries[i].content != 0)
+            sorted->open[sorted->open_count++] = &entries[i];
     }
-    qsort(sorted->fresh, sorted->fresh_count, sizeof(sl_registry_entry *), by_content);
+    qsort(sorted->open, sorted->open_count, sizeof(sl_registry_entry *), by_content);
     qsort(sorted->all, count, sizeof(sl_registry_entry *), by_fingerprint);
     return true;
 }
 
-/* The new entry that has the content of this document of the registry; NULL if there is none, if
- * the document is that of an entry, or if its load has ended and stored no document. */
+/* The entry not loaded that has the content of this document of the registry; NULL if there is none,
+ * if the document is that of an entry, or if its load has ended and stored no document. After a
+ * load with another --mode, it is not known how many documents earlier loads have stored. */
 static const sl_registry_entry *entry_like(const contents *sorted, const bson_t *document) {
     const char *id = sl_look_text(document, "_id");
     const sl_registry_entry *key = &(sl_registry_entry){
         .fingerprint = id ? id : "", .content = (uint64_t)sl_look_int64(document, "content", 0)};
     bool empty = strcmp(sl_look_string(document, "state"), "loaded") == 0 &&
-                 sl_look_int64(document, "documents", 1) == 0;
+                 sl_look_int64(document, "inRange", -1) == 0;
     const sl_registry_entry **entry =
-        bsearch(&key, sorted->fresh, sorted->fresh_count, sizeof(sl_registry_entry *), by_content);
+        bsearch(&key, sorted->open, sorted->open_count, sizeof(sl_registry_entry *), by_content);
     if (!entry || empty ||
         bsearch(&key, sorted->all, sorted->count, sizeof(sl_registry_entry *), by_fingerprint))
         return NULL;
@@ -451,13 +452,13 @@ bool sl_registry_same_content(sl_registry *registry, const sl_registry_entry *en
                               void *context, sl_error *error) {
     contents sorted;
     bool ok = sort_contents(entries, count, &sorted, error);
-    for (size_t next = 0; ok && next < sorted.fresh_count;) {
+    for (size_t next = 0; ok && next < sorted.open_count;) {
         bson_t filter = BSON_INITIALIZER, content, in, documents;
         BSON_APPEND_DOCUMENT_BEGIN(&filter, "content", &content);
         BSON_APPEND_ARRAY_BEGIN(&content, "$in", &in);
-        for (size_t used = 0; next < sorted.fresh_count && used < BATCH; used++, next++) {
+        for (size_t used = 0; next < sorted.open_count && used < BATCH; used++, next++) {
             char room[SL_ARRAY_KEY_ROOM];
-            BSON_APPEND_INT64(&in, sl_array_key(used, room), (int64_t)sorted.fresh[next]->content);
+            BSON_APPEND_INT64(&in, sl_array_key(used, room), (int64_t)sorted.open[next]->content);
         }
         bson_append_array_end(&content, &in);
         bson_append_document_end(&filter, &content);
@@ -472,7 +473,7 @@ bool sl_registry_same_content(sl_registry *registry, const sl_registry_entry *en
         bson_destroy(&documents);
         bson_destroy(&filter);
     }
-    free(sorted.fresh);
+    free(sorted.open);
     free(sorted.all);
     return ok;
 }
@@ -851,6 +852,23 @@ bool sl_registry_start(sl_registry *registry, sl_registry_entry *entries, size_t
             entries[i].number = last - (uint32_t)--fresh;
     }
     return registry_in_batches(registry, entries, count, start_batch, error);
+}
+
+static void append_withdrawn(const sl_registry *registry, bson_t *document,
+                             const sl_registry_entry *entry) {
+    (void)registry, (void)entry;
+    BSON_APPEND_INT64(document, "content", 0);
+}
+
+static bool withdraw_batch(sl_registry *registry, sl_registry_entry *entries, size_t count,
+                           sl_error *error) {
+    int64_t known;
+    return update_known(registry, entries, count, append_withdrawn, &known, error);
+}
+
+bool sl_registry_withdraw(sl_registry *registry, sl_registry_entry *entries, size_t count,
+                          sl_error *error) {
+    return registry_in_batches(registry, entries, count, withdraw_batch, error);
 }
 
 static bool agree_batch(sl_registry *registry, sl_registry_entry *entries, size_t count,

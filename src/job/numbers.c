@@ -368,29 +368,44 @@ static void on_copy(void *context, const sl_registry_entry *entry, const char *n
                                  own, name, when[0] ? ", on " : ", whose load has not ended", when);
 }
 
-bool sl_sources_refuse_copies(sl_job *job, const sl_destination *destination, sl_error *error) {
+/* Refuses sources whose content the registry lists under another name. With --again they are only
+ * reported, if `report`. The entries have been looked up. */
+static bool refuse_copies(const sl_job *job, const sl_destination *destination,
+                          const sl_registry_entry *entries, size_t count, bool report,
+                          sl_error *error) {
     const sl_load_config *config = job->config;
     const sl_target *target = &destination->target;
-    if (job->resumed || job->own_ids || target->drop || destination->target_gone || config->again ||
-        config->part_of_trial || config->format_options.mode != SL_MODE_INSERT)
-        return true;
-    size_t count;
     copies found = {.count = 0};
+    if (job->own_ids || destination->target_gone || config->part_of_trial ||
+        config->format_options.mode != SL_MODE_INSERT || (config->again && !report))
+        return true;
+    if (!sl_registry_same_content(destination->registry, entries, count, on_copy, &found, error))
+        return false;
+    const char *more = found.count > 5 ? "\n  ..." : "";
+    if (found.count > 0 && config->again)
+        sl_log_warning("the registry %s.%s.sources lists files with the size, beginning and end of "
+                       "these sources, under other names:" SL_LINES SL_LINES
+                       "\nIf these are the same files, their documents are stored twice",
+                       target->database, target->collection, found.shown, more);
+    return found.count == 0 || config->again ||
+           sl_error_set(error, SL_EXIT_SOURCE,
+                        "the registry %s.%s.sources lists files with the size, beginning and "
+                        "end of these sources, under other names:" SL_LINES SL_LINES
+                        "\nIf these are the same files, their documents would be stored "
+                        "twice. --again loads them anyway%s",
+                        target->database, target->collection, found.shown, more,
+                        sl_load_is_shared(config) ? "" : ", --drop starts again");
+}
+
+bool sl_sources_refuse_copies(sl_job *job, const sl_destination *destination, sl_error *error) {
+    size_t count;
+    if (destination->target.drop)
+        return true;
     sl_registry_entry *entries = sl_sources_entries(job, &count, error);
-    bool ok =
-        entries && sl_registry_look_up(destination->registry, entries, count, error) &&
-        sl_registry_same_content(destination->registry, entries, count, on_copy, &found, error);
+    bool ok = entries && sl_registry_look_up(destination->registry, entries, count, error) &&
+              refuse_copies(job, destination, entries, count, true, error);
     free(entries);
-    return !ok || found.count == 0
-               ? ok
-               : sl_error_set(error, SL_EXIT_SOURCE,
-                              "the registry %s.%s.sources lists files with the size, beginning and "
-                              "end of these sources, under other names:" SL_LINES SL_LINES
-                              "\nIf these are the same files, their documents would be stored "
-                              "twice. --again loads them anyway%s",
-                              target->database, target->collection, found.shown,
-                              found.count > 5 ? "\n  ..." : "",
-                              sl_load_is_shared(config) ? "" : ", --drop starts again");
+    return ok;
 }
 
 static bool is_pipe(const sl_registry_entry *entry) {
@@ -412,6 +427,17 @@ static bool start(const sl_job *job, const sl_destination *destination, const vo
                   uint32_t part, sl_registry_entry *entries, size_t count, sl_error *error) {
     (void)job, (void)context, (void)part;
     return sl_registry_start(destination->registry, entries, count, error);
+}
+
+/* Two loaders may start at once with copies of a file. Each looks for copies after it has registered
+ * its own, so that at least one of them finds the other's, and is refused. */
+static bool refuse_started_copies(const sl_job *job, const sl_destination *destination,
+                                  sl_registry_entry *entries, size_t count, sl_error *error) {
+    sl_error ignored;
+    if (refuse_copies(job, destination, entries, count, false, error))
+        return true;
+    (void)sl_registry_withdraw(destination->registry, entries, count, &ignored);
+    return false;
 }
 
 /* A pipe has no fingerprint that identifies its text. If the load of a pipe was killed, and a new
@@ -469,7 +495,8 @@ bool sl_sources_number_by_registry(sl_job *job, sl_destination *destination, con
         (job->keys || /* documents with these keys are not stored twice */
          sl_registry_namesakes(destination->registry, entries, count, warn_of_namesake, error));
     destination->numbered = ok;
-    ok = ok && sl_parts_each(job, destination, start, NULL, entries, count, error);
+    ok = ok && sl_parts_each(job, destination, start, NULL, entries, count, error) &&
+         refuse_started_copies(job, destination, entries, count, error);
     if (ok)
         take_numbers(job, entries);
     free(entries);

@@ -16,8 +16,9 @@ bool sl_sources_number_offline(sl_job *job, sl_error *error);
  * can be resumed. */
 bool sl_sources_number_by_registry(sl_job *job, sl_destination *destination,
                                    const char *work_directory, sl_error *error);
-/* Without --again, a source whose content is registered under another name is an error: its
- * documents may be stored already. Called before anything is created. */
+/* A source that is not loaded yet, and whose content is registered under another name, is an error
+ * (with --again, a warning): its documents may be stored already. Called before anything is
+ * created; sl_sources_number_by_registry looks again, for loaders that started at the same time. */
 bool sl_sources_refuse_copies(sl_job *job, const sl_destination *destination, sl_error *error);
 /* For a collection that does not exist although its registry does: a source that is registered as
  * loaded is an error (unless --again); other registered sources cause a warning. Called before

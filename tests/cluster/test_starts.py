@@ -46,6 +46,7 @@ class LoadedBefore(support.ClusterCase):
         _, work = self.load(self.first)
         support.shutil.rmtree(work)
         for state, shown in (({}, r"as \S*first.csv, on 20\d\d-"),
+                             ({"$set": {"documents": 0, "inRange": None}}, "as "),  # a later --mode
                              ({"$set": {"state": "started"}, "$unset": {"loadedAt": 1}},
                               r"as \S*first.csv, whose load has not ended")):
             with self.subTest(shown):
@@ -55,10 +56,43 @@ class LoadedBefore(support.ClusterCase):
                 self.assertRegex(outcome.err, "second.csv: " + shown)
                 self.assertFalse(again.exists())
                 self.assertEqual(self.count(), 49)
-        self.load("--again", self.second)
+        self.load("--again", self.second, message=("warning", "under other names"))
         self.assertEqual(self.count(), 98)
         self.load("--drop", self.file("third.csv", TABLE))
         self.assertEqual(self.count(), 49)
+
+    def test_two_loads_of_copies_that_start_at_once(self):
+        for n in range(3):
+            words = [(self.scratch / f"race{n}-{name.name}", name) for name in (self.first, self.second)]
+            racing = [self.start("shardload", *self.load_words(work, path, collection=f"t{n}"))
+                      for work, path in words]
+            codes = [one.wait().code for one in racing]
+            self.assertIn(EXIT_SOURCE, codes)
+            for code, (work, path) in sorted(zip(codes, words, strict=True)):
+                with self.subTest(code, path=path):
+                    more = ["--resume"] if (work / "journal").exists() else []
+                    outcome = self.shardload(*self.load_words(work, path, *more, collection=f"t{n}"),
+                                             code=None)
+                    self.assertIn(outcome.code, (0, EXIT_SOURCE))
+            self.assertEqual(self.count(f"t{n}"), 49)
+
+    def test_copies_of_started_sources(self):
+        """A load of the copy was refused, or killed before its first document."""
+        self.load(self.first)
+        entry = self.database["t.sources"].find_one({"number": 1})
+        work = self.scratch / "killed"
+        running = self.start("shardload", *self.load_words(work, "--again", "--rate-limit", 1,
+                                                           "--batch-size", 1, self.second))
+        self.wait_for(lambda: self.database["t.sources"].find_one({"number": 2}), "the start")
+        running.kill()
+        stored = self.count()
+        resumed = self.load_words(work, "--resume", self.second)
+        for words in (self.load_words(self.scratch / "other", self.second), resumed):
+            self.shardload(*words, code=EXIT_SOURCE, message="--again")
+            self.assertEqual(self.count(), stored)
+        self.shardload(*resumed, "--again")
+        self.assertEqual(self.count(), 98)
+        self.assertEqual(self.database["t.sources"].find_one({"number": 1}), entry)
 
     def test_files_without_records_may_have_the_same_content(self):
         header = TABLE.split("\n", maxsplit=1)[0] + "\n"
