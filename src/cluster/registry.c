@@ -429,9 +429,9 @@ static bool sort_contents(const sl_registry_entry *entries, size_t count, conten
     return true;
 }
 
-/* The entry not loaded that has the content of this document of the registry; NULL if there is none,
- * if the document is that of an entry, or if its load has ended and stored no document. After a
- * load with another --mode, it is not known how many documents earlier loads have stored. */
+/* The entry not loaded that has the content of this document of the registry; NULL if there is
+ * none, if the document is that of an entry, or if its load has ended and stored no document. After
+ * a load with another --mode, it is not known how many documents earlier loads have stored. */
 static const sl_registry_entry *entry_like(const contents *sorted, const bson_t *document) {
     const char *id = sl_look_text(document, "_id");
     const sl_registry_entry *key = &(sl_registry_entry){

@@ -429,8 +429,8 @@ static bool start(const sl_job *job, const sl_destination *destination, const vo
     return sl_registry_start(destination->registry, entries, count, error);
 }
 
-/* Two loaders may start at once with copies of a file. Each looks for copies after it has registered
- * its own, so that at least one of them finds the other's, and is refused. */
+/* Two loaders may start at once with copies of a file. Each looks for copies after it has
+ * registered its own, so that at least one of them finds the other's, and is refused. */
 static bool refuse_started_copies(const sl_job *job, const sl_destination *destination,
                                   sl_registry_entry *entries, size_t count, sl_error *error) {
     sl_error ignored;
