@@ -135,9 +135,8 @@ static bool is_me(const sl_balancer *balancer, const bson_t *holder) {
     return id_of(holder, &id) && bson_oid_equal(&id, &balancer->id);
 }
 
-/* The state of a holder by the processes of this host; for a holder on another host it is
- * SL_HOLDER_UNSURE. Entries of earlier versions have no `hostId`: for them the host name is
- * compared. */
+/* Does the process of a holder still run? SL_HOLDER_UNSURE if it is on another host. Holders that
+ * earlier versions registered have no `hostId`, so their host names are compared. */
 static sl_holder_state state_of_process(const sl_balancer *balancer, const bson_t *holder) {
     const char *host = sl_look_string(holder, "hostId");
     bool here = host[0] ? strcmp(host, balancer->host) == 0

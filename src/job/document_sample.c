@@ -184,7 +184,7 @@ bool sl_key_sample_take(sl_job *job, sl_key_sample *keys, sl_error *error) {
 #define CHECKED_BLOCKS 64u /* over all sources */
 #define FIELDS_MOST 32u    /* of a key; the server allows no more */
 #define NAMES_MOST 2000u   /* of fields in documents */
-#define NAME_ROOM 128
+#define NAME_ROOM 128      /* bytes of a field name */
 #define NESTED_MOST 3
 #define NEAREST 3u
 

@@ -33,7 +33,7 @@
  * estimated from these by stored bytes, and the range follows from the differences between the
  * sources that were read. */
 
-#define BLOCKS_LEAST 4u /* minimum read of a source, if it has that many */
+#define BLOCKS_LEAST 4u /* blocks read of each source; fewer if it has fewer */
 #define SOURCES_LEAST                                                                              \
     4u                      /* minimum read, if there are that many, even if it exceeds the
                                requested blocks */

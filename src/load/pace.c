@@ -236,7 +236,7 @@ void sl_pace_log(const sl_pace *pace) {
 #define START_SECONDS 1.5
 #define SETTLE_SECONDS 0.4 /* minimum time between a change and the measurement */
 #define SETTLE_SECONDS_MOST 5.0
-#define WINDOW_SECONDS 1.5 /* minimum */
+#define WINDOW_SECONDS 1.5 /* shortest measurement of a rate */
 #define WINDOW_SECONDS_MOST 12.0
 #define STRETCH_MOST 3    /* doublings of WINDOW_SECONDS, one after each disturbed window */
 #define WINDOW_BATCHES 16 /* minimum of a window */
