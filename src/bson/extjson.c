@@ -23,12 +23,6 @@ static const extjson_kernel *const kernels[] = {
 
 /* ---- faults, room ---- */
 
-const char *sl_extjson_expected(sl_extjson *x, const char *at, const char *reason) {
-    if (at >= x->end || !reason)
-        return extjson_fail(x, x->end, "the text ends before the document is complete");
-    return extjson_fail(x, at, reason);
-}
-
 /* Exchanges two neighbouring ranges: [start, middle) and [middle, end). The room from `spare` on is
  * used; false, as extjson_no_room, when it is too small. */
 static bool exchange(sl_extjson *x, uint8_t *start, uint8_t *middle, uint8_t *end, uint8_t *spare) {
@@ -128,7 +122,7 @@ const char *sl_extjson_number(sl_extjson *x, const char *p, uint8_t *type, uint8
     if (*p == '-' && (p[1] | 0x20) == 'i')
         return sl_extjson_word_value(x, p, type, to);
     if (!read_number(&n, p, &where, &reason))
-        return sl_extjson_expected(x, where, reason);
+        return extjson_expected(x, where, reason);
     if (n.real) {
         double value;
         if (!to_double(&n, &value))
@@ -229,7 +223,7 @@ const char *sl_extjson_word_value(sl_extjson *x, const char *p, uint8_t *type, u
         *to = sl_bson_put_double(*to, value);
         return p + length;
     }
-    return sl_extjson_expected(x, p, "a value is expected");
+    return extjson_expected(x, p, "a value is expected");
 }
 
 /* ---- escapes ---- */
@@ -258,7 +252,7 @@ const char *sl_extjson_escape(sl_extjson *x, const char *p, uint8_t **to) {
         return extjson_fail_with(x, p, "an escape that JSON does not have", p, 2);
     uint32_t code, second = 0;
     if (!read_hex4(p + 2, &code))
-        return sl_extjson_expected(x, p, "four hexadecimal digits are expected after \\u");
+        return extjson_expected(x, p, "four hexadecimal digits are expected after \\u");
     if (code < 0xD800 || code > 0xDFFF) {
         *to = sl_utf8_put(*to, code);
         return p + 6;
@@ -381,7 +375,7 @@ static inline const char *extjson_not_a(sl_extjson *x, const char *at, const cha
 static const char *take_text(sl_extjson *x, const char *p, uint8_t *to, sl_text *text,
                              const char *expected) {
     if (*p != '"')
-        return sl_extjson_expected(x, p, expected);
+        return extjson_expected(x, p, expected);
     uint8_t *end = to;
     p = x->kernel->string(x, p + 1, &end);
     if (!p)
@@ -397,8 +391,8 @@ static const char *take_text(sl_extjson *x, const char *p, uint8_t *to, sl_text 
 static const char *take_end(sl_extjson *x, const char *p) {
     p = extjson_skip(p);
     if (*p != '}')
-        return sl_extjson_expected(x, p, "a } is expected: this value has no further keys");
-    return p + 1 < x->end ? p + 1 : sl_extjson_expected(x, x->end, NULL);
+        return extjson_expected(x, p, "a } is expected: this value has no further keys");
+    return p + 1 < x->end ? p + 1 : extjson_expected(x, x->end, NULL);
 }
 
 /* Reads the first key of an object (`p` is after the {), or a further key (`p` is before the
@@ -407,13 +401,13 @@ static const char *take_key(sl_extjson *x, const char *p, bool first, uint8_t *s
                             sl_text *key) {
     p = extjson_skip(p);
     if (!first && *p != ',')
-        return sl_extjson_expected(x, p, "a comma and another key are expected");
+        return extjson_expected(x, p, "a comma and another key are expected");
     p = take_text(x, first ? p : extjson_skip(p + 1), scratch, key, "a key is expected");
     if (!p)
         return NULL;
     p = extjson_skip(p);
     if (*p != ':')
-        return sl_extjson_expected(x, p, "a colon is expected after a key");
+        return extjson_expected(x, p, "a colon is expected after a key");
     return extjson_skip(p + 1);
 }
 
@@ -429,7 +423,7 @@ static const char *take_second(sl_extjson *x, const char *p, uint8_t *scratch, c
 }
 
 static const char *begin_object(sl_extjson *x, const char *p, const char *expected) {
-    return *p == '{' ? p + 1 : sl_extjson_expected(x, p, expected);
+    return *p == '{' ? p + 1 : extjson_expected(x, p, expected);
 }
 
 /* ---- values that are written as a text ---- */
@@ -457,7 +451,7 @@ static const char *take_integer(sl_extjson *x, const char *p, uint8_t *scratch, 
     uint8_t type = 0, *end = scratch;
     const char *at = p;
     if (*p != '-' && (*p < '0' || *p > '9'))
-        return sl_extjson_expected(x, p, expected);
+        return extjson_expected(x, p, expected);
     if (!(p = sl_extjson_number(x, p, &type, &end)))
         return NULL;
     int32_t small;
@@ -673,14 +667,14 @@ static const char *take_type(sl_extjson *x, const char *p, extjson_value *v) {
 static const char *take_one(sl_extjson *x, const char *p, extjson_value *v) {
     (void)v;
     if (*p != '1' || (p[1] >= '0' && p[1] <= '9') || p[1] == '.' || (p[1] | 0x20) == 'e')
-        return sl_extjson_expected(x, p, "$minKey and $maxKey have the value 1");
+        return extjson_expected(x, p, "$minKey and $maxKey have the value 1");
     return p + 1;
 }
 
 static const char *take_true(sl_extjson *x, const char *p, extjson_value *v) {
     (void)v;
     return memcmp(p, "true", 4) == 0 ? p + 4
-                                     : sl_extjson_expected(x, p, "$undefined has the value true");
+                                     : extjson_expected(x, p, "$undefined has the value true");
 }
 
 /* ---- regular expressions ---- */
@@ -756,29 +750,39 @@ static const char *take_options(sl_extjson *x, const char *p, extjson_value *v) 
     return exchange(x, start, middle, v->to, v->to) ? p : NULL;
 }
 
-static const char *take_expression(sl_extjson *x, const char *p, extjson_value *v) {
-    static const char reason[] = "$regularExpression is {\"pattern\": text, \"options\": text}";
-    uint8_t *start = v->to, *middle = start;
-    bool known[2] = {false, false}, first = true;
+/* Reads a member's value at `p` and appends it to *to. */
+typedef const char *take_member(sl_extjson *x, const char *p, uint8_t **to, const char *reason);
+
+/* Reads the object at `p`, which has the two members in any order, and stores them in the order of
+ * `keys`. */
+static const char *take_two(sl_extjson *x, const char *p, uint8_t **to, const char *const keys[2],
+                            take_member *const takes[2], const char *reason) {
+    uint8_t *start = *to, *middle = start;
+    bool known[2] = {false, false}, second = false;
     if (!(p = begin_object(x, p, reason)))
         return NULL;
     for (int i = 0; i < 2; i++) {
         sl_text key;
         const char *at = p;
-        if (!(p = take_key(x, p, i == 0, v->to, &key)))
+        if (!(p = take_key(x, p, i == 0, *to, &key)))
             return NULL;
-        bool options = sl_text_equal(key, sl_text_of("options"));
-        if ((!options && !sl_text_equal(key, sl_text_of("pattern"))) || known[options])
+        second = sl_text_equal(key, sl_text_of(keys[1]));
+        if ((!second && !sl_text_equal(key, sl_text_of(keys[0]))) || known[second])
             return extjson_fail(x, at, reason);
-        known[options] = true;
-        first = i == 0 ? !options : first;
-        middle = v->to;
-        if (!(p = (options ? take_letters : take_cstring)(x, p, &v->to, reason)))
+        known[second] = true;
+        middle = *to;
+        if (!(p = takes[second](x, p, to, reason)))
             return NULL;
     }
-    if (!first && !exchange(x, start, middle, v->to, v->to))
+    if (!second && !exchange(x, start, middle, *to, *to))
         return NULL;
     return take_end(x, p);
+}
+
+static const char *take_expression(sl_extjson *x, const char *p, extjson_value *v) {
+    return take_two(x, p, &v->to, (const char *const[]){"pattern", "options"},
+                    (take_member *const[]){take_cstring, take_letters},
+                    "$regularExpression is {\"pattern\": text, \"options\": text}");
 }
 
 /* ---- code, symbols ---- */
@@ -800,10 +804,10 @@ static const char *take_symbol(sl_extjson *x, const char *p, extjson_value *v) {
 /* The document at `p`, which belongs to code. */
 static const char *take_variables(sl_extjson *x, const char *p, uint8_t **to, uint32_t depth) {
     if (*p != '{')
-        return sl_extjson_expected(x, p, "$scope is a document");
+        return extjson_expected(x, p, "$scope is a document");
     if (!(p = x->kernel->document(x, p + 1, to, depth + 1)))
         return NULL;
-    return p < x->end ? p : sl_extjson_expected(x, x->end, NULL);
+    return p < x->end ? p : extjson_expected(x, x->end, NULL);
 }
 
 static const char code_reason[] = "$code is a text, and may be followed by \"$scope\"";
@@ -846,37 +850,21 @@ static const char *take_scope(sl_extjson *x, const char *p, extjson_value *v) {
 
 /* ---- pointers ---- */
 
+static const char *take_wrapped_id(sl_extjson *x, const char *p, uint8_t **to, const char *reason) {
+    const char *at = p;
+    sl_text key;
+    if (!(p = begin_object(x, p, reason)) || !(p = take_key(x, p, true, *to, &key)))
+        return NULL;
+    if (!sl_text_equal(key, sl_text_of("$oid")))
+        return extjson_fail(x, at, reason);
+    p = take_converted(x, p, to, sl_bson_put_object_id, EXTJSON_OBJECT_ID);
+    return p ? take_end(x, p) : NULL;
+}
+
 static const char *take_pointer(sl_extjson *x, const char *p, extjson_value *v) {
-    static const char reason[] = "$dbPointer is {\"$ref\": text, \"$id\": {\"$oid\": ...}}";
-    uint8_t *start = v->to, *middle = start;
-    bool known[2] = {false, false}, id = false;
-    if (!(p = begin_object(x, p, reason)))
-        return NULL;
-    for (int i = 0; i < 2; i++) {
-        sl_text key;
-        const char *at = p;
-        if (!(p = take_key(x, p, i == 0, v->to, &key)))
-            return NULL;
-        id = sl_text_equal(key, sl_text_of("$id"));
-        if ((!id && !sl_text_equal(key, sl_text_of("$ref"))) || known[id])
-            return extjson_fail(x, at, reason);
-        known[id] = true;
-        middle = v->to;
-        if (!id) {
-            p = take_string(x, p, &v->to, reason);
-        } else if ((p = begin_object(x, p, reason)) != NULL &&
-                   (p = take_key(x, p, true, v->to, &key)) != NULL) {
-            if (!sl_text_equal(key, sl_text_of("$oid")))
-                return extjson_fail(x, at, reason);
-            p = take_converted(x, p, &v->to, sl_bson_put_object_id, EXTJSON_OBJECT_ID);
-            p = p ? take_end(x, p) : NULL;
-        }
-        if (!p)
-            return NULL;
-    }
-    if (!id && !exchange(x, start, middle, v->to, v->to)) /* the ObjectId came first */
-        return NULL;
-    return take_end(x, p);
+    return take_two(x, p, &v->to, (const char *const[]){"$ref", "$id"},
+                    (take_member *const[]){take_string, take_wrapped_id},
+                    "$dbPointer is {\"$ref\": text, \"$id\": {\"$oid\": ...}}");
 }
 
 /* ---- the table ---- */

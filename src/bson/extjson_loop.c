@@ -97,7 +97,7 @@ static const char *string_fault(sl_extjson *x, const char *p) {
     return p < x->end ? extjson_fail(x, p,
                                      "a control character in a string, where an escape such "
                                      "as \\n is needed")
-                      : sl_extjson_expected(x, p, NULL);
+                      : extjson_expected(x, p, NULL);
 }
 
 static const char *utf8_fault(sl_extjson *x, const char *from, const char *p) {
@@ -134,12 +134,12 @@ static inline __attribute__((always_inline)) const char *take_string(sl_extjson 
             to += EXTJSON_STEP;
         }
         if (unlikely(p >= x->end))
-            return sl_extjson_expected(x, x->end, NULL);
+            return extjson_expected(x, x->end, NULL);
         if (unlikely(to > x->limit))
             return extjson_no_room(x);
     }
     if (unlikely(p >= x->end))
-        return sl_extjson_expected(x, x->end, NULL);
+        return extjson_expected(x, x->end, NULL);
     if (high && !x->utf8_valid((const char *)*at, (size_t)(to - *at)))
         return utf8_fault(x, from, p);
     *at = to;
@@ -233,7 +233,7 @@ begin_document: /* p is after the { and blanks */
         goto end_document;
 next_key:
     if (unlikely(*p != '"'))
-        return sl_extjson_expected(x, p, "a key in quotes is expected");
+        return extjson_expected(x, p, "a key in quotes is expected");
     if (unlikely(to > x->limit))
         return extjson_no_room(x);
     from = p;
@@ -290,7 +290,7 @@ next_key:
     }
     p = extjson_skip(p);
     if (unlikely(*p != ':'))
-        return sl_extjson_expected(x, p, "a colon is expected after a key");
+        return extjson_expected(x, p, "a colon is expected after a key");
     p = extjson_skip(p + 1);
 value:
     switch (*p) {
@@ -355,7 +355,7 @@ after_value:
             goto value;
         }
         if (unlikely(*p != ']'))
-            return sl_extjson_expected(x, p, "a comma or ] is expected");
+            return extjson_expected(x, p, "a comma or ] is expected");
     end_array:
         p++;
     } else {
@@ -364,7 +364,7 @@ after_value:
             goto next_key;
         }
         if (unlikely(*p != '}'))
-            return sl_extjson_expected(x, p, "a comma or } is expected");
+            return extjson_expected(x, p, "a comma or } is expected");
     end_document:
         p++;
         header = parent;
@@ -375,7 +375,7 @@ after_value:
         return p;
     }
     if (unlikely(p >= x->end))
-        return sl_extjson_expected(x, x->end, NULL);
+        return extjson_expected(x, x->end, NULL);
     depth--;
     start = x->base + x->levels[depth].start;
     index = x->levels[depth].index;

@@ -104,7 +104,11 @@ static inline const char *extjson_skip(const char *p) {
 }
 
 /* As extjson_fail; at the end of the text, the reason is that the document is not complete. */
-const char *sl_extjson_expected(sl_extjson *x, const char *at, const char *reason);
+static inline const char *extjson_expected(sl_extjson *x, const char *at, const char *reason) {
+    if (at >= x->end || !reason)
+        return extjson_fail(x, x->end, "the text ends before the document is complete");
+    return extjson_fail(x, at, reason);
+}
 
 /* Doubles the table. False without memory. */
 bool sl_extjson_keys_grow(sl_extjson *x);
