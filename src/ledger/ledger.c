@@ -640,8 +640,8 @@ bool sl_resume_recover(sl_job *job, sl_ledger *ledger, sl_error *error) {
     size_t budget = BITMAP_BYTES + BITMAP_BYTES_PER_ENTRY * (earlier ? earlier->count : 0);
     if (!sl_ledger_open_accounts(ledger, job))
         return sl_error_memory(error, "recovering the journal");
-    if (!sl_rejects_open(directory, job->set, ledger->journal, table_bytes, &ledger->rejects,
-                         error))
+    if (!sl_rejects_open(directory, job->set, ledger->journal != NULL, table_bytes,
+                         &ledger->rejects, error))
         return false;
     for (size_t i = 0; earlier && i < earlier->count; i++) {
         if (!is_of_this_load(job, &earlier->entries[i]))
@@ -666,6 +666,15 @@ bool sl_resume_recover(sl_job *job, sl_ledger *ledger, sl_error *error) {
 }
 
 /* ---- during the load, and at its end ---- */
+
+bool sl_resume_blocks_done(sl_ledger *ledger, sl_error *error) {
+    sl_journal_entry entry;
+    while (sl_rejects_next_for_journal(ledger->rejects, &entry)) {
+        if (ledger->journal && !sl_journal_add(ledger->journal, &entry))
+            return sl_error_memory(error, "keeping the journal");
+    }
+    return true;
+}
 
 bool sl_resume_commit(sl_destination *destination, sl_ledger *ledger, sl_error *error) {
     bool confirmed;

@@ -117,6 +117,8 @@ bool sl_resume_block_fits(const sl_job *job, const sl_ledger *ledger, const sl_s
  * with the error, if that means that the source's text has changed since the earlier run. Any
  * thread. */
 bool sl_resume_taken_fits(const sl_job *job, const sl_source_block *block, sl_error *error);
+/* Adds the blocks that sl_rejects_block_done has passed on to the next commit. Any thread. */
+bool sl_resume_blocks_done(sl_ledger *ledger, sl_error *error);
 /* Writes all completed blocks to the journal and syncs it to disk. On the direct route a later call
  * does this if the cluster cannot confirm the owners of the documents now. Called by one thread. */
 bool sl_resume_commit(sl_destination *destination, sl_ledger *ledger, sl_error *error);

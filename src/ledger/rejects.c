@@ -8,9 +8,9 @@
  * rejects is closed with its last block, so that only a few files are open at a time even if
  * thousands of sources have a reject.
  *
- * A block with rejects is added to the journal after they have been written, with the sizes that
- * the files then have. A resumed load truncates the files to the sizes in the journal and loads the
- * other blocks again: so no reject is lost, and none is written twice. */
+ * The entry of a block with rejects is passed on to the journal after they have been written, with
+ * the sizes that the files then have. A resumed load truncates the files to the sizes in the
+ * journal and loads the other blocks again: no reject is lost, and none is written twice. */
 #include "rejects.h"
 
 #include <ctype.h>
@@ -134,7 +134,9 @@ struct sl_reject_files {
     sl_source_rejects *sources;
     char *directory; /* NULL: no files */
     FILE *table;     /* rejects.tsv; opened at once, so that an unusable folder is an early error */
-    sl_journal *journal;
+    bool to_disk;    /* each file is synced when it is closed */
+    sl_journal_entry *for_journal; /* of blocks whose rejects have been written */
+    size_t for_journal_count, for_journal_room;
     bool dirty;       /* data has not been synced to disk */
     bool named;       /* the names of new files have not been synced to disk */
     sl_error failure; /* of the first failed write; later blocks must not reach the journal */
@@ -190,7 +192,7 @@ static bool flush(FILE *file, const char *what, sl_error *error) {
     return !file || (fflush(file) == 0 && !ferror(file)) || cannot_write(what, error);
 }
 
-bool sl_rejects_open(const char *directory, const sl_source_set *set, sl_journal *journal,
+bool sl_rejects_open(const char *directory, const sl_source_set *set, bool to_disk,
                      uint64_t table_kept, sl_reject_files **result, sl_error *error) {
     *result = NULL;
     sl_reject_files *made = calloc(1, sizeof *made);
@@ -198,7 +200,7 @@ bool sl_rejects_open(const char *directory, const sl_source_set *set, sl_journal
         return sl_error_memory(error, "opening the reject file");
     pthread_mutex_init(&made->lock, NULL);
     made->set = set;
-    made->journal = journal;
+    made->to_disk = to_disk;
     made->sources = calloc(sl_source_set_count(set), sizeof *made->sources);
     if (!made->sources) {
         sl_error_memory(error, "opening the reject file");
@@ -450,13 +452,30 @@ static bool keep_failure(sl_reject_files *rejects, bool ok, sl_error *error) {
     return ok && !rejects->failure.code;
 }
 
-static bool add_to_journal(const sl_reject_files *rejects, const sl_journal_entry *entry,
-                           sl_error *error) {
-    return !rejects->journal || sl_journal_add(rejects->journal, entry) ||
-           sl_error_memory(error, "keeping the journal");
+static bool pass_to_journal(sl_reject_files *rejects, const sl_journal_entry *entry,
+                            sl_error *error) {
+    if (rejects->for_journal_count == rejects->for_journal_room) {
+        size_t room = 2 * rejects->for_journal_room + 16;
+        sl_journal_entry *more = realloc(rejects->for_journal, room * sizeof *more);
+        if (!more)
+            return sl_error_memory(error, "keeping the journal");
+        rejects->for_journal = more;
+        rejects->for_journal_room = room;
+    }
+    rejects->for_journal[rejects->for_journal_count++] = *entry;
+    return true;
 }
 
-/* Writes the rejects of the next block in order, and adds the block to the journal. */
+bool sl_rejects_next_for_journal(sl_reject_files *rejects, sl_journal_entry *entry) {
+    pthread_mutex_lock(&rejects->lock);
+    bool any = rejects->for_journal_count > 0;
+    if (any)
+        *entry = rejects->for_journal[--rejects->for_journal_count];
+    pthread_mutex_unlock(&rejects->lock);
+    return any;
+}
+
+/* Writes the rejects of the next block in order. */
 static bool take_block(sl_reject_files *rejects, sl_early_block *early, sl_error *error) {
     const sl_source_block *block = &early->block;
     sl_source_rejects *state = &rejects->sources[block->source];
@@ -468,7 +487,7 @@ static bool take_block(sl_reject_files *rejects, sl_early_block *early, sl_error
         early->entry.table_bytes = size_of(rejects->table);
         early->entry.raw_bytes = state->raw ? size_of(state->raw) : state->raw_kept;
         rejects->dirty = true;
-        ok = ok && add_to_journal(rejects, &early->entry, error);
+        ok = ok && pass_to_journal(rejects, &early->entry, error);
     }
     state->next_sequence++;
     if (!sl_source_set_selects(rejects->set, block->source, block->sequence, block->offset))
@@ -476,7 +495,7 @@ static bool take_block(sl_reject_files *rejects, sl_early_block *early, sl_error
     else if (state->lines != UINT64_MAX)
         state->lines += early->entry.counts.lines;
     if (block->last && state->raw) {
-        ok = close_file(state->raw, rejects->journal != NULL, RAW_REJECTS, error) && ok;
+        ok = close_file(state->raw, rejects->to_disk, RAW_REJECTS, error) && ok;
         state->raw = NULL;
     }
     return ok;
@@ -536,7 +555,7 @@ bool sl_rejects_block_done(sl_reject_files *rejects, const sl_source_block *bloc
     bool ok =
         keep_failure(rejects, true, error) &&
         /* Blocks of other loaders are not in the journal: a resumed load leaves them out, too. */
-        (list->count > 0 || block->unselected || add_to_journal(rejects, entry, error)) &&
+        (list->count > 0 || block->unselected || pass_to_journal(rejects, entry, error)) &&
         take_or_keep(rejects, &given, error);
     ok = keep_failure(rejects, ok, error);
     pthread_mutex_unlock(&rejects->lock);
@@ -603,6 +622,7 @@ bool sl_rejects_close(sl_reject_files *rejects, uint64_t *written, sl_error *err
     pthread_mutex_destroy(&rejects->lock);
     free(rejects->sources);
     free(rejects->directory);
+    free(rejects->for_journal);
     free(rejects);
     return ok;
 }

@@ -87,10 +87,9 @@ void sl_reject_list_clear(sl_reject_list *list);
 typedef struct sl_reject_files sl_reject_files;
 
 /* Opens rejects.tsv in `directory`; NULL: rejects are only counted, and the first few logged.
- * Completed blocks are added to `journal` (may be NULL): at once if they have no rejects, otherwise
- * when these have been written. The first `table_kept` bytes of rejects.tsv, which an earlier run
- * wrote, are not changed. */
-bool sl_rejects_open(const char *directory, const sl_source_set *set, sl_journal *journal,
+ * `to_disk`: each file is synced when it is closed. The first `table_kept` bytes of rejects.tsv,
+ * which an earlier run wrote, are not changed. */
+bool sl_rejects_open(const char *directory, const sl_source_set *set, bool to_disk,
                      uint64_t table_kept, sl_reject_files **rejects, sl_error *error);
 
 /* Adds a block that an earlier run has completed; its rejects in the files are kept. Call it before
@@ -113,9 +112,15 @@ void sl_rejects_set_header(sl_reject_files *rejects, size_t source, sl_text head
 
 /* Adds a completed block with its rejects, which are moved out of the list. Line numbers, which
  * restart with each entry of an archive, require the number of lines of all earlier blocks
- * (entry->counts.lines), so an early block is kept until these have been added. Any thread. */
+ * (entry->counts.lines), so the rejects of an early block are kept until these have been added. Any
+ * thread. */
 bool sl_rejects_block_done(sl_reject_files *rejects, const sl_source_block *block,
                            const sl_journal_entry *entry, sl_reject_list *list, sl_error *error);
+
+/* Takes the entry of an added block that belongs into the journal: it has no rejects, or they have
+ * been written, and the entry has the sizes of the files. Call it after each
+ * sl_rejects_block_done, until it returns false: there is none. Any thread. */
+bool sl_rejects_next_for_journal(sl_reject_files *rejects, sl_journal_entry *entry);
 
 /* Logs the first rejects of a block that will not be completed: a resumed load parses it again. One
  * thread, after the workers have ended. */

@@ -121,7 +121,8 @@ bool sl_block_complete(sl_worker *worker, sl_open_block *open_block) {
         .counts = open_block->counts,
     };
     bool ok = sl_rejects_block_done(worker->ledger->rejects, &open_block->block, &entry,
-                                    &open_block->rejects, &worker->error);
+                                    &open_block->rejects, &worker->error) &&
+              sl_resume_blocks_done(worker->ledger, &worker->error);
     sl_count(&worker->counters->text_completed, open_block->block.text.length);
     recycle(worker, open_block);
     return ok;

@@ -1,9 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the tables of counts and stages. */
+/* Reads the tables of write modes, counts and stages. */
 #include "load_counts.h"
 
 #include <stdio.h>
 #include <string.h>
+
+#define MODE(id, mode_name, help, ...) [SL_MODE_##id] = {.name = mode_name, __VA_ARGS__},
+const sl_mode_row sl_modes[SL_MODE_COUNT] = {SL_MODES(MODE)};
+
+sl_mode sl_mode_named(const char *name) {
+    for (sl_mode mode = 0; name && mode < SL_MODE_COUNT; mode++) {
+        if (strcmp(sl_modes[mode].name, name) == 0)
+            return mode;
+    }
+    return SL_MODE_INSERT;
+}
 
 #define ROW(place, field, ...) {{__VA_ARGS__}, offsetof(sl_load_counts, field)},
 const sl_load_count sl_load_count_table[] = {SL_ALL_COUNTS(ROW){.offset = SIZE_MAX}};

@@ -159,7 +159,7 @@ static bench *bench_create(uint32_t batch_documents, size_t batch_bytes, unsigne
     for (unsigned i = 0; i < SOURCES; i++)
         unit_write(paths[i], i ? "1\n" : "0\n", 2);
     assert_true(sl_source_set_create(paths, SOURCES, NULL, &made->set, &error));
-    assert_true(sl_rejects_open(unit_folder(), made->set, NULL, 0, &made->ledger.rejects, &error));
+    assert_true(sl_rejects_open(unit_folder(), made->set, false, 0, &made->ledger.rejects, &error));
     unit_release_later(bench_destroy, made);
     return made;
 }

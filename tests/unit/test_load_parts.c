@@ -30,7 +30,7 @@ static const char *write_source(const char *name) {
 static sl_reject_files *open_rejects(const char *name) {
     sl_reject_files *rejects;
     const char *path = write_source(name);
-    assert_true(sl_rejects_open(unit_folder(), set_of(&path, 1), NULL, 0, &rejects, &error));
+    assert_true(sl_rejects_open(unit_folder(), set_of(&path, 1), false, 0, &rejects, &error));
     return rejects;
 }
 
@@ -60,9 +60,19 @@ TEST(rejects_are_in_order_of_the_source) {
     add(&lists[1], 9, 1999, "second", "r2");
     add(&lists[2], SL_REJECT_LINE_UNKNOWN, 5000, "refused: no", "{}");
     static const unsigned order[] = {2, 0, 1};
-    for (int i = 0; i < 3; i++)
+    /* The journal gets a block after its rejects are in the files, and their size then. */
+    static const unsigned for_journal[] = {0, 1, 2};
+    uint64_t bytes = 0;
+    for (int i = 0; i < 3; i++) {
         assert_true(sl_rejects_block_done(rejects, &(sl_source_block){.sequence = order[i]},
                                           &ten_lines, &lists[order[i]], &error));
+        sl_journal_entry entry;
+        unsigned passed = 0;
+        for (; sl_rejects_next_for_journal(rejects, &entry); passed++)
+            bytes = entry.table_bytes > bytes ? entry.table_bytes : bytes;
+        assert_int_equal(passed, for_journal[i]);
+        assert_int_equal(bytes, i == 0 ? 0 : strlen(read_back("rejects.tsv")));
+    }
     uint64_t written;
     assert_true(sl_rejects_close(rejects, &written, &error));
     assert_int_equal(written, 4);

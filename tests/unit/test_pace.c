@@ -97,7 +97,7 @@ static bench *bench_create(unsigned begin) {
     assert_true(sl_sources_number_offline(&made->job, &error));
     assert_true(sl_ranges_lay_out(&made->job, &made->destination, &error));
     assert_true(sl_ledger_open_accounts(&made->ledger, &made->job));
-    assert_true(sl_rejects_open(NULL, made->job.set, NULL, 0, &made->ledger.rejects, &error));
+    assert_true(sl_rejects_open(NULL, made->job.set, false, 0, &made->ledger.rejects, &error));
     assert_true(sl_run_create_counters(&made->run));
     unit_release_later(bench_destroy, made);
     return made;
