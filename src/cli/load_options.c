@@ -103,10 +103,11 @@ const sl_option_row sl_load_rows[] = {
     {.name = "names", SL_ROW_CHOICE("KIND", "short|long"), .fallback = "short",
      SL_ROW_OF(READING, "Source", DOCUMENTS),
      .help = "Keys of the documents: short (m) or as published (test_mileage)."},
-    {.name = "encoding", SL_ROW_CHOICE("NAME", "utf-8|latin-1"), .fallback = "utf-8",
+    {.name = "encoding", SL_ROW_TEXT("NAME"), .fallback = "utf-8",
      SL_ROW_OF(READING, "Source", DOCUMENTS),
-     .help = "How to treat text that is not UTF-8: utf-8 rejects its record, latin-1 reads it as "
-             "windows-1252, which contains Latin-1."},
+     .help = "delimited: the encoding of text that is not UTF-8: latin-1 or cp1252 (both are "
+             "windows-1252), iso-8859-15, windows-1251, koi8-r, or any single-byte encoding that "
+             "iconv knows."},
     {.name = "trim", SL_ROW_FLAG, SL_ROW_OF(READING, "Source", DOCUMENTS),
      .help = "Remove blanks from both ends of every field."},
     {.name = "delimiter", SL_ROW_TEXT("CHAR"), .fallback = "auto", SL_ROW_OF(READING, "Source", DOCUMENTS),

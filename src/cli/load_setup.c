@@ -128,7 +128,7 @@ bool sl_set_up_source(sl_setup *setup, const sl_options *options, sl_error *erro
     config->format = sl_option_string(options, "format");
     config->format_options = (sl_format_options){
         .long_names = strcmp(sl_option_string(options, "names"), "long") == 0,
-        .latin1 = strcmp(sl_option_string(options, "encoding"), "latin-1") == 0,
+        .encoding = sl_option_string(options, "encoding"),
         .trim = sl_option_flag(options, "trim"),
         .quoted_lines = strcmp(sl_option_string(options, "quoted-lines"), "yes") == 0,
         .escape = sl_option_escape(sl_option_string(options, "escape")),

@@ -27,14 +27,19 @@ bool sl_delimited_plan_create(const sl_format_options *options, size_t schema_co
     const sl_simd *simd;
     if (!sl_simd_choose(&simd, error))
         return false;
+    sl_encoding *encoding;
+    if (!sl_encoding_create(options->encoding, &encoding, error))
+        return false;
     sl_plan *plan = calloc(1, sizeof *plan);
     sl_schema **schemas = calloc(schema_count + 1, sizeof(sl_schema *));
     if (!plan || !schemas) {
         free(plan);
         free(schemas);
+        free(encoding);
         return sl_error_memory(error, "reading schemas");
     }
     plan->options = *options;
+    plan->encoding = encoding;
     plan->simd = simd;
     plan->schemas = schemas;
     plan->schema_count = schema_count;
@@ -61,8 +66,8 @@ static bool check_name(sl_text name, size_t index, sl_error *error) {
                             index + 1);
     if (!sl_utf8_valid(name.bytes, name.length, NULL) || memchr(name.bytes, '\0', name.length))
         return sl_error_set(error, SL_EXIT_SOURCE,
-                            "the name of column %zu of the header is not UTF-8; --encoding latin-1 "
-                            "reads it as windows-1252",
+                            "the name of column %zu of the header is not UTF-8; name the encoding: "
+                            "--encoding windows-1252, for example",
                             index + 1);
     return true;
 }
@@ -74,12 +79,15 @@ static bool bind_names(sl_dialect *d, const sl_schema *schema, const sl_text *na
     char *memory = d->names;
     for (size_t i = 0; i < d->column_count; i++) {
         sl_text name = names[i];
-        if (d->latin1 && !sl_utf8_valid(name.bytes, name.length, NULL)) {
-            uint8_t *end = sl_put_windows_1252((uint8_t *)memory, name.bytes, name.length);
+        size_t undefined;
+        bool converted =
+            d->encoding && (!d->encoding->mixed || !sl_utf8_valid(name.bytes, name.length, NULL));
+        uint8_t *end =
+            converted ? sl_encoding_put(d->encoding, (uint8_t *)memory, name, &undefined) : NULL;
+        if (end)
             name = (sl_text){memory, (size_t)((char *)end - memory)};
-        } else {
+        else
             memcpy(memory, name.bytes, name.length);
-        }
         if (!check_name(name, i, error))
             return false;
         sl_bound_column *column = &d->columns[i];
@@ -326,7 +334,7 @@ bool sl_dialect_bind(const sl_plan *plan, const sl_schema *schema, const sl_firs
     d->quote = sl_quote_of(schema ? schema->quote : plan->options.quote, first->delimiter);
     if (plan->options.trim || (schema && schema->trim))
         d->trim = SL_TRIM_BOTH;
-    d->latin1 = plan->options.latin1;
+    d->encoding = plan->encoding;
     d->escape = plan->options.escape;
     d->simd = plan->simd;
     d->kind = schema ? schema->kind : "records";
@@ -338,7 +346,7 @@ bool sl_dialect_bind(const sl_plan *plan, const sl_schema *schema, const sl_firs
     d->columns = calloc(count, sizeof *d->columns);
     size_t name_bytes = count + 1;
     for (size_t i = 0; names && i < count; i++)
-        name_bytes += (d->latin1 ? 3 : 1) * names[i].length;
+        name_bytes += (d->encoding ? 3 : 1) * names[i].length;
     d->names = malloc(name_bytes);
     d->header = malloc(d->header_length + 1);
     if (!d->converters || !d->columns || !d->names || !d->header) {
@@ -592,6 +600,7 @@ void sl_delimited_plan_destroy(sl_plan *plan) {
     for (size_t i = 0; i < plan->schema_count; i++)
         sl_schema_destroy(plan->schemas[i]);
     free(plan->schemas);
+    free(plan->encoding);
     sl_typing_destroy(plan->typing);
     free(plan);
 }

@@ -118,20 +118,6 @@ bool sl_text_is_plain(const char *text, size_t length) {
     return (odd & 0x8080808080808080u) == 0;
 }
 
-uint8_t *sl_put_windows_1252(uint8_t *to, const char *text, size_t length) {
-    /* The bytes 0x80 to 0x9F, in which windows-1252 differs from Latin-1. */
-    static const uint16_t codes[32] = {
-        0x20AC, 0x0081, 0x201A, 0x0192, 0x201E, 0x2026, 0x2020, 0x2021, 0x02C6, 0x2030, 0x0160,
-        0x2039, 0x0152, 0x008D, 0x017D, 0x008F, 0x0090, 0x2018, 0x2019, 0x201C, 0x201D, 0x2022,
-        0x2013, 0x2014, 0x02DC, 0x2122, 0x0161, 0x203A, 0x0153, 0x009D, 0x017E, 0x0178,
-    };
-    for (size_t i = 0; i < length; i++) {
-        uint8_t byte = (uint8_t)text[i];
-        to = sl_utf8_put(to, byte >= 0x80 && byte < 0xA0 ? codes[byte - 0x80] : byte);
-    }
-    return to;
-}
-
 /* ---- lossless decimal numbers ---- */
 
 /* A text is read as digits * 10^exponent without zeros at the end of `digits`, which is unique for
@@ -721,6 +707,7 @@ void sl_explain_text(sl_text field, char *out, size_t room) {
         snprintf(out, room, "byte 0x00 at offset %zu of the field %s: text holds no NUL bytes",
                  (size_t)(zero - field.bytes), quoted);
     else
-        snprintf(out, room, "byte 0x%02x at offset %zu of the field %s is not UTF-8",
+        snprintf(out, room,
+                 "byte 0x%02x at offset %zu of the field %s is not UTF-8 (see --encoding)",
                  bad < field.length ? (unsigned)(uint8_t)field.bytes[bad] : 0u, bad, quoted);
 }

@@ -126,11 +126,6 @@ bool sl_convert_double(const char *field, size_t length, double *value);
 /* Is every byte from 0x01 to 0x7F? Reads up to 7 bytes after the text. */
 bool sl_text_is_plain(const char *text, size_t length);
 
-/* Converts windows-1252 to UTF-8: at most 3 bytes for each byte above 0x7F. The five bytes that
- * windows-1252 does not define become the code points of the same number. Returns the end of the
- * written bytes. */
-uint8_t *sl_put_windows_1252(uint8_t *to, const char *text, size_t length);
-
 /* ---- lossless decimal numbers ---- */
 
 /* Decimal numbers that a double stores without loss: the shortest decimal number that converts to

@@ -156,7 +156,7 @@ static bool take_nested(sl_parser *parser, sl_record *record) {
     const sl_block *block = parser->block;
     sl_sink *sink = parser->sink;
     size_t length = record->end - record->start;
-    size_t need = parser->dialect->fixed_bytes + (parser->dialect->latin1 ? 3 : 1) * length;
+    size_t need = parser->dialect->fixed_bytes + (parser->dialect->encoding ? 3 : 1) * length;
     if (need > SL_BSON_DOCUMENT_MAX) {
         sl_record_refuse_size(parser, record);
         return true;
@@ -266,6 +266,9 @@ static bool needs_care(const sl_parser *parser, const sl_marks *m, uint32_t star
         return true;
     if (m->odd || !m->high)
         return m->odd;
+    const sl_encoding *encoding = parser->dialect->encoding;
+    if (encoding && !encoding->mixed)
+        return true;
     const char *text = parser->block->text.bytes;
     return !parser->simd->utf8_valid(text + start, m->lines[m->line_count - 1] - start);
 }

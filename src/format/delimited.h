@@ -18,6 +18,7 @@
 #define SHARDLOAD_DELIMITED_H
 
 #include "bson/bson_writer.h"
+#include "encoding.h"
 #include "format.h"
 #include "head.h"
 #include "schema.h"
@@ -30,6 +31,7 @@ struct sl_plan {
     const sl_simd *simd;
     sl_schema **schemas; /* the format's schemas; owned */
     size_t schema_count;
+    sl_encoding *encoding;    /* NULL: UTF-8. Owned */
     struct sl_typing *typing; /* inferred types (typing.h); NULL: none are inferred. Owned */
 };
 
@@ -85,7 +87,7 @@ struct sl_dialect {
     char escape;       /* in quoted fields, the byte after it is data; 0: none */
     const sl_simd *simd; /* borrowed from the plan */
     sl_trim trim;
-    bool latin1;
+    const sl_encoding *encoding; /* of the plan; NULL: UTF-8 */
     const char *kind;
     uint8_t blanks;    /* fields are separated by this many blanks or more; 0: by the delimiter */
     size_t skip_lines; /* before the table */

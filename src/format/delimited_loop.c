@@ -320,7 +320,7 @@ static ALWAYS_INLINE bool take(sl_parser *parser, sl_record *record, size_t need
 
 /* The most bytes that transcoding may add to the record's text. */
 static size_t transcoding_bytes(const sl_parser *parser, const sl_record *record) {
-    if (!parser->dialect->latin1)
+    if (!parser->dialect->encoding)
         return 0;
     size_t high = 0;
     for (uint32_t at = record->start; at < record->end; at++)

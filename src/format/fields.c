@@ -242,11 +242,15 @@ uint8_t *sl_put_careful_text(const sl_dialect *dialect, sl_text field, bool quot
     if (memchr(field.bytes, '\0', field.length))
         return NULL;
     uint8_t *value = to + 4;
+    const sl_encoding *encoding = dialect->encoding;
+    size_t undefined;
     const uint8_t escape = (uint8_t)dialect->escape, quote = (uint8_t)dialect->quote;
-    if (sl_utf8_valid(field.bytes, field.length, NULL)) {
+    if ((!encoding || encoding->mixed) && sl_utf8_valid(field.bytes, field.length, NULL)) {
         to = sl_bson_copy(value, field.bytes, field.length);
-    } else if (dialect->latin1) {
-        to = sl_put_windows_1252(value, field.bytes, field.length);
+    } else if (encoding) {
+        to = sl_encoding_put(encoding, value, field, &undefined);
+        if (!to)
+            return NULL;
         *transcoded = true;
     } else {
         return NULL;
@@ -335,6 +339,20 @@ static void explain_inference(const sl_bound_column *column, char *out, size_t r
              name);
 }
 
+/* Writes the reason if a byte of the field is undefined in the encoding. */
+static bool explain_encoding(const sl_encoding *encoding, sl_text field, char *out, size_t room) {
+    char quoted[SL_QUOTED_ROOM];
+    size_t where;
+    uint8_t *converted = encoding ? malloc(3 * field.length + 1) : NULL;
+    bool undefined = converted && !sl_encoding_put(encoding, converted, field, &where);
+    if (undefined)
+        snprintf(out, room, "byte 0x%02x at offset %zu of the field %s is undefined in %s",
+                 (unsigned)(uint8_t)field.bytes[where], where, sl_quoted(field, quoted),
+                 encoding->name);
+    free(converted);
+    return undefined;
+}
+
 void sl_record_explain(const sl_parser *parser, const sl_record *record, sl_reject *reject) {
     const sl_bound_column *column = &parser->dialect->columns[record->failed];
     const char *begin = parser->block->text.bytes + (uint32_t)(record->before[record->failed] + 1);
@@ -351,6 +369,8 @@ void sl_record_explain(const sl_parser *parser, const sl_record *record, sl_reje
                  sl_quoted(field, quoted));
         return;
     }
+    if (explain_encoding(parser->dialect->encoding, field, out, room))
+        return;
     if (column->schema.invalid == SL_INVALID_TEXT) { /* only values that cannot be stored as text
                                                         either are refused */
         sl_explain_text(field, out, room);

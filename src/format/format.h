@@ -37,13 +37,13 @@ typedef struct sl_ycsb_options {
 typedef enum sl_header_choice { SL_HEADER_AUTO, SL_HEADER_YES, SL_HEADER_NO } sl_header_choice;
 
 typedef struct sl_format_options {
-    bool long_names;   /* long keys in documents: test_mileage instead of m */
-    bool latin1;       /* text that is not UTF-8 is read as windows-1252; else rejected */
-    bool quoted_lines; /* delimited: quoted fields may contain line ends in all sources */
-    char escape;       /* delimited: in quoted fields, the byte after it is data; 0: none */
-    char delimiter;    /* delimited, without schema: separates fields; 0: detected */
-    char quote;        /* the same: the byte that quotes fields, or SL_QUOTE_AUTO (head.h) */
-    bool trim;         /* remove blanks at both ends of every field, in every dialect */
+    bool long_names;      /* long keys in documents: test_mileage instead of m */
+    const char *encoding; /* of delimited text (encoding.h); NULL: UTF-8. Borrowed */
+    bool quoted_lines;    /* delimited: quoted fields may contain line ends in all sources */
+    char escape;          /* delimited: in quoted fields, the byte after it is data; 0: none */
+    char delimiter;       /* delimited, without schema: separates fields; 0: detected */
+    char quote;           /* the same: the byte that quotes fields, or SL_QUOTE_AUTO (head.h) */
+    bool trim;            /* remove blanks at both ends of every field, in every dialect */
     sl_header_choice
         header;          /* delimited, without schema, like the next three: is there a header? */
     const char *columns; /* names, separated by commas; NULL: not given. Borrowed */

@@ -72,7 +72,23 @@ class Types(support.Case):
         self.assertEqual(documents, [{"Gr\xf6\xdfe": 1, "Preis": "\xfc"},
                                      {"Gr\xf6\xdfe": 2, "Preis": "5"}])
         outcome = self.shardload("inspect", "--format", "delimited", path, code=support.EXIT_SOURCE)
-        self.assertIn("column 1 of the header is not UTF-8; --encoding latin-1", outcome.text)
+        self.assertIn("column 1 of the header is not UTF-8; name the encoding: --encoding", outcome.text)
+
+    def test_text_in_a_declared_encoding(self):
+        """A byte that the encoding does not define is a reject with its position."""
+        rows = "имя;n\nеё;1\nКиїв;2\n"
+        for encoding, last in (("koi8-u", "Київ"), ("windows-1251", "Київ")):
+            path = self.file(f"{encoding}.csv", rows.encode(encoding))
+            documents, _ = self.documents("--encoding", encoding, path)
+            self.assertEqual(documents, [{"имя": "её", "n": 1}, {"имя": last, "n": 2}])
+        path = self.file("bad.csv", rows.encode("cp1251") + b"a\x98;3\n")
+        outcome = self.shardload("load", "--sink", "null", "--format", "delimited", "--encoding",
+                                 "cp1251", path, code=support.EXIT_REJECTS)
+        self.assertIn("byte 0x98 at offset 1 of the field \"a\\x98\" is undefined in cp1251",
+                      outcome.err)
+        outcome = self.shardload("load", "--sink", "null", "--encoding", "utf-16", path,
+                                 code=support.EXIT_USAGE)
+        self.assertIn("iconv -f utf-16 -t UTF-8 FILE | shardload load ... -", outcome.err)
 
     def test_a_header_with_more_columns_than_most_lines(self):
         rows = "id,name,note\n" + "".join(f"{n},n{n}\n" for n in range(9)) + "9,n9,full\n"

@@ -42,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         return 0;
     size_t schema = (size_t)(end - data);
     sl_format_options options = {.long_names = choice & 1,
-                                 .latin1 = choice & 2,
+                                 .encoding = choice & 2 ? "latin-1" : NULL,
                                  .trim = choice & 4,
                                  .header = choice & 16 ? SL_HEADER_NO : SL_HEADER_AUTO,
                                  .pad = choice & 32,

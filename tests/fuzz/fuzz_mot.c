@@ -9,7 +9,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         return 0;
     uint8_t choice = *data;
     sl_format_options options = {
-        .long_names = choice & 1, .latin1 = choice & 2, .trim = choice & 4};
+        .long_names = choice & 1, .encoding = choice & 2 ? "latin-1" : NULL, .trim = choice & 4};
     const sl_format *format = sl_format_named("mot");
     check_text(format, plans_of(format, &options, &made[choice & 7]), "fuzz",
                (sl_text){(const char *)data + 1, size - 1}, !(choice & 8));

@@ -479,7 +479,8 @@ TEST(a_record_too_large_is_refused) {
 
 TEST(other_bytes_than_utf8) {
     static const char text[] = "a,b\ncaf\xE9,\x80\n\xC5\xBB,y\n\"\x93q\\\"\x94\",z\n";
-    parsed p = parse_with("delimited", &(sl_format_options){.latin1 = true, .escape = '\\'}, text);
+    parsed p =
+        parse_with("delimited", &(sl_format_options){.encoding = "latin-1", .escape = '\\'}, text);
     assert_int_equal(p.documents, 3);
     assert_int_equal(p.counts.transcoded, 2);
     assert_string_equal(text_at(&p, 0, "a"), "caf\xC3\xA9");
@@ -490,7 +491,7 @@ TEST(other_bytes_than_utf8) {
     assert_int_equal(p.documents, 1);
     assert_int_equal(p.reject_count, 2);
     static const char nul[] = "a,b\nx,y\nx\0,y\nx,z\n";
-    p = parse_in_blocks("delimited", &(sl_format_options){.latin1 = true},
+    p = parse_in_blocks("delimited", &(sl_format_options){.encoding = "latin-1"},
                         (sl_text){nul, sizeof nul - 1}, 0, 0);
     assert_one_reject(&p, "a", "byte 0x00 at offset 1");
     assert_int_equal(p.documents, 2);

@@ -208,11 +208,12 @@ static const layout layouts[] = {
     {"plain", "delimited", NULL, "a|b|c|d", "wnww", '|', .options = {0}},
     {"unicode", "delimited", NULL, "a|b|c", "uwu", '|', .options = {0}},
     {"latin-1, trimmed", "delimited", typed, "i,d,t,c,u,q,s", "ndtnuwo", ',',
-     .options = {.latin1 = true, .trim = true}},
+     .options = {.encoding = "latin-1", .trim = true}},
     {"without a header", "delimited", bare, NULL, "oun", '\t', .options = {0}},
     {"divided", "delimited", typed, "i,d,t,c,u,q,s", "ndtnuqo", ',', .divided = true},
     {"mot", "mot", NULL, mot_header, "nntnwwnwwuwwnt", '|', .options = {0}},
-    {"mot, latin-1", "mot", NULL, mot_header, "nntnwwnwwuwwnt", '|', .options = {.latin1 = true}},
+    {"mot, latin-1", "mot", NULL, mot_header, "nntnwwnwwuwwnt", '|',
+     .options = {.encoding = "latin-1"}},
 };
 
 static void make_text(const layout *one, uint64_t seed, bytes *text) {

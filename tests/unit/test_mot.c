@@ -267,7 +267,7 @@ TEST(bad_fields_are_named) {
         assert_string_equal(p.rejects[0].record, with(ROW, rows[i].from, rows[i].to));
         assert_int_equal(p.documents, 2);
     }
-    parsed p = parse_with("mot", &(sl_format_options){.latin1 = true},
+    parsed p = parse_with("mot", &(sl_format_options){.encoding = "latin-1"},
                           with(PIPES "\n" ROW "\n", "ESTIMA", "MP\xA3"));
     assert_string_equal(text_at(&p, 0, "o"), "MP\xC2\xA3");
     assert_int_equal(p.counts.transcoded, 1);

@@ -5,6 +5,7 @@
 #include "simd_rows.h"
 
 #include "format/convert.h"
+#include "format/encoding.h"
 
 #include "format/kernels.h"
 
@@ -142,15 +143,48 @@ TEST(plain_means_ascii_without_nul) {
     }
 }
 
-TEST(windows_1252_becomes_utf8) {
-    char bytes[256];
-    for (unsigned i = 1; i < 256; i++)
-        bytes[i] = (char)i;
-    uint8_t out[1024];
-    uint8_t *end = sl_put_windows_1252(out, bytes + 1, 255);
-    assert_true(sl_utf8_valid((char *)out, (size_t)(end - out), NULL));
-    end = sl_put_windows_1252(out, "\x80 \x81\x8D\x8F\x90\x9D \x9F\xA0\xE9\xFFz", 13);
-    *end = 0;
-    assert_string_equal((char *)out, "\xE2\x82\xAC \xC2\x81\xC2\x8D\xC2\x8F\xC2\x90\xC2\x9D "
-                                     "\xC5\xB8\xC2\xA0\xC3\xA9\xC3\xBFz");
+TEST(encodings_become_utf8) {
+    static const struct {
+        const char *name, *bytes, *text; /* text NULL: the last byte is undefined */
+    } rows[] = {
+        {"latin-1", "\x80 \x81\x8D\x8F\x90\x9D \x9F\xA0\xE9\xFFz",
+         "\u20AC \xC2\x81\xC2\x8D\xC2\x8F\xC2\x90\xC2\x9D \u0178\u00A0\u00E9\u00FFz"},
+        {"ISO_8859-1", "\xE9", "\u00E9"},
+        {"Windows-1252", "\x93", "\u201C"},
+        {"iso-8859-15", "\xA4", "\u20AC"},
+        {"windows-1251", "\xCC\xEE", "\u041C\u043E"},
+        {"cp1251", "a\x98", NULL},
+        {"koi8-r", "\xC5\xA3", "\u0435\u0451"}, /* also UTF-8, of another letter */
+    };
+    uint8_t out[64];
+    sl_encoding *encoding;
+    sl_error error = {0};
+    size_t where = 0;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        assert_true(sl_encoding_create(rows[i].name, &encoding, &error));
+        uint8_t *end = sl_encoding_put(encoding, out, sl_text_of(rows[i].bytes), &where);
+        assert_int_equal(end == NULL, rows[i].text == NULL);
+        if (end) {
+            *end = 0;
+            assert_string_equal((char *)out, rows[i].text);
+        } else {
+            assert_int_equal(where, strlen(rows[i].bytes) - 1);
+        }
+        free(encoding);
+    }
+    assert_true(sl_encoding_create("UTF-8", &encoding, &error));
+    assert_null(encoding);
+}
+
+TEST(encodings_that_are_not_single_bytes_with_ascii_are_refused) {
+    static const char *const names[] = {"utf-16", "shift_jis", "gbk",
+                                        "utf-7",  "ibm037",    "nonsense"};
+    sl_encoding *encoding;
+    sl_error error = {0};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        assert_false(sl_encoding_create(names[i], &encoding, &error));
+        assert_int_equal(error.code, SL_EXIT_USAGE);
+        assert_non_null(strstr(error.message, "iconv"));
+        error = (sl_error){0};
+    }
 }
