@@ -9,14 +9,14 @@
 /* Rows of an option table, for the commands that connect. */
 /* clang-format off */
 #define SL_CONNECTION_ROWS(mask)                                                                   \
-    {.name = "username", .letter = 'u', SL_ROW_TEXT("NAME"), SL_ROW_OF(mask, "Connection", NONE),  \
+    {.name = "username", SL_ROW_COMMON, .letter = 'u', SL_ROW_TEXT("NAME"), SL_ROW_OF(mask, "Connection", NONE),  \
      .help = "User name. This option and those below override the settings in --uri."},            \
-    {.name = "password", .letter = 'p', SL_ROW_TEXT("PASSWORD"), SL_ROW_OF(mask, "Connection", NONE),\
+    {.name = "password", SL_ROW_COMMON, .letter = 'p', SL_ROW_TEXT("PASSWORD"), SL_ROW_OF(mask, "Connection", NONE),\
      .help = "Password. Without this option the program prompts for it on the terminal, which is " \
              "safer: other users may see a password on the command line before the program "       \
              "overwrites it.",                                                                     \
      .secret = SL_SECRET},                                                                         \
-    {.name = "password-file", SL_ROW_FILE("FILE", READ), SL_ROW_OF(mask, "Connection", NONE),      \
+    {.name = "password-file", SL_ROW_COMMON, SL_ROW_FILE("FILE", READ), SL_ROW_OF(mask, "Connection", NONE),      \
      .help = "Read the password from the first line of this file."},                               \
     {.name = "authenticationDatabase", SL_ROW_TEXT("NAME"), SL_ROW_OF(mask, "Connection", NONE),   \
      .help = "Database in which the user was created. Without this option, the database of "       \
@@ -27,9 +27,9 @@
      .help = "How the user is authenticated: by password (SCRAM-SHA-1, SCRAM-SHA-256) or by "      \
              "client certificate (MONGODB-X509). Without this option, the SCRAM mechanism that "   \
              "the server prefers."},                                                               \
-    {.name = "tls", SL_ROW_FLAG, SL_ROW_OF(mask, "Connection", NONE),                              \
+    {.name = "tls", SL_ROW_COMMON, SL_ROW_FLAG, SL_ROW_OF(mask, "Connection", NONE),                              \
      .help = "Encrypt all connections. The tls... options below imply it."},                       \
-    {.name = "tlsCAFile", SL_ROW_FILE("FILE", READ), SL_ROW_OF(mask, "Connection", NONE),          \
+    {.name = "tlsCAFile", SL_ROW_COMMON, SL_ROW_FILE("FILE", READ), SL_ROW_OF(mask, "Connection", NONE),          \
      .help = "PEM file of the certificate authorities to trust, instead of those of this "         \
              "machine."},                                                                          \
     {.name = "tlsCertificateKeyFile", SL_ROW_FILE("FILE", READ), SL_ROW_OF(mask, "Connection", NONE),\

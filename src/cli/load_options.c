@@ -38,16 +38,16 @@ enum {
 #define PROGRESS_CHOICES (&(SL_PROGRESS_KINDS(PROGRESS_CHOICE))[1])
 
 const sl_option_row sl_load_rows[] = {
-    {.name = "uri", SL_ROW_TEXT("URI"), .fallback = "mongodb://127.0.0.1:27017",
+    {.name = "uri", SL_ROW_COMMON, SL_ROW_TEXT("URI"), .fallback = "mongodb://127.0.0.1:27017",
      SL_ROW_OF(CONNECTED | DOCTOR, "Target", NONE), .secret = SL_CREDENTIALS,
      .help = "Connection string. For a sharded cluster name all its routers. A replica set or a "
              "standalone mongod works too."},
-    {.name = "db", .letter = 'd', SL_ROW_TEXT("NAME"), SL_ROW_OF(TARGETED | DOCTOR, "Target", NONE),
+    {.name = "db", SL_ROW_COMMON, .letter = 'd', SL_ROW_TEXT("NAME"), SL_ROW_OF(TARGETED | DOCTOR, "Target", NONE),
      .help = "Database.", .check = sl_check_database},
-    {.name = "collection", .letter = 'c', SL_ROW_TEXT("NAME"),
+    {.name = "collection", SL_ROW_COMMON, .letter = 'c', SL_ROW_TEXT("NAME"),
      SL_ROW_OF(TARGETED | DOCTOR, "Target", NONE),
      .help = "Collection.", .check = sl_check_collection},
-    {.name = "drop", SL_ROW_FLAG, SL_ROW_OF(LOAD | RELOAD | PLAN | RESTORE, "Target", NONE),
+    {.name = "drop", SL_ROW_COMMON, SL_ROW_FLAG, SL_ROW_OF(LOAD | RELOAD | PLAN | RESTORE, "Target", NONE),
      .help = "Drop the collection first. restore: drop each collection and view that is restored."},
     {.name = "again", SL_ROW_FLAG, SL_ROW_OF(LOAD | PLAN, "Target", NONE),
      .help = "Load sources that have been loaded before. Each document gets the same _id as in "
@@ -58,33 +58,33 @@ const sl_option_row sl_load_rows[] = {
      .help = "Load a pipe although an earlier load of a pipe into this collection was not "
              "completed. Without this option the load is refused, because both pipes may contain "
              "the same data, which would then be stored twice."},
-    {.name = "mode", SL_ROW_CHOICE("MODE", SL_MODE_CHOICES),
+    {.name = "mode", SL_ROW_COMMON, SL_ROW_CHOICE("MODE", SL_MODE_CHOICES),
      .fallback = "insert", SL_ROW_OF(LOAD, "Target", DOCUMENTS),
      .help = "How documents are written; modes other than insert match stored documents by "
              "--match-fields." SL_MODE_SENTENCES},
-    {.name = "match-fields", SL_ROW_TEXT("NAME,..."), SL_ROW_OF(LOAD, "Target", DOCUMENTS),
+    {.name = "match-fields", SL_ROW_COMMON, SL_ROW_TEXT("NAME,..."), SL_ROW_OF(LOAD, "Target", DOCUMENTS),
      .help = "Fields that modes other than insert compare; without this option, _id. They must contain the shard key, and either _id or all fields of a unique "
              "index.",
      .check = sl_check_key_names},
-    {.name = "sink", SL_ROW_FILE("WHERE", WRITTEN), .file_after = "bson:", .fallback = "cluster", SL_ROW_OF(LOAD, "Target", NONE),
+    {.name = "sink", SL_ROW_COMMON, SL_ROW_FILE("WHERE", WRITTEN), .file_after = "bson:", .fallback = "cluster", SL_ROW_OF(LOAD, "Target", NONE),
      .help = "Where the documents go: cluster; null (parse and encode only, to measure the "
              "client); bson:FILE (a BSON dump; bson:- for standard output).",
      .check = sl_check_sink},
 
     SL_CONNECTION_ROWS(CONNECTED | DOCTOR),
 
-    {.name = "format", SL_ROW_CHOICE("NAME", "auto" SL_FORMATS(FORMAT_CHOICE)),
+    {.name = "format", SL_ROW_COMMON, SL_ROW_CHOICE("NAME", "auto" SL_FORMATS(FORMAT_CHOICE)),
      .fallback = "auto", SL_ROW_OF(READING, "Source", DOCUMENTS),
-     .help = "auto: detect the format of each file." SL_FORMATS(FORMAT_HELP)},
-    {.name = "schema", SL_ROW_FILE("FILE", READ), SL_ROW_OF(READING, "Source", FILE),
+     .help = "Format of the sources. auto: detect that of each file." SL_FORMATS(FORMAT_HELP)},
+    {.name = "schema", SL_ROW_COMMON, SL_ROW_FILE("FILE", READ), SL_ROW_OF(READING, "Source", FILE),
      .help = "YAML file with the columns and their types for --format delimited, or with other "
              "key names for isd."},
-    {.name = "types", SL_ROW_CHOICE("KIND", "auto|text"), .fallback = "auto",
+    {.name = "types", SL_ROW_COMMON, SL_ROW_CHOICE("KIND", "auto|text"), .fallback = "auto",
      SL_ROW_OF(READING, "Source", DOCUMENTS),
-     .help = "For --format delimited without --schema. auto: infer the type of each column from a "
+     .help = "Types of delimited text without --schema. auto: infer the type of each column from a "
              "sample of all sources; a type is used only if it changes none of the sampled "
              "values. text: load all columns as text."},
-    {.name = "header", SL_ROW_CHOICE("KIND", "auto|yes|no"), .fallback = "auto",
+    {.name = "header", SL_ROW_COMMON, SL_ROW_CHOICE("KIND", "auto|yes|no"), .fallback = "auto",
      SL_ROW_OF(READING, "Source", DOCUMENTS),
      .help = "For --format delimited without --schema: whether the first line names the columns. "
              "auto: compare the first line with the lines below it. no: the columns are column1, "
@@ -103,14 +103,14 @@ const sl_option_row sl_load_rows[] = {
     {.name = "names", SL_ROW_CHOICE("KIND", "short|long"), .fallback = "short",
      SL_ROW_OF(READING, "Source", DOCUMENTS),
      .help = "Keys of the documents: short (m) or as published (test_mileage)."},
-    {.name = "encoding", SL_ROW_TEXT("NAME"), .fallback = "utf-8",
+    {.name = "encoding", SL_ROW_COMMON, SL_ROW_TEXT("NAME"), .fallback = "utf-8",
      SL_ROW_OF(READING, "Source", DOCUMENTS),
      .help = "delimited: the encoding of text that is not UTF-8: latin-1 or cp1252 (both are "
              "windows-1252), iso-8859-15, windows-1251, koi8-r, or any single-byte encoding that "
              "iconv knows."},
     {.name = "trim", SL_ROW_FLAG, SL_ROW_OF(READING, "Source", DOCUMENTS),
      .help = "Remove blanks from both ends of every field."},
-    {.name = "delimiter", SL_ROW_TEXT("CHAR"), .fallback = "auto", SL_ROW_OF(READING, "Source", DOCUMENTS),
+    {.name = "delimiter", SL_ROW_COMMON, SL_ROW_TEXT("CHAR"), .fallback = "auto", SL_ROW_OF(READING, "Source", DOCUMENTS),
      .help = "delimited: what separates the fields: one ASCII character, tab, or a code such as "
              "\\x01.",
      .check = sl_check_delimiter},
@@ -130,14 +130,14 @@ const sl_option_row sl_load_rows[] = {
      SL_ROW_OF(READING, "Source", DOCUMENTS),
      .help = "isd: omit missing values, or store the published numbers that mark them as missing "
              "(999.9)."},
-    {.name = "include", SL_ROW_TEXT("GLOB"), SL_ROW_OF(READING, "Source", DOCUMENTS),
+    {.name = "include", SL_ROW_COMMON, SL_ROW_TEXT("GLOB"), SL_ROW_OF(READING, "Source", DOCUMENTS),
      .help = "If SOURCE is a folder or an archive, load only the files or entries whose names "
              "match."},
     {.name = "skip-other", SL_ROW_FLAG, SL_ROW_OF(LOAD | RELOAD | PLAN | VERIFY | RESTORE, "Source", NONE),
      .help = "Skip and list files in folders and entries of archives that are not recognised, or "
              "that contain another kind of records than the first one, and pipes, devices and "
              "dangling links in folders. Without this option they end the load with exit code 3."},
-    {.name = "id-field", SL_ROW_TEXT("NAME,..."), SL_ROW_OF(READING, "Source", DOCUMENTS),
+    {.name = "id-field", SL_ROW_COMMON, SL_ROW_TEXT("NAME,..."), SL_ROW_OF(READING, "Source", DOCUMENTS),
      .help = "Use this column or field as the _id of the documents; several become an embedded "
              "document in the given order. Records without it are rejected. Without this option "
              "documents keep their own _id (json, bson), or get one that is computed from their "
@@ -161,10 +161,10 @@ const sl_option_row sl_load_rows[] = {
      .help = "The archive to restore, - for standard input. The same as naming it as DUMP."},
     {.name = "gzip", SL_ROW_FLAG, SL_ROW_OF(RESTORE, "Source", NONE),
      .help = "Accepted for users of mongorestore. Compressed dumps are recognised without it."},
-    {.name = "ns-include", SL_ROW_LIST("PATTERN"), SL_ROW_OF(RESTORE | VERIFY, "Source", DOCUMENTS),
+    {.name = "ns-include", SL_ROW_COMMON, SL_ROW_LIST("PATTERN"), SL_ROW_OF(RESTORE | VERIFY, "Source", DOCUMENTS),
      .help = "Select only namespaces that match, such as 'shop.*'; * stands for any text. May be "
              "given several times."},
-    {.name = "ns-exclude", SL_ROW_LIST("PATTERN"), SL_ROW_OF(RESTORE | VERIFY, "Source", DOCUMENTS),
+    {.name = "ns-exclude", SL_ROW_COMMON, SL_ROW_LIST("PATTERN"), SL_ROW_OF(RESTORE | VERIFY, "Source", DOCUMENTS),
      .help = "Leave out namespaces that match. May be given several times."},
     {.name = "ns-from", SL_ROW_LIST("PATTERN"), SL_ROW_OF(RESTORE | VERIFY, "Source", DOCUMENTS),
      .help = "Rename namespaces that match: 'shop.*' with --ns-to 'test.*', or with variables as "
@@ -172,10 +172,10 @@ const sl_option_row sl_load_rows[] = {
              "first pattern that matches is used."},
     {.name = "ns-to", SL_ROW_LIST("PATTERN"), SL_ROW_OF(RESTORE | VERIFY, "Source", DOCUMENTS),
      .help = "The new name of the namespaces that match --ns-from."},
-    {.name = "dry-run", SL_ROW_FLAG, SL_ROW_OF(RESTORE, "Source", NONE),
+    {.name = "dry-run", SL_ROW_COMMON, SL_ROW_FLAG, SL_ROW_OF(RESTORE, "Source", NONE),
      .help = "Show what would be restored, and under which names. No server is contacted."},
 
-    {.name = "records", SL_ROW_COUNT("N", 1, 100000000000000), SL_ROW_OF(READING, GENERATED, DOCUMENTS),
+    {.name = "records", SL_ROW_COMMON, SL_ROW_COUNT("N", 1, 100000000000000), SL_ROW_OF(READING, GENERATED, DOCUMENTS),
      .help = "For --format ycsb: the number of records to generate, such as 100M, instead of a "
              "SOURCE."},
     {.name = "field-count", SL_ROW_COUNT("N", 0, SL_YCSB_FIELDS_MAX), .fallback = "8",
@@ -196,7 +196,7 @@ const sl_option_row sl_load_rows[] = {
     {.name = "seed", SL_ROW_COUNT("N", 0, 0), .fallback = "1", SL_ROW_OF(READING, GENERATED, DOCUMENTS),
      .help = "Seed of the random values. The same seed and options always give the same records."},
 
-    {.name = "threads", .letter = 'j', SL_ROW_COUNT("N", 1, SL_THREADS_MAX), .choices = "auto",
+    {.name = "threads", SL_ROW_COMMON, .letter = 'j', SL_ROW_COUNT("N", 1, SL_THREADS_MAX), .choices = "auto",
      .fallback = "auto", SL_ROW_OF(RUNNING | RESTORE, "Speed", NONE),
      .help = "Worker threads, each with its own connection. auto: two per core, or the number in "
              "the configuration file (-j auto --config fast.yaml); a load then changes the "
@@ -205,7 +205,7 @@ const sl_option_row sl_load_rows[] = {
      SL_ROW_OF(RESTORE, "Speed", NONE),
      .help = "How many collections are restored at the same time, each by -j threads. 1 restores "
              "one after the other, in the order of their names. Views are always restored last."},
-    {.name = "batch-size", SL_ROW_COUNT("N", 1, SL_BATCH_SIZE_MAX), .choices = "auto",
+    {.name = "batch-size", SL_ROW_COMMON, SL_ROW_COUNT("N", 1, SL_BATCH_SIZE_MAX), .choices = "auto",
      .fallback = "auto", SL_ROW_OF(SENDING, "Speed", NONE),
      .help = "Largest number of documents per insert. auto: 20,000, or the number in the "
              "configuration file; a load then changes it while it runs, if that is faster."},
@@ -214,7 +214,7 @@ const sl_option_row sl_load_rows[] = {
      .help = "Largest size of an insert. An insert ends at this size or at --batch-size, whichever "
              "comes first."},
 
-    {.name = "shard-key", SL_ROW_TEXT("JSON"), .fallback = "{\"_id\": 1}",
+    {.name = "shard-key", SL_ROW_COMMON, SL_ROW_TEXT("JSON"), .fallback = "{\"_id\": 1}",
      SL_ROW_OF(LOADING | PLAN, "Layout", NONE),
      .help = "Shard key on a sharded cluster: fields with 1; one of them may be \"hashed\" "
              "instead. {\"_id\": 1} is pre-split, so that all shards receive documents from the "
@@ -223,10 +223,10 @@ const sl_option_row sl_load_rows[] = {
     {.name = "shard-existing", SL_ROW_FLAG, SL_ROW_OF(LOADING | PLAN, "Layout", NONE),
      .help = "Shard an existing, unsharded collection by --shard-key. Without this option it "
              "stays unsharded, and a load with --shard-key is refused."},
-    {.name = "index", SL_ROW_LIST("JSON"), SL_ROW_OF(LOADING | PLAN, "Layout", NONE),
+    {.name = "index", SL_ROW_COMMON, SL_ROW_LIST("JSON"), SL_ROW_OF(LOADING | PLAN, "Layout", NONE),
      .help = "Build this index after the load, such as {\"v\": 1}. May be given several times.",
      .check = sl_check_key},
-    {.name = "shard-keys", SL_ROW_FILE("FILE", READ), SL_ROW_OF(RESTORE, "Layout", FILE),
+    {.name = "shard-keys", SL_ROW_COMMON, SL_ROW_FILE("FILE", READ), SL_ROW_OF(RESTORE, "Layout", FILE),
      .help = "YAML file with the shard keys of collections: 'shop.orders: {key: {customer: 1}}', "
              "also {_id: hashed}, and unique: true beside key. Collections that are not in the "
              "file are not sharded."},
@@ -258,22 +258,22 @@ const sl_option_row sl_load_rows[] = {
      .fallback = "majority", SL_ROW_OF(SENDING, "Delivery", NONE),
      .help = "Number of replica set members that must acknowledge a batch, or majority. On a "
              "standalone mongod majority means written to the journal."},
-    {.name = "rate-limit", SL_ROW_COUNT("N", 1, 1000000000000), .choices = "unlimited",
+    {.name = "rate-limit", SL_ROW_COMMON, SL_ROW_COUNT("N", 1, 1000000000000), .choices = "unlimited",
      .fallback = "unlimited", SL_ROW_OF(LOAD | RELOAD | RESTORE | STATUS | DOCTOR, "Delivery", NONE),
      .help = "Largest number of documents per second, over all threads, to leave capacity for "
              "other clients of the cluster. status: the new limit of the running load; unlimited "
              "removes the limit. doctor: the planned rate."},
-    {.name = "max-rejects", SL_ROW_COUNT("N|P%", 0, 0), .choices = "auto|unlimited|P%",
+    {.name = "max-rejects", SL_ROW_COMMON, SL_ROW_COUNT("N|P%", 0, 0), .choices = "auto|unlimited|P%",
      .fallback = "auto", SL_ROW_OF(SENDING, "Delivery", NONE),
      .help = "Stop when more than this number or percentage of the records is rejected. auto: when "
              "the files of rejected records are larger than 64 MiB and four times the bytes that "
              "have been read from the sources."},
-    {.name = "work-dir", SL_ROW_FILE("DIR", WORK_DIRECTORY), SL_ROW_OF(RUNNING | RESTORE, "Delivery", NONE),
+    {.name = "work-dir", SL_ROW_COMMON, SL_ROW_FILE("DIR", WORK_DIRECTORY), SL_ROW_OF(RUNNING | RESTORE, "Delivery", NONE),
      .help = "Work directory: the folder for rejects.tsv, the unchanged rejected records, "
              "run.json and the log. Without this option, a folder named after the target and the "
              "time is created in the current folder. verify: the folder for problems.tsv and "
              "verify.json, which are not written without this option."},
-    {.name = "resume", SL_ROW_FLAG, SL_ROW_OF(LOAD | RESTORE, "Delivery", NONE),
+    {.name = "resume", SL_ROW_COMMON, SL_ROW_FLAG, SL_ROW_OF(LOAD | RESTORE, "Delivery", NONE),
      .help = "Complete an interrupted load: give the same command again, with --resume and the "
              "--work-dir that contains its journal. Batches that the journal lists as stored are "
              "not sent again, and --drop does not drop again."},
@@ -288,20 +288,20 @@ const sl_option_row sl_load_rows[] = {
      SL_ROW_OF(SENDING, "Delivery", NONE),
      .help = "How long to retry a batch that cannot be delivered (election, server restart) before "
              "the load stops. --resume completes it later."},
-    {.name = "suite", SL_ROW_LIST("NAME|FILE"), .file = SL_FILE_READ, SL_ROW_OF(TUNE | RELOAD, "Queries", NONE),
+    {.name = "suite", SL_ROW_COMMON, SL_ROW_LIST("NAME|FILE"), .file = SL_FILE_READ, SL_ROW_OF(TUNE | RELOAD, "Queries", NONE),
      .help = "Query suite: a YAML file, or the name of a built-in suite (`shardquery list`). "
              "reload: the queries that must be answered. tune with --try-compressors: the "
              "queries to time with each compressor; may be given several times."},
-    {.name = "answers", SL_ROW_FILE("FILE", READ), SL_ROW_OF(RELOAD, "Drill", NONE),
+    {.name = "answers", SL_ROW_COMMON, SL_ROW_FILE("FILE", READ), SL_ROW_OF(RELOAD, "Drill", NONE),
      .help = "JSON file with an object \"answers\" that maps names of queries to their expected "
              "documents. Overrides the answers in the suite."},
     {.name = "repeat", SL_ROW_COUNT("N", 1, 1000000), .fallback = "1", SL_ROW_OF(RELOAD, "Drill", NONE),
      .help = "How often each query runs. Only the first run counts for the time of the drill, "
              "because caches are cold after a disaster."},
-    {.name = "objective", SL_ROW_TIME, SL_ROW_OF(RELOAD, "Drill", NONE),
+    {.name = "objective", SL_ROW_COMMON, SL_ROW_TIME, SL_ROW_OF(RELOAD, "Drill", NONE),
      .help = "Longest allowed time from the start to the first correct answer, such as 90s, 15m "
              "or 4h. If the drill takes longer, the exit code is 5."},
-    {.name = "sample", SL_ROW_TEXT("P%"), SL_ROW_OF(RELOAD, "Drill", NONE),
+    {.name = "sample", SL_ROW_COMMON, SL_ROW_TEXT("P%"), SL_ROW_OF(RELOAD, "Drill", NONE),
      .help = "Load only this share of the sources, such as 5%, into temporary collections beside "
              "the target, and predict the time of a full drill.",
      .check = sl_check_share},
@@ -310,9 +310,9 @@ const sl_option_row sl_load_rows[] = {
              "show how much the times of loads vary; more runs narrow the predicted range."},
     {.name = "compare", SL_ROW_FILE("LAST.json", READ), SL_ROW_OF(RELOAD, "Drill", NONE),
      .help = "Compare with an earlier drill, given as its reload.json."},
-    {.name = "content", SL_ROW_FLAG, SL_ROW_OF(VERIFY, "Verification", NONE),
+    {.name = "content", SL_ROW_COMMON, SL_ROW_FLAG, SL_ROW_OF(VERIFY, "Verification", NONE),
      .help = "Compare every document byte by byte, instead of counting."},
-    {.name = "dump", SL_ROW_FILE("DUMP", READ), SL_ROW_OF(VERIFY, "Verification", NONE),
+    {.name = "dump", SL_ROW_COMMON, SL_ROW_FILE("DUMP", READ), SL_ROW_OF(VERIFY, "Verification", NONE),
      .help = "Compare a mongodump folder or archive with the cluster, instead of sources: kinds, "
              "options, indexes and documents of all namespaces, or of those that --ns-include "
              "and --ns-exclude select."},
@@ -328,18 +328,18 @@ const sl_option_row sl_load_rows[] = {
              "outside of all sources that appear or disappear are only reported. Without this "
              "option they end the load with exit code 5."},
 
-    {.name = "shards", SL_ROW_COUNT("N", 1, 4096), .fallback = "1", SL_ROW_OF(PLAN, "Plan", NONE),
+    {.name = "shards", SL_ROW_COMMON, SL_ROW_COUNT("N", 1, 4096), .fallback = "1", SL_ROW_OF(PLAN, "Plan", NONE),
      .help = "Without --uri: plan for this number of empty shards."},
     {.name = "blocks", SL_ROW_COUNT("N", 1, 1000000), .fallback = "256",
      SL_ROW_OF(PLAN | DOCTOR, "Plan", NONE),
      .help = "Size of the sample: about this number of MiB of the sources' text, evenly spread. A "
              "larger sample narrows the predicted ranges."},
-    {.name = "from", SL_ROW_FILE("RECORD.json", READ), SL_ROW_OF(PLAN, "Plan", NONE),
+    {.name = "from", SL_ROW_COMMON, SL_ROW_FILE("RECORD.json", READ), SL_ROW_OF(PLAN, "Plan", NONE),
      .help = "Predict the time from an earlier run on the same or a similar cluster: its run.json, "
              "reload.json or tune.json."},
     {.name = "rate", SL_ROW_COUNT("N", 1, 0), SL_ROW_OF(PLAN, "Plan", NONE),
      .help = "Predict the time from this number of documents per second."},
-    {.name = "model", SL_ROW_FILE("NAME|FILE", READ), SL_ROW_OF(PLAN, "Capacity model", NONE),
+    {.name = "model", SL_ROW_COMMON, SL_ROW_FILE("NAME|FILE", READ), SL_ROW_OF(PLAN, "Capacity model", NONE),
      .help = "Compute this model: isd-one-server, isd-hundred-shards, petabyte, mot-micro-shards, "
              "cluster, or a YAML file. If sources are given, the number and size of their "
              "documents replace the model's."},
@@ -350,11 +350,11 @@ const sl_option_row sl_load_rows[] = {
      .help = "Compute the model for each of these values of an input, and print a table: "
              "shards=1,2,4,8,16."},
 
-    {.name = "try-threads", SL_ROW_LIST("N,N,..."), SL_ROW_OF(TUNE, "Trials", NONE),
+    {.name = "try-threads", SL_ROW_COMMON, SL_ROW_LIST("N,N,..."), SL_ROW_OF(TUNE, "Trials", NONE),
      .help = "Numbers of threads to try. Without this option: powers of two around the number of "
              "cores, or only the number of --threads.",
      .check = sl_check_thread_counts},
-    {.name = "try-batch-sizes", SL_ROW_LIST("N,N,..."), SL_ROW_OF(TUNE, "Trials", NONE),
+    {.name = "try-batch-sizes", SL_ROW_COMMON, SL_ROW_LIST("N,N,..."), SL_ROW_OF(TUNE, "Trials", NONE),
      .help = "Numbers of documents per insert to try. Without this option: 100 to 30000, or only "
              "the number of --batch-size.",
      .check = sl_check_batch_sizes},
@@ -372,7 +372,7 @@ const sl_option_row sl_load_rows[] = {
      .help = "Values of --wire-compression to try: none, snappy, zlib, zstd. A compression that "
              "the server does not allow has no effect.",
      .check = sl_check_compressors},
-    {.name = "search", SL_ROW_CHOICE("KIND", "adaptive|grid"), .fallback = "adaptive",
+    {.name = "search", SL_ROW_COMMON, SL_ROW_CHOICE("KIND", "adaptive|grid"), .fallback = "adaptive",
      SL_ROW_OF(TUNE, "Trials", NONE),
      .help = "adaptive: choose each trial by the results so far; runs at most a quarter of the "
              "grid's trials, or 8 if that is more. grid: try every combination, --repeats times."},
@@ -380,33 +380,33 @@ const sl_option_row sl_load_rows[] = {
      .help = "With --search grid: trials of each combination."},
     {.name = "max-trials", SL_ROW_COUNT("N", 1, 100000), SL_ROW_OF(TUNE, "Trials", NONE),
      .help = "With --search adaptive: largest number of trials."},
-    {.name = "max-time", SL_ROW_TIME, SL_ROW_OF(TUNE, "Trials", NONE),
+    {.name = "max-time", SL_ROW_COMMON, SL_ROW_TIME, SL_ROW_OF(TUNE, "Trials", NONE),
      .help = "Stop after this time, such as 15m, and recommend a setting from the trials so far."},
-    {.name = "trial-bytes", SL_ROW_BYTES(1 << 20, 0), SL_ROW_OF(TUNE, "Trials", NONE),
+    {.name = "trial-bytes", SL_ROW_COMMON, SL_ROW_BYTES(1 << 20, 0), SL_ROW_OF(TUNE, "Trials", NONE),
      .help = "Amount of source text that each trial loads. Without this option, as much as takes "
              "some seconds to load."},
-    {.name = "save", SL_ROW_FILE("FILE", WRITTEN), SL_ROW_OF(TUNE, "Output", NONE),
+    {.name = "save", SL_ROW_COMMON, SL_ROW_FILE("FILE", WRITTEN), SL_ROW_OF(TUNE, "Output", NONE),
      .help = "Write the recommended options to this YAML file, for --config, instead of printing "
              "them."},
 
-    {.name = "progress", SL_ROW_CHOICE("KIND", PROGRESS_CHOICES), .fallback = "auto",
+    {.name = "progress", SL_ROW_COMMON, SL_ROW_CHOICE("KIND", PROGRESS_CHOICES), .fallback = "auto",
      SL_ROW_OF((RUNNING & ~TUNE) | RESTORE, "Output", NONE),
-     .help = "tty: one line that is updated. plain: a new line each time. json: a JSON object per "
+     .help = "How progress is shown. tty: one line that is updated. plain: a new line each time. json: a JSON object per "
              "second, alone on standard output; results go to standard error. auto: tty on a "
              "terminal, otherwise plain."},
     {.name = "metrics-file", SL_ROW_FILE("FILE", WRITTEN), SL_ROW_OF(LOAD | RESTORE, "Output", NONE),
      .help = "Write the figures of the load to this file every second and at its end, in the text "
              "format of Prometheus, for the textfile collector of node_exporter (which reads "
              "files named *.prom)."},
-    {.name = "report", SL_ROW_FILE("FILE", WRITTEN), SL_ROW_OF(CONNECTED, "Output", NONE),
+    {.name = "report", SL_ROW_COMMON, SL_ROW_FILE("FILE", WRITTEN), SL_ROW_OF(CONNECTED, "Output", NONE),
      .help = "Write the JSON record of the run to this file too."},
-    {.name = "html", SL_ROW_FILE("FILE", WRITTEN), SL_ROW_OF(LOADING | REPORT, "Output", NONE),
+    {.name = "html", SL_ROW_COMMON, SL_ROW_FILE("FILE", WRITTEN), SL_ROW_OF(LOADING | REPORT, "Output", NONE),
      .help = "Write an HTML page with charts: one file, readable offline. report: - writes the "
              "page to standard output; without this option the report is printed as text."},
     {.name = "write", SL_ROW_FLAG, SL_ROW_OF(DOCTOR, "Target", NONE),
      .help = "Also time an insert of 200 documents with write concern majority, into a temporary "
              "collection shardload.doctor.ID of --db."},
-    {.name = "json", SL_ROW_FLAG, SL_ROW_OF(STATUS | DOCTOR, "Output", NONE),
+    {.name = "json", SL_ROW_COMMON, SL_ROW_FLAG, SL_ROW_OF(STATUS | DOCTOR, "Output", NONE),
      .help = "Print the status, or the findings, as JSON instead of text."},
     {.name = "title", SL_ROW_TEXT("TEXT"), SL_ROW_OF(REPORT, "Output", NONE),
      .help = "Title of the report."},

@@ -59,7 +59,8 @@ static bool print_command_page(const sl_program *program, const sl_command *comm
     for (int i = 1; i < count && strcmp(words[i], "--") != 0; i++) {
         if (strcmp(words[i], "--help") == 0 || strcmp(words[i], "-h") == 0 ||
             (i == 1 && is_help(words[1]))) {
-            sl_print_command_help(program, command);
+            bool all = i + 1 < count && strcmp(words[i + 1], "all") == 0;
+            sl_print_command_help(program, command, all);
             return true;
         }
         if (is_version(words[i])) {

@@ -74,11 +74,13 @@ typedef struct sl_option_row {
     sl_option_file file;
     const char *file_after; /* the file's name follows this text; NULL: the value is the name */
     sl_option_effect effect;
+    bool common; /* shown by the short --help */
 } sl_option_row;
 
 /* Short forms for the fields that most rows of an option table set:
  *
  *     {.name = "repeat", SL_ROW_COUNT("N", 1, 1000), SL_ROW_OF(RUN, "Queries", NONE), ...} */
+#define SL_ROW_COMMON .common = true
 #define SL_ROW_FLAG .kind = SL_OPTION_FLAG
 #define SL_ROW_TEXT(value) .kind = SL_OPTION_STRING, .argument = value
 #define SL_ROW_FILE(value, nature) SL_ROW_TEXT(value), .file = SL_FILE_##nature

@@ -15,23 +15,40 @@ static const char *shown_default(const sl_option_row *row) {
     return shown ? row->fallback : NULL;
 }
 
-/* The next row of the same group, among those of the commands in the bit set. NULL: it was the
- * last. The rows of a group need not be adjacent. */
-static const sl_option_row *next_in_group(const sl_option_row *row, unsigned commands) {
+/* Which rows a page shows: those of the commands in the bit set, or only the common ones. */
+typedef struct sl_rows_shown {
+    unsigned commands;
+    bool common;
+} sl_rows_shown;
+
+static bool shows(sl_rows_shown shown, const sl_option_row *row) {
+    return (row->commands & shown.commands) && (row->common || !shown.common);
+}
+
+/* The next row of the same group. NULL: it was the last. The rows of a group need not be
+ * adjacent. */
+static const sl_option_row *next_in_group(const sl_option_row *row, sl_rows_shown shown) {
     const char *group = row->group;
     while ((++row)->name) {
-        if (row->commands & commands && strcmp(row->group, group) == 0)
+        if (shows(shown, row) && strcmp(row->group, group) == 0)
             return row;
     }
     return NULL;
 }
 
-/* Is the row the first one of its group, among those of the commands in the bit set? */
-static bool begins_group(const sl_program *program, const sl_option_row *row, unsigned commands) {
+/* Is the row shown, and the first one of its group? */
+static bool begins_group(const sl_program *program, const sl_option_row *row, sl_rows_shown shown) {
     const sl_option_row *first = program->rows;
-    while (!(first->commands & commands) || strcmp(first->group, row->group) != 0)
+    while (first != row && (!shows(shown, first) || strcmp(first->group, row->group) != 0))
         first++;
-    return first == row;
+    return first == row && shows(shown, row);
+}
+
+/* The length of the first sentence without its full stop. */
+static size_t sentence_length(const char *text) {
+    const char *end = strstr(text, ". ");
+    size_t length = end ? (size_t)(end - text) : strlen(text);
+    return length > 0 && text[length - 1] == '.' ? length - 1 : length;
 }
 
 /* ---- --help ---- */
@@ -62,7 +79,16 @@ static void print_wrapped(FILE *out, const char *text, int indent, int column) {
     fputc('\n', out);
 }
 
-static void print_row(FILE *out, const sl_option_row *row) {
+/* The values that the option takes, and its default, in brackets; "" if there is neither. */
+static void write_values(const sl_option_row *row, bool choices, char *out, size_t room) {
+    const char *shown = shown_default(row);
+    const char *words = choices && row->kind == SL_OPTION_CHOICE ? row->choices : NULL;
+    snprintf(out, room, "%s%s%s%s%s%s", words || shown ? " (" : "", words ? words : "",
+             words && shown ? "; " : "", shown ? "default: " : "", shown ? shown : "",
+             words || shown ? ")" : "");
+}
+
+static void print_row(FILE *out, const sl_option_row *row, bool all) {
     char left[120];
     int used = row->letter ? snprintf(left, sizeof left, "  -%c, ", row->letter)
                            : snprintf(left, sizeof left, "      ");
@@ -72,28 +98,44 @@ static void print_row(FILE *out, const sl_option_row *row) {
     int column = (int)strlen(left) > 33 ? 0 : 34;
     if (column == 0)
         fprintf(out, "\n%34s", "");
-    char help[1200];
-    const char *shown = shown_default(row);
-    snprintf(help, sizeof help, "%s%s%s%s", row->help, shown ? " (default: " : "",
-             shown ? shown : "", shown ? ")" : "");
+    char help[1200], values[200];
+    write_values(row, !all, values, sizeof values);
+    int length = (int)(all ? strlen(row->help) : sentence_length(row->help));
+    snprintf(help, sizeof help, "%.*s%s%s", length, row->help, values, all ? "" : ".");
     print_wrapped(out, help, 34, 34);
 }
 
-void sl_print_command_help(const sl_program *program, const sl_command *command) {
+/* A command with more options than this has a short help. */
+#define OPTIONS_MANY 24
+
+static unsigned count_rows(const sl_program *program, sl_rows_shown shown) {
+    unsigned count = 0;
+    for (const sl_option_row *row = program->rows; row->name; row++)
+        count += shows(shown, row);
+    return count;
+}
+
+void sl_print_command_help(const sl_program *program, const sl_command *command, bool all) {
+    sl_rows_shown shown = {.commands = command->bit};
+    unsigned rows = count_rows(program, shown);
+    shown.common = !all && rows > OPTIONS_MANY;
     printf("usage: %s %s %s\n\n%s\n\n%s\n", program->name, command->name, command->synopsis,
            command->summary, command->details);
     for (const sl_option_row *row = program->rows; row->name; row++) {
-        if (!(row->commands & command->bit) || !begins_group(program, row, command->bit))
+        if (!begins_group(program, row, shown))
             continue;
         printf("\n%s:\n", row->group);
-        for (const sl_option_row *one = row; one; one = next_in_group(one, command->bit))
-            print_row(stdout, one);
+        for (const sl_option_row *one = row; one; one = next_in_group(one, shown))
+            print_row(stdout, one, !shown.common);
     }
     printf("\nAll commands:\n"
            "      --config FILE               Read options from a YAML file: long names as keys.\n"
            "  -h, --help                      Show this text.\n"
-           "      --version                   Show the version.\n\n"
-           "An option can also be set by the environment variable %s_NAME: its long name in\n"
+           "      --version                   Show the version.\n\n");
+    if (shown.common)
+        printf("These are the common options. `%s %s --help all` explains all %u options.\n",
+               program->name, command->name, rows);
+    printf("An option can also be set by the environment variable %s_NAME: its long name in\n"
            "capital letters, with _ instead of -. The command line overrides the environment, and\n"
            "the environment overrides the file of --config.\n",
            program->environment_prefix);
@@ -193,12 +235,13 @@ void sl_print_manual(const sl_program *program) {
         print_roff(command->details);
         fputs("\n.fi\n", stdout);
     }
+    const sl_rows_shown everything = {.commands = UINT_MAX};
     fputs(".SH OPTIONS\n", stdout);
     for (const sl_option_row *row = program->rows; row->name; row++) {
-        if (!begins_group(program, row, UINT_MAX))
+        if (!begins_group(program, row, everything))
             continue;
         print_titled(".SS", row->group);
-        for (const sl_option_row *one = row; one; one = next_in_group(one, UINT_MAX))
+        for (const sl_option_row *one = row; one; one = next_in_group(one, everything))
             print_manual_row(program, one);
     }
     fputs(".SS All commands\n.TP\n\\fB\\-\\-config\\fR \\fIFILE\\fR\n"
@@ -247,10 +290,7 @@ static void print_quoted(const char *text, size_t length, const char *escaped) {
 }
 
 static void print_sentence(const char *help, const char *escaped) {
-    size_t length = 0;
-    while (help[length] && !(help[length] == '.' && (!help[length + 1] || help[length + 1] == ' ')))
-        length++;
-    print_quoted(help, length, escaped);
+    print_quoted(help, sentence_length(help), escaped);
 }
 
 /* ---- bash ---- */

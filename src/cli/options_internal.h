@@ -98,7 +98,8 @@ const char *sl_options_variable(const sl_program *program, size_t row, char out[
 /* ---- options_help.c: --help, the manual page, completions ---- */
 
 void sl_print_program_help(const sl_program *program);
-void sl_print_command_help(const sl_program *program, const sl_command *command);
+/* `all`: all options with their full texts; otherwise the common ones of a command with many. */
+void sl_print_command_help(const sl_program *program, const sl_command *command, bool all);
 void sl_print_manual(const sl_program *program);
 /* The completion for bash, zsh or fish; prints nothing and returns false for another shell. */
 bool sl_print_completion(const sl_program *program, const char *shell);

@@ -39,7 +39,7 @@ def commands_of(line):
 
 @functools.cache
 def help_of(program, command):
-    done = subprocess.run([support.program(program), command, "--help"], capture_output=True,
+    done = subprocess.run([support.program(program), command, "--help", "all"], capture_output=True,
                           text=True, check=False, timeout=support.LIMIT)
     rows = re.findall(r"^ +(?:(-\w), +)?(--[\w-]+)", done.stdout, re.M)
     return {option for row in rows for option in row} if done.returncode == 0 else None

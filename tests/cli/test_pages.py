@@ -24,7 +24,7 @@ def commands_of(program):
 
 
 def options_of(program, command):
-    return set(re.findall(r"^ +(?:-\w, )?(--[\w-]+)", output(program, command, "--help"), re.M))
+    return set(re.findall(r"^ +(?:-\w, )?(--[\w-]+)", output(program, command, "--help", "all"), re.M))
 
 
 class Pages(support.Case):
@@ -41,6 +41,16 @@ class Pages(support.Case):
                 self.assertIn(f"\n   {command}\n", text)
                 for option in options_of(program, command) - {"--help", "--version"}:
                     self.assertRegex(text, rf"\n +(-\w, )?{re.escape(option)}\b", program)
+
+    def test_the_help_of_a_command_is_short_and_names_the_full_one(self):
+        for program in PROGRAMS:
+            for command in commands_of(program):
+                short, full = (output(program, command, "--help", *words) for words in ((), ("all",)))
+                self.assertLessEqual(short.count("\n"), 110, command)
+                if short != full:
+                    options = len(options_of(program, command) - {"--config", "--help", "--version"})
+                    self.assertIn(f"`{program} {command} --help all` explains all {options} options.",
+                                  short)
 
     def test_completions_of_unknown_shells_are_refused(self):
         self.assertEqual(output("shardload", "--completion"), output("shardload", "--completion", "bash"))

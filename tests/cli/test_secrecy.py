@@ -31,7 +31,7 @@ class Secrecy(support.Case):
         for program, commands in COMMANDS.items():
             seen = {"config"}
             for command in commands:
-                page = self.run_program(program, command, "--help").out
+                page = self.run_program(program, command, "--help", "all").out
                 for name in re.findall(r"^ +(?:-\w, )?--([\w-]+)[ =][^ ]", page, re.M):
                     if name not in seen:
                         seen.add(name)

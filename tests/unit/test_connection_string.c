@@ -10,8 +10,12 @@
 #include "unit.h"
 
 static const sl_option_row rows[] = {
-    {"uri", 0, SL_OPTION_STRING, "URI", "mongodb://h", NULL, 0, 0, 1, "A", "Where.", SL_CREDENTIALS,
-     NULL, SL_FILE_NONE, NULL, SL_EFFECT_NONE},
+    {.name = "uri",
+     SL_ROW_TEXT("URI"),
+     .fallback = "mongodb://h",
+     SL_ROW_OF(1, "A", NONE),
+     .help = "Where.",
+     .secret = SL_CREDENTIALS},
     SL_CONNECTION_ROWS(1),
     {0},
 };

@@ -8,26 +8,50 @@
 enum { EAT = 1, DRINK = 2 };
 
 static const sl_option_row rows[] = {
-    {"uri", 0, SL_OPTION_STRING, "URI", "mongodb://localhost/", NULL, 0, 0, EAT, "A", "Where.",
-     true, NULL, SL_FILE_NONE, NULL, SL_EFFECT_NONE},
-    {"threads", 'j', SL_OPTION_COUNT, "N", "auto", "auto", 1, 64, EAT | DRINK, "A", "How many.",
-     false, NULL, SL_FILE_NONE, NULL, SL_EFFECT_NONE},
-    {"size", 's', SL_OPTION_BYTES, "SIZE", "1MiB", NULL, 1024, 1 << 30, EAT, "A", "How big.", false,
-     NULL, SL_FILE_NONE, NULL, SL_EFFECT_NONE},
-    {"kind", 0, SL_OPTION_CHOICE, "KIND", "red", "red|green", 0, 0, EAT, "B", "Which.", false, NULL,
-     SL_FILE_NONE, NULL, SL_EFFECT_NONE},
-    {"limit", 0, SL_OPTION_COUNT, "N|P%", "none", "none|P%", 0, 0, EAT, "B", "How many.", false,
-     NULL, SL_FILE_NONE, NULL, SL_EFFECT_NONE},
-    {"index", 0, SL_OPTION_LIST, "KEY", NULL, NULL, 0, 0, EAT, "B", "Which ones.", false, NULL,
-     SL_FILE_NONE, NULL, SL_EFFECT_NONE},
-    {"drop", 'd', SL_OPTION_FLAG, NULL, NULL, NULL, 0, 0, EAT, "B", "Away with it.", false, NULL,
-     SL_FILE_NONE, NULL, SL_EFFECT_NONE},
-    {"wait", 0, SL_OPTION_SECONDS, "TIME", NULL, NULL, 0, 0, EAT, "B", "How long.", false, NULL,
-     SL_FILE_NONE, NULL, SL_EFFECT_NONE},
-    {"password", 'p', SL_OPTION_STRING, "WORD", NULL, NULL, 0, 0, EAT, "B", "Secret.", SL_SECRET,
-     NULL, SL_FILE_NONE, NULL, SL_EFFECT_NONE},
-    {"glass", 0, SL_OPTION_STRING, "NAME", NULL, NULL, 0, 0, DRINK, "B", "From what.", false, NULL,
-     SL_FILE_NONE, NULL, SL_EFFECT_NONE},
+    {.name = "uri",
+     SL_ROW_TEXT("URI"),
+     .fallback = "mongodb://localhost/",
+     SL_ROW_OF(EAT, "A", NONE),
+     .help = "Where.",
+     .secret = SL_CREDENTIALS},
+    {.name = "threads",
+     .letter = 'j',
+     SL_ROW_COUNT("N", 1, 64),
+     .fallback = "auto",
+     .choices = "auto",
+     SL_ROW_OF(EAT | DRINK, "A", NONE),
+     .help = "How many."},
+    {.name = "size",
+     .letter = 's',
+     SL_ROW_BYTES(1024, 1 << 30),
+     .fallback = "1MiB",
+     SL_ROW_OF(EAT, "A", NONE),
+     .help = "How big."},
+    {.name = "kind",
+     SL_ROW_CHOICE("KIND", "red|green"),
+     .fallback = "red",
+     SL_ROW_OF(EAT, "B", NONE),
+     .help = "Which."},
+    {.name = "limit",
+     SL_ROW_COUNT("N|P%", 0, 0),
+     .fallback = "none",
+     .choices = "none|P%",
+     SL_ROW_OF(EAT, "B", NONE),
+     .help = "How many."},
+    {.name = "index", SL_ROW_LIST("KEY"), SL_ROW_OF(EAT, "B", NONE), .help = "Which ones."},
+    {.name = "drop",
+     .letter = 'd',
+     SL_ROW_FLAG,
+     SL_ROW_OF(EAT, "B", NONE),
+     .help = "Away with it."},
+    {.name = "wait", SL_ROW_TIME, SL_ROW_OF(EAT, "B", NONE), .help = "How long."},
+    {.name = "password",
+     .letter = 'p',
+     SL_ROW_TEXT("WORD"),
+     SL_ROW_OF(EAT, "B", NONE),
+     .help = "Secret.",
+     .secret = SL_SECRET},
+    {.name = "glass", SL_ROW_TEXT("NAME"), SL_ROW_OF(DRINK, "B", NONE), .help = "From what."},
     {0},
 };
 
@@ -209,7 +233,8 @@ TEST(a_password_option_may_lack_a_value) {
 static bool is_plain_text(const char *name) {
     static const char names[] =
         "uri|username|password|authenticationDatabase|tlsCertificateKeyFilePassword|db|collection|"
-        "match-fields|columns|delimiter|quote|escape|include|id-field|on|ns-include|ns-exclude|"
+        "match-fields|columns|encoding|delimiter|quote|escape|include|id-field|on|ns-include|ns-"
+        "exclude|"
         "ns-from|ns-to|skew|shard-key|index|part|only-shards|sample|set|sweep|try-threads|"
         "try-batch-sizes|try-compressors|try-write-concerns|try-routes|try-wire-compression|title|"
         "read-preference|query|pipeline|limit|cold|clients|during";
