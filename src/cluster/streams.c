@@ -23,6 +23,7 @@
 #include "internal.h"
 
 #define OP_REPLY 1
+#define OP_QUERY 2004
 #define OP_COMPRESSED 2012
 #define OP_MSG 2013
 #define HEADER_BYTES SL_MESSAGE_HEADER
@@ -463,8 +464,10 @@ bool sl_message_expand(const uint8_t *message, size_t length, uint8_t **plain, s
 
 /* The outermost stream of a connection: a buffer that delivers only messages that were checked.
  *
- * It receives each message completely, checks it, and only then gives its bytes to the driver. A
- * message that is refused is a failure of the stream, so the driver closes the connection. The
+ * It receives each message completely, checks it, and only then gives its bytes to the driver. The
+ * driver does not check that a message is the reply to its request, and reads one of another kind
+ * as if it had the expected kind, which makes pointers of the server's numbers. So the stream notes
+ * number and kind of each request, and accepts one reply to it. A message that is refused is a failure of the stream, so the driver closes the connection. The
  * reason is kept for the thread, because the driver's error cannot contain it: until it was
  * reported, the next command begins, or the same server is asked again. */
 
@@ -480,6 +483,9 @@ typedef struct checked_stream {
     uint8_t *plain;         /* the decompressed message; NULL: it is not compressed */
     size_t plain_length;
     size_t delivered; /* of the message */
+    size_t unsent;    /* bytes of the request */
+    uint32_t request; /* its number */
+    uint32_t kind;    /* of its reply; 0: no reply is expected */
     char host[BSON_HOST_NAME_MAX + 8];
 } checked_stream;
 
@@ -530,10 +536,42 @@ static int checked_flush(mongoc_stream_t *stream) {
     return mongoc_stream_flush(of(stream)->inner);
 }
 
+/* Notes the request that begins with these parts. */
+static void note_request(checked_stream *self, const mongoc_iovec_t *parts, size_t count) {
+    uint8_t head[HEADER_BYTES + 4] = {0}; /* with the operation of a compressed message */
+    for (size_t i = 0, used = 0; i < count && used < sizeof head; i++) {
+        size_t left = sizeof head - used, part = parts[i].iov_len < left ? parts[i].iov_len : left;
+        memcpy(head + used, parts[i].iov_base, part);
+        used += part;
+    }
+    const uint32_t operation = get_u32(head + 12);
+    const bool query =
+        (operation == OP_COMPRESSED ? get_u32(head + HEADER_BYTES) : operation) == OP_QUERY;
+    self->unsent = get_u32(head);
+    self->request = get_u32(head + 4);
+    self->kind = query ? OP_REPLY : OP_MSG;
+}
+
 static ssize_t checked_writev(mongoc_stream_t *stream, mongoc_iovec_t *parts, size_t count,
                               int32_t timeout_ms) {
-    forget_refusal_of(of(stream)->host);
-    return mongoc_stream_writev(of(stream)->inner, parts, count, timeout_ms);
+    checked_stream *self = of(stream);
+    forget_refusal_of(self->host);
+    if (self->unsent == 0)
+        note_request(self, parts, count);
+    ssize_t sent = mongoc_stream_writev(self->inner, parts, count, timeout_ms);
+    self->unsent -= sent > 0 ? (size_t)sent : 0;
+    return sent;
+}
+
+/* Is the message the reply to the request? */
+static bool is_reply(checked_stream *self, const uint8_t *message, char why[SL_MESSAGE_WHY]) {
+    const uint32_t expected = self->kind, kind = get_u32(message + 12), to = get_u32(message + 8);
+    self->kind = 0;
+    return (kind == expected && to == self->request) ||
+           wrong(why,
+                 "it has the kind %u and answers request %u, but kind %u and request %u "
+                 "are expected",
+                 kind, to, expected, self->request);
 }
 
 static int checked_setsockopt(mongoc_stream_t *stream, int level, int option, void *value,
@@ -608,9 +646,10 @@ static ssize_t next_message(checked_stream *self, int32_t timeout_ms) {
     result = ok ? fill(self, length, timeout_ms) : 1;
     if (result <= 0)
         return result;
-    ok = ok && sl_message_expand(self->bytes, length, &self->plain, &self->plain_length, why) &&
-         sl_message_check(self->plain ? self->plain : self->bytes,
-                          self->plain ? self->plain_length : length, why);
+    ok = ok && sl_message_expand(self->bytes, length, &self->plain, &self->plain_length, why);
+    const uint8_t *message = self->plain ? self->plain : self->bytes;
+    ok = ok && sl_message_check(message, self->plain ? self->plain_length : length, why) &&
+         is_reply(self, message, why);
     if (ok) {
         self->end = length;
         sl_message_forget_refusal();
