@@ -115,8 +115,8 @@ class HostileServer(fault_case.ProxyCase):
 
     def test_messages_that_are_no_reply_to_the_request(self):
         """Of the kind that belongs to another kind of request, or with the number of another request."""
-        for change, reason in ((as_op_reply, "it has the kind 1 and answers request"),
-                               (to_another_request, "are expected")):
+        for change, reason in ((as_op_reply, "it is of the kind 1 for request"),
+                               (to_another_request, "not of the kind 2013 for request")):
             with self.subTest(change):
                 self.answer_writes(change)
                 self.refused("is refused: ", reason, more=["--drop"])
@@ -126,7 +126,7 @@ class HostileServer(fault_case.ProxyCase):
         self.answer_writes(lambda message: message * 2)
         outcome = self.begin("--batch-size", 100, "--retry-timeout", 30).wait()
         self.assert_nothing_lost(outcome, again=None)
-        self.assertIn("are expected; trying again", outcome.err)
+        self.assertIn("not of the kind 2013 for request", outcome.err)
 
     def test_forged_properties_of_the_server(self):
         for name, value in (
