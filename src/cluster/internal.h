@@ -138,6 +138,10 @@ bool sl_message_expand(const uint8_t *message, size_t length, uint8_t **plain, s
 /* Checks a plain message with its header. False with `why` when the driver must not read it. */
 bool sl_message_check(const uint8_t *message, size_t length, char why[SL_MESSAGE_WHY]);
 
+/* Is the plain message the reply to the request with this number, of the expected kind (OP_MSG)? */
+bool sl_message_answers(const uint8_t *message, uint32_t request, uint32_t expected,
+                        char why[SL_MESSAGE_WHY]);
+
 /* ---- streams.c: refused messages ---- */
 
 /* Why this thread refused a message, for the error of the command that received it; "" if it
@@ -161,14 +165,6 @@ bool sl_hosts_are_valid(const char *hosts);
 mongoc_uri_t *sl_uri_of_server(const char *host, const mongoc_uri_t *like, sl_error *error);
 
 /* ---- streams.c: short reads ---- */
-
-/* Does the header (16 bytes) belong to the reply to this request, with a length of at most `most`
- * bytes? */
-bool sl_exchange_check_header(const uint8_t *header, int32_t request, size_t most);
-
-/* Does a reply contain, after its header, exactly one section with one document? Then `document` is
- * a view of it. `length` is at least 10. */
-bool sl_exchange_check_body(const uint8_t *body, size_t length, bson_t *document);
 
 /* ---- connection.c ---- */
 

@@ -23,6 +23,7 @@
 #include "internal.h"
 
 #define OP_REPLY 1
+#define OP_QUERY 2004
 #define OP_COMPRESSED 2012
 #define OP_MSG 2013
 #define HEADER_BYTES SL_MESSAGE_HEADER
@@ -351,6 +352,14 @@ bool sl_message_check(const uint8_t *message, size_t length, char why[SL_MESSAGE
     return check_body(message + HEADER_BYTES + 5, length - HEADER_BYTES - 5, why);
 }
 
+bool sl_message_answers(const uint8_t *message, uint32_t request, uint32_t expected,
+                        char why[SL_MESSAGE_WHY]) {
+    const uint32_t kind = get_u32(message + 12), to = get_u32(message + 8);
+    return (kind == expected && to == request) ||
+           wrong(why, "it is of the kind %u for request %u, not of the kind %u for request %u",
+                 kind, to, expected, request);
+}
+
 /* ---- compression ---- */
 
 /* Snappy: a size, then elements, each a literal or a copy of earlier output. */
@@ -463,10 +472,12 @@ bool sl_message_expand(const uint8_t *message, size_t length, uint8_t **plain, s
 
 /* The outermost stream of a connection: a buffer that delivers only messages that were checked.
  *
- * It receives each message completely, checks it, and only then gives its bytes to the driver. A
- * message that is refused is a failure of the stream, so the driver closes the connection. The
- * reason is kept for the thread, because the driver's error cannot contain it: until it was
- * reported, the next command begins, or the same server is asked again. */
+ * It receives each message completely, checks it, and only then gives its bytes to the driver. It
+ * must be the only reply to the last request: the driver does not check that, and reads pointers
+ * from a message of another kind. A message that is refused is a failure of the stream, so the
+ * driver closes the connection. The reason is kept for the thread, because the driver's error
+ * cannot contain it: until it was reported, the next command begins, or the same server is asked
+ * again. */
 
 #define CHECKED_TYPE 102   /* not a type of the driver */
 #define BUFFER_BYTES 16384 /* read at once: a reply with one document needs one system call */
@@ -479,7 +490,9 @@ typedef struct checked_stream {
     size_t room, used, end; /* of `bytes`; the message that is delivered ends at `end` */
     uint8_t *plain;         /* the decompressed message; NULL: it is not compressed */
     size_t plain_length;
-    size_t delivered; /* of the message */
+    size_t delivered;       /* of the message */
+    size_t unsent;          /* bytes of the request */
+    uint32_t request, kind; /* its number; the kind of its reply, or 0: none is expected */
     char host[BSON_HOST_NAME_MAX + 8];
 } checked_stream;
 
@@ -530,10 +543,28 @@ static int checked_flush(mongoc_stream_t *stream) {
     return mongoc_stream_flush(of(stream)->inner);
 }
 
+/* Notes the request that begins with these parts. */
+static void note_request(checked_stream *self, const mongoc_iovec_t *parts, size_t count) {
+    uint8_t head[HEADER_BYTES] = {0};
+    for (size_t i = 0, used = 0; i < count && used < sizeof head; i++) {
+        size_t left = sizeof head - used, part = parts[i].iov_len < left ? parts[i].iov_len : left;
+        memcpy(head + used, parts[i].iov_base, part);
+        used += part;
+    }
+    self->unsent = get_u32(head);
+    self->request = get_u32(head + 4);
+    self->kind = get_u32(head + 12) == OP_QUERY ? OP_REPLY : OP_MSG;
+}
+
 static ssize_t checked_writev(mongoc_stream_t *stream, mongoc_iovec_t *parts, size_t count,
                               int32_t timeout_ms) {
-    forget_refusal_of(of(stream)->host);
-    return mongoc_stream_writev(of(stream)->inner, parts, count, timeout_ms);
+    checked_stream *self = of(stream);
+    forget_refusal_of(self->host);
+    if (self->unsent == 0)
+        note_request(self, parts, count);
+    ssize_t sent = mongoc_stream_writev(self->inner, parts, count, timeout_ms);
+    self->unsent -= sent > 0 ? (size_t)sent : 0;
+    return sent;
 }
 
 static int checked_setsockopt(mongoc_stream_t *stream, int level, int option, void *value,
@@ -608,9 +639,11 @@ static ssize_t next_message(checked_stream *self, int32_t timeout_ms) {
     result = ok ? fill(self, length, timeout_ms) : 1;
     if (result <= 0)
         return result;
-    ok = ok && sl_message_expand(self->bytes, length, &self->plain, &self->plain_length, why) &&
-         sl_message_check(self->plain ? self->plain : self->bytes,
-                          self->plain ? self->plain_length : length, why);
+    ok = ok && sl_message_expand(self->bytes, length, &self->plain, &self->plain_length, why);
+    const uint8_t *message = self->plain ? self->plain : self->bytes;
+    ok = ok && sl_message_check(message, self->plain ? self->plain_length : length, why) &&
+         sl_message_answers(message, self->request, self->kind, why);
+    self->kind = 0;
     if (ok) {
         self->end = length;
         sl_message_forget_refusal();
@@ -1058,11 +1091,9 @@ void sl_streams_shut_down(const sl_streams *streams, const char *host_and_port) 
  * at its next command and opens another one. Messages are never compressed. */
 
 #define FLAG_BYTES 4
-#define REPLY_BYTES_LEAST (HEADER_BYTES + FLAG_BYTES + 1 + 5) /* with an empty document */
 
 struct sl_exchange {
     sl_streams *streams;
-    const sl_connection *connection;
     char host[BSON_HOST_NAME_MAX + 8]; /* of the selected server, with its port */
     int32_t timeout_ms;
     int32_t request; /* number of the last message */
@@ -1079,7 +1110,6 @@ sl_exchange *sl_exchange_create(sl_connection *connection, mongoc_client_t *clie
         return NULL;
     sl_exchange *made = bson_malloc0(sizeof *made);
     made->streams = sl_connection_streams(connection, client);
-    made->connection = connection;
     made->timeout_ms = mongoc_uri_get_option_as_int32(uri, MONGOC_URI_SOCKETTIMEOUTMS, INT32_MAX);
     if (made->timeout_ms <= 0)
         made->timeout_ms = INT32_MAX;
@@ -1154,19 +1184,6 @@ void sl_exchange_select(sl_exchange *exchange, const sl_exchange_target *target,
 
 /* ---- command and reply ---- */
 
-bool sl_exchange_check_header(const uint8_t *header, int32_t request, size_t most) {
-    uint32_t length = get_u32(header);
-    return length >= REPLY_BYTES_LEAST && length <= most &&
-           get_u32(header + 8) == (uint32_t)request && get_u32(header + 12) == OP_MSG;
-}
-
-/* Flags of a reply announce a checksum or a further message; neither was requested, so the flags
- * must be 0. The only section has the kind 0: one document. */
-bool sl_exchange_check_body(const uint8_t *body, size_t length, bson_t *document) {
-    return get_u32(body) == 0 && body[FLAG_BYTES] == 0 &&
-           bson_init_static(document, body + FLAG_BYTES + 1, length - FLAG_BYTES - 1);
-}
-
 static bool send_message(sl_exchange *exchange, mongoc_stream_t *stream) {
     uint8_t head[HEADER_BYTES + FLAG_BYTES + 1] = {0};
     mongoc_iovec_t parts[2] = {{.iov_base = head, .iov_len = sizeof head},
@@ -1180,16 +1197,14 @@ static bool send_message(sl_exchange *exchange, mongoc_stream_t *stream) {
     return mongoc_stream_writev(stream, parts, 2, exchange->timeout_ms) == (ssize_t)length;
 }
 
-static bool read_exactly(mongoc_stream_t *stream, uint8_t *into, size_t length,
-                         int32_t timeout_ms) {
-    return mongoc_stream_read(stream, into, length, length, timeout_ms) == (ssize_t)length;
+static bool read_exactly(mongoc_stream_t *stream, uint8_t *into, size_t length, int32_t timeout) {
+    return mongoc_stream_read(stream, into, length, length, timeout) == (ssize_t)length;
 }
 
+/* The stream has checked that the message is the reply, and contains one document. */
 static bool receive_reply(sl_exchange *exchange, mongoc_stream_t *stream, bson_t *reply) {
-    const size_t most = (size_t)sl_connection_server(exchange->connection)->max_message_bytes;
     uint8_t header[HEADER_BYTES];
-    if (!read_exactly(stream, header, sizeof header, exchange->timeout_ms) ||
-        !sl_exchange_check_header(header, exchange->request, most))
+    if (!read_exactly(stream, header, sizeof header, exchange->timeout_ms))
         return false;
     size_t length = get_u32(header) - HEADER_BYTES;
     if (length > exchange->reply_room) {
@@ -1197,7 +1212,7 @@ static bool receive_reply(sl_exchange *exchange, mongoc_stream_t *stream, bson_t
         exchange->reply_room = length;
     }
     return read_exactly(stream, exchange->reply, length, exchange->timeout_ms) &&
-           sl_exchange_check_body(exchange->reply, length, reply);
+           bson_init_static(reply, exchange->reply + FLAG_BYTES + 1, length - FLAG_BYTES - 1);
 }
 
 bool sl_exchange_run(sl_exchange *exchange, const bson_t *command, bson_t *reply) {

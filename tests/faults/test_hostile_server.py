@@ -35,6 +35,16 @@ def compressed(message, size=None, compressor=2):
                        compressor) + data
 
 
+def as_op_reply(message):
+    """The body of the message as that of an OP_REPLY, in whose numbers an OP_MSG would have a pointer."""
+    return struct.pack("<iiiiiqii", len(message) + 15, *struct.unpack_from("<ii", message, 4), OP_REPLY, 8, 0,
+                       0x41414141, 1) + message[21:]
+
+
+def to_another_request(message):
+    return message[:8] + struct.pack("<i", struct.unpack_from("<i", message, 8)[0] + 1) + message[12:]
+
+
 def hello_of(message):
     """The reply to a hello as a dictionary; None if the message is another one."""
     start = 36 if struct.unpack_from("<i", message, 12)[0] == OP_REPLY else 21
@@ -96,6 +106,27 @@ class HostileServer(fault_case.ProxyCase):
             with self.subTest(reason):
                 self.answer_hello(change)
                 self.refused("is refused: ", reason)
+
+    def answer_writes(self, change):
+        def changed(message):
+            is_write = message[12] == OP_MSG & 0xFF and "n" in bson.decode(message[21:])
+            return change(message) if is_write else message
+        self.proxy.change_reply = changed
+
+    def test_messages_that_are_no_reply_to_the_request(self):
+        """Of the kind that belongs to another kind of request, or with the number of another request."""
+        for change, reason in ((as_op_reply, "it is of the kind 1 for request"),
+                               (to_another_request, "not of the kind 2013 for request")):
+            with self.subTest(change):
+                self.answer_writes(change)
+                self.refused("is refused: ", reason, more=["--drop"])
+
+    def test_replies_that_are_sent_twice(self):
+        """The second one is no reply to the next request."""
+        self.answer_writes(lambda message: message * 2)
+        outcome = self.begin("--batch-size", 100, "--retry-timeout", 30).wait()
+        self.assert_nothing_lost(outcome, again=None)
+        self.assertIn("not of the kind 2013 for request", outcome.err)
 
     def test_forged_properties_of_the_server(self):
         for name, value in (

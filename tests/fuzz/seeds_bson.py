@@ -217,7 +217,6 @@ SEEDS = {
     "fuzz_answer": [fuzz_input(0, ANSWER, ANSWER), fuzz_input(0, ANSWER, OTHER), fuzz_input(1, OTHER, [])],
     "fuzz_compare": [b"\0" + EXPECTED + b"".join(map(bson, FOUND)),
                      b"\2" + EXPECTED + b"\1\0\1" + bson(FOUND[1]), b"\4" + EXPECTED],
-    "fuzz_exchange": [reply({"ok": 1.0}), reply(batch(*ANSWER)), reply({"ok": 0.0, "code": 50})],
     "fuzz_message": [reply({"ok": 1.0}), reply(batch(*ANSWER)), *map(compressed, range(4)), reply(
         {"ok": 0.0, "code": 50, "writeErrors": [{"index": 0, "code": 9, "errmsg": "x"}],
          "writeConcernError": {"code": 64, "errmsg": "y"}, "errorLabels": ["z"]}),
@@ -285,7 +284,6 @@ LONG_SEEDS = {
                     b"\0" + nested(DEEP, "a", "0") * 2, b"\0" + nested(DEEP, "", "0") * 2],
     "fuzz_compare": [b"\0" + EXPECTED + b"".join(map(bson, FOUND)) * 400,
                      b"\0" + EXPECTED + bson({"_id": 7, "t": "x" * (3 << 20)})],
-    "fuzz_exchange": [reply(batch(*ANSWER * 1000)), reply(nested(DEEP, "a"))],
     "fuzz_resume": [b"\0\0\1" + BLOCKS * 90,
                     b"\0\3" + bson({"sources": [{"path": "x" * (1 << 20)}]}) + b"\1" + BLOCKS,
                     b"\0\4" + nested(DEEP, "a", "begun")],

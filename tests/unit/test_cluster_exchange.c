@@ -1,57 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads without the driver (streams.c). If these fail, shardquery mistakes one operation's reply
- * for that of another, reads beyond a damaged reply, or cannot continue after a connection is
- * lost. */
+/* Reads without the driver (streams.c). If these fail, shardquery cannot continue after a
+ * connection is lost. */
 #include "cluster_fixture.h"
-
-#define MOST 1000
-
-/* ---- replies in memory ---- */
-
-static void put(uint8_t *to, uint32_t value) {
-    value = BSON_UINT32_TO_LE(value);
-    memcpy(to, &value, sizeof value);
-}
-
-static bool header_fits(uint32_t length, uint32_t reply_to, uint32_t opcode) {
-    uint8_t header[16] = {0};
-    put(header, length);
-    put(header + 4, 99); /* the server's own number of the message */
-    put(header + 8, reply_to);
-    put(header + 12, opcode);
-    return sl_exchange_check_header(header, 7, MOST);
-}
-
-TEST(test_header_belongs_to_the_request) {
-    assert_true(header_fits(26, 7, 2013));
-    assert_true(header_fits(MOST, 7, 2013));
-    assert_false(header_fits(25, 7, 2013));
-    assert_false(header_fits(MOST + 1, 7, 2013));
-    assert_false(header_fits(UINT32_MAX, 7, 2013));
-    assert_false(header_fits(26, 6, 2013)); /* the reply to an earlier request */
-    assert_false(header_fits(26, 7, 2012)); /* compressed */
-}
-
-TEST(test_body_is_one_whole_document) {
-    const uint8_t whole[] = {0, 0, 0, 0, 0, 5, 0, 0, 0, 0};
-    uint8_t body[sizeof whole];
-    bson_t document;
-    memcpy(body, whole, sizeof whole);
-    assert_true(sl_exchange_check_body(body, sizeof body, &document));
-    assert_true(bson_empty(&document));
-    for (size_t i = 0; i < sizeof whole; i++) { /* flags, kind, length and end of the document */
-        memcpy(body, whole, sizeof whole);
-        body[i] ^= 1;
-        assert_false(sl_exchange_check_body(body, sizeof body, &document));
-    }
-    memcpy(body, whole, sizeof whole);
-    put(body + 5, INT32_MAX);
-    assert_false(sl_exchange_check_body(body, sizeof body, &document));
-    put(body + 5, UINT32_MAX);
-    assert_false(sl_exchange_check_body(body, sizeof body, &document));
-}
-
-/* ---- servers ---- */
 
 static bool ping(mongoc_client_t *client) {
     bson_t *command = BCON_NEW("ping", BCON_INT32(1));

@@ -157,8 +157,27 @@ TEST(lengths_and_terminators_are_checked) {
     }
     for (size_t cut = 0; cut < length; cut++)
         assert_false(sl_message_check(message, cut, why));
-    message[HEADER] = 1; /* a checksum */
-    assert_false(sl_message_check(message, length, why));
+    for (size_t at = HEADER; at < HEADER + 5; at += 4) { /* a checksum; the kind of the section */
+        message[at] ^= 1;
+        assert_false(sl_message_check(message, length, why));
+        message[at] ^= 1;
+    }
+    for (uint32_t wrong = INT32_MAX; wrong; wrong = wrong == INT32_MAX ? UINT32_MAX : 0) {
+        put(message + HEADER + 5, wrong);
+        assert_false(sl_message_check(message, length, why));
+    }
+}
+
+TEST(a_message_belongs_to_the_request) {
+    static const uint32_t others[][2] = {{6, 2013}, {8, 2013}, {7, 1}, {7, 2012}, {7, 0}};
+    uint8_t message[512];
+    message_of("{\"ok\": 1}", message);
+    put(message + 4, 99); /* the server's own number of the message */
+    put(message + 8, 7);
+    assert_true(sl_message_answers(message, 7, 2013, why));
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        assert_false(sl_message_answers(message, others[i][0], others[i][1], why));
+    assert_contains(why, "of the kind 2013 for request 7, not of the kind 0 for request 7");
 }
 
 TEST(compressed_messages_are_expanded_to_the_declared_size) {
