@@ -469,6 +469,15 @@ bool sl_registry_finish(sl_registry *registry, sl_registry_entry *entries, size_
 bool sl_registry_finish_sources(sl_registry *registry, sl_registry_entry *entries, size_t count,
                                 sl_error *error);
 
+/* The types of the collection's columns, as the loads of delimited text have stored them: an array
+ * of {column, type}, in the order in which they were added; empty if there are none. A column that
+ * was stored with several types is listed several times. `*types` is always initialised. */
+bool sl_registry_types(sl_registry *registry, bson_t *types, sl_error *error);
+/* Replaces the array `was` by `now`, unless another loader has changed it meanwhile: read it
+ * again. */
+bool sl_registry_set_types(sl_registry *registry, const bson_t *was, const bson_t *now,
+                           sl_error *error);
+
 /* The sum of `documents` over all sources, without those whose numbers are in the array `except`
  * (may be NULL). `*complete`: the registry has at least one such source, and all are loaded. */
 bool sl_registry_total(sl_registry *registry, const bson_t *except, uint64_t *documents,

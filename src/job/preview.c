@@ -358,7 +358,8 @@ static bool measure_sources(sl_job *job, const sl_shard_map *map, uint64_t block
 /* Is it an error with which a load would refuse to start? Then stores it in the preview, which
  * continues. */
 static bool refused(sl_preview *preview, sl_error *error) {
-    if (error->code != SL_EXIT_CLUSTER && error->code != SL_EXIT_USAGE)
+    if (error->code != SL_EXIT_CLUSTER && error->code != SL_EXIT_USAGE &&
+        error->code != SL_EXIT_SOURCE)
         return false;
     if (!preview->refusal.code)
         preview->refusal = *error;
@@ -442,6 +443,7 @@ static bool number(sl_job *job, sl_destination *destination, sl_preview *preview
     destination->target_gone = !preview->exists;
     return sl_registry_open(destination->connection, &destination->target, &destination->registry,
                             error) &&
+           (sl_types_adopt(job, destination, false, error) || refused(preview, error)) &&
            sl_sources_number_as_next(job, destination, &preview->refusal, error);
 }
 

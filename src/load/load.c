@@ -303,6 +303,8 @@ static bool prepare(sl_load *load, sl_error *error) {
         !sl_resume_decide_drop(job, destination, &load->ledger, error) ||
         !sl_target_decide_sharding(job, destination, error) ||
         !sl_registry_open(connection, &destination->target, &destination->registry, error) ||
+        !(job->resumed || destination->target.drop ||
+          sl_types_adopt(job, destination, false, error)) ||
         !sl_topology_read(connection, &destination->topology, error) ||
         !sl_parts_find_shards(job, destination, error) || !may_match(load, error) ||
         !sl_sources_look_for_target(job, destination, error) ||
@@ -320,6 +322,7 @@ static bool prepare(sl_load *load, sl_error *error) {
         !sl_prepare_target(connection, &destination->target, &destination->created, error) ||
         !sl_target_identify(connection, &destination->target, error) ||
         !sl_target_check_shards(destination, NULL, error) ||
+        !(job->resumed || sl_types_record(job, destination, error)) ||
         !sl_sources_number_by_registry(job, destination, load->ledger.work_directory, error) ||
         !sl_resume_target(job, destination, &load->ledger, error) ||
         !sl_shard_map_read(connection, &destination->target, destination->topology,
