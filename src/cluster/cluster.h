@@ -58,11 +58,11 @@ typedef struct sl_target {
      * collection. */
     char uuid[SL_UUID_ROOM]; /* "" until it has been read */
     bool by_uuid;            /* the server accepts `collectionUUID` in commands */
-    bool shard_key_given;    /* by the user: an existing collection must have this key */
+    bool shard_key_given;    /* by the user: an existing collection must have this key; otherwise
+                                it may have any key, and `shard_key` is that of a new one */
     bool own_ids;            /* _ids may be of any type: owners are found by the shard key, also if
                                 that is _id */
     const char *registry;    /* name of the registry's collection; NULL: "<collection>.sources" */
-    bool any_key;            /* a sharded collection may have another key than `shard_key` */
     bool shard_existing;     /* shard the collection even if it already exists, unsharded */
 } sl_target;
 
@@ -230,6 +230,8 @@ bool sl_shard_map_read(sl_connection *connection, const sl_target *target,
 bool sl_shard_map_of_new(uint32_t home, sl_shard_map **map, sl_error *error);
 void sl_shard_map_destroy(sl_shard_map *map);
 sl_route sl_shard_map_route(const sl_shard_map *map);
+/* The collection's shard key, which may differ from that of the target; NULL: not sharded. */
+const bson_t *sl_shard_map_key(const sl_shard_map *map);
 /* Is the route SL_ROUTE_BY_ID? */
 bool sl_shard_map_by_id(const sl_shard_map *map);
 /* Returns the shard that owns the document with this `_id`, as an index into the topology's shards.
@@ -466,6 +468,15 @@ bool sl_registry_finish(sl_registry *registry, sl_registry_entry *entries, size_
 /* Marks as loaded the sources whose parts have all been loaded. May be repeated. */
 bool sl_registry_finish_sources(sl_registry *registry, sl_registry_entry *entries, size_t count,
                                 sl_error *error);
+
+/* The types of the collection's columns, as the loads of delimited text have stored them: an array
+ * of {column, type}, in the order in which they were added; empty if there are none. A column that
+ * was stored with several types is listed several times. `*types` is always initialised. */
+bool sl_registry_types(sl_registry *registry, bson_t *types, sl_error *error);
+/* Replaces the array `was` by `now`, unless another loader has changed it meanwhile: read it
+ * again. */
+bool sl_registry_set_types(sl_registry *registry, const bson_t *was, const bson_t *now,
+                           sl_error *error);
 
 /* The sum of `documents` over all sources, without those whose numbers are in the array `except`
  * (may be NULL). `*complete`: the registry has at least one such source, and all are loaded. */

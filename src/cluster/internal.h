@@ -302,6 +302,7 @@ struct sl_shard_map {
      * contain a 64-bit id (only strings, say) are left out. */
     sl_chunk *chunks;
     sl_key_map *keys; /* NULL unless by key */
+    bson_t *key;      /* the shard key; NULL: not sharded, or not read from a cluster */
 };
 
 /* How a collection is sharded, from config.collections. */
@@ -319,7 +320,8 @@ void sl_sharding_parse(sl_sharding *sharding);
 void sl_sharding_clear(sl_sharding *sharding);
 
 /* Makes the map from chunk documents {min: {_id}, max: {_id}, shard}, an ordered array. False when
- * they leave a gap or overlap, or name a shard that is not in the topology. */
+ * they leave a gap or overlap, or name a shard that is not in the topology. The route is
+ * SL_ROUTE_NONE when a bound is a decimal. */
 bool sl_shard_map_from_chunks(const bson_t *chunks, const sl_topology *topology, sl_shard_map **map,
                               sl_error *error);
 /* The same for any other shard key; the route is SL_ROUTE_NONE for types that are not known. */

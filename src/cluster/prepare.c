@@ -512,18 +512,18 @@ static bool keys_equal(const bson_t *a, const bson_t *b) {
     }
 }
 
-/* Reads whether the collection is sharded, and compares its shard key with the target's. */
+/* Reads whether the collection is sharded, and compares its shard key with the given one. */
 static bool check_key(sl_connection *connection, const sl_target *target, bool *sharded,
                       sl_error *error) {
     sl_sharding sharding;
     bool ok = sl_sharding_read(connection, target, &sharding, error);
     *sharded = ok && sharding.sharded;
-    if (*sharded && !target->any_key && !keys_equal(&sharding.key, target->shard_key)) {
+    if (*sharded && target->shard_key_given && !keys_equal(&sharding.key, target->shard_key)) {
         char *is = bson_as_relaxed_extended_json(&sharding.key, NULL);
         char *asked = bson_as_relaxed_extended_json(target->shard_key, NULL);
         ok = sl_error_set(error, SL_EXIT_CLUSTER,
-                          "%s.%s is sharded by %s, and --shard-key %s was given; give the existing "
-                          "key, or use --drop to create it again",
+                          "%s.%s is sharded by %s, and --shard-key %s was given; leave the "
+                          "option out to use the existing key, or use --drop to create it again",
                           target->database, target->collection, is, asked);
         bson_free(is);
         bson_free(asked);

@@ -664,8 +664,14 @@ bool sl_shard_map_from_chunks(const bson_t *chunks, const sl_topology *topology,
         int64_t first = INT64_MIN, next = INT64_MIN;
         position from = first_at(&chunk->minimum, &first);
         position to = first_at(&chunk->maximum, &next);
-        if (from == UNKNOWN || to == UNKNOWN)
-            goto unreadable;
+        if (from == UNKNOWN || to == UNKNOWN) { /* the router finds the owners */
+            for (size_t i = 0; i < made->count; i++)
+                clear_chunk(&made->chunks[i]);
+            made->by_id = false;
+            made->count = 0;
+            *map = made;
+            return true;
+        }
         if (from != end || first != end_id || to < from || (to == from && next < first)) {
             sl_error_set(error, SL_EXIT_CLUSTER,
                          "the chunk map has a gap or an overlap: chunks are being split or moved");
@@ -775,6 +781,8 @@ bool sl_shard_map_read(sl_connection *connection, const sl_target *target,
                 again = !ok && attempt < 4 && sl_connection_backoff(connection, attempt, error);
             }
             bson_destroy(&chunks);
+            if (ok)
+                (*map)->key = bson_copy(&sharding.key);
         }
         sl_sharding_clear(&sharding);
     }
@@ -788,7 +796,12 @@ void sl_shard_map_destroy(sl_shard_map *map) {
         clear_chunk(&map->chunks[i]);
     free(map->chunks);
     key_map_destroy(map->keys);
+    bson_destroy(map->key);
     free(map);
+}
+
+const bson_t *sl_shard_map_key(const sl_shard_map *map) {
+    return map->key;
 }
 
 sl_route sl_shard_map_route(const sl_shard_map *map) {

@@ -315,9 +315,28 @@ void sl_column_guess_add(sl_column_guess *guess, sl_text value) {
     guess->values++;
     if (guess->kinds == 0)
         return;
-    guess->kinds &= kinds_of(value, guess);
-    if (guess->kinds == 0)
+    uint32_t kinds = guess->kinds & kinds_of(value, guess);
+    if (kinds != guess->kinds)
+        sl_text_printable(value, guess->example, sizeof guess->example);
+    guess->kinds = kinds;
+    if (kinds == 0)
         guess->comma = sl_has_decimal_comma(value);
+}
+
+void sl_column_guess_merge(sl_column_guess *guess, const sl_column_guess *other) {
+    uint32_t kinds = guess->kinds & other->kinds;
+    if (kinds != guess->kinds)
+        memcpy(guess->example, other->example, sizeof guess->example);
+    guess->values += other->values;
+    guess->missing += other->missing;
+    guess->kinds = kinds;
+    guess->dates &= other->dates;
+    if (guess->dates == 0)
+        guess->kinds &= ~(uint32_t)KIND_FORMATTED;
+    guess->finite = guess->finite || other->finite;
+    guess->date_time = guess->date_time || other->date_time;
+    guess->comma = guess->comma || other->comma;
+    guess->ungrouped = guess->ungrouped || other->ungrouped;
 }
 
 /* The format of the set; NULL if it is empty, or if the order of day and month is not certain. */
@@ -378,6 +397,42 @@ static void set_text(sl_schema_column *column) {
     *column = (sl_schema_column){.name = column->name, .short_name = column->short_name};
 }
 
+static bool fits_date(const sl_column_guess *guess, const sl_schema_column *type) {
+    for (size_t i = 0; type->format && i < FORMATS; i++) {
+        if (strcmp(date_formats[i], type->format) == 0)
+            return guess->kinds & KIND_FORMATTED && guess->dates >> i & 1;
+    }
+    if (type->zone == SL_CHOICE_YES)
+        return guess->kinds & KIND_ISO_ZONED;
+    return guess->kinds & KIND_ISO && (type->type == SL_TYPE_DATETIME || !guess->date_time);
+}
+
+bool sl_column_guess_fits(const sl_column_guess *guess, const sl_schema_column *type) {
+    switch (type->type) {
+    case SL_TYPE_INT:
+        return guess->values == 0 || guess->kinds & KIND_INT;
+    case SL_TYPE_DOUBLE:
+        return guess->values == 0 || guess->kinds & KIND_DOUBLE;
+    case SL_TYPE_DATE:
+    case SL_TYPE_DATETIME:
+        return guess->values == 0 || fits_date(guess, type);
+    case SL_TYPE_FLAG:
+        for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
+            if (strcmp(flags[i].yes, type->yes) == 0)
+                return guess->values == 0 || guess->kinds & flags[i].kind;
+        }
+        return false;
+    default: /* text */
+        return true;
+    }
+}
+
+bool sl_column_same_kind(const sl_schema_column *a, const sl_schema_column *b) {
+    sl_type_class class = sl_column_types[a->type].class;
+    return class == sl_column_types[b->type].class &&
+           (class != SL_CLASS_TEXT || a->type == b->type);
+}
+
 void sl_column_guess_decide(const sl_column_guess *guess, sl_schema_column *column) {
     set_text(column);
     column->lossless = true;
@@ -431,8 +486,14 @@ bool sl_column_type_read(const char *text, sl_schema_column *column) {
         if (decides(&guess, text, column))
             return true;
     }
-    return decides(&(sl_column_guess){.values = 0}, text, column) || /* empty */
-           decides(&(sl_column_guess){.values = 1}, text, column);   /* text */
+    if (decides(&(sl_column_guess){.values = 0}, text, column) || /* empty */
+        decides(&(sl_column_guess){.values = 1}, text, column))   /* text */
+        return true;
+    for (size_t i = 0; sl_column_types[i].word; i++) {
+        if (sl_text_equal((sl_text){text, strcspn(text, " ")}, sl_text_of(sl_column_types[i].word)))
+            column->type = (sl_type)i;
+    }
+    return false;
 }
 
 sl_type_class sl_column_class(const sl_schema_column *column) {

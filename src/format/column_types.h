@@ -76,6 +76,7 @@ typedef struct sl_column_guess {
     bool date_time;   /* a value of ISO 8601 has a time */
     bool comma;       /* a value has a decimal comma: 2,75 */
     bool ungrouped;   /* a value has a point that does not separate groups of digits: 2.75 */
+    char example[24]; /* the last value that has removed a type; perhaps its beginning */
 } sl_column_guess;
 
 #define SL_COLUMN_GUESS                                                                            \
@@ -100,13 +101,23 @@ bool sl_column_guess_is_grouped(const sl_column_guess *guess);
  * for missing values. */
 void sl_column_guess_decide(const sl_column_guess *guess, sl_schema_column *column);
 
+/* Adds the values of another guess, for columns of one name in different sources. */
+void sl_column_guess_merge(sl_column_guess *guess, const sl_column_guess *other);
+
+/* Does the type, which sl_column_type_read has set, store all values without loss? */
+bool sl_column_guess_fits(const sl_column_guess *guess, const sl_schema_column *type);
+
+/* Do columns of both types hold the same kind of values for a server? An int and a double do. */
+bool sl_column_same_kind(const sl_schema_column *a, const sl_schema_column *b);
+
 /* Writes a type in words, for summaries, the run record and the journal: "int", "double", "date",
  * "datetime", "datetime with offset", "date %d/%m/%Y", "flag True False", "text", "empty". Returns
  * out. */
 #define SL_TYPE_ROOM 64
 const char *sl_column_type_write(const sl_schema_column *column, char out[SL_TYPE_ROOM]);
 
-/* The reverse. False for other text. */
+/* The reverse. False for other text; the column then has the type whose word the text begins with,
+ * if there is one. */
 bool sl_column_type_read(const char *text, sl_schema_column *column);
 
 /* The class of a column in a summary. */

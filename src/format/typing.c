@@ -40,7 +40,7 @@ size_t sl_typing_count(const sl_typing *typing) {
     return typing->count;
 }
 
-const sl_typed_layout *sl_typing_at(const sl_typing *typing, size_t index) {
+sl_typed_layout *sl_typing_at(const sl_typing *typing, size_t index) {
     return typing->layouts[index];
 }
 
@@ -196,12 +196,9 @@ bool sl_typing_restore(sl_typing *typing, const char *const *names, const char *
     return ok;
 }
 
-/* In a text with decimal commas, a column of numbers such as 12.500 is text: the point may separate
- * groups of digits. */
-static void decide(sl_typed_layout *layout) {
-    bool commas = false;
-    for (size_t i = 0; i < layout->count; i++)
-        commas = commas || layout->columns[i].guess.comma;
+/* `commas`: columns have numbers with decimal commas. Then a column of numbers such as 12.500 is
+ * text: the point may separate groups of digits. */
+static void decide(sl_typed_layout *layout, bool commas) {
     for (size_t i = 0; i < layout->count; i++) {
         sl_typed_column *column = &layout->columns[i];
         if (commas && sl_column_guess_is_grouped(&column->guess))
@@ -210,9 +207,37 @@ static void decide(sl_typed_layout *layout) {
     }
 }
 
+/* The first column of that name, in the layouts before layout `end`; NULL if there is none. */
+static sl_typed_column *namesake(const sl_typing *typing, size_t end, const char *name) {
+    sl_typed_column *found = NULL;
+    for (size_t k = 0; k < end && !found; k++) {
+        const sl_typed_layout *layout = typing->layouts[k];
+        found =
+            bsearch(name, layout->columns, layout->count, sizeof *layout->columns, compare_name);
+    }
+    return found;
+}
+
 void sl_typing_decide(sl_typing *typing) {
+    for (int copies = 0; copies < 2; copies++) {
+        for (size_t k = 1; k < typing->count; k++) {
+            sl_typed_layout *layout = typing->layouts[k];
+            for (size_t i = 0; i < layout->count; i++) {
+                sl_typed_column *first = namesake(typing, k, layout->columns[i].name);
+                if (first && copies)
+                    layout->columns[i].guess = first->guess;
+                else if (first)
+                    sl_column_guess_merge(&first->guess, &layout->columns[i].guess);
+            }
+        }
+    }
+    bool commas = false;
+    for (size_t k = 0; k < typing->count; k++) {
+        for (size_t i = 0; i < typing->layouts[k]->count; i++)
+            commas = commas || typing->layouts[k]->columns[i].guess.comma;
+    }
     for (size_t k = 0; k < typing->count; k++)
-        decide(typing->layouts[k]);
+        decide(typing->layouts[k], commas);
 }
 
 bool sl_typing_apply(const sl_typing *typing, bool long_names, sl_dialect *dialect,

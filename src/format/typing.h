@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inferred types of a load's delimited sources. Sources with the same columns, in any order,
- * share their types: a layout is a set of column names.
+/* The inferred types of a load's delimited sources. A layout is a set of column names, in any
+ * order; columns of one name have one type in all layouts.
  *
  * First samples of all sources are added, then the types are decided; from then on nothing changes,
  * and any thread may apply them. */
@@ -41,6 +41,7 @@ void sl_typing_forget(sl_typing *typing, const sl_dialect *dialect);
 bool sl_typing_restore(sl_typing *typing, const char *const *names, const char *const *types,
                        size_t count, sl_error *error);
 
+/* Decides the types. Columns of one name have one type, also in different layouts. */
 void sl_typing_decide(sl_typing *typing);
 
 /* The layout of a dialect's columns; NULL if no source with these columns was sampled. */
@@ -52,7 +53,7 @@ bool sl_typing_apply(const sl_typing *typing, bool long_names, sl_dialect *diale
 
 /* The layouts, in the order of their first samples. */
 size_t sl_typing_count(const sl_typing *typing);
-const sl_typed_layout *sl_typing_at(const sl_typing *typing, size_t index);
+sl_typed_layout *sl_typing_at(const sl_typing *typing, size_t index);
 
 /* The column of that name; the layout must have it. */
 const sl_typed_column *sl_typed_layout_column(const sl_typed_layout *layout, const char *name);

@@ -149,19 +149,16 @@ size_t sl_job_range_of(const sl_job *job, int64_t id) {
 void sl_target_configure(sl_destination *destination, const sl_job *job, bool resumed) {
     const sl_load_config *config = job->config;
     bool sharded = sl_connection_server(destination->connection)->deployment == SL_SHARDED;
-    destination->target =
-        (sl_target){.database = config->database,
-                    .collection = config->collection,
-                    .registry = config->registry,
-                    .drop = config->drop && !resumed,
-                    .compressor = config->compressor,
-                    .clustered = config->clustered,
-                    .shard_key = sharded ? sl_job_shard_key(job) : NULL,
-                    .shard_key_given = config->shard_key_given,
-                    .own_ids = job->own_ids,
-                    /* Other modes accept the shard key of the collection. */
-                    .any_key = sl_load_mode(config)->matches && !config->shard_key_given,
-                    .shard_existing = config->shard_existing};
+    destination->target = (sl_target){.database = config->database,
+                                      .collection = config->collection,
+                                      .registry = config->registry,
+                                      .drop = config->drop && !resumed,
+                                      .compressor = config->compressor,
+                                      .clustered = config->clustered,
+                                      .shard_key = sharded ? sl_job_shard_key(job) : NULL,
+                                      .shard_key_given = config->shard_key_given,
+                                      .own_ids = job->own_ids,
+                                      .shard_existing = config->shard_existing};
 }
 
 /* The writes of a killed loader that must have ended before this load begins to write. */

@@ -358,7 +358,8 @@ static bool measure_sources(sl_job *job, const sl_shard_map *map, uint64_t block
 /* Is it an error with which a load would refuse to start? Then stores it in the preview, which
  * continues. */
 static bool refused(sl_preview *preview, sl_error *error) {
-    if (error->code != SL_EXIT_CLUSTER && error->code != SL_EXIT_USAGE)
+    if (error->code != SL_EXIT_CLUSTER && error->code != SL_EXIT_USAGE &&
+        error->code != SL_EXIT_SOURCE)
         return false;
     if (!preview->refusal.code)
         preview->refusal = *error;
@@ -382,8 +383,6 @@ static bool look_at_cluster(const sl_job *job, sl_destination *destination, sl_p
     if (!sl_check_target(destination->connection, &destination->target, &preview->exists,
                          &preview->sharding, error))
         return refused(preview, error);
-    if (preview->sharding == SL_SHARDING_LEFT)
-        destination->target.shard_key = NULL;
     bool new = preview->sharding == SL_SHARDING_NEW || preview->sharding == SL_SHARDING_EXISTING;
     if (new && job->key_problem.code && !preview->refusal.code)
         preview->refusal = job->key_problem;
@@ -395,6 +394,7 @@ static bool read_map(const sl_job *job, sl_destination *destination, sl_preview 
                      sl_error *error) {
     const bson_t *key =
         destination->connection ? destination->target.shard_key : sl_job_shard_key(job);
+    const bson_t *existing = NULL;
     uint32_t home = 0;
     if (destination->connection &&
         !sl_database_home(destination->connection, &destination->target, destination->topology,
@@ -403,17 +403,19 @@ static bool read_map(const sl_job *job, sl_destination *destination, sl_preview 
     if (preview->exists && !sl_shard_map_read(destination->connection, &destination->target,
                                               destination->topology, &destination->map, error))
         return false;
-    switch (destination->map ? sl_shard_map_route(destination->map) : SL_ROUTE_NONE) {
-    case SL_ROUTE_BY_ID:
+    if (destination->map)
+        existing = sl_shard_map_key(destination->map);
+    if (existing)
+        key = existing;
+    preview->shard_key = key ? bson_copy(key) : NULL;
+    if (preview->sharding == SL_SHARDING_LEFT)
+        key = destination->target.shard_key = NULL;
+    if (destination->map && sl_shard_map_by_id(destination->map)) {
         preview->layout = SL_LAYOUT_RANGES;
-        break;
-    case SL_ROUTE_BY_KEY:
+    } else if (existing) {
         preview->layout = SL_LAYOUT_KEY;
-        break;
-    default: {
-        bson_iter_t first;
-        bool hashed = key && bson_iter_init(&first, key) && bson_iter_next(&first) &&
-                      BSON_ITER_HOLDS_UTF8(&first);
+    } else {
+        bool hashed = key && sl_shard_key_is_hashed(key);
         bool split = (!preview->exists || job->config->drop) && !job->has_pipe;
         preview->layout = !key                                 ? SL_LAYOUT_UNSHARDED
                           : sl_key_is_id(key) && !job->own_ids ? SL_LAYOUT_RANGES
@@ -425,7 +427,6 @@ static bool read_map(const sl_job *job, sl_destination *destination, sl_preview 
         if (preview->layout == SL_LAYOUT_RANGES &&
             !sl_shard_map_of_new(home, &destination->map, error))
             return false;
-    }
     }
     preview->shard_share = calloc(preview->shards, sizeof *preview->shard_share);
     if (!preview->shard_share)
@@ -442,6 +443,7 @@ static bool number(sl_job *job, sl_destination *destination, sl_preview *preview
     destination->target_gone = !preview->exists;
     return sl_registry_open(destination->connection, &destination->target, &destination->registry,
                             error) &&
+           (sl_types_adopt(job, destination, false, error) || refused(preview, error)) &&
            sl_sources_number_as_next(job, destination, &preview->refusal, error);
 }
 
@@ -591,6 +593,7 @@ void sl_preview_destroy(sl_preview *preview) {
     free(preview->sources);
     free(preview->ranges);
     free(preview->shard_share);
+    bson_destroy(preview->shard_key);
     sl_topology_destroy(preview->topology);
     sl_connection_close(preview->connection);
     free(preview);

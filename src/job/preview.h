@@ -67,6 +67,8 @@ typedef struct sl_preview {
     bool home_known; /* false: the database is new, and the server picks its first shard */
     sl_balancer_view balancer;
     sl_preview_layout layout;
+    bson_t *shard_key;        /* that the collection has, gets, or would get by --shard-existing;
+                                 NULL: none */
     sl_preview_range *ranges; /* sorted by id */
     size_t range_count;
     sl_step_counts steps;

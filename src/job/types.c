@@ -8,6 +8,7 @@
  * are ignored here; the load will report them. */
 #include "types.h"
 #include "document_sample.h"
+#include "embed.h"
 #include "sources.h"
 
 #ifdef __GLIBC__
@@ -16,9 +17,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bson/bson_lookup.h"
 #include "format/delimited.h"
 #include "format/typing.h"
 #include "report/run_record.h"
+#include "util/grow.h"
 #include "util/hash.h"
 #include "util/log.h"
 
@@ -228,6 +231,316 @@ bool sl_types_apply_to_entry(sl_job *job, const sl_source_block *block, sl_diale
                            sl_source_set_at(job->set, block->source)->shown, block->entry);
     }
     return sl_typing_apply(plan->typing, plan->options.long_names, dialect, error);
+}
+
+/* ---- the types of the collection ----
+ *
+ * The registry lists the columns that loads of delimited text have stored, with their types. A load
+ * that infers types takes these types, so that a column is stored in one way, whatever the values
+ * of a single file look like. A load with declared types is not compared: a column to which it
+ * gives a type of another kind is listed with both, and from then on each load has to declare it.
+ *
+ * Several loads may begin at the same time. The list is replaced only if it is still the one that
+ * was read, so of two loads with different types the second one reads those of the first. */
+
+#define ATTEMPTS_MOST 50
+#define REFUSED_SHOWN 5u
+
+typedef struct known_type {
+    const char *column, *type; /* borrowed from the list */
+    size_t order;
+} known_type;
+
+typedef struct known_types {
+    bson_t list;
+    known_type *items; /* by column, then in the order of the list */
+    size_t count;
+} known_types;
+
+static int by_column(const void *a, const void *b) {
+    const known_type *x = a, *y = b;
+    int order = strcmp(x->column, y->column);
+    return order ? order : (x->order > y->order) - (x->order < y->order);
+}
+
+static void known_clear(known_types *known) {
+    bson_destroy(&known->list);
+    free(known->items);
+}
+
+/* Clear it in any case. */
+static bool known_read(sl_registry *registry, known_types *known, sl_error *error) {
+    *known = (known_types){.count = 0};
+    if (!sl_registry_types(registry, &known->list, error))
+        return false;
+    known->items = calloc(bson_count_keys(&known->list) + 1, sizeof *known->items);
+    if (!known->items)
+        return sl_error_memory(error, "reading the types of the collection");
+    for (sl_walk walk = sl_walk_of(&known->list); sl_walk_next(&walk);) {
+        known_type *item = &known->items[known->count];
+        *item = (known_type){sl_look_string(&walk.item, "column"),
+                             sl_look_string(&walk.item, "type"), known->count};
+        known->count++;
+    }
+    qsort(known->items, known->count, sizeof *known->items, by_column);
+    return true;
+}
+
+/* The types of a column; `*count` is their number. */
+static const known_type *known_of(const known_types *known, const char *column, size_t *count) {
+    size_t low = 0, high = known->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (strcmp(known->items[middle].column, column) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (*count = 0; low + *count < known->count; ++*count) {
+        if (strcmp(known->items[low + *count].column, column) != 0)
+            break;
+    }
+    return known->items + low;
+}
+
+/* Are all types of one kind? */
+static bool one_kind(const known_type *types, size_t count) {
+    sl_schema_column first = {0}, other = {0};
+    for (size_t i = 0; i < count; i++) {
+        sl_column_type_read(types[i].type, i == 0 ? &first : &other);
+        if (i > 0 && !sl_column_same_kind(&first, &other))
+            return false;
+    }
+    return true;
+}
+
+/* Finds the type, of those that the collection has, which stores the sampled values without loss;
+ * otherwise one of the same kind as the inferred type, which is then kept. False if there is
+ * none. */
+static bool choose(const known_type *types, size_t count, const sl_typed_column *column,
+                   sl_schema_column *chosen) {
+    bool same = column->guess.values == 0;
+    for (size_t i = 0; i < count; i++) {
+        *chosen = (sl_schema_column){0};
+        if (sl_column_type_read(types[i].type, chosen) &&
+            sl_column_guess_fits(&column->guess, chosen))
+            return true;
+        same = same || sl_column_same_kind(chosen, &column->schema);
+    }
+    *chosen = column->schema;
+    return same;
+}
+
+typedef struct refusal {
+    char shown[1500];
+    size_t used, count;
+} refusal;
+
+/* Adds a column to the refusal: its types in the collection and in this load, with a value. */
+static void refuse_column(const sl_job *job, const sl_typed_layout *layout,
+                          const sl_typed_column *column, const known_type *types, size_t count,
+                          refusal *refused) {
+    char name[200], here[SL_TYPE_ROOM], stored[200] = "";
+    const char *source = "";
+    if (refused->count++ >= REFUSED_SHOWN)
+        return;
+    for (size_t i = sl_source_set_count(job->set); i-- > 0;) {
+        const sl_job_source *one = &job->sources[i];
+        if (!one->skipped && is_typed(job, one) &&
+            sl_typing_layout_of(typing_plan(job)->typing, one->dialect) == layout)
+            source = sl_source_set_at(job->set, i)->shown;
+    }
+    for (size_t i = 0, used = 0; i < count; i++)
+        used += sl_print_text(stored + used, sizeof stored - used, "%s%s", i ? " and " : "",
+                              types[i].type);
+    sl_text_printable(sl_text_of(column->name), name, sizeof name);
+    refused->used +=
+        sl_print_text(refused->shown + refused->used, sizeof refused->shown - refused->used,
+                      "\n  %s%scolumn %s: %s in the collection, %s here, as \"%s\"", source,
+                      source[0] ? ": " : "", name, stored,
+                      sl_column_type_write(&column->schema, here), column->guess.example);
+}
+
+static bool refuse_types(const sl_destination *destination, const refusal *refused,
+                         sl_error *error) {
+    const sl_target *target = &destination->target;
+    return sl_error_set(
+        error, SL_EXIT_SOURCE,
+        "the types of these columns differ from those that earlier loads have stored in "
+        "%s.%s:" SL_LINES SL_LINES
+        "\nDeclare the types with --schema FILE (inspect --write-schema FILE writes one), or load "
+        "all columns as text with --types text",
+        target->database, target->collection, refused->shown,
+        refused->count > REFUSED_SHOWN ? "\n  ..." : "");
+}
+
+/* Is it a column of --on? The records to embed have been divided by the inferred type of it. */
+static bool is_joined(const sl_job *job, const char *name) {
+    const sl_embed *embed = job->embed;
+    for (size_t i = 0; embed && i < embed->join.count; i++) {
+        if (strcmp(embed->join.documents[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Gives a column the type that the collection has, if it has one. */
+static void adopt_column(const sl_job *job, const known_types *known, sl_typed_layout *layout,
+                         size_t index, bool comparing, refusal *refused) {
+    sl_typed_column *column = &layout->columns[index];
+    sl_schema_column chosen;
+    size_t count;
+    const known_type *types = known_of(known, column->name, &count);
+    if (count == 0 || (column->guess.values == 0 && !one_kind(types, count)))
+        return;
+    bool fits = choose(types, count, column, &chosen);
+    bool other = fits && !sl_column_same_kind(&chosen, &column->schema);
+    if (!comparing &&
+        (!fits || !one_kind(types, count) || (other && is_joined(job, column->name)))) {
+        refuse_column(job, layout, column, types, count, refused);
+    } else if (fits) {
+        char name[200], was[SL_TYPE_ROOM], is[SL_TYPE_ROOM];
+        sl_text_printable(sl_text_of(column->name), name, sizeof name);
+        if (other && column->guess.values > 0)
+            sl_log_info("column %s: %s, as in the collection; of this load's values alone it would "
+                        "be %s",
+                        name, sl_column_type_write(&chosen, is),
+                        sl_column_type_write(&column->schema, was));
+        column->schema = chosen;
+    }
+}
+
+bool sl_types_adopt(sl_job *job, const sl_destination *destination, bool comparing,
+                    sl_error *error) {
+    const sl_plan *plan = typing_plan(job);
+    refusal refused = {.count = 0};
+    known_types known = {.list = BSON_INITIALIZER};
+    bool exists;
+    if (!plan || job->config->part_of_trial)
+        return true;
+    bool ok = sl_target_exists(destination->connection, &destination->target, &exists, error) &&
+              (!exists || known_read(destination->registry, &known, error));
+    for (size_t k = 0; ok && k < sl_typing_count(plan->typing); k++) {
+        sl_typed_layout *layout = sl_typing_at(plan->typing, k);
+        for (size_t i = 0; i < layout->count; i++)
+            adopt_column(job, &known, layout, i, comparing, &refused);
+    }
+    known_clear(&known);
+    return ok && (refused.count == 0 || refuse_types(destination, &refused, error)) &&
+           apply(job, error);
+}
+
+/* The list that is made of the known one. */
+typedef struct recording {
+    const known_types *known;
+    known_type *added;
+    size_t added_count, room;
+    bool declared, contradicts, no_memory;
+} recording;
+
+static void record_column(recording *r, const char *name, const sl_schema_column *schema) {
+    char type[SL_TYPE_ROOM];
+    size_t count;
+    const known_type *types = known_of(r->known, name, &count);
+    bool found = false;
+    if (r->declared && schema->type == SL_TYPE_TEXT)
+        strcpy(type, sl_column_types[SL_TYPE_TEXT].word);
+    else if (!r->declared && sl_column_class(schema) == SL_CLASS_EMPTY)
+        return; /* it has no type yet */
+    else
+        sl_column_type_write(schema, type);
+    for (size_t i = 0; i < count + r->added_count && !found; i++) {
+        const known_type *one = i < count ? &types[i] : &r->added[i - count];
+        sl_schema_column other = {0};
+        if (strcmp(one->column, name) != 0)
+            continue;
+        sl_column_type_read(one->type, &other);
+        found = sl_column_same_kind(schema, &other);
+        r->contradicts = r->contradicts || (!found && !r->declared);
+    }
+    if (found)
+        return;
+    known_type *added = sl_grow(r->added, r->added_count, &r->room, sizeof *r->added);
+    char *copy = strdup(type);
+    r->no_memory = r->no_memory || !added || !copy;
+    if (added) {
+        r->added = added;
+        r->added[r->added_count++] = (known_type){name, copy ? copy : "", 0};
+    }
+}
+
+static void record_columns(const sl_job *job, recording *r) {
+    const sl_plan *plan = typing_plan(job);
+    r->declared = !plan;
+    for (size_t k = 0; plan && k < sl_typing_count(plan->typing); k++) {
+        const sl_typed_layout *layout = sl_typing_at(plan->typing, k);
+        for (size_t i = 0; i < layout->count; i++)
+            record_column(r, layout->columns[i].name, &layout->columns[i].schema);
+    }
+    for (size_t i = 0; !plan && i < sl_source_set_count(job->set); i++) {
+        const sl_job_source *source = &job->sources[i];
+        if (source->skipped || source->format != &sl_format_delimited)
+            continue;
+        for (size_t k = 0; k < source->dialect->column_count; k++)
+            record_column(r, source->dialect->columns[k].published,
+                          &source->dialect->columns[k].schema);
+    }
+}
+
+/* Adds the types once. `*done`: the list in the registry has them all. */
+static bool record_once(const sl_job *job, const sl_destination *destination, bool *done,
+                        sl_error *error) {
+    known_types known;
+    bson_t now = BSON_INITIALIZER, item;
+    recording r = {.known = &known};
+    bool ok = known_read(destination->registry, &known, error);
+    if (destination->target_gone && destination->created) {
+        known.count = 0; /* of the collection that another program has dropped */
+    } else if (ok) {
+        bson_concat(&now, &known.list);
+    }
+    if (ok)
+        record_columns(job, &r);
+    for (size_t i = 0; i < r.added_count; i++) {
+        sl_record_begin_item(&now, bson_count_keys(&now), &item);
+        BSON_APPEND_UTF8(&item, "column", r.added[i].column);
+        BSON_APPEND_UTF8(&item, "type", r.added[i].type);
+        bson_append_document_end(&now, &item);
+    }
+    if (ok && r.no_memory)
+        ok = sl_error_memory(error, "recording the types of the collection");
+    else if (ok && r.contradicts)
+        ok = sl_error_set(error, SL_EXIT_SOURCE,
+                          "another load has begun to store columns in %s.%s with other types than "
+                          "this load; give the same command again to compare the types",
+                          destination->target.database, destination->target.collection);
+    *done = ok && bson_equal(&now, &known.list);
+    if (ok && !*done)
+        ok = sl_registry_set_types(destination->registry, &known.list, &now, error);
+    for (size_t i = 0; i < r.added_count; i++)
+        free((char *)r.added[i].type);
+    free(r.added);
+    bson_destroy(&now);
+    known_clear(&known);
+    return ok;
+}
+
+bool sl_types_record(const sl_job *job, const sl_destination *destination, sl_error *error) {
+    bool done = job->config->part_of_trial || sl_load_mode(job->config)->removes;
+    bool delimited = false;
+    for (size_t i = 0; i < sl_source_set_count(job->set); i++)
+        delimited = delimited ||
+                    (!job->sources[i].skipped && job->sources[i].format == &sl_format_delimited);
+    for (unsigned attempt = 0; delimited && !done; attempt++) {
+        if (attempt == ATTEMPTS_MOST)
+            return sl_error_set(error, SL_EXIT_CLUSTER,
+                                "the types of the columns cannot be added to the registry "
+                                "%s.%s.sources: other loads change it again and again",
+                                destination->target.database, destination->target.collection);
+        if (!record_once(job, destination, &done, error))
+            return false;
+    }
+    return true;
 }
 
 /* ---- records ---- */

@@ -16,6 +16,17 @@ bool sl_types_add_head(const sl_job *job, sl_job_source *source, sl_text head, b
 void sl_types_forget(const sl_job *job, const sl_job_source *source);
 /* Completes the sample, decides, and gives all sources their types. */
 bool sl_types_infer(sl_job *job, sl_error *error);
+/* Compares the types with those that earlier loads have given the columns of the collection, and
+ * takes the earlier type of each column whose sampled values it stores without loss. If a column
+ * has values of another kind, or has been stored with several kinds, the sources are refused
+ * (SL_EXIT_SOURCE) unless `comparing`, which keeps the inferred type. Changes nothing in the
+ * registry. A collection that does not exist has no types. */
+bool sl_types_adopt(sl_job *job, const sl_destination *destination, bool comparing,
+                    sl_error *error);
+/* Adds the types of this load to those of the collection, before the first document. False with
+ * error (SL_EXIT_SOURCE) if a load that began at the same time has added others. */
+bool sl_types_record(const sl_job *job, const sl_destination *destination, sl_error *error);
+
 /* Gives the entry of an archive its types. Entries whose columns were not in the sample are text,
  * with a warning. Any thread. */
 bool sl_types_apply_to_entry(sl_job *job, const sl_source_block *block, sl_dialect *dialect,

@@ -275,7 +275,6 @@ static bool write_begun(const sl_job *job, const sl_ledger *ledger, sl_error *er
     BSON_APPEND_BOOL(&document, "drop", job->config->drop);
     append_options(&document, job->config);
     sl_earlier_append_sources(&document, job);
-    sl_types_append(job, &document);
     bool ok = sl_journal_begin(ledger->journal, error) &&
               sl_journal_write(ledger->journal, &document, error);
     bson_destroy(&document);
@@ -379,7 +378,7 @@ static bool judge(sl_job *job, sl_ledger *ledger, bool empty, bool *finished, sl
                             "a new load",
                             folder);
     if (!same_options(job, ledger, error) || !same_sources(job, ledger, error) ||
-        !sl_types_restore(job, earlier->begun, error))
+        (earlier->target && !sl_types_restore(job, earlier->target, error)))
         return false;
     *finished = earlier->finished != NULL;
     job->resumed = earlier->target != NULL;
@@ -512,6 +511,7 @@ bool sl_resume_target(sl_job *job, sl_destination *destination, sl_ledger *ledge
     bson_t document = BSON_INITIALIZER;
     BSON_APPEND_UTF8(&document, "target", destination->target.uuid);
     append_numbers(&document, job);
+    sl_types_append(job, &document);
     sl_unregistered_append(ledger, &document);
     bool ok = sl_journal_write(ledger->journal, &document, error);
     bson_destroy(&document);

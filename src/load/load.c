@@ -205,17 +205,24 @@ static bool on_prepare_step(void *context, size_t done, size_t all) {
     return !sl_interrupt_requested();
 }
 
-static const char *layout_of(const sl_load *load) {
-    switch (sl_shard_map_route(load->destination.map)) {
-    case SL_ROUTE_BY_ID:
-        return "sharded by _id";
-    case SL_ROUTE_BY_KEY:
-        return "sharded by another key; the loader finds each document's shard";
-    default:
-        return load->destination.target.shard_key
-                   ? "sharded by another key; the router finds each document's shard"
-                   : "not sharded";
-    }
+/* Logs the shard key of the collection and who finds the shard of each document. */
+static void log_layout(const sl_load *load) {
+    const sl_job *job = &load->job;
+    const sl_destination *destination = &load->destination;
+    const bson_t *key = sl_shard_map_key(destination->map);
+    char *shown = key ? bson_as_relaxed_extended_json(key, NULL) : NULL;
+    char ranges[60] = "";
+    sl_route route = sl_shard_map_route(destination->map);
+    if (route == SL_ROUTE_BY_ID)
+        snprintf(ranges, sizeof ranges, ", %zu range%s", job->range_count,
+                 job->range_count == 1 ? "" : "s");
+    else if (key)
+        snprintf(ranges, sizeof ranges, "; the %s finds each document's shard",
+                 route == SL_ROUTE_BY_KEY ? "loader" : "router");
+    sl_log_info("%s.%s: %s%s%s, %u shards", destination->target.database,
+                destination->target.collection, key ? "sharded by " : "not sharded",
+                shown ? shown : "", ranges, job->shards);
+    bson_free(shown);
 }
 
 static bool batches_fit(const sl_load *load, sl_error *error) {
@@ -287,7 +294,6 @@ static bool place_quantiles(sl_load *load, sl_error *error) {
  * come before anything is created or, with --drop, removed. */
 static bool prepare(sl_load *load, sl_error *error) {
     sl_job *job = &load->job;
-    const sl_load_config *config = job->config;
     sl_destination *destination = &load->destination;
     sl_connection *connection = destination->connection;
     bool sharded = sl_connection_server(connection)->deployment == SL_SHARDED;
@@ -297,6 +303,8 @@ static bool prepare(sl_load *load, sl_error *error) {
         !sl_resume_decide_drop(job, destination, &load->ledger, error) ||
         !sl_target_decide_sharding(job, destination, error) ||
         !sl_registry_open(connection, &destination->target, &destination->registry, error) ||
+        !(job->resumed || destination->target.drop ||
+          sl_types_adopt(job, destination, false, error)) ||
         !sl_topology_read(connection, &destination->topology, error) ||
         !sl_parts_find_shards(job, destination, error) || !may_match(load, error) ||
         !sl_sources_look_for_target(job, destination, error) ||
@@ -314,6 +322,7 @@ static bool prepare(sl_load *load, sl_error *error) {
         !sl_prepare_target(connection, &destination->target, &destination->created, error) ||
         !sl_target_identify(connection, &destination->target, error) ||
         !sl_target_check_shards(destination, NULL, error) ||
+        !(job->resumed || sl_types_record(job, destination, error)) ||
         !sl_sources_number_by_registry(job, destination, load->ledger.work_directory, error) ||
         !sl_resume_target(job, destination, &load->ledger, error) ||
         !sl_shard_map_read(connection, &destination->target, destination->topology,
@@ -335,9 +344,7 @@ static bool prepare(sl_load *load, sl_error *error) {
         return false;
     sl_parts_choose_blocks(job, destination);
     if (sharded)
-        sl_log_info("%s.%s: %s, %zu range%s on %u shards", config->database, config->collection,
-                    layout_of(load), job->range_count, job->range_count == 1 ? "" : "s",
-                    job->shards);
+        log_layout(load);
     return not_interrupted(error);
 }
 

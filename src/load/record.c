@@ -42,6 +42,7 @@ void sl_record_server(sl_run_record *record, sl_connection *connection) {
 /* The shards, the collection, the placing of ranges, the balancer. */
 static void record_cluster(const sl_load *load, bson_t *record) {
     const sl_topology *topology = load->destination.topology;
+    const bson_t *key = load->destination.map ? sl_shard_map_key(load->destination.map) : NULL;
     const char *uuid = load->destination.target.uuid, *before = load->balancer_before;
     bson_t array;
     if (topology) {
@@ -56,6 +57,8 @@ static void record_cluster(const sl_load *load, bson_t *record) {
     }
     if (uuid[0])
         BSON_APPEND_UTF8(record, "collectionUuid", uuid);
+    if (key)
+        BSON_APPEND_DOCUMENT(record, "shardKey", key);
     if (load->job.by_range)
         BCON_APPEND(record, "placing", "{", "ranges", BCON_INT64((int64_t)load->job.range_count),
                     "steps", BCON_INT64((int64_t)load->placing_steps), "seconds",
@@ -356,16 +359,17 @@ static bool make_exact(sl_load *load, bool succeeded, sl_shard_statistics *rows,
 #define ONE_SHARD_LEAST 100
 static void warn_of_one_shard(const sl_load *load, const sl_shard_statistics *rows, size_t count,
                               uint64_t all) {
-    const sl_destination *destination = &load->destination;
-    const sl_topology *topology = destination->topology;
+    const sl_topology *topology = load->destination.topology;
+    const sl_shard_map *map = load->destination.map;
+    const bson_t *shard_key = map ? sl_shard_map_key(map) : NULL;
     if (!topology || topology->count < 2 || all < ONE_SHARD_LEAST || load->job.by_range ||
-        !destination->target.shard_key)
+        !shard_key)
         return;
     for (size_t i = 0; i < count; i++) {
         if (rows[i].documents != all)
             continue;
-        char *key = bson_as_relaxed_extended_json(destination->target.shard_key, NULL);
-        sl_log_warning("all documents are on shard %s, and none are on %zu other shard%s: the "
+        char *key = bson_as_relaxed_extended_json(shard_key, NULL);
+        sl_log_warning("all documents are on shard %s, and %zu other shard%s none: the "
                        "shard key %s puts them into one range. A hashed field (--shard-key "
                        "'{\"_id\": \"hashed\"}') or a field with many values distributes them; the "
                        "key of this collection cannot be changed by a load, so load with --drop or "

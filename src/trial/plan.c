@@ -365,14 +365,12 @@ static bool print_sources(const sl_preview *preview, FILE *out) {
 static const char *layout_text(sl_preview_layout layout) {
     static const char *const texts[] = {
         "not sharded",
-        "sharded by _id: ranges are split and placed before the load",
-        "sharded by a hashed key: the server distributes it, evenly if the key has many values",
-        "sharded by another key: shares as the sampled documents fall into the existing chunks",
-        "sharded by another key, with a single chunk: ALL DOCUMENTS GO TO ONE SHARD until the "
-        "balancer moves them; split the chunk before the load, or shard by _id or a hashed key",
-        "sharded by ranges of another key: the collection is split before the load at quantiles of "
-        "a "
-        "sample of the key"};
+        "ranges are split and placed before the load",
+        "the server distributes it, evenly if the key has many values",
+        "shares as the sampled documents fall into the existing chunks",
+        "a single chunk: ALL DOCUMENTS GO TO ONE SHARD until the balancer moves them; split the "
+        "chunk before the load, or shard by _id or a hashed key",
+        "the collection is split before the load at quantiles of a sample of the key"};
     return texts[layout];
 }
 
@@ -401,7 +399,7 @@ static void print_changes(const sl_preview *preview, const sl_load_config *confi
         [SL_SHARDING_LEFT] =
             "exists unsharded and stays unsharded; --shard-existing would shard it by"};
     if (preview->exists && !preview->refusal.code && changes[preview->sharding]) {
-        char *key = bson_as_relaxed_extended_json(config->shard_key, NULL);
+        char *key = bson_as_relaxed_extended_json(preview->shard_key, NULL);
         sl_print_to(out, "  it %s %s\n", changes[preview->sharding], key);
         bson_free(key);
     }
@@ -491,7 +489,11 @@ static void print_layout(const sl_preview *preview, FILE *out) {
         sl_print_to(out, "  one shard: no ranges to distribute\n");
         return;
     }
-    sl_print_to(out, "  %s\n", layout_text(preview->layout));
+    bool sharded = preview->layout != SL_LAYOUT_UNSHARDED && preview->shard_key;
+    char *key = sharded ? bson_as_relaxed_extended_json(preview->shard_key, NULL) : NULL;
+    sl_print_to(out, "  %s%s%s%s\n", key ? "sharded by " : "", key ? key : "", key ? ": " : "",
+                layout_text(preview->layout));
+    bson_free(key);
     if (preview->layout == SL_LAYOUT_RANGES) {
         sl_print_to(out, "  %zu ranges: %zu split%s and %zu move%s%s\n", preview->range_count,
                     preview->steps.splits, preview->steps.splits == 1 ? "" : "s",
@@ -621,6 +623,8 @@ static void record_layout(const sl_preview *preview, bson_t *record) {
     BSON_APPEND_UTF8(&section, "kind", names[preview->layout]);
     BSON_APPEND_BOOL(&section, "collectionExists", preview->exists);
     BSON_APPEND_UTF8(&section, "sharding", changes[preview->sharding]);
+    if (preview->layout != SL_LAYOUT_UNSHARDED && preview->shard_key)
+        BSON_APPEND_DOCUMENT(&section, "shardKey", preview->shard_key);
     INT64(&section, "splits", preview->steps.splits);
     INT64(&section, "moves", preview->steps.moves);
     INT64(&section, "occupied", preview->steps.occupied);

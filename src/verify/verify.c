@@ -1199,6 +1199,7 @@ static bool connect_to_cluster(sl_verification *verification, sl_error *error) {
     if (!sl_topology_read(destination->connection, &destination->topology, error) ||
         !sl_registry_open(destination->connection, &destination->target, &destination->registry,
                           error) ||
+        !sl_types_adopt(job, destination, true, error) ||
         !(config->unregistered ? sl_sources_number_offline(job, error)
                                : sl_sources_number_as_loaded(job, destination, error)) ||
         (!config->unregistered &&

@@ -102,6 +102,31 @@ class Existing(support.ClusterCase):
             self.assertEqual(plan["layout"]["sharding"], "as it is")
             self.load("--again", *words, self.path)
 
+    def test_the_key_of_an_earlier_owner_is_kept(self):
+        """Without --shard-key, with any format; another --shard-key is refused with both keys."""
+        own_ids = self.file("own.json", "".join(f'{{"_id": "j{n}", "v": {n}}}\n' for n in range(ROWS)))
+        for key in ({"v": 1}, {"v": "hashed"}, {"m": 1, "_id": "hashed"}, {"_id": "hashed"}, {"_id": 1}):
+            for path, other in ((self.path, '{"k": 1}'), (own_ids, '{"k": "hashed"}')):
+                with self.subTest(key=key, path=path.name):
+                    self.client.drop_database(self.database_name)
+                    self.client.admin.command("shardCollection", f"{self.database_name}.t", key=key)
+                    self.database.t.insert_many([{"_id": f"mine-{n}", "v": n} for n in range(5)])
+                    shown = json.dumps(key).replace("{", "{ ").replace("}", " }").replace(":", " :")
+                    self.load("--shard-key", other, path, code=support.EXIT_CLUSTER,
+                              message=f"is sharded by {shown}, and --shard-key")
+                    report = self.scratch / f"plan-{next(self._counter)}.json"
+                    plan = self.shardload("plan", *self.target(), "--report", report, path)
+                    self.assertIn(f"sharded by {shown}: ", plan.out)
+                    self.assertEqual(json.loads(report.read_text("utf-8"))["layout"]["shardKey"], key)
+                    outcome, work = self.load(path)
+                    self.assertNotIn("was given", outcome.err)
+                    self.assertIn(f"sharded by {shown}", outcome.err)
+                    self.assertEqual(support.run_record(work)["shardKey"], key)
+                    self.assertEqual(self.shard_key(), key)
+                    self.assertEqual(self.database.t.count_documents({}), ROWS + 5)
+                    self.database.t.delete_many({"_id": {"$regex": "^mine"}})
+                    self.shardload("verify", *self.target(), "--content", path)
+
     def test_only_missing_indexes_are_built(self):
         self.create_unsharded()
         self.database.t.create_index("v")

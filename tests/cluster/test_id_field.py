@@ -143,4 +143,4 @@ class Sharded(Standalone):
     def test_plan(self):
         source = self.file("a.csv", text_of(rows()))
         outcome = self.shardload("plan", *self.target(), "--id-field", "id", source)
-        self.assertIn("sharded by a hashed key", outcome.text)
+        self.assertIn('sharded by { "_id" : "hashed" }: the server distributes it', outcome.text)

@@ -157,6 +157,41 @@ class Routing(support.ClusterCase):
                            {"k": "R", "v": bson.min_key.MinKey()}])
         self.assert_no_batch_is_split(key, self.mot())
 
+    def test_the_key_of_an_existing_collection(self):
+        """Without --shard-key, also for records that lack its fields, a second load and --resume."""
+        rows = "".join(f"{n},{'' if n % 10 == 0 else f'm{n % 997:03}@example.org'},{n % 7}\n"
+                       for n in range(1, 12001))
+        first = rows[:rows.index("\n", len(rows) // 2) + 1]
+        second = rows[len(first):]
+        csv = [self.file(f"{i}.csv", "n,email,land\n" + part) for i, part in enumerate((first, second))]
+        own = [self.file(f"{i}.json", "".join(
+            support.json.dumps({"_id": f"{a}", **({"email": b} if b else {}), "land": int(c)}) + "\n"
+            for a, b, c in (line.split(",") for line in part.splitlines())))
+            for i, part in enumerate((first, second))]
+        lowest = bson.min_key.MinKey()
+        for key, bounds in (({"email": 1}, [{"email": "m3"}, {"email": "m7"}]),
+                            ({"land": 1, "email": "hashed"}, [{"land": 3, "email": lowest}]),
+                            ({"email": "hashed"}, []), ({"_id": "hashed"}, [])):
+            for sources in (csv, own) if key == {"email": 1} else (csv,):
+                with self.subTest(key=key, source=sources[0].name):
+                    self.client.drop_database(self.database_name)
+                    self.scatter(key, bounds)
+                    before = self.insert_commands()
+                    _, work = self.load("--batch-size", 100, sources[0])
+                    batches = support.run_record(work)["accounting"]["batches"]
+                    self.assert_arrived(self.arrived_since(before), batches, registered=1)
+                    work = self.scratch / f"w{next(self._counter)}"
+                    words = "--batch-size", 50, sources[1], "--work-dir", work
+                    running = self.start("shardload", "load", *self.target(), *words,
+                                         "--rate-limit", "5000")
+                    self.wait_for_documents(running, 7000)
+                    running.interrupt()
+                    self.shardload("load", *self.target(), *words, "--resume")
+                    held = self.assert_documents_are_where_the_map_says(key)
+                    self.assertEqual(sum(held.values()), 12000)
+                    self.assertGreater(min(held.values()), 1000)
+                    self.shardload("verify", *self.target(), "--content", *sources)
+
     def test_weather_by_hashed_station(self):
         self.assert_no_batch_is_split({"st": "hashed"}, self.isd())
 

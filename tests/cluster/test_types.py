@@ -30,3 +30,120 @@ class Types(support.ClusterCase):
         self.shardload("verify", "--content", *self.target(), "--format", "delimited", path)
         self.shardload("verify", "--content", *self.target(), "--format", "delimited", "--types",
                        "text", path, code=support.EXIT_VERIFICATION)
+
+
+class Remembered(support.ClusterCase):
+    """The types of a collection's columns hold for later loads of delimited text."""
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+
+    def csv(self, *rows, header="plz,n,day"):
+        return self.file(f"{next(self._counter)}.csv", "\n".join((header, *rows)) + "\n")
+
+    def types(self, field):
+        """The types of a field -> number of documents."""
+        found = self.database.t.aggregate([{"$group": {"_id": {"$type": f"${field}"}, "n": {"$sum": 1}}}])
+        return {one["_id"]: one["n"] for one in found}
+
+    def remembered(self):
+        counter = self.database["t.sources"].find_one({"_id": "counter"})
+        return [(one["column"], one["type"]) for one in counter["types"]]
+
+    def assert_refused(self, path, *lines, words=()):
+        """load and plan refuse the file alike, and change nothing."""
+        before = self.database.t.count_documents({}), list(self.database["t.sources"].find())
+        for command in "load", "plan":
+            outcome = self.shardload(command, *self.target(), *words, path, code=support.EXIT_SOURCE)
+            for line in (*lines, "--schema", "--types text"):
+                self.assertIn(line, outcome.text)
+        self.assertEqual((self.database.t.count_documents({}), list(self.database["t.sources"].find())), before)
+
+    def test_a_file_that_contradicts_the_types_is_refused(self):
+        self.load(self.csv("20095,1,2016-01-15", "70173,2.5,"))
+        self.assertEqual(self.remembered(), [("day", "date"), ("n", "double"), ("plz", "int")])
+        second = self.csv("01067,x,15", "20095,7,2016")
+        self.assert_refused(second, 'column plz: int in the collection, text here, as "01067"',
+                            f'{second.name}: column n: double in the collection, text here, as "x"',
+                            'column day: date in the collection, int here')
+        # The two ways on, and what then holds: a column of two types has to be declared.
+        schema = self.scratch / "schema.yaml"
+        self.shardload("inspect", "--write-schema", schema, second)
+        self.load("--schema", schema, second)
+        self.assertEqual(self.types("plz"), {"int": 2, "string": 2})
+        third = self.csv("20097,8,2016-01-16")
+        self.assert_refused(third, "column plz: int and text in the collection, int here")
+        self.load("--types", "text", third)
+        self.assertEqual(self.types("n"), {"double": 2, "string": 3})
+        self.shardload("verify", *self.target(), "--content", "--types", "text", third)
+
+    def test_the_types_of_the_collection_are_used(self):
+        first = self.csv("01067,1.5,15.01.2016")
+        self.load(first)
+        # These files alone would be int, int, text (no day above 12), and text of empty values.
+        second, third = self.csv("20095,2,01.02.2016"), self.csv(",,", "20097,,")
+        outcome, work = self.load(second)
+        self.assertIn("column plz: text, as in the collection; of this load's values alone it would be int",
+                      outcome.err)
+        plan = self.shardload("plan", *self.target(), "--again", third)
+        self.assertIn("column plz: text, as in the collection", plan.text)
+        self.assertIn("1 number, 1 date, 1 text", plan.text)
+        self.load(third)
+        self.assertEqual((self.types("plz"), self.types("n"), self.types("day")),
+                         ({"string": 3, "missing": 1}, {"double": 2, "missing": 2}, {"date": 2, "missing": 2}))
+        self.assertEqual(support.run_record(work)["types"][0]["types"], ["date %d.%m.%Y", "double", "text"])
+        for path in (first, second, third):
+            self.shardload("verify", *self.target(), "--content", path)
+
+    def test_new_and_empty_columns_get_their_types_later(self):
+        self.load(self.csv("1,", header="plz,n"))
+        self.assertEqual(self.remembered(), [("plz", "int")])
+        self.load(self.csv("x,2,3.5", header="n,plz,later"))
+        self.assertEqual(self.remembered(), [("plz", "int"), ("later", "double"), ("n", "text")])
+        # Other numbers, and other forms of dates and booleans, are values of the same kind.
+        self.load(self.csv("1.5,7,x,true,2016-01-15", header="plz,later,n,ok,day"))
+        self.load(self.csv("2,7.5,x,True,15.01.2016", header="plz,later,n,ok,day"))
+        self.assertEqual((self.types("ok"), self.types("day")), ({"missing": 2, "bool": 2}, {"missing": 2, "date": 2}))
+        self.assert_refused(self.csv("2,7,x,yes,2016", header="plz,later,n,ok,day"),
+                            "column ok: flag true false in the collection, text here")
+
+    def test_columns_of_one_name_have_one_type_within_a_load(self):
+        paths = self.csv("20095,1", header="plz,a"), self.csv("01067,1", header="plz,b")
+        self.load(*paths)
+        self.assertEqual(self.types("plz"), {"string": 2})
+
+    def test_a_new_collection_has_no_types(self):
+        self.load(self.csv("1,1,1"))
+        self.load("--drop", self.csv("01,01,01"))
+        self.assertEqual(self.types("plz"), {"string": 1})
+        self.database.t.drop()  # but not its registry
+        self.load("--again", self.csv("2,2,2"))
+        self.assertEqual(self.remembered(), [("day", "int"), ("n", "int"), ("plz", "int")])
+
+    def test_deletes_match_by_the_types_of_the_collection(self):
+        path = self.csv("a,0123,1", "b,45,2", header="name,code,n")
+        self.load("--id-field", "code", path)
+        self.load("--mode", "delete", "--id-field", "code", self.csv("45,1", header="code,x"))
+        self.assertEqual([one["_id"] for one in self.database.t.find()], ["0123"])
+
+    def test_loads_that_begin_at_the_same_time(self):
+        """Whichever adds its types first: the others use these types, or store nothing."""
+        for _ in range(4):
+            self.client.drop_database(self.database_name)
+            files = [self.csv("20095,1,1"), self.csv("01067,1,1"), self.csv("x,1,1")]
+            running = [self.start("shardload", "load", *self.target(), "--work-dir", f"w{path.name}", path)
+                       for path in files]
+            codes = [one.wait().code for one in running]
+            self.assertEqual([set(codes) - {support.EXIT_OK, support.EXIT_SOURCE}], [set()], codes)
+            self.assertEqual(len(self.types("plz")), 1, codes)
+            self.assertEqual(sum(self.types("plz").values()), codes.count(support.EXIT_OK))
+
+    def test_resume_takes_the_types_of_its_journal(self):
+        row = "{},{}.5," + "x" * 200
+        self.load(self.csv("1,2,3", header="plz,n,day"))
+        rows = [row.format(i, i) for i in range(40000)]
+        rows[35000:35010] = ["0,word,y"] * 10
+        path = self.zipped("t.csv.gz", ("plz,n,note\n" + "\n".join(rows) + "\n").encode())
+        words = ["--format", "delimited", "--work-dir", self.scratch / "w", "-j", 1, path]
+        self.shardload("load", *self.target(), "--max-rejects", 3, *words, code=None)
+        self.load(self.csv("2,3,01", header="plz,n,other"))
+        self.shardload("load", *self.target(), "--resume", *words, code=support.EXIT_REJECTS)
+        self.assertEqual(self.types("plz"), {"int": 39992})

@@ -168,6 +168,22 @@ TEST(test_inconsistent_maps_are_refused) {
     }
 }
 
+/* The router finds the owners when a bound has a type that the loader does not compare. */
+TEST(test_a_decimal_bound_leaves_owners_to_the_router) {
+    sl_error error = {0};
+    sl_shard_map *map;
+    bson_decimal128_t five;
+    assert_true(bson_decimal128_from_string("5", &five));
+    bson_t *chunks = BCON_NEW("0", "{", "min", "{", "_id", BCON_MINKEY, "}", "max", "{", "_id",
+                              BCON_DECIMAL128(&five), "}", "shard", "a", "}", "1", "{", "min", "{",
+                              "_id", BCON_DECIMAL128(&five), "}", "max", "{", "_id", BCON_MAXKEY,
+                              "}", "shard", "b", "}");
+    assert_true(sl_shard_map_from_chunks(chunks, &topology, &map, &error));
+    assert_int_equal(sl_shard_map_route(map), SL_ROUTE_NONE);
+    sl_shard_map_destroy(map);
+    bson_destroy(chunks);
+}
+
 /* Chunks of another shard key, and documents that are not chunks. */
 TEST(test_chunks_without_id_are_refused) {
     bson_t *chunks[] = {
