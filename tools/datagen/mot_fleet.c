@@ -15,11 +15,10 @@ const struct vehicle_class mot_classes[CLASS_COUNT] = {
     {5, ENGINE_VAN, "bus", 130, 100, 1},     {3, ENGINE_BIKE, "trike", 30, 600, 3},
 };
 
-static void set_day(struct mot_day *day, struct date date) {
+static void set_day(char day[DAY_BYTES], struct date date) {
     char text[40];
     snprintf(text, sizeof text, "%04d-%02d-%02d", date.year, date.month, date.day);
-    memcpy(day->text, text, 10);
-    day->year = (uint16_t)date.year;
+    memcpy(day, text, 10);
 }
 
 static bool make_calendar(struct mot_calendar *calendar, int data_year) {
@@ -32,10 +31,10 @@ static bool make_calendar(struct mot_calendar *calendar, int data_year) {
         return false;
     }
     for (int32_t i = 0; i < calendar->count; i++) {
-        set_day(&calendar->days[i], date_of(first + i));
+        set_day(calendar->days[i], date_of(first + i));
     }
-    set_day(&calendar->days[calendar->count], (struct date){1, 1, 1});
-    set_day(&calendar->days[calendar->count + 1], (struct date){2913, 2, 6});
+    set_day(calendar->days[calendar->count], (struct date){1, 1, 1});
+    set_day(calendar->days[calendar->count + 1], (struct date){2913, 2, 6});
     return true;
 }
 
@@ -47,7 +46,7 @@ static bool choose_days(struct mot_fleet *fleet) {
     const struct mot_calendar *calendar = &fleet->calendar;
     uint32_t weights[366];
     for (int32_t i = 0; i < calendar->year_days; i++) {
-        const char *text = calendar->days[calendar->year_start + i].text;
+        const char *text = calendar->days[calendar->year_start + i];
         int month = (text[5] - '0') * 10 + text[6] - '0';
         // 1900-01-01 was a Monday.
         weights[i] = week[(calendar->year_start + i) % 7] * months[month - 1];
@@ -188,6 +187,34 @@ static void bend_mileages(struct mot_fleet *fleet) {
     }
 }
 
+// The number of a make and model, which is added when new; SIZE_MAX when memory ran out. The slots
+// are a hash table of number + 1, with linear probing.
+static size_t add_name(struct mot_fleet *fleet, const char *make, const char *model) {
+    struct mot_name name = {0};
+    snprintf(name.make, sizeof name.make, "%s", make);
+    snprintf(name.model, sizeof name.model, "%s", model);
+    uint32_t hash = 2166136261u; // FNV-1a
+    for (size_t i = 0; i < sizeof name; i++) {
+        hash = (hash ^ ((const unsigned char *)&name)[i]) * 16777619u;
+    }
+    uint32_t slot = hash % NAME_SLOTS;
+    for (; fleet->name_slots[slot] != 0; slot = (slot + 1) % NAME_SLOTS) {
+        uint32_t number = fleet->name_slots[slot] - 1;
+        if (memcmp(&fleet->names[number], &name, sizeof name) == 0) {
+            return number;
+        }
+    }
+    struct mot_name *names =
+        sl_grow(fleet->names, fleet->name_count, &fleet->name_room, sizeof *names);
+    if (names == NULL || fleet->name_count == NAME_SLOTS / 2) {
+        return SIZE_MAX;
+    }
+    fleet->names = names;
+    fleet->names[fleet->name_count++] = name;
+    fleet->name_slots[slot] = fleet->name_count;
+    return fleet->name_count - 1;
+}
+
 // One line of the trims: the words after a model, for a make or (*) for all others.
 struct trim {
     char make[TABLE_CELL_BYTES];
@@ -203,7 +230,7 @@ struct model_list {
     size_t name_room, weight_room;
 };
 
-static bool list_add(struct model_list *list, uint32_t name, uint32_t weight) {
+static bool list_add(struct model_list *list, size_t name, uint32_t weight) {
     uint32_t *names = sl_grow(list->names, list->count, &list->name_room, sizeof *names);
     uint32_t *weights = sl_grow(list->weights, list->count, &list->weight_room, sizeof *weights);
     list->names = names != NULL ? names : list->names;
@@ -211,9 +238,9 @@ static bool list_add(struct model_list *list, uint32_t name, uint32_t weight) {
     if (names == NULL || weights == NULL) {
         return false;
     }
-    list->names[list->count] = name;
+    list->names[list->count] = (uint32_t)name;
     list->weights[list->count++] = weight;
-    return name != NAME_NONE;
+    return name != SIZE_MAX;
 }
 
 // Adds a model with each trim of its make in turn. A name longer than the 30 bytes of the old files
@@ -238,12 +265,11 @@ static bool add_trimmed(struct mot_fleet *fleet, struct model_list *list, const 
         char model[2 * TABLE_CELL_BYTES];
         int length = snprintf(model, sizeof model, "%s %s", row->cells[2], trims[i].words);
         if (length > 30 || trims[i].words[0] == '\0') {
-            length = snprintf(model, sizeof model, "%s", row->cells[2]);
+            snprintf(model, sizeof model, "%s", row->cells[2]);
         }
         // Scaled so that rounding loses no rare model.
         uint32_t share = (uint32_t)((uint64_t)weight * 64 * trims[i].weight / sum);
-        if (!list_add(list, mot_names_add(&fleet->names, make, strlen(make), model, (size_t)length),
-                      share)) {
+        if (!list_add(list, add_name(fleet, make, model), share)) {
             return false;
         }
     }
@@ -278,9 +304,7 @@ static bool choose_models(struct mot_fleet *fleet) {
         if (original && class == 0) {
             added = add_trimmed(fleet, &lists[class], trims, trim_count, &row, weight);
         } else {
-            uint32_t name = mot_names_add(&fleet->names, row.cells[1], strlen(row.cells[1]),
-                                          row.cells[2], strlen(row.cells[2]));
-            added = list_add(&lists[class], name, weight);
+            added = list_add(&lists[class], add_name(fleet, row.cells[1], row.cells[2]), weight);
         }
         if (!added) {
             goto cleanup;
@@ -294,16 +318,12 @@ static bool choose_models(struct mot_fleet *fleet) {
         lists[i].names = NULL;
     }
     // The pass rate of each model differs from that of its age by up to 8 %.
-    fleet->pass_bias = calloc(fleet->names.models.count, sizeof *fleet->pass_bias);
-    if (fleet->pass_bias == NULL) {
-        goto cleanup;
-    }
     struct rng rng;
     rng_init(&rng, 20051);
-    for (uint32_t i = 0; i < fleet->names.models.count; i++) {
+    for (uint32_t i = 0; i < fleet->name_count; i++) {
         uint64_t bits = rng_next(&rng);
-        fleet->pass_bias[i] = (int16_t)((int)scale32((uint32_t)bits, 801) +
-                                        (int)scale32((uint32_t)(bits >> 32), 801) - 800);
+        fleet->names[i].pass_bias = (int16_t)((int)scale32((uint32_t)bits, 801) +
+                                              (int)scale32((uint32_t)(bits >> 32), 801) - 800);
     }
     done = true;
 
@@ -322,7 +342,7 @@ bool mot_fleet_init(struct mot_fleet *fleet, const struct options *options,
     rng_init(&fleet->rng, options->seed);
     permutation_init(&fleet->test_ids, &fleet->rng, 2000000000);
     permutation_init(&fleet->vehicle_ids, &fleet->rng, 1500000000);
-    mot_dirt_init(&fleet->dirt, options->dirt, dialect);
+    mot_set_dirt(fleet, options->dirt);
     uint32_t shares[CLASS_COUNT];
     for (int i = 0; i < CLASS_COUNT; i++) {
         shares[i] = mot_classes[i].share;
@@ -362,7 +382,6 @@ void mot_fleet_clear(struct mot_fleet *fleet) {
     alias_clear(&fleet->day_choice);
     free(fleet->areas.texts);
     free(fleet->colours.texts);
-    free(fleet->pass_bias);
     free(fleet->calendar.days);
-    mot_names_clear(&fleet->names);
+    free(fleet->names);
 }
