@@ -129,10 +129,10 @@ static bool run_all(struct run *run, const struct options *options, struct failu
     bool folder = is_folder(options->output);
     run->options = options;
     isd_groups_init(&run->groups);
-    if (!isd_world_init(&run->world, options) ||
-        !isd_drawer_init(&run->drawer, options, &run->world, &run->groups)) {
+    if (!isd_world_init(&run->world, options)) {
         return false;
     }
+    isd_drawer_init(&run->drawer, options, &run->world, &run->groups);
     isd_text_init(&run->text, options, &run->groups);
     if (folder && mkdir(options->output, 0777) != 0 && errno != EEXIST) {
         failure_set(failure, "cannot make %s: %s", options->output, strerror(errno));
@@ -146,7 +146,6 @@ static bool run_all(struct run *run, const struct options *options, struct failu
 static bool write_all(const struct options *options, struct failure *failure) {
     struct run run = {0};
     bool done = run_all(&run, options, failure);
-    free(run.drawer.ships);
     isd_world_clear(&run.world);
     return done;
 }

@@ -103,18 +103,19 @@ struct isd_place {
     int32_t longitude;
 };
 
-enum { LANE_PLACES = 64 };
+enum { LANES_MAX = 32, LANE_PLACES = 64, SHIPS_A_LANE = 8 };
 
 // The stations, the last of which is the ships' file when there is one.
 struct isd_world {
     struct isd_station *stations;
     uint32_t station_count; // the ships' file included
     uint32_t land_count;
-    struct isd_place (*lanes)[LANE_PLACES]; // the places along each lane
+    struct isd_place lanes[LANES_MAX][LANE_PLACES]; // the places along each lane
     uint32_t lane_count;
 };
 
-// Generates the stations for the options. False if memory is exhausted. To be cleared in any case.
+// Generates the stations for the options into a zeroed world. False if memory is exhausted. To be
+// cleared in any case.
 bool isd_world_init(struct isd_world *world, const struct options *options);
 void isd_world_clear(struct isd_world *world);
 
@@ -202,12 +203,12 @@ struct isd_drawer {
 
     struct isd_climate climate;
     struct isd_weather_state at_station;
-    struct isd_weather_state *ships; // owned
+    struct isd_weather_state ships[LANES_MAX * SHIPS_A_LANE];
     uint32_t ship_count;
 };
 
-// Borrows the world and the groups. False when memory ran out.
-bool isd_drawer_init(struct isd_drawer *drawer, const struct options *options,
+// Borrows the world and the groups.
+void isd_drawer_init(struct isd_drawer *drawer, const struct options *options,
                      const struct isd_world *world, const struct isd_groups *groups);
 
 // Starts a station, whose records are then drawn in the order of time.

@@ -8,7 +8,6 @@
 //
 // A station reports at regular times during a part of the year, whose length depends on its number
 // of records; nine of ten times have a record.
-#include <stdlib.h>
 #include <string.h>
 
 #include "calendar.h"
@@ -157,7 +156,7 @@ static uint8_t cover_code(const struct isd_row *row, uint32_t bits) {
 
 // ---- time and type ----
 
-enum { SHIPS_A_LANE = 8, STEPS = 5 };
+enum { STEPS = 5 };
 
 // The networks' intervals between records, in minutes; the longest that fits is used.
 static const int32_t steps[][STEPS] = {
@@ -179,7 +178,7 @@ static uint32_t threshold(uint32_t one_in) {
     return one_in == 0 ? 0 : UINT32_MAX / one_in;
 }
 
-bool isd_drawer_init(struct isd_drawer *drawer, const struct options *options,
+void isd_drawer_init(struct isd_drawer *drawer, const struct options *options,
                      const struct isd_world *world, const struct isd_groups *groups) {
     drawer->world = world;
     drawer->groups = groups;
@@ -190,8 +189,6 @@ bool isd_drawer_init(struct isd_drawer *drawer, const struct options *options,
     drawer->odd_weather = threshold(odd_rates[options->dirt].weather);
     rng_init(&drawer->rng, options->seed ^ 0x157D);
     drawer->ship_count = world->lane_count * SHIPS_A_LANE;
-    drawer->ships = calloc(drawer->ship_count, sizeof *drawer->ships);
-    return drawer->ships != NULL;
 }
 
 void isd_drawer_start(struct isd_drawer *drawer, const struct isd_station *station) {

@@ -207,28 +207,24 @@ static struct isd_place place_on(const struct table_row *lane, int32_t step) {
     return (struct isd_place){latitude * 100, longitude * 100};
 }
 
-static bool make_lanes(struct isd_world *world) {
+static void make_lanes(struct isd_world *world) {
     const char *cursor = table_find("isd-lanes.txt");
     struct table_row row;
-    world->lanes = malloc(table_lines(cursor) * sizeof *world->lanes);
-    if (world->lanes == NULL) {
-        return false;
-    }
-    for (; table_next(&cursor, &row); world->lane_count++) {
+    for (; world->lane_count < LANES_MAX && table_next(&cursor, &row); world->lane_count++) {
         for (int32_t i = 0; i < LANE_PLACES; i++) {
             world->lanes[world->lane_count][i] = place_on(&row, i);
         }
     }
-    return true;
 }
 
 bool isd_world_init(struct isd_world *world, const struct options *options) {
-    *world = (struct isd_world){.land_count = options->stations};
+    world->land_count = options->stations;
     world->station_count = world->land_count + (options->ships ? 1 : 0);
     world->stations = calloc(world->station_count, sizeof *world->stations);
-    if (world->stations == NULL || !make_lanes(world)) {
+    if (world->stations == NULL) {
         return false;
     }
+    make_lanes(world);
     struct rng rng;
     rng_init(&rng, options->seed);
     make_stations(world, options, &rng);
@@ -238,6 +234,4 @@ bool isd_world_init(struct isd_world *world, const struct options *options) {
 
 void isd_world_clear(struct isd_world *world) {
     free(world->stations);
-    free(world->lanes);
-    *world = (struct isd_world){0};
 }

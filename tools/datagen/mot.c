@@ -145,9 +145,8 @@ static bool write_all(const struct options *options, struct failure *failure) {
         return false;
     }
     run->options = options;
-    bool done = mot_fleet_init(&run->fleet, options, find_dialect(options->dialect)) &&
-                output_files(options, options->files, file_path, write_rows, run, failure);
-    mot_fleet_clear(&run->fleet);
+    mot_fleet_init(&run->fleet, options, find_dialect(options->dialect));
+    bool done = output_files(options, options->files, file_path, write_rows, run, failure);
     free(run);
     return done;
 }

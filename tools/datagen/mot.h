@@ -107,9 +107,9 @@ const char *mot_fuel_code(const struct mot_dialect *dialect, unsigned fuel);
 
 // Every day from 1900-01-01 to two years after the data as YYYY-MM-DD, not ended, and after those the
 // two impossible dates that real files hold.
-enum { DAY_BYTES = 12 };
+enum { DAY_BYTES = 12, DAYS_MAX = 75000 }; // to the year 2102
 struct mot_calendar {
-    char (*days)[DAY_BYTES];
+    char days[DAYS_MAX][DAY_BYTES];
     int32_t count;      // of ordinary days
     int32_t year_start; // the first day of the data's year
     int32_t year_days;
@@ -149,7 +149,10 @@ enum {
     AGE_COUNT = 101,
     MILEAGE_COUNT = 101,
     SIZE_COUNT = 1024,
-    NAME_SLOTS = 1 << 16
+    NAMES_MAX = 1 << 14,
+    NAME_SLOTS = 1 << 16,
+    TEXTS_MAX = 256,
+    TRIMS_MAX = 256
 };
 enum { ENGINE_PETROL, ENGINE_DIESEL, ENGINE_SMALL, ENGINE_BIKE, ENGINE_VAN, ENGINE_COUNT };
 
@@ -165,14 +168,18 @@ struct vehicle_class {
 enum { CLASS_COUNT = 6 };
 extern const struct vehicle_class mot_classes[CLASS_COUNT];
 
-struct group {
-    uint32_t *names; // numbers of models
+// The models of a class.
+struct mot_models {
+    uint32_t count;
+    uint32_t names[NAMES_MAX]; // numbers
+    uint32_t weights[NAMES_MAX];
     struct alias choice;
 };
 
 struct mot_text_table { // short texts of a table
     uint32_t count;
-    char (*texts)[24];
+    char texts[TEXTS_MAX][24];
+    struct alias choice;
 };
 
 // The vehicles from which tests are drawn. Records contain numbers of entries in its tables, and
@@ -188,14 +195,13 @@ struct mot_fleet {
     uint32_t dirt[32]; // the thresholds of the kinds
     struct mot_name odd_name; // of the last irregular record
     struct mot_calendar calendar;
-    struct mot_name *names;
+    struct mot_name names[NAMES_MAX];
     uint32_t name_count;
-    size_t name_room;
     uint32_t name_slots[NAME_SLOTS];
     struct alias class_choice;
-    struct group groups[CLASS_COUNT];
+    struct mot_models models[CLASS_COUNT];
     struct mot_text_table areas, colours;
-    struct alias area_choice, colour_choice, fuel_choice, day_choice;
+    struct alias fuel_choice, day_choice;
     int32_t sizes[SIZE_COUNT];
     struct alias size_choice[ENGINE_COUNT];
     uint32_t age_ends[AGE_COUNT]; // the first rank past an age
@@ -209,11 +215,9 @@ struct mot_fleet {
     uint32_t pool_count;
 };
 
-// Fills a zeroed fleet for a dialect (borrowed), year, seed and dirt. False when memory ran out. To
-// be cleared in any case.
-bool mot_fleet_init(struct mot_fleet *fleet, const struct options *options,
+// Fills a zeroed fleet for a dialect (borrowed), year, seed and dirt.
+void mot_fleet_init(struct mot_fleet *fleet, const struct options *options,
                     const struct mot_dialect *dialect);
-void mot_fleet_clear(struct mot_fleet *fleet);
 
 // ---- mot_draw.c ----
 

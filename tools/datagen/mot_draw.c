@@ -268,15 +268,15 @@ static int pass_chance(const struct mot_fleet *fleet, uint32_t age, int32_t mile
 static void draw_vehicle(struct mot_fleet *fleet, const struct vehicle_class *class, uint64_t bits,
                          struct mot_row *row) {
     struct rng *rng = &fleet->rng;
-    const struct group *group = &fleet->groups[class - mot_classes];
+    const struct mot_models *models = &fleet->models[class - mot_classes];
     row->vehicle_id = permutation_at(&fleet->vehicle_ids, fleet->vehicles++);
     row->class_id = class->id;
     row->type = TYPE_NORMAL;
-    row->name = &fleet->names[group->names[alias_draw(&group->choice, low32(bits))]];
+    row->name = &fleet->names[models->names[alias_draw(&models->choice, low32(bits))]];
 
     bits = rng_next(rng);
-    row->colour = (uint8_t)alias_draw(&fleet->colour_choice, low32(bits));
-    row->area = (uint8_t)alias_draw(&fleet->area_choice, high32(bits));
+    row->colour = (uint8_t)alias_draw(&fleet->colours.choice, low32(bits));
+    row->area = (uint8_t)alias_draw(&fleet->areas.choice, high32(bits));
 
     bits = rng_next(rng);
     unsigned engine = class->engine;
