@@ -1,25 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The data generator's ISD records: they follow the published layout, and their answers are right.
+"""The data generator's ISD records follow the published layout.
 
-An independent reader, written here from the published layout, parses every record to its last byte
-and computes the answers of the six queries again. It shares nothing with the generator and with the
-reader of the loader's tests, so that no mistake can be in both. This makes the file long.
+An independent reader, written here from the published layout, parses every record to its last byte. It
+shares nothing with the generator and with the reader of the loader's tests, so that no mistake can be in
+both.
 """
 import datetime
 import gzip
-import json
 import math
-import os
 import pathlib
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 
 from test_datagen import DatagenCase
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 TAGS = ("ADD", "REM", "EQD", "QNN")
 TYPES = {"FM-12", "FM-13", "FM-15", "FM-16", "SAO", "SY-SA", "SOD", "SOM"}
-GOOD = set("0145")
 
 # Published shares of records, in percent (counted over 119,511 records).
 GROUPS = {"GF1": 79, "MA1": 65, "GD1": 44, "GA1": 41, "AA1": 31, "MD1": 29, "MW1": 26, "GD2": 16,
@@ -66,9 +63,6 @@ class Record:
             self.position = int(place[:6]) / 1e3, int(place[6:]) / 1e3
         self.type = line[41:46].strip()
         self.temperature = None if line[87:92] == "+9999" else int(line[87:92])
-        self.temperature_quality = line[92]
-        self.wind = None if line[65:69] == "9999" else int(line[65:69])
-        self.wind_quality = line[69]
         self.missing = [name for name, found in (
             ("pressure", line[99:104] == "99999"), ("ceiling", line[70:75] == "99999"),
             ("unlimited", line[70:75] == "22000"), ("dew point", line[93:98] == "+9999"),
@@ -138,20 +132,6 @@ class Record:
             at += 11
         return at
 
-    def snow(self):
-        for group, data in self.groups:
-            family, code = group[:2], data[:2]
-            if (family == "MW" and "70" <= code <= "79" or family == "AW" and "70" <= code <= "78" or
-                    family == "AU" and data[2:4] in ("03", "04") or
-                    family == "AJ" and 0 < int(data[:4]) < 9999):
-                return True
-        return False
-
-    def oktas(self):
-        """Total cloud cover, or None."""
-        cover = dict(self.groups).get("GF1", "99")[:2]
-        return int(cover) if "00" <= cover <= "08" else None
-
 
 class Reading:
     """Files read back: records, and (line, offset, column) of each reject."""
@@ -168,115 +148,24 @@ class Reading:
             offset += len(line) + 1
 
 
-# The queries, over records
-
-def date(day):
-    milliseconds = (day - datetime.datetime(1970, 1, 1)) // datetime.timedelta(milliseconds=1)
-    return {"$date": {"$numberLong": str(milliseconds)}}
-
-
-def good_temperatures(records):
-    return [r for r in records if r.temperature is not None and r.temperature_quality in GOOD]
-
-
-def temperature_swing(records):
-    days = defaultdict(list)
-    for record in good_temperatures(records):
-        days[record.st, record.ts.replace(hour=0, minute=0)].append(record.temperature)
-    best = {}
-    for (st, day), values in sorted(days.items()):
-        swing = max(values) - min(values)
-        if len(values) >= 2 and (st not in best or swing > best[st][0]):
-            best[st] = swing, day
-    rows = sorted(best.items(), key=lambda item: (-item[1][0], item[0]))
-    return [{"_id": st, "day": date(day), "swing": swing / 10} for st, (swing, day) in rows[:20]]
-
-
-def snow_stations(records):
-    stations = defaultdict(lambda: [0, 0])
-    for record in records:
-        stations[record.st][0] += record.snow()
-        stations[record.st][1] += 1
-    return [{"_id": st, "snow": snow, "documents": documents}
-            for st, (snow, documents) in sorted(stations.items())]
-
-
-def sky_by_hour(records):
-    hours = defaultdict(list)
-    for record in records:
-        if record.oktas() is not None:
-            hours[record.ts.hour].append(record.oktas())
-    return [{"_id": hour, "observations": len(oktas), "meanOktas": sum(oktas) / len(oktas)}
-            for hour, oktas in sorted(hours.items())]
-
-
-def monthly_means(records):
-    months = defaultdict(list)
-    for record in good_temperatures(records):
-        months[record.st, record.ts.year, record.ts.month].append(record.temperature)
-    return [{"_id": {"st": st, "year": year, "month": month}, "observations": len(values),
-             "meanTemperature": sum(values) / len(values) / 10}
-            for (st, year, month), values in sorted(months.items())[:500]]
-
-
-def distance(one, other):
-    """Kilometres, by the law of cosines."""
-    (a, x), (b, y) = [tuple(map(math.radians, place)) for place in (one, other)]
-    angle = math.sin(a) * math.sin(b) + math.cos(a) * math.cos(b) * math.cos(x - y)
-    return 6378.1 * math.acos(max(-1, min(1, angle)))
-
-
-def near_point(records):
-    near = [r for r in records if (r.ts.year, r.ts.month) == (2014, 1) and r.position and
-            distance(r.position, (30.3, -97.7)) <= 100]
-    if not near:
-        return []
-    return [{"_id": None, "records": len(near), "stations": len({r.st for r in near})}]
-
-
-def strongest_wind(records):
-    decades = defaultdict(list)
-    for record in records:
-        if record.wind is not None and record.wind_quality in GOOD:
-            decades[record.ts.year // 10 * 10].append(record.wind)
-    return [{"_id": decade, "speed": max(winds) / 10, "records": len(winds)}
-            for decade, winds in sorted(decades.items())]
-
-
-QUERIES = {"temperature-swing": temperature_swing, "snow-stations": snow_stations,
-           "sky-by-hour": sky_by_hour, "monthly-means": monthly_means, "near-point": near_point,
-           "strongest-wind": strongest_wind}
-
-
 # The tests
 
 class IsdCase(DatagenCase):
     def make(self, *words, name="made"):
         return self.generate("--format", "isd", *words, name=name)
 
-    def make_folder(self, *words, name="folder"):
-        """Returns (the text of each file by its name, the answers)."""
-        folder, answers = self.scratch / name, self.scratch / (name + ".json")
-        outcome = self.run_program("shardload-datagen", "--format", "isd", *words, "--answers",
-                                   answers, f"{folder}/")
-        self.assertEqual((outcome.code, outcome.text), (0, ""))
-        texts = {}
-        for path in folder.iterdir():
-            data = path.read_bytes()
-            texts[path.name] = gzip.decompress(data) if path.suffix == ".gz" else data
-        return texts, json.loads(answers.read_text("utf-8"))
-
-    def assert_answers(self, records, report, where):
-        self.assertEqual(list(report["answers"]), list(QUERIES))
-        for name, query in QUERIES.items():
-            self.assert_close(query(records), report["answers"][name], f"{where} {name}")
+    def make_folder(self, *words):
+        """Returns the text of each file by its name."""
+        self.generate("--format", "isd", *words, name="folder/")
+        return {path.name: gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+                for path in (self.scratch / "folder").iterdir()}
 
 
 class SameSeed(IsdCase):
     def test_the_bytes_are_the_same_on_every_machine(self):
         # Lines of seed 1, unchanged since the first version. They change only with the tables or the
         # order of the draws.
-        data, _ = self.make("--rows", "2", "--dirt", "none")
+        data = self.make("--rows", "2", "--dirt", "none")
         self.assertEqual(data.decode().split("\n"), GOLDEN)
 
 
@@ -295,7 +184,7 @@ class CompleteRecords(IsdCase):
     """The lengths in each record and the layout of its lines are right."""
 
     def test_the_lengths_in_every_record_are_consistent(self):
-        data, _ = self.make("--rows", "40k", "--stations", "40", "--ships", "--dirt", "none")
+        data = self.make("--rows", "40k", "--stations", "40", "--ships", "--dirt", "none")
         reading = Reading(data)
         self.assertEqual((len(reading.records), reading.rejects), (40000, []))
         self.assertEqual({record.type for record in reading.records}, TYPES)
@@ -313,7 +202,7 @@ class CompleteRecords(IsdCase):
         self.assertGreater(most, 20)
 
     def test_lines_follow_the_published_layout(self):
-        data, _ = self.make("--rows", "5k", "--stations", "20", "--ships", "--dirt", "none")
+        data = self.make("--rows", "5k", "--stations", "20", "--ships", "--dirt", "none")
         fixed = re.compile(
             r"\d{4}[0-9A-Z]\d{5}\d{5}20\d{10}[1-9A-O][+-]\d{5}[+-]\d{6}[A-Z0-9-]{2,5} *"
             r"[+-]\d{4}[A-Z0-9]{3,5} *V0[23]0\d{3}[0-9A-Z][CN9]\d{4}[0-9A-Z]\d{5}\d[M9][N9]\d{6}\d"
@@ -327,13 +216,13 @@ class CompleteRecords(IsdCase):
             self.assertEqual(line[60:63] == "999", line[64] in "C9", "a calm has no direction")
 
     def test_records_are_in_order_of_time(self):
-        texts, _ = self.make_folder("--rows", "20k", "--stations", "8", "--ships", "--dirt", "heavy")
+        texts = self.make_folder("--rows", "20k", "--stations", "8", "--ships", "--dirt", "heavy")
         for name, data in texts.items():
             times = [record.ts for record in Reading(data).records]
             self.assertEqual(times, sorted(times), name)
 
     def test_every_group_of_the_table_occurs(self):
-        data, _ = self.make("--rows", "120k", "--stations", "60", "--ships")
+        data = self.make("--rows", "120k", "--stations", "60", "--ships")
         found = set(re.findall(rb"[A-Z]{2}[1-9]", b"".join(
             group.encode() for record in Reading(data).records for group, _ in record.groups)))
         self.assertEqual({family.encode() for family in FAMILIES} - found, set())
@@ -343,7 +232,7 @@ class Frequencies(IsdCase):
     """Groups and sections are as frequent as in published records, so that rates are realistic."""
 
     def test_shares_are_near_the_published_ones(self):
-        data, _ = self.make("--rows", "100k", "--stations", "400")
+        data = self.make("--rows", "100k", "--stations", "400")
         records = Reading(data).records
         seen = Counter()
         for record in records:
@@ -359,79 +248,57 @@ class Frequencies(IsdCase):
         self.assertTrue(4.3 < groups < 5, f"{groups} groups a record, not 4.6")
 
     def test_remarks_contain_text_that_looks_like_groups_and_sections(self):
-        data, _ = self.make("--rows", "30k")
+        data = self.make("--rows", "30k")
         texts = [text for record in Reading(data).records for _, text in record.remarks]
         for lookalike in ("SCT2", "INCREMENTAL", "EQDD07+000000ADE726", "MW1"):
             self.assertTrue(any(lookalike in text for text in texts), lookalike)
 
     def test_element_quality_in_both_forms(self):
-        data, _ = self.make("--rows", "30k")
+        data = self.make("--rows", "30k")
         entries = [entry for record in Reading(data).records for entry in record.entries]
         self.assertTrue(any(re.fullmatch(r"Q\d\d\+0000.2SCOTCV", entry) for entry in entries))
         self.assertTrue(any(re.fullmatch(r"Q\d\d\..3APC3      ", entry) for entry in entries))
         self.assertTrue(any(entry.startswith("Q02") for entry in entries))
 
 
-class Answers(IsdCase):
-    """The generator's answers are compared with those computed from its files."""
-
-    def check(self, *words):
-        data, report = self.make("--rows", "24k", *words)
-        reading = Reading(data)
-        self.assertEqual(reading.rejects, [])
-        self.assert_answers(reading.records, report, words)
-        expected = {"bytes": len(data), "rows": 24000, "documents": 24000, "repeatedHeaders": 0,
-                    "rejects": 0}
-        self.assertEqual(report["totals"], expected)
-        return reading.records, report
-
-    def test_clean(self):
-        _, report = self.check("--dirt", "none", "--stations", "9")
-        for name, answer in report["answers"].items():
-            self.assertTrue(answer, f"{name}: nothing to compare")
-        self.assertEqual(report["generator"]["format"], "isd")
-        self.assertEqual((report["generator"]["stations"], report["generator"]["year"]), (9, 2014))
+class Years(IsdCase):
+    def records(self, *words):
+        reading = Reading(self.make("--rows", "24k", *words))
+        self.assertEqual((reading.rejects, len(reading.records)), ([], 24000))
+        return reading.records
 
     def test_dirt_and_ships(self):
-        records, report = self.check("--dirt", "heavy", "--stations", "60", "--ships", "--seed", "3")
+        records = self.records("--dirt", "heavy", "--stations", "60", "--ships", "--seed", "3")
         self.assertTrue(any(record.position is None for record in records))
-        self.assertTrue({"u", "w", "x"} == {row["_id"][0] for row in
-                                            report["answers"]["snow-stations"]})
-
-    def test_more_months_than_the_answers_show(self):
-        _, report = self.check("--stations", "600")
-        self.assertEqual(len(report["answers"]["monthly-means"]), 500)
-        self.assertEqual(len(report["answers"]["temperature-swing"]), 20)
+        self.assertEqual({record.st[0] for record in records}, {"u", "w", "x"})
 
     def test_a_leap_year(self):
-        records, _ = self.check("--year", "2016", "--stations", "30", "--dirt", "heavy")
+        records = self.records("--year", "2016", "--stations", "30", "--dirt", "heavy")
         self.assertTrue(any(record.ts.day == 29 and record.ts.month == 2 for record in records))
 
     def test_midnights_of_the_day_before_and_of_the_decade_before(self):
-        records, report = self.check("--year", "2019", "--stations", "40", "--dirt", "heavy")
+        records = self.records("--year", "2019", "--stations", "40", "--dirt", "heavy")
         late = [record for record in records if record.late]
         self.assertGreater(len(late), 20)
         self.assertTrue(all((record.ts.hour, record.ts.minute) == (0, 0) for record in late))
-        self.assertTrue(any(record.ts.year == 2020 for record in late))
-        self.assertEqual([row["_id"] for row in report["answers"]["strongest-wind"]], [2010, 2020])
+        self.assertEqual({record.ts.year for record in records}, {2019, 2020})
 
     def test_early_years(self):
-        self.check("--year", "1901", "--stations", "5")
+        self.records("--year", "1901", "--stations", "5")
 
-    def test_stations_near_the_point_only_count_in_the_month(self):
-        for year, found in (("2013", False), ("2014", True), ("2015", False)):
-            _, report = self.make("--rows", "9k", "--year", year, "--dirt", "none")
-            self.assertEqual(bool(report["answers"]["near-point"]), found, year)
+    def test_stations_near_the_point_of_the_query_have_records_in_january(self):
+        for year in ("2013", "2014"):
+            records = Reading(self.make("--rows", "9k", "--year", year, "--dirt", "none")).records
+            self.assertTrue(any(record.position and record.ts.month == 1 and record.ts.year == int(year) and
+                                math.dist(record.position, (30.3, -97.7)) < 0.8 for record in records))
 
     def test_no_records_at_all(self):
-        data, report = self.make("--rows", "0")
-        self.assertEqual(data, b"")
-        self.assertEqual(report["answers"], {name: [] for name in QUERIES})
+        self.assertEqual(self.make("--rows", "0"), b"")
 
 
 class Dirt(IsdCase):
     def odd(self, level):
-        data, _ = self.make("--rows", "40k", "--stations", "20", "--dirt", level)
+        data = self.make("--rows", "40k", "--stations", "20", "--dirt", level)
         records = Reading(data).records
         return {oddity for record in records for oddity in record.odd} | \
             {"2400" for record in records if record.late}
@@ -441,7 +308,7 @@ class Dirt(IsdCase):
         self.assertEqual(self.odd("none"), set())
 
     def test_a_wrong_length_is_too_long_and_the_line_is_complete(self):
-        data, _ = self.make("--rows", "20k", "--stations", "10", "--dirt", "heavy")
+        data = self.make("--rows", "20k", "--stations", "10", "--dirt", "heavy")
         wrong = 0
         for line in data.decode().splitlines():
             beyond = int(line[:4]) + 105 - len(line)
@@ -451,67 +318,49 @@ class Dirt(IsdCase):
 
 
 class BadRecords(IsdCase):
-    def test_bad_records_are_exactly_those_listed_in_the_answers(self):
-        data, report = self.make("--rows", "6000", "--stations", "3", "--bad", "42", "--dirt",
-                                 "heavy")
+    def test_bad_records_are_of_all_kinds_and_in_all_parts_of_the_file(self):
+        data = self.make("--rows", "6000", "--stations", "3", "--bad", "42", "--dirt", "heavy")
         reading = Reading(data)
-        self.assertEqual([(bad["line"], bad["offset"], bad["column"]) for bad in report["bad"]],
-                         reading.rejects)
-        self.assertEqual(len(reading.rejects), 42)
-        self.assertEqual({bad["kind"] for bad in report["bad"]},
-                         {"too short", "letters in a date", "letters in a time", "no such day",
-                          "no such time", "blanks for a date"})
-        self.assertEqual((report["totals"]["rows"], report["totals"]["documents"],
-                          report["totals"]["rejects"]), (6000, 5958, 42))
-        self.assert_answers(reading.records, report, "with bad records")
-        self.assertEqual({bad["line"] * 10 // 6001 for bad in report["bad"]}, set(range(10)))
+        self.assertEqual((len(reading.records), len(reading.rejects)), (5958, 42))
+        lines = [data[offset:data.index(b"\n", offset)] for _, offset, _ in reading.rejects]
+        self.assertEqual({len(line) for line, (_, _, column) in zip(lines, reading.rejects) if column is None},
+                         {15, 61, 104})
+        dated = [line for line in lines if len(line) > 104]
+        for kind in (b".{15}2O14", b".{19}0230", b".{23}12:0", b".{23}2460", b".{15}        "):
+            self.assertTrue(any(re.match(kind, line) for line in dated), kind)
+        self.assertEqual({line * 10 // 6001 for line, _, _ in reading.rejects}, set(range(10)))
 
     def test_the_first_record_of_a_file_is_good(self):
-        texts, report = self.make_folder("--rows", "400", "--stations", "100", "--bad", "100")
-        self.assertEqual(len(report["bad"]), 100)
-        found = []
-        for name, data in texts.items():
-            reading = Reading(data)
+        readings = [Reading(data) for data in
+                    self.make_folder("--rows", "400", "--stations", "100", "--bad", "100").values()]
+        self.assertEqual(sum(len(reading.rejects) for reading in readings), 100)
+        for reading in readings:
             self.assertEqual(reading.lines, len(reading.records) + len(reading.rejects))
-            found += [(str(self.scratch / "folder" / name), *reject) for reject in reading.rejects]
-        self.assertEqual(sorted(found, key=str), sorted(
-            ((bad["file"], bad["line"], bad["offset"], bad["column"]) for bad in report["bad"]),
-            key=str))
-        self.assertNotIn(1, {bad["line"] for bad in report["bad"]})
+            self.assertNotIn(1, [line for line, _, _ in reading.rejects])
 
 
 class Files(IsdCase):
     WORDS = ("--rows", "12k", "--stations", "30", "--ships", "--bad", "7")
 
     def test_a_folder_has_a_file_for_each_station_and_year(self):
-        texts, report = self.make_folder(*self.WORDS, "--gzip", "--year", "2010")
+        texts = self.make_folder(*self.WORDS, "--gzip", "--year", "2010")
         self.assertEqual(len(texts), 31)
         self.assertIn("999999-99999-2010.gz", texts)
-        self.assertEqual({str(self.scratch / "folder" / name) for name in texts},
-                         {file["path"] for file in report["files"]})
-        for file in report["files"]:
-            name = os.path.basename(file["path"])
-            data = texts[name]
+        for name, data in texts.items():
             for line in data.decode().splitlines():
                 self.assertEqual(f"{line[4:10]}-{line[10:15]}-2010.gz", name)
-            reading = Reading(data)
-            self.assertEqual((file["bytes"], file["rows"], file["documents"], file["rejects"]),
-                             (len(data), reading.lines, len(reading.records),
-                              len(reading.rejects)))
-            self.assertGreaterEqual(file["rows"], 2)
-        for count in ("bytes", "rows", "documents", "rejects"):
-            self.assertEqual(report["totals"][count], sum(f[count] for f in report["files"]))
+            self.assertGreaterEqual(Reading(data).lines, 2)
+        self.assertEqual(sum(data.count(b"\n") for data in texts.values()), 12000)
+        self.assertEqual(sum(len(Reading(data).rejects) for data in texts.values()), 7)
 
     def test_one_file_contains_the_stations_of_the_folder(self):
         # Without bad records, whose positions depend on the file.
-        texts, report = self.make_folder(*self.WORDS[:-2])
-        whole, whole_report = self.make(*self.WORDS[:-2])
-        names = [os.path.basename(file["path"]) for file in report["files"]]
+        texts, whole = self.make_folder(*self.WORDS[:-2]), self.make(*self.WORDS[:-2])
+        names = list(dict.fromkeys(f"{line[4:10]}-{line[10:15]}-2014" for line in whole.decode().splitlines()))
         self.assertEqual(b"".join(texts[name] for name in names), whole)
-        self.assertEqual(report["answers"], whole_report["answers"])
 
     def test_a_station_is_in_one_of_several_files(self):
-        whole, _ = self.make("--rows", "9k", "--stations", "10")
+        whole = self.make("--rows", "9k", "--stations", "10")
         outcome = self.run_program("shardload-datagen", "--format", "isd", "--rows", "9k",
                                    "--stations", "10", "--files", "3", "part.gz", "--gzip")
         self.assertEqual(outcome.code, 0, outcome.text)
@@ -521,7 +370,7 @@ class Files(IsdCase):
         self.assertEqual(sum(map(len, stations)), 10)
 
     def test_the_ships_file_is_far_larger_than_others(self):
-        texts, _ = self.make_folder("--rows", "25k", "--stations", "400", "--ships")
+        texts = self.make_folder("--rows", "25k", "--stations", "400", "--ships")
         ships = texts.pop("999999-99999-2014").count(b"\n")
         mean = sum(data.count(b"\n") for data in texts.values()) / len(texts)
         self.assertTrue(90 < ships / mean < 110, ships / mean)

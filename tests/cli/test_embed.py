@@ -206,7 +206,7 @@ class Tables(support.Case):
 class OtherFormats(support.Case):
     def test_mot_tests_have_their_items(self):
         """By the names of the columns, whatever the keys of the documents are."""
-        (path,), _ = self.generate("F", 300)
+        (path,) = self.generate("F", 300)
         rows = [line.split("|") for line in path.read_text("utf-8").splitlines()[1:]]
         lines = ["test_id|rfr_id|rfr_type_code|location_id|dangerous_mark"]
         lines += [f"{row[0]}|{31000 + i}|F|9|{'D' if i % 3 else ''}" for i, row in enumerate(rows)

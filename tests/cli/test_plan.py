@@ -53,14 +53,14 @@ class Plan(support.Case):
     def test_a_sample_of_a_plain_file(self):
         for dialect, seed in (("B", 41), ("E", 42), ("A", 43)):
             with self.subTest(dialect):
-                (path,), _ = self.generate(dialect, 400000, "--seed", seed)
+                (path,) = self.generate(dialect, 400000, "--seed", seed)
                 plan, _ = self.plan("--blocks", 8, path)
                 self.assertEqual(plan["estimate"]["blocksRead"], 8)
                 self.assertGreater(plan["estimate"]["blocks"], 20)
                 self.assert_within(plan["estimate"], self.loaded(path), 0.05)
 
     def test_rejects_are_estimated_too(self):
-        (path,), _ = self.generate("G1", 300000, "--bad", 30000, "--seed", 44)
+        (path,) = self.generate("G1", 300000, "--bad", 30000, "--seed", 44)
         accounting = self.loaded(path)
         plan, _ = self.plan("--blocks", 8, path)
         self.assert_within(plan["estimate"], accounting, 0.1)
@@ -69,13 +69,13 @@ class Plan(support.Case):
         self.assertAlmostEqual(plan["estimate"]["rejectsShare"], share, delta=0.02)
 
     def test_a_compressed_file_is_estimated_by_its_beginning(self):
-        (path,), _ = self.generate("B", 600000, "--gzip", "--seed", 45)
+        (path,) = self.generate("B", 600000, "--gzip", "--seed", 45)
         plan, _ = self.plan("--blocks", 12, path)
         self.assertLess(plan["estimate"]["blocksRead"], 20)
         self.assert_within(plan["estimate"], self.loaded(path), 0.6)
 
     def test_an_archive_of_compressed_members(self):
-        paths, _ = self.generate("B", 300000, "--files", 6, "--seed", 46)
+        paths = self.generate("B", 300000, "--files", 6, "--seed", 46)
         archive = self.scratch / "all.tar.gz"
         with tarfile.open(archive, "w:gz", compresslevel=1) as tar:
             for path in paths:
@@ -102,7 +102,7 @@ class Plan(support.Case):
         self.assert_within(plan["estimate"], self.loaded(folder), 1)
 
     def test_sources_that_are_read_completely_are_exact(self):
-        (path,), _ = self.generate("B", 30000, "--gzip", "--seed", 49)
+        (path,) = self.generate("B", 30000, "--gzip", "--seed", 49)
         folder = self.isd(9000, "--stations", 4)
         for source in (path, folder):
             plan, text = self.plan(source)
@@ -124,7 +124,7 @@ class Plan(support.Case):
     # Layout
 
     def test_shards_get_about_equal_shares(self):
-        (path,), _ = self.generate("B", 300000, "--seed", 50)
+        (path,) = self.generate("B", 300000, "--seed", 50)
         for shards in (1, 2, 3, 7):
             plan, text = self.plan("--shards", shards, "--blocks", 4, path)
             shares = [shard["share"] for shard in plan["shards"]]
@@ -143,7 +143,7 @@ class Plan(support.Case):
                 self.assertEqual(set(bar), set("0123456"[:shards]))
 
     def test_layouts_of_other_shard_keys(self):
-        (path,), _ = self.generate("B", 1000)
+        (path,) = self.generate("B", 1000)
         plan, text = self.plan("--shards", 3, "--shard-key", '{"v": 1}', path)
         self.assertEqual(plan["layout"]["kind"], "quantiles")
         for shard in plan["shards"]:
@@ -352,7 +352,7 @@ class Plan(support.Case):
         self.assertEqual(text.count("a\\x1b[31mb"), 3)
 
     def test_a_model_with_sources(self):
-        (path,), _ = self.generate("B", 50000)
+        (path,) = self.generate("B", 50000)
         plan, _ = self.plan("--model", self.file("mine.yaml", self.MODEL), path)
         inputs = {one["name"]: one for one in plan["capacity"]["inputs"]}
         self.assertEqual(inputs["documents"]["value"], 50000)

@@ -469,7 +469,7 @@ class Loads(ReportCase):
     """--html of a real load, and the report of its run.json."""
 
     def test_a_load_writes_its_page(self):
-        (path,), _ = self.generate("A", 200_000, "--bad", 7)
+        (path,) = self.generate("A", 200_000, "--bad", 7)
         self.shardload("load", "--sink", f"bson:{self.scratch}/out.bson", "--work-dir", "work",
                        "--html", "page.html", "--progress", "none", path,
                        code=support.EXIT_REJECTS)

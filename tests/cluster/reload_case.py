@@ -4,6 +4,7 @@ import html
 import json
 import re
 
+import answers
 import support
 
 PHASES = ["start", "sources", "connect", "prepare", "load", "indexes", "balancer", "verify",
@@ -13,8 +14,8 @@ PHASES = ["start", "sources", "connect", "prepare", "load", "indexes", "balancer
 class ReloadCase:
     def data(self, rows, seed):
         """Generates an MOT file. Returns (path, the path of its expected answers)."""
-        (path,), answers = self.generate("B", rows, "--seed", seed)
-        return path, self.file(f"answers-{seed}.json", json.dumps(answers))
+        (path,) = self.generate("B", rows, "--seed", seed)
+        return path, self.file(f"answers-{seed}.json", json.dumps(answers.of("mot", [path])))
 
     def reload_words(self, work, *words):
         return ["reload", *self.target(), "--suite", "mot", "--work-dir", work, "--progress", "none",

@@ -74,14 +74,14 @@ class Adapting(support.ClusterCase):
         self.assert_complete()
 
     def test_given_threads_and_batch_size_do_not_change(self):
-        (path,), _ = self.generate("B", 20000)
+        (path,) = self.generate("B", 20000)
         outcome, work = self.load("-j", 3, "--batch-size", 700, path)
         self.assertNotIn("adaptation", support.run_record(work))
         self.assertNotRegex(outcome.err, "settled|too short to compare")
         self.assertIn("3 threads", outcome.err)
 
     def test_auto_begins_with_the_values_of_the_configuration_file(self):
-        (path,), _ = self.generate("B", 2000)
+        (path,) = self.generate("B", 2000)
         tuned = self.file("fast.yaml", "threads: 3\nbatch-size: 700\n")
         _, work = self.load("--config", tuned, path)
         self.assertNotIn("adaptation", support.run_record(work))
@@ -92,7 +92,7 @@ class Adapting(support.ClusterCase):
         self.assertIn("3 threads, batches of 700", outcome.err)
 
     def test_a_load_too_short_to_adapt_is_reported_as_such(self):
-        (path,), _ = self.generate("B", 2000)
+        (path,) = self.generate("B", 2000)
         outcome, work = self.load(path)
         record = support.run_record(work)["adaptation"]
         self.assertEqual((record["threads"], record["batchSize"]), (START, 20000))

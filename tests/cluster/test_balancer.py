@@ -131,7 +131,7 @@ class Holders(BalancerCase):
         self.assert_restored()
 
     def test_a_resumed_load_does_not_wait_for_its_own_entry(self):
-        path, _ = self.generate("B", 60000, "--seed", 31)
+        path = self.generate("B", 60000, "--seed", 31)
         words = self.load_words("work", "-j", 1, "--batch-size", 50, *path)
         running = self.start("shardload", *words)
         self.wait_for_documents(running, 200)

@@ -16,7 +16,7 @@ class Standalone(support.ClusterCase):
     variable = "SHARDLOAD_TEST_STANDALONE_URI"
 
     def source(self, rows=300, seed=91):
-        (path,), _ = self.generate("B", rows, "--seed", seed)
+        (path,) = self.generate("B", rows, "--seed", seed)
         return path
 
     def plan(self, *words, code):

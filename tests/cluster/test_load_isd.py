@@ -2,7 +2,9 @@
 """ISD files in a sharded cluster with the usual shard keys: the stored documents, their shards, and
 the answers of published queries for such data."""
 import datetime
+import json
 
+import answers
 import isd_reader
 import support
 
@@ -152,6 +154,17 @@ class Weather(support.ClusterCase):
                     month = document["ts"].month
                     wettest[month] = max(wettest.get(month, 0), entry.get("depth", 0))
         self.assertEqual({entry["_id"]: entry["wettest"] or 0 for entry in rain}, wettest)
+
+    def test_the_queries_of_the_suite_give_the_answers_of_the_independent_reader(self):
+        path = self.scratch / "weather"
+        self.run_program("shardload-datagen", "--format", "isd", "--rows", "30k", "--stations", "600", "--ships",
+                         path).expect(support.EXIT_OK)
+        self.load("--index", '{"ts": 1, "st": 1}', "--index", '{"position": "2dsphere"}', path)
+        found = answers.of("isd", [path])
+        self.assertEqual([name for name, answer in found["answers"].items() if not answer], [])
+        self.assertEqual(len(found["answers"]["monthly-means"]), 500)
+        self.run_program("shardquery", "run", *self.target(), "--repeat", 1, "--answers",
+                         self.file("answers.json", json.dumps(found)), "isd").expect(support.EXIT_OK)
 
     def test_both_formats_of_one_station_agree(self):
         lite = sample("isd-lite/029070-99999-1901.gz")

@@ -45,12 +45,12 @@ class AnyServer:
         self.assert_holds(path, "long")
 
     def test_dirty_data_with_many_threads(self):
-        (path,), answers = self.generate("G1", 30000, "--dirt", "heavy", "--bad", 25, "--seed", 21)
+        (path,) = self.generate("G1", 30000, "--dirt", "heavy", "--bad", 25, "--seed", 21)
         _, work = self.load("-j", 4, "--batch-size", 500, path, code=support.EXIT_REJECTS)
         reading = self.assert_holds(path)
         self.assert_rejects(work, path.name, [reject.place for reject in reading.rejects])
         self.assert_accounting(work, records=reading.records, rejectedByParser=25,
-                               inserted=answers["totals"]["documents"], rejectedByServer=0,
+                               inserted=30000 - 25, rejectedByServer=0,
                                alreadyThere=0)
         record = support.run_record(work)
         self.assertIs(record["verification"]["ok"], True)
@@ -62,7 +62,7 @@ class AnyServer:
         self.assert_holds(path)
 
     def test_all_documents_of_several_files(self):
-        paths, answers = self.generate("B", 9000, "--files", 3, "--gzip", "--seed", 22)
+        paths = self.generate("B", 9000, "--files", 3, "--gzip", "--seed", 22)
         self.load(*paths)
         raw = self.stored()
         by_source = {}
@@ -73,7 +73,7 @@ class AnyServer:
         expected = sorted(document["t"] for path in paths
                           for document in mot_reader.read(path).documents)
         self.assertEqual(tests, expected)
-        self.assertEqual(len(raw), answers["totals"]["documents"])
+        self.assertEqual(len(raw), 9000)
 
     # Loading again
 
@@ -248,7 +248,7 @@ class AnyServer:
     # The record of the run
 
     def test_the_run_record_is_complete(self):
-        (path,), _ = self.generate("B", 3000, "--seed", 23)
+        (path,) = self.generate("B", 3000, "--seed", 23)
         self.load("--report", "report.json", path)
         record = support.json.loads((self.scratch / "report.json").read_text())
         for name in ("accounting", "phases", "topology", "server", "options", "series",
@@ -262,7 +262,7 @@ class AnyServer:
                              inserted)
 
     def test_the_last_json_progress_line_has_the_total(self):
-        (path,), _ = self.generate("B", 3000, "--seed", 24)
+        (path,) = self.generate("B", 3000, "--seed", 24)
         outcome = self.shardload("load", *self.target(), "--work-dir", "w", "--progress", "json",
                                  path)
         lines = outcome.out.splitlines()
@@ -324,7 +324,7 @@ class Sharded(AnyServer, support.ClusterCase):
             self.assertGreater(count, 8 * support.WIDE_ROWS * 0.35, grown)
 
     def test_a_hashed_key(self):
-        (path,), _ = self.generate("B", 20000, "--seed", 28)
+        (path,) = self.generate("B", 20000, "--seed", 28)
         self.load("--shard-key", '{"t": "hashed"}', path)
         self.assert_holds(path)
         self.assertEqual(self.shard_key(), {"t": "hashed"})
@@ -376,7 +376,7 @@ class Sharded(AnyServer, support.ClusterCase):
 
     def test_queries_by_id_through_the_router_find_the_documents(self):
         # The router sends such a query only to the shard that owns the _id.
-        (path,), _ = self.generate("B", 30000, "--seed", 31)
+        (path,) = self.generate("B", 30000, "--seed", 31)
         self.load(path)
         reading = mot_reader.read(path, number=self.source_number(self.stored()))
         for document in reading.documents[::3000]:

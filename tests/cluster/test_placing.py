@@ -30,7 +30,7 @@ class Racing(proxy.Proxy):
 class Placing(support.ClusterCase):
     def setUp(self):
         super().setUp()
-        self.paths, _ = self.generate("B", 3000, "--files", 3, "--seed", 97)
+        self.paths = self.generate("B", 3000, "--files", 3, "--seed", 97)
 
     def load_racing(self, name, first):
         server = Racing(support.port_of(self.uri), name, first)

@@ -42,7 +42,7 @@ class AnyServer:
         return [source["number"] for source in support.run_record(work)["sources"]]
 
     def test_a_load_into_a_new_collection_follows_its_plan(self):
-        paths, _ = self.generate("B", 60000, "--files", 3, "--seed", 61)
+        paths = self.generate("B", 60000, "--files", 3, "--seed", 61)
         plan, _ = self.plan(*paths)
         self.assertFalse(plan["layout"]["collectionExists"])
         _, work = self.load(*paths)
@@ -54,8 +54,8 @@ class AnyServer:
         self.assertEqual(estimate["textBytes"], accounting["textBytes"])
 
     def test_a_load_into_an_existing_collection_follows_its_plan(self):
-        first, _ = self.generate("B", 30000, "--files", 2, "--seed", 62)
-        more, _ = self.generate("B", 40000, "--files", 2, "--seed", 63)
+        first = self.generate("B", 30000, "--files", 2, "--seed", 62)
+        more = self.generate("B", 40000, "--files", 2, "--seed", 63)
         self.load(*first)
         plan, _ = self.plan(*more)
         self.assertTrue(plan["layout"]["collectionExists"])
@@ -63,7 +63,7 @@ class AnyServer:
         self.assert_as_planned(plan, work)
 
     def test_drop_is_planned_and_not_done(self):
-        (path,), _ = self.generate("B", 5000, "--seed", 64)
+        (path,) = self.generate("B", 5000, "--seed", 64)
         self.load(path)
         plan, outcome = self.plan("--drop", path)
         self.assertFalse(plan["layout"]["collectionExists"])
@@ -73,7 +73,7 @@ class AnyServer:
         self.assert_as_planned(plan, work)
 
     def test_plan_refuses_what_a_load_would_refuse(self):
-        (path,), _ = self.generate("B", 2000, "--seed", 65)
+        (path,) = self.generate("B", 2000, "--seed", 65)
         _, work = self.load(path)
         plan, outcome = self.plan(path, code=support.EXIT_SOURCE)
         self.assertIn("has been loaded into", outcome.err)
@@ -87,7 +87,7 @@ class AnyServer:
                        code=support.EXIT_CLUSTER)
 
     def test_times_are_predicted_from_the_record_of_a_load(self):
-        (path,), _ = self.generate("B", 40000, "--seed", 66)
+        (path,) = self.generate("B", 40000, "--seed", 66)
         _, work = self.load("--index", '{"v": 1}', path)
         plan, _ = self.plan("--from", work / "run.json", "--index", '{"v": 1}', "--drop", path)
         phases = {phase["name"]: phase for phase in plan["predicted"]["phases"]}
@@ -131,8 +131,8 @@ class Sharded(AnyServer, support.ClusterCase):
             self.assertAlmostEqual(found, shard["documents"], delta=0.1 * found + 1)
 
     def test_the_share_of_each_shard_by_a_hashed_key(self):
-        first, _ = self.generate("B", 20000, "--seed", 67)
-        more, _ = self.generate("B", 20000, "--seed", 68)
+        first = self.generate("B", 20000, "--seed", 67)
+        more = self.generate("B", 20000, "--seed", 68)
         key = ("--shard-key", '{"v": "hashed"}')
         plan, _ = self.plan(*key, *first)
         self.assertEqual(plan["layout"]["kind"], "hashed")
@@ -149,7 +149,7 @@ class Sharded(AnyServer, support.ClusterCase):
                                    delta=0.02)
 
     def test_documents_on_another_shard_stay(self):
-        (path,), _ = self.generate("B", 30000, "--seed", 69)
+        (path,) = self.generate("B", 30000, "--seed", 69)
         self.load(path)
         namespace = f"{self.database_name}.t"
         chunks = self.chunks()

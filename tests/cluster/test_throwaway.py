@@ -35,7 +35,7 @@ class SecondCtrlC:
         self.proxy = proxy.Proxy(support.port_of(self.uri), is_thrown_away)
         self.addCleanup(self.proxy.close)
         self.through = self.proxy_uri(self.proxy)
-        (self.path,), _ = self.generate("B", ROWS)
+        (self.path,) = self.generate("B", ROWS)
 
     def start_trial(self, command):
         """Starts a trial through the proxy."""

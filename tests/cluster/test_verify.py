@@ -37,16 +37,15 @@ class AnyServer:
     # Unchanged collections
 
     def test_a_loaded_file_is_equal(self):
-        (path,), answers = self.generate("G1", 60000, "--dirt", "heavy", "--bad", 25, "--seed", 51)
+        (path,) = self.generate("G1", 60000, "--dirt", "heavy", "--bad", 25, "--seed", 51)
         self.load(path, code=support.EXIT_REJECTS)
-        found = self.assert_equal_to(path, documents=answers["totals"]["documents"])
+        found = self.assert_equal_to(path, documents=60000 - 25)
         self.assertEqual(found["rejectedByParser"], 25)
 
     def test_several_files_in_long_names(self):
-        paths, answers = self.generate("B", 9000, "--files", 3, "--gzip", "--seed", 52)
+        paths = self.generate("B", 9000, "--files", 3, "--gzip", "--seed", 52)
         self.load("--names", "long", *paths)
-        self.assert_equal_to(*paths, documents=answers["totals"]["documents"],
-                             options=["--names", "long"])
+        self.assert_equal_to(*paths, documents=9000, options=["--names", "long"])
 
     def test_weather_by_station(self):
         paths = support.isd_samples("1901.gz", "011490-99999-1986.gz")
@@ -257,7 +256,7 @@ class AnyServer:
         self.assertEqual((sorted(self.stored()), sorted(self.stored("t.sources"))), before)
 
     def test_interrupted(self):
-        (path,), _ = self.generate("B", 150000, "--seed", 53)
+        (path,) = self.generate("B", 150000, "--seed", 53)
         self.load(path)
         running = self.start("shardload", "verify", *self.target(), "--content", "-j", 1,
                              "--progress", "none", path)

@@ -14,7 +14,7 @@ class YardstickCase(support.ClusterCase):
 
     def setUp(self):
         super().setUp()
-        (source,), _ = self.generate("B", ROWS)
+        (source,) = self.generate("B", ROWS)
         self.documents, _ = self.dump(source)
         self.file = self.file("documents.bson", b"".join(self.documents))
         self.ids = sorted(map(support.key_of, self.documents))

@@ -62,7 +62,7 @@ class Figures(fault_case.FaultCase):
         """Loads two files, and kills this server in between. Returns the shard table: shard ->
         documents."""
         self.assertEqual(self.begin().wait().code, support.EXIT_REJECTS)
-        (more,), _ = self.generate("B", 2000, "--seed", 88)
+        (more,) = self.generate("B", 2000, "--seed", 88)
         self.servers.kill_and_start_again(name)
         self.wait_for(self.answers, "the servers")
         work = self.scratch / "more"

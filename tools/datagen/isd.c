@@ -3,15 +3,13 @@
 // The format of the ISD weather records: checks its options and writes its files. A folder gets a
 // file for each station, named as the publisher names them; any other output holds stations one
 // after the other.
-#include "isd_text.h"
+#include "isd.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#include "report.h"
 
 enum { STATION_ROWS = 4000, LEAST_ROWS = 4, YEAR_DEFAULT = 2014 };
 
@@ -59,48 +57,50 @@ static void check(struct options *options, unsigned *problems) {
 
 // The state of one run.
 struct run {
+    const struct options *options; // borrowed
     struct isd_world world;
     struct isd_groups groups;
     struct isd_drawer drawer;
     struct isd_text text;
-    struct isd_answers *answers; // NULL without --answers
-    struct report report;
-    uint64_t rows; // so far
+    uint32_t files;
+    uint64_t rows, bad; // so far
 };
 
-// USAF-WBAN-YYYY in the folder. NULL when memory ran out; the caller frees it.
-static char *station_path(const struct run *run, uint32_t index) {
+// USAF-WBAN-YYYY in the folder.
+static char *station_path(const void *state, uint32_t index) {
+    const struct run *run = state;
     const struct isd_station *station = &run->world.stations[index];
-    const struct options *options = run->report.options;
-    const char *folder = options->output;
+    const char *folder = run->options->output;
     const char *slash = folder[strlen(folder) - 1] == '/' ? "" : "/";
-    const char *suffix = options->gzip_level > 0 ? ".gz" : "";
+    const char *suffix = run->options->gzip_level > 0 ? ".gz" : "";
     char *path;
     int length = asprintf(&path, "%s%s%.6s-%.5s-%04d%s", folder, slash, station->usaf,
-                          station->wban, options->year, suffix);
+                          station->wban, run->options->year, suffix);
     return length < 0 ? NULL : path;
 }
 
+static char *file_path(const void *state, uint32_t index) {
+    const struct run *run = state;
+    return options_file_path(run->options, index);
+}
+
 static uint32_t first_station(const struct run *run, uint32_t file) {
-    return (uint32_t)((uint64_t)run->world.station_count * file / run->report.file_count);
+    return (uint32_t)((uint64_t)run->world.station_count * file / run->files);
 }
 
 // Writes the stations of one file, with its share of the bad records. The first record is never
 // bad, because a loader recognises the format by it.
 static const char *write_rows(void *state, struct output *output, uint32_t index) {
     struct run *run = state;
-    struct file_report *file = &run->report.files[index];
-    const struct options *options = run->report.options;
+    const struct options *options = run->options;
     uint32_t end = first_station(run, index + 1);
+    uint64_t rows = 0, written = 0, line = 0;
     for (uint32_t i = first_station(run, index); i < end; i++) {
-        file->rows += run->world.stations[i].rows;
+        rows += run->world.stations[i].rows;
     }
-    uint64_t bad = 0;
-    if (options->bad > 0) {
-        bad = options->bad * (run->rows + file->rows) / options->rows -
-              options->bad * run->rows / options->rows;
-    }
-    uint64_t line = 0;
+    // Without records there are no bad ones.
+    uint64_t all = options->rows > 0 ? options->rows : 1;
+    uint64_t bad = options->bad * (run->rows + rows) / all - options->bad * run->rows / all;
     struct isd_row row = {0};
     for (uint32_t i = first_station(run, index); i < end && !output_failed(output); i++) {
         const struct isd_station *station = &run->world.stations[i];
@@ -111,61 +111,42 @@ static const char *write_rows(void *state, struct output *output, uint32_t index
             // The lines after the first are divided into equal parts; bad record n is in the middle
             // of part n.
             line++;
-            if (file->rejects < bad &&
-                line == 2 + (2 * file->rejects + 1) * (file->rows - 1) / (2 * bad)) {
-                uint64_t which = run->report.bad_count;
-                p = isd_text_bad(&run->text, &row, which, p,
-                                 report_add_bad(&run->report, index, line, output_offset(output)));
+            if (written < bad && line == 2 + (2 * written + 1) * (rows - 1) / (2 * bad)) {
+                p = isd_text_bad(&run->text, &row, run->bad++, p);
+                written++;
             } else {
                 p = isd_text_row(&run->text, &row, p);
-                file->documents++;
-                if (run->answers != NULL) {
-                    isd_answers_add(run->answers, &row);
-                }
             }
             output_commit(output, p);
         }
     }
-    run->rows += file->rows;
+    run->rows += rows;
     return NULL;
 }
 
 // Prepares the run and writes everything.
 static bool run_all(struct run *run, const struct options *options, struct failure *failure) {
     bool folder = is_folder(options->output);
+    run->options = options;
     isd_groups_init(&run->groups);
-    if (!isd_world_init(&run->world, options) ||
-        !isd_drawer_init(&run->drawer, options, &run->world, &run->groups) ||
-        !report_init(&run->report, options, folder ? run->world.station_count : options->files)) {
+    if (!isd_world_init(&run->world, options)) {
         return false;
     }
+    isd_drawer_init(&run->drawer, options, &run->world, &run->groups);
     isd_text_init(&run->text, options, &run->groups);
-    if (options->answers != NULL) {
-        run->answers = isd_answers_create(options, &run->world, &run->groups);
-        if (run->answers == NULL) {
-            return false;
-        }
-    }
-    for (uint32_t i = 0; folder && i < run->world.station_count; i++) {
-        run->report.files[i].path = station_path(run, i);
-        if (run->report.files[i].path == NULL) {
-            return false;
-        }
-    }
     if (folder && mkdir(options->output, 0777) != 0 && errno != EEXIST) {
         failure_set(failure, "cannot make %s: %s", options->output, strerror(errno));
         return false;
     }
-    return report_run(&run->report, write_rows, run, isd_answers_print, run->answers, failure);
+    run->files = folder ? run->world.station_count : options->files;
+    return output_files(options, run->files, folder ? station_path : file_path, write_rows, run,
+                        failure);
 }
 
 static bool write_all(const struct options *options, struct failure *failure) {
     struct run run = {0};
     bool done = run_all(&run, options, failure);
-    isd_answers_destroy(run.answers);
-    free(run.drawer.ships);
     isd_world_clear(&run.world);
-    report_clear(&run.report);
     return done;
 }
 
@@ -178,9 +159,7 @@ const struct format isd_format = {
         "  much longer than the others. If OUTPUT is a folder, or ends in /, each station has a\n"
         "  file, named USAF-WBAN-YYYY (.gz with --gzip). Station 722540 and some more are within\n"
         "  100 km of 30.3 N, 97.7 W and have records in January. --dirt adds midnights written as\n"
-        "  2400, stations without a position, wrong lengths and unknown groups.\n"
-        "  The answers are those of the queries temperature-swing, snow-stations, sky-by-hour,\n"
-        "  monthly-means, near-point and strongest-wind.\n",
+        "  2400, stations without a position, wrong lengths and unknown groups.\n",
     .check = check,
     .write = write_all,
 };

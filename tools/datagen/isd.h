@@ -6,8 +6,8 @@
 #ifndef DATAGEN_ISD_H
 #define DATAGEN_ISD_H
 
+#include "output.h"
 #include "random.h"
-#include "report.h"
 
 extern const struct format isd_format;
 
@@ -15,7 +15,6 @@ enum {
     DAY_MINUTES = 24 * 60,
     RECORD_FIXED = 105,  // bytes of the control section and the mandatory part
     GROUPS_MAX = 28,     // maximum in a published record
-    ST_BYTES = 16,       // of a station's name in documents
     ISD_STATIONS = 99999 // maximum of --stations
 };
 
@@ -50,7 +49,7 @@ struct isd_family {
     uint32_t shares[ISD_TYPES][INSTANCES_MAX]; // of 65,536 records with additional data
 };
 
-// Families whose values the answers need, or that are drawn in a special way.
+// Families that are drawn in a special way.
 enum isd_special { SPECIAL_AJ, SPECIAL_AU, SPECIAL_AW, SPECIAL_GF, SPECIAL_MW, SPECIAL_COUNT };
 
 // The properties of a type of reports, in the order of the columns of data/isd-types.txt.
@@ -104,26 +103,21 @@ struct isd_place {
     int32_t longitude;
 };
 
-enum { LANE_PLACES = 64 };
+enum { LANES_MAX = 32, LANE_PLACES = 64, SHIPS_A_LANE = 8 };
 
-// The stations, the last of which is the ships' file when there is one. In documents a land station
-// has the number it has here; a place has that of the ships' file plus its own.
+// The stations, the last of which is the ships' file when there is one.
 struct isd_world {
     struct isd_station *stations;
     uint32_t station_count; // the ships' file included
     uint32_t land_count;
-    struct isd_place *places;
-    uint32_t place_count;
-    uint16_t (*lanes)[LANE_PLACES]; // numbers of places along each lane
+    struct isd_place lanes[LANES_MAX][LANE_PLACES]; // the places along each lane
     uint32_t lane_count;
 };
 
-// Generates the stations for the options. False if memory is exhausted. To be cleared in any case.
+// Generates the stations for the options into a zeroed world. False if memory is exhausted. To be
+// cleared in any case.
 bool isd_world_init(struct isd_world *world, const struct options *options);
 void isd_world_clear(struct isd_world *world);
-
-// The value of `st` in the documents of land station or place `number`.
-void isd_world_st(const struct isd_world *world, uint32_t number, char name[ST_BYTES]);
 
 // ---- records ----
 
@@ -133,7 +127,6 @@ enum isd_oddity { ODDITY_NONE, ODDITY_LENGTH, ODDITY_UNKNOWN_GROUP };
 
 struct isd_row {
     const struct isd_station *station;
-    uint32_t st; // number in the documents
     int32_t latitude, longitude;
     int32_t minute; // of the year, UTC; the next year's first is possible
     bool late;      // midnight, to be written as 2400
@@ -155,7 +148,7 @@ struct isd_row {
     int32_t tendency;     // change of pressure since the last record
     int32_t low_pressure; // of the station, not reduced to sea level
 
-    // Codes of the groups that the answers use.
+    // Codes of the groups that are drawn in a special way.
     uint8_t total_cover; // code of GF1
     uint8_t manual[7];   // MW
     uint8_t automated[6];
@@ -171,7 +164,7 @@ struct isd_row {
     uint8_t oddity;
 };
 
-// ---- isd_weather.c: the weather at stations and ships ----
+// ---- isd_draw.c: weather and records ----
 
 // The state that changes from record to record.
 struct isd_weather_state {
@@ -193,22 +186,6 @@ struct isd_climate {
     int32_t warmest; // day of the year
 };
 
-// The climate at a latitude (thousandths of a degree) and an elevation (metres; 9999 when missing).
-struct isd_climate isd_climate_at(int32_t latitude, int32_t elevation);
-
-// Sets the weather of a record, whose station, position and time are set, and advances the state.
-void isd_draw_weather(struct isd_weather_state *now, const struct isd_climate *climate,
-                      struct rng *rng, struct isd_row *row);
-
-// Codes of the present weather, as a person (MW) and as a machine (AW, AU) reports it, and of the
-// cover of the sky (GF). The bits are random.
-uint8_t isd_manual_code(const struct isd_row *row, uint32_t bits);
-uint8_t isd_automated_code(const struct isd_row *row, uint32_t bits);
-uint8_t isd_precipitation_code(const struct isd_row *row, uint32_t bits);
-uint8_t isd_cover_code(const struct isd_row *row, uint32_t bits);
-
-// ---- isd_draw.c: records ----
-
 struct isd_drawer {
     const struct isd_world *world;
     const struct isd_groups *groups;
@@ -226,34 +203,39 @@ struct isd_drawer {
 
     struct isd_climate climate;
     struct isd_weather_state at_station;
-    struct isd_weather_state *ships; // owned
+    struct isd_weather_state ships[LANES_MAX * SHIPS_A_LANE];
     uint32_t ship_count;
 };
 
-// Borrows the world and the groups. False when memory ran out.
-bool isd_drawer_init(struct isd_drawer *drawer, const struct options *options,
+// Borrows the world and the groups.
+void isd_drawer_init(struct isd_drawer *drawer, const struct options *options,
                      const struct isd_world *world, const struct isd_groups *groups);
 
 // Starts a station, whose records are then drawn in the order of time.
 void isd_drawer_start(struct isd_drawer *drawer, const struct isd_station *station);
 void isd_draw(struct isd_drawer *drawer, struct isd_row *row);
 
-// The number of instances that a record has of a family.
-unsigned isd_row_instances(const struct isd_row *row, unsigned family);
+// ---- isd_text.c: records as text ----
 
-// ---- isd_answers.c: the answers of the queries ----
+// Writes the data of an instance of a group.
+struct isd_part;
+typedef char *isd_put_group(const struct isd_part *part, char *p);
 
-struct isd_answers;
+struct isd_text {
+    const struct isd_groups *groups;
+    isd_put_group *put[FAMILIES_MAX]; // of a family; NULL where any values will do
+    struct rng rng;
+    char days[367][8]; // YYYYMMDD, the next year's first included
+};
 
-// Borrows the world and the groups. NULL when memory ran out.
-struct isd_answers *isd_answers_create(const struct options *options, const struct isd_world *world,
-                                       const struct isd_groups *groups);
-void isd_answers_destroy(struct isd_answers *answers);
+// Initialises `text`, which borrows the groups.
+void isd_text_init(struct isd_text *text, const struct options *options,
+                   const struct isd_groups *groups);
 
-// Adds one document; the documents of a station are added in the order of time.
-void isd_answers_add(struct isd_answers *answers, const struct isd_row *row);
+// Writes a record, its line feed included, at `p` and returns its end. At most OUTPUT_ROOM bytes.
+char *isd_text_row(struct isd_text *text, const struct isd_row *row, char *p);
 
-// A report_answers.
-bool isd_answers_print(FILE *stream, const void *context);
+// Writes `row` as a bad record of kind `which` modulo the number of kinds.
+char *isd_text_bad(struct isd_text *text, const struct isd_row *row, uint64_t which, char *p);
 
 #endif

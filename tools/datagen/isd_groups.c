@@ -2,7 +2,6 @@
 //
 // Reads the groups (schemas/isd-groups.tsv, the loader's table), how often each occurs in records
 // of each type (isd-shares.txt), and the properties of each type (isd-types.txt).
-#include <stdlib.h>
 #include <string.h>
 
 #include "isd.h"

@@ -198,16 +198,7 @@ static void spread_rows(struct isd_world *world, uint64_t rows, struct rng *rng)
 
 // ---- ships ----
 
-static int compare_places(const void *a, const void *b) {
-    const struct isd_place *x = a;
-    const struct isd_place *y = b;
-    if (x->latitude != y->latitude) {
-        return x->latitude < y->latitude ? -1 : 1;
-    }
-    return (x->longitude > y->longitude) - (x->longitude < y->longitude);
-}
-
-// Ships report tenths of a degree. Where lanes cross, they have a position in common.
+// Ships report tenths of a degree.
 static struct isd_place place_on(const struct table_row *lane, int32_t step) {
     int32_t latitude = signed_number(lane, 0);
     int32_t longitude = signed_number(lane, 1);
@@ -216,46 +207,24 @@ static struct isd_place place_on(const struct table_row *lane, int32_t step) {
     return (struct isd_place){latitude * 100, longitude * 100};
 }
 
-static bool make_lanes(struct isd_world *world) {
-    const char *table = table_find("isd-lanes.txt");
-    size_t room = table_lines(table);
-    world->places = malloc(room * LANE_PLACES * sizeof *world->places);
-    world->lanes = malloc(room * sizeof *world->lanes);
-    if (world->places == NULL || world->lanes == NULL) {
-        return false;
-    }
+static void make_lanes(struct isd_world *world) {
+    const char *cursor = table_find("isd-lanes.txt");
     struct table_row row;
-    uint32_t count = 0;
-    for (const char *cursor = table; table_next(&cursor, &row); world->lane_count++) {
+    for (; world->lane_count < LANES_MAX && table_next(&cursor, &row); world->lane_count++) {
         for (int32_t i = 0; i < LANE_PLACES; i++) {
-            world->places[count++] = place_on(&row, i);
+            world->lanes[world->lane_count][i] = place_on(&row, i);
         }
     }
-    qsort(world->places, count, sizeof *world->places, compare_places);
-    for (uint32_t i = 0; i < count; i++) {
-        if (i == 0 || compare_places(&world->places[world->place_count - 1], &world->places[i])) {
-            world->places[world->place_count++] = world->places[i];
-        }
-    }
-    uint32_t lane = 0;
-    for (const char *cursor = table; table_next(&cursor, &row); lane++) {
-        for (int32_t i = 0; i < LANE_PLACES; i++) {
-            struct isd_place place = place_on(&row, i);
-            const struct isd_place *found =
-                bsearch(&place, world->places, world->place_count, sizeof place, compare_places);
-            world->lanes[lane][i] = (uint16_t)(found - world->places);
-        }
-    }
-    return true;
 }
 
 bool isd_world_init(struct isd_world *world, const struct options *options) {
-    *world = (struct isd_world){.land_count = options->stations};
+    world->land_count = options->stations;
     world->station_count = world->land_count + (options->ships ? 1 : 0);
     world->stations = calloc(world->station_count, sizeof *world->stations);
-    if (world->stations == NULL || !make_lanes(world)) {
+    if (world->stations == NULL) {
         return false;
     }
+    make_lanes(world);
     struct rng rng;
     rng_init(&rng, options->seed);
     make_stations(world, options, &rng);
@@ -265,18 +234,4 @@ bool isd_world_init(struct isd_world *world, const struct options *options) {
 
 void isd_world_clear(struct isd_world *world) {
     free(world->stations);
-    free(world->places);
-    free(world->lanes);
-    *world = (struct isd_world){0};
-}
-
-void isd_world_st(const struct isd_world *world, uint32_t number, char name[ST_BYTES]) {
-    if (number >= world->land_count) {
-        const struct isd_place *place = &world->places[number - world->land_count];
-        snprintf(name, ST_BYTES, "x%+06d%+07d", place->latitude, place->longitude);
-    } else if (strcmp(world->stations[number].usaf, "999999") != 0) {
-        snprintf(name, ST_BYTES, "u%.6s", world->stations[number].usaf);
-    } else {
-        snprintf(name, ST_BYTES, "w%.5s", world->stations[number].wban);
-    }
 }

@@ -6,8 +6,8 @@
 #ifndef DATAGEN_MOT_H
 #define DATAGEN_MOT_H
 
+#include "output.h"
 #include "random.h"
-#include "report.h"
 
 extern const struct format mot_format;
 
@@ -47,9 +47,6 @@ enum {
     IN_COMMA = IN_C1 | IN_D | IN_E | IN_G1 | IN_G2,
     IN_NEWER = IN_B | IN_C2 | IN_F | IN_TAB | IN_COMMA // all but A
 };
-
-// The table of dialects, ended by one without a name.
-extern const struct mot_dialect mot_dialects[];
 
 // Column names in order; the 15th only where a dialect has it.
 enum mot_column {
@@ -108,19 +105,22 @@ extern const struct mot_fuel mot_fuels[FUEL_COUNT];
 // The code of a fuel in a dialect.
 const char *mot_fuel_code(const struct mot_dialect *dialect, unsigned fuel);
 
-// Every day from 1900-01-01 to two years after the data, with its text, and after those the two
-// impossible dates that real files hold.
-struct mot_day {
-    char text[12]; // YYYY-MM-DD, not ended
-    uint16_t year;
-};
+// Every day from 1900-01-01 to two years after the data as YYYY-MM-DD, not ended, and after those the
+// two impossible dates that real files hold.
+enum { DAY_BYTES = 12, DAYS_MAX = 75000 }; // to the year 2102
 struct mot_calendar {
-    struct mot_day *days;
+    char days[DAYS_MAX][DAY_BYTES];
     int32_t count;      // of ordinary days
     int32_t year_start; // the first day of the data's year
     int32_t year_days;
 };
 enum { DAY_MISSING = -1 };
+
+enum { NAME_BYTES = 56 };
+struct mot_name {
+    char make[NAME_BYTES], model[NAME_BYTES];
+    int16_t pass_bias; // in 10,000
+};
 
 // One test. A missing number or date is -1.
 struct mot_row {
@@ -130,7 +130,7 @@ struct mot_row {
     int32_t first_use; // of the calendar
     int32_t mileage;
     int32_t capacity;
-    uint32_t name;   // of mot_names.models
+    const struct mot_name *name;
     uint32_t second; // of the day, when the test was completed
     uint8_t class_id;
     uint8_t type;
@@ -138,61 +138,8 @@ struct mot_row {
     uint8_t area;
     uint8_t colour;
     uint8_t fuel;
-    bool plain;           // nothing missing, a name of the tables: can be written the short way
     bool repeated_header; // a stray header line precedes it
 };
-
-// ---- mot_names.c: the makes and models in use ----
-
-// Each text is stored once and identified by a number, so that records and tallies contain only
-// numbers.
-enum { NAME_BYTES = 56 };
-
-// A text, or a pair of texts: a model belongs to a make, a make to nothing.
-struct name {
-    uint32_t owner; // number of the make, for a model
-    uint8_t length;
-    char text[NAME_BYTES];
-};
-
-// Names numbered from 0 in the order in which they were added.
-struct name_set {
-    struct name *items;
-    uint32_t count;
-    uint32_t capacity;
-    uint32_t *slots; // hash table of number + 1; 0 is free
-    uint32_t slot_count;
-};
-
-// Every make, and every make and model. A zeroed struct is empty; mot_names_clear frees it.
-struct mot_names {
-    struct name_set makes;
-    struct name_set models;
-};
-
-#define NAME_NONE UINT32_MAX
-
-// The number of a make and model, which is added when new. Texts of up to NAME_BYTES bytes;
-// longer ones are cut. NAME_NONE when memory ran out.
-uint32_t mot_names_add(struct mot_names *names, const char *make, size_t make_length,
-                       const char *model, size_t model_length);
-
-void mot_names_clear(struct mot_names *names);
-
-// ---- mot_dirt.c: the irregularities of real files, all of which must load ----
-
-struct mot_dirt {
-    uint32_t any; // a record is irregular if its 32 random bits are below this threshold
-    uint32_t thresholds[32];
-    const struct mot_dialect *dialect;
-};
-
-void mot_dirt_init(struct mot_dirt *dirt, enum dirt_level level, const struct mot_dialect *dialect);
-
-// Makes `row` irregular; `bits`, below dirt->any, select how. False if memory is exhausted.
-bool mot_dirt_apply(const struct mot_dirt *dirt, uint32_t bits, struct rng *rng,
-                    const struct mot_calendar *calendar, struct mot_names *names,
-                    struct mot_row *row);
 
 // ---- mot_fleet.c: the published frequencies as weighted choices and ranks ----
 
@@ -201,7 +148,11 @@ enum {
     RANK_STEPS = 4096,
     AGE_COUNT = 101,
     MILEAGE_COUNT = 101,
-    SIZE_COUNT = 1024
+    SIZE_COUNT = 1024,
+    NAMES_MAX = 1 << 14,
+    NAME_SLOTS = 1 << 16,
+    TEXTS_MAX = 256,
+    TRIMS_MAX = 256
 };
 enum { ENGINE_PETROL, ENGINE_DIESEL, ENGINE_SMALL, ENGINE_BIKE, ENGINE_VAN, ENGINE_COUNT };
 
@@ -217,18 +168,22 @@ struct vehicle_class {
 enum { CLASS_COUNT = 6 };
 extern const struct vehicle_class mot_classes[CLASS_COUNT];
 
-struct group {
-    uint32_t *names; // numbers of models
+// The models of a class.
+struct mot_models {
+    uint32_t count;
+    uint32_t names[NAMES_MAX]; // numbers
+    uint32_t weights[NAMES_MAX];
     struct alias choice;
 };
 
 struct mot_text_table { // short texts of a table
     uint32_t count;
-    char (*texts)[24];
+    char texts[TEXTS_MAX][24];
+    struct alias choice;
 };
 
-// The vehicles from which tests are drawn. Records contain numbers of entries in its tables, which
-// live as long as the fleet; names are added while tests are drawn.
+// The vehicles from which tests are drawn. Records contain numbers of entries in its tables, and
+// pointers to its names, which live as long as the fleet.
 struct mot_fleet {
     const struct mot_dialect *dialect;
     struct rng rng;
@@ -236,14 +191,17 @@ struct mot_fleet {
     struct permutation vehicle_ids;
     uint32_t tests;    // drawn so far
     uint32_t vehicles; // drawn so far
-    struct mot_dirt dirt;
+    uint32_t dirt_any; // a record is irregular if its 32 random bits are below this threshold
+    uint32_t dirt[32]; // the thresholds of the kinds
+    struct mot_name odd_name; // of the last irregular record
     struct mot_calendar calendar;
-    struct mot_names names;
-    int16_t *pass_bias; // per model, in 10,000
+    struct mot_name names[NAMES_MAX];
+    uint32_t name_count;
+    uint32_t name_slots[NAME_SLOTS];
     struct alias class_choice;
-    struct group groups[CLASS_COUNT];
+    struct mot_models models[CLASS_COUNT];
     struct mot_text_table areas, colours;
-    struct alias area_choice, colour_choice, fuel_choice, day_choice;
+    struct alias fuel_choice, day_choice;
     int32_t sizes[SIZE_COUNT];
     struct alias size_choice[ENGINE_COUNT];
     uint32_t age_ends[AGE_COUNT]; // the first rank past an age
@@ -257,67 +215,26 @@ struct mot_fleet {
     uint32_t pool_count;
 };
 
-// Fills a zeroed fleet for a dialect (borrowed), year, seed and dirt. False when memory ran out. To
-// be cleared in any case.
-bool mot_fleet_init(struct mot_fleet *fleet, const struct options *options,
+// Fills a zeroed fleet for a dialect (borrowed), year, seed and dirt.
+void mot_fleet_init(struct mot_fleet *fleet, const struct options *options,
                     const struct mot_dialect *dialect);
-void mot_fleet_clear(struct mot_fleet *fleet);
 
 // ---- mot_draw.c ----
 
-// The next test. False when memory ran out.
-bool mot_draw(struct mot_fleet *fleet, struct mot_row *row);
+// Sets the thresholds of the irregularities, all of which must load.
+void mot_set_dirt(struct mot_fleet *fleet, enum dirt_level level);
+
+// The next test. Its name is valid until the next one.
+void mot_draw(struct mot_fleet *fleet, struct mot_row *row);
 
 // ---- mot_text.c: tests as text ----
 
-// Texts with the delimiter after them, ready to be copied.
-enum { PIECE_BYTES = 63, NAME_PIECE_BYTES = 127, CLASS_IDS = 8 };
+// Write a line, its line feed included, at `p` and return its end. At most OUTPUT_ROOM / 2 bytes.
+char *mot_text_header(const struct mot_dialect *dialect, char *p);
+char *mot_text_row(const struct mot_fleet *fleet, const struct mot_row *row, char *p);
 
-struct piece {
-    uint8_t length;
-    char text[PIECE_BYTES];
-};
-
-struct name_piece {
-    uint8_t length;
-    char text[NAME_PIECE_BYTES];
-};
-
-struct mot_text {
-    const struct mot_dialect *dialect;
-    const struct mot_fleet *fleet;
-    int columns;
-    struct piece codes[CLASS_IDS][TYPE_COUNT][RESULT_COUNT];
-    struct piece areas[256];
-    struct piece colours[256];
-    struct piece fuels[FUEL_COUNT];
-    struct name_piece *models; // owned; for the names that existed at creation
-};
-
-// Fills a zeroed struct. Borrows the fleet. False when memory ran out.
-bool mot_text_init(struct mot_text *text, const struct mot_fleet *fleet);
-
-// Writes a line, its line feed included, at `p` and returns its end. At most OUTPUT_ROOM / 2 bytes.
-char *mot_text_header(const struct mot_text *text, char *p);
-char *mot_text_row(const struct mot_text *text, const struct mot_row *row, char *p);
-
-// Writes `row` as a bad record of kind `which` modulo the number of kinds of the dialect. Sets
-// column and kind of `bad`.
-char *mot_text_bad(const struct mot_text *text, const struct mot_row *row, uint64_t which, char *p,
-                   struct bad_record *bad);
-
-// ---- mot_answers.c: the answers of the queries ----
-
-struct mot_answers;
-
-// Borrows the fleet.
-struct mot_answers *mot_answers_create(const struct mot_fleet *fleet);
-void mot_answers_destroy(struct mot_answers *answers);
-
-// Adds one document. False if memory is exhausted.
-bool mot_answers_add(struct mot_answers *answers, const struct mot_row *row);
-
-// Prints the answers of the run; a report_answers function.
-bool mot_answers_print(FILE *stream, const void *context);
+// Writes `row` as a bad record of kind `which` modulo the number of kinds of the dialect.
+char *mot_text_bad(const struct mot_fleet *fleet, const struct mot_row *row, uint64_t which,
+                   char *p);
 
 #endif

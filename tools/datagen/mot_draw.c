@@ -8,7 +8,215 @@
 // plus noise, reflected at both ends, which keeps every rank equally likely: so both distributions
 // are as published, and older vehicles have higher mileages. The probability to pass is computed
 // from the published ones by age and by mileage, with a small fixed difference for each model.
+#include <string.h>
+
 #include "mot.h"
+
+// ---- the irregularities of real files ----
+//
+// Each has its published rate and the dialects in which it occurs; a record has at most one. A
+// loader must load all of them.
+
+enum kind {
+    BLANK_MILEAGE,
+    ZERO_MILEAGE,
+    BLANK_CAPACITY,
+    ZERO_CAPACITY,
+    BLANK_FIRST_USE,
+    BLANK_TEST_DATE,
+    UNKNOWN_FIRST_USE,
+    ODD_FIRST_USE,
+    QUOTE,
+    COMMA,
+    PIPES,
+    ODD_BYTE,
+    EDGE_BLANK,
+    LOWER_CASE,
+    DOUBLE_BLANK,
+    REPEATED_HEADER,
+    KIND_COUNT
+};
+
+// Rates in a thousand million. Heavy dirt is two thousand times as frequent, but no kind is on more
+// than one record in fifty.
+static const struct {
+    uint32_t rate;
+    unsigned dialects;
+} kinds[KIND_COUNT] = {
+    [BLANK_MILEAGE] = {7500000, IN_NEWER},
+    [ZERO_MILEAGE] = {12000000, IN_A},
+    [BLANK_CAPACITY] = {500000, IN_NEWER}, // beside the electric cars, which have none
+    [ZERO_CAPACITY] = {35000, IN_A | IN_NEWER},
+    [BLANK_FIRST_USE] = {16000, IN_A | IN_NEWER},
+    [BLANK_TEST_DATE] = {600, IN_A},
+    [UNKNOWN_FIRST_USE] = {1000000, IN_A | IN_NEWER}, // 1971-01-01; rate estimated
+    [ODD_FIRST_USE] = {1000, IN_NEWER},               // rate estimated
+    [QUOTE] = {1000, IN_F | IN_COMMA},
+    [COMMA] = {4800, IN_F | IN_COMMA},
+    [PIPES] = {1000, IN_B | IN_TAB},
+    [ODD_BYTE] = {425, IN_NEWER},
+    [EDGE_BLANK] = {29000, IN_NEWER},
+    [LOWER_CASE] = {2300000, IN_NEWER},
+    [DOUBLE_BLANK] = {39000, IN_NEWER},
+    [REPEATED_HEADER] = {2700, IN_G1},
+};
+enum { HEAVY_FACTOR = 2000, HEAVY_LIMIT = 20000000 };
+
+void mot_set_dirt(struct mot_fleet *fleet, enum dirt_level level) {
+    uint64_t sum = 0;
+    for (int i = 0; i < KIND_COUNT; i++) {
+        uint64_t rate = level == DIRT_NONE ? 0 : kinds[i].rate;
+        if (level == DIRT_HEAVY) {
+            rate = rate * HEAVY_FACTOR < HEAVY_LIMIT ? rate * HEAVY_FACTOR : HEAVY_LIMIT;
+        }
+        if ((kinds[i].dialects & fleet->dialect->bit) != 0) {
+            sum += rate;
+        }
+        fleet->dirt[i] = (uint32_t)((sum << 32) / 1000000000);
+    }
+    fleet->dirt_any = fleet->dirt[KIND_COUNT - 1];
+}
+
+#define CHOOSE(list, bits) ((list)[scale32((bits), sizeof(list) / sizeof((list)[0]))])
+
+// Names from real files, or similar to them.
+static const char *const with_quotes[][2] = {
+    {"PEUGEOT", "STREETZONE 50 2T 12\""}, {"LAND ROVER", "88\""}, {"LAND ROVER", "109\" S.W."},
+    {"HUPMOBILE", "\"A\"  COUPE"},        {"FORD", "\"T\""},      {"MG", "B \"GT\" V8"},
+};
+static const char *const with_commas[][2] = {
+    {"LAND ROVER", "SERIES 1, 80 INCH"},
+    {"KIA", "CEE,D"},
+    {"FORD", ","},
+    {"ROVER, MG", "ZR"},
+    {"AUSTIN,", "SEVEN,"},
+};
+static const char *const with_odd_bytes[][2] = {
+    {"KAWASAKI", "Z\x1AR 1400"},    {"\xC5\xBBUK", "FS LUBIN"},
+    {"MORRIS", "MP\xC2\xA3"},       {"SSANGYONG", "RODIUS TURISMO ES \tMK2 (A100)"},
+    {"MERCEDES-BENZ", "\tC63 AMG"},
+};
+enum { ODD_BYTES_WITHOUT_TABS = 3 };
+
+static void set_name(struct mot_name *name, const char *const words[2]) {
+    strcpy(name->make, words[0]);
+    strcpy(name->model, words[1]);
+}
+
+static void lower(char *text) {
+    for (; *text != '\0'; text++) {
+        if (*text >= 'A' && *text <= 'Z') {
+            *text = (char)(*text - 'A' + 'a');
+        }
+    }
+}
+
+// Puts `count` blanks at `at`, when there is room.
+static void insert_blanks(char *text, size_t at, size_t count) {
+    size_t length = strlen(text);
+    if (length + count < NAME_BYTES) {
+        memmove(text + at + count, text + at, length - at + 1);
+        memset(text + at, ' ', count);
+    }
+}
+
+static void append(char *text, const char *more) {
+    if (strlen(text) + strlen(more) < NAME_BYTES) {
+        strcat(text, more);
+    }
+}
+
+// Adds one blank to the first inside the text, or a word after two blanks.
+static void double_blank(char *text) {
+    const char *blank = strchr(text, ' ');
+    if (blank != NULL) {
+        insert_blanks(text, (size_t)(blank - text), 1);
+    } else {
+        append(text, "  II");
+    }
+}
+
+static void change_name(enum kind kind, uint32_t bits, const struct mot_dialect *dialect,
+                        struct mot_name *name) {
+    static const char *const pipes[] = {" ||", "|", " || TD", "||GT"};
+    bool model = (bits & 3) != 0; // usually the model is irregular, else the make
+    char *text = model ? name->model : name->make;
+    switch (kind) {
+    case QUOTE:
+        set_name(name, CHOOSE(with_quotes, bits));
+        break;
+    case COMMA:
+        set_name(name, CHOOSE(with_commas, bits));
+        break;
+    case PIPES:
+        append(name->model, CHOOSE(pipes, bits));
+        break;
+    case ODD_BYTE:
+        if (dialect->delimiter == '\t') {
+            set_name(name, with_odd_bytes[scale32(bits, ODD_BYTES_WITHOUT_TABS)]);
+        } else {
+            set_name(name, CHOOSE(with_odd_bytes, bits));
+        }
+        break;
+    case EDGE_BLANK:
+        insert_blanks(text, (bits & 4) != 0 ? strlen(text) : 0, 1);
+        break;
+    case LOWER_CASE:
+        lower((bits & 4) != 0 && *text != '\0' ? text + 1 : text);
+        break;
+    case DOUBLE_BLANK:
+        double_blank(text);
+        break;
+    default:
+        break;
+    }
+}
+
+// Makes `row` irregular; `bits`, below dirt_any, select how.
+static void make_odd(struct mot_fleet *fleet, uint32_t bits, struct mot_row *row) {
+    enum kind kind = 0;
+    while (bits >= fleet->dirt[kind]) {
+        kind++;
+    }
+    uint32_t more = high32(rng_next(&fleet->rng));
+    switch (kind) {
+    case BLANK_MILEAGE:
+        row->mileage = -1;
+        break;
+    case ZERO_MILEAGE:
+        row->mileage = 0;
+        break;
+    case BLANK_CAPACITY:
+        row->capacity = -1;
+        break;
+    case ZERO_CAPACITY:
+        row->capacity = 0;
+        break;
+    case BLANK_FIRST_USE:
+        row->first_use = DAY_MISSING;
+        break;
+    case BLANK_TEST_DATE:
+        row->test_day = DAY_MISSING;
+        break;
+    case UNKNOWN_FIRST_USE:
+        row->first_use = 71 * 365 + 17; // 1971-01-01
+        break;
+    case ODD_FIRST_USE:
+        // One of the impossible dates, or one after the test.
+        row->first_use = more % 3 < 2 ? fleet->calendar.count + (int32_t)(more % 3)
+                                      : row->test_day + 1 + (int32_t)(more >> 24);
+        break;
+    case REPEATED_HEADER:
+        row->repeated_header = true;
+        break;
+    default:
+        fleet->odd_name = *row->name;
+        change_name(kind, more, fleet->dialect, &fleet->odd_name);
+        row->name = &fleet->odd_name;
+    }
+}
+
+// ---- tests ----
 
 enum { OLD_TIMER = 30 }; // years
 
@@ -60,15 +268,15 @@ static int pass_chance(const struct mot_fleet *fleet, uint32_t age, int32_t mile
 static void draw_vehicle(struct mot_fleet *fleet, const struct vehicle_class *class, uint64_t bits,
                          struct mot_row *row) {
     struct rng *rng = &fleet->rng;
-    const struct group *group = &fleet->groups[class - mot_classes];
+    const struct mot_models *models = &fleet->models[class - mot_classes];
     row->vehicle_id = permutation_at(&fleet->vehicle_ids, fleet->vehicles++);
     row->class_id = class->id;
     row->type = TYPE_NORMAL;
-    row->name = group->names[alias_draw(&group->choice, low32(bits))];
+    row->name = &fleet->names[models->names[alias_draw(&models->choice, low32(bits))]];
 
     bits = rng_next(rng);
-    row->colour = (uint8_t)alias_draw(&fleet->colour_choice, low32(bits));
-    row->area = (uint8_t)alias_draw(&fleet->area_choice, high32(bits));
+    row->colour = (uint8_t)alias_draw(&fleet->colours.choice, low32(bits));
+    row->area = (uint8_t)alias_draw(&fleet->areas.choice, high32(bits));
 
     bits = rng_next(rng);
     unsigned engine = class->engine;
@@ -96,16 +304,14 @@ static void draw_vehicle(struct mot_fleet *fleet, const struct vehicle_class *cl
     // Classic cars have a low mileage at any rank.
     uint32_t driven = age < OLD_TIMER ? near_rank(rank, high32(bits)) : high32(bits) / 2;
     int32_t mileage = mileage_at(fleet, driven);
-    int pass = pass_chance(fleet, age, mileage) + class->pass_bonus + fleet->pass_bias[row->name];
+    int pass = pass_chance(fleet, age, mileage) + class->pass_bonus + row->name->pass_bias;
     row->mileage = mileage / class->mileage_divisor + (mileage < class->mileage_divisor);
     bool passed = (int)(((low32(bits) & 0xFFFF) * 10000) >> 16) < pass;
     row->result = result_of(fleet, passed, true, rng_next(rng));
 
     // Nineteen electric cars in twenty have no engine size.
-    row->plain = true;
     if (row->fuel == FUEL_ELECTRIC && !fleet->dialect->original && (bits >> 32) % 20 != 0) {
         row->capacity = -1;
-        row->plain = false;
     }
 }
 
@@ -126,7 +332,7 @@ static void draw_retest(struct mot_fleet *fleet, uint32_t type_bits, struct mot_
     row->result = result_of(fleet, bits >> 56 > 15, false, rng_next(&fleet->rng));
 }
 
-bool mot_draw(struct mot_fleet *fleet, struct mot_row *row) {
+void mot_draw(struct mot_fleet *fleet, struct mot_row *row) {
     struct rng *rng = &fleet->rng;
     row->test_id = permutation_at(&fleet->test_ids, fleet->tests++);
     row->repeated_header = false;
@@ -145,6 +351,7 @@ bool mot_draw(struct mot_fleet *fleet, struct mot_row *row) {
             fleet->pool_count < POOL_SIZE ? fleet->pool_count++ : high32(rng_next(rng)) % POOL_SIZE;
         fleet->pool[place] = *row;
     }
-    return high32(kind) >= fleet->dirt.any ||
-           mot_dirt_apply(&fleet->dirt, high32(kind), rng, &fleet->calendar, &fleet->names, row);
+    if (high32(kind) < fleet->dirt_any) {
+        make_odd(fleet, high32(kind), row);
+    }
 }

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Turns the published tables into the tables that tests are drawn from.
-#include <stdlib.h>
 #include <string.h>
 
 #include "calendar.h"
 #include "mot.h"
 #include "tables.h"
-#include "util/grow.h"
 
 const struct vehicle_class mot_classes[CLASS_COUNT] = {
     {4, ENGINE_PETROL, "car", 94490, 0, 1},  {7, ENGINE_VAN, "van", 2780, -400, 1},
@@ -15,69 +13,54 @@ const struct vehicle_class mot_classes[CLASS_COUNT] = {
     {5, ENGINE_VAN, "bus", 130, 100, 1},     {3, ENGINE_BIKE, "trike", 30, 600, 3},
 };
 
-static void set_day(struct mot_day *day, struct date date) {
+static void set_day(char day[DAY_BYTES], struct date date) {
     char text[40];
     snprintf(text, sizeof text, "%04d-%02d-%02d", date.year, date.month, date.day);
-    memcpy(day->text, text, 10);
-    day->year = (uint16_t)date.year;
+    memcpy(day, text, 10);
 }
 
-static bool make_calendar(struct mot_calendar *calendar, int data_year) {
+static void make_calendar(struct mot_calendar *calendar, int data_year) {
     int32_t first = year_start(1900);
     calendar->count = year_start(data_year + 3) - first;
     calendar->year_start = year_start(data_year) - first;
     calendar->year_days = year_start(data_year + 1) - year_start(data_year);
-    calendar->days = calloc((size_t)calendar->count + 2, sizeof *calendar->days);
-    if (calendar->days == NULL) {
-        return false;
-    }
     for (int32_t i = 0; i < calendar->count; i++) {
-        set_day(&calendar->days[i], date_of(first + i));
+        set_day(calendar->days[i], date_of(first + i));
     }
-    set_day(&calendar->days[calendar->count], (struct date){1, 1, 1});
-    set_day(&calendar->days[calendar->count + 1], (struct date){2913, 2, 6});
-    return true;
+    set_day(calendar->days[calendar->count], (struct date){1, 1, 1});
+    set_day(calendar->days[calendar->count + 1], (struct date){2913, 2, 6});
 }
 
 // Tests are booked on working days, some on Saturdays, hardly any on Sundays; none on 1 January,
 // 25 and 26 December. March and September, when new plates come out, are the busiest.
-static bool choose_days(struct mot_fleet *fleet) {
+static void choose_days(struct mot_fleet *fleet) {
     static const uint32_t week[] = {100, 104, 103, 104, 106, 52, 4}; // from Monday
     static const uint32_t months[] = {98, 100, 122, 100, 99, 101, 103, 98, 112, 103, 99, 66};
     const struct mot_calendar *calendar = &fleet->calendar;
     uint32_t weights[366];
     for (int32_t i = 0; i < calendar->year_days; i++) {
-        const char *text = calendar->days[calendar->year_start + i].text;
+        const char *text = calendar->days[calendar->year_start + i];
         int month = (text[5] - '0') * 10 + text[6] - '0';
         // 1900-01-01 was a Monday.
         weights[i] = week[(calendar->year_start + i) % 7] * months[month - 1];
     }
     weights[0] = weights[calendar->year_days - 7] = weights[calendar->year_days - 6] = 0;
-    return alias_init(&fleet->day_choice, weights, (uint32_t)calendar->year_days);
+    alias_init(&fleet->day_choice, weights, (uint32_t)calendar->year_days);
 }
 
 // Reads a table of texts and weights; `column` is that of the weights.
-static bool choose_texts(const char *table, size_t column, struct mot_text_table *texts,
-                         struct alias *choice) {
-    bool done = false;
-    uint32_t *weights = calloc(table_lines(table), sizeof *weights);
-    texts->texts = calloc(table_lines(table), sizeof *texts->texts);
-    if (weights == NULL || texts->texts == NULL) {
-        goto cleanup;
-    }
+static void choose_texts(const char *name, size_t column, struct mot_text_table *texts) {
+    const char *table = table_find(name);
+    uint32_t weights[TEXTS_MAX] = {0};
     struct table_row row;
-    while (table_next(&table, &row)) {
+    while (texts->count < TEXTS_MAX && table_next(&table, &row)) {
         snprintf(texts->texts[texts->count], sizeof texts->texts[0], "%.23s", row.cells[0]);
         weights[texts->count++] = table_number(&row, column);
     }
-    done = alias_init(choice, weights, texts->count);
-
-cleanup:
-    free(weights);
-    return done;
+    alias_init(&texts->choice, weights, texts->count);
 }
 
-static bool choose_sizes(struct mot_fleet *fleet) {
+static void choose_sizes(struct mot_fleet *fleet) {
     static uint32_t weights[ENGINE_COUNT][SIZE_COUNT];
     const char *table = table_find("capacities.txt");
     struct table_row row;
@@ -90,11 +73,8 @@ static bool choose_sizes(struct mot_fleet *fleet) {
         count++;
     }
     for (int engine = 0; engine < ENGINE_COUNT; engine++) {
-        if (!alias_init(&fleet->size_choice[engine], weights[engine], count)) {
-            return false;
-        }
+        alias_init(&fleet->size_choice[engine], weights[engine], count);
     }
-    return true;
 }
 
 // Turns the published counts by age into ranks.
@@ -188,6 +168,37 @@ static void bend_mileages(struct mot_fleet *fleet) {
     }
 }
 
+// The number of a make and model, which is added when new. The slots are a hash table of number + 1,
+// with linear probing; the built-in tables fill a quarter of it.
+static uint32_t add_name(struct mot_fleet *fleet, const char *make, const char *model) {
+    struct mot_name name = {0};
+    snprintf(name.make, sizeof name.make, "%s", make);
+    snprintf(name.model, sizeof name.model, "%s", model);
+    uint32_t hash = 2166136261u; // FNV-1a
+    for (size_t i = 0; i < sizeof name; i++) {
+        hash = (hash ^ ((const unsigned char *)&name)[i]) * 16777619u;
+    }
+    uint32_t slot = hash % NAME_SLOTS;
+    while (fleet->name_slots[slot] != 0 &&
+           memcmp(&fleet->names[fleet->name_slots[slot] - 1], &name, sizeof name) != 0) {
+        slot = (slot + 1) % NAME_SLOTS;
+    }
+    if (fleet->name_slots[slot] == 0 && fleet->name_count < NAMES_MAX) {
+        fleet->names[fleet->name_count++] = name;
+        fleet->name_slots[slot] = fleet->name_count;
+    }
+    return fleet->name_slots[slot] - 1;
+}
+
+static void add_model(struct mot_fleet *fleet, int class, const char *make, const char *model,
+                      uint32_t weight) {
+    struct mot_models *models = &fleet->models[class];
+    if (models->count < NAMES_MAX) {
+        models->names[models->count] = add_name(fleet, make, model);
+        models->weights[models->count++] = weight;
+    }
+}
+
 // One line of the trims: the words after a model, for a make or (*) for all others.
 struct trim {
     char make[TABLE_CELL_BYTES];
@@ -195,31 +206,22 @@ struct trim {
     uint32_t weight;
 };
 
-// A growing list of models and weights.
-struct model_list {
-    uint32_t *names;
-    uint32_t *weights;
-    uint32_t count;
-    size_t name_room, weight_room;
-};
-
-static bool list_add(struct model_list *list, uint32_t name, uint32_t weight) {
-    uint32_t *names = sl_grow(list->names, list->count, &list->name_room, sizeof *names);
-    uint32_t *weights = sl_grow(list->weights, list->count, &list->weight_room, sizeof *weights);
-    list->names = names != NULL ? names : list->names;
-    list->weights = weights != NULL ? weights : list->weights;
-    if (names == NULL || weights == NULL) {
-        return false;
+static size_t read_trims(struct trim trims[TRIMS_MAX]) {
+    size_t count = 0;
+    struct table_row row;
+    for (const char *table = table_find("trims.txt"); count < TRIMS_MAX && table_next(&table, &row);
+         count++) {
+        memcpy(trims[count].make, row.cells[0], TABLE_CELL_BYTES);
+        memcpy(trims[count].words, row.cells[1], TABLE_CELL_BYTES);
+        trims[count].weight = table_number(&row, 2);
     }
-    list->names[list->count] = name;
-    list->weights[list->count++] = weight;
-    return name != NAME_NONE;
+    return count;
 }
 
 // Adds a model with each trim of its make in turn. A name longer than the 30 bytes of the old files
 // goes without its trim.
-static bool add_trimmed(struct mot_fleet *fleet, struct model_list *list, const struct trim *trims,
-                        size_t trim_count, const struct table_row *row, uint32_t weight) {
+static void add_trimmed(struct mot_fleet *fleet, const struct trim *trims, size_t trim_count,
+                        const struct table_row *row, uint32_t weight) {
     const char *make = row->cells[1];
     const char *key = strcmp(row->cells[2], "UNCLASSIFIED") == 0 ? "UNCLASSIFIED" : "*";
     for (size_t i = 0; i < trim_count; i++) {
@@ -238,91 +240,51 @@ static bool add_trimmed(struct mot_fleet *fleet, struct model_list *list, const 
         char model[2 * TABLE_CELL_BYTES];
         int length = snprintf(model, sizeof model, "%s %s", row->cells[2], trims[i].words);
         if (length > 30 || trims[i].words[0] == '\0') {
-            length = snprintf(model, sizeof model, "%s", row->cells[2]);
+            snprintf(model, sizeof model, "%s", row->cells[2]);
         }
         // Scaled so that rounding loses no rare model.
-        uint32_t share = (uint32_t)((uint64_t)weight * 64 * trims[i].weight / sum);
-        if (!list_add(list, mot_names_add(&fleet->names, make, strlen(make), model, (size_t)length),
-                      share)) {
-            return false;
-        }
+        add_model(fleet, 0, make, model, (uint32_t)((uint64_t)weight * 64 * trims[i].weight / sum));
     }
-    return true;
 }
 
-static bool choose_models(struct mot_fleet *fleet) {
-    bool done = false;
+static void choose_models(struct mot_fleet *fleet) {
     const bool original = fleet->dialect->original;
-    struct model_list lists[CLASS_COUNT] = {0};
+    struct trim trims[TRIMS_MAX];
+    size_t trim_count = read_trims(trims);
     struct table_row row;
-    size_t trim_count = 0;
-    struct trim *trims = calloc(table_lines(table_find("trims.txt")), sizeof *trims);
-    if (trims == NULL) {
-        goto cleanup;
-    }
-    for (const char *table = table_find("trims.txt"); table_next(&table, &row); trim_count++) {
-        memcpy(trims[trim_count].make, row.cells[0], TABLE_CELL_BYTES);
-        memcpy(trims[trim_count].words, row.cells[1], TABLE_CELL_BYTES);
-        trims[trim_count].weight = table_number(&row, 2);
-    }
     for (const char *table = table_find("models.txt"); table_next(&table, &row);) {
         uint32_t weight = table_number(&row, original ? 3 : 4);
         int class = 0;
         while (class < CLASS_COUNT - 1 && strcmp(mot_classes[class].group, row.cells[0]) != 0) {
             class ++;
         }
-        if (weight == 0) {
-            continue;
+        if (weight > 0 && original && class == 0) {
+            add_trimmed(fleet, trims, trim_count, &row, weight);
+        } else if (weight > 0) {
+            add_model(fleet, class, row.cells[1], row.cells[2], weight);
         }
-        bool added;
-        if (original && class == 0) {
-            added = add_trimmed(fleet, &lists[class], trims, trim_count, &row, weight);
-        } else {
-            uint32_t name = mot_names_add(&fleet->names, row.cells[1], strlen(row.cells[1]),
-                                          row.cells[2], strlen(row.cells[2]));
-            added = list_add(&lists[class], name, weight);
-        }
-        if (!added) {
-            goto cleanup;
-        }
-    }
-    for (int i = 0; i < CLASS_COUNT; i++) {
-        if (!alias_init(&fleet->groups[i].choice, lists[i].weights, lists[i].count)) {
-            goto cleanup;
-        }
-        fleet->groups[i].names = lists[i].names;
-        lists[i].names = NULL;
     }
     // The pass rate of each model differs from that of its age by up to 8 %.
-    fleet->pass_bias = calloc(fleet->names.models.count, sizeof *fleet->pass_bias);
-    if (fleet->pass_bias == NULL) {
-        goto cleanup;
-    }
     struct rng rng;
     rng_init(&rng, 20051);
-    for (uint32_t i = 0; i < fleet->names.models.count; i++) {
+    for (uint32_t i = 0; i < fleet->name_count; i++) {
         uint64_t bits = rng_next(&rng);
-        fleet->pass_bias[i] = (int16_t)((int)scale32((uint32_t)bits, 801) +
-                                        (int)scale32((uint32_t)(bits >> 32), 801) - 800);
+        fleet->names[i].pass_bias = (int16_t)((int)scale32((uint32_t)bits, 801) +
+                                              (int)scale32((uint32_t)(bits >> 32), 801) - 800);
     }
-    done = true;
-
-cleanup:
     for (int i = 0; i < CLASS_COUNT; i++) {
-        free(lists[i].names);
-        free(lists[i].weights);
+        struct mot_models *models = &fleet->models[i];
+        alias_init(&models->choice, models->weights, models->count);
     }
-    free(trims);
-    return done;
 }
 
-bool mot_fleet_init(struct mot_fleet *fleet, const struct options *options,
+void mot_fleet_init(struct mot_fleet *fleet, const struct options *options,
                     const struct mot_dialect *dialect) {
     fleet->dialect = dialect;
     rng_init(&fleet->rng, options->seed);
     permutation_init(&fleet->test_ids, &fleet->rng, 2000000000);
     permutation_init(&fleet->vehicle_ids, &fleet->rng, 1500000000);
-    mot_dirt_init(&fleet->dirt, options->dirt, dialect);
+    mot_set_dirt(fleet, options->dirt);
     uint32_t shares[CLASS_COUNT];
     for (int i = 0; i < CLASS_COUNT; i++) {
         shares[i] = mot_classes[i].share;
@@ -338,31 +300,12 @@ bool mot_fleet_init(struct mot_fleet *fleet, const struct options *options,
         bend_mileages(fleet);
         fleet->mean_pass += 880;
     }
-    return make_calendar(&fleet->calendar, options->year) && choose_days(fleet) &&
-           alias_init(&fleet->class_choice, shares, CLASS_COUNT) &&
-           alias_init(&fleet->fuel_choice, fuels, FUEL_COUNT) &&
-           choose_texts(table_find("areas.txt"), 1, &fleet->areas, &fleet->area_choice) &&
-           choose_texts(table_find("colours.txt"), dialect->original ? 1 : 2, &fleet->colours,
-                        &fleet->colour_choice) &&
-           choose_sizes(fleet) && choose_models(fleet);
-}
-
-void mot_fleet_clear(struct mot_fleet *fleet) {
-    for (int i = 0; i < CLASS_COUNT; i++) {
-        free(fleet->groups[i].names);
-        alias_clear(&fleet->groups[i].choice);
-    }
-    for (int i = 0; i < ENGINE_COUNT; i++) {
-        alias_clear(&fleet->size_choice[i]);
-    }
-    alias_clear(&fleet->class_choice);
-    alias_clear(&fleet->area_choice);
-    alias_clear(&fleet->colour_choice);
-    alias_clear(&fleet->fuel_choice);
-    alias_clear(&fleet->day_choice);
-    free(fleet->areas.texts);
-    free(fleet->colours.texts);
-    free(fleet->pass_bias);
-    free(fleet->calendar.days);
-    mot_names_clear(&fleet->names);
+    make_calendar(&fleet->calendar, options->year);
+    choose_days(fleet);
+    alias_init(&fleet->class_choice, shares, CLASS_COUNT);
+    alias_init(&fleet->fuel_choice, fuels, FUEL_COUNT);
+    choose_texts("areas.txt", 1, &fleet->areas);
+    choose_texts("colours.txt", dialect->original ? 1 : 2, &fleet->colours);
+    choose_sizes(fleet);
+    choose_models(fleet);
 }

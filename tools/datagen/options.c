@@ -10,18 +10,11 @@
 
 #include "isd.h"
 #include "mot.h"
-#include "rows.h"
 
-static const struct format *const formats[] = {&mot_format,     &isd_format,    &emails_format,
-                                               &flights_format, &orders_format, &lineitems_format,
-                                               &tweets_format,  &sensors_format};
+static const struct format *const formats[] = {&mot_format, &isd_format};
 enum { FORMAT_COUNT = sizeof formats / sizeof formats[0] };
 
 static const char *const dirt_names[] = {"none", "published", "heavy"};
-
-const char *dirt_level_name(enum dirt_level level) {
-    return dirt_names[level];
-}
 
 void failure_set(struct failure *failure, const char *format, ...) {
     va_list arguments;
@@ -75,7 +68,6 @@ static void set_dirt(struct options *options, const char *value, unsigned *probl
     for (int i = DIRT_NONE; i <= DIRT_HEAVY; i++) {
         if (strcmp(dirt_names[i], value) == 0) {
             options->dirt = (enum dirt_level)i;
-            options->dirt_given = true;
             return;
         }
     }
@@ -114,7 +106,6 @@ static const struct option_row {
      "                       published (default), or heavy, so that small files have all kinds",
      .set = set_dirt},
     {"bad", "N", "add N records that a loader must reject (default 0)", NUMBER(bad, 0, 1000000)},
-    {"answers", "FILE", "write counts and the answers of the queries to FILE", FIELD(answers)},
 };
 enum { OPTION_COUNT = sizeof option_table / sizeof option_table[0] };
 
@@ -138,10 +129,9 @@ static void print_help(void) {
     fputs(
         "Usage: shardload-datagen [options] OUTPUT\n"
         "\n"
-        "Generates data in published formats, with the frequencies of the real data, and computes\n"
-        "the answers to queries on it. OUTPUT is a file, or - for standard output; some formats\n"
-        "also write a folder. With several files, -1, -2 ... is inserted before the first dot of\n"
-        "the name.\n"
+        "Generates data in published formats, with the frequencies of the real data. OUTPUT is a\n"
+        "file, or - for standard output; some formats also write a folder. With several files,\n"
+        "-1, -2 ... is inserted before the first dot of the name.\n"
         "\n"
         "Options:\n",
         stdout);
@@ -160,13 +150,12 @@ static void print_help(void) {
     }
     fputs("\n"
           "Examples:\n"
-          "  A million records of 2015, with the answers to check queries against:\n"
-          "    shardload-datagen --rows 1m --answers answers.json test_result_2015.txt\n"
+          "  A million records of 2015:\n"
+          "    shardload-datagen --rows 1m test_result_2015.txt\n"
           "  Twelve compressed files in the layout of 2021:\n"
           "    shardload-datagen --dialect E --rows 12m --files 12 --gzip test_result.csv.gz\n"
           "  A small file with every irregularity and 20 records that must be rejected:\n"
-          "    shardload-datagen --dialect D --rows 20k --dirt heavy --bad 20 --answers a.json "
-          "d.csv\n"
+          "    shardload-datagen --dialect D --rows 20k --dirt heavy --bad 20 d.csv\n"
           "  Weather of 200 stations and some ships, a compressed file for each station:\n"
           "    shardload-datagen --format isd --rows 1m --stations 200 --ships --gzip weather/\n"
           "  Pipe the records into another program:\n"
@@ -196,10 +185,6 @@ static void check_together(const struct options *options, unsigned *problems) {
         usage_problem(problems, "no OUTPUT given");
     } else if (strcmp(options->output, "-") == 0 && options->files > 1) {
         usage_problem(problems, "--files %u cannot go to standard output", options->files);
-    }
-    if (options->output != NULL && options->answers != NULL &&
-        strcmp(options->output, options->answers) == 0) {
-        usage_problem(problems, "--answers and OUTPUT are both '%s'", options->answers);
     }
     // A bad record is never the first of a file, by which a loader recognises the dialect.
     if (options->bad > 0 &&

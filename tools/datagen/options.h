@@ -25,10 +25,8 @@ struct options {
     bool gzip;      // with the default level
     int gzip_level; // 0 means plain text
     enum dirt_level dirt;
-    bool dirt_given;     // on the command line; otherwise `dirt` is the default
-    uint64_t bad;        // records that a loader must reject
-    const char *answers; // path of the answers file, or NULL
-    const char *output;  // path, or "-"
+    uint64_t bad;       // records that a loader must reject
+    const char *output; // path, or "-"
 };
 
 // An error message, which main prints.
@@ -44,8 +42,6 @@ void failure_set(struct failure *failure, const char *format, ...) PRINTF_LIKE(2
 // Reports a wrong option on standard error and counts it, so that all are reported together.
 void usage_problem(unsigned *problems, const char *format, ...) PRINTF_LIKE(2, 3);
 
-struct drawer;
-
 // One format of data. A new format is a new struct, listed in options.c.
 struct format {
     const char *name;
@@ -53,23 +49,14 @@ struct format {
     const char *help; // lines that describe what the options mean for this format
     // Fills in the format's own defaults and reports each wrong option with usage_problem.
     void (*check)(struct options *options, unsigned *problems);
-    // Writes all files and the answers. False after an error; `failure` is left as it is when
-    // memory is exhausted, and otherwise set.
+    // Writes all files. False after an error; `failure` is left as it is when memory is exhausted,
+    // and otherwise set.
     bool (*write)(const struct options *options, struct failure *failure);
-
-    // The following are only of formats that are written by rows_write.
-    const char *header;           // the first line of each file, or NULL
-    char *(*put_header)(char *p); // the same, where it is computed
-    // Appends record `number`: at most OUTPUT_ROOM bytes.
-    char *(*put)(struct drawer *drawer, uint64_t number, char *p);
 };
 
 // Reads the command line. Returns false when the program should end with *status at once: after
 // --help (0), or after reporting every wrong option (2).
 bool options_parse(struct options *options, int argc, char **argv, int *status);
-
-// "none", "published" or "heavy".
-const char *dirt_level_name(enum dirt_level level);
 
 // The path of file `index` of options->files: the output itself when there is one file, else with
 // -1, -2 ... (as many digits as the last one has) before the first dot of its name. NULL when

@@ -1,137 +1,76 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Output files: a text buffer in front of write(2) or of zlib.
+// Output files, which zlib writes, compressed or not.
 #include "output.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <zlib.h>
 
-enum { TEXT_BYTES = 1 << 18, PACKED_BYTES = 1 << 16 };
+enum { BUFFER_BYTES = 1 << 18 };
 
 struct output {
-    int fd;
-    bool owns_fd;
-    bool compresses;
-    int error; // errno of the first failure
-    uint64_t flushed;
-    char *end; // of the text in the buffer
-    z_stream stream;
-    char text[TEXT_BYTES];
-    unsigned char packed[PACKED_BYTES];
+    gzFile file;
+    bool failed;
+    char text[OUTPUT_ROOM];
 };
 
-struct output *output_create(const char *path, int gzip_level) {
-    struct output *output = malloc(sizeof *output);
-    if (output == NULL) {
-        return NULL;
-    }
-    output->fd = -1;
-    output->compresses = false;
-    output->error = 0;
-    output->flushed = 0;
-    output->end = output->text;
-    output->owns_fd = strcmp(path, "-") != 0;
-    output->fd = output->owns_fd ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)
-                                 : STDOUT_FILENO;
-    if (output->fd < 0) {
-        goto failed;
-    }
-    if (gzip_level > 0) {
-        memset(&output->stream, 0, sizeof output->stream);
-        // 15 bits of window, plus 16 for a gzip wrapper (whose time stamp zlib leaves at zero).
-        if (deflateInit2(&output->stream, gzip_level, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) !=
-            Z_OK) {
-            errno = ENOMEM;
-            goto failed;
-        }
-        output->compresses = true;
-    }
-    return output;
-
-failed:;
-    int error = errno;
-    output_destroy(output);
-    errno = error;
-    return NULL;
-}
-
-static void write_all(struct output *output, const void *data, size_t size) {
-    const char *p = data;
-    while (size > 0 && output->error == 0) {
-        ssize_t written = write(output->fd, p, size);
-        if (written >= 0) {
-            p += written;
-            size -= (size_t)written;
-        } else if (errno != EINTR) {
-            output->error = errno;
-        }
-    }
-}
-
-static void flush(struct output *output, int mode) {
-    size_t size = (size_t)(output->end - output->text);
-    if (!output->compresses) {
-        write_all(output, output->text, size);
-    } else {
-        z_stream *stream = &output->stream;
-        stream->next_in = (unsigned char *)output->text;
-        stream->avail_in = (unsigned)size;
-        do {
-            stream->next_out = output->packed;
-            stream->avail_out = PACKED_BYTES;
-            deflate(stream, mode);
-            write_all(output, output->packed, PACKED_BYTES - stream->avail_out);
-        } while (stream->avail_out == 0);
-    }
-    output->flushed += size;
-    output->end = output->text;
-}
-
 char *output_room(struct output *output) {
-    if (output->text + TEXT_BYTES - output->end < OUTPUT_ROOM) {
-        flush(output, Z_NO_FLUSH);
-    }
-    return output->end;
+    return output->text;
 }
 
 void output_commit(struct output *output, const char *end) {
-    output->end = output->text + (end - output->text);
-}
-
-uint64_t output_offset(const struct output *output) {
-    return output->flushed + (uint64_t)(output->end - output->text);
+    unsigned size = (unsigned)(end - output->text);
+    output->failed = output->failed || (size > 0 && gzwrite(output->file, output->text, size) == 0);
 }
 
 bool output_failed(const struct output *output) {
-    return output->error != 0;
+    return output->failed;
 }
 
-bool output_finish(struct output *output) {
-    flush(output, Z_FINISH);
-    if (output->owns_fd) {
-        int closed = close(output->fd);
-        output->fd = -1;
-        if (closed != 0 && output->error == 0) {
-            output->error = errno;
-        }
+static gzFile open_file(const char *path, int gzip_level) {
+    char mode[] = "wbT"; // T: without compression
+    if (gzip_level > 0) {
+        mode[2] = (char)('0' + gzip_level);
     }
-    errno = output->error;
-    return output->error == 0;
+    gzFile file = strcmp(path, "-") == 0 ? gzdopen(dup(STDOUT_FILENO), mode) : gzopen(path, mode);
+    if (file != NULL) {
+        gzbuffer(file, BUFFER_BYTES);
+    }
+    return file;
 }
 
-void output_destroy(struct output *output) {
-    if (output == NULL) {
-        return;
+static bool write_file(const char *path, int gzip_level, output_rows *rows, void *run,
+                       uint32_t index, struct failure *failure) {
+    struct output output = {.file = open_file(path, gzip_level)};
+    if (output.file == NULL) {
+        failure_set(failure, "cannot open %s: %s", path, strerror(errno));
+        return false;
     }
-    if (output->compresses) {
-        deflateEnd(&output->stream);
+    const char *problem = rows(run, &output, index);
+    // zlib leaves the reason of a failed write in errno.
+    int error = output.failed ? errno : 0;
+    if (gzclose(output.file) != Z_OK && error == 0) {
+        error = errno;
     }
-    if (output->owns_fd && output->fd >= 0) {
-        close(output->fd);
+    if (problem == NULL && error != 0) {
+        problem = strerror(error);
     }
-    free(output);
+    if (problem != NULL) {
+        failure_set(failure, "cannot write %s: %s", path, problem);
+    }
+    return problem == NULL;
+}
+
+bool output_files(const struct options *options, uint32_t count, output_path *path,
+                  output_rows *rows, void *run, struct failure *failure) {
+    bool done = true;
+    for (uint32_t i = 0; done && i < count; i++) {
+        char *name = path(run, i);
+        done = name != NULL && write_file(name, options->gzip_level, rows, run, i, failure);
+        free(name);
+    }
+    return done;
 }

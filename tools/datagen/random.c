@@ -3,8 +3,6 @@
 // Set-up of the random generator, the weighted choices and the permutations of random.h.
 #include "random.h"
 
-#include <stdlib.h>
-
 void rng_init(struct rng *rng, uint64_t seed) {
     // splitmix64 spreads any seed, zero included, over the whole state.
     for (int i = 0; i < 4; i++) {
@@ -27,20 +25,14 @@ void permutation_init(struct permutation *permutation, struct rng *rng, uint32_t
 
 // Every cell holds `sum` units; outcome i has weight * count units. A cell whose outcome has too
 // few units is filled up by an outcome that has too many.
-bool alias_init(struct alias *alias, const uint32_t *weights, uint32_t count) {
-    bool done = false;
-    uint64_t *units = malloc(count * sizeof *units);
-    uint32_t *work = malloc(count * sizeof *work);
-    alias->cells = malloc(count * sizeof *alias->cells);
-    alias->count = count;
-    if (units == NULL || work == NULL || alias->cells == NULL) {
-        goto cleanup;
-    }
-
+void alias_init(struct alias *alias, const uint32_t *weights, uint32_t count) {
+    static uint64_t units[ALIAS_MAX];
+    static uint32_t work[ALIAS_MAX];
     uint64_t sum = 0;
     for (uint32_t i = 0; i < count; i++) {
         sum += weights[i];
     }
+    alias->count = count;
     // Outcomes with too few units are stacked from the bottom of `work`, all others from its top.
     uint32_t poor = 0;
     uint32_t rich = count;
@@ -63,18 +55,4 @@ bool alias_init(struct alias *alias, const uint32_t *weights, uint32_t count) {
             work[poor++] = large;
         }
     }
-    done = true;
-
-cleanup:
-    free(units);
-    free(work);
-    if (!done) {
-        alias_clear(alias);
-    }
-    return done;
-}
-
-void alias_clear(struct alias *alias) {
-    free(alias->cells);
-    *alias = (struct alias){0};
 }

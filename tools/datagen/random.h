@@ -50,18 +50,17 @@ static inline uint32_t scale32(uint32_t bits, uint32_t n) {
 
 // A weighted choice among `count` outcomes by Walker's alias method: cell i yields i below its
 // threshold and its alias above.
+enum { ALIAS_MAX = 1 << 14 };
 struct alias {
     uint32_t count;
     struct alias_cell {
         uint32_t threshold;
         uint32_t other;
-    } * cells;
+    } cells[ALIAS_MAX];
 };
 
-// Builds the table for `count` >= 1 weights with a sum of 1 .. 2^31-1. False when memory ran out.
-// alias_clear frees it, and is harmless on a zeroed table.
-bool alias_init(struct alias *alias, const uint32_t *weights, uint32_t count);
-void alias_clear(struct alias *alias);
+// Builds the table for 1 to ALIAS_MAX weights with a sum of 1 .. 2^31-1.
+void alias_init(struct alias *alias, const uint32_t *weights, uint32_t count);
 
 // Chooses with 32 random bits: the high part of their product with the count picks the cell, the
 // low part is compared with its threshold.

@@ -45,11 +45,3 @@ bool table_next(const char **cursor, struct table_row *row) {
 uint32_t table_number(const struct table_row *row, size_t column) {
     return (uint32_t)strtoul(row->cells[column], NULL, 10);
 }
-
-size_t table_lines(const char *table) {
-    size_t lines = 1;
-    for (const char *p = table; *p != '\0'; p++) {
-        lines += *p == '\n';
-    }
-    return lines;
-}

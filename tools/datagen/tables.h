@@ -27,7 +27,4 @@ bool table_next(const char **cursor, struct table_row *row);
 // The cell as a number; 0 when the cell is missing.
 uint32_t table_number(const struct table_row *row, size_t column);
 
-// An upper bound for the number of lines that table_next reads.
-size_t table_lines(const char *table);
-
 #endif

@@ -11,12 +11,11 @@ KINDS = ("none", "snappy", "zlib", "zstd")
 
 
 class DataSet(NamedTuple):
-    name: str
+    name: str       # the format of the generator
     title: str
     records: int
     index: str      # besides that on _id
     pipeline: list  # a query over all documents
-    words: tuple    # options of shardload-datagen
     file: str
 
 
@@ -26,25 +25,23 @@ def grouped(by, total):
 
 
 DATA = (
-    DataSet("mot", "vehicle tests (text with pipes)", 150_000, "v", grouped("$f", "$m"),
-            ("--format", "mot"), "mot.txt"),
-    DataSet("isd", "weather records (packed text)", 15_000, "ts", grouped("$st", 1),
-            ("--format", "isd"), "isd.txt"),
+    DataSet("mot", "vehicle tests (text with pipes)", 150_000, "v", grouped("$f", "$m"), "mot.txt"),
+    DataSet("isd", "weather records (packed text)", 15_000, "ts", grouped("$st", 1), "isd.txt"),
     DataSet("emails", "e-mails (BSON dump)", 12_000, "mailbox", grouped("$mailbox", {"$strLenBytes": "$body"}),
-            ("--format", "emails"), "emails.bson"),
+            "emails.bson"),
     DataSet("flights", "flights (CSV with nested names)", 60_000, "flight.number",
-            grouped("$carrier.code", "$delay.arrival"), ("--format", "flights"), "flights.csv"),
+            grouped("$carrier.code", "$delay.arrival"), "flights.csv"),
     DataSet("orders", "orders with line items (two tables joined)", 25_000, "o_custkey",
-            grouped("$o_orderpriority", "$o_totalprice"), ("--format", "orders"), "orders.tbl"),
+            grouped("$o_orderpriority", "$o_totalprice"), "orders.tbl"),
     DataSet("tweets", "tweets (JSON lines)", 15_000, "user.screen_name", grouped("$lang", "$retweet_count"),
-            ("--format", "tweets"), "tweets.json"),
+            "tweets.json"),
 )
 
 
 def embedded(programs, one, records):
     """Orders with their line items, as a BSON file, by --embed."""
-    orders = programs.generate("orders.csv", records, *one.words)
-    items = programs.generate("lineitems.csv", records, "--format", "lineitems")
+    orders = programs.generate("orders.csv", records, one.name)
+    items = programs.generate("lineitems.csv", records, "lineitems")
     path = programs.folder / "orders.bson"
     programs.say("embedding line items into orders")
     run_program([programs.bin / "shardload", "load", "--sink", f"bson:{path}", "--progress", "none",
@@ -62,7 +59,7 @@ def sources(programs, one):
                                "isd/722540-13904-2014", "isd/725300-94846-1983-jan-jun")
         if real:
             return real, "real samples"
-    return [programs.generate(one.file, records, *one.words)], "generated"
+    return [programs.generate(one.file, records, one.name)], "generated"
 
 
 def run(programs, outcome):

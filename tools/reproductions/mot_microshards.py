@@ -88,7 +88,7 @@ def measure(outcome, engine, record):
 
 def run_on_given(programs, outcome, records):
     """One load and one query on the cluster of --uri, whatever its shards."""
-    text = programs.generate("mot.txt", records)
+    text = programs.generate("mot.txt", records, "mot")
     with programs.cluster() as uri:
         programs.say("loading")
         record = programs.load(uri, "mot", "--compressor", "zlib", text)

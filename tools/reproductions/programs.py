@@ -82,13 +82,14 @@ class Programs:
         return [path for name in names for path in sorted(self.samples.glob(name))
                 if path.is_file()]
 
-    def generate(self, name, rows, *words):
-        """Generates a file, or a folder if `name` ends in "/", from a fixed seed."""
+    def generate(self, name, rows, kind):
+        """Generates a file of this format from a fixed seed."""
         path = self.folder / name
         if not path.exists():
             self.say(f"generating {name} of {rows:,} records")
-            run([self.bin / "shardload-datagen", "--rows", rows, *words,
-                 f"{path}/" if name.endswith("/") else path])
+            program = [self.bin / "shardload-datagen", "--format"] if kind in ("mot", "isd") else \
+                [sys.executable, TOOLS / "datagen" / "rows.py"]
+            run([*program, kind, "--rows", rows, path])
         return path
 
     # Programs

@@ -39,7 +39,7 @@ def data(programs, rows):
     """A log of `rows` rows: the real one, repeated, or a generated one."""
     real = programs.sample(SAMPLE)
     if not real:
-        return programs.generate("sensors.csv", rows, "--format", "sensors")
+        return programs.generate("sensors.csv", rows, "sensors")
     header, *lines = real[0].read_text("utf-8").splitlines(keepends=True)
     path = programs.folder / "sensors.csv"
     with open(path, "w", encoding="utf-8") as file:

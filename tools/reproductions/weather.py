@@ -17,7 +17,7 @@ LOAD_HOURS, INDEX_HOURS = 10.33, 7.66
 
 def run(programs, outcome):
     records = programs.scaled(RECORDS, 12_000)
-    text = programs.generate("weather.txt", records, "--format", "isd")
+    text = programs.generate("weather.txt", records, "isd")
     samples = programs.sample("isd/010010-99999-1988", "isd/010060-99999-2014",
                               "isd/722540-13904-2014", "isd/725300-94846-1983-jan-jun")
     with programs.cluster("--standalone") as uri:
