@@ -20,6 +20,37 @@
 #include "util/log.h"
 #include "util/text.h"
 
+/* ---- namespaces with a meaning of their own ---- */
+
+/* By name, in which a * at the end stands for any text. The first row that matches. */
+static const struct {
+    const char *database, *collection;
+    const char *why; /* it is not restored */
+} special[] = {
+    {"admin", "system.*", "users, roles and settings of a server are not restored"},
+    {"config", "*",
+     "the metadata of a sharded cluster are not restored; --shard-keys shards collections"},
+    {"local", "*", "the server's own database is not restored"},
+    {"*", "$admin.*", "users and roles are not restored"},
+    {"*", "system.profile", "the profiler's records are not restored"},
+    {"shardload", "balancer", "the state of the balancer during a load is not restored"},
+};
+
+static bool has_name(const char *name, const char *row) {
+    size_t length = strcspn(row, "*");
+    return row[length] ? strncmp(name, row, length) == 0 : strcmp(name, row) == 0;
+}
+
+const char *sl_dump_not_restored(const char *database, const char *collection) {
+    for (size_t i = 0; i < sizeof special / sizeof special[0]; i++) {
+        if (has_name(database, special[i].database) && has_name(collection, special[i].collection))
+            return special[i].why;
+    }
+    return NULL;
+}
+
+/* ---- patterns ---- */
+
 #define WILDCARDS_MAX 16
 
 /* A wildcard of a pattern and the text that it matches. */
@@ -227,17 +258,13 @@ static bool set_target(sl_namespace *item, const char *name, const char *target,
                             "--ns-to: %s would become %s, which is not of the form "
                             "DATABASE.COLLECTION",
                             name, target);
-    bool system = strncmp(target, "admin.", 6) == 0 || strncmp(target, "config.", 7) == 0 ||
-                  strncmp(target, "local.", 6) == 0;
-    if (system || strcmp(target, "shardload.balancer") == 0)
-        return sl_error_set(error, SL_EXIT_USAGE,
-                            "--ns-to: %s would become %s, but nothing is restored into %s", name,
-                            target,
-                            system ? "the databases admin, config and local"
-                                   : "that collection, which holds the state of the balancer");
     item->to_database = strndup(target, (size_t)(dot - target));
     item->to_collection = strdup(dot + 1);
-    return (item->to_database && item->to_collection) || sl_error_memory(error, "listing the dump");
+    if (!item->to_database || !item->to_collection)
+        return sl_error_memory(error, "listing the dump");
+    const char *why = sl_dump_not_restored(item->to_database, item->to_collection);
+    return !why ||
+           sl_error_set(error, SL_EXIT_USAGE, "--ns-to: %s would become %s: %s", name, target, why);
 }
 
 static bool check_unique(const sl_dump *dump, size_t index, sl_error *error) {
@@ -598,23 +625,6 @@ static void unescape(char *name) {
         }
     }
     *to = '\0';
-}
-
-const char *sl_dump_not_restored(const char *database, const char *collection) {
-    if (strcmp(database, "admin") == 0)
-        return "users, roles and settings of a server are not restored";
-    if (strcmp(database, "config") == 0)
-        return "the metadata of a sharded cluster are not restored; --shard-keys shards "
-               "collections";
-    if (strcmp(database, "local") == 0)
-        return "the server's own database is not restored";
-    if (strncmp(collection, "$admin.", 7) == 0)
-        return "users and roles are not restored";
-    if (strcmp(collection, "system.profile") == 0)
-        return "the profiler's records are not restored";
-    if (strcmp(database, "shardload") == 0 && strcmp(collection, "balancer") == 0)
-        return "the state of the balancer during a load is not restored";
-    return NULL;
 }
 
 static bool add_file(sl_dump *dump, const char *database, const char *name, const char *path,

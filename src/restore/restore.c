@@ -829,8 +829,7 @@ bool sl_restore_open_dump(sl_restore *restore, sl_error *error) {
     if (chosen == 0)
         return sl_error_set(error, SL_EXIT_SOURCE,
                             restore->dump.count == 0
-                                ? "%s: there is nothing to restore: no collections of a database "
-                                  "other than admin, config and local"
+                                ? "%s: there is nothing to restore: no collections of users"
                                 : "%s: nothing is left to restore: no namespace matches "
                                   "--ns-include, or all of them match --ns-exclude",
                             config->dump);

@@ -30,13 +30,15 @@ class Folders(RestoreCase):
             Namespace("shop", "a_view", options={"viewOn": "orders", "pipeline": []}),
             Namespace("shop", "ts", [{"_id": 1}], options={"timeseries": {"timeField": "t"}}),
             Namespace("admin", "system.users", [{"_id": 1}]),
+            Namespace("admin", "settings", [{"_id": 1}]),
             Namespace("config", "chunks", [{"_id": 1}]),
             Namespace("shop", "$admin.system.roles", [{"_id": 1}]))
         outcome = self.plan(dump)
         self.assertRegex(outcome.out, r"shop\.orders +collection +14 B +1 +validator\n")
         self.assertRegex(outcome.out, r"shop\.log +collection +0 B +0 +capped\n")
         self.assertRegex(outcome.out, r"shop\.ts +time series +14 B +0 +timeseries\n"
-                                      r"shop\.a_view +view +- +0 +viewOn\n4 of 4 namespaces")
+                                      r"shop\.a_view +view +- +0 +viewOn\n5 of 5 namespaces")
+        self.assertRegex(outcome.out, r"admin\.settings +collection +14 B")
         for name in ("system.users.bson", "chunks.bson", "system.roles.bson"):
             self.assertRegex(outcome.err, rf"not restored: \S*{name}: ")
 
@@ -90,7 +92,9 @@ class Folders(RestoreCase):
                 (["--ns-from", "$x$.$x$", "--ns-to", "b.$x$"], "may occur once"),
                 (["--ns-from", "*.*", "--ns-to", "*.*.*"], "same number"),
                 (["--ns-from", "*.x", "--ns-to", "*"], "not of the form DATABASE.COLLECTION"),
-                (["--ns-from", "a.*", "--ns-to", "admin.*"], "nothing is restored into"),
+                (["--ns-from", "a.*", "--ns-to", "config.*"], "a.x would become config.x: the metadata"),
+                (["--ns-from", "a.*", "--ns-to", "admin.system.*"], "settings of a server are not restored"),
+                (["--ns-from", "a.*", "--ns-to", "admin.*"], None),
                 (["--ns-from", "a.*", "--ns-to", f"{'n' * 250}.*xxxxx"], "longer than the 255"),
                 (["--ns-from", "*.x", "--ns-to", "same.x*", "--ns-exclude", "x"], None),
                 (["--ns-from", "a.$n$", "--ns-to", "b.$n$"], "would both become b.x"),
