@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "bson/bson_lookup.h"
+#include "bson/dump_archive.h"
 #include "bson/extjson.h"
 #include "format/format.h"
 #include "format/simd.h"
@@ -290,9 +291,12 @@ bool sl_names_apply(const sl_name_options *options, sl_dump *dump, sl_error *err
         sl_namespace *item = &dump->items[i];
         char name[2 * SL_NAME_ROOM], renamed[SL_NAME_ROOM];
         snprintf(name, sizeof name, "%s.%s", item->database, item->collection);
-        item->left_out = (options->include_count > 0 &&
-                          !is_any(options->include, options->include_count, name)) ||
-                         is_any(options->exclude, options->exclude_count, name);
+        item->left_out =
+            (options->database && strcmp(options->database, item->database) != 0) ||
+            (options->collection && strcmp(options->collection, item->collection) != 0) ||
+            (options->include_count > 0 &&
+             !is_any(options->include, options->include_count, name)) ||
+            is_any(options->exclude, options->exclude_count, name);
         const char *target = name;
         for (size_t k = 0; k < options->rename_count && target == name; k++) {
             if (new_name(options->from[k], options->to[k], name, renamed))
@@ -666,7 +670,7 @@ static bool add_file(sl_dump *dump, const char *database, const char *name, cons
 typedef struct walk {
     sl_dump *dump;
     char database[PATH_ROOM]; /* "" in the dump's own folder */
-    size_t databases, files;
+    size_t databases;
 } walk;
 
 static bool visit(walk *w, const char *folder, sl_error *error);
@@ -697,7 +701,6 @@ static bool visit_entry(walk *w, const char *folder, const char *name, sl_error 
         w->database[0] = '\0';
         return ok;
     }
-    w->files += strstr(name, ".bson") != NULL;
     return sl_dump_note_add(
         w->dump, path, true,
         strncmp(name, "oplog.bson", 10) == 0
@@ -786,19 +789,112 @@ void sl_dump_sort(sl_dump *dump) {
         qsort(dump->items, dump->count, sizeof *dump->items, compare_items);
 }
 
-bool sl_dump_open_folder(sl_dump *dump, const char *folder, sl_error *error) {
+/* ---- reading a dump in its place ---- */
+
+static bool is_folder(const char *path) {
+    struct stat facts;
+    return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
+}
+
+/* Is this the name of a file with documents or metadata? */
+static bool is_of_collection(const char *path) {
+    char name[PATH_ROOM];
+    snprintf(name, sizeof name, "%s", path);
+    cut(name, ".gz");
+    return cut(name, ".bson") || cut(name, ".metadata.json");
+}
+
+static int is_file_of_collection(const struct dirent *entry) {
+    return is_of_collection(entry->d_name);
+}
+
+/* Is it the folder of one database? */
+static bool is_database_folder(const char *folder) {
+    struct dirent **entries = NULL;
+    int count = scandir(folder, &entries, is_file_of_collection, alphasort);
+    for (int i = 0; i < count; i++)
+        free(entries[i]);
+    free(entries);
+    return count > 0;
+}
+
+bool sl_dump_is_in_place(const char *path, const sl_name_options *names) {
+    struct stat facts;
+    char head[4];
+    uint32_t magic = 0;
+    size_t length = 0;
+    bool whole;
+    sl_error ignored;
+    if (stat(path, &facts) != 0 || S_ISDIR(facts.st_mode))
+        return is_folder(path);
+    if (!S_ISREG(facts.st_mode) || !(names->collection || is_of_collection(path)) ||
+        !sl_dump_head(path, head, sizeof head, &length, &whole, &ignored))
+        return false;
+    memcpy(&magic, head, length);
+    return magic != SL_DUMP_ARCHIVE_MAGIC;
+}
+
+/* The files of a collection: `path`, and the metadata beside it. */
+static bool add_files(sl_dump *dump, const char *path, const sl_name_options *names,
+                      sl_error *error) {
+    static const char *const ends[] = {".metadata.json", ".metadata.json.gz"};
+    char beside[PATH_ROOM], folder[PATH_ROOM], resolved[PATH_ROOM];
+    const char *name = strrchr(path, '/');
+    struct stat facts;
+    snprintf(folder, sizeof folder, "%.*s", name ? (int)(name - path) : 1, name ? path : ".");
+    name = name ? name + 1 : path;
+    char *parent = realpath(folder[0] ? folder : "/", resolved) ? strrchr(resolved, '/') : NULL;
+    const char *database = names->database ? names->database : parent ? parent + 1 : "";
+    if (stat(path, &facts) != 0)
+        return sl_error_errno(error, SL_EXIT_SOURCE, "%s", path);
+    if (!add_file(dump, database, name, path, (uint64_t)facts.st_size, error))
+        return false;
+    snprintf(beside, sizeof beside, "%s",
+             strncmp(name, SL_BUCKETS, strlen(SL_BUCKETS)) == 0 ? name + strlen(SL_BUCKETS) : name);
+    cut(beside, ".gz");
+    cut(beside, ".bson");
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        char metadata[3 * PATH_ROOM], file[PATH_ROOM + 20];
+        snprintf(file, sizeof file, "%s%s", beside, ends[i]);
+        snprintf(metadata, sizeof metadata, "%s/%s", folder, file);
+        if (access(metadata, F_OK) == 0 && !add_file(dump, database, file, metadata, 0, error))
+            return false;
+    }
+    return true;
+}
+
+/* Gives the only collection of a file the name of --collection. */
+static bool name_collection(sl_dump *dump, const sl_name_options *names, sl_error *error) {
+    if (!names->collection || dump->count != 1)
+        return true;
+    free(dump->items[0].collection);
+    dump->items[0].collection = strdup(names->collection);
+    return dump->items[0].collection || sl_error_memory(error, "listing the dump");
+}
+
+static bool add_folder(sl_dump *dump, const char *folder, const sl_name_options *names,
+                       sl_error *error) {
     walk w = {.dump = dump};
+    bool of_database = is_database_folder(folder);
+    if (of_database && names->database)
+        snprintf(w.database, sizeof w.database, "%s", names->database);
     if (!visit(&w, folder, error))
         return false;
-    if (w.databases == 0 && w.files > 0)
-        return sl_error_set(
-            error, SL_EXIT_SOURCE,
-            "%s contains .bson files: name its parent folder, with one folder for each database, "
-            "and choose with --ns-include 'DATABASE.*'; one file is loaded by `shardload load`",
-            folder);
+    return !of_database || names->database || w.databases > 0 ||
+           sl_error_set(error, SL_EXIT_SOURCE,
+                        "%s is the folder of one database: give the name of the database with "
+                        "--db, or name the parent folder",
+                        folder);
+}
+
+bool sl_dump_open_in_place(sl_dump *dump, const char *path, const sl_name_options *names,
+                           sl_error *error) {
     char problems[1000] = "";
     size_t used = 0;
     sl_error why;
+    bool folder = is_folder(path);
+    if (!(folder ? add_folder : add_files)(dump, path, names, error))
+        return false;
     for (size_t i = 0; i < dump->count; i++) {
         if (!metadata_read(&dump->items[i], &why))
             used += sl_print_text(problems + used, sizeof problems - used, SL_LINES SL_LINES,
@@ -806,10 +902,11 @@ bool sl_dump_open_folder(sl_dump *dump, const char *folder, sl_error *error) {
     }
     if (used > 0)
         return sl_error_set(error, SL_EXIT_SOURCE, SL_LINES, problems);
-    if (!join_buckets(dump, error) || !check_data(dump, error))
+    if (!join_buckets(dump, error) || !check_data(dump, error) ||
+        (!folder && !name_collection(dump, names, error)))
         return false;
     sl_dump_sort(dump);
-    return true;
+    return sl_names_apply(names, dump, error);
 }
 
 bool sl_dump_fits_server(const sl_dump *dump, const sl_server *server, sl_error *error) {

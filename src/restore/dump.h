@@ -8,7 +8,8 @@
  * Bytes of a collection's name that a file name cannot contain are written as %XX. The name of a
  * database is the unchanged name of its folder, in which a percent sign is an ordinary character. A
  * time-series collection NAME has its documents in system.buckets.NAME.bson; a view has no
- * documents. One thread. */
+ * documents. A dump may also be the folder of one database, or one file NAME.bson beside its
+ * metadata. One thread. */
 #ifndef SHARDLOAD_RESTORE_DUMP_H
 #define SHARDLOAD_RESTORE_DUMP_H
 
@@ -64,23 +65,29 @@ typedef struct sl_dump {
     size_t note_count, note_room;
 } sl_dump;
 
-/* Finds the namespaces of a dump folder and reads their metadata. SL_EXIT_SOURCE if the folder is
- * not a dump or a metadata file cannot be read; the error names all such files. Clear the dump in
- * any case. */
-bool sl_dump_open_folder(sl_dump *dump, const char *folder, sl_error *error);
+struct sl_name_options;
+
+/* Is the dump read where it is: a folder, or one BSON file? Otherwise it is an archive or a pipe,
+ * which is unpacked. */
+bool sl_dump_is_in_place(const char *path, const struct sl_name_options *names);
+/* Finds the namespaces of such a dump, reads their metadata, and applies the names. SL_EXIT_SOURCE
+ * if it is not a dump or a metadata file cannot be read; the error names all such files. Clear the
+ * dump in any case. */
+bool sl_dump_open_in_place(sl_dump *dump, const char *path, const struct sl_name_options *names,
+                           sl_error *error);
 void sl_dump_clear(sl_dump *dump);
 
 /* Is the server new enough for the collections? SL_EXIT_CLUSTER with the namespace, the version
  * that it needs and the server's version. */
 bool sl_dump_fits_server(const sl_dump *dump, const sl_server *server, sl_error *error);
 
-/* Reads an archive of mongodump, compressed or not; `path` may be "-", standard input. Applies the
+/* Reads an archive of mongodump, compressed or not; `path` may be "-", standard input. If the names
+ * have a database and a collection, it may also be the documents of that collection. Applies the
  * names as soon as the collections are known, and writes the documents of each collection that is
  * restored to a file in `folder`, which must exist. With `folder` NULL it reads no documents.
  * Damage is noted, with its offset, and reading continues after it. SL_EXIT_SOURCE if the
  * beginning, with the list of the collections, cannot be read. Needs memory for the largest
  * document. */
-struct sl_name_options;
 bool sl_dump_open_archive(sl_dump *dump, const char *path, const char *folder,
                           const struct sl_name_options *names, sl_error *error);
 
@@ -119,8 +126,8 @@ bool sl_dump_head(const char *path, char *head, size_t room, size_t *length, boo
 
 /* ---- which namespaces are restored, and under which names ----
  *
- * --ns-include, --ns-exclude,
- * --ns-from and --ns-to, with the patterns of mongorestore.
+ * --db, --collection, --ns-include, --ns-exclude, --ns-from and --ns-to, with the patterns of
+ * mongorestore.
  *
  * In a pattern * matches any text, including dots and the empty text, and \ makes the next
  * character an ordinary one. In --ns-from and --ns-to $name$ also matches any text. The texts of
@@ -130,6 +137,7 @@ bool sl_dump_head(const char *path, char *head, size_t room, size_t *length, boo
 
 /* Patterns as given; borrowed. from[i] and to[i] belong together. */
 typedef struct sl_name_options {
+    const char *database, *collection; /* only this one; NULL: all */
     const char *const *include;
     size_t include_count; /* 0: all */
     const char *const *exclude;

@@ -683,9 +683,13 @@ bool sl_restore_make_directory(sl_restore *restore, const char *name, sl_error *
                                   error);
 }
 
+bool sl_restore_is_in_place(const sl_restore *restore) {
+    return sl_dump_is_in_place(restore->config->dump, &restore->config->names);
+}
+
 /* An archive is not compared: once it has been unpacked, it is not read again. */
 static bool check_list(sl_restore *restore, sl_error *error) {
-    bool folder = sl_dump_is_folder(restore->config->dump);
+    bool folder = sl_restore_is_in_place(restore);
     if (folder == sl_restore_has_list(restore))
         return !folder || sl_restore_same_dump(restore, error);
     return sl_error_set(error, SL_EXIT_SOURCE,
@@ -748,7 +752,7 @@ static bool begin_or_resume(sl_restore *restore, sl_error *error) {
     int length = snprintf(line, sizeof line, "%s\n", dump);
     return sl_json_write_file(file_of(restore, "options.json", options),
                               restore->config->load->document_options, error) &&
-           (!sl_dump_is_folder(restore->config->dump) || sl_restore_write_list(restore, error)) &&
+           (!sl_restore_is_in_place(restore) || sl_restore_write_list(restore, error)) &&
            sl_private_file_replace(path, line, (size_t)length, error);
 }
 
@@ -779,11 +783,6 @@ static void warn_of_views(const sl_restore *restore) {
     }
 }
 
-bool sl_dump_is_folder(const char *path) {
-    struct stat facts;
-    return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
-}
-
 /* Unpacks the archive, unless an earlier run has done that. */
 static bool open_archive(sl_restore *restore, sl_error *error) {
     const sl_restore_config *config = restore->config;
@@ -807,13 +806,10 @@ static bool open_archive(sl_restore *restore, sl_error *error) {
 
 bool sl_restore_open_dump(sl_restore *restore, sl_error *error) {
     const sl_restore_config *config = restore->config;
-    if (sl_dump_is_folder(config->dump)) {
-        if (!sl_dump_open_folder(&restore->dump, config->dump, error) ||
-            !sl_names_apply(&config->names, &restore->dump, error))
-            return false;
-    } else if (!open_archive(restore, error)) {
+    if (!(sl_restore_is_in_place(restore)
+              ? sl_dump_open_in_place(&restore->dump, config->dump, &config->names, error)
+              : open_archive(restore, error)))
         return false;
-    }
     if (config->shard_keys && (!sl_shard_keys_parse(&restore->shard_keys, config->shard_keys,
                                                     sl_text_of(config->shard_keys_text), error) ||
                                !sl_shard_keys_apply(&restore->shard_keys, &restore->dump, error)))
@@ -830,8 +826,9 @@ bool sl_restore_open_dump(sl_restore *restore, sl_error *error) {
         return sl_error_set(error, SL_EXIT_SOURCE,
                             restore->dump.count == 0
                                 ? "%s: there is nothing to restore: no collections of users"
-                                : "%s: nothing is left to restore: no namespace matches "
-                                  "--ns-include, or all of them match --ns-exclude",
+                                : "%s: nothing is left to restore: no namespace matches --db, "
+                                  "--collection and --ns-include, or all of them match "
+                                  "--ns-exclude",
                             config->dump);
     return true;
 }
@@ -937,7 +934,7 @@ static void start_status(sl_restore *restore) {
 static sl_exit run(sl_restore *restore) {
     sl_error error = {0};
     int64_t started = sl_wall_clock_ms();
-    bool first = restore->config->dry_run || sl_dump_is_folder(restore->config->dump);
+    bool first = restore->config->dry_run || sl_restore_is_in_place(restore);
     /* A folder is read before the work directory is created; an archive is read later, because it
      * is unpacked into the work directory. */
     bool ok = !first || sl_restore_open_dump(restore, &error);

@@ -188,7 +188,7 @@ static sl_exit compare(comparison *c, bool content, uint64_t problems_shown) {
 static bool prepare(sl_restore *restore, sl_error *error) {
     const sl_restore_config *config = restore->config;
     const char *given = config->load->work_directory;
-    if (!given && !sl_dump_is_folder(config->dump))
+    if (!given && !sl_restore_is_in_place(restore))
         return sl_error_set(error, SL_EXIT_USAGE,
                             "--dump %s: an archive is unpacked first: name a folder with space for "
                             "its documents with --work-dir",

@@ -27,6 +27,17 @@ FORMS = {
     "archive": ("--archive={at}", "--archive={at}", "{at}"),
     "archive, compressed": ("--gzip --archive={at}", "--gzip --archive={at}", "--archive {at}"),
     "archive in a pipe": ("| --archive", "| --archive", "| -"),
+    "archive, one database": ("--archive={at}", "--archive={at} -d shop", "-d shop {at}"),
+    "one database": ("-d shop -o {at}", "{at}", "{at}"),
+    "its folder": ("-d shop -o {at}", "-d shop {at}/shop", "-d shop {at}/shop"),
+    "another name": ("-d shop -o {at}", "-d new {at}/shop", "-d new {at}/shop"),
+    "one collection": ("-d shop -c orders -o {at}", "{at}", "{at}"),
+    "its file": ("-d shop -c orders -o {at}", "-d a -c b {at}/shop/orders.bson", "-d a -c b {at}/shop/orders.bson"),
+    "its file, compressed": ("-d shop -c orders --gzip -o {at}", "-d a -c b --gzip {at}/shop/orders.bson.gz",
+                             "-d a -c b {at}/shop/orders.bson.gz"),
+    "a file alone": ("-d shop -o {at}", "{at}/shop/sorted.bson", "{at}/shop/sorted.bson"),
+    "documents in a pipe": ("| -d shop -c orders -o -", "| -d a -c b -", "| -d a -c b -"),
+    "a view": ("-d shop -c cheap -o {at}", "{at}", "{at}"),
 }
 
 
@@ -80,7 +91,7 @@ def clear(client):
         client[name].command("dropAllRolesFromDatabase")
         if name != "admin":
             client.drop_database(name)
-    for name in ("shop", "other"):      # users may belong to a database without collections
+    for name in ("shop", "other", "new", "a"):      # users may belong to a database without collections
         client[name].command("dropAllUsersFromDatabase")
         client[name].command("dropAllRolesFromDatabase")
     for name in client.admin.list_collection_names():
