@@ -155,6 +155,7 @@ static void set_up_names(const sl_options *options, name_lists *names, sl_name_o
     check_patterns("ns-exclude", &names->exclude, error);
     *to = (sl_name_options){.database = database,
                             .collection = collection,
+                            .database_users = sl_option_flag(options, "restore-db-users-and-roles"),
                             .include = names->include.items,
                             .include_count = names->include.count,
                             .exclude = names->exclude.items,

@@ -172,6 +172,12 @@ const sl_option_row sl_load_rows[] = {
              "first pattern that matches is used."},
     {.name = "ns-to", SL_ROW_LIST("PATTERN"), SL_ROW_OF(RESTORE | VERIFY, "Source", DOCUMENTS),
      .help = "The new name of the namespaces that match --ns-from."},
+    {.name = "restore-db-users-and-roles", SL_ROW_FLAG,
+     SL_ROW_OF(RESTORE | VERIFY, "Source", DOCUMENTS),
+     .help = "Also restore the users and roles of a database, which mongodump --dumpDbUsersAndRoles has put "
+             "into its folder. Those of a dump of all databases are restored without this option; "
+             "--ns-exclude 'admin.system.*' leaves them out. Existing users are kept; with --drop they are "
+             "replaced, and those that the dump does not have are removed."},
     {.name = "dry-run", SL_ROW_FLAG, SL_ROW_OF(RESTORE, "Source", NONE),
      .help = "Show what would be restored, and under which names. No server is contacted."},
 

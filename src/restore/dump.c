@@ -21,20 +21,37 @@
 #include "util/log.h"
 #include "util/text.h"
 
-/* ---- namespaces with a meaning of their own ---- */
+/* ---- what namespaces are ---- */
+
+const sl_kind sl_kinds[] = {
+    [SL_NAMESPACE_COLLECTION] = {"collection", "collection", ""},
+    [SL_NAMESPACE_TIME_SERIES] = {"time series", "timeseries", SL_BUCKETS},
+    [SL_NAMESPACE_VIEW] = {"view", "view", "", .no_documents = true},
+    [SL_NAMESPACE_ROLES] = {"roles", "collection", "", .merged_by = "tempRolesCollection"},
+    [SL_NAMESPACE_USERS] = {"users", "collection", "", .merged_by = "tempUsersCollection"},
+};
+
+#define DATABASE_USERS "--restore-db-users-and-roles restores the users and roles of a database"
 
 /* By name, in which a * at the end stands for any text. The first row that matches. */
-static const struct {
+static const struct special {
     const char *database, *collection;
-    const char *why; /* it is not restored */
+    sl_namespace_kind kind;
+    const char *why;     /* it is not restored; NULL: it is */
+    bool database_users; /* it is restored if these are wanted */
 } special[] = {
-    {"admin", "system.*", "users, roles and settings of a server are not restored"},
+    {"admin", "system.users", .kind = SL_NAMESPACE_USERS},
+    {"admin", "system.roles", .kind = SL_NAMESPACE_ROLES},
+    {"admin", "system.version", .why = "the server's own record of its versions"},
+    {"admin", "system.*", .why = "a collection of the server itself"},
     {"config", "*",
-     "the metadata of a sharded cluster are not restored; --shard-keys shards collections"},
-    {"local", "*", "the server's own database is not restored"},
-    {"*", "$admin.*", "users and roles are not restored"},
-    {"*", "system.profile", "the profiler's records are not restored"},
-    {"shardload", "balancer", "the state of the balancer during a load is not restored"},
+     .why = "the metadata of a sharded cluster are not restored; --shard-keys shards collections"},
+    {"local", "*", .why = "the server's own database is not restored"},
+    {"*", "$admin.system.users", SL_NAMESPACE_USERS, DATABASE_USERS, true},
+    {"*", "$admin.system.roles", SL_NAMESPACE_ROLES, DATABASE_USERS, true},
+    {"*", "$admin.*", .why = "the server's own record of its versions"},
+    {"*", "system.profile", .why = "the profiler's records are not restored"},
+    {"shardload", "balancer", .why = "the state of the balancer during a load is not restored"},
 };
 
 static bool has_name(const char *name, const char *row) {
@@ -42,12 +59,19 @@ static bool has_name(const char *name, const char *row) {
     return row[length] ? strncmp(name, row, length) == 0 : strcmp(name, row) == 0;
 }
 
-const char *sl_dump_not_restored(const char *database, const char *collection) {
+/* NULL: an ordinary name. */
+static const struct special *find_special(const char *database, const char *collection) {
     for (size_t i = 0; i < sizeof special / sizeof special[0]; i++) {
         if (has_name(database, special[i].database) && has_name(collection, special[i].collection))
-            return special[i].why;
+            return &special[i];
     }
     return NULL;
+}
+
+const char *sl_dump_not_restored(const sl_name_options *names, const char *database,
+                                 const char *collection) {
+    const struct special *found = find_special(database, collection);
+    return !found || (found->database_users && names->database_users) ? NULL : found->why;
 }
 
 /* ---- patterns ---- */
@@ -263,9 +287,10 @@ static bool set_target(sl_namespace *item, const char *name, const char *target,
     item->to_collection = strdup(dot + 1);
     if (!item->to_database || !item->to_collection)
         return sl_error_memory(error, "listing the dump");
-    const char *why = sl_dump_not_restored(item->to_database, item->to_collection);
-    return !why ||
-           sl_error_set(error, SL_EXIT_USAGE, "--ns-to: %s would become %s: %s", name, target, why);
+    const struct special *to = find_special(item->to_database, item->to_collection);
+    return !to || target == name ||
+           sl_error_set(error, SL_EXIT_USAGE, "--ns-to: %s would become %s: %s", name, target,
+                        to->why ? to->why : "only users and roles are restored there");
 }
 
 static bool check_unique(const sl_dump *dump, size_t index, sl_error *error) {
@@ -298,7 +323,8 @@ bool sl_names_apply(const sl_name_options *options, sl_dump *dump, sl_error *err
              !is_any(options->include, options->include_count, name)) ||
             is_any(options->exclude, options->exclude_count, name);
         const char *target = name;
-        for (size_t k = 0; k < options->rename_count && target == name; k++) {
+        bool renamed_if_matched = !sl_kinds[item->kind].merged_by; /* users keep their database */
+        for (size_t k = 0; renamed_if_matched && k < options->rename_count && target == name; k++) {
             if (new_name(options->from[k], options->to[k], name, renamed))
                 target = renamed;
         }
@@ -595,8 +621,10 @@ sl_namespace *sl_dump_get(sl_dump *dump, const char *database, const char *colle
         return NULL;
     dump->items = items;
     sl_namespace *made = &items[dump->count];
+    const struct special *row = find_special(database, collection);
     *made = (sl_namespace){.database = strdup(database),
                            .collection = strdup(collection),
+                           .kind = row ? row->kind : SL_NAMESPACE_COLLECTION,
                            .options = bson_new(),
                            .later = bson_new(),
                            .indexes = bson_new()};
@@ -631,8 +659,8 @@ static void unescape(char *name) {
     *to = '\0';
 }
 
-static bool add_file(sl_dump *dump, const char *database, const char *name, const char *path,
-                     uint64_t bytes, sl_error *error) {
+static bool add_file(sl_dump *dump, const sl_name_options *names, const char *database,
+                     const char *name, const char *path, uint64_t bytes, sl_error *error) {
     char collection[PATH_ROOM];
     snprintf(collection, sizeof collection, "%s", name);
     bool zipped = cut(collection, ".gz");
@@ -641,7 +669,7 @@ static bool add_file(sl_dump *dump, const char *database, const char *name, cons
     if (!data && !metadata)
         return sl_dump_note_add(dump, path, true, "no .bson and no .metadata.json file", error);
     unescape(collection);
-    const char *why = sl_dump_not_restored(database, collection);
+    const char *why = sl_dump_not_restored(names, database, collection);
     if (why)
         return !data || sl_dump_note_add(dump, path, false, why, error);
     if (strcmp(collection, "system.indexes") == 0)
@@ -669,6 +697,7 @@ static bool add_file(sl_dump *dump, const char *database, const char *name, cons
 /* Calls `each` for the visible entries of a folder, in the order of their names. */
 typedef struct walk {
     sl_dump *dump;
+    const sl_name_options *names;
     char database[PATH_ROOM]; /* "" in the dump's own folder */
     size_t databases;
 } walk;
@@ -687,7 +716,8 @@ static bool visit_entry(walk *w, const char *folder, const char *name, sl_error 
                         only one was dumped */
     if (w->database[0]) {
         if (S_ISREG(facts.st_mode))
-            return add_file(w->dump, w->database, name, path, (uint64_t)facts.st_size, error);
+            return add_file(w->dump, w->names, w->database, name, path, (uint64_t)facts.st_size,
+                            error);
         return sl_dump_note_add(w->dump, path, true, "no file", error);
     }
     if (S_ISDIR(facts.st_mode)) {
@@ -760,7 +790,7 @@ static bool join_buckets(sl_dump *dump, sl_error *error) {
 static bool check_data(sl_dump *dump, sl_error *error) {
     for (size_t i = dump->count; i-- > 0;) {
         sl_namespace *item = &dump->items[i];
-        bool view = item->kind == SL_NAMESPACE_VIEW;
+        bool view = sl_kinds[item->kind].no_documents;
         if (view && item->data &&
             sl_dump_note_add(dump, item->data, true,
                              "documents of a namespace that is a view according to its metadata",
@@ -779,9 +809,9 @@ static bool check_data(sl_dump *dump, sl_error *error) {
 
 static int compare_items(const void *one, const void *other) {
     const sl_namespace *a = one, *b = other;
-    int views = (a->kind == SL_NAMESPACE_VIEW) - (b->kind == SL_NAMESPACE_VIEW);
+    int x = sl_restored_alone(a) ? (int)a->kind : 0, y = sl_restored_alone(b) ? (int)b->kind : 0;
     int databases = strcmp(a->database, b->database);
-    return views ? views : databases ? databases : strcmp(a->collection, b->collection);
+    return x != y ? x - y : databases ? databases : strcmp(a->collection, b->collection);
 }
 
 void sl_dump_sort(sl_dump *dump) {
@@ -847,7 +877,7 @@ static bool add_files(sl_dump *dump, const char *path, const sl_name_options *na
     const char *database = names->database ? names->database : parent ? parent + 1 : "";
     if (stat(path, &facts) != 0)
         return sl_error_errno(error, SL_EXIT_SOURCE, "%s", path);
-    if (!add_file(dump, database, name, path, (uint64_t)facts.st_size, error))
+    if (!add_file(dump, names, database, name, path, (uint64_t)facts.st_size, error))
         return false;
     snprintf(beside, sizeof beside, "%s",
              strncmp(name, SL_BUCKETS, strlen(SL_BUCKETS)) == 0 ? name + strlen(SL_BUCKETS) : name);
@@ -857,7 +887,8 @@ static bool add_files(sl_dump *dump, const char *path, const sl_name_options *na
         char metadata[3 * PATH_ROOM], file[PATH_ROOM + 20];
         snprintf(file, sizeof file, "%s%s", beside, ends[i]);
         snprintf(metadata, sizeof metadata, "%s/%s", folder, file);
-        if (access(metadata, F_OK) == 0 && !add_file(dump, database, file, metadata, 0, error))
+        if (access(metadata, F_OK) == 0 &&
+            !add_file(dump, names, database, file, metadata, 0, error))
             return false;
     }
     return true;
@@ -874,7 +905,7 @@ static bool name_collection(sl_dump *dump, const sl_name_options *names, sl_erro
 
 static bool add_folder(sl_dump *dump, const char *folder, const sl_name_options *names,
                        sl_error *error) {
-    walk w = {.dump = dump};
+    walk w = {.dump = dump, .names = names};
     bool of_database = is_database_folder(folder);
     if (of_database && names->database)
         snprintf(w.database, sizeof w.database, "%s", names->database);

@@ -355,7 +355,7 @@ static bool put(unpacking *u, const sl_dump_item *found, sl_error *error) {
 
 static bool add_collection(unpacking *u, const sl_dump_item *found, sl_error *error) {
     const char *database = found->of->database, *collection = found->of->collection;
-    const char *why = sl_dump_not_restored(database, collection);
+    const char *why = sl_dump_not_restored(u->names, database, collection);
     char name[600];
     bson_t document;
     snprintf(name, sizeof name, "%s.%s", database, collection);
@@ -474,8 +474,8 @@ static bool note_unlisted(unpacking *u, const sl_dump_namespace *one, const sl_n
                           sl_error *error) {
     char what[600];
     if (one->documents == 0 || !one->database[0] ||
-        sl_dump_not_restored(one->database, one->collection) ||
-        (item && (item->left_out || item->kind != SL_NAMESPACE_VIEW)))
+        sl_dump_not_restored(u->names, one->database, one->collection) ||
+        (item && (item->left_out || !sl_kinds[item->kind].no_documents)))
         return true;
     snprintf(what, sizeof what, "%s.%s", one->database, one->collection);
     return sl_dump_note_add(u->dump, what, true,
@@ -496,7 +496,7 @@ static bool note_incomplete(unpacking *u, sl_error *error) {
         if (!note_unlisted(u, &all[i], item, error))
             return false;
         if (is_complete(all, count, &all[i]) || (item && item->left_out) ||
-            sl_dump_not_restored(all[i].database, all[i].collection))
+            sl_dump_not_restored(u->names, all[i].database, all[i].collection))
             continue;
         snprintf(what, sizeof what, "%s.%s", all[i].database, all[i].collection);
         snprintf(why, sizeof why,

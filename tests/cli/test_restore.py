@@ -37,9 +37,10 @@ class Folders(RestoreCase):
         self.assertRegex(outcome.out, r"shop\.orders +collection +14 B +1 +validator\n")
         self.assertRegex(outcome.out, r"shop\.log +collection +0 B +0 +capped\n")
         self.assertRegex(outcome.out, r"shop\.ts +time series +14 B +0 +timeseries\n"
-                                      r"shop\.a_view +view +- +0 +viewOn\n5 of 5 namespaces")
+                                      r"shop\.a_view +view +- +0 +viewOn\n"
+                                      r"admin\.system\.users +users +14 B +0\n6 of 6 namespaces")
         self.assertRegex(outcome.out, r"admin\.settings +collection +14 B")
-        for name in ("system.users.bson", "chunks.bson", "system.roles.bson"):
+        for name in ("chunks.bson", "system.roles.bson"):
             self.assertRegex(outcome.err, rf"not restored: \S*{name}: ")
 
     def test_patterns(self):
@@ -93,7 +94,7 @@ class Folders(RestoreCase):
                 (["--ns-from", "*.*", "--ns-to", "*.*.*"], "same number"),
                 (["--ns-from", "*.x", "--ns-to", "*"], "not of the form DATABASE.COLLECTION"),
                 (["--ns-from", "a.*", "--ns-to", "config.*"], "a.x would become config.x: the metadata"),
-                (["--ns-from", "a.*", "--ns-to", "admin.system.*"], "settings of a server are not restored"),
+                (["--ns-from", "a.*", "--ns-to", "admin.system.*"], "a collection of the server itself"),
                 (["--ns-from", "a.*", "--ns-to", "admin.*"], None),
                 (["--ns-from", "a.*", "--ns-to", f"{'n' * 250}.*xxxxx"], "longer than the 255"),
                 (["--ns-from", "*.x", "--ns-to", "same.x*", "--ns-exclude", "x"], None),

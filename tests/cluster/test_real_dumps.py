@@ -14,10 +14,17 @@ import servers
 import support
 
 REAL = pathlib.Path(os.environ.get("SHARDLOAD_REAL") or "/nowhere")
-VERSIONS = ("4.4", "5.0", "6.0")
+# Servers: the version, and options of tools/localcluster.
+SERVERS = {
+    "4.4": ("4.4", ["--standalone"]),
+    "5.0": ("5.0", ["--standalone"]),
+    "6.0": ("6.0", ["--standalone"]),
+    "replica set": ("6.0", ["--shards", "0", "--replicas", "1"]),
+    "cluster": ("4.4", ["--shards", "2", "--mongos", REAL / "4.4" / "bin" / "mongos"]),
+}
 LONG = "a_name_that_is_longer_than_the_name_of_a_file_may_be/" * 4
 
-OF_THE_SERVER = ("admin.system.version", "admin.system.keys")
+OF_THE_SERVER = ("admin.system.version", "admin.system.keys", "admin.system.new_users", "shardload.balancer")
 
 # Form: the options of mongodump; those of mongorestore; those of shardload restore. {at} is the dump. Words after |
 # become standard output of mongodump and standard input of the other two.
@@ -37,6 +44,12 @@ FORMS = {
                              "-d a -c b {at}/shop/orders.bson.gz"),
     "a file alone": ("-d shop -o {at}", "{at}/shop/sorted.bson", "{at}/shop/sorted.bson"),
     "documents in a pipe": ("| -d shop -c orders -o -", "| -d a -c b -", "| -d a -c b -"),
+    "its users": ("-d shop --dumpDbUsersAndRoles -o {at}", "-d shop --restoreDbUsersAndRoles {at}/shop",
+                  "-d shop --restore-db-users-and-roles {at}/shop"),
+    "without its users": ("-d shop --dumpDbUsersAndRoles -o {at}", "-d shop {at}/shop", "-d shop {at}/shop"),
+    "its users, archive": ("-d shop --dumpDbUsersAndRoles --archive={at}",
+                           "-d shop --restoreDbUsersAndRoles --archive={at}",
+                           "-d shop --restore-db-users-and-roles {at}"),
     "a view": ("-d shop -c cheap -o {at}", "{at}", "{at}"),
 }
 
@@ -47,6 +60,19 @@ def vendor(name, *words, **more):
     if done.returncode != 0:
         raise AssertionError(f"{name} {words}: {done.stderr.decode(errors='replace')}")
     return done.stdout
+
+
+def fill_users(client):
+    for database, users in (("admin", ("root", "backup")), ("shop", ("reader", "writer"))):
+        client[database].command("createRole", f"{database} role", privileges=[], roles=[])
+        for name in users:
+            client[database].command("createUser", name, pwd="x", roles=[f"{database} role"],
+                                     customData={"n": name}, mechanisms=["SCRAM-SHA-256"])
+
+
+def names(state_of):
+    """A state with the users' names and data in place of their documents, which have salts."""
+    return {key: value for key, value in state_of.items() if key != ("admin.system.users", "documents")}
 
 
 def fill(client, version):
@@ -70,6 +96,7 @@ def fill(client, version):
     shop["odd/name %25 é"].insert_one({"_id": 1})
     shop.create_collection("empty")
     shop["system.js"].insert_one({"_id": "f", "value": bson.Code("function() { return 1; }")})
+    fill_users(client)
     client.admin.settings.insert_many({"_id": n} for n in range(3))
     client.other.t.insert_many({"n": n} for n in range(3))
     if version >= "5.0":
@@ -114,8 +141,12 @@ def state(client):
             for index in client[name][one["name"]].list_indexes():
                 found[title, index["name"]] = index.to_dict()
             if one["type"] == "collection":
-                documents = client[name].get_collection(one["name"], codec_options=raw).find()
-                found[title, "documents"] = hashlib.md5(b"".join(sorted(bytes(one.raw) for one in documents))).digest()
+                if title == "admin.system.users":
+                    users = client[name][one["name"]].find()
+                    found[title, "names"] = {one["_id"]: one.get("customData") for one in users}
+                documents = sorted(bytes(each.raw) for each in client[name].get_collection(
+                    one["name"], codec_options=raw).find())
+                found[title, "documents"] = hashlib.md5(b"".join(documents)).digest()
     return found
 
 
@@ -126,15 +157,18 @@ class RealDumps(support.Case):
             raise support.unittest.SkipTest("SHARDLOAD_REAL does not name a folder with tools/bin/mongodump")
         folder = support.tempfile.mkdtemp(prefix="shardload-real-")
         cls.addClassCleanup(support.shutil.rmtree, folder, ignore_errors=True)
-        cls.clients = {}
-        for version in VERSIONS:
-            mongod = REAL / version / "bin" / "mongod"
-            if not mongod.exists():
-                continue
-            server = servers.Servers(f"{folder}/{version}", "--standalone", "--mongod", mongod, *servers.SAVING)
-            cls.addClassCleanup(server.down)
-            cls.clients[version] = pymongo.MongoClient(server.uri)
-            cls.addClassCleanup(cls.clients[version].close)
+        cls.folder = pathlib.Path(folder)
+
+    def connect(self, name):
+        """Starts these servers for the test. Returns a client."""
+        version, options = SERVERS[name]
+        server = servers.Servers(self.folder / name, "--mongod", REAL / version / "bin" / "mongod", *options,
+                                 *servers.SAVING)
+        self.addCleanup(server.down)
+        client = pymongo.MongoClient(server.uri)
+        self.addCleanup(client.close)
+        fill(client, version)
+        return client
 
     @staticmethod
     def uri(client):
@@ -165,17 +199,62 @@ class RealDumps(support.Case):
         self.assertEqual({key: value for key, value in found.items() if expected.get(key) != value},
                          {key: value for key, value in expected.items() if found.get(key) != value})
 
-    def test_each_form_is_restored_as_by_mongorestore(self):
-        for version, client in self.clients.items():
-            clear(client)
-            fill(client, version)
-            dumps = {form: self.dump(client, words[0]) for form, words in FORMS.items()}
-            for form, (_, of_vendor, own) in FORMS.items():
-                with self.subTest(version=version, form=form):
+    def check_forms(self, name, forms=FORMS, of_vendor_too=()):
+        client = self.connect(name)
+        dumps = {form: self.dump(client, forms[form][0]) for form in forms}
+        for form, (_, of_vendor, own) in forms.items():
+            with self.subTest(form):
+                clear(client)
+                self.run_vendor("mongorestore", client, " ".join([of_vendor, *of_vendor_too]), dumps[form],
+                                input=dumps[form].read_bytes() if of_vendor.startswith("|") else b"")
+                expected = state(client)
+                clear(client)
+                self.restore(client, own, dumps[form])
+                self.assert_same(state(client), expected)
+                if not own.startswith("|"):
+                    self.verify(client, own, dumps[form])
+
+    def verify(self, client, words, at, code=0):
+        *options, dump = words.replace("--archive ", "").format(at=at).split()
+        return self.shardload("verify", "--uri", self.uri(client), "--content", "--work-dir",
+                              self.scratch / f"work-{next(self._counter)}", *options, "--dump", dump, code=code)
+
+    def test_each_form_is_restored_as_by_mongorestore_on_server_4_4(self):
+        self.check_forms("4.4")
+
+    def test_each_form_is_restored_as_by_mongorestore_on_server_5_0(self):
+        self.check_forms("5.0")
+
+    def test_each_form_is_restored_as_by_mongorestore_on_server_6_0(self):
+        self.check_forms("6.0")
+
+    def test_a_replica_set_and_a_sharded_cluster(self):
+        """mongorestore refuses the database config of a cluster; shardload says that it leaves it out."""
+        some = {form: FORMS[form] for form in ("folder", "archive in a pipe", "its users")}
+        self.check_forms("replica set", some)
+        self.check_forms("cluster", some, ["--nsExclude=config.*"])
+
+    def test_users_that_exist_are_kept_or_with_drop_replaced(self):
+        client = self.connect("6.0")
+        whole, of_shop = self.dump(client, "-o {at}"), self.dump(client, "-d shop --dumpDbUsersAndRoles -o {at}")
+
+        def change():
+            fill_users(client)
+            client.shop.command("updateUser", "reader", customData={"changed": True})
+            client.shop.command("createUser", "other", pwd="x", roles=[])
+            client.other.command("createUser", "other", pwd="x", roles=[])
+            client.admin.command("dropUser", "backup")
+        for drop in ("", "--drop "):
+            for at, of_vendor, own in ((whole, "{at}", "{at}"),
+                                       (of_shop, "--restoreDbUsersAndRoles -d shop {at}/shop",
+                                        "--restore-db-users-and-roles -d shop {at}/shop")):
+                with self.subTest(drop=drop, of=of_vendor):
                     clear(client)
-                    self.run_vendor("mongorestore", client, of_vendor, dumps[form],
-                                    input=dumps[form].read_bytes() if of_vendor.startswith("|") else b"")
+                    change()
+                    self.run_vendor("mongorestore", client, drop + of_vendor, at)
                     expected = state(client)
                     clear(client)
-                    self.restore(client, own, dumps[form])
-                    self.assert_same(state(client), expected)
+                    change()
+                    self.restore(client, drop + own, at)
+                    self.assert_same(names(state(client)), names(expected))
+                    self.verify(client, own, at, code=0 if drop else support.EXIT_VERIFICATION)
