@@ -132,6 +132,10 @@ typedef struct name_lists {
 
 static void set_up_names(const sl_options *options, name_lists *names, sl_name_options *to,
                          sl_error *error) {
+    const char *database = sl_option_string(options, "db"),
+               *collection = sl_option_string(options, "collection");
+    if (collection && !database)
+        sl_option_problem(error, "--collection needs --db");
     if (!list_of(options, "ns-include", &names->include, error) ||
         !list_of(options, "ns-exclude", &names->exclude, error) ||
         !list_of(options, "ns-from", &names->from, error) ||
@@ -149,7 +153,10 @@ static void set_up_names(const sl_options *options, name_lists *names, sl_name_o
     }
     check_patterns("ns-include", &names->include, error);
     check_patterns("ns-exclude", &names->exclude, error);
-    *to = (sl_name_options){.include = names->include.items,
+    *to = (sl_name_options){.database = database,
+                            .collection = collection,
+                            .database_users = sl_option_flag(options, "restore-db-users-and-roles"),
+                            .include = names->include.items,
                             .include_count = names->include.count,
                             .exclude = names->exclude.items,
                             .exclude_count = names->exclude.count,
@@ -206,10 +213,6 @@ int sl_command_verify_dump(const sl_options *options) {
     sl_restore_config config = {.load = &setup.config, .dump = sl_option_string(options, "dump")};
     if (sl_options_argument_count(options) > 0)
         sl_option_problem(&error, "--dump replaces the sources: leave the sources out");
-    sl_options_refuse(options, "db|collection",
-                      "does not apply to a dump, which contains the names: choose with "
-                      "--ns-include, and rename with --ns-from and --ns-to",
-                      &error);
     set_up_names(options, &names, &config.names, &error);
     sl_set_up_verify_dump(&setup, options, &error);
     sl_exit code = error.code;

@@ -42,11 +42,12 @@ const sl_option_row sl_load_rows[] = {
      SL_ROW_OF(CONNECTED | DOCTOR, "Target", NONE), .secret = SL_CREDENTIALS,
      .help = "Connection string. For a sharded cluster name all its routers. A replica set or a "
              "standalone mongod works too."},
-    {.name = "db", SL_ROW_COMMON, .letter = 'd', SL_ROW_TEXT("NAME"), SL_ROW_OF(TARGETED | DOCTOR, "Target", NONE),
-     .help = "Database.", .check = sl_check_database},
+    {.name = "db", SL_ROW_COMMON, .letter = 'd', SL_ROW_TEXT("NAME"), SL_ROW_OF(CONNECTED | DOCTOR, "Target", NONE),
+     .help = "Database. restore: only this one of the dump; the name of the database, if the dump is the "
+             "folder or a file of one database."},
     {.name = "collection", SL_ROW_COMMON, .letter = 'c', SL_ROW_TEXT("NAME"),
-     SL_ROW_OF(TARGETED | DOCTOR, "Target", NONE),
-     .help = "Collection.", .check = sl_check_collection},
+     SL_ROW_OF(CONNECTED | DOCTOR, "Target", NONE),
+     .help = "Collection. restore: only this one of --db; its name, if the dump is one BSON file."},
     {.name = "drop", SL_ROW_COMMON, SL_ROW_FLAG, SL_ROW_OF(LOAD | RELOAD | PLAN | RESTORE, "Target", NONE),
      .help = "Drop the collection first. restore: drop each collection and view that is restored."},
     {.name = "again", SL_ROW_FLAG, SL_ROW_OF(LOAD | PLAN, "Target", NONE),
@@ -172,6 +173,12 @@ const sl_option_row sl_load_rows[] = {
              "first pattern that matches is used."},
     {.name = "ns-to", SL_ROW_LIST("PATTERN"), SL_ROW_OF(RESTORE | VERIFY, "Source", DOCUMENTS),
      .help = "The new name of the namespaces that match --ns-from."},
+    {.name = "restore-db-users-and-roles", SL_ROW_FLAG,
+     SL_ROW_OF(RESTORE | VERIFY, "Source", DOCUMENTS),
+     .help = "Also restore the users and roles of a database, which mongodump --dumpDbUsersAndRoles has put "
+             "into its folder. Those of a dump of all databases are restored without this option; "
+             "--ns-exclude 'admin.system.*' leaves them out. Existing users are kept; with --drop they are "
+             "replaced, and those that the dump does not have are removed."},
     {.name = "dry-run", SL_ROW_COMMON, SL_ROW_FLAG, SL_ROW_OF(RESTORE, "Source", NONE),
      .help = "Show what would be restored, and under which names. No server is contacted."},
 

@@ -223,10 +223,20 @@ static void set_up_connection(sl_setup *setup, const sl_options *options, sl_err
         setup->config.uri = setup->uri;
 }
 
-void sl_set_up_target(sl_setup *setup, const sl_options *options, sl_error *error) {
-    sl_load_config *config = &setup->config;
+/* The names of a collection that is loaded. */
+static void set_up_names(sl_load_config *config, const sl_options *options, sl_error *error) {
+    char problem[300];
     config->database = sl_option_string(options, "db");
     config->collection = sl_option_string(options, "collection");
+    if (config->database && !sl_check_database(config->database, problem, sizeof problem))
+        sl_option_problem(error, "--db: %s", problem);
+    if (config->collection && !sl_check_collection(config->collection, problem, sizeof problem))
+        sl_option_problem(error, "--collection: %s", problem);
+}
+
+void sl_set_up_target(sl_setup *setup, const sl_options *options, sl_error *error) {
+    sl_load_config *config = &setup->config;
+    set_up_names(config, options, error);
     if (!config->database)
         sl_option_problem(error, "--db is missing: name the database");
     if (!config->collection)
@@ -239,8 +249,7 @@ void sl_set_up_target(sl_setup *setup, const sl_options *options, sl_error *erro
 }
 
 void sl_set_up_examined(sl_setup *setup, const sl_options *options, sl_error *error) {
-    setup->config.database = sl_option_string(options, "db");
-    setup->config.collection = sl_option_string(options, "collection");
+    set_up_names(&setup->config, options, error);
     set_up_connection(setup, options, error);
 }
 
@@ -469,6 +478,11 @@ bool sl_set_up_restore(sl_setup *setup, const sl_options *options, sl_error *err
     if (shard_keys)
         setup->shard_keys_text = read_text("shard-keys", shard_keys, error);
     sl_set_up_document_options(setup, options);
+    for (size_t i = 0; i < 2; i++) { /* they select and name what is restored */
+        const char *name = i == 0 ? "db" : "collection", *value = sl_option_string(options, name);
+        if (value)
+            BSON_APPEND_UTF8(&setup->document_options, name, value);
+    }
     setup->config.skip_other = sl_option_flag(options, "skip-other");
     sl_set_up_run(setup, options);
     set_up_delivery(setup, options, error);

@@ -52,10 +52,12 @@ static const sl_command commands[] = {
      "      the loader beside shard s2",
      true, run_load},
     {"restore", SL_COMMAND_RESTORE, "[options] DUMP",
-     "Restore the namespaces of a mongodump folder or archive.",
+     "Restore the namespaces of a dump: a mongodump folder, archive or BSON file.",
      "Creates each collection with its options, loads it as `load` does, builds its indexes and\n"
-     "sets its validator. Creates views last. Users, roles, and the databases admin, config and\n"
-     "local are not restored. docs/restore.md compares the options with mongorestore.\n\n"
+     "sets its validator. Creates views last, and merges users and roles into those of the "
+     "server.\n"
+     "The databases config and local are not restored. docs/restore.md compares the options with "
+     "mongorestore.\n\n"
      "  shardload restore --dry-run dump/\n"
      "  shardload restore --uri mongodb://router1/ --drop dump/\n"
      "  shardload restore --uri mongodb://router1/ shop.archive.gz\n"

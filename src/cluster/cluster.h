@@ -388,7 +388,9 @@ typedef struct sl_registry_entry {
 
 typedef struct sl_registry sl_registry;
 
-/* The registry of a target is the unsharded collection "<collection>.sources" in its database. */
+/* The registry of a target is the unsharded collection "<collection>.sources" in its database; that
+ * of a collection in admin is in database shardload, because routers refuse findAndModify there. */
+const char *sl_registry_database(const char *database);
 bool sl_registry_open(sl_connection *connection, const sl_target *target, sl_registry **registry,
                       sl_error *error);
 void sl_registry_close(sl_registry *registry);
@@ -579,6 +581,13 @@ bool sl_collection_indexes(sl_connection *connection, const sl_target *target, b
 /* Sets these fields of the collection: the command collMod. */
 bool sl_collection_modify(sl_connection *connection, const sl_target *target, const bson_t *fields,
                           sl_error *error);
+
+/* Merges users or roles into those of the server. `collection` of database admin has their
+ * documents; `parameter`: that of the command _mergeAuthzCollections. `of_database`: only those of
+ * this database; "": all. With `drop`, existing ones are replaced, and those that are not in the
+ * collection are removed; without it, existing ones are kept. */
+bool sl_merge_users(sl_connection *connection, const char *parameter, const char *collection,
+                    const char *of_database, bool drop, sl_error *error);
 
 /* Shards the collection, which must be empty or have an index for the key; `simple`: the collection
  * has a collation, so the shard key needs the simple collation. If it is already sharded, its key

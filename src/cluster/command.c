@@ -282,6 +282,10 @@ char *sl_target_namespace(const sl_target *target, char out[SL_NAMESPACE_ROOM]) 
     return out;
 }
 
+const char *sl_registry_database(const char *database) {
+    return strcmp(database, "admin") == 0 ? "shardload" : database;
+}
+
 char *sl_target_registry(const sl_target *target, char out[SL_NAMESPACE_ROOM]) {
     if (target->registry)
         snprintf(out, SL_NAMESPACE_ROOM, "%s", target->registry);

@@ -92,9 +92,11 @@ bool sl_collection_indexes(sl_connection *connection, const sl_target *target, b
 
 /* ---- changes ---- */
 
-/* Enables sharding for the database, which creates it; only on a sharded cluster. */
+/* Enables sharding for the database, which creates it; only on a sharded cluster. Database admin
+ * always exists, and its collections cannot be sharded. */
 static bool enable_sharding(sl_connection *connection, const char *database, sl_error *error) {
     return sl_connection_server(connection)->deployment != SL_SHARDED ||
+           strcmp(database, "admin") == 0 ||
            sl_cluster_change(connection, "admin", BCON_NEW("enableSharding", BCON_UTF8(database)),
                              SL_CODE_ALREADY_INITIALIZED, error);
 }
@@ -137,6 +139,18 @@ bool sl_collection_create_indexes(sl_connection *connection, const sl_target *ta
 bool sl_collection_modify(sl_connection *connection, const sl_target *target, const bson_t *fields,
                           sl_error *error) {
     return change(connection, target, "collMod", fields, 0, error);
+}
+
+bool sl_merge_users(sl_connection *connection, const char *parameter, const char *collection,
+                    const char *of_database, bool drop, sl_error *error) {
+    const sl_target target = {.database = "admin", .collection = collection};
+    char ns[SL_NAMESPACE_ROOM];
+    bson_t *merge = BCON_NEW("_mergeAuthzCollections", BCON_INT32(1), parameter,
+                             BCON_UTF8(sl_target_namespace(&target, ns)), "db",
+                             BCON_UTF8(of_database), "drop", BCON_BOOL(drop));
+    sl_append_majority(merge);
+    sl_context_changes();
+    return sl_cluster_change(connection, "admin", merge, 0, error);
 }
 
 bool sl_collection_shard(sl_connection *connection, const sl_target *target, const bson_t *key,
@@ -319,7 +333,7 @@ static bool check_registry(sl_connection *connection, const sl_target *target, s
                               "}", "}", "{", "_id", "creating", "}", "{", "_id", "{", "$type",
                               "string", "}", "number", "{", "$type", "number", "}", "state", "{",
                               "$in", "[", "started", "loaded", "]", "}", "}", "]");
-    if (!holds(connection, target->database, registry, others, &found, error))
+    if (!holds(connection, sl_registry_database(target->database), registry, others, &found, error))
         return false;
     if (found)
         return sl_error_set(error, SL_EXIT_USAGE,
@@ -347,8 +361,8 @@ static bool check_registry(sl_connection *connection, const sl_target *target, s
 bool sl_drop_target(sl_connection *connection, const sl_target *target, sl_error *error) {
     char registry[SL_NAMESPACE_ROOM];
     return sl_collection_drop(connection, target->database, target->collection, error) &&
-           sl_collection_drop(connection, target->database, sl_target_registry(target, registry),
-                              error);
+           sl_collection_drop(connection, sl_registry_database(target->database),
+                              sl_target_registry(target, registry), error);
 }
 
 /* ---- the existing collection ---- */
@@ -574,8 +588,9 @@ static bool find_marker(sl_connection *connection, const sl_target *target, bool
                         sl_error *error) {
     char registry[SL_NAMESPACE_ROOM];
     bson_t document;
-    bool ok = sl_find_by_id(connection, target->database, sl_target_registry(target, registry),
-                            "creating", &document, found, error);
+    bool ok =
+        sl_find_by_id(connection, sl_registry_database(target->database),
+                      sl_target_registry(target, registry), "creating", &document, found, error);
     bson_destroy(&document);
     return ok;
 }
@@ -585,8 +600,9 @@ static bool change_marker(sl_connection *connection, const sl_target *target, bo
     char registry[SL_NAMESPACE_ROOM];
     bson_t *query = BCON_NEW("_id", "creating");
     bson_t *update = BCON_NEW("$currentDate", "{", "since", BCON_BOOL(true), "}");
-    bool ok = sl_find_and_modify(connection, target->database, sl_target_registry(target, registry),
-                                 query, set ? update : NULL, set, NULL, NULL, error);
+    bool ok = sl_find_and_modify(connection, sl_registry_database(target->database),
+                                 sl_target_registry(target, registry), query, set ? update : NULL,
+                                 set, NULL, NULL, error);
     bson_destroy(update);
     bson_destroy(query);
     return ok;

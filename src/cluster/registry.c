@@ -43,7 +43,7 @@ bool sl_registry_open(sl_connection *connection, const sl_target *target, sl_reg
     *registry = calloc(1, sizeof **registry);
     if (*registry) {
         (*registry)->connection = connection;
-        (*registry)->database = strdup(target->database);
+        (*registry)->database = strdup(sl_registry_database(target->database));
         (*registry)->collection = strdup(sl_target_registry(target, name));
         (*registry)->target = target->own_ids ? NULL : strdup(target->collection);
         if ((*registry)->database && (*registry)->collection &&

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "bson/bson_lookup.h"
+#include "bson/dump_archive.h"
 #include "bson/extjson.h"
 #include "format/format.h"
 #include "format/simd.h"
@@ -19,6 +20,61 @@
 #include "util/hash.h"
 #include "util/log.h"
 #include "util/text.h"
+
+/* ---- what namespaces are ---- */
+
+const sl_kind sl_kinds[] = {
+    [SL_NAMESPACE_COLLECTION] = {"collection", "collection", ""},
+    [SL_NAMESPACE_TIME_SERIES] = {"time series", "timeseries", SL_BUCKETS},
+    [SL_NAMESPACE_VIEW] = {"view", "view", "", .no_documents = true},
+    [SL_NAMESPACE_ROLES] = {"roles", "collection", "", .merged_by = "tempRolesCollection"},
+    [SL_NAMESPACE_USERS] = {"users", "collection", "", .merged_by = "tempUsersCollection"},
+};
+
+#define DATABASE_USERS "--restore-db-users-and-roles restores the users and roles of a database"
+
+/* By name, in which a * at the end stands for any text. The first row that matches. */
+static const struct special {
+    const char *database, *collection;
+    sl_namespace_kind kind;
+    const char *why;     /* it is not restored; NULL: it is */
+    bool database_users; /* it is restored if these are wanted */
+} special[] = {
+    {"admin", "system.users", .kind = SL_NAMESPACE_USERS},
+    {"admin", "system.roles", .kind = SL_NAMESPACE_ROLES},
+    {"admin", "system.version", .why = "the server's own record of its versions"},
+    {"admin", "system.*", .why = "a collection of the server itself"},
+    {"config", "*",
+     .why = "the metadata of a sharded cluster are not restored; --shard-keys shards collections"},
+    {"local", "*", .why = "the server's own database is not restored"},
+    {"*", "$admin.system.users", SL_NAMESPACE_USERS, DATABASE_USERS, true},
+    {"*", "$admin.system.roles", SL_NAMESPACE_ROLES, DATABASE_USERS, true},
+    {"*", "$admin.*", .why = "the server's own record of its versions"},
+    {"*", "system.profile", .why = "the profiler's records are not restored"},
+    {"shardload", "balancer", .why = "the state of the balancer during a load is not restored"},
+};
+
+static bool has_name(const char *name, const char *row) {
+    size_t length = strcspn(row, "*");
+    return row[length] ? strncmp(name, row, length) == 0 : strcmp(name, row) == 0;
+}
+
+/* NULL: an ordinary name. */
+static const struct special *find_special(const char *database, const char *collection) {
+    for (size_t i = 0; i < sizeof special / sizeof special[0]; i++) {
+        if (has_name(database, special[i].database) && has_name(collection, special[i].collection))
+            return &special[i];
+    }
+    return NULL;
+}
+
+const char *sl_dump_not_restored(const sl_name_options *names, const char *database,
+                                 const char *collection) {
+    const struct special *found = find_special(database, collection);
+    return !found || (found->database_users && names->database_users) ? NULL : found->why;
+}
+
+/* ---- patterns ---- */
 
 #define WILDCARDS_MAX 16
 
@@ -227,17 +283,14 @@ static bool set_target(sl_namespace *item, const char *name, const char *target,
                             "--ns-to: %s would become %s, which is not of the form "
                             "DATABASE.COLLECTION",
                             name, target);
-    bool system = strncmp(target, "admin.", 6) == 0 || strncmp(target, "config.", 7) == 0 ||
-                  strncmp(target, "local.", 6) == 0;
-    if (system || strcmp(target, "shardload.balancer") == 0)
-        return sl_error_set(error, SL_EXIT_USAGE,
-                            "--ns-to: %s would become %s, but nothing is restored into %s", name,
-                            target,
-                            system ? "the databases admin, config and local"
-                                   : "that collection, which holds the state of the balancer");
     item->to_database = strndup(target, (size_t)(dot - target));
     item->to_collection = strdup(dot + 1);
-    return (item->to_database && item->to_collection) || sl_error_memory(error, "listing the dump");
+    if (!item->to_database || !item->to_collection)
+        return sl_error_memory(error, "listing the dump");
+    const struct special *to = find_special(item->to_database, item->to_collection);
+    return !to || target == name ||
+           sl_error_set(error, SL_EXIT_USAGE, "--ns-to: %s would become %s: %s", name, target,
+                        to->why ? to->why : "only users and roles are restored there");
 }
 
 static bool check_unique(const sl_dump *dump, size_t index, sl_error *error) {
@@ -263,11 +316,15 @@ bool sl_names_apply(const sl_name_options *options, sl_dump *dump, sl_error *err
         sl_namespace *item = &dump->items[i];
         char name[2 * SL_NAME_ROOM], renamed[SL_NAME_ROOM];
         snprintf(name, sizeof name, "%s.%s", item->database, item->collection);
-        item->left_out = (options->include_count > 0 &&
-                          !is_any(options->include, options->include_count, name)) ||
-                         is_any(options->exclude, options->exclude_count, name);
+        item->left_out =
+            (options->database && strcmp(options->database, item->database) != 0) ||
+            (options->collection && strcmp(options->collection, item->collection) != 0) ||
+            (options->include_count > 0 &&
+             !is_any(options->include, options->include_count, name)) ||
+            is_any(options->exclude, options->exclude_count, name);
         const char *target = name;
-        for (size_t k = 0; k < options->rename_count && target == name; k++) {
+        bool renamed_if_matched = !sl_kinds[item->kind].merged_by; /* users keep their database */
+        for (size_t k = 0; renamed_if_matched && k < options->rename_count && target == name; k++) {
             if (new_name(options->from[k], options->to[k], name, renamed))
                 target = renamed;
         }
@@ -564,8 +621,10 @@ sl_namespace *sl_dump_get(sl_dump *dump, const char *database, const char *colle
         return NULL;
     dump->items = items;
     sl_namespace *made = &items[dump->count];
+    const struct special *row = find_special(database, collection);
     *made = (sl_namespace){.database = strdup(database),
                            .collection = strdup(collection),
+                           .kind = row ? row->kind : SL_NAMESPACE_COLLECTION,
                            .options = bson_new(),
                            .later = bson_new(),
                            .indexes = bson_new()};
@@ -600,25 +659,8 @@ static void unescape(char *name) {
     *to = '\0';
 }
 
-const char *sl_dump_not_restored(const char *database, const char *collection) {
-    if (strcmp(database, "admin") == 0)
-        return "users, roles and settings of a server are not restored";
-    if (strcmp(database, "config") == 0)
-        return "the metadata of a sharded cluster are not restored; --shard-keys shards "
-               "collections";
-    if (strcmp(database, "local") == 0)
-        return "the server's own database is not restored";
-    if (strncmp(collection, "$admin.", 7) == 0)
-        return "users and roles are not restored";
-    if (strcmp(collection, "system.profile") == 0)
-        return "the profiler's records are not restored";
-    if (strcmp(database, "shardload") == 0 && strcmp(collection, "balancer") == 0)
-        return "the state of the balancer during a load is not restored";
-    return NULL;
-}
-
-static bool add_file(sl_dump *dump, const char *database, const char *name, const char *path,
-                     uint64_t bytes, sl_error *error) {
+static bool add_file(sl_dump *dump, const sl_name_options *names, const char *database,
+                     const char *name, const char *path, uint64_t bytes, sl_error *error) {
     char collection[PATH_ROOM];
     snprintf(collection, sizeof collection, "%s", name);
     bool zipped = cut(collection, ".gz");
@@ -627,7 +669,7 @@ static bool add_file(sl_dump *dump, const char *database, const char *name, cons
     if (!data && !metadata)
         return sl_dump_note_add(dump, path, true, "no .bson and no .metadata.json file", error);
     unescape(collection);
-    const char *why = sl_dump_not_restored(database, collection);
+    const char *why = sl_dump_not_restored(names, database, collection);
     if (why)
         return !data || sl_dump_note_add(dump, path, false, why, error);
     if (strcmp(collection, "system.indexes") == 0)
@@ -655,8 +697,9 @@ static bool add_file(sl_dump *dump, const char *database, const char *name, cons
 /* Calls `each` for the visible entries of a folder, in the order of their names. */
 typedef struct walk {
     sl_dump *dump;
+    const sl_name_options *names;
     char database[PATH_ROOM]; /* "" in the dump's own folder */
-    size_t databases, files;
+    size_t databases;
 } walk;
 
 static bool visit(walk *w, const char *folder, sl_error *error);
@@ -673,7 +716,8 @@ static bool visit_entry(walk *w, const char *folder, const char *name, sl_error 
                         only one was dumped */
     if (w->database[0]) {
         if (S_ISREG(facts.st_mode))
-            return add_file(w->dump, w->database, name, path, (uint64_t)facts.st_size, error);
+            return add_file(w->dump, w->names, w->database, name, path, (uint64_t)facts.st_size,
+                            error);
         return sl_dump_note_add(w->dump, path, true, "no file", error);
     }
     if (S_ISDIR(facts.st_mode)) {
@@ -687,7 +731,6 @@ static bool visit_entry(walk *w, const char *folder, const char *name, sl_error 
         w->database[0] = '\0';
         return ok;
     }
-    w->files += strstr(name, ".bson") != NULL;
     return sl_dump_note_add(
         w->dump, path, true,
         strncmp(name, "oplog.bson", 10) == 0
@@ -747,7 +790,7 @@ static bool join_buckets(sl_dump *dump, sl_error *error) {
 static bool check_data(sl_dump *dump, sl_error *error) {
     for (size_t i = dump->count; i-- > 0;) {
         sl_namespace *item = &dump->items[i];
-        bool view = item->kind == SL_NAMESPACE_VIEW;
+        bool view = sl_kinds[item->kind].no_documents;
         if (view && item->data &&
             sl_dump_note_add(dump, item->data, true,
                              "documents of a namespace that is a view according to its metadata",
@@ -766,9 +809,9 @@ static bool check_data(sl_dump *dump, sl_error *error) {
 
 static int compare_items(const void *one, const void *other) {
     const sl_namespace *a = one, *b = other;
-    int views = (a->kind == SL_NAMESPACE_VIEW) - (b->kind == SL_NAMESPACE_VIEW);
+    int x = sl_restored_alone(a) ? (int)a->kind : 0, y = sl_restored_alone(b) ? (int)b->kind : 0;
     int databases = strcmp(a->database, b->database);
-    return views ? views : databases ? databases : strcmp(a->collection, b->collection);
+    return x != y ? x - y : databases ? databases : strcmp(a->collection, b->collection);
 }
 
 void sl_dump_sort(sl_dump *dump) {
@@ -776,19 +819,113 @@ void sl_dump_sort(sl_dump *dump) {
         qsort(dump->items, dump->count, sizeof *dump->items, compare_items);
 }
 
-bool sl_dump_open_folder(sl_dump *dump, const char *folder, sl_error *error) {
-    walk w = {.dump = dump};
+/* ---- reading a dump in its place ---- */
+
+static bool is_folder(const char *path) {
+    struct stat facts;
+    return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
+}
+
+/* Is this the name of a file with documents or metadata? */
+static bool is_of_collection(const char *path) {
+    char name[PATH_ROOM];
+    snprintf(name, sizeof name, "%s", path);
+    cut(name, ".gz");
+    return cut(name, ".bson") || cut(name, ".metadata.json");
+}
+
+static int is_file_of_collection(const struct dirent *entry) {
+    return is_of_collection(entry->d_name);
+}
+
+/* Is it the folder of one database? */
+static bool is_database_folder(const char *folder) {
+    struct dirent **entries = NULL;
+    int count = scandir(folder, &entries, is_file_of_collection, alphasort);
+    for (int i = 0; i < count; i++)
+        free(entries[i]);
+    free(entries);
+    return count > 0;
+}
+
+bool sl_dump_is_in_place(const char *path, const sl_name_options *names) {
+    struct stat facts;
+    char head[4];
+    uint32_t magic = 0;
+    size_t length = 0;
+    bool whole;
+    sl_error ignored;
+    if (stat(path, &facts) != 0 || S_ISDIR(facts.st_mode))
+        return is_folder(path);
+    if (!S_ISREG(facts.st_mode) || !(names->collection || is_of_collection(path)) ||
+        !sl_dump_head(path, head, sizeof head, &length, &whole, &ignored))
+        return false;
+    memcpy(&magic, head, length);
+    return magic != SL_DUMP_ARCHIVE_MAGIC;
+}
+
+/* The files of a collection: `path`, and the metadata beside it. */
+static bool add_files(sl_dump *dump, const char *path, const sl_name_options *names,
+                      sl_error *error) {
+    static const char *const ends[] = {".metadata.json", ".metadata.json.gz"};
+    char beside[PATH_ROOM], folder[PATH_ROOM], resolved[PATH_ROOM];
+    const char *name = strrchr(path, '/');
+    struct stat facts;
+    snprintf(folder, sizeof folder, "%.*s", name ? (int)(name - path) : 1, name ? path : ".");
+    name = name ? name + 1 : path;
+    char *parent = realpath(folder[0] ? folder : "/", resolved) ? strrchr(resolved, '/') : NULL;
+    const char *database = names->database ? names->database : parent ? parent + 1 : "";
+    if (stat(path, &facts) != 0)
+        return sl_error_errno(error, SL_EXIT_SOURCE, "%s", path);
+    if (!add_file(dump, names, database, name, path, (uint64_t)facts.st_size, error))
+        return false;
+    snprintf(beside, sizeof beside, "%s",
+             strncmp(name, SL_BUCKETS, strlen(SL_BUCKETS)) == 0 ? name + strlen(SL_BUCKETS) : name);
+    cut(beside, ".gz");
+    cut(beside, ".bson");
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        char metadata[3 * PATH_ROOM], file[PATH_ROOM + 20];
+        snprintf(file, sizeof file, "%s%s", beside, ends[i]);
+        snprintf(metadata, sizeof metadata, "%s/%s", folder, file);
+        if (access(metadata, F_OK) == 0 &&
+            !add_file(dump, names, database, file, metadata, 0, error))
+            return false;
+    }
+    return true;
+}
+
+/* Gives the only collection of a file the name of --collection. */
+static bool name_collection(sl_dump *dump, const sl_name_options *names, sl_error *error) {
+    if (!names->collection || dump->count != 1)
+        return true;
+    free(dump->items[0].collection);
+    dump->items[0].collection = strdup(names->collection);
+    return dump->items[0].collection || sl_error_memory(error, "listing the dump");
+}
+
+static bool add_folder(sl_dump *dump, const char *folder, const sl_name_options *names,
+                       sl_error *error) {
+    walk w = {.dump = dump, .names = names};
+    bool of_database = is_database_folder(folder);
+    if (of_database && names->database)
+        snprintf(w.database, sizeof w.database, "%s", names->database);
     if (!visit(&w, folder, error))
         return false;
-    if (w.databases == 0 && w.files > 0)
-        return sl_error_set(
-            error, SL_EXIT_SOURCE,
-            "%s contains .bson files: name its parent folder, with one folder for each database, "
-            "and choose with --ns-include 'DATABASE.*'; one file is loaded by `shardload load`",
-            folder);
+    return !of_database || names->database || w.databases > 0 ||
+           sl_error_set(error, SL_EXIT_SOURCE,
+                        "%s is the folder of one database: give the name of the database with "
+                        "--db, or name the parent folder",
+                        folder);
+}
+
+bool sl_dump_open_in_place(sl_dump *dump, const char *path, const sl_name_options *names,
+                           sl_error *error) {
     char problems[1000] = "";
     size_t used = 0;
     sl_error why;
+    bool folder = is_folder(path);
+    if (!(folder ? add_folder : add_files)(dump, path, names, error))
+        return false;
     for (size_t i = 0; i < dump->count; i++) {
         if (!metadata_read(&dump->items[i], &why))
             used += sl_print_text(problems + used, sizeof problems - used, SL_LINES SL_LINES,
@@ -796,10 +933,11 @@ bool sl_dump_open_folder(sl_dump *dump, const char *folder, sl_error *error) {
     }
     if (used > 0)
         return sl_error_set(error, SL_EXIT_SOURCE, SL_LINES, problems);
-    if (!join_buckets(dump, error) || !check_data(dump, error))
+    if (!join_buckets(dump, error) || !check_data(dump, error) ||
+        (!folder && !name_collection(dump, names, error)))
         return false;
     sl_dump_sort(dump);
-    return true;
+    return sl_names_apply(names, dump, error);
 }
 
 bool sl_dump_fits_server(const sl_dump *dump, const sl_server *server, sl_error *error) {

@@ -8,7 +8,8 @@
  * Bytes of a collection's name that a file name cannot contain are written as %XX. The name of a
  * database is the unchanged name of its folder, in which a percent sign is an ordinary character. A
  * time-series collection NAME has its documents in system.buckets.NAME.bson; a view has no
- * documents. One thread. */
+ * documents. A dump may also be the folder of one database, or one file NAME.bson beside its
+ * metadata. One thread. */
 #ifndef SHARDLOAD_RESTORE_DUMP_H
 #define SHARDLOAD_RESTORE_DUMP_H
 
@@ -23,11 +24,24 @@
 #include "source/source.h"
 #include "util/error.h"
 
+/* What a namespace of a dump is, in the order in which they are restored. */
 typedef enum sl_namespace_kind {
     SL_NAMESPACE_COLLECTION,
     SL_NAMESPACE_TIME_SERIES,
     SL_NAMESPACE_VIEW,
+    SL_NAMESPACE_ROLES, /* admin.system.roles, or DATABASE.$admin.system.roles */
+    SL_NAMESPACE_USERS,
 } sl_namespace_kind;
+
+/* The properties of a kind. */
+typedef struct sl_kind {
+    const char *name;   /* in tables and records */
+    const char *type;   /* as the server lists it */
+    const char *stored; /* the beginning of the name of the collection with its documents */
+    bool no_documents;
+    const char *merged_by; /* users and roles: a parameter of sl_merge_users; NULL: a collection */
+} sl_kind;
+extern const sl_kind sl_kinds[]; /* by sl_namespace_kind */
 
 /* Strings and documents belong to it. */
 typedef struct sl_namespace {
@@ -51,6 +65,11 @@ typedef struct sl_namespace {
     bool shard_unique;
 } sl_namespace;
 
+/* Is it restored after all collections, alone? */
+static inline bool sl_restored_alone(const sl_namespace *item) {
+    return item->kind >= SL_NAMESPACE_VIEW;
+}
+
 /* A part of a dump that is not restored. */
 typedef struct sl_dump_note {
     char *what, *why;
@@ -58,37 +77,55 @@ typedef struct sl_dump_note {
 } sl_dump_note;
 
 typedef struct sl_dump {
-    sl_namespace *items; /* sorted by name; views last */
+    sl_namespace *items; /* sorted by name; views last, then roles and users */
     size_t count, room;
     sl_dump_note *notes;
     size_t note_count, note_room;
 } sl_dump;
 
-/* Finds the namespaces of a dump folder and reads their metadata. SL_EXIT_SOURCE if the folder is
- * not a dump or a metadata file cannot be read; the error names all such files. Clear the dump in
- * any case. */
-bool sl_dump_open_folder(sl_dump *dump, const char *folder, sl_error *error);
+/* The options that select and rename namespaces; patterns as given; borrowed. from[i] and to[i]
+ * belong together. */
+typedef struct sl_name_options {
+    const char *database, *collection; /* only this one; NULL: all */
+    bool database_users; /* also the users and roles that the dump of one database has */
+    const char *const *include;
+    size_t include_count; /* 0: all */
+    const char *const *exclude;
+    size_t exclude_count;
+    const char *const *from;
+    const char *const *to;
+    size_t rename_count;
+} sl_name_options;
+
+/* Is the dump read where it is: a folder, or one BSON file? Otherwise it is an archive or a pipe,
+ * which is unpacked. */
+bool sl_dump_is_in_place(const char *path, const sl_name_options *names);
+/* Finds the namespaces of such a dump, reads their metadata, and applies the names. SL_EXIT_SOURCE
+ * if it is not a dump or a metadata file cannot be read; the error names all such files. Clear the
+ * dump in any case. */
+bool sl_dump_open_in_place(sl_dump *dump, const char *path, const sl_name_options *names,
+                           sl_error *error);
 void sl_dump_clear(sl_dump *dump);
 
 /* Is the server new enough for the collections? SL_EXIT_CLUSTER with the namespace, the version
  * that it needs and the server's version. */
 bool sl_dump_fits_server(const sl_dump *dump, const sl_server *server, sl_error *error);
 
-/* Reads an archive of mongodump, compressed or not; `path` may be "-", standard input. Applies the
+/* Reads an archive of mongodump, compressed or not; `path` may be "-", standard input. If the names
+ * have a database and a collection, it may also be the documents of that collection. Applies the
  * names as soon as the collections are known, and writes the documents of each collection that is
  * restored to a file in `folder`, which must exist. With `folder` NULL it reads no documents.
  * Damage is noted, with its offset, and reading continues after it. SL_EXIT_SOURCE if the
  * beginning, with the list of the collections, cannot be read. Needs memory for the largest
  * document. */
-struct sl_name_options;
 bool sl_dump_open_archive(sl_dump *dump, const char *path, const char *folder,
-                          const struct sl_name_options *names, sl_error *error);
+                          const sl_name_options *names, sl_error *error);
 
 /* Writes the list of the unpacked files to `folder`, and reads it. `*found`: the list exists, so
  * the archive has been unpacked completely. */
 bool sl_dump_write_list(const sl_dump *dump, const char *folder, sl_error *error);
-bool sl_dump_read_list(sl_dump *dump, const char *folder, const struct sl_name_options *names,
-                       bool *found, sl_error *error);
+bool sl_dump_read_list(sl_dump *dump, const char *folder, const sl_name_options *names, bool *found,
+                       sl_error *error);
 
 /* ---- internal functions of these files ---- */
 
@@ -98,8 +135,9 @@ sl_namespace *sl_dump_find(const sl_dump *dump, const char *database, const char
 sl_namespace *sl_dump_get(sl_dump *dump, const char *database, const char *collection);
 /* Sorts the namespaces; pointers to them become invalid. */
 void sl_dump_sort(sl_dump *dump);
-/* The reason why a collection of this name is not restored; NULL if it is restored. */
-const char *sl_dump_not_restored(const char *database, const char *collection);
+/* The reason why a namespace of this name is not restored; NULL if it is restored. */
+const char *sl_dump_not_restored(const sl_name_options *names, const char *database,
+                                 const char *collection);
 
 /* Adds a note. `what` and `why` are copied. */
 bool sl_dump_note_add(sl_dump *dump, const char *what, bool lost, const char *why, sl_error *error);
@@ -119,25 +157,14 @@ bool sl_dump_head(const char *path, char *head, size_t room, size_t *length, boo
 
 /* ---- which namespaces are restored, and under which names ----
  *
- * --ns-include, --ns-exclude,
- * --ns-from and --ns-to, with the patterns of mongorestore.
+ * --db, --collection, --ns-include, --ns-exclude, --ns-from and --ns-to, with the patterns of
+ * mongorestore.
  *
  * In a pattern * matches any text, including dots and the empty text, and \ makes the next
  * character an ordinary one. In --ns-from and --ns-to $name$ also matches any text. The texts of
  * --ns-from are put into --ns-to: those of * in their order, those of $name$ by their names. If a
  * name can be matched in several ways, each wildcard from left to right matches the shortest
  * possible text. */
-
-/* Patterns as given; borrowed. from[i] and to[i] belong together. */
-typedef struct sl_name_options {
-    const char *const *include;
-    size_t include_count; /* 0: all */
-    const char *const *exclude;
-    size_t exclude_count;
-    const char *const *from;
-    const char *const *to;
-    size_t rename_count;
-} sl_name_options;
 
 /* The largest namespace that a server accepts has 255 bytes. */
 #define SL_NAME_ROOM 512

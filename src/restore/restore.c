@@ -31,7 +31,7 @@
  *
  * A team of threads takes the collections in the order of their names; each thread has a connection
  * that all its loads use, one after the other. The main thread is one of them. It creates the views
- * at the end, alone.
+ * at the end, alone, and restores roles and users.
  *
  * Each namespace is restored in its own context (util/context.h), because a load sets the log file,
  * the log level and the listeners for interrupts of its context. Its log lines are also written to
@@ -408,15 +408,15 @@ static struct sl_restore_team *create(sl_restore *restore, size_t count) {
 /* Restores all namespaces, up to --collections-at-once at a time. False: not all were begun. */
 static bool restore_at_once(sl_restore *restore) {
     const sl_dump *dump = &restore->dump;
-    size_t collections = 0, views = 0, chosen = 0, namespaces = 0;
+    size_t collections = 0, chosen = 0, namespaces = 0;
     uint64_t bytes = 0;
     for (size_t i = 0; i < dump->count; i++) {
-        views += dump->items[i].kind == SL_NAMESPACE_VIEW;
-        chosen += dump->items[i].kind != SL_NAMESPACE_VIEW && !dump->items[i].left_out;
+        bool alone = sl_restored_alone(&dump->items[i]);
+        collections += !alone;
+        chosen += !alone && !dump->items[i].left_out;
         namespaces += !dump->items[i].left_out;
         bytes += dump->items[i].left_out ? 0 : dump->items[i].data_bytes;
     }
-    collections = dump->count - views;
     size_t count = restore->config->at_once < chosen ? restore->config->at_once : chosen;
     count = count > 0 ? count : 1;
     struct sl_restore_team *team = create(restore, count);
@@ -448,8 +448,6 @@ static void restore_team_destroy(sl_restore *restore) {
 /* ---- tables and record ---- */
 
 /* What a restore prints: the dump, and the outcome of each namespace. */
-
-static const char *const kinds[] = {"collection", "time series", "view"};
 
 /* The options of a namespace in words, such as "capped, validator". */
 static const char *options_of(const sl_namespace *item, char out[400]) {
@@ -507,7 +505,7 @@ static void restore_print_plan(const sl_restore *restore) {
         options_of(item, words);
         bool renamed = strcmp(name, target) != 0;
         sl_text_table_cell(table, "%s", name);
-        sl_text_table_cell(table, "%s", kinds[item->kind]);
+        sl_text_table_cell(table, "%s", sl_kinds[item->kind].name);
         sl_text_table_number(table,
                              item->data || item->data_bytes > 0 ? (double)item->data_bytes : NAN);
         sl_text_table_number(table, item->index_count);
@@ -554,9 +552,9 @@ static void restore_print_outcomes(const sl_restore *restore) {
         const char *note = !o->begun                                             ? "not begun"
                            : o->code != SL_EXIT_OK && o->code != SL_EXIT_REJECTS ? "incomplete"
                            : o->earlier                                          ? "earlier run"
-                           : item->kind == SL_NAMESPACE_VIEW                     ? "view"
-                           : o->existed                                          ? "existed"
-                                                                                 : "";
+                           : sl_restored_alone(item) ? sl_kinds[item->kind].name
+                           : o->existed              ? "existed"
+                                                     : "";
         add_outcome(table, sl_namespace_target(item, name), o,
                     o->earlier || !o->begun ? NAN : o->seconds, note);
         sum.records += o->records;
@@ -608,7 +606,7 @@ static bool restore_append(const sl_restore *restore, bson_t *record) {
         sl_record_begin_item(&array, count++, &item);
         BSON_APPEND_UTF8(&item, "dumped", sl_namespace_name(of, name));
         BSON_APPEND_UTF8(&item, "namespace", sl_namespace_target(of, name));
-        BSON_APPEND_UTF8(&item, "kind", kinds[of->kind]);
+        BSON_APPEND_UTF8(&item, "kind", sl_kinds[of->kind].name);
         BSON_APPEND_BOOL(&item, "begun", o->begun);
         BSON_APPEND_BOOL(&item, "existed", o->existed);
         BSON_APPEND_INT64(&item, "records", (int64_t)o->records);
@@ -683,9 +681,13 @@ bool sl_restore_make_directory(sl_restore *restore, const char *name, sl_error *
                                   error);
 }
 
+bool sl_restore_is_in_place(const sl_restore *restore) {
+    return sl_dump_is_in_place(restore->config->dump, &restore->config->names);
+}
+
 /* An archive is not compared: once it has been unpacked, it is not read again. */
 static bool check_list(sl_restore *restore, sl_error *error) {
-    bool folder = sl_dump_is_folder(restore->config->dump);
+    bool folder = sl_restore_is_in_place(restore);
     if (folder == sl_restore_has_list(restore))
         return !folder || sl_restore_same_dump(restore, error);
     return sl_error_set(error, SL_EXIT_SOURCE,
@@ -748,7 +750,7 @@ static bool begin_or_resume(sl_restore *restore, sl_error *error) {
     int length = snprintf(line, sizeof line, "%s\n", dump);
     return sl_json_write_file(file_of(restore, "options.json", options),
                               restore->config->load->document_options, error) &&
-           (!sl_dump_is_folder(restore->config->dump) || sl_restore_write_list(restore, error)) &&
+           (!sl_restore_is_in_place(restore) || sl_restore_write_list(restore, error)) &&
            sl_private_file_replace(path, line, (size_t)length, error);
 }
 
@@ -779,11 +781,6 @@ static void warn_of_views(const sl_restore *restore) {
     }
 }
 
-bool sl_dump_is_folder(const char *path) {
-    struct stat facts;
-    return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
-}
-
 /* Unpacks the archive, unless an earlier run has done that. */
 static bool open_archive(sl_restore *restore, sl_error *error) {
     const sl_restore_config *config = restore->config;
@@ -807,13 +804,10 @@ static bool open_archive(sl_restore *restore, sl_error *error) {
 
 bool sl_restore_open_dump(sl_restore *restore, sl_error *error) {
     const sl_restore_config *config = restore->config;
-    if (sl_dump_is_folder(config->dump)) {
-        if (!sl_dump_open_folder(&restore->dump, config->dump, error) ||
-            !sl_names_apply(&config->names, &restore->dump, error))
-            return false;
-    } else if (!open_archive(restore, error)) {
+    if (!(sl_restore_is_in_place(restore)
+              ? sl_dump_open_in_place(&restore->dump, config->dump, &config->names, error)
+              : open_archive(restore, error)))
         return false;
-    }
     if (config->shard_keys && (!sl_shard_keys_parse(&restore->shard_keys, config->shard_keys,
                                                     sl_text_of(config->shard_keys_text), error) ||
                                !sl_shard_keys_apply(&restore->shard_keys, &restore->dump, error)))
@@ -829,10 +823,10 @@ bool sl_restore_open_dump(sl_restore *restore, sl_error *error) {
     if (chosen == 0)
         return sl_error_set(error, SL_EXIT_SOURCE,
                             restore->dump.count == 0
-                                ? "%s: there is nothing to restore: no collections of a database "
-                                  "other than admin, config and local"
-                                : "%s: nothing is left to restore: no namespace matches "
-                                  "--ns-include, or all of them match --ns-exclude",
+                                ? "%s: there is nothing to restore: no collections of users"
+                                : "%s: nothing is left to restore: no namespace matches --db, "
+                                  "--collection and --ns-include, or all of them match "
+                                  "--ns-exclude",
                             config->dump);
     return true;
 }
@@ -938,7 +932,7 @@ static void start_status(sl_restore *restore) {
 static sl_exit run(sl_restore *restore) {
     sl_error error = {0};
     int64_t started = sl_wall_clock_ms();
-    bool first = restore->config->dry_run || sl_dump_is_folder(restore->config->dump);
+    bool first = restore->config->dry_run || sl_restore_is_in_place(restore);
     /* A folder is read before the work directory is created; an archive is read later, because it
      * is unpacked into the work directory. */
     bool ok = !first || sl_restore_open_dump(restore, &error);

@@ -13,7 +13,7 @@ typedef struct sl_restore_config {
     /* Connection, delivery, work directory, the options to compare, --drop, --resume, --skip-other.
      * Without sources, format and target. */
     const sl_load_config *load;
-    const char *dump; /* a folder, an archive, or - for an archive in standard input */
+    const char *dump; /* a folder, a BSON file, an archive, or - for standard input */
     sl_name_options names;
     const char *shard_keys; /* path of a YAML file (restoring.h); NULL: no collection is sharded */
     const char *shard_keys_text; /* its text */

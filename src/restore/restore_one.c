@@ -132,10 +132,10 @@ bool sl_shard_keys_apply(const sl_shard_keys *keys, sl_dump *dump, sl_error *err
                                 "--shard-keys: %s is not restored; give the names that the "
                                 "collections have on the server",
                                 entry->name);
-        if (found->kind == SL_NAMESPACE_VIEW || found->capped)
+        if (sl_restored_alone(found) || found->capped)
             return sl_error_set(error, SL_EXIT_USAGE,
                                 "--shard-keys: %s is a %s, which cannot be sharded", entry->name,
-                                found->capped ? "capped collection" : "view");
+                                found->capped ? "capped collection" : sl_kinds[found->kind].name);
         found->shard_key = entry->key;
         found->shard_unique = entry->unique;
     }
@@ -375,10 +375,44 @@ static void begin(step *s, sl_restore *restore, sl_connection *connection, size_
     uint64_t hash = sl_namespace_folder(restore->directory, item, s->folder, sizeof s->folder);
     snprintf(s->registry, sizeof s->registry, "shardload-restore-%016llx",
              (unsigned long long)hash);
-    snprintf(s->collection, sizeof s->collection, "%s%s",
-             item->kind == SL_NAMESPACE_TIME_SERIES ? SL_BUCKETS : "", item->to_collection);
+    snprintf(s->collection, sizeof s->collection, "%s%s", sl_kinds[item->kind].stored,
+             item->to_collection);
     s->target = (sl_target){
         .database = item->to_database, .collection = item->to_collection, .registry = s->registry};
+}
+
+/* ---- users and roles ---- */
+
+/* They are loaded into a collection of database admin beside the registry. Then the server merges
+ * this collection into those that it has: it replaces users and roles that exist if --drop is given,
+ * and removes those that the dump does not have. */
+static void use_merged_collection(step *s) {
+    if (!sl_kinds[s->item->kind].merged_by)
+        return;
+    snprintf(s->collection, sizeof s->collection, "%s.merged", s->registry);
+    s->target.database = "admin";
+    s->target.collection = s->collection;
+}
+
+static bool merge(const step *s, sl_error *error) {
+    const char *database = strcmp(s->item->database, "admin") == 0 ? "" : s->item->database;
+    const char *what = sl_kinds[s->item->kind].name;
+    if (s->outcome->rejected > 0)
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "%s: some of the %s are damaged: none is changed on the server",
+                            s->name, what);
+    return s->outcome->records == 0 ||
+           sl_merge_users(s->connection, sl_kinds[s->item->kind].merged_by, s->collection, database,
+                          s->restore->config->load->drop, error) ||
+           sl_error_prefix(error,
+                           "%s: the %s cannot be restored (--ns-exclude '%s' leaves them out)",
+                           s->name, what, s->name);
+}
+
+/* After it has been merged, and that is known. */
+static bool drop_merged_collection(const step *s, sl_error *error) {
+    return !sl_kinds[s->item->kind].merged_by ||
+           sl_collection_drop(s->connection, "admin", s->collection, error);
 }
 
 /* ---- files of the namespace ---- */
@@ -388,6 +422,8 @@ static void begin(step *s, sl_restore *restore, sl_connection *connection, size_
 static bool check_earlier(const step *s, const bson_t *read, sl_error *error) {
     sl_collection_facts facts;
     const char *uuid = sl_look_string(read, "uuid");
+    if (sl_kinds[s->item->kind].merged_by)
+        return true;
     bool ok = sl_collection_read(s->connection, &s->target, &facts, error);
     if (ok && (!facts.exists || strcmp(facts.uuid, uuid) != 0))
         ok = sl_error_set(error, SL_EXIT_CLUSTER,
@@ -405,7 +441,7 @@ static bool read_earlier(step *s, sl_error *error) {
     bson_t *read = NULL;
     if (!sl_json_read_private(file_of(s, "restored.json", path), &read, error))
         return false;
-    if (!check_earlier(s, read, error)) {
+    if (!check_earlier(s, read, error) || !drop_merged_collection(s, error)) {
         bson_destroy(read);
         return false;
     }
@@ -446,8 +482,7 @@ static bool write_outcome(const step *s, sl_error *error) {
 /* The options of an existing collection that differ from those of the dump are reported; documents
  * are nevertheless added to it, as mongorestore does. */
 static bool use_existing(step *s, const sl_collection_facts *facts, sl_error *error) {
-    static const char *const types[] = {"collection", "timeseries", "view"};
-    const char *type = types[s->item->kind];
+    const char *type = sl_kinds[s->item->kind].type;
     if (strcmp(facts->type, type) != 0)
         return sl_error_set(error, SL_EXIT_CLUSTER,
                             "%s exists and is a %s, but in the dump it is a %s: --drop replaces "
@@ -649,7 +684,7 @@ static bool finish(step *s, sl_error *error) {
     if (sl_interrupt_requested())
         return sl_error_set(error, SL_EXIT_INTERRUPTED, "interrupted before indexes were built");
     sl_interrupt_begin_change();
-    bool ok = build_indexes(s, error);
+    bool ok = sl_kinds[s->item->kind].merged_by ? merge(s, error) : build_indexes(s, error);
     if (!s->outcome->existed && !bson_empty(s->item->later)) {
         sl_error why = {0};
         bool set =
@@ -661,7 +696,8 @@ static bool finish(step *s, sl_error *error) {
             sl_log_error(SL_LINES, why.message);
         ok = ok && set;
     }
-    ok = ok && sl_collection_drop(connection, s->target.database, s->registry, error);
+    ok = ok && sl_collection_drop(connection, sl_registry_database(s->target.database), s->registry,
+                                  error);
     sl_interrupt_end_change();
     return ok;
 }
@@ -678,11 +714,13 @@ static bool server_answers(const step *s) {
 }
 
 static bool run(step *s, sl_error *error) {
-    if (!sl_private_folder_make(s->folder, NULL, error) || !name_registry(s, error) ||
-        !prepare(s, error))
+    if (!sl_private_folder_make(s->folder, NULL, error) || !name_registry(s, error))
         return false;
-    if (s->item->kind == SL_NAMESPACE_VIEW || load_documents(s, error))
-        return finish(s, error) && write_outcome(s, error);
+    use_merged_collection(s);
+    if (!prepare(s, error))
+        return false;
+    if (sl_kinds[s->item->kind].no_documents || load_documents(s, error))
+        return finish(s, error) && write_outcome(s, error) && drop_merged_collection(s, error);
     /* The remainder of the file cannot be read: indexes are built for the documents read so far. */
     if (s->outcome->code == SL_EXIT_SOURCE && s->outcome->inserted > 0 && !build_indexes(s, error))
         sl_log_error(SL_LINES, error->message);
@@ -696,7 +734,7 @@ bool sl_restore_namespace(sl_restore *restore, sl_connection *connection, size_t
     char bytes[SL_HUMAN_ROOM];
     begin(&s, restore, connection, index);
     if (has_file(&s, "restored.json") && restore->config->load->resume) {
-        if (read_earlier(&s, &error))
+        if (name_registry(&s, &error) && (use_merged_collection(&s), read_earlier(&s, &error)))
             return true;
         sl_log_error(SL_LINES, error.message);
         *s.outcome = (sl_restored){.begun = true, .code = error.code};
@@ -704,8 +742,8 @@ bool sl_restore_namespace(sl_restore *restore, sl_connection *connection, size_t
     }
     int64_t start = sl_clock_ns();
     s.outcome->begun = true;
-    if (s.item->kind == SL_NAMESPACE_VIEW)
-        sl_log_info("%s: view", s.name);
+    if (sl_kinds[s.item->kind].no_documents)
+        sl_log_info("%s: %s", s.name, sl_kinds[s.item->kind].name);
     else
         sl_log_info("%s: %s", s.name, sl_human_bytes((double)s.item->data_bytes, bytes));
     if (!run(&s, &error)) {

@@ -95,7 +95,8 @@ bool sl_restore_open_dump(sl_restore *restore, sl_error *error);
 /* False, with an error, if parts of the dump are not restored and --skip-other is not given. */
 bool sl_restore_all_known(const sl_restore *restore, sl_error *error);
 void sl_restore_clear(sl_restore *restore);
-bool sl_dump_is_folder(const char *path);
+/* Is the dump a folder or a BSON file, which is not unpacked? */
+bool sl_restore_is_in_place(const sl_restore *restore);
 
 /* Writes the path of the namespace's folder in the work directory. Returns a hash of its name in
  * the dump. (restore_one.c) */

@@ -66,9 +66,12 @@ static int64_t hash_of_ends(const char *path, uint64_t size) {
     return (int64_t)hash;
 }
 
-/* The path of a file in the folder of the dump. */
+/* The path of a file in the folder of the dump; its name, if the dump is one file. */
 static const char *inside(const sl_restore *restore, const char *path) {
-    return path + strlen(restore->config->dump) + 1;
+    size_t length = strlen(restore->config->dump);
+    if (strncmp(path, restore->config->dump, length) == 0 && path[length] == '/')
+        return path + length + 1;
+    return strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
 }
 
 bool sl_restore_same_file(const sl_namespace *item, sl_error *error) {

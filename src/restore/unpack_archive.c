@@ -216,6 +216,7 @@ typedef struct unpacking {
     size_t at, used, room;
     uint64_t offset;    /* of bytes[0] in the uncompressed archive */
     bool ended;         /* nothing follows `bytes` */
+    bool documents;     /* of the collection that the names have: it is no archive */
     bool listed;        /* the collections are known */
     sl_error unread;    /* why the archive could not be read to its end; code 0: no failure */
     bool searching;     /* for the next block, after damage */
@@ -238,10 +239,13 @@ static size_t find_end(sl_split *split, sl_text text, size_t least, bool ended) 
 static bool open_source(unpacking *u, sl_error *error) {
     static const sl_splitter pieces = {.find_end = find_end, .binary = true};
     char head[16];
+    uint32_t magic = 0;
     size_t length;
     bool whole;
     if (!sl_source_head(u->set, 0, head, sizeof head, &length, &whole, NULL, error))
         return false;
+    memcpy(&magic, head, length < sizeof magic ? length : sizeof magic);
+    u->documents = u->names->collection && magic != SL_DUMP_ARCHIVE_MAGIC;
     sl_source_set_splitter(u->set, 0, &pieces, NULL, false);
     return sl_reader_create(u->set, &u->reader, error);
 }
@@ -351,7 +355,7 @@ static bool put(unpacking *u, const sl_dump_item *found, sl_error *error) {
 
 static bool add_collection(unpacking *u, const sl_dump_item *found, sl_error *error) {
     const char *database = found->of->database, *collection = found->of->collection;
-    const char *why = sl_dump_not_restored(database, collection);
+    const char *why = sl_dump_not_restored(u->names, database, collection);
     char name[600];
     bson_t document;
     snprintf(name, sizeof name, "%s.%s", database, collection);
@@ -423,8 +427,8 @@ static bool take(unpacking *u, bool *more, sl_error *error) {
         if (!u->listed) /* without a list no document can be assigned to a collection */
             return sl_error_set(error, SL_EXIT_SOURCE,
                                 "%s, byte %llu: %s" SL_LINES SL_LINES "\na dump is a folder or an "
-                                "archive that mongodump wrote; one BSON file is loaded by "
-                                "`shardload load`",
+                                "archive that mongodump wrote; a BSON file of another name "
+                                "needs --db and --collection",
                                 u->path, (unsigned long long)u->offset + u->at, found.why,
                                 u->unread.code ? "\n" : "", u->unread.message);
         if (u->at >= u->used && u->ended) { /* the end; note_incomplete has more */
@@ -470,8 +474,8 @@ static bool note_unlisted(unpacking *u, const sl_dump_namespace *one, const sl_n
                           sl_error *error) {
     char what[600];
     if (one->documents == 0 || !one->database[0] ||
-        sl_dump_not_restored(one->database, one->collection) ||
-        (item && (item->left_out || item->kind != SL_NAMESPACE_VIEW)))
+        sl_dump_not_restored(u->names, one->database, one->collection) ||
+        (item && (item->left_out || !sl_kinds[item->kind].no_documents)))
         return true;
     snprintf(what, sizeof what, "%s.%s", one->database, one->collection);
     return sl_dump_note_add(u->dump, what, true,
@@ -492,7 +496,7 @@ static bool note_incomplete(unpacking *u, sl_error *error) {
         if (!note_unlisted(u, &all[i], item, error))
             return false;
         if (is_complete(all, count, &all[i]) || (item && item->left_out) ||
-            sl_dump_not_restored(all[i].database, all[i].collection))
+            sl_dump_not_restored(u->names, all[i].database, all[i].collection))
             continue;
         snprintf(what, sizeof what, "%s.%s", all[i].database, all[i].collection);
         snprintf(why, sizeof why,
@@ -511,7 +515,31 @@ static void log_progress(unpacking *u) {
     sl_log_info("unpacking the archive: %s", sl_human_bytes((double)(u->offset + u->at), human));
 }
 
+/* The stream has the documents of one collection. */
+static bool unpack_documents(unpacking *u, sl_error *error) {
+    sl_dump_namespace only = {0};
+    if (!dump_add_item(u->dump, u->names->database, u->names->collection, "", error) ||
+        !list(u, error))
+        return false;
+    only.database = u->dump->items[0].database;
+    only.collection = u->dump->items[0].collection;
+    if (!u->folder || !change_item(u, &only, error))
+        return !u->folder;
+    for (; !u->ended || u->at < u->used; log_progress(u)) {
+        const sl_dump_item piece = {
+            .of = &only, .document = u->bytes + u->at, .length = u->used - u->at};
+        if (u->out >= 0 && piece.length > 0 && !put(u, &piece, error))
+            return false;
+        u->at = u->used;
+        if (sl_interrupt_requested() || (!u->ended && !read_more(u, error)))
+            return false;
+    }
+    return close_file(u, error) && sl_source_set_unchanged(u->set, error);
+}
+
 static bool unpack(unpacking *u, sl_error *error) {
+    if (u->documents)
+        return unpack_documents(u, error);
     for (bool more = true; more;) {
         if (!(u->searching ? search : take)(u, &more, error))
             return false;

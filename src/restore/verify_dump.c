@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bson/bson_check.h"
 #include "bson/bson_lookup.h"
 #include "restoring.h"
 #include "util/interrupt.h"
@@ -96,7 +97,7 @@ static bool find_index(const bson_t *indexes, const char *name, bson_t *found) {
 static bool compare_indexes(comparison *c, sl_error *error) {
     bson_t stored, here, there;
     bson_iter_t iter;
-    if (c->item->kind == SL_NAMESPACE_VIEW)
+    if (sl_kinds[c->item->kind].no_documents)
         return true;
     bool ok = sl_collection_indexes(c->restore->connection, &c->target, &stored, error);
     for (bool more = ok && bson_iter_init(&iter, c->item->indexes);
@@ -126,8 +127,8 @@ static sl_exit compare_documents(comparison *c, bool content, uint64_t problems_
     const char *paths[] = {c->item->data};
     char folder[SL_RESTORE_DIRECTORY_ROOM + 80], collection[SL_NAME_ROOM + 16];
     sl_load_config config = *c->restore->config->load;
-    snprintf(collection, sizeof collection, "%s%s",
-             c->item->kind == SL_NAMESPACE_TIME_SERIES ? SL_BUCKETS : "", c->item->to_collection);
+    snprintf(collection, sizeof collection, "%s%s", sl_kinds[c->item->kind].stored,
+             c->item->to_collection);
     config.paths = paths;
     config.path_count = 1;
     config.format = "bson";
@@ -157,24 +158,81 @@ static bool compare_documents_of_none(comparison *c, sl_error *error) {
     return true;
 }
 
+/* ---- users and roles ---- */
+
+/* Compares a user or role with that of the server. Their contents are not shown. */
+static bool compare_user(comparison *c, const bson_t *user, sl_error *error) {
+    bson_t filter = BSON_INITIALIZER, found, there;
+    bson_iter_t iter;
+    bool has_id = bson_iter_init_find(&iter, user, "_id");
+    char *id = has_id ? text_of(&iter) : NULL;
+    if (has_id)
+        bson_append_iter(&filter, "_id", -1, &iter);
+    bool ok =
+        sl_connection_find(c->restore->connection, "admin",
+                           c->item->kind == SL_NAMESPACE_USERS ? "system.users" : "system.roles",
+                           &filter, NULL, &found, error);
+    bool exists = ok && bson_iter_init(&iter, &found) && bson_iter_next(&iter) &&
+                  sl_document_at(&iter, &there);
+    if (ok && (!exists || !bson_equal(user, &there)))
+        report(c, "_id", id, exists ? "another one with this _id" : NULL);
+    bson_destroy(&found);
+    bson_destroy(&filter);
+    bson_free(id);
+    return ok;
+}
+
+static bool compare_users(comparison *c, sl_error *error) {
+    sl_source_set *set = NULL;
+    sl_reader *reader = NULL;
+    sl_source_block block;
+    bool ok = sl_dump_open_documents(c->item->data, &set, &reader, error);
+    for (bool more = ok; more;) {
+        sl_read_result result = sl_reader_next(reader, &block, error);
+        ok = result != SL_READ_FAILED;
+        more = result == SL_READ_BLOCK;
+        for (size_t at = 0; more && at < block.text.length;) {
+            sl_bson_facts facts;
+            bson_t user;
+            const uint8_t *bytes = (const uint8_t *)block.text.bytes + at;
+            if (sl_bson_check(bytes, block.text.length - at, &facts) != SL_BSON_VALID ||
+                !bson_init_static(&user, bytes, facts.length)) {
+                ok = sl_error_set(error, SL_EXIT_SOURCE, "%s: damaged", c->item->data);
+                break;
+            }
+            more = ok = compare_user(c, &user, error);
+            at += facts.length;
+        }
+        more = more && ok;
+    }
+    sl_reader_destroy(reader);
+    sl_source_set_destroy(set);
+    return ok;
+}
+
 /* ---- the dump ---- */
 
 /* Compares one namespace. Returns its exit code. */
 static sl_exit compare(comparison *c, bool content, uint64_t problems_shown) {
-    static const char *const types[] = {"collection", "timeseries", "view"};
     sl_restore *restore = c->restore;
     sl_collection_facts facts;
     sl_error error = {0};
     sl_exit code = SL_EXIT_OK;
+    if (sl_kinds[c->item->kind].merged_by) {
+        if (compare_users(c, &error))
+            return c->differs ? SL_EXIT_VERIFICATION : SL_EXIT_OK;
+        sl_log_error(SL_LINES, error.message);
+        return error.code;
+    }
     bool ok = sl_collection_read(restore->connection, &c->target, &facts, &error);
-    const char *type = types[c->item->kind];
+    const char *type = sl_kinds[c->item->kind].type;
     if (ok && (!facts.exists || strcmp(facts.type, type) != 0)) {
         report(c, "kind", type, facts.exists ? facts.type : NULL);
     } else if (ok) {
         ok = compare_options(c, &facts, &error) && compare_indexes(c, &error);
         if (ok && c->item->data)
             code = compare_documents(c, content, problems_shown);
-        else if (ok && c->item->kind != SL_NAMESPACE_VIEW)
+        else if (ok && !sl_kinds[c->item->kind].no_documents)
             ok = compare_documents_of_none(c, &error);
     }
     sl_collection_facts_clear(&facts);
@@ -188,7 +246,7 @@ static sl_exit compare(comparison *c, bool content, uint64_t problems_shown) {
 static bool prepare(sl_restore *restore, sl_error *error) {
     const sl_restore_config *config = restore->config;
     const char *given = config->load->work_directory;
-    if (!given && !sl_dump_is_folder(config->dump))
+    if (!given && !sl_restore_is_in_place(restore))
         return sl_error_set(error, SL_EXIT_USAGE,
                             "--dump %s: an archive is unpacked first: name a folder with space for "
                             "its documents with --work-dir",

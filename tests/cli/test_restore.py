@@ -30,14 +30,17 @@ class Folders(RestoreCase):
             Namespace("shop", "a_view", options={"viewOn": "orders", "pipeline": []}),
             Namespace("shop", "ts", [{"_id": 1}], options={"timeseries": {"timeField": "t"}}),
             Namespace("admin", "system.users", [{"_id": 1}]),
+            Namespace("admin", "settings", [{"_id": 1}]),
             Namespace("config", "chunks", [{"_id": 1}]),
             Namespace("shop", "$admin.system.roles", [{"_id": 1}]))
         outcome = self.plan(dump)
         self.assertRegex(outcome.out, r"shop\.orders +collection +14 B +1 +validator\n")
         self.assertRegex(outcome.out, r"shop\.log +collection +0 B +0 +capped\n")
         self.assertRegex(outcome.out, r"shop\.ts +time series +14 B +0 +timeseries\n"
-                                      r"shop\.a_view +view +- +0 +viewOn\n4 of 4 namespaces")
-        for name in ("system.users.bson", "chunks.bson", "system.roles.bson"):
+                                      r"shop\.a_view +view +- +0 +viewOn\n"
+                                      r"admin\.system\.users +users +14 B +0\n6 of 6 namespaces")
+        self.assertRegex(outcome.out, r"admin\.settings +collection +14 B")
+        for name in ("chunks.bson", "system.roles.bson"):
             self.assertRegex(outcome.err, rf"not restored: \S*{name}: ")
 
     def test_patterns(self):
@@ -90,7 +93,9 @@ class Folders(RestoreCase):
                 (["--ns-from", "$x$.$x$", "--ns-to", "b.$x$"], "may occur once"),
                 (["--ns-from", "*.*", "--ns-to", "*.*.*"], "same number"),
                 (["--ns-from", "*.x", "--ns-to", "*"], "not of the form DATABASE.COLLECTION"),
-                (["--ns-from", "a.*", "--ns-to", "admin.*"], "nothing is restored into"),
+                (["--ns-from", "a.*", "--ns-to", "config.*"], "a.x would become config.x: the metadata"),
+                (["--ns-from", "a.*", "--ns-to", "admin.system.*"], "a collection of the server itself"),
+                (["--ns-from", "a.*", "--ns-to", "admin.*"], None),
                 (["--ns-from", "a.*", "--ns-to", f"{'n' * 250}.*xxxxx"], "longer than the 255"),
                 (["--ns-from", "*.x", "--ns-to", "same.x*", "--ns-exclude", "x"], None),
                 (["--ns-from", "a.$n$", "--ns-to", "b.$n$"], "would both become b.x"),
@@ -145,8 +150,30 @@ class Folders(RestoreCase):
         outcome = self.plan(dump, "--ns-include", "b.*", code=support.EXIT_SOURCE)
         self.assertIn("nothing is left to restore", outcome.err)
         outcome = self.plan(dump / "a", code=support.EXIT_SOURCE)
-        self.assertIn("name its parent folder, with one folder for each database", outcome.err)
+        self.assertIn("a is the folder of one database: give the name of the database with --db, or name the parent "
+                      "folder", outcome.err)
         self.assertIn("No such file", self.plan(dump / "b", code=support.EXIT_SOURCE).err)
+
+    def test_one_database_and_one_collection(self):
+        """Of a dump, by its own folder, by a file, whose metadata are beside it, and in standard input."""
+        dump = self.folder(*(Namespace("a", name, [{"_id": 1}], indexes=[{"v": 2, "key": {"b": 1}, "name": "b"}])
+                             for name in ("x", "y/z")), Namespace("b", "x", [{"_id": 1}]))
+        row = ["collection", "14", "B", "1"]
+        for words, names in (
+                ([dump, "-d", "a"], ["a.x", "a.y/z"]),
+                ([dump, "-d", "a", "-c", "x"], ["a.x"]),
+                ([dump / "a", "-d", "new"], ["new.x", "new.y/z"]),
+                ([dump / "a", "-d", "new", "-c", "x"], ["new.x"]),
+                ([dump / "a" / "y%2Fz.bson"], ["a.y/z"]),
+                ([dump / "a" / "x.bson", "-d", "new", "-c", "z"], ["new.z"])):
+            with self.subTest(words):
+                self.assertEqual(self.rows(*words), {name: row for name in names})
+        outcome = self.shardload("restore", "--dry-run", "-d", "a", "-c", "x", "-",
+                                 stdin=(dump / "a" / "x.bson").read_bytes())
+        self.assertRegex(outcome.out, r"a\.x +collection .*\n1 of 1 namespaces")
+        for words, code, message in ((["-c", "x"], support.EXIT_USAGE, "--collection needs --db"),
+                                     (["-d", "c"], support.EXIT_SOURCE, "no namespace matches --db")):
+            self.assertIn(message, self.plan(dump, *words, code=code).err)
 
     def test_parts_that_would_be_missed_end_in_exit_3(self):
         dump = self.folder(

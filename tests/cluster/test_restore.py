@@ -565,7 +565,7 @@ class Standalone(Restoring):
 
     def test_wrong_options_of_verify(self):
         dump = self.dump_folder(self.namespace("t", []))
-        for words, message in ((["-d", "x"], "does not apply to a dump"), (["x.bson"], "leave the sources out")):
+        for words, message in ((["-c", "x"], "--collection needs --db"), (["x.bson"], "leave the sources out")):
             self.verify(dump, *words, code=support.EXIT_USAGE, message=message)
         self.verify(self.archive(self.namespace("t", [])), code=support.EXIT_USAGE,
                     message="--work-dir")
