@@ -195,7 +195,14 @@ int sl_command_restore(const sl_options *options, bson_t *record) {
                                 .shard_keys = sl_option_string(options, "shard-keys"),
                                 .at_once =
                                     (unsigned)sl_option_number(options, "collections-at-once"),
+                                .oplog_replay = sl_option_flag(options, "oplog-replay"),
+                                .oplog_file = sl_option_string(options, "oplog-file"),
                                 .dry_run = sl_option_flag(options, "dry-run")};
+    const char *limit = sl_option_string(options, "oplog-limit");
+    if (limit)
+        sl_option_parse_timestamp(limit, &config.oplog_limit);
+    if (!config.oplog_replay)
+        sl_options_refuse(options, "oplog-limit|oplog-file", "is for --oplog-replay only", &error);
     set_up_dump(options, &config, &error);
     set_up_names(options, &names, &config.names, &error);
     bool ok = sl_set_up_restore(&setup, options, &error);

@@ -179,6 +179,14 @@ const sl_option_row sl_load_rows[] = {
              "into its folder. Those of a dump of all databases are restored without this option; "
              "--ns-exclude 'admin.system.*' leaves them out. Existing users are kept; with --drop they are "
              "replaced, and those that the dump does not have are removed."},
+    {.name = "oplog-replay", SL_ROW_COMMON, SL_ROW_FLAG, SL_ROW_OF(RESTORE, "Source", DOCUMENTS),
+     .help = "Replay the oplog that mongodump --oplog wrote, after the documents are loaded, so "
+             "that the collections are from one point in time."},
+    {.name = "oplog-limit", SL_ROW_TEXT("SECONDS[:ORDINAL]"), SL_ROW_OF(RESTORE, "Source", DOCUMENTS),
+     .help = "Replay only the entries of the oplog before this timestamp, in seconds since 1970.",
+     .check = sl_check_timestamp},
+    {.name = "oplog-file", SL_ROW_FILE("FILE", READ), SL_ROW_OF(RESTORE, "Source", DOCUMENTS),
+     .help = "The oplog to replay, if the dump has none: a BSON file, compressed or not."},
     {.name = "dry-run", SL_ROW_COMMON, SL_ROW_FLAG, SL_ROW_OF(RESTORE, "Source", NONE),
      .help = "Show what would be restored, and under which names. No server is contacted."},
 

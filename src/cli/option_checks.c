@@ -206,6 +206,23 @@ bool sl_check_skew(const char *text, char *problem, size_t room) {
                  SKEW_MAX);
 }
 
+bool sl_option_parse_timestamp(const char *text, uint64_t *timestamp) {
+    unsigned long long seconds, ordinal = 0;
+    int end = 0;
+    bool ok = strspn(text, "0123456789:") == strlen(text) && strlen(text) < 22 &&
+              sscanf(text, "%llu%n:%llu%n", &seconds, &end, &ordinal, &end) >= 1 &&
+              (text[end] == '\0' || strcmp(text + end, ":") == 0) && seconds > 0 &&
+              seconds <= UINT32_MAX && ordinal <= UINT32_MAX;
+    *timestamp = ok ? (uint64_t)seconds << 32 | ordinal : 0;
+    return ok;
+}
+
+bool sl_check_timestamp(const char *text, char *problem, size_t room) {
+    uint64_t timestamp;
+    return sl_option_parse_timestamp(text, &timestamp) ||
+           wrong(problem, room, "\"%s\" is not a timestamp: SECONDS or SECONDS:ORDINAL", text);
+}
+
 double sl_option_share(const char *text) {
     char *end;
     size_t digits = strspn(text, "0123456789.");

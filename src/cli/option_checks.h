@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <bson/bson.h>
 
@@ -25,7 +26,11 @@ bool sl_option_parse_part(const char *text, unsigned *part, unsigned *parts);
  * text. */
 double sl_option_share(const char *text);
 
+/* Parses "SECONDS[:ORDINAL]" to a timestamp, seconds << 32 | ordinal. False for other text. */
+bool sl_option_parse_timestamp(const char *text, uint64_t *timestamp);
+
 /* Checks for sl_option_row.check. */
+bool sl_check_timestamp(const char *text, char *problem, size_t room);
 bool sl_check_key(const char *text, char *problem, size_t room);
 bool sl_check_key_names(const char *text, char *problem, size_t room);
 bool sl_check_shard_key(const char *text, char *problem, size_t room);

@@ -192,6 +192,16 @@ bool sl_count_range(sl_connection *connection, const sl_target *target, int64_t 
 
 /* ---- reading stored documents ---- */
 
+/* Reads one document that matches, from the primary; NULL: there is none. Destroy it. */
+bool sl_document_find(sl_connection *connection, const sl_target *target, const bson_t *filter,
+                      bson_t **document, sl_error *error);
+
+/* Sends statements as one unordered command, `verb` is update or delete. Repeated after transient
+ * failures, so each statement must have the same effect when it is executed again. `concern`:
+ * "majority" or a number of members; a standalone server writes its journal. */
+bool sl_documents_write(sl_connection *connection, const sl_target *target, const char *verb,
+                        const bson_t *statements, const char *concern, sl_error *error);
+
 typedef enum sl_scan_result {
     SL_SCAN_DONE,
     SL_SCAN_AGAIN, /* a transient failure; `each` may have received some of the documents */
@@ -588,6 +598,18 @@ bool sl_collection_modify(sl_connection *connection, const sl_target *target, co
  * collection are removed; without it, existing ones are kept. */
 bool sl_merge_users(sl_connection *connection, const char *parameter, const char *collection,
                     const char *of_database, bool drop, sl_error *error);
+
+/* Renames the collection, and drops one that has the new name. Succeeds if it does not exist. */
+bool sl_collection_rename(sl_connection *connection, const sl_target *from, const sl_target *to,
+                          sl_error *error);
+
+/* Succeeds if the index does not exist. */
+bool sl_collection_drop_index(sl_connection *connection, const sl_target *target, const char *index,
+                              sl_error *error);
+
+/* Reads the shard key, empty: the collection is not sharded. `key` is initialised in any case. */
+bool sl_collection_shard_key(sl_connection *connection, const sl_target *target, bson_t *key,
+                             sl_error *error);
 
 /* Shards the collection, which must be empty or have an index for the key; `simple`: the collection
  * has a collation, so the shard key needs the simple collation. If it is already sharded, its key

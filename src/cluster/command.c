@@ -2,6 +2,7 @@
 /* Commands: how they are repeated after a failure, the driver's errors in words, and reads of
  * stored documents. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -383,6 +384,40 @@ bool sl_find_by_id(sl_connection *connection, const char *database, const char *
     bson_destroy(&documents);
     bson_destroy(filter);
     return ok;
+}
+
+bool sl_document_find(sl_connection *connection, const sl_target *target, const bson_t *filter,
+                      bson_t **document, sl_error *error) {
+    bson_t reply, view;
+    bson_t *find = BCON_NEW("find", BCON_UTF8(target->collection), "filter", BCON_DOCUMENT(filter),
+                            "limit", BCON_INT32(1), "singleBatch", BCON_BOOL(true));
+    *document = NULL;
+    bool ok = sl_cluster_run(connection, target->database, find, &reply, NULL, error);
+    if (ok && sl_look_inside(&reply, "cursor.firstBatch.0", &view)) {
+        *document = bson_copy(&view);
+        ok = *document || sl_error_memory(error, "reading a document");
+    }
+    bson_destroy(&reply);
+    return ok;
+}
+
+bool sl_documents_write(sl_connection *connection, const sl_target *target, const char *verb,
+                        const bson_t *statements, const char *concern, sl_error *error) {
+    char list[16];
+    snprintf(list, sizeof list, "%ss", verb);
+    bool alone = sl_connection_server(connection)->deployment == SL_STANDALONE;
+    bool counted = strcmp(concern, "majority") != 0;
+    bson_t *command = BCON_NEW(verb, BCON_UTF8(target->collection), list, BCON_ARRAY(statements),
+                               "ordered", BCON_BOOL(false));
+    if (alone)
+        BCON_APPEND(command, "writeConcern", "{", "w", BCON_INT32(1), "j", BCON_BOOL(true), "}");
+    else if (counted)
+        BCON_APPEND(command, "writeConcern", "{", "w", BCON_INT32((int32_t)atoi(concern)),
+                    "wtimeout", BCON_INT32(30000), "}");
+    else
+        sl_append_majority(command);
+    return sl_cluster_change(connection, target->database, command, 0, error) ||
+           sl_error_prefix(error, "%s.%s", target->database, target->collection);
 }
 
 bson_t *sl_range_filter(int64_t minimum, int64_t maximum) {

@@ -381,9 +381,9 @@ void sl_driver_start(void) {
 
 /* Commands without a time limit. */
 static bool is_long(const bson_t *command) {
-    static const char *const names[] = {"aggregate", "balancerStop",   "createIndexes",
-                                        "drop",      "dropDatabase",   "fsync",
-                                        "moveChunk", "shardCollection"};
+    static const char *const names[] = {"aggregate", "balancerStop",     "createIndexes",
+                                        "drop",      "dropDatabase",     "fsync",
+                                        "moveChunk", "renameCollection", "shardCollection"};
     bson_iter_t iter;
     if (!bson_iter_init(&iter, command) || !bson_iter_next(&iter))
         return false;

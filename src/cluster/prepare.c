@@ -153,6 +153,37 @@ bool sl_merge_users(sl_connection *connection, const char *parameter, const char
     return sl_cluster_change(connection, "admin", merge, 0, error);
 }
 
+bool sl_collection_rename(sl_connection *connection, const sl_target *from, const sl_target *to,
+                          sl_error *error) {
+    char name[SL_NAMESPACE_ROOM], new_name[SL_NAMESPACE_ROOM];
+    bson_t *command =
+        BCON_NEW("renameCollection", BCON_UTF8(sl_target_namespace(from, name)), "to",
+                 BCON_UTF8(sl_target_namespace(to, new_name)), "dropTarget", BCON_BOOL(true));
+    sl_append_majority(command);
+    sl_context_changes();
+    return sl_cluster_change(connection, "admin", command, SL_CODE_NAMESPACE_NOT_FOUND, error) ||
+           sl_error_prefix(error, "cannot rename %s", name);
+}
+
+bool sl_collection_drop_index(sl_connection *connection, const sl_target *target, const char *index,
+                              sl_error *error) {
+    bson_t *fields = BCON_NEW("index", BCON_UTF8(index));
+    bool ok = change(connection, target, "dropIndexes", fields, 27 /* IndexNotFound */, error);
+    bson_destroy(fields);
+    return ok;
+}
+
+bool sl_collection_shard_key(sl_connection *connection, const sl_target *target, bson_t *key,
+                             sl_error *error) {
+    sl_sharding sharding;
+    bool ok = sl_sharding_read(connection, target, &sharding, error);
+    bson_init(key);
+    ok = ok && (!sharding.sharded || bson_concat(key, &sharding.key) ||
+                sl_error_memory(error, "reading a shard key"));
+    sl_sharding_clear(&sharding);
+    return ok;
+}
+
 bool sl_collection_shard(sl_connection *connection, const sl_target *target, const bson_t *key,
                          bool unique, bool simple, sl_error *error) {
     char ns[SL_NAMESPACE_ROOM];

@@ -308,31 +308,34 @@ static bool check_unique(const sl_dump *dump, size_t index, sl_error *error) {
     return true;
 }
 
+bool sl_names_apply_to(const sl_name_options *options, sl_dump *dump, size_t index,
+                       sl_error *error) {
+    sl_namespace *item = &dump->items[index];
+    char name[2 * SL_NAME_ROOM], renamed[SL_NAME_ROOM];
+    snprintf(name, sizeof name, "%s.%s", item->database, item->collection);
+    item->left_out =
+        (options->database && strcmp(options->database, item->database) != 0) ||
+        (options->collection && strcmp(options->collection, item->collection) != 0) ||
+        (options->include_count > 0 && !is_any(options->include, options->include_count, name)) ||
+        is_any(options->exclude, options->exclude_count, name);
+    const char *target = name;
+    bool renamed_if_matched = !sl_kinds[item->kind].merged_by; /* users keep their database */
+    for (size_t k = 0; renamed_if_matched && k < options->rename_count && target == name; k++) {
+        if (new_name(options->from[k], options->to[k], name, renamed))
+            target = renamed;
+    }
+    return item->left_out ||
+           (set_target(item, name, target, error) && check_unique(dump, index, error));
+}
+
 bool sl_names_apply(const sl_name_options *options, sl_dump *dump, sl_error *error) {
     warn_of_unused("--ns-include", options->include, options->include_count, dump);
     warn_of_unused("--ns-exclude", options->exclude, options->exclude_count, dump);
     warn_of_unused("--ns-from", options->from, options->rename_count, dump);
-    for (size_t i = 0; i < dump->count; i++) {
-        sl_namespace *item = &dump->items[i];
-        char name[2 * SL_NAME_ROOM], renamed[SL_NAME_ROOM];
-        snprintf(name, sizeof name, "%s.%s", item->database, item->collection);
-        item->left_out =
-            (options->database && strcmp(options->database, item->database) != 0) ||
-            (options->collection && strcmp(options->collection, item->collection) != 0) ||
-            (options->include_count > 0 &&
-             !is_any(options->include, options->include_count, name)) ||
-            is_any(options->exclude, options->exclude_count, name);
-        const char *target = name;
-        bool renamed_if_matched = !sl_kinds[item->kind].merged_by; /* users keep their database */
-        for (size_t k = 0; renamed_if_matched && k < options->rename_count && target == name; k++) {
-            if (new_name(options->from[k], options->to[k], name, renamed))
-                target = renamed;
-        }
-        if (!item->left_out &&
-            (!set_target(item, name, target, error) || !check_unique(dump, i, error)))
-            return false;
-    }
-    return true;
+    bool ok = true;
+    for (size_t i = 0; ok && i < dump->count; i++)
+        ok = sl_names_apply_to(options, dump, i, error);
+    return ok;
 }
 
 /* ---- options and indexes of a namespace ---- */
@@ -374,8 +377,8 @@ static bool is_among(const char *name, const char *const *names) {
     return *names != NULL;
 }
 
-static bool take_options(sl_namespace *item, const bson_t *options, const char *name,
-                         sl_error *error) {
+bool sl_namespace_take_options(sl_namespace *item, const bson_t *options, const char *name,
+                               sl_error *error) {
     /* Options of servers before 4.0, and options that the server sets itself. */
     static const char *const dropped[] = {"autoIndexId", "flags", "temp", "uuid", "create", NULL};
     static const char *const later[] = {"validator", "validationLevel", "validationAction",
@@ -406,15 +409,14 @@ static bool take_options(sl_namespace *item, const bson_t *options, const char *
 
 /* ---- indexes ---- */
 
-/* Is it the index of _id, or the clustered index? Both are created with the collection. */
-static bool is_id_index(const bson_t *index) {
+bool sl_index_is_of_id(const bson_t *index) {
     bson_t key;
     return sl_look_flag(index, "clustered") ||
            (sl_look_inside(index, "key", &key) && bson_count_keys(&key) == 1 &&
             sl_look_int64(&key, "_id", 0) == 1);
 }
 
-static bool append_index(sl_namespace *item, const bson_t *index) {
+bool sl_namespace_add_index(sl_namespace *item, const bson_t *index) {
     char number[16];
     bson_t made;
     snprintf(number, sizeof number, "%u", item->index_count);
@@ -451,7 +453,7 @@ static bool take_indexes(sl_namespace *item, bson_iter_t *field, const char *nam
         if (!bson_has_field(&index, "key") || !bson_has_field(&index, "name"))
             return sl_error_set(error, SL_EXIT_SOURCE, "%s: index %s has no key or no name", name,
                                 bson_iter_key(&iter));
-        if (!is_id_index(&index) && !append_index(item, &index))
+        if (!sl_index_is_of_id(&index) && !sl_namespace_add_index(item, &index))
             return sl_error_memory(error, "reading metadata");
     }
     return true;
@@ -474,7 +476,7 @@ static bool take_fields(sl_namespace *item, const bson_t *document, const char *
         bson_t options;
         if (!sl_document_at(&iter, &options))
             return sl_error_set(error, SL_EXIT_SOURCE, "%s: \"options\" is not an object", name);
-        if (!take_options(item, &options, name, error))
+        if (!sl_namespace_take_options(item, &options, name, error))
             return false;
     }
     return !bson_iter_init_find(&iter, document, "indexes") ||
@@ -582,6 +584,10 @@ static void clear_item(sl_namespace *item) {
     bson_destroy(item->options);
     bson_destroy(item->later);
     bson_destroy(item->indexes);
+    if (item->after) {
+        clear_item(item->after);
+        free(item->after);
+    }
 }
 
 void sl_dump_clear(sl_dump *dump) {
@@ -593,7 +599,21 @@ void sl_dump_clear(sl_dump *dump) {
     }
     free(dump->items);
     free(dump->notes);
+    if (dump->oplog)
+        clear_item(dump->oplog);
+    free(dump->oplog);
     *dump = (sl_dump){0};
+}
+
+bool sl_dump_add_oplog(sl_dump *dump, const char *path, sl_error *error) {
+    if (dump->oplog)
+        return sl_error_set(error, SL_EXIT_SOURCE, "the dump has two oplogs: remove %s or %s",
+                            dump->oplog->data ? dump->oplog->data : "one of them", path);
+    dump->oplog = calloc(1, sizeof *dump->oplog);
+    if (dump->oplog && path)
+        dump->oplog->data = strdup(path);
+    return (dump->oplog && (!path || dump->oplog->data)) ||
+           sl_error_memory(error, "listing the dump");
 }
 
 static void remove_item(sl_dump *dump, size_t index) {
@@ -731,11 +751,14 @@ static bool visit_entry(walk *w, const char *folder, const char *name, sl_error 
         w->database[0] = '\0';
         return ok;
     }
+    if (w->dump->replay_oplog &&
+        (strcmp(name, "oplog.bson") == 0 || strcmp(name, "oplog.bson.gz") == 0))
+        return sl_dump_add_oplog(w->dump, path, error);
     return sl_dump_note_add(
         w->dump, path, true,
         strncmp(name, "oplog.bson", 10) == 0
             ? "the writes during the dump (mongodump --oplog) are not replayed, so the collections "
-              "are not from one point in time"
+              "are not from one point in time; --oplog-replay replays them"
             : "outside the folder of a database",
         error);
 }

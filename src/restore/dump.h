@@ -59,9 +59,13 @@ typedef struct sl_namespace {
     bson_t *later;          /* options that are set after the load: validator ... */
     bson_t *indexes;        /* array of index specifications, without the index of _id */
     uint32_t index_count;
-    bool capped, collated;   /* collated: the collection has a default collation */
-    bool left_out;           /* by a filter */
-    const bson_t *shard_key; /* from --shard-keys, borrowed; NULL: not sharded */
+    bool capped, collated;      /* collated: the collection has a default collation */
+    bool left_out;              /* by a filter */
+    bool oplog_only;            /* the dump does not have it, its oplog creates it */
+    bool gone;                  /* of `after`: it is dropped, renamed, or not created yet */
+    struct sl_namespace *after; /* its options, `later` and indexes after the oplog; NULL: the oplog
+                                   does not change them */
+    const bson_t *shard_key;    /* from --shard-keys, borrowed; NULL: not sharded */
     bool shard_unique;
 } sl_namespace;
 
@@ -81,6 +85,8 @@ typedef struct sl_dump {
     size_t count, room;
     sl_dump_note *notes;
     size_t note_count, note_room;
+    bool replay_oplog;   /* set before the dump is opened: its oplog is needed, too */
+    sl_namespace *oplog; /* only its data, if an archive has been unpacked; NULL: none */
 } sl_dump;
 
 /* The options that select and rename namespaces; patterns as given; borrowed. from[i] and to[i]
@@ -139,8 +145,19 @@ void sl_dump_sort(sl_dump *dump);
 const char *sl_dump_not_restored(const sl_name_options *names, const char *database,
                                  const char *collection);
 
+/* Adds the oplog. `path`: NULL: not unpacked yet. */
+bool sl_dump_add_oplog(sl_dump *dump, const char *path, sl_error *error);
+
 /* Adds a note. `what` and `why` are copied. */
 bool sl_dump_note_add(sl_dump *dump, const char *what, bool lost, const char *why, sl_error *error);
+
+/* Adds options as listCollections returns them to a namespace. `name` is used in messages. */
+bool sl_namespace_take_options(sl_namespace *item, const bson_t *options, const char *name,
+                               sl_error *error);
+/* Adds an index to a namespace. False without memory. */
+bool sl_namespace_add_index(sl_namespace *item, const bson_t *index);
+/* Is it the index of _id, or the clustered index? Both are created with the collection. */
+bool sl_index_is_of_id(const bson_t *index);
 
 /* The same from the text of a metadata file, which is followed by SL_SLACK readable bytes. `name`
  * is used in messages. The namespace is given its name if the text has one. */
@@ -180,5 +197,8 @@ bool sl_name_pattern_check(const char *option, const char *pattern, sl_error *er
  * that no namespace matches. SL_EXIT_USAGE if a new name is not a namespace, or two namespaces get
  * the same name. */
 bool sl_names_apply(const sl_name_options *options, sl_dump *dump, sl_error *error);
+/* The same for one namespace of the dump, which is compared with those before it. */
+bool sl_names_apply_to(const sl_name_options *options, sl_dump *dump, size_t index,
+                       sl_error *error);
 
 #endif

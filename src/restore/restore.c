@@ -23,6 +23,7 @@
 #include "util/private_file.h"
 #include "util/text_table.h"
 
+#include "oplog.h"
 #include "restoring.h"
 
 /* ---- several namespaces at once ---- */
@@ -348,9 +349,12 @@ static void *work(void *context) {
             sl_log_error("%s: out of memory", m->name);
             stop(m->team);
         } else {
-            begin_status(restore, index);
+            bool loading = restore->step != SL_RESTORE_FINISH;
+            if (loading)
+                begin_status(restore, index);
             bool going = sl_restore_namespace(restore, m->connection, index);
-            end_status(restore, index);
+            if (loading)
+                end_status(restore, index);
             leave(m);
             if (!going)
                 stop(m->team);
@@ -405,6 +409,33 @@ static struct sl_restore_team *create(sl_restore *restore, size_t count) {
     return made;
 }
 
+/* Executes the restore's current step for all namespaces. False: not for all of them. */
+static bool run_step(sl_restore *restore, sl_restore_step step, size_t count, size_t collections) {
+    restore->step = step;
+    restore->team->next = 0;
+    run_team(restore->team, count, collections);
+    run_team(restore->team, 1, restore->dump.count);
+    return restore->team->next == restore->dump.count;
+}
+
+/* Replays the oplog, unless documents of the dump are missing. */
+static bool replay(sl_restore *restore) {
+    sl_error error = {0};
+    for (size_t i = 0; i < restore->dump.count; i++) {
+        sl_exit code = restore->outcomes[i].code;
+        if (code != SL_EXIT_OK && code != SL_EXIT_REJECTS) {
+            sl_log_error("the oplog is not replayed, because not all namespaces are restored");
+            return false;
+        }
+    }
+    sl_status_phase(restore->status, "oplog");
+    if (sl_oplog_replay(restore, &error))
+        return true;
+    sl_log_error(SL_LINES, error.message);
+    restore->oplog_code = error.code;
+    return false;
+}
+
 /* Restores all namespaces, up to --collections-at-once at a time. False: not all were begun. */
 static bool restore_at_once(sl_restore *restore) {
     const sl_dump *dump = &restore->dump;
@@ -426,9 +457,10 @@ static bool restore_at_once(sl_restore *restore) {
     }
     sl_status_restore(restore->status, namespaces, bytes);
     restore->team = team;
-    run_team(team, count, collections);
-    run_team(team, 1, dump->count);
-    bool all = team->next == dump->count;
+    bool all = restore->oplog
+                   ? run_step(restore, SL_RESTORE_LOAD, count, collections) && replay(restore) &&
+                         run_step(restore, SL_RESTORE_FINISH, count, collections)
+                   : run_step(restore, SL_RESTORE_ALL, count, collections);
     progress_destroy(team->progress);
     team->progress = NULL;
     if (!all && !sl_interrupt_requested())
@@ -552,6 +584,7 @@ static void restore_print_outcomes(const sl_restore *restore) {
         const char *note = !o->begun                                             ? "not begun"
                            : o->code != SL_EXIT_OK && o->code != SL_EXIT_REJECTS ? "incomplete"
                            : o->earlier                                          ? "earlier run"
+                           : o->loaded               ? "indexes follow the oplog"
                            : sl_restored_alone(item) ? sl_kinds[item->kind].name
                            : o->existed              ? "existed"
                                                      : "";
@@ -619,6 +652,13 @@ static bool restore_append(const sl_restore *restore, bson_t *record) {
         bson_append_document_end(&array, &item);
     }
     bson_append_array_end(record, &array);
+    if (restore->oplog) {
+        BSON_APPEND_DOCUMENT_BEGIN(record, "oplog", &item);
+        BSON_APPEND_INT64(&item, "operations", (int64_t)restore->oplog_totals.operations);
+        BSON_APPEND_INT64(&item, "replayed", (int64_t)restore->oplog_done);
+        BSON_APPEND_INT64(&item, "updatesWithoutDocument", (int64_t)restore->oplog_missed);
+        bson_append_document_end(record, &item);
+    }
     BSON_APPEND_ARRAY_BEGIN(record, "notRestored", &array);
     for (size_t i = 0; i < restore->dump.note_count; i++) {
         const sl_dump_note *note = &restore->dump.notes[i];
@@ -804,9 +844,12 @@ static bool open_archive(sl_restore *restore, sl_error *error) {
 
 bool sl_restore_open_dump(sl_restore *restore, sl_error *error) {
     const sl_restore_config *config = restore->config;
+    restore->dump.replay_oplog = config->oplog_replay;
     if (!(sl_restore_is_in_place(restore)
               ? sl_dump_open_in_place(&restore->dump, config->dump, &config->names, error)
               : open_archive(restore, error)))
+        return false;
+    if (config->oplog_replay && !sl_oplog_plan(restore, error))
         return false;
     if (config->shard_keys && (!sl_shard_keys_parse(&restore->shard_keys, config->shard_keys,
                                                     sl_text_of(config->shard_keys_text), error) ||
@@ -875,7 +918,7 @@ static sl_exit restore_all(sl_restore *restore) {
     restore->seconds = sl_seconds_since(start);
     sl_exit code = code_of(restore);
     if (!going && (code == SL_EXIT_OK || code == SL_EXIT_REJECTS))
-        code = SL_EXIT_INTERRUPTED;
+        code = restore->oplog_code ? restore->oplog_code : SL_EXIT_INTERRUPTED;
     return code;
 }
 

@@ -18,7 +18,10 @@ typedef struct sl_restore_config {
     const char *shard_keys; /* path of a YAML file (restoring.h); NULL: no collection is sharded */
     const char *shard_keys_text; /* its text */
     unsigned at_once;            /* collections that are restored at the same time */
-    bool dry_run;                /* show what would be restored; no server is contacted */
+    bool oplog_replay;           /* replay the oplog after the documents are loaded */
+    const char *oplog_file;      /* that of another folder; NULL: that of the dump */
+    uint64_t oplog_limit; /* timestamp, seconds << 32 | ordinal: only entries before; 0: all */
+    bool dry_run;         /* show what would be restored; no server is contacted */
 } sl_restore_config;
 
 /* Logs its errors. */

@@ -132,6 +132,11 @@ bool sl_shard_keys_apply(const sl_shard_keys *keys, sl_dump *dump, sl_error *err
                                 "--shard-keys: %s is not restored; give the names that the "
                                 "collections have on the server",
                                 entry->name);
+        if (found->oplog_only)
+            return sl_error_set(error, SL_EXIT_USAGE,
+                                "--shard-keys: %s is created by the oplog, which creates "
+                                "unsharded collections",
+                                entry->name);
         if (sl_restored_alone(found) || found->capped)
             return sl_error_set(error, SL_EXIT_USAGE,
                                 "--shard-keys: %s is a %s, which cannot be sharded", entry->name,
@@ -283,6 +288,7 @@ static bool restore_shard(sl_restore *restore, sl_connection *connection, const 
  *   created         this restore creates the collection; written before the collection is created
  *   registry        the name of the collection that is the registry of its load
  *   journal ...     the files of its load
+ *   loaded.json     before an oplog is replayed: the outcome so far
  *   restored.json   the outcome; written at the end
  *
  * A resumed restore skips namespaces with restored.json. It repeats the other steps, each of which
@@ -291,6 +297,8 @@ static bool restore_shard(sl_restore *restore, sl_connection *connection, const 
  * collection that `dropping` names, so that those of another user are not dropped either, who has
  * created a collection after the drop. */
 
+#define LOADED "loaded.json"
+#define RESTORED "restored.json"
 #define SHOWN 40 /* maximum bytes of the namespace's name in the name of its folder */
 
 /* One namespace while it is restored. */
@@ -394,6 +402,14 @@ static void use_merged_collection(step *s) {
     s->target.collection = s->collection;
 }
 
+/* The names of what this restore creates for itself: the registry, the collection of users. */
+static bool name_own(step *s, sl_error *error) {
+    if (!name_registry(s, error))
+        return false;
+    use_merged_collection(s);
+    return true;
+}
+
 static bool merge(const step *s, sl_error *error) {
     const char *database = strcmp(s->item->database, "admin") == 0 ? "" : s->item->database;
     const char *what = sl_kinds[s->item->kind].name;
@@ -422,10 +438,12 @@ static bool drop_merged_collection(const step *s, sl_error *error) {
 static bool check_earlier(const step *s, const bson_t *read, sl_error *error) {
     sl_collection_facts facts;
     const char *uuid = sl_look_string(read, "uuid");
-    if (sl_kinds[s->item->kind].merged_by)
+    if (sl_kinds[s->item->kind].merged_by ||
+        (s->item->after && sl_oplog_is_begun(s->restore))) /* the oplog may have dropped it */
         return true;
     bool ok = sl_collection_read(s->connection, &s->target, &facts, error);
-    if (ok && (!facts.exists || strcmp(facts.uuid, uuid) != 0))
+    if (ok && !(s->item->oplog_only && !uuid[0]) &&
+        (!facts.exists || strcmp(facts.uuid, uuid) != 0))
         ok = sl_error_set(error, SL_EXIT_CLUSTER,
                           "--resume: %s has been restored by an earlier run, but %s: start a new "
                           "restore with another --work-dir",
@@ -436,17 +454,19 @@ static bool check_earlier(const step *s, const bson_t *read, sl_error *error) {
     return ok;
 }
 
-static bool read_earlier(step *s, sl_error *error) {
+/* `loaded`: only its documents have been loaded. */
+static bool read_earlier(step *s, bool loaded, sl_error *error) {
     char path[600];
     bson_t *read = NULL;
-    if (!sl_json_read_private(file_of(s, "restored.json", path), &read, error))
+    if (!sl_json_read_private(file_of(s, loaded ? LOADED : RESTORED, path), &read, error))
         return false;
     if (!check_earlier(s, read, error) || !drop_merged_collection(s, error)) {
         bson_destroy(read);
         return false;
     }
     *s->outcome = (sl_restored){.begun = true,
-                                .earlier = true,
+                                .earlier = !loaded,
+                                .loaded = loaded,
                                 .code = (sl_exit)sl_look_int64(read, "exitCode", 0),
                                 .existed = (uint64_t)sl_look_int64(read, "existed", 0) > 0,
                                 .records = (uint64_t)sl_look_int64(read, "records", 0),
@@ -458,7 +478,7 @@ static bool read_earlier(step *s, sl_error *error) {
     return true;
 }
 
-static bool write_outcome(const step *s, sl_error *error) {
+static bool write_outcome(const step *s, const char *name, sl_error *error) {
     const sl_restored *o = s->outcome;
     char path[600];
     sl_collection_facts facts;
@@ -470,7 +490,7 @@ static bool write_outcome(const step *s, sl_error *error) {
                  "alreadyThere", BCON_INT64((int64_t)o->already_stored), "rejected",
                  BCON_INT64((int64_t)o->rejected), "indexes", BCON_INT32((int32_t)o->indexes));
     sl_collection_facts_clear(&facts);
-    bool ok = known && sl_json_write_file(file_of(s, "restored.json", path), record, error);
+    bool ok = known && sl_json_write_file(file_of(s, name, path), record, error);
     if (ok && s->item->unpacked && s->item->data)
         sl_private_file_remove(s->item->data);
     bson_destroy(record);
@@ -542,6 +562,11 @@ static bool create(step *s, bool own, sl_error *error) {
     if (ok && own && !begun && facts.exists && s->item->kind != SL_NAMESPACE_VIEW)
         ok = sl_collection_is_empty(connection, &s->target, &empty, error);
     own = own && empty;
+    if (s->item->oplog_only) {
+        s->outcome->existed = ok && facts.exists;
+        sl_collection_facts_clear(&facts);
+        return ok;
+    }
     if (ok && facts.exists && !own)
         ok = use_existing(s, &facts, error);
     else if (ok && !facts.exists && begun && s->item->data)
@@ -638,13 +663,18 @@ static bool load_documents(step *s, sl_error *error) {
 
 /* ---- indexes and validator ---- */
 
+/* The options and indexes that the namespace has at the end. */
+static const sl_namespace *at_end(const step *s) {
+    return s->item->after ? s->item->after : s->item;
+}
+
 /* Builds the indexes one by one, after one command for all has failed. Builds all indexes that can
  * be built, and names the others. */
 static bool build_each(step *s, sl_error *error) {
     bson_iter_t iter;
     char problems[900] = "";
     size_t used = 0;
-    for (bool more = bson_iter_init(&iter, s->item->indexes); more && bson_iter_next(&iter);) {
+    for (bool more = bson_iter_init(&iter, at_end(s)->indexes); more && bson_iter_next(&iter);) {
         bson_t one = BSON_INITIALIZER;
         sl_error why = {0};
         if (bson_append_iter(&one, "0", 1, &iter) &&
@@ -662,20 +692,21 @@ static bool build_each(step *s, sl_error *error) {
     }
     return used == 0 ||
            sl_error_set(error, SL_EXIT_CLUSTER, "%s: %u of %u indexes could not be built:" SL_LINES,
-                        s->name, s->item->index_count - s->outcome->indexes, s->item->index_count,
-                        problems);
+                        s->name, at_end(s)->index_count - s->outcome->indexes,
+                        at_end(s)->index_count, problems);
 }
 
 static bool build_indexes(step *s, sl_error *error) {
+    const sl_namespace *end = at_end(s);
     s->outcome->indexes = 0;
-    if (s->item->index_count == 0)
+    if (end->index_count == 0)
         return true;
-    sl_log_info("%s: building %u index%s", s->name, s->item->index_count,
-                s->item->index_count == 1 ? "" : "es");
+    sl_log_info("%s: building %u index%s", s->name, end->index_count,
+                end->index_count == 1 ? "" : "es");
     sl_error all = {0};
-    if (!sl_collection_create_indexes(s->connection, &s->target, s->item->indexes, &all))
+    if (!sl_collection_create_indexes(s->connection, &s->target, end->indexes, &all))
         return build_each(s, error);
-    s->outcome->indexes = s->item->index_count;
+    s->outcome->indexes = end->index_count;
     return true;
 }
 
@@ -685,10 +716,10 @@ static bool finish(step *s, sl_error *error) {
         return sl_error_set(error, SL_EXIT_INTERRUPTED, "interrupted before indexes were built");
     sl_interrupt_begin_change();
     bool ok = sl_kinds[s->item->kind].merged_by ? merge(s, error) : build_indexes(s, error);
-    if (!s->outcome->existed && !bson_empty(s->item->later)) {
+    if (!s->outcome->existed && !bson_empty(at_end(s)->later)) {
         sl_error why = {0};
         bool set =
-            sl_collection_modify(connection, &s->target, s->item->later, &why) ||
+            sl_collection_modify(connection, &s->target, at_end(s)->later, &why) ||
             sl_error_prefix(&why, "%s: cannot set the options that follow the load", s->name);
         if (!set && ok)
             *error = why;
@@ -713,14 +744,23 @@ static bool server_answers(const step *s) {
     return ok;
 }
 
+static bool end(step *s, sl_error *error) {
+    return finish(s, error) && write_outcome(s, RESTORED, error) &&
+           drop_merged_collection(s, error);
+}
+
 static bool run(step *s, sl_error *error) {
-    if (!sl_private_folder_make(s->folder, NULL, error) || !name_registry(s, error))
+    if (s->restore->step == SL_RESTORE_FINISH) {
+        s->outcome->loaded = !name_own(s, error) || !end(s, error);
+        return !s->outcome->loaded;
+    }
+    if (!sl_private_folder_make(s->folder, NULL, error) || !name_own(s, error) ||
+        !prepare(s, error))
         return false;
-    use_merged_collection(s);
-    if (!prepare(s, error))
-        return false;
-    if (sl_kinds[s->item->kind].no_documents || load_documents(s, error))
-        return finish(s, error) && write_outcome(s, error) && drop_merged_collection(s, error);
+    if (sl_kinds[s->item->kind].no_documents || load_documents(s, error)) {
+        s->outcome->loaded = s->restore->step == SL_RESTORE_LOAD;
+        return s->outcome->loaded ? write_outcome(s, LOADED, error) : end(s, error);
+    }
     /* The remainder of the file cannot be read: indexes are built for the documents read so far. */
     if (s->outcome->code == SL_EXIT_SOURCE && s->outcome->inserted > 0 && !build_indexes(s, error))
         sl_log_error(SL_LINES, error->message);
@@ -733,8 +773,11 @@ bool sl_restore_namespace(sl_restore *restore, sl_connection *connection, size_t
     sl_error error = {0};
     char bytes[SL_HUMAN_ROOM];
     begin(&s, restore, connection, index);
-    if (has_file(&s, "restored.json") && restore->config->load->resume) {
-        if (name_registry(&s, &error) && (use_merged_collection(&s), read_earlier(&s, &error)))
+    if (restore->step == SL_RESTORE_FINISH && s.outcome->earlier)
+        return true;
+    bool loaded = restore->step == SL_RESTORE_LOAD && has_file(&s, LOADED);
+    if ((has_file(&s, RESTORED) || loaded) && restore->config->load->resume) {
+        if (name_own(&s, &error) && read_earlier(&s, !has_file(&s, RESTORED), &error))
             return true;
         sl_log_error(SL_LINES, error.message);
         *s.outcome = (sl_restored){.begun = true, .code = error.code};
@@ -742,7 +785,9 @@ bool sl_restore_namespace(sl_restore *restore, sl_connection *connection, size_t
     }
     int64_t start = sl_clock_ns();
     s.outcome->begun = true;
-    if (sl_kinds[s.item->kind].no_documents)
+    if (restore->step == SL_RESTORE_FINISH || s.item->oplog_only)
+        sl_log_debug("%s", s.name);
+    else if (sl_kinds[s.item->kind].no_documents)
         sl_log_info("%s: %s", s.name, sl_kinds[s.item->kind].name);
     else
         sl_log_info("%s: %s", s.name, sl_human_bytes((double)s.item->data_bytes, bytes));
@@ -754,7 +799,7 @@ bool sl_restore_namespace(sl_restore *restore, sl_connection *connection, size_t
             sl_log_error("%s is not restored completely", s.name);
         }
     }
-    s.outcome->seconds = sl_seconds_since(start);
+    s.outcome->seconds += sl_seconds_since(start);
     return s.outcome->code != SL_EXIT_INTERRUPTED && s.outcome->code != SL_EXIT_RESOURCES &&
            !sl_interrupt_requested() && (s.outcome->code != SL_EXIT_CLUSTER || server_answers(&s));
 }

@@ -38,10 +38,27 @@ typedef struct sl_shard_keys {
     size_t count, room;
 } sl_shard_keys;
 
+/* An oplog that has been read (oplog.h). */
+typedef struct sl_oplog_totals {
+    uint64_t operations; /* those passed to `visit` */
+    uint64_t bytes;      /* read */
+    uint64_t hash;       /* of these bytes */
+    uint64_t last;       /* timestamp of the last entry before the limit */
+    uint64_t open;       /* transactions that do not end before the end: not replayed */
+} sl_oplog_totals;
+
+/* The steps of a restore. Without an oplog, all steps of a namespace follow each other. */
+typedef enum sl_restore_step {
+    SL_RESTORE_ALL,
+    SL_RESTORE_LOAD,   /* before the oplog is replayed: the documents */
+    SL_RESTORE_FINISH, /* after it: indexes, and the options that follow the load */
+} sl_restore_step;
+
 /* The outcome of a namespace. */
 typedef struct sl_restored {
     sl_exit code;
     bool begun, earlier; /* earlier: completed by an earlier run */
+    bool loaded;         /* its documents are loaded, and the oplog is not replayed yet */
     bool existed;        /* documents were added to a collection that existed before */
     uint64_t records;    /* in the dump */
     uint64_t inserted, already_stored, rejected;
@@ -57,6 +74,12 @@ typedef struct sl_restore {
     sl_shard_keys shard_keys;
     sl_restored *outcomes; /* one per namespace of the dump */
     sl_connection *connection;
+    sl_restore_step step;
+    const char *oplog; /* path of the oplog that is replayed; NULL: none */
+    sl_oplog_totals oplog_totals;
+    sl_exit oplog_code;    /* of the replay */
+    uint64_t oplog_done;   /* operations that are replayed */
+    uint64_t oplog_missed; /* updates of documents that did not exist */
     bool verifying;        /* verify_dump.c: an archive is always unpacked again */
     atomic_bool unpacking; /* an archive is read */
     double seconds;
@@ -82,6 +105,11 @@ bool sl_restore_write_list(sl_restore *restore, sl_error *error);
 bool sl_restore_same_dump(sl_restore *restore, sl_error *error);
 /* Is the data file of a namespace still the one with which this restore began? */
 bool sl_restore_same_file(const sl_namespace *item, sl_error *error);
+
+/* ---- oplog_replay.c ---- */
+
+/* Has an earlier run begun to replay the oplog? */
+bool sl_oplog_is_begun(const sl_restore *restore);
 
 /* ---- restore.c ---- */
 

@@ -52,6 +52,8 @@ static bool dump_add_item(sl_dump *dump, const char *database, const char *colle
 static sl_namespace *dump_find_item(const sl_dump *dump, const char *database,
                                     const char *collection) {
     size_t prefix = strlen(SL_BUCKETS);
+    if (!database[0])
+        return strcmp(collection, "oplog") == 0 ? dump->oplog : NULL;
     if (strncmp(collection, SL_BUCKETS, prefix) == 0) {
         sl_namespace *item = sl_dump_find(dump, database, collection + prefix);
         if (item && item->kind == SL_NAMESPACE_TIME_SERIES)
@@ -88,6 +90,8 @@ bool sl_dump_write_list(const sl_dump *dump, const char *folder, sl_error *error
         bson_append_document_end(&array, &one);
     }
     bool ok = bson_append_array_end(&list, &array) || sl_error_memory(error, "listing the dump");
+    if (dump->oplog && dump->oplog->data)
+        BSON_APPEND_UTF8(&list, "oplog", dump->oplog->data);
     snprintf(path, sizeof path, "%s/" LIST, folder);
     ok = ok && sl_private_file_replace(path, (const char *)bson_get_data(&list), list.len, error);
     bson_destroy(&list);
@@ -182,9 +186,12 @@ bool sl_dump_read_list(sl_dump *dump, const char *folder, const sl_name_options 
         return false;
     bool valid = bson_init_static(&list, (const uint8_t *)text.bytes, text.length) &&
                  sl_document_is_sound(&list);
+    const char *oplog = valid ? sl_look_string(&list, "oplog") : "";
     bool ok = valid ? take_array(dump, folder, &list, "items", take_item, error) &&
                           take_array(dump, folder, &list, "notes", take_note, error) &&
-                          apply_names(dump, names, error)
+                          apply_names(dump, names, error) &&
+                          (!oplog[0] || (sl_dump_add_oplog(dump, NULL, error) &&
+                                         set_data(dump->oplog, folder, oplog, error)))
                     : sl_error_set(error, SL_EXIT_SOURCE,
                                    "%s cannot be read: start again with another --work-dir", path);
     free((char *)text.bytes);
@@ -361,12 +368,15 @@ static bool add_collection(unpacking *u, const sl_dump_item *found, sl_error *er
     snprintf(name, sizeof name, "%s.%s", database, collection);
     if (why)
         return sl_dump_note_add(u->dump, name, false, why, error);
+    bool oplog = !database[0] && strcmp(collection, "oplog") == 0;
+    if (oplog && u->dump->replay_oplog)
+        return sl_dump_add_oplog(u->dump, NULL, error);
     if (!database[0])
         return sl_dump_note_add(u->dump, name, true,
-                                strcmp(collection, "oplog") == 0
-                                    ? "the writes during the dump (mongodump --oplog) are not "
-                                      "replayed, so the collections are not from one point in time"
-                                    : "a collection without a database",
+                                oplog ? "the writes during the dump (mongodump --oplog) are not "
+                                        "replayed, so the collections are not from one point in "
+                                        "time; --oplog-replay replays them"
+                                      : "a collection without a database",
                                 error);
     if (!bson_init_static(&document, found->document, found->length) ||
         !dump_add_item(u->dump, database, collection, sl_look_string(&document, "metadata"), error))

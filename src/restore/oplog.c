@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads the entries of an oplog, and puts the operations of transactions where they take effect.
+ *
+ * A transaction is one entry {c, applyOps} or several with the same session and number: those
+ * before the last one have partialTxn. A prepared transaction ends with commitTransaction or
+ * abortTransaction, other ones with their last applyOps. The entries of open transactions are kept
+ * in memory. */
+#include "oplog.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "bson/bson_check.h"
+#include "bson/bson_lookup.h"
+#include "bson/bson_writer.h"
+#include "source/source.h"
+#include "util/grow.h"
+#include "util/hash.h"
+#include "util/interrupt.h"
+#include "util/text.h"
+
+#define ENTRY_BYTES_MAX ((size_t)(16 << 20) + (16 << 10)) /* the largest document plus its entry */
+#define CONTAINED_LEVELS 5 /* from an entry to the documents of an applyOps within applyOps */
+#define NESTED_MAX 10      /* applyOps within applyOps */
+
+/* The entries of a transaction that has not ended. */
+typedef struct transaction {
+    bson_t *session; /* {lsid} */
+    int64_t number;
+    bson_t **entries;
+    size_t count, room;
+    bool prepared;
+} transaction;
+
+typedef struct reading {
+    const char *path;
+    uint64_t limit;
+    bool (*visit)(void *context, const sl_operation *operation, sl_error *error);
+    void *context;
+    sl_oplog_totals *totals;
+    sl_source_set *set;
+    sl_reader *reader;
+    uint8_t *bytes; /* read and not processed yet; `room` bytes and SL_BSON_SLACK */
+    size_t at, used, room;
+    bool ended; /* nothing follows `bytes` */
+    bool stop;  /* at the limit */
+    uint64_t timestamp, entry_at;
+    transaction *open;
+    size_t open_count, open_room;
+} reading;
+
+static bool fail(const reading *r, sl_error *error, const char *what) {
+    return sl_error_set(error, SL_EXIT_SOURCE, "%s, byte %llu (timestamp %llu:%llu): " SL_LINES,
+                        r->path, (unsigned long long)r->entry_at,
+                        (unsigned long long)(r->timestamp >> 32),
+                        (unsigned long long)(r->timestamp & UINT32_MAX), what);
+}
+
+/* ---- transactions ---- */
+
+static void clear_transaction(transaction *t) {
+    for (size_t i = 0; i < t->count; i++)
+        bson_destroy(t->entries[i]);
+    free(t->entries);
+    bson_destroy(t->session);
+}
+
+static void end_transaction(reading *r, transaction *t) {
+    clear_transaction(t);
+    *t = r->open[--r->open_count];
+}
+
+/* The open transaction of this entry's session and number; NULL: none. A session that begins
+ * another one has given up the earlier ones. */
+static transaction *find_transaction(reading *r, const bson_t *session, int64_t number) {
+    for (size_t i = r->open_count; i-- > 0;) {
+        transaction *t = &r->open[i];
+        if (!bson_equal(t->session, session))
+            continue;
+        if (t->number == number)
+            return t;
+        if (t->number < number)
+            end_transaction(r, t);
+    }
+    return NULL;
+}
+
+static transaction *begin_transaction(reading *r, const bson_t *session, int64_t number) {
+    transaction *open = sl_grow(r->open, r->open_count, &r->open_room, sizeof *open);
+    bson_t *copy = open ? bson_copy(session) : NULL;
+    if (open)
+        r->open = open;
+    if (!copy)
+        return NULL;
+    open[r->open_count] = (transaction){.session = copy, .number = number};
+    return &open[r->open_count++];
+}
+
+static bool keep_entry(transaction *t, const bson_t *entry, sl_error *error) {
+    bson_t **entries = sl_grow(t->entries, t->count, &t->room, sizeof(bson_t *));
+    if (!entries)
+        return sl_error_memory(error, "reading a transaction of the oplog");
+    t->entries = entries;
+    entries[t->count] = bson_copy(entry);
+    return entries[t->count++] || sl_error_memory(error, "reading a transaction of the oplog");
+}
+
+/* ---- operations ---- */
+
+static bool take_operation(reading *r, const bson_t *entry, unsigned nested, sl_error *error);
+
+/* n is a no-op. The other ones keep numbers of records, which every server has of its own. */
+static bool is_no_operation(const char *op) {
+    return op[0] && sl_list_has("n|km|ci|cd|cu", '|', sl_text_of(op));
+}
+
+/* The operations of an entry {o: {applyOps: [...]}}. */
+static bool take_nested(reading *r, const bson_t *entry, unsigned nested, sl_error *error) {
+    bool ok = nested < NESTED_MAX || fail(r, error, "applyOps is nested too deeply");
+    for (sl_walk walk = sl_walk_start(entry, "o.applyOps"); ok && sl_walk_next(&walk);)
+        ok = take_operation(r, &walk.item, nested + 1, error);
+    return ok;
+}
+
+/* The name of a command is its first field. */
+static const char *command_of(const bson_t *object) {
+    bson_iter_t first;
+    return bson_iter_init(&first, object) && bson_iter_next(&first) ? bson_iter_key(&first) : "";
+}
+
+static bool take_operation(reading *r, const bson_t *entry, unsigned nested, sl_error *error) {
+    sl_operation made = {.name = sl_look_string(entry, "ns"),
+                         .number = r->totals->operations,
+                         .at = r->entry_at,
+                         .timestamp = r->timestamp};
+    const char *op = sl_look_string(entry, "op");
+    sl_error why = {0};
+    if (is_no_operation(op))
+        return true;
+    bool object = sl_look_inside(entry, "o", &made.object);
+    sl_look_inside(entry, "o2", &made.target);
+    made.kind = op[0];
+    made.command = made.kind == 'c' ? command_of(&made.object) : "";
+    if (!object || !op[0] || op[1] || !strchr("iudc", op[0])) {
+        sl_error_set(&why, SL_EXIT_SOURCE, "the operation \"%.40s\" is not replayed", op);
+        return fail(r, error, why.message);
+    }
+    if (strcmp(made.command, "applyOps") == 0)
+        return take_nested(r, entry, nested, error);
+    r->totals->operations++;
+    if (r->visit(r->context, &made, &why))
+        return true;
+    *error = why;
+    return why.code == SL_EXIT_SOURCE ? fail(r, error, why.message) : false;
+}
+
+/* ---- entries ---- */
+
+/* Is it an entry of a transaction? The applyOps of a retryable write (multiOpType 1) is none. */
+static bool is_of_transaction(const bson_t *entry, const char *command, bson_t *session) {
+    return sl_look_int64(entry, "txnNumber", -1) >= 0 && sl_look_inside(entry, "lsid", session) &&
+           sl_look_int64(entry, "multiOpType", 0) != 1 &&
+           sl_list_has("applyOps|commitTransaction|abortTransaction", '|', sl_text_of(command));
+}
+
+/* Passes the operations of a transaction that ends with this entry. */
+static bool commit(reading *r, transaction *t, const bson_t *last, sl_error *error) {
+    bool ok = true;
+    for (size_t i = 0; ok && t && i < t->count; i++)
+        ok = take_nested(r, t->entries[i], 0, error);
+    ok = ok && (!last || take_nested(r, last, 0, error));
+    if (t)
+        end_transaction(r, t);
+    return ok;
+}
+
+static bool take_transaction(reading *r, const bson_t *entry, const char *command,
+                             const bson_t *session, sl_error *error) {
+    int64_t number = sl_look_int64(entry, "txnNumber", 0);
+    bool apply = strcmp(command, "applyOps") == 0;
+    bool prepare = sl_look_flag(entry, "o.prepare"), first = true;
+    bson_iter_t before;
+    if (sl_look_find(entry, "prevOpTime.ts", &before) && BSON_ITER_HOLDS_TIMESTAMP(&before)) {
+        uint32_t seconds, ordinal;
+        bson_iter_timestamp(&before, &seconds, &ordinal);
+        first = seconds == 0 && ordinal == 0;
+    }
+    transaction *t = find_transaction(r, session, number);
+    if (strcmp(command, "abortTransaction") == 0) {
+        if (t)
+            end_transaction(r, t);
+        return true;
+    }
+    if (apply ? !t && !first : !t || !t->prepared)
+        return fail(r, error, "the beginning of this transaction is not in the oplog");
+    if (!apply)
+        return commit(r, t, NULL, error);
+    if (!prepare && !sl_look_flag(entry, "o.partialTxn"))
+        return commit(r, t, entry, error);
+    t = t ? t : begin_transaction(r, session, number);
+    if (!t)
+        return sl_error_memory(error, "reading a transaction of the oplog");
+    t->prepared = prepare;
+    return keep_entry(t, entry, error);
+}
+
+static bool take_entry(reading *r, const bson_t *entry, sl_error *error) {
+    bson_iter_t at;
+    bson_t object, session;
+    uint32_t seconds = 0, ordinal = 0;
+    if (sl_look_find(entry, "ts", &at) && BSON_ITER_HOLDS_TIMESTAMP(&at))
+        bson_iter_timestamp(&at, &seconds, &ordinal);
+    uint64_t timestamp = (uint64_t)seconds << 32 | ordinal;
+    r->stop = r->limit > 0 && timestamp >= r->limit;
+    if (r->stop)
+        return true;
+    r->totals->last = r->timestamp = timestamp;
+    sl_look_inside(entry, "o", &object);
+    const char *command = strcmp(sl_look_string(entry, "op"), "c") == 0 ? command_of(&object) : "";
+    return is_of_transaction(entry, command, &session)
+               ? take_transaction(r, entry, command, &session, error)
+               : take_operation(r, entry, 0, error);
+}
+
+/* ---- reading ---- */
+
+/* Is the entry valid BSON? It may be larger and deeper than a document that it contains: then its
+ * fields are checked one by one. */
+static bool is_sound(const uint8_t *bytes, uint32_t length, int levels, sl_bson_facts *facts) {
+    sl_bson_facts whole;
+    bson_t document;
+    bson_iter_t at;
+    if (sl_bson_check(bytes, length, &whole) == SL_BSON_VALID && whole.length == length)
+        return true;
+    if (levels == CONTAINED_LEVELS)
+        *facts = whole;
+    if (levels == 0 || !bson_init_static(&document, bytes, length) ||
+        !bson_iter_init(&at, &document))
+        return false;
+    while (bson_iter_next(&at)) {
+        const uint8_t *inner;
+        uint32_t inner_length;
+        if (sl_inner_at(&at, &inner, &inner_length) &&
+            (!inner || !is_sound(inner, inner_length, levels - 1, facts)))
+            return false;
+    }
+    return at.err_off == 0;
+}
+
+/* The text is read in pieces of any length. */
+static size_t find_end(sl_split *split, sl_text text, size_t least, bool ended) {
+    (void)split;
+    return text.length >= least ? least : ended ? text.length : 0;
+}
+
+static bool read_more(reading *r, sl_error *error) {
+    sl_source_block block;
+    memmove(r->bytes, r->bytes + r->at, r->used - r->at);
+    r->used -= r->at;
+    r->at = 0;
+    sl_read_result result = sl_reader_next(r->reader, &block, error);
+    r->ended = result != SL_READ_BLOCK;
+    if (r->ended)
+        return result == SL_READ_END;
+    if (r->room - r->used < block.text.length) {
+        size_t room = 2 * (r->used + block.text.length);
+        uint8_t *bytes = realloc(r->bytes, room + SL_BSON_SLACK);
+        if (!bytes)
+            return sl_error_memory(error, "reading the oplog");
+        r->bytes = bytes;
+        r->room = room;
+    }
+    memcpy(r->bytes + r->used, block.text.bytes, block.text.length);
+    memset(r->bytes + r->used + block.text.length, 0, SL_BSON_SLACK);
+    r->used += block.text.length;
+    return true;
+}
+
+static bool fail_damaged(const reading *r, const sl_bson_facts *facts, sl_error *error) {
+    sl_error why;
+    sl_error_set(&why, SL_EXIT_SOURCE,
+                 "the entry is damaged: %s (byte %u of the entry). Its changes and those after it "
+                 "cannot be replayed; --oplog-limit replays the entries before a time",
+                 facts->why ? facts->why : "it is truncated", facts->wrong_at);
+    return fail(r, error, why.message);
+}
+
+/* Takes the next entry, if it is complete in the buffer. */
+static bool take_next(reading *r, bool *more, sl_error *error) {
+    size_t available = r->used - r->at;
+    const uint8_t *bytes = r->bytes + r->at;
+    uint32_t length = 0;
+    sl_bson_facts facts = {0};
+    bson_t entry;
+    if (available >= sizeof length) {
+        memcpy(&length, bytes, sizeof length);
+        length = BSON_UINT32_FROM_LE(length);
+        facts.why =
+            length < SL_BSON_DOCUMENT_MIN || length > ENTRY_BYTES_MAX ? "a wrong length" : NULL;
+    }
+    *more = !facts.why && (length == 0 || length > available);
+    if (*more && !r->ended)
+        return read_more(r, error);
+    *more = false;
+    if (available == 0)
+        return true;
+    if (facts.why || length > available || length == 0 ||
+        !is_sound(bytes, length, CONTAINED_LEVELS, &facts))
+        return fail_damaged(r, &facts, error);
+    r->totals->hash =
+        sl_hash_mix(r->totals->hash ^ SL_HASH_A, sl_hash_text((const char *)bytes, length));
+    r->totals->bytes += length;
+    bool ok = bson_init_static(&entry, bytes, length) && take_entry(r, &entry, error);
+    r->at += length;
+    r->entry_at += length;
+    *more = ok && !r->stop;
+    return ok;
+}
+
+static bool read_all(reading *r, sl_error *error) {
+    static const sl_splitter pieces = {.find_end = find_end, .binary = true};
+    if (!sl_source_set_create(&r->path, 1, NULL, &r->set, error))
+        return false;
+    sl_source_set_splitter(r->set, 0, &pieces, NULL, false);
+    if (!sl_reader_create(r->set, &r->reader, error))
+        return false;
+    for (bool more = true; more;) {
+        if (!take_next(r, &more, error))
+            return false;
+    }
+    return r->stop || sl_source_set_unchanged(r->set, error);
+}
+
+bool sl_oplog_each(const char *path, uint64_t limit,
+                   bool (*visit)(void *context, const sl_operation *operation, sl_error *error),
+                   void *context, sl_oplog_totals *totals, sl_error *error) {
+    *totals = (sl_oplog_totals){0};
+    reading r = {.path = path,
+                 .limit = limit,
+                 .visit = visit,
+                 .context = context,
+                 .totals = totals,
+                 .bytes = calloc(1, SL_BSON_SLACK)};
+    bool ok = r.bytes ? read_all(&r, error) : sl_error_memory(error, "reading the oplog");
+    totals->open = r.open_count;
+    for (size_t i = 0; i < r.open_count; i++)
+        clear_transaction(&r.open[i]);
+    free(r.open);
+    sl_reader_destroy(r.reader);
+    sl_source_set_destroy(r.set);
+    free(r.bytes);
+    return ok;
+}

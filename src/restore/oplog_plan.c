@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an oplog changes in collections, options and indexes, computed before anything is restored.
+ *
+ * Collections are created, dropped and renamed during the replay. Their indexes are built, and the
+ * options that follow the load are set, after the replay, in the state that `after` has: so no
+ * unique index, TTL index or validator refuses or removes a document that an operation needs. */
+#include "oplog.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "bson/bson_lookup.h"
+#include "util/log.h"
+#include "util/text.h"
+
+#define REASONS_MAX 8
+
+typedef struct planning {
+    sl_restore *restore;
+    sl_dump *dump;
+    size_t last; /* index of the namespace that was found last */
+    struct {
+        const char *why; /* a string constant */
+        uint64_t operations;
+    } skipped[REASONS_MAX];
+} planning;
+
+/* ---- namespaces ---- */
+
+static bool has_name(const sl_namespace *item, const char *database, const char *collection) {
+    size_t prefix = strlen(SL_BUCKETS);
+    if (item->kind == SL_NAMESPACE_TIME_SERIES && strncmp(collection, SL_BUCKETS, prefix) == 0)
+        collection += prefix;
+    return strcmp(item->collection, collection) == 0 && strcmp(item->database, database) == 0;
+}
+
+sl_namespace *sl_oplog_namespace(const sl_dump *dump, const char *database,
+                                 const char *collection) {
+    size_t prefix = strlen(SL_BUCKETS);
+    if (strncmp(collection, SL_BUCKETS, prefix) == 0) {
+        sl_namespace *series = sl_dump_find(dump, database, collection + prefix);
+        if (series && series->kind == SL_NAMESPACE_TIME_SERIES)
+            return series;
+    }
+    return sl_dump_find(dump, database, collection);
+}
+
+static sl_namespace *find(planning *p, const char *database, const char *collection) {
+    if (p->last < p->dump->count && has_name(&p->dump->items[p->last], database, collection))
+        return &p->dump->items[p->last];
+    sl_namespace *found = sl_oplog_namespace(p->dump, database, collection);
+    if (found)
+        p->last = (size_t)(found - p->dump->items);
+    return found;
+}
+
+/* The namespace of this name, which is added if the dump does not have it. */
+static sl_namespace *get(planning *p, const char *database, const char *collection,
+                         sl_error *error) {
+    sl_namespace *item = find(p, database, collection);
+    if (item)
+        return item;
+    item = sl_dump_get(p->dump, database, collection);
+    if (!item) {
+        sl_error_memory(error, "reading the oplog");
+        return NULL;
+    }
+    item->oplog_only = true;
+    p->last = (size_t)(item - p->dump->items);
+    return sl_names_apply_to(&p->restore->config->names, p->dump, p->last, error) ? item : NULL;
+}
+
+static const char *why_skipped(const planning *p, const char *database, const char *collection) {
+    if (strncmp(database, "__mdb_internal", 14) == 0)
+        return "the server's own database is not restored";
+    if (strcmp(database, "admin") == 0 &&
+        (strcmp(collection, "system.users") == 0 || strcmp(collection, "system.roles") == 0))
+        return "users and roles are those at the time when the dump read them";
+    return sl_dump_not_restored(&p->restore->config->names, database, collection);
+}
+
+/* Is the collection never restored? Counts the operation then. */
+static bool skip(planning *p, const char *database, const char *collection) {
+    const char *why = why_skipped(p, database, collection);
+    for (size_t i = 0; why && i < REASONS_MAX; i++) {
+        if (p->skipped[i].why && strcmp(p->skipped[i].why, why) != 0)
+            continue;
+        p->skipped[i].why = why;
+        p->skipped[i].operations++;
+        break;
+    }
+    return why != NULL;
+}
+
+/* The state of the namespace after the oplog, which begins as that of the dump. */
+static sl_namespace *after(sl_namespace *item, sl_error *error) {
+    if (item->after)
+        return item->after;
+    sl_namespace *made = calloc(1, sizeof *made);
+    if (!made) {
+        sl_error_memory(error, "reading the oplog");
+        return NULL;
+    }
+    *made = (sl_namespace){.kind = item->kind,
+                           .options = bson_new(),
+                           .later = bson_copy(item->later),
+                           .indexes = bson_copy(item->indexes),
+                           .index_count = item->index_count,
+                           .capped = item->capped,
+                           .collated = item->collated,
+                           .gone = item->oplog_only};
+    return item->after = made;
+}
+
+/* ---- indexes ---- */
+
+/* Do the words of a command mean this index: its name, its key, *, or one of several? */
+static bool means(const bson_iter_t *words, const bson_t *index) {
+    bson_t key, its_key;
+    bson_iter_t one;
+    if (BSON_ITER_HOLDS_UTF8(words))
+        return strcmp(bson_iter_utf8(words, NULL), "*") == 0 ||
+               strcmp(bson_iter_utf8(words, NULL), sl_look_string(index, "name")) == 0;
+    if (BSON_ITER_HOLDS_DOCUMENT(words))
+        return sl_document_at(words, &key) && sl_look_inside(index, "key", &its_key) &&
+               bson_equal(&key, &its_key);
+    bool found = false;
+    for (bool more = BSON_ITER_HOLDS_ARRAY(words) && bson_iter_recurse(words, &one);
+         !found && more && bson_iter_next(&one);)
+        found = !BSON_ITER_HOLDS_ARRAY(&one) && means(&one, index);
+    return found;
+}
+
+/* The index with the fields that a collMod changes. */
+static void change_index(const bson_t *index, const bson_t *changes, bson_t *to) {
+    bson_iter_t at, other;
+    for (bool more = bson_iter_init(&at, index); more && bson_iter_next(&at);) {
+        if (strcmp(bson_iter_key(&at), "name") == 0 ||
+            !bson_iter_init_find(&other, changes, bson_iter_key(&at)))
+            bson_append_iter(to, bson_iter_key(&at), -1, &at);
+    }
+    for (bool more = bson_iter_init(&at, changes); more && bson_iter_next(&at);) {
+        const char *key = bson_iter_key(&at);
+        bool off = BSON_ITER_HOLDS_BOOL(&at) && !bson_iter_bool(&at);
+        if (strcmp(key, "name") != 0 && strcmp(key, "keyPattern") != 0 && !off)
+            bson_append_iter(to, key, -1, &at);
+    }
+}
+
+/* Removes the indexes that `words` mean, or changes them if `changes` is not NULL. */
+static bool edit_indexes(sl_namespace *state, const bson_iter_t *words, const bson_t *changes,
+                         sl_error *error) {
+    bson_t *kept = bson_new();
+    uint32_t count = 0;
+    for (sl_walk walk = sl_walk_of(state->indexes); sl_walk_next(&walk);) {
+        char room[SL_ARRAY_KEY_ROOM];
+        bool meant = means(words, &walk.item);
+        bson_t one = BSON_INITIALIZER;
+        if (meant && !changes)
+            continue;
+        if (meant)
+            change_index(&walk.item, changes, &one);
+        else
+            bson_concat(&one, &walk.item);
+        bson_append_document(kept, sl_array_key(count++, room), -1, &one);
+        bson_destroy(&one);
+    }
+    bson_destroy(state->indexes);
+    state->indexes = kept;
+    state->index_count = count;
+    return kept || sl_error_memory(error, "reading the oplog");
+}
+
+/* Adds an index, in place of one of the same name. */
+static bool add_index(sl_namespace *state, const bson_t *index, sl_error *error) {
+    bson_iter_t name;
+    bson_t key;
+    if (!bson_iter_init_find(&name, index, "name") || !BSON_ITER_HOLDS_UTF8(&name) ||
+        !sl_look_inside(index, "key", &key))
+        return sl_error_set(error, SL_EXIT_SOURCE, "an index without a key or a name");
+    state->gone = false;
+    return edit_indexes(state, &name, NULL, error) &&
+           (sl_index_is_of_id(index) || sl_namespace_add_index(state, index) ||
+            sl_error_memory(error, "reading the oplog"));
+}
+
+/* ---- commands ---- */
+
+/* The fields of a command, without its name and those of the server. */
+static void copy_fields(const bson_t *command, const char *except, bson_t *to) {
+    bson_iter_t at;
+    bool first = true;
+    for (bool more = bson_iter_init(&at, command); more && bson_iter_next(&at); first = false) {
+        const char *key = bson_iter_key(&at);
+        if (!first && !sl_list_has(except, '|', sl_text_of(key)))
+            bson_append_iter(to, key, -1, &at);
+    }
+}
+
+bool sl_oplog_create_options(const sl_operation *operation, sl_namespace *made, sl_error *error) {
+    bson_t options = BSON_INITIALIZER;
+    copy_fields(&operation->object,
+                bson_has_field(&operation->object, "timeseries")
+                    ? "idIndex|writeConcern|recordIdsReplicated|clusteredIndex|validator"
+                    : "idIndex|writeConcern|recordIdsReplicated",
+                &options);
+    bool ok = sl_namespace_take_options(made, &options, operation->name, error);
+    bson_destroy(&options);
+    return ok;
+}
+
+static bool plan_create(planning *p, const sl_operation *o, const char *database,
+                        const char *collection, sl_error *error) {
+    size_t prefix = strlen(SL_BUCKETS);
+    bool series = bson_has_field(&o->object, "timeseries");
+    if (series && strncmp(collection, SL_BUCKETS, prefix) == 0)
+        collection += prefix;
+    sl_namespace *item = get(p, database, collection, error);
+    sl_namespace *state = item ? after(item, error) : NULL;
+    if (!state || !state->gone)
+        return state != NULL;
+    bson_reinit(state->options);
+    bson_reinit(state->later);
+    bson_reinit(state->indexes);
+    state->index_count = 0;
+    state->gone = state->collated = state->capped = false;
+    state->kind = SL_NAMESPACE_COLLECTION;
+    if (!sl_oplog_create_options(o, state, error))
+        return false;
+    if (item->oplog_only &&
+        bson_empty(item->options)) { /* for --dry-run and the server's version */
+        item->kind = state->kind;
+        return bson_concat(item->options, state->options) ||
+               sl_error_memory(error, "reading the oplog");
+    }
+    return true;
+}
+
+static bool mark_gone(sl_namespace *item, sl_error *error) {
+    sl_namespace *state = item ? after(item, error) : NULL;
+    if (state) {
+        bson_reinit(state->later);
+        bson_reinit(state->indexes);
+        state->index_count = 0;
+        state->gone = true;
+    }
+    return state || !item;
+}
+
+static bool plan_drop(planning *p, const sl_operation *o, const char *database,
+                      const char *collection, sl_error *error) {
+    (void)o;
+    return mark_gone(find(p, database, collection), error);
+}
+
+static bool plan_drop_database(planning *p, const sl_operation *o, const char *database,
+                               const char *collection, sl_error *error) {
+    (void)o, (void)collection;
+    bool ok = true;
+    for (size_t i = 0; ok && i < p->dump->count; i++) {
+        if (strcmp(p->dump->items[i].database, database) == 0)
+            ok = mark_gone(&p->dump->items[i], error);
+    }
+    return ok;
+}
+
+static bool plan_rename(planning *p, const sl_operation *o, const char *database,
+                        const char *collection, sl_error *error) {
+    (void)database;
+    const char *from = sl_look_string(&o->object, "renameCollection"),
+               *to = sl_look_string(&o->object, "to"), *dot = strchr(from, '.');
+    char to_database[SL_NAME_ROOM], from_database[SL_NAME_ROOM];
+    if (!dot || strlen(from) >= SL_NAME_ROOM || !sl_oplog_split(to, to_database, &collection))
+        return sl_error_set(error, SL_EXIT_SOURCE, "renameCollection without two namespaces");
+    const char *source;
+    sl_oplog_split(from, from_database, &source);
+    sl_namespace *item = find(p, from_database, source);
+    if (!item || (item->after && item->after->gone))
+        return true;
+    bool left_out = item->left_out;
+    if (!get(p, to_database, collection, error))
+        return false;
+    item = find(p, from_database, source); /* may have moved */
+    sl_namespace *other = find(p, to_database, collection);
+    sl_namespace *was = after(item, error), *state = was ? after(other, error) : NULL;
+    if (!state)
+        return false;
+    if (left_out != other->left_out)
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "the oplog renames %s to %s, but only one of them is selected: select "
+                            "both or none with --ns-include and --ns-exclude",
+                            from, to);
+    bson_destroy(state->later);
+    bson_destroy(state->indexes);
+    state->later = bson_copy(was->later);
+    state->indexes = bson_copy(was->indexes);
+    state->index_count = was->index_count;
+    state->collated = was->collated;
+    state->gone = false;
+    return mark_gone(item, error);
+}
+
+static bool plan_create_index(planning *p, const sl_operation *o, const char *database,
+                              const char *collection, sl_error *error) {
+    sl_namespace *item = get(p, database, collection, error);
+    sl_namespace *state = item ? after(item, error) : NULL;
+    if (!state)
+        return false;
+    if (state->kind == SL_NAMESPACE_TIME_SERIES) /* the key is one of the buckets */
+        return true;
+    bson_t index = BSON_INITIALIZER;
+    copy_fields(&o->object, "", &index);
+    bool ok = add_index(state, &index, error);
+    bson_destroy(&index);
+    return ok;
+}
+
+static bool plan_commit_indexes(planning *p, const sl_operation *o, const char *database,
+                                const char *collection, sl_error *error) {
+    sl_namespace *item = get(p, database, collection, error);
+    sl_namespace *state = item ? after(item, error) : NULL;
+    bool ok = state != NULL;
+    for (sl_walk walk = sl_walk_start(&o->object, "indexes"); ok && sl_walk_next(&walk);)
+        ok = state->kind == SL_NAMESPACE_TIME_SERIES || add_index(state, &walk.item, error);
+    return ok;
+}
+
+static bool plan_drop_indexes(planning *p, const sl_operation *o, const char *database,
+                              const char *collection, sl_error *error) {
+    sl_namespace *item = find(p, database, collection);
+    sl_namespace *state = item ? after(item, error) : NULL;
+    bson_iter_t words;
+    return !item || (state && (!bson_iter_init_find(&words, &o->object, "index") ||
+                               edit_indexes(state, &words, NULL, error)));
+}
+
+/* Sets a field of the options that are set after the replay. */
+static bool set_later(sl_namespace *state, const bson_iter_t *field) {
+    bson_t *made = bson_new();
+    bson_iter_t at;
+    const char *key = bson_iter_key(field);
+    bool off = strcmp(key, "expireAfterSeconds") == 0 && BSON_ITER_HOLDS_UTF8(field);
+    for (bool more = bson_iter_init(&at, state->later); more && bson_iter_next(&at);) {
+        if (strcmp(bson_iter_key(&at), key) != 0)
+            bson_append_iter(made, bson_iter_key(&at), -1, &at);
+    }
+    bool ok = off || bson_append_iter(made, key, -1, field);
+    bson_destroy(state->later);
+    state->later = made;
+    return ok;
+}
+
+static bool plan_modify(planning *p, const sl_operation *o, const char *database,
+                        const char *collection, sl_error *error) {
+    sl_namespace *item = find(p, database, collection);
+    sl_namespace *state = item ? after(item, error) : NULL;
+    bson_t fields = BSON_INITIALIZER, index;
+    bson_iter_t at, words;
+    bool ok = state || !item;
+    copy_fields(&o->object, "noPadding|usePowerOf2Sizes|writeConcern", &fields);
+    for (bool more = state && bson_iter_init(&at, &fields); ok && more && bson_iter_next(&at);) {
+        if (strcmp(bson_iter_key(&at), "index") != 0)
+            ok = set_later(state, &at) || sl_error_memory(error, "reading the oplog");
+        else if (sl_document_at(&at, &index) && (bson_iter_init_find(&words, &index, "name") ||
+                                                 bson_iter_init_find(&words, &index, "keyPattern")))
+            ok = edit_indexes(state, &words, &index, error);
+    }
+    bson_destroy(&fields);
+    return ok;
+}
+
+typedef struct command_row {
+    const char *name;
+    bool (*plan)(planning *p, const sl_operation *operation, const char *database,
+                 const char *collection, sl_error *error); /* NULL: nothing is to be done */
+    const char *refused;                                   /* the reason; NULL: replayed */
+} command_row;
+
+static const command_row commands[] = {
+    {"create", plan_create, NULL},
+    {"drop", plan_drop, NULL},
+    {"dropDatabase", plan_drop_database, NULL},
+    {"renameCollection", plan_rename, NULL},
+    {"createIndexes", plan_create_index, NULL},
+    {"commitIndexBuild", plan_commit_indexes, NULL},
+    {"startIndexBuild", NULL, NULL}, /* commitIndexBuild has the indexes */
+    {"abortIndexBuild", NULL, NULL},
+    {"dropIndexes", plan_drop_indexes, NULL},
+    {"deleteIndexes", plan_drop_indexes, NULL},
+    {"dropIndex", plan_drop_indexes, NULL},
+    {"deleteIndex", plan_drop_indexes, NULL},
+    {"collMod", plan_modify, NULL},
+    {"dbCheck", NULL, NULL}, /* compares members of a replica set */
+    {"setMultikeyMetadata", NULL, NULL},
+    {"convertToCapped", NULL,
+     "which documents it keeps depends on their order on the disk of the dumped server"},
+    {"emptycapped", NULL, "it is a command for tests of the server"},
+};
+
+static bool plan_command(planning *p, const sl_operation *o, const char *database,
+                         sl_error *error) {
+    const command_row *row = NULL;
+    for (size_t i = 0; !row && i < sizeof commands / sizeof commands[0]; i++)
+        row = strcmp(commands[i].name, o->command) == 0 ? &commands[i] : NULL;
+    if (!row || row->refused)
+        return sl_error_set(error, SL_EXIT_SOURCE, "the command %.80s is not replayed%s%s",
+                            o->command, row ? ": " : "", row ? row->refused : "");
+    const char *collection = sl_look_string(&o->object, o->command);
+    if (!row->plan || skip(p, database, collection) || strcmp(collection, "system.views") == 0)
+        return true;
+    if ((!collection[0] && row->plan != plan_drop_database) || strlen(collection) >= SL_NAME_ROOM)
+        return sl_error_set(error, SL_EXIT_SOURCE, "the command %s names no collection",
+                            o->command);
+    return row->plan(p, o, database, collection, error);
+}
+
+/* ---- documents ---- */
+
+/* Views are documents of system.views. That of a time-series collection follows its buckets. */
+static bool plan_view(planning *p, const sl_operation *o, sl_error *error) {
+    char database[SL_NAME_ROOM];
+    const char *view;
+    const bson_t *of = o->kind == 'u' ? &o->target : &o->object;
+    if (!sl_oplog_split(sl_look_string(of, "_id"), database, &view))
+        return sl_error_set(error, SL_EXIT_SOURCE, "a view without a name");
+    if (strncmp(sl_look_string(&o->object, "viewOn"), SL_BUCKETS, strlen(SL_BUCKETS)) == 0)
+        return true;
+    sl_namespace *item = o->kind == 'i' ? get(p, database, view, error) : find(p, database, view);
+    if (!item || item->kind == SL_NAMESPACE_TIME_SERIES)
+        return item || o->kind != 'i';
+    if (o->kind == 'd')
+        return mark_gone(item, error);
+    if (item->oplog_only && bson_empty(item->options))
+        item->kind = SL_NAMESPACE_VIEW;
+    sl_namespace *state = after(item, error);
+    if (state)
+        state->gone = false;
+    return state != NULL;
+}
+
+/* The index of a server before 4.2: a document of system.indexes. */
+static bool plan_index(planning *p, const sl_operation *o, sl_error *error) {
+    char database[SL_NAME_ROOM];
+    const char *collection;
+    if (o->kind != 'i' || !sl_oplog_split(sl_look_string(&o->object, "ns"), database, &collection))
+        return sl_error_set(error, SL_EXIT_SOURCE, "a change of system.indexes is not replayed");
+    sl_namespace *item = get(p, database, collection, error);
+    sl_namespace *state = item ? after(item, error) : NULL;
+    return state && add_index(state, &o->object, error);
+}
+
+static bool plan_document(planning *p, const sl_operation *o, const char *database,
+                          const char *collection, sl_error *error) {
+    bson_iter_t id;
+    sl_error why;
+    if (!bson_iter_init_find(&id, o->kind == 'u' ? &o->target : &o->object, "_id"))
+        return sl_error_set(error, SL_EXIT_SOURCE, "an operation %c without _id in %s", o->kind,
+                            o->name);
+    if (o->kind == 'u' && !sl_oplog_update_check(&o->object, &why))
+        return sl_error_set(error, SL_EXIT_SOURCE, "an update in %s is not replayed: " SL_LINES,
+                            o->name, why.message);
+    if (o->kind == 'd' || (o->kind == 'u' && sl_oplog_update_form(&o->object) != SL_OPLOG_DOCUMENT))
+        return true;
+    sl_namespace *item = get(p, database, collection, error);
+    if (item && item->oplog_only && !after(item, error))
+        return false;
+    if (item && item->after)
+        item->after->gone = false;
+    return item != NULL;
+}
+
+bool sl_oplog_split(const char *name, char database[SL_NAME_ROOM], const char **collection) {
+    const char *dot = strchr(name, '.');
+    *collection = dot ? dot + 1 : "";
+    if (!dot || dot == name || !dot[1] || strlen(name) >= SL_NAME_ROOM)
+        return false;
+    memcpy(database, name, (size_t)(dot - name));
+    database[dot - name] = '\0';
+    return true;
+}
+
+static bool plan_operation(void *context, const sl_operation *o, sl_error *error) {
+    planning *p = context;
+    char database[SL_NAME_ROOM];
+    const char *collection;
+    if (!sl_oplog_split(o->name, database, &collection))
+        return sl_error_set(error, SL_EXIT_SOURCE, "the namespace \"%.300s\"", o->name);
+    if (o->kind == 'c')
+        return plan_command(p, o, database, error);
+    if (skip(p, database, collection))
+        return true;
+    if (strcmp(collection, "system.views") == 0)
+        return plan_view(p, o, error);
+    if (strcmp(collection, "system.indexes") == 0)
+        return plan_index(p, o, error);
+    return plan_document(p, o, database, collection, error);
+}
+
+bool sl_oplog_plan(sl_restore *restore, sl_error *error) {
+    planning p = {.restore = restore, .dump = &restore->dump};
+    const sl_restore_config *config = restore->config;
+    if (config->oplog_file && restore->dump.oplog)
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "the dump has an oplog, and --oplog-file names another one: remove %s, "
+                            "or leave --oplog-file out",
+                            restore->dump.oplog->data ? restore->dump.oplog->data : config->dump);
+    restore->oplog = config->oplog_file    ? config->oplog_file
+                     : restore->dump.oplog ? restore->dump.oplog->data
+                                           : NULL;
+    if (config->dry_run && restore->dump.oplog && !restore->oplog) {
+        sl_log_info("oplog: it is replayed; a dry run does not read the oplog of an archive");
+        return true;
+    }
+    if (!restore->oplog)
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "--oplog-replay: the dump has no oplog; only mongodump --oplog writes "
+                            "one, and --oplog-file names another file");
+    if (!sl_oplog_each(restore->oplog, config->oplog_limit, plan_operation, &p,
+                       &restore->oplog_totals, error))
+        return false;
+    for (size_t i = 0; i < REASONS_MAX && p.skipped[i].why; i++)
+        sl_log_info("oplog: %llu operations are not replayed: %s",
+                    (unsigned long long)p.skipped[i].operations, p.skipped[i].why);
+    if (restore->oplog_totals.open > 0)
+        sl_log_info("oplog: %llu transactions that do not end in the oplog are not replayed",
+                    (unsigned long long)restore->oplog_totals.open);
+    sl_dump_sort(&restore->dump);
+    return true;
+}
