@@ -133,6 +133,11 @@ class Kinds(ReportCase):
         for phase in record["phases"]:
             self.assertIn(phase["name"], page)
             self.assertIn(phase["name"], text)
+            self.assertRegex(text, rf"(?m)^  {phase['name']} .* s$")          # its bar
+            self.assertRegex(text, rf"(?m)^  {phase['name']} .* s +[\d.]+ %$")  # its row
+        for stage, share in (("reading", 2), ("inflating", 1), ("parsing", 12), ("the server", 85)):
+            self.assertRegex(text, rf"(?m)^  {stage} +\S+  mean {share}\.0 %$")
+            self.assertRegex(text, rf"(?m)^  {stage} +\S* .*, {share}\.0 %$")
 
     def test_outcomes_have_the_words_of_the_mode_and_stages_those_of_people(self):
         record = record_maker.load(60)
