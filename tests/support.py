@@ -8,6 +8,7 @@ that a wrong type, a wrong order of keys or a duplicate key fails as well as a w
 import collections
 import contextlib
 import csv
+import fcntl
 import gzip
 import itertools
 import json
@@ -21,6 +22,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import unittest
 from typing import NamedTuple
@@ -161,6 +163,21 @@ def clean_environment(**more):
     kept = {key: value for key, value in os.environ.items() if not key.startswith("SHARDLOAD_")}
     kept.update(LC_ALL="C.UTF-8", TERM="dumb", **more)
     return kept
+
+
+def on_terminal(name, *words, columns=80):
+    """Runs a program on a terminal of this width. Returns its exit code, and all that it writes there."""
+    ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    text = b""
+    with subprocess.Popen([program(name), *map(str, words)], stdout=theirs, stderr=theirs,
+                          stdin=subprocess.DEVNULL, env=clean_environment()) as running:
+        os.close(theirs)
+        with contextlib.suppress(OSError):  # the last writer has closed the terminal
+            while more := os.read(ours, 65536):
+                text += more
+    os.close(ours)
+    return running.returncode, text.decode("utf-8")
 
 
 def preloaded(name, **more):

@@ -3,6 +3,9 @@
 quoted field comes late (test_quoted_lines.py has the sources whose quoted line ends are read). A
 file with such a line end anywhere is refused, because the text after it may look like a good
 record."""
+import bson
+
+import archive_making as making
 import support
 
 MIB = 1 << 20
@@ -107,6 +110,25 @@ class CarriageReturns(LineEndCase):
                     self.assertEqual(len(documents), count)
         text = "a,b\r" + rows * 2 + '1,"2\r3"\r'
         self.assertIn("line 40002", self.load(self.file("q.csv", text.encode())))
+
+    def test_in_a_binary_file_they_are_data(self):
+        """Also in one without any LF."""
+        made = [{"_id": number, "t": "a\rb"} for number in (1, 2)]
+        data = b"".join(map(bson.encode, made))
+        self.assertNotIn(b"\n", data)
+        for path in (self.file("a.bson", data), self.zipped("a.bson.gz", data),
+                     self.file("a.tar", making.tar([("a.bson", data)]))):
+            documents, _ = self.dump("--types", "text", path)
+            self.assertEqual([bson.decode(one) for one in documents], made)
+
+    def test_in_files_that_are_not_loaded(self):
+        """--skip-other leaves out a binary file, whatever bytes it has, but no text."""
+        self.file("in/a.csv", "a,b\n1,2\n")
+        for other, code in ((b"\0\r\1\r", 0), (b"\0\n\r\r\n", 0), (b"x\r\r\ny\n", support.EXIT_SOURCE)):
+            with self.subTest(other):
+                self.file("in/other", other)
+                self.assertIn("other", self.load("--skip-other", self.scratch / "in", code=code))
+                self.assertIn("other", self.load(self.scratch / "in"))
 
     def test_as_line_ends(self):
         header, row = support.HEADER, support.ROW.format(id=1)

@@ -133,6 +133,35 @@ class Kinds(ReportCase):
         for phase in record["phases"]:
             self.assertIn(phase["name"], page)
             self.assertIn(phase["name"], text)
+            self.assertRegex(text, rf"(?m)^  {phase['name']} .* s$")          # its bar
+            self.assertRegex(text, rf"(?m)^  {phase['name']} .* s +[\d.]+ %$")  # its row
+        for stage, share in (("reading", 2), ("inflating", 1), ("parsing", 12), ("the server", 85)):
+            self.assertRegex(text, rf"(?m)^  {stage} +\S+  mean {share}\.0 %$")
+            self.assertRegex(text, rf"(?m)^  {stage} +\S* .*, {share}\.0 %$")
+
+    def test_all_figures_of_queries_appear(self):
+        plans = [{"shard": "s0", "examined": 600}, {"shard": "s1", "examined": 400}, {"shard": "s2"}, {"examined": 5}]
+        alone = {"name": "makes", "examined": 1000, "timingsMs": [1, 2, 4], "minMs": 1, "medianMs": 2, "meanMs": 2.5,
+                 "maxMs": 4, "documentsPerMsMean": 400, "documentsPerMsDeviation": 1.5, "answer": "ok",
+                 "explain": {"plans": plans}}
+        step = {"name": "r", "mode": "closed", "clients": 8, "operationsPerSecond": 1234, "succeeded": 5000, "failed": 7,
+                "skipped": 0, "latencyMs": {"p50": 1, "p95": 2, "p99": 3, "p99_9": 4, "max": 9},
+                "replicationLag": [{"member": "a:1", "maxSeconds": 1.5}, {"member": "b:1"}],
+                "overTime": {"slotSeconds": 2, "succeeded": [10, 40], "maxMs": [1, 2], "meanMs": [1, 1]},
+                "latencyCurve": [[0.5, 1], [0.99, 3]]}
+        path = self.record("queries", {"program": "shardquery", "command": "run", "queries": [alone, step]})
+        text = self.text(path)
+        for row in (r"makes +█+ 2\.00 ms \(1\.00 ms to 4\.00 ms\)",
+                    r"makes +1,000 +3 +1\.00 ms +2\.00 ms +2\.50 ms +4\.00 ms +400 +1\.5 +ok",
+                    r"makes, s0 +█+ 600", r"makes, s1 +\S+ 400",
+                    r"r, 8 clients +1,234 +1\.00 ms +2\.00 ms +3\.00 ms +4\.00 ms +9\.00 ms +7 +0",
+                    r"r, 8 clients +█+ 1,234", r"r, 8 clients +█+ 2\.00 ms",
+                    r"r, 8 clients, a:1 +█+ 1\.5 s", r"r, 8 clients, b:1 +-",
+                    r"longest +\S+ +mean 1\.50 ms", r"mean +\S+ +mean 1\.00 ms", r"50 % +█+ 1\.00 ms", r"99 % +█+ 3\.00 ms"):
+            self.assertRegex(text, rf"(?m)^  {row}$")
+        self.assertRegex(text, r"(?m)^ +20 │")              # operations per second in the second slot
+        self.assertNotRegex(text, r"makes, (s2|\?)")        # without a number or a name
+        self.assertIn("7 operations failed.", self.page(path).text)
 
     def test_outcomes_have_the_words_of_the_mode_and_stages_those_of_people(self):
         record = record_maker.load(60)

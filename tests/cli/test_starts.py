@@ -146,6 +146,16 @@ class FailedStarts(StartCase):
                        self.good, code=EXIT_USAGE)
         self.assertEqual(self.folders(), [])
 
+    def test_the_longest_name_of_a_work_directory(self):
+        longest = "./" * 255 + "w"
+        self.failing("--work-dir", longest)
+        self.assertEqual(self.folders(), [])
+        load = "load", "--sink", "null", self.good, "--work-dir"
+        self.shardload(*load, longest)
+        self.shardload(*load, "short")
+        self.assertEqual(self.names("w"), self.names("short"))
+        self.assertIn("--work-dir: longer than 511 bytes", self.shardload(*load, f"{longest}w", code=EXIT_USAGE).err)
+
     def test_an_empty_folder_stays_empty(self):
         (self.scratch / "w").mkdir()
         self.failing("--work-dir", "w")
@@ -284,7 +294,7 @@ class UnknownFormats(StartCase):
 
     def test_the_likeliest_format_is_the_first(self):
         text = "no table at all\n\x01\x02\n" * 40
-        self.assertEqual(self.order("a.csv", text)[0], "delimited")
+        self.assertEqual(self.order("a.csv", text), ["delimited", "bson", "mot", "isd", "isd-lite", "isd-csv", "json"])
         self.assertEqual(self.order("a.json", text)[0], "json")
         self.assertEqual(self.order("test_result_2013.txt", text)[0], "mot")
         self.assertEqual(self.order("unnamed", b"\0\1\2\3" * 5000)[0], "bson")

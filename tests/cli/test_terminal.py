@@ -1,11 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a load prints on terminals of several widths."""
-import fcntl
-import os
-import struct
-import subprocess
-import termios
-
 import support
 
 
@@ -13,21 +7,10 @@ class Terminal(support.Case):
     def shown(self, columns):
         """All that a load writes to a terminal of this width, without control sequences."""
         path = self.file("t.csv", support.mot_text(range(5000)))
-        ours, theirs = os.openpty()
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-        with subprocess.Popen([support.program("shardload"), "load", "--sink", "null", "--work-dir",
-                               self.scratch / f"work-{columns}", path], stdout=theirs, stderr=theirs,
-                              stdin=subprocess.DEVNULL, env=support.clean_environment()) as running:
-            os.close(theirs)
-            text = b""
-            try:
-                while more := os.read(ours, 65536):
-                    text += more
-            except OSError:  # the last writer has closed the terminal
-                pass
-        os.close(ours)
-        self.assertEqual(running.returncode, support.EXIT_OK, text)
-        return text.decode().replace("\x1b[K", "")
+        code, text = support.on_terminal("shardload", "load", "--sink", "null", "--work-dir",
+                                         self.scratch / f"work-{columns}", path, columns=columns)
+        self.assertEqual(code, support.EXIT_OK, text)
+        return text.replace("\x1b[K", "")
 
     def test_the_summary_fits(self):
         for columns, label in ((80, 38), (54, 38), (40, 24), (30, 14)):

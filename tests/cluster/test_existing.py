@@ -87,6 +87,15 @@ class Existing(support.ClusterCase):
                     steps = support.run_record(work)["placing"]["steps"]
                     self.assertEqual(steps, plan["layout"]["splits"] + plan["layout"]["moves"])
 
+    def test_without_an_index_of_the_key_nothing_is_loaded(self):
+        self.create_unsharded()
+        self.database.t.insert_one({"m": [1], "v": [1]})      # no index can contain both arrays
+        before = self.state()
+        self.load("--shard-existing", "--shard-key", '{"m": 1, "v": 1}', self.path, code=support.EXIT_CLUSTER,
+                  message="cannot build index m_1_v_1")
+        self.assertEqual(self.state(), before)
+        self.assertEqual(self.database.t.count_documents({}), 6)
+
     def test_shard_key_none_changes_nothing(self):
         self.create_unsharded()
         before = self.state()

@@ -273,6 +273,16 @@ class OnOneServer(AnyServer, QueryCase):
         self.assertEqual(outcome.code, 0, outcome.text)
         self.assertIn("read ", outcome.out)
 
+    def test_progress_is_shown_on_a_terminal_without_quiet(self):
+        run = ["run", *self.target("t"), "--query", "read"]
+        for words in (["--repeat", 2], ["--clients", 1, "--operations", 20]):
+            for quiet in ([], ["--quiet"]):
+                with self.subTest(words, quiet=quiet):
+                    command = [*run, *words, *quiet, self.file("own.yaml", SUITE)]
+                    code, text = support.on_terminal("shardquery", *command)
+                    self.assertEqual((code, "\x1b[K" in text), (support.EXIT_OK, not quiet), text)
+                    self.assertNotIn("\x1b", self.query(*command).text)
+
     def side(self, *words):
         """The value of --a or --b: options of one side, quoted for the shell."""
         return " ".join(f"'{word}'" for word in (*self.target("t"), *words))

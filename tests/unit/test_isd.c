@@ -243,6 +243,27 @@ TEST(isd_is_recognised_by_its_columns) {
     assert_int_equal(p.documents, 1);
 }
 
+TEST(isd_is_recognised_by_the_length_of_its_lines) {
+    static char sections[10000];
+    memset(sections, ' ', 9999);
+    memcpy(sections, "REM", 3);
+    record r = record_of(sections); /* the longest one */
+    r.length--;
+    static const struct {
+        const char *end;
+        bool fits;
+    } rows[] = {{"\n", true}, {"\r\n", true}, {"", true}, {"xx", false}, {"x\r\n", false}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        strcpy(r.bytes + r.length, rows[i].end);
+        parsed p = parse_bytes(NO_OPTIONS, r.bytes, strlen(r.bytes));
+        assert_int_equal(p.format != NULL, rows[i].fits);
+        assert_int_equal(p.documents, rows[i].fits);
+    }
+    r = record_of("");
+    r.length -= 2; /* one byte too short */
+    assert_null(parse_bytes(NO_OPTIONS, r.bytes, r.length).format);
+}
+
 static parsed parse_with_names(const char *names) {
     record r = record_of("ADDAA101000821");
     return parse_bytes(&(sl_format_options){.schema_text = names, .schema_name = "names.yaml"},

@@ -240,6 +240,26 @@ TEST(a_journal_of_another_format_is_not_changed) {
     refuses(bytes, length, "is a journal of format version 3, and this program reads version 2");
 }
 
+/* After a crash, a file may end in bytes that were allocated and not written. */
+TEST(a_journal_that_ends_in_zeros_is_empty) {
+    static char bytes[(3 << 20) + 100];
+    size_t length;
+    memcpy(bytes, unit_read(write_journal(0), &length), FIRST_RECORD_BYTES);
+    for (size_t kept = 0; kept <= FIRST_RECORD_BYTES; kept += FIRST_RECORD_BYTES) {
+        static const size_t zeros[] = {20, 1 << 20, (1 << 20) + 1, 3 << 20};
+        for (size_t i = 0; i < sizeof zeros / sizeof zeros[0]; i++) {
+            const char *from = bytes + FIRST_RECORD_BYTES - kept;
+            unit_write(unit_path("journal"), from, kept + zeros[i]);
+            read_journal();
+            assert_true(empty);
+            bytes[FIRST_RECORD_BYTES + zeros[i] - 1] = 1;
+            if (kept > 0)
+                refuses(from, kept + zeros[i], "beginning is damaged");
+            bytes[FIRST_RECORD_BYTES + zeros[i] - 1] = 0;
+        }
+    }
+}
+
 TEST(a_damaged_first_document_is_refused) {
     size_t length;
     char *bytes = unit_read(write_journal(1), &length);

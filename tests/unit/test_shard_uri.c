@@ -114,3 +114,27 @@ TEST(text_of_a_server_is_never_an_option) {
         assert_true(mongoc_uri_get_tls(made));
     }
 }
+
+/* ---- silent hosts ---- */
+
+static bool is_passed_over(const char *hosts, int32_t trial_ms) {
+    const mongoc_uri_t *uri = shard_uri(hosts, "mongodb://router/");
+    return sl_silent_host_is_passed_over(uri, "a:1", trial_ms);
+}
+
+TEST(a_silent_host_is_passed_over_for_another_host) {
+    assert_false(is_passed_over("s1/a:1,b:1", 10000));
+    sl_silent_host_add("a:1");
+    assert_true(is_passed_over("s1/a:1,b:1", 10000));
+    assert_false(is_passed_over("s1/a:1", 10000)); /* it is the only one, so it is tried */
+    assert_true(is_passed_over("s1/a:1,b:1", 10000));
+    assert_false(is_passed_over("s1/a:1", -1)); /* this trial is over at once */
+    assert_false(is_passed_over("s1/a:1,b:1", 10000));
+    assert_true(is_passed_over("s1/a:1,b:1", 10000)); /* while another client tries it */
+    sl_silent_host_add("b:1");
+    assert_false(is_passed_over("s1/a:1,b:1", 10000));
+    sl_silent_host_remove("b:1");
+    assert_true(is_passed_over("s1/a:1,b:1", 10000));
+    sl_silent_host_remove("a:1");
+    assert_false(is_passed_over("s1/a:1,b:1", 10000));
+}

@@ -66,6 +66,62 @@ TEST(a_command_takes_what_fits) {
     assert_true(taken == 3);
 }
 
+/* The document of a record with these fields after those of --id-field became its _id, as JSON, or
+ * the reason why it cannot be sent. */
+static const char *identified(sl_mode mode, const char *id, const char *match, bool own_id,
+                              const char *json) {
+    const sl_format_options options = {.mode = mode, .id_fields = id, .match_fields = match};
+    sl_key_fields *keys;
+    sl_error error;
+    sl_reject reject = {0};
+    const bson_t *record = unit_json(json);
+    uint8_t bytes[2000], *end = bytes + record->len;
+    memcpy(bytes, bson_get_data(record), record->len);
+    assert_true(sl_key_fields_create(&options, &keys, &error) && keys);
+    bool ok = sl_key_fields_apply(keys, own_id, bytes, &end, &reject);
+    sl_key_fields_destroy(keys);
+    if (!ok)
+        return unit_keep(strdup(reject.reason));
+    bson_t document;
+    assert_true(bson_init_static(&document, bytes, (size_t)(end - bytes)));
+    return unit_json_of(&document);
+}
+
+TEST(documents_as_they_are_matched) {
+    static const char position[] = "{\"_id\":{\"$numberLong\":\"5\"},";
+    static const struct {
+        sl_mode mode;
+        const char *id, *match;
+        bool own_id;
+        const char *fields,
+            *expected; /* after the _id; `expected`: part of the document or reason */
+    } cases[] = {
+        {SL_MODE_UPSERT, NULL, "k", false, "\"k\":1,\"t\":2}", "{ \"k\" : 1, \"t\" : 2 }"},
+        {SL_MODE_UPSERT, NULL, "k", true, "\"k\":1}", "{ \"_id\" : 5, \"k\" : 1 }"},
+        {SL_MODE_UPSERT, NULL, NULL, true, "\"k\":1}", "{ \"_id\" : 5, \"k\" : 1 }"},
+        {SL_MODE_UPSERT, NULL, NULL, false, "\"k\":1}", "the field is missing"},
+        {SL_MODE_UPSERT, NULL, "k,n", false, "\"k\":1}", "--match-fields needs it"},
+        {SL_MODE_UPSERT, "k", NULL, false, "\"t\":2,\"k\":1}", "{ \"_id\" : 1, \"t\" : 2 }"},
+        {SL_MODE_INSERT, "k", NULL, false, "\"t\":2,\"k\":1}", "{ \"_id\" : 1, \"t\" : 2 }"},
+        {SL_MODE_UPSERT, "k", NULL, true, "\"k\":1}", "already has an _id"},
+        {SL_MODE_UPSERT, "k", "n", false, "\"n\":3,\"k\":1}", "{ \"_id\" : 1, \"n\" : 3 }"},
+        {SL_MODE_UPSERT, NULL, "k", false, "\"k\":1,\"$n\":3}", "begins with $"},
+        {SL_MODE_UPSERT, NULL, "k", false, "\"k\":1,\"a.b\":3}", "{ \"k\" : 1, \"a.b\" : 3 }"},
+        {SL_MODE_UPSERT, NULL, "k", false, "\"k\":1,\"\":3}", "{ \"k\" : 1, \"\" : 3 }"},
+        {SL_MODE_MERGE, NULL, "k", false, "\"k\":1,\"a.b\":3}", "contains a dot"},
+        {SL_MODE_MERGE, NULL, "k", false, "\"k\":1,\"\":3}", "is empty"},
+        {SL_MODE_DELETE, NULL, "k", false, "\"k\":1,\"$n\":3}", "{ \"k\" : 1, \"$n\" : 3 }"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char json[200];
+        snprintf(json, sizeof json, "%s%s", position, cases[i].fields);
+        const char *found =
+            identified(cases[i].mode, cases[i].id, cases[i].match, cases[i].own_id, json);
+        if (!strstr(found, cases[i].expected))
+            fail_msg("case %zu: %s", i, found);
+    }
+}
+
 static sl_verdict judge(sl_mode mode, uint32_t count, const char *json, sl_modified *found) {
     bson_error_t why = {0};
     sl_error error;

@@ -164,9 +164,20 @@ TEST(options_replace_the_detection) {
     }
     parsed p = parse_with("delimited", &(sl_format_options){.delimiter = '^'}, "a,b\n1,2\n");
     assert_null(p.format);
-    p = parse_with("delimited", &(sl_format_options){.columns = "x,y,z"}, "a,b\n3,4\n");
-    assert_null(p.format);
-    assert_contains(p.error.message, "--columns names 3 columns");
+    static const struct {
+        const char *columns, *text, *words; /* `words` of the error; NULL: it is read */
+    } named[] = {{"x,y,z", "a,b\n3,4\n", "--columns names 3 columns, and the first line"},
+                 {"x,y", "3\n4\n", "--columns names 2 columns, and the first line"},
+                 {"x", "3,4\n5,6\n", "--columns names 1 columns, and the first line"},
+                 {"x,y", "3,4\n5,6\n", NULL},
+                 {"x", "3\n4\n", NULL}};
+    for (size_t i = 0; i < sizeof named / sizeof named[0]; i++) {
+        p = parse_with("delimited", &(sl_format_options){.columns = named[i].columns},
+                       named[i].text);
+        assert_int_equal(p.format != NULL, !named[i].words);
+        if (named[i].words)
+            assert_contains(p.error.message, named[i].words);
+    }
 }
 
 TEST(other_text_is_refused) {
