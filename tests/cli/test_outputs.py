@@ -54,6 +54,11 @@ class Outputs(support.Case):
         self.refused("shardload", "load", "--sink", "null", "--work-dir", "-", "--metrics-file",
                      "-/run.json", "t.csv", message="a file of the work directory")
 
+    def test_standard_output_is_in_no_source_folder(self):
+        for name, below in (("-", False), ("x.bson", True)):
+            done = self.run_program("shardload", "load", "--sink", f"bson:{name}", "--work-dir", "../none", ".")
+            self.assertEqual("lies in the source folder" in done.err, below, done.err)
+
     def test_no_output_of_a_load_replaces_an_input(self):
         fixed = ["--uri", NOWHERE, "-d", "d", "-c", "c", "t.csv"]
         for command, outputs in (("load", ["--report", "--html", "--metrics-file"]), ("verify", ["--report"]),

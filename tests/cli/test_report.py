@@ -72,7 +72,7 @@ class ReportCase(support.Case):
             if name in ("x", "y", "width", "height"):
                 self.assertTrue(float(value) > -1e6, f"{tag}: {name}={value}")
             if name == "d":
-                self.assertRegex(value, r"^[MHVZhvz0-9., -]+$")
+                self.assertRegex(value, r"^M[MHVZhvz0-9., -]+$")
         for found in re.findall(r"url\(|@import|https?://", page.source):
             self.fail(f"the page refers to {found}")
         self.assertIn("default-src 'none'", page.source)
@@ -82,6 +82,8 @@ class ReportCase(support.Case):
         for tag, name, value in page.attributes:
             if tag == "rect" and name == "x":
                 self.assertTrue(-1 <= float(value) <= 901, value)
+        for left in re.findall(r'<rect class="f\d+" x="([0-9.]+)" y="[0-9.]+" width="10" height="10"/>', page.source):
+            self.assertGreater(float(left), 752, "a legend is beside its plot")
         return page
 
     def assert_verdict(self, page, tone, words):
@@ -195,6 +197,20 @@ class Kinds(ReportCase):
         self.assertEqual(page.source.count('class="empty"'), 4, "what was not tried")
         for name in ("none", "snappy", "zlib", "zstd"):
             self.assertIn(name, page.text)
+
+    def test_tune_lists_the_fastest_settings_first(self):
+        text = self.text(self.record("tune", record_maker.tune()))
+        rates = re.findall(r"([0-9,]+)  \d+k to \d+k", text[text.index("The fastest"):])
+        self.assertGreater(len(rates), 5)
+        self.assertEqual(rates, sorted(rates, key=lambda rate: int(rate.replace(",", "")), reverse=True))
+
+    def test_a_sweep_has_bars_and_rows(self):
+        text = self.text(self.record("model", record_maker.ALL["model"]()))
+        for row in (r"1 +█\S+ 1 h 00 min \(48 min 00 s to 1 h 30 min\)",
+                    r"2\.5 +█+ 2 h 30 min \(2 h 00 min to 3 h 45 min\)",
+                    r" +1  1 h 00 min  48 min 00 s to 1 h 30 min  routers-time",
+                    r" +2\.5  2 h 30 min  2 h 00 min to 3 h 45 min   disk"):
+            self.assertRegex(text, rf"(?m)^  {row}$")
 
     def test_tune_lists_what_it_leaves_out(self):
         record = record_maker.tune()

@@ -66,6 +66,12 @@ TEST(outliers_and_drift_are_flagged) {
     assert_false(sl_difference_paired(a, b, 12, 1).drifts);
     a[4] = 300;
     assert_int_equal(sl_difference_paired(a, b, 12, 1).old_outliers, 1);
+    for (int i = 0; i < 12; i++)
+        a[i] = 100 + 0.01 * (i % 3);
+    a[4] = 100.45; /* 5 * 0.1 % are no outlier, however small the other distances are */
+    assert_int_equal(sl_difference_paired(a, b, 12, 1).old_outliers, 0);
+    a[4] = 100.55;
+    assert_int_equal(sl_difference_paired(a, b, 12, 1).old_outliers, 1);
     for (int i = 0; i < 12; i++) { /* both sides become 30 % slower during the session */
         a[i] = b[i] = 100 * (1 + 0.3 * i / 11) + i % 2;
     }
