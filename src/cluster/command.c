@@ -147,8 +147,10 @@ bool sl_error_from_driver(sl_error *error, const char *doing, const bson_error_t
     for (size_t end = strlen(text); end > 0 && strchr(": ", text[end - 1]); end--)
         text[end - 1] = '\0';
     if (!text[0])
-        snprintf(text, sizeof text, "%s gives no reason (code %u)",
-                 driver_error->domain == MONGOC_ERROR_SERVER ? "the server" : "the driver",
+        snprintf(text, sizeof text,
+                 driver_error->domain == MONGOC_ERROR_SERVER
+                     ? "the server gives no reason (code %u)"
+                     : "the driver gives no reason (code %u); is the reply to hello malformed?",
                  driver_error->code);
     return sl_error_set(error, SL_EXIT_CLUSTER, "%s: %s%s", doing, text, advice);
 }

@@ -452,7 +452,7 @@ bool sl_cursor_next(sl_cursor_reading *reading, const bson_t **document) {
     for (reading->empty = 0; reading->empty <= SL_CURSOR_EMPTY_MAX; reading->empty++) {
         if (mongoc_cursor_next(reading->cursor, document)) {
             reading->documents++;
-            reading->bytes += (*document)->len;
+            reading->bytes += (*document)->len + SL_ARRAY_KEY_ROOM; /* as an element of an array */
             return !reading->limit || reading->bytes <= reading->limit;
         }
         if (mongoc_cursor_error(reading->cursor, &why) || !mongoc_cursor_more(reading->cursor))

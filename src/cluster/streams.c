@@ -102,6 +102,16 @@ static bool check_number(const bson_iter_t *field, const sl_rule *rule, char why
                  rule->name, value, rule->least, rule->most);
 }
 
+/* The driver keeps this document, and sends it with each command, also to other servers. */
+static bool check_small(const bson_iter_t *field, const sl_rule *rule, char why[SL_MESSAGE_WHY]) {
+    uint32_t length = 0;
+    const uint8_t *bytes;
+    if (!BSON_ITER_HOLDS_DOCUMENT(field))
+        return wrong(why, "its %s is not a document", rule->name);
+    bson_iter_document(field, &length, &bytes);
+    return length <= rule->most || wrong(why, "its %s has %u bytes", rule->name, length);
+}
+
 static bool open_array(const bson_iter_t *field, const char *name, bson_iter_t *item,
                        char why[SL_MESSAGE_WHY]) {
     return (BSON_ITER_HOLDS_ARRAY(field) && bson_iter_recurse(field, item)) ||
@@ -292,6 +302,7 @@ static const sl_rule rules[] = {
     {"setName", check_set_name, 0, 0},
     {"compression", check_strings, 0, 0},
     {"topologyVersion", check_topology_version, 0, 0},
+    {"$clusterTime", check_small, 0, 4096},
     {"code", check_code, 0, 0},
     {"writeConcernError", check_error, 0, 0},
     {"writeErrors", check_errors, 0, 0},

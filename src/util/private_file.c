@@ -13,6 +13,7 @@
 
 #include "read_file.h"
 
+#define LINKS_MAX 40 /* in a path, as in the kernel */
 #define ATTEMPTS 100 /* to create a folder that other commands create and remove */
 
 /* Whose folder: rules of the header. */
@@ -53,27 +54,61 @@ static bool check_folder(int folder, const char *path, sl_error *error) {
                   "run the command as that user, or name another --work-dir", error);
 }
 
+/* The folders of a path are opened one after the other, so that no link is followed whose owner has
+ * not been checked: neither one above the last folder, nor one that was exchanged meanwhile. */
+typedef struct sl_walk_to {
+    const char *path; /* for messages */
+    sl_folder_rule rule;
+    unsigned links; /* followed so far */
+    sl_error *error;
+} sl_walk_to;
+
+static int walk(sl_walk_to *to, int at, const char *path, bool is_target);
+
+/* Follows `name` in an open folder, if it is a link. -1 as open_folder. */
+static int follow(sl_walk_to *to, int at, const char *name, bool last) {
+    struct stat facts;
+    char target[PATH_MAX] = "";
+    int file = openat(at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    bool is_link = file >= 0 && fstat(file, &facts) == 0 && S_ISLNK(facts.st_mode);
+    bool read = is_link && readlinkat(file, "", target, sizeof target - 1) > 0;
+    if (file >= 0)
+        close(file);
+    errno = is_link ? ELOOP : ENOTDIR;
+    if (is_link && last && to->rule == RULE_WORK)
+        refuse_folder(to->path, "it is a symbolic link", to->error);
+    else if (is_link && !trusted(facts.st_uid))
+        refuse(to->path,
+               "a symbolic link in this path belongs to another user, who could change it",
+               "name the folder to which it points", to->error);
+    else if (read && to->links++ < LINKS_MAX)
+        return walk(to, at, target, true);
+    return -1;
+}
+
+static int walk(sl_walk_to *to, int at, const char *path, bool is_target) {
+    int folder = openat(at, *path == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    for (path += strspn(path, "/"); folder >= 0 && *path;) {
+        char name[NAME_MAX + 2];
+        const size_t length = strcspn(path, "/");
+        snprintf(name, sizeof name, "%.*s", (int)length,
+                 path); /* the kernel refuses a longer one */
+        path += length + strspn(path + length, "/");
+        int next = openat(folder, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (next < 0 && (errno == ENOTDIR || errno == ELOOP))
+            next = follow(to, folder, name, !*path && !is_target);
+        int why = errno;
+        close(folder);
+        errno = why;
+        folder = next;
+    }
+    return folder;
+}
+
 /* Opens a folder, for use with the ...at functions. -1: errno is set, or it is 0 and the error is
  * set. */
 static int open_folder(const char *path, sl_folder_rule rule, sl_error *error) {
-    struct stat facts;
-    int folder = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    int why = errno;
-    bool link = folder < 0 && lstat(path, &facts) == 0 && S_ISLNK(facts.st_mode);
-    if (link && rule == RULE_WORK) {
-        refuse_folder(path, "it is a symbolic link", error);
-        return -1;
-    }
-    if (link && !trusted(facts.st_uid)) {
-        refuse(path, "this symbolic link belongs to another user, who could change it",
-               "name the folder to which it points", error);
-        return -1;
-    }
-    if (link) {
-        folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        why = errno;
-    }
-    errno = why;
+    int folder = walk(&(sl_walk_to){path, rule, 0, error}, AT_FDCWD, path, false);
     if (folder >= 0 && rule == RULE_WORK && !check_folder(folder, path, error)) {
         close(folder);
         errno = 0;

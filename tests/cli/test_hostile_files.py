@@ -388,6 +388,9 @@ class PlantedFiles(support.Case):
         os.symlink(".", self.scratch / "here")  # a link above it is the user's business
         self.shardload("load", "--sink", "null", "--work-dir", "here/real", self.bad,
                        code=support.EXIT_SOURCE)
+        os.symlink("loop", self.scratch / "loop")
+        outcome = self.shardload("load", "--sink", "null", "--work-dir", "loop/w", self.bad, code=support.EXIT_USAGE)
+        self.assertIn("Too many levels of symbolic links", outcome.err)
 
     # What another user owns. The tests of this section need root.
 
@@ -440,7 +443,14 @@ class PlantedFiles(support.Case):
         self.give("theirs")
         for option, value in (("--report", "theirs/r.json"), ("--sink", "bson:theirs/x.bson")):
             outcome = self.load_there(support.EXIT_USAGE, option, value)
-            self.assertIn("this symbolic link belongs to another user", outcome.err)
+            self.assertIn("a symbolic link in this path belongs to another user", outcome.err)
+        os.symlink("theirs", self.scratch / "chain")
+        (self.scratch / "target/w").mkdir(mode=0o700)
+        for folder in ("theirs/w", f"{self.scratch}/theirs/./w", "chain/w", "chain/new"):
+            outcome = self.shardload("load", "--sink", "null", "--work-dir", folder, self.bad, code=support.EXIT_USAGE)
+            self.assertIn("a symbolic link in this path belongs to another user", outcome.err)
+        self.assertEqual(os.listdir(self.scratch / "target/w"), [])
+        os.rmdir(self.scratch / "target/w")
         self.assertEqual(os.listdir(self.scratch / "target"), [])
         self.load_there(support.EXIT_SOURCE, "--report", "ours/r.json")
         self.assertEqual(os.listdir(self.scratch / "target"), ["r.json"])

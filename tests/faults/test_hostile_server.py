@@ -140,6 +140,12 @@ class HostileServer(fault_case.ProxyCase):
                 self.answer_hello(lambda m, h, to=(name, value): with_body(m, {**h, to[0]: to[1]}))
                 self.refused("is refused: its " + name)
 
+    def test_fields_of_hello_that_the_driver_refuses(self):
+        for name in ("lastWrite", "me", "electionId", "tags"):
+            with self.subTest(name):
+                self.answer_hello(lambda m, h, name=name: with_body(m, {**h, name: 5}))
+                self.refused("is the reply to hello malformed?")
+
     def test_a_field_that_is_repeated_with_a_forged_value(self):
         """The driver reads the last one."""
         forged = bson.encode({"maxMessageSizeBytes": 100})[4:]
@@ -188,8 +194,10 @@ class HostileServer(fault_case.ProxyCase):
         self.assert_nothing_lost(self.begin("--drop").wait())
 
     def test_fields_of_replies_on_which_the_driver_aborts(self):
-        """Also a speculativeAuthenticate that was not requested."""
+        """Also a speculativeAuthenticate that was not requested; and a $clusterTime that it would send with each
+        later command."""
         for body in ({"ok": 1.0, "speculativeAuthenticate": 5}, {"ok": 1.0, "speculativeAuthenticate": []},
+                     {"ok": 1.0, "$clusterTime": {"pad": "x" * 5000}}, {"ok": 1.0, "$clusterTime": 5},
                      {"ok": 0.0, "code": float("nan")}, {"ok": 0.0, "code": 0.5}, {"code": 0}, {"ok": 1.0, "code": 0},
                      {"ok": 0.0, "code": bson.int64.Int64(1 << 32)}):
             with self.subTest(body):
