@@ -426,6 +426,8 @@ bool sl_dialect_bind_table(const sl_plan *plan, const sl_table *table, sl_dialec
     memcpy(d->skipped_text, table->skipped_text, sizeof d->skipped_text);
     d->quote = table->quote;
     memcpy(d->note, table->note, sizeof d->note);
+    d->other = table->other;
+    d->other_fields = table->other_fields;
     if (!table->header) {
         d->header_length = d->watched_length = 0;
         d->header[0] = '\0';

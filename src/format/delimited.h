@@ -93,6 +93,8 @@ struct sl_dialect {
     char skipped_text[SL_SKIPPED_ROOM]; /* their text, unless it was declared; printable */
     bool pad;                           /* lines with too few fields have missing values */
     char note[240]; /* assumptions about the table, for messages; "" or "; ..." */
+    char other;     /* as in sl_table */
+    size_t other_fields;
     char letter[8]; /* name of the publisher's dialect; "": none */
     char *header;   /* the header line with its line end; "" when there is none. Owned */
     size_t header_length;

@@ -335,6 +335,17 @@ static void show_repaired(const sl_dialect *d, const char *name) {
                        count > REPAIRED_SHOWN ? " ..." : "");
 }
 
+/* Reports that another delimiter than the given one fits the text better. */
+static void show_other(const sl_dialect *d, const char *name) {
+    const char given[2] = {d->delimiter, '\0'}, other[2] = {d->other, '\0'};
+    if (d->other)
+        sl_log_warning(
+            "%s: --delimiter %s divides this text into %zu column%s, and %s would divide "
+            "it evenly into %zu columns: is the option right?",
+            name, d->delimiter == '\t' ? "tab" : given, d->column_count,
+            d->column_count == 1 ? "" : "s", d->other == '\t' ? "tab" : other, d->other_fields);
+}
+
 /* Adds a kind, whose columns then belong to the list. */
 static bool add_kind(sl_dialects *dialects, text_kind *kind, const sl_dialect *dialect,
                      const char *name, sl_error *error) {
@@ -356,6 +367,7 @@ static bool add_kind(sl_dialects *dialects, text_kind *kind, const sl_dialect *d
         return sl_error_memory(error, "examining the sources");
     kind->fixed = !dialects->fixed;
     show_repaired(dialect, name);
+    show_other(dialect, name);
     dialects->kinds[dialects->count++] = *kind;
     *kind = (text_kind){0};
     return true;
