@@ -54,6 +54,7 @@ void sl_delimited_dialect_destroy(sl_dialect *dialect) {
     free(dialect->converters);
     free(dialect->columns);
     free(dialect->names);
+    free(dialect->repaired);
     sl_nesting_destroy(dialect->nesting);
     sl_key_fields_destroy(dialect->keys);
     free(dialect);
@@ -132,7 +133,52 @@ static int compare_keys(const void *a, const void *b) {
 }
 
 static const char *key_of(const sl_bound_column *column, bool long_names) {
+    if (column->repaired)
+        return column->repaired;
     return long_names && !column->schema.point ? column->schema.name : column->schema.short_name;
+}
+
+/* A server reads a dot in the name of a field as the path of an embedded document, and a $ at its
+ * beginning as an operator: queries and indexes reach no field whose name has them. */
+static bool is_reachable(const char *key) {
+    return *key != '$' && (!strchr(key, '.') || sl_nesting_is_nested(key));
+}
+
+/* Writes the key without $ at its beginning, without dots at its end and before blanks, and with _
+ * instead of other dots. Returns the end. */
+static char *put_repaired(char *to, const char *key, size_t column) {
+    char *begin = to;
+    for (const char *at = key + strspn(key, "$"); *at; at++) {
+        bool last = at[strspn(at, ".")] == '\0' || at[strspn(at, ".")] == ' ';
+        if (*at != '.' || !last)
+            *to++ = *at == '.' ? '_' : *at;
+    }
+    if (to == begin)
+        to += snprintf(to, 24, "column%zu", column + 1);
+    *to++ = '\0';
+    return to;
+}
+
+/* Repairs the keys that no query could reach. */
+static bool repair_keys(sl_dialect *d, bool long_names, sl_error *error) {
+    size_t bytes = 0;
+    for (size_t i = 0; i < d->column_count; i++) {
+        const char *key = key_of(&d->columns[i], long_names);
+        bytes += is_reachable(key) ? 0 : strlen(key) + 24;
+    }
+    if (bytes == 0)
+        return true;
+    char *at = d->repaired = malloc(bytes);
+    if (!at)
+        return sl_error_memory(error, "reading a header");
+    for (size_t i = 0; i < d->column_count; i++) {
+        const char *key = key_of(&d->columns[i], long_names);
+        if (is_reachable(key))
+            continue;
+        d->columns[i].repaired = at;
+        at = put_repaired(at, key, i);
+    }
+    return true;
 }
 
 /* Is the column called _id used as the _id? */
@@ -161,7 +207,9 @@ static bool check_keys(const sl_dialect *d, const sl_format_options *options, sl
         return sl_error_set(error, SL_EXIT_SOURCE,
                             "a column is called _id, which the loader generates itself: make it "
                             "the _id with --id-field _id, or give it another name in a schema");
-    return sl_error_set(error, SL_EXIT_SOURCE, "two columns of the header would have the key %s",
+    return sl_error_set(error, SL_EXIT_SOURCE,
+                        "two columns of the header would have the key %s: give one of them another "
+                        "name in a schema",
                         shown);
 }
 
@@ -363,7 +411,7 @@ bool sl_dialect_bind(const sl_plan *plan, const sl_schema *schema, const sl_firs
             d->columns[i] = (sl_bound_column){.published = schema->columns[i].name,
                                               .schema = schema->columns[i]};
     }
-    if (!check_keys(d, &plan->options, error) ||
+    if (!repair_keys(d, plan->options.long_names, error) || !check_keys(d, &plan->options, error) ||
         !sl_dialect_compile(d, plan->options.long_names, error) ||
         !bind_key_fields(d, &plan->options, error))
         goto fail;
@@ -386,6 +434,8 @@ bool sl_dialect_bind_table(const sl_plan *plan, const sl_table *table, sl_dialec
     memcpy(d->skipped_text, table->skipped_text, sizeof d->skipped_text);
     d->quote = table->quote;
     memcpy(d->note, table->note, sizeof d->note);
+    d->other = table->other;
+    d->other_fields = table->other_fields;
     if (!table->header) {
         d->header_length = d->watched_length = 0;
         d->header[0] = '\0';

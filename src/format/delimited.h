@@ -72,6 +72,7 @@ typedef struct sl_converter {
 typedef struct sl_bound_column {
     const char *published;   /* the name in the header, or else in the schema */
     const char *key;         /* in the document */
+    const char *repaired;    /* the key instead of a name that no query can reach; NULL */
     sl_bson_type type;       /* of the element; large integers become int64, some codes text */
     sl_schema_column schema; /* strings borrowed from the plan or the dialect */
 } sl_bound_column;
@@ -94,6 +95,8 @@ struct sl_dialect {
     char skipped_text[SL_SKIPPED_ROOM]; /* their text, unless it was declared; printable */
     bool pad;                           /* lines with too few fields have missing values */
     char note[240]; /* assumptions about the table, for messages; "" or "; ..." */
+    char other;     /* as in sl_table */
+    size_t other_fields;
     char letter[8]; /* name of the publisher's dialect; "": none */
     char *header;   /* the header line with its line end; "" when there is none. Owned */
     size_t header_length;
@@ -111,9 +114,10 @@ struct sl_dialect {
     bool contradict;            /* names would be nested, but contradict each other */
     struct sl_nesting *nesting; /* NULL: no column is nested (fields.h). Owned */
     struct sl_key_fields
-        *keys;   /* of --id-field and --match-fields, by the documents' keys; NULL: no
+        *keys;      /* of --id-field and --match-fields, by the documents' keys; NULL: no
                                    document is changed. Owned */
-    char *names; /* owns the header's names */
+    char *names;    /* owns the header's names */
+    char *repaired; /* owns the repaired keys; NULL: none is */
 };
 
 /* Creates a plan with room for `schema_count` schemas, all NULL. */

@@ -14,6 +14,8 @@
 
 #define WARNINGS_MAX 3u /* about texts of one kind */
 #define SKIPPED_SHOWN 5u
+#define NAMES_ROOM 200
+#define REPAIRED_SHOWN 4u
 #define KINDS_MAX 4096u /* each text is compared with the texts of at most this many kinds */
 
 /* Texts with the same columns that also agree in the fields up to `blanks`. */
@@ -24,13 +26,14 @@ typedef struct text_kind {
     bool ordered; /* with a schema: the columns have its order */
     char delimiter;
     uint8_t blanks;
-    char quote;        /* of the first text, or of the first one whose fields show it */
-    bool shown;        /* fields of a text show the quote */
-    bool late;         /* texts were added before one that shows the quote */
-    bool fixed;        /* known before the load began */
-    unsigned warnings; /* about quotes of its texts */
-    bool entry;        /* the first text is an entry of an archive */
-    char *first;       /* name of the first text, or of the first one that shows the quote */
+    char quote;             /* of the first text, or of the first one whose fields show it */
+    bool shown;             /* fields of a text show the quote */
+    bool late;              /* texts were added before one that shows the quote */
+    bool fixed;             /* known before the load began */
+    unsigned warnings;      /* about quotes of its texts */
+    bool entry;             /* the first text is an entry of an archive */
+    char *first;            /* name of the first text, or of the first one that shows the quote */
+    char names[NAMES_ROOM]; /* of the columns, for messages */
 } text_kind;
 
 struct sl_dialects {
@@ -100,6 +103,15 @@ static bool kind_of(const sl_plan *plan, const sl_dialect *d, text_kind *kind, s
         kind->columns[i] = sl_hash_text(name, strlen(name));
     }
     qsort(kind->columns, kind->count, sizeof *kind->columns, compare_hashes);
+    for (size_t i = 0, used = 0; i < d->column_count && used + 1 < NAMES_ROOM; i++) {
+        char shown[60];
+        sl_text_printable(sl_text_of(d->columns[i].published), shown, sizeof shown);
+        bool last = used + strlen(shown) + 8 > NAMES_ROOM;
+        used += (size_t)snprintf(kind->names + used, NAMES_ROOM - used, "%s%s", i > 0 ? ", " : "",
+                                 last ? "..." : shown);
+        if (last)
+            break;
+    }
     return true;
 }
 
@@ -123,17 +135,16 @@ static text_kind *find(const sl_dialects *dialects, const text_kind *kind) {
 
 /* ---- pieces of one table ---- */
 
-/* Have they a column of the same name? */
-static bool share_a_column(const text_kind *a, const text_kind *b) {
+/* The number of columns of the same name. */
+static size_t common_columns(const text_kind *a, const text_kind *b) {
+    size_t common = 0;
     for (size_t i = 0, k = 0; i < a->count && k < b->count;) {
-        if (a->columns[i] == b->columns[k])
-            return true;
-        if (a->columns[i] < b->columns[k])
-            i++;
-        else
-            k++;
+        uint64_t x = a->columns[i], y = b->columns[k];
+        common += x == y;
+        i += x <= y;
+        k += y <= x;
     }
-    return false;
+    return common;
 }
 
 /* May they be pieces of one text, of which only the first has the header, so that a record of the
@@ -144,7 +155,7 @@ static bool may_be_pieces(const text_kind *a, const text_kind *b, bool schema) {
         return false;
     if (a->header != b->header)
         return !schema || !a->ordered || !b->ordered;
-    return !schema && a->header && !share_a_column(a, b);
+    return !schema && a->header && common_columns(a, b) == 0;
 }
 
 static bool refuse_pieces(const text_kind *before, const text_kind *kind, const char *name,
@@ -163,8 +174,9 @@ static bool refuse_pieces(const text_kind *before, const text_kind *kind, const 
     return sl_error_set(error, SL_EXIT_SOURCE,
                         "%s and %s have the same number of columns, and none of the same name: "
                         "are they pieces of one file, with one header? Then %s. If each has a "
-                        "header of its own, give --header yes; if none has one, --header no",
-                        before->first, name, join);
+                        "header of its own, give --header yes; if none has one, --header no. The "
+                        "columns are %s, and %s",
+                        before->first, name, join, before->names, kind->names);
 }
 
 static bool check_pieces(const sl_dialects *dialects, const sl_plan *plan, const text_kind *kind,
@@ -178,6 +190,41 @@ static bool check_pieces(const sl_dialects *dialects, const sl_plan *plan, const
             return refuse_pieces(&dialects->kinds[i], kind, name, schema, error);
     }
     return true;
+}
+
+/* ---- different tables ---- */
+
+static bool is_alike(const text_kind *a, const text_kind *b, const sl_plan *plan) {
+    bool pieces = plan->options.header == SL_HEADER_AUTO && !plan->options.columns &&
+                  may_be_pieces(a, b, false);
+    return pieces || 2 * common_columns(a, b) >= (a->count < b->count ? a->count : b->count);
+}
+
+bool sl_dialects_are_alike(sl_dialects *dialects, const sl_plan *plan, const char *name, bool named,
+                           const sl_dialect *dialect, sl_error *error) {
+    text_kind kind;
+    if (plan->schema_count > 0)
+        return true;
+    if (!kind_of(plan, dialect, &kind, error))
+        return false;
+    pthread_mutex_lock(&dialects->lock);
+    bool alike = dialects->count == 0;
+    for (size_t i = 0; i < dialects->count && !alike; i++)
+        alike = is_alike(&dialects->kinds[i], &kind, plan);
+    if (!alike && named)
+        sl_log_warning("%s holds another table than %s: its columns are %s, and those of the other "
+                       "are %s; both are loaded into one collection",
+                       name, dialects->kinds[0].first, kind.names, dialects->kinds[0].names);
+    else if (!alike)
+        sl_error_set(error, SL_EXIT_SOURCE,
+                     "another table than %s: its columns are %s, and those of the other are %s. "
+                     "Load each table into a separate collection: name the files, or select them "
+                     "with --include. To load both into one collection, name both files instead "
+                     "of their folder or archive",
+                     dialects->kinds[0].first, kind.names, dialects->kinds[0].names);
+    pthread_mutex_unlock(&dialects->lock);
+    kind_clear(&kind);
+    return alike || named;
 }
 
 /* ---- quotes ---- */
@@ -267,8 +314,41 @@ static void show_skipped(sl_dialects *dialects, const sl_dialect *d, const char 
                    dialects->shown_count == SKIPPED_SHOWN ? " (not shown for further texts)" : "");
 }
 
+/* Reports the keys that differ from the names of their columns because no query could reach
+ * them. */
+static void show_repaired(const sl_dialect *d, const char *name) {
+    char list[400] = "";
+    size_t used = 0, count = 0;
+    for (size_t i = 0; i < d->column_count; i++) {
+        char published[60], key[60];
+        if (!d->columns[i].repaired || count++ >= REPAIRED_SHOWN)
+            continue;
+        sl_text_printable(sl_text_of(d->columns[i].published), published, sizeof published);
+        sl_text_printable(sl_text_of(d->columns[i].repaired), key, sizeof key);
+        used += sl_print_text(list + used, sizeof list - used, "%s\"%s\" as \"%s\"",
+                              used > 0 ? ", " : "", published, key);
+    }
+    if (count > 0)
+        sl_log_warning("%s: %zu column%s stored under another name, without dots and $, because "
+                       "no query or index could reach it: %s%s",
+                       name, count, count == 1 ? " is" : "s are", list,
+                       count > REPAIRED_SHOWN ? " ..." : "");
+}
+
+/* Reports that another delimiter than the given one fits the text better. */
+static void show_other(const sl_dialect *d, const char *name) {
+    const char given[2] = {d->delimiter, '\0'}, other[2] = {d->other, '\0'};
+    if (d->other)
+        sl_log_warning(
+            "%s: --delimiter %s divides this text into %zu column%s, and %s would divide "
+            "it evenly into %zu columns: is the option right?",
+            name, d->delimiter == '\t' ? "tab" : given, d->column_count,
+            d->column_count == 1 ? "" : "s", d->other == '\t' ? "tab" : other, d->other_fields);
+}
+
 /* Adds a kind, whose columns then belong to the list. */
-static bool add_kind(sl_dialects *dialects, text_kind *kind, const char *name, sl_error *error) {
+static bool add_kind(sl_dialects *dialects, text_kind *kind, const sl_dialect *dialect,
+                     const char *name, sl_error *error) {
     for (size_t i = 0; i < dialects->count; i++) {
         const text_kind *one = &dialects->kinds[i];
         if (same_columns(one, kind) && !same_marks(one, kind)) {
@@ -286,6 +366,8 @@ static bool add_kind(sl_dialects *dialects, text_kind *kind, const char *name, s
     if (!kinds || !kind->first)
         return sl_error_memory(error, "examining the sources");
     kind->fixed = !dialects->fixed;
+    show_repaired(dialect, name);
+    show_other(dialect, name);
     dialects->kinds[dialects->count++] = *kind;
     *kind = (text_kind){0};
     return true;
@@ -305,7 +387,7 @@ bool sl_dialects_add(sl_dialects *dialects, const sl_plan *plan, const char *nam
     if (ok && known && plan->schema_count == 0)
         ok = match_quotes(dialects, known, &kind, name, &adopts, error);
     else if (ok && !known && dialects->count < KINDS_MAX)
-        ok = add_kind(dialects, &kind, name, error);
+        ok = add_kind(dialects, &kind, *dialect, name, error);
     ok = ok && (!adopts || adopt(known, plan, name, head, whole, dialect, error));
     if (ok)
         show_skipped(dialects, *dialect, name);

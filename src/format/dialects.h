@@ -23,6 +23,14 @@ void sl_dialects_destroy(sl_dialects *dialects); /* NULL is fine */
 bool sl_dialects_add(sl_dialects *dialects, const sl_plan *plan, const char *name, bool entry,
                      sl_text head, bool whole, sl_dialect **dialect, sl_error *error);
 
+/* Is the text, which has not been added yet, of a table like that of an earlier text? Two tables
+ * are alike if at least half of the columns of the smaller one are in the other one. With a schema
+ * all tables are alike: it declares the columns. If they are not, the result is true with a warning
+ * if a user has `named` the text, and otherwise false with error (SL_EXIT_SOURCE). Both have the
+ * lists of columns. Texts that may be pieces of one text are left to sl_dialects_add. */
+bool sl_dialects_are_alike(sl_dialects *dialects, const sl_plan *plan, const char *name, bool named,
+                           const sl_dialect *dialect, sl_error *error);
+
 /* Have texts of this dialect's table been added before its quotes were known? False without
  * memory. */
 bool sl_dialects_are_late(sl_dialects *dialects, const sl_plan *plan, const sl_dialect *dialect,

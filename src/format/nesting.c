@@ -68,6 +68,11 @@ static size_t split(const char *key, part parts[DEPTH_MAX]) {
     }
 }
 
+bool sl_nesting_is_nested(const char *name) {
+    part parts[DEPTH_MAX];
+    return split(name, parts) > 0;
+}
+
 static size_t add_node(tree *t, node added) {
     node *nodes = sl_grow(t->nodes, t->count, &t->room, sizeof *nodes);
     if (!nodes) {

@@ -3,7 +3,7 @@
  * embedded documents and arrays.
  *
  * A name is nested if its parts, between the points, begin with a letter, an underscore or a byte
- * above 0x7F, and contain no blanks; so "No. of items" and "3.5 mm" are ordinary keys. If the names
+ * above 0x7F, and contain no blanks; so "No. of items" and "3.5 mm" are not. If the names
  * contradict each other (a and a.b; x[0] and x.y; x[1] without x[0]), none is nested. */
 #ifndef SHARDLOAD_NESTING_H
 #define SHARDLOAD_NESTING_H
@@ -27,6 +27,9 @@ typedef struct sl_nesting {
     size_t count;
     size_t bytes; /* upper bound of what the embedding adds to a document */
 } sl_nesting;
+
+/* Is it such a name? */
+bool sl_nesting_is_nested(const char *name);
 
 /* Compiles the keys of a dialect. `*nesting` is NULL if no key is nested. `*contradict` is true if
  * keys would be nested, but contradict each other or are parts of _id. SL_EXIT_SOURCE if a point

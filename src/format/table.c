@@ -759,6 +759,21 @@ static size_t separator_line(sl_text head, char delimiter[2]) {
     return mark + length + 1;
 }
 
+/* Looks for a delimiter that divides the text better than the given one. */
+static void find_other(const sl_format_options *options, sl_table *table, sl_text head, bool whole,
+                       size_t from) {
+    sl_format_options free_choice = *options;
+    sl_table other = {.escape = table->escape, .first = table->first};
+    sl_error ignored;
+    free_choice.delimiter = 0;
+    if (!options->delimiter || !search(&free_choice, &other, head, whole, from, &ignored) ||
+        other.blanks || other.first.delimiter == options->delimiter ||
+        other.first.fields <= table->first.fields)
+        return;
+    table->other = other.first.delimiter;
+    table->other_fields = other.first.fields;
+}
+
 bool sl_table_find(const sl_format_options *options, sl_text head, bool whole, sl_table *table,
                    sl_error *error) {
     *table = (sl_table){.escape = options->escape};
@@ -844,6 +859,8 @@ bool sl_table_find(const sl_format_options *options, sl_text head, bool whole, s
         add_note(table, "; fields are quoted by %c", table->quote);
     if (ok && options->quote == SL_QUOTE_AUTO && sl_keeps_quotes(table, head, whole))
         add_note(table, "; quotes are kept: --quote '\"' removes them");
+    if (ok)
+        find_other(options, table, head, whole, from);
     if (ok && !declared && !table->header && is_binary(head, table->first.delimiter))
         ok = refuse(first, "it contains bytes that do not occur in text", error);
     free(fields);

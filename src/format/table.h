@@ -21,6 +21,9 @@ typedef struct sl_table {
     size_t count;
     char *memory;
     char note[SL_TABLE_NOTE_ROOM]; /* assumptions, for messages: "; no header: ..." or "" */
+    char other;          /* a delimiter that divides the text evenly, into more columns than the
+                            given one; 0: none */
+    size_t other_fields; /* their number */
 } sl_table;
 
 /* Finds the table at the beginning of a text; `whole`: the head is the complete text. False with

@@ -293,6 +293,14 @@ bool sl_sources_read_text(sl_job *job, const sl_format *format, size_t index, co
         return error->code == SL_EXIT_SOURCE;
     snprintf(both, sizeof both, "%s: %s", path, name);
     const char *shown = entry ? both : path;
+    if (format == &sl_format_delimited &&
+        !sl_dialects_are_alike(job->dialects, plan, shown, source->named && !entry, *dialect,
+                               error)) {
+        sl_format_dialect_destroy(format, *dialect);
+        *dialect = NULL;
+        *fits = false;
+        return entry || sl_error_prefix(error, "%s", shown); /* an entry is listed as not loaded */
+    }
     if ((format != &sl_format_delimited ||
          sl_dialects_add(job->dialects, plan, shown, entry, head, whole, dialect, error)) &&
         check_key_fields(job, format, *dialect, shown, error))

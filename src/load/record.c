@@ -332,10 +332,20 @@ static uint64_t sum_documents(const sl_shard_statistics *rows, size_t count) {
     return sum;
 }
 
+/* May another load be storing documents? Every load on a sharded cluster holds the balancer until
+ * its documents are stored; this one no longer does. */
+static bool others_are_loading(const sl_load *load) {
+    sl_balancer_view view;
+    sl_error error;
+    return !sl_balancer_status(load->destination.connection, &view, &error) ||
+           view.holders > view.dead;
+}
+
 /* Do the document counts in the servers' statistics agree with the registry's totals of finished
  * loads? After a crash these statistics are wrong, and stay so: then, and while another load is not
- * finished, the documents are counted at the end of a load with verification. False when the counts
- * in `rows` may be wrong. */
+ * finished, the documents are counted at the end of a load with verification. The shards are
+ * counted one after the other, so their counts do not belong together if another load runs. False
+ * when the counts in `rows` may be wrong. */
 static bool make_exact(sl_load *load, bool succeeded, sl_shard_statistics *rows, size_t count) {
     uint64_t expected, all = sum_documents(rows, count);
     bool complete, counted;
@@ -346,11 +356,14 @@ static bool make_exact(sl_load *load, bool succeeded, sl_shard_statistics *rows,
     if (complete && all == expected)
         return true;
     if (!succeeded || !load->job.config->verify || !load->destination.map || count == 0 ||
+        (!complete && count > 1 && others_are_loading(load)) ||
         !sl_statistics_count(load->destination.connection, &load->destination.target,
                              load->destination.topology, load->destination.map, rows, count,
                              &counted, &error))
         return false;
     uint64_t sum = sum_documents(rows, count);
+    if (!complete && count > 1 && others_are_loading(load)) /* it began while they were counted */
+        return false;
     return counted && (!complete || count == 1 || sum == expected || sum == all);
 }
 
@@ -430,7 +443,9 @@ static void shard_table(sl_load *load, bool succeeded) {
     sl_text_table_log(table);
     warn_of_one_shard(load, rows, count, all);
     if (!exact && count > 0)
-        sl_log_info("  documents as in the servers' statistics, which may be wrong after a crash");
+        sl_log_info(
+            "  documents as in the servers' statistics, which may be wrong after a crash, or "
+            "while another load runs");
     free(rows);
 }
 

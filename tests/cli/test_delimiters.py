@@ -42,6 +42,20 @@ class Delimiters(support.Case):
                 found, _ = self.dump("--schema", schema, path)
                 self.assertEqual(len(found), len(rows))
 
+    def test_a_delimiter_that_fits_worse_than_another_one(self):
+        for given, text, shown in ((",", "a;b,u;c\n1;2,5;3\n4;5,5;6\n", "into 2 columns, and ; would divide it evenly into 3"),
+                                   ("|", "a\tb\n1\t2\n3\t4\n", "into 1 column, and tab would divide it evenly into 2"),
+                                   (";", "a;b,c,d\n1;2,3,4\n5;6,7,8\n", "into 2 columns, and , would")):
+            path = self.file("w.csv", text)
+            words = "load", "--sink", "null", "--header", "yes", path
+            outcome = self.shardload(*words, "--delimiter", given)
+            self.assertIn(f"w.csv: --delimiter {given} divides this text {shown}", outcome.err)
+            self.assertNotIn("would divide", self.shardload(*words).err)
+        for given, text in ((";", "a;b\n1;2,5\n4;x\n"), (",", "a,b,c\n1;2,x,y\n3;4,x,y\n"), ("|", "a|b\n1|2\n")):
+            path = self.file("r.csv", text)
+            self.assertNotIn("would divide",
+                             self.shardload("load", "--sink", "null", "--delimiter", given, path).err)
+
     def test_quotes_that_are_data(self):
         path = self.file("t.tsv", 'id\tsize\n1\t"5" disk"\n2\t"x"\n')
         self.assertEqual(self.documents(path), [{"id": "1", "size": '"5" disk"'}, {"id": "2", "size": '"x"'}])

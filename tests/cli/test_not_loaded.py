@@ -26,6 +26,46 @@ class Case(support.Case):
         return [self.file("a.zip", making.zip_of(ENTRIES)), self.file("a.tar", tar), self.zipped("a.tar.gz", tar)]
 
 
+class Tables(Case):
+    """Different tables of delimited text in a folder or an archive."""
+    customers, orders = b"Kunden-Nr.;Name;PLZ\n1;Ann;01067\n", b"Nr;Kunden-Nr.;Betrag;Tag\n7;1;3;1\n"
+    message = ("another table than {}: its columns are Nr, Kunden-Nr., Betrag, Tag, and those of the other are "
+               "Kunden-Nr., Name, PLZ. Load each table into a separate collection")
+
+    def setUp(self):
+        super().setUp()
+        (self.scratch / "f").mkdir()
+        self.paths = [self.file("f/a.csv", self.customers), self.file("f/b.csv", self.orders)]
+
+    def test_a_folder_is_refused(self):
+        for words in ([], ["--skip-other"]):
+            for command in ("load", "--sink", "null"), ("inspect",):
+                self.shardload(*command, "f", *(words if command[0] == "load" else []), code=support.EXIT_SOURCE,
+                               message="f/b.csv: " + self.message.format("f/a.csv"))
+        _, work = self.dump("--include", "a*", "f")
+        self.assert_accounting(work, records=1)
+
+    def test_named_files_are_loaded_together(self):
+        outcome = self.shardload("load", "--sink", "null", "--work-dir", "w", *self.paths)
+        self.assertIn("both are loaded into one collection", outcome.err)
+        self.assert_accounting(self.scratch / "w", records=2)
+
+    def test_an_entry_of_an_archive_is_not_loaded(self):
+        path = self.file("a.tar", making.tar([("a.csv", self.customers), ("b.csv", self.orders)]))
+        for words, code in (([], support.EXIT_SOURCE), (["--skip-other"], support.EXIT_OK)):
+            outcome = self.shardload("load", "--sink", "null", "--work-dir", f"w{len(words)}", *words, path, code=code)
+            self.assertIn("a.tar: b.csv: not loaded: " + self.message.format(f"{path}: a.csv"), outcome.err)
+            self.assert_accounting(self.scratch / f"w{len(words)}", records=1)
+
+    def test_tables_with_common_columns_are_loaded(self):
+        schema = self.file("s.yaml", "name: s\ncolumns: [{name: Kunden-Nr.}, {name: Name}, {name: PLZ}]\n")
+        for text, words in ((b"Kunden-Nr.;PLZ\n2;1\n", ()), (b"Name;Kunden-Nr.;PLZ;Ort;Land\nB;2;1;X;Y\n", ()),
+                            (b"Name;Kunden-Nr.;Ort\nB;2;X\n", ()), (self.orders, ("--schema", schema))):
+            self.file("f/b.csv", text)
+            _, work = self.dump(*words, "f")
+            self.assert_accounting(work, records=2)
+
+
 class Archives(Case):
     def assert_listed(self, outcome, work, path):
         self.assert_accounting(work, inserted=6)

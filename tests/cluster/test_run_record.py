@@ -73,3 +73,26 @@ class RunRecord(support.ClusterCase):
         self.assertFalse(self.is_record({key: record[key] for key in record if key != "accounting"}))
         self.assertFalse(self.is_progress({**lines[-1], "share": 1.5}))
         self.assertFalse(self.is_progress({**lines[-1], "documents": -1}))
+
+
+class Shards(support.ClusterCase):
+    def test_the_shards_of_a_collection_into_which_another_load_writes(self):
+        """Their counts do not belong together, so they are not exact."""
+        def exact(work):
+            shards = support.run_record(work)["shards"]
+            self.assertGreater(len(shards), 1)
+            return {shard["exact"] for shard in shards}
+
+        self.clear_balancer()
+        words = "--progress", "none", "-j", 1, "--batch-size", 100
+        running, feed = self.start_with_pipe("shardload", *self.load_words("slow", *words, "-"),
+                                             text=support.mot_text(range(1, 20000)).encode())
+        self.wait_for_documents(running, 100)
+        path = self.file("year.txt", support.mot_text(range(20000, 40000)))
+        outcome, work = self.load(*words, path)
+        self.assertEqual(exact(work), {False})
+        self.assertIn("while another load runs", outcome.err)
+        feed.close()
+        running.wait().expect(support.EXIT_OK)
+        _, work = self.load(*words, "--again", path)
+        self.assertEqual(exact(work), {True})

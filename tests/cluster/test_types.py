@@ -147,3 +147,35 @@ class Remembered(support.ClusterCase):
         self.load(self.csv("2,3,01", header="plz,n,other"))
         self.shardload("load", *self.target(), "--resume", *words, code=support.EXIT_REJECTS)
         self.assertEqual(self.types("plz"), {"int": 39992})
+
+
+class Names(support.ClusterCase):
+    """Columns whose names no query could reach are stored under names that queries reach."""
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+
+    def test_queries_and_indexes_reach_every_column(self):
+        path = self.file("a.csv", "Kunden-Nr.;Tel.;$id;No. of items;3.5mm;a..b;origin.name;.\n1;2;3;4;5;6;7;8\n")
+        outcome, _ = self.load("--index", '{"Kunden-Nr": 1}', path)
+        self.assertIn('7 columns are stored under another name, without dots and $, because no query or index '
+                      'could reach it: "Kunden-Nr." as "Kunden-Nr", "Tel." as "Tel", "$id" as "id"', outcome.err)
+        expected = {"Kunden-Nr": 1, "Tel": 2, "id": 3, "No of items": 4, "3_5mm": 5, "a__b": 6, "origin.name": 7,
+                    "column8": 8}
+        self.assertEqual(self.database.t.count_documents(expected), 1)
+        self.assertEqual(self.database.t.find(expected).hint("Kunden-Nr_1").to_list(), list(self.database.t.find()))
+        shown = self.shardload("inspect", path)
+        self.assertRegex(shown.out, r"Kunden-Nr\. +int, stored as Kunden-Nr\n")
+        schema = self.scratch / "s.yaml"
+        self.shardload("inspect", "--write-schema", schema, path)
+        self.load("--schema", schema, "--again", path)
+        self.shardload("verify", *self.target(), "--content", "--schema", schema, path)
+        self.assertEqual(self.database.t.count_documents({}), 1)
+
+    def test_an_id_by_the_name_of_the_field(self):
+        path = self.file("a.csv", "Kunden-Nr.;Name\n1;Ann\n")
+        self.load("--id-field", "Kunden-Nr", "--mode", "upsert", path)
+        self.assertEqual(list(self.database.t.find()), [{"_id": 1, "Name": "Ann"}])
+
+    def test_two_columns_of_one_name_are_refused(self):
+        for header in "No;No.", "$a;a", "_id.;b":
+            self.load(self.file("a.csv", f"{header}\n1;2\n"), code=support.EXIT_SOURCE,
+                      message="_id" if "_id" in header else "two columns of the header would have the key")

@@ -27,9 +27,9 @@ TEST(dotted_names_are_nested) {
         {"i[0].n,i[0].p,i[1].n,i[1].p,i[2].n\na,1,,,c\n",
          "{ \"i\" : [ { \"n\" : \"a\", \"p\" : \"1\" }, null, { \"n\" : \"c\" } ] }"},
         {"m[0][0],m[0][1],m[1][0]\n1,2,3\n", "{ \"m\" : [ [ \"1\", \"2\" ], [ \"3\" ] ] }"},
-        /* names that are keys as they are */
+        /* names that are not nested, and repaired if no query could reach them */
         {"No. of items,3.5mm,a..b,x.,y[z]\n1,2,3,4,5\n",
-         "{ \"No. of items\" : \"1\", \"3.5mm\" : \"2\", \"a..b\" : \"3\", \"x.\" : \"4\", "
+         "{ \"No of items\" : \"1\", \"3_5mm\" : \"2\", \"a__b\" : \"3\", \"x\" : \"4\", "
          "\"y[z]\" : \"5\" }"},
         /* contradictions: no value may be lost */
         {"a,a.b,c.d\n1,2,3\n", "{ \"a\" : \"1\", \"a.b\" : \"2\", \"c.d\" : \"3\" }"},
