@@ -221,14 +221,35 @@ static void show_rates(sl_page *page, const sl_records *records, const char *tit
     }
 }
 
+/* ---- a loader's share of a load ---- */
+
+#define PARTS_OF_LOAD_MAX 9999
+
+typedef struct load_share {
+    const char *text;     /* "1/4", or the names of shards; NULL: all of the load */
+    bool is_part;         /* not a list of shards */
+    unsigned part, parts; /* K and N of "K/N", or 0 */
+} load_share;
+
+/* Parts have numbers, because --part also accepts 01/4. */
+static load_share share_of(const bson_t *record) {
+    load_share share = {.text = sl_look_text(record, "options.part")};
+    share.is_part = share.text != NULL;
+    if (!share.is_part)
+        share.text = sl_look_text(record, "options.only-shards");
+    else if (sscanf(share.text, "%8u/%8u", &share.part, &share.parts) != 2 ||
+             share.parts > PARTS_OF_LOAD_MAX)
+        share.part = share.parts = 0;
+    return share;
+}
+
 /* ---- one load: the verdict ---- */
 
 static void add_verdict(sl_page *page, const bson_t *record) {
     double rate = rate_of(record);
     sl_tone tone;
     const char *words = sl_section_exit(record, sl_look_number(record, "exitCode"), &tone);
-    const char *share = sl_look_text(record, "options.part");
-    share = share ? share : sl_look_text(record, "options.only-shards");
+    const char *share = share_of(record).text;
     if (tone == SL_TONE_GOOD && share) /* the other loaders' shares have separate records */
         words = sl_page_text(page, "This loader's share (%s) was %s", share,
                              sl_section_mode(record)->done);
@@ -544,22 +565,8 @@ void sl_sections_load(sl_page *page, const bson_t *record) {
 
 /* Shares that are missing, or that several records have. */
 #define LISTED_MAX 20
-#define PARTS_OF_LOAD_MAX 9999
 /* More fields of the totals are ignored. */
 #define FIELDS_MAX 64
-
-/* The option by which a loader's share of a load is given, or NULL. */
-static const char *share_option(const bson_t *record) {
-    return sl_look_text(record, "options.part")          ? "options.part"
-           : sl_look_text(record, "options.only-shards") ? "options.only-shards"
-                                                         : NULL;
-}
-
-/* A loader's share: "1/4", or the names of shards. */
-static const char *share_of(const bson_t *record) {
-    const char *option = share_option(record);
-    return option ? sl_look_text(record, option) : NULL;
-}
 
 static bool same_text(const bson_t *a, const bson_t *b, const char *path) {
     const char *left = sl_look_text(a, path), *right = sl_look_text(b, path);
@@ -579,45 +586,27 @@ static bool same_sources(const bson_t *a, const bson_t *b) {
     return !sl_walk_next(&right);
 }
 
-/* The N of "K/N", or 0; sets `part` to K. */
-static unsigned read_part(const bson_t *record, unsigned *part) {
-    unsigned parts = 0;
-    const char *text = sl_look_text(record, "options.part");
-    bool read = text && sscanf(text, "%8u/%8u", part, &parts) == 2;
-    return read && parts <= PARTS_OF_LOAD_MAX ? parts : 0;
-}
-
-static unsigned parts_of(const bson_t *record) {
-    unsigned part = 0;
-    return read_part(record, &part);
-}
-
-/* Part numbers are compared as numbers, because --part also accepts 01/4. */
-static bool is_part(const bson_t *record, unsigned wanted) {
-    unsigned part = 0;
-    return read_part(record, &part) > 0 && part == wanted;
-}
-
 bool sl_sections_are_shared(const sl_records *records) {
     const bson_t *first = records->items[0];
-    const char *option = share_option(first);
-    for (size_t i = 0; i < records->count && option; i++) {
+    load_share share = share_of(first);
+    for (size_t i = 0; i < records->count && share.text; i++) {
         const bson_t *one = records->items[i];
-        const char *other = share_option(one);
-        if (!other || strcmp(option, other) != 0 || parts_of(first) != parts_of(one) ||
+        load_share other = share_of(one);
+        if (!other.text || share.is_part != other.is_part || share.parts != other.parts ||
             !same_text(first, one, "options.db") || !same_text(first, one, "options.collection") ||
             !same_sources(first, one))
             return false;
     }
-    return option && records->count > 1;
+    return share.text && records->count > 1;
 }
 
 /* The number of records with this part or, if `part` is 0, whose list contains this shard. */
 static size_t holders(const sl_records *records, const char *shard, unsigned part) {
     size_t found = 0;
     for (size_t i = 0; i < records->count; i++) {
-        const bson_t *one = records->items[i];
-        found += part > 0 ? is_part(one, part) : sl_list_has(share_of(one), ',', sl_text_of(shard));
+        load_share share = share_of(records->items[i]);
+        found += part > 0 ? share.parts > 0 && share.part == part
+                          : sl_list_has(share.text, ',', sl_text_of(shard));
     }
     return found;
 }
@@ -625,7 +614,7 @@ static size_t holders(const sl_records *records, const char *shard, unsigned par
 /* The shares that no record has or, `several`, that more than one has. "" if there are none. */
 static const char *shares(sl_page *page, const sl_records *records, bool several) {
     const bson_t *first = records->items[0];
-    unsigned parts = parts_of(first);
+    unsigned parts = share_of(first).parts;
     const char *all = "";
     unsigned listed = 0;
     char part[24];
@@ -721,7 +710,7 @@ static void add_common_verdict(sl_page *page, const sl_records *records) {
     sl_tone tone;
     span time = span_of_all(records);
     const char *missing = shares(page, records, false);
-    const char *kind = parts_of(records->items[0]) ? "part" : "shard";
+    const char *kind = share_of(records->items[0]).parts ? "part" : "shard";
     double seconds = time.end - time.begin;
     const char *speed =
         seconds > 0 && all.loaded > 0
@@ -752,7 +741,7 @@ static void add_common_verdict(sl_page *page, const sl_records *records) {
 
 static const char *share_cell(sl_page *page, const bson_t *record, const char *path) {
     (void)page, (void)path;
-    return share_of(record);
+    return share_of(record).text;
 }
 
 /* Adds a table with a row for each record; the first column has their names. */

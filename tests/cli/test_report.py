@@ -572,54 +572,39 @@ class Shared(ReportCase):
         # The last loader began 30 s after the first one, and all phases of one take 76.3 s.
         self.assertRegex(page.text, r"documents in 1 min 46 s at")
 
-    def test_missing_parts_are_named(self):
-        page, text = self.pages(parts(1, 3))
-        for shown in (page.text, text):
-            self.assertIn("Records of some loaders are missing", shown)
-            self.assertIn("No record for part 2/4, 4/4.", shown)
-
-    def test_one_loader_of_several_is_not_everything(self):
-        for option, share in (("part", "2/4"), ("only-shards", "s0,s1")):
-            page, text = self.pages({option: record_maker.load(60, **{option: share})})
-            for shown in (page.text, text):
-                self.assertIn(f"This loader's share ({share}) was loaded: ", shown)
-                self.assertNotIn("Everything was loaded", shown)
-
-    def test_parts_are_compared_as_numbers(self):
-        records = {name: record_maker.load(60, part=name.replace("-", "/")) for name in ("01-2", "2-2")}
-        page, _ = self.pages(records)
-        self.assertIn("Everything was loaded: 2 loaders stored", page.text)
-        self.assertNotIn("No record for", page.text)
-        page, _ = self.pages({**records, "again": record_maker.load(60, part="1/2")})
-        self.assertIn("Several records belong to 1/2, so the sums below", page.text)
-
-    def test_a_part_that_is_given_twice_is_reported(self):
-        records = parts(1, 2, of=2)
-        records["copy"] = records["part-2"]
-        page, _ = self.pages(records)
-        self.assertIn("Several records belong to 2/2, so the sums below count some documents twice", page.text)
-
-    def test_loaders_for_shards(self):
-        records = {name: record_maker.load(60, **{"only-shards": name}) for name in ("s0", "s1")}
-        page, _ = self.pages(records)
-        self.assertIn("Everything was loaded: 2 loaders stored", page.text)
-        page, _ = self.pages({"s0": records["s0"], "s0-again": records["s0"]})
-        self.assertIn("Several records belong to s0", page.text)
-        self.assertIn("No record for shard s1.", page.text)
-
-    def test_a_loader_that_failed_or_was_interrupted_or_miscounted(self):
-        for changes, words in (({"exitCode": 4}, "A loader has failed"),
-                               ({"exitCode": 130}, "A loader was interrupted, to be resumed"),
-                               ({"exitCode": 5, "verification": {"ok": False}},
-                                "THE COUNTS OF THE RANGES ON THE CLUSTER ARE WRONG")):
-            records = parts(1, 2, of=2)
-            records["part-2"].update(changes)
-            page, _ = self.pages(records)
-            self.assertIn(words, page.text)
-        records = parts(1, 2, of=2)
-        records["part-1"]["accounting"]["holds"] = False
-        page, _ = self.pages(records)
-        self.assertIn("The totals of a loader DO NOT ADD UP", page.text)
+    def test_what_is_missing_given_twice_or_has_failed(self):
+        def load(**options):
+            return record_maker.load(60, **options)
+        numbers = {name: load(part=name.replace("-", "/")) for name in ("01-2", "2-2")}
+        two, shards = parts(1, 2, of=2), {name: load(**{"only-shards": name}) for name in ("s0", "s1")}
+        wrong = {**two["part-1"]["accounting"], "holds": False}
+        for records, shown, absent in (
+                (parts(1, 3), ["Records of some loaders are missing", "No record for part 2/4, 4/4."], []),
+                ({"one": load(part="2/4")}, ["This loader's share (2/4) was loaded: "], ["Everything was loaded"]),
+                ({"one": load(**{"only-shards": "s0,s1"})}, ["This loader's share (s0,s1) was loaded: "],
+                 ["Everything was loaded"]),
+                # Parts are compared as numbers.
+                (numbers, ["Everything was loaded: 2 loaders stored"], ["No record for"]),
+                ({**numbers, "again": load(part="1/2")}, ["Several records belong to 1/2, so the sums below"], []),
+                ({**two, "copy": two["part-2"]},
+                 ["Several records belong to 2/2, so the sums below count some documents twice"], []),
+                (shards, ["Everything was loaded: 2 loaders stored"], []),
+                ({"s0": shards["s0"], "s0-again": shards["s0"]},
+                 ["Several records belong to s0", "No record for shard s1."], []),
+                ({**two, "part-2": {**two["part-2"], "exitCode": 4}}, ["A loader has failed"], []),
+                ({**two, "part-2": {**two["part-2"], "exitCode": 130}},
+                 ["A loader was interrupted, to be resumed"], []),
+                ({**two, "part-2": {**two["part-2"], "exitCode": 5, "verification": {"ok": False}}},
+                 ["THE COUNTS OF THE RANGES ON THE CLUSTER ARE WRONG"], []),
+                ({**two, "part-1": {**two["part-1"], "accounting": wrong}},
+                 ["The totals of a loader DO NOT ADD UP"], [])):
+            with self.subTest(shown[0], records=list(records)):
+                page, text = self.pages(records)
+                for words in shown:
+                    self.assertIn(words, page.text)
+                    self.assertIn(words, text)
+                for words in absent:
+                    self.assertNotIn(words, page.text + text)
 
     def test_documents_of_a_resumed_run_count_but_not_for_the_rate(self):
         records = parts(1, 2, of=2)
