@@ -99,7 +99,6 @@ static const struct option_row {
     {"files", "N", "split the records evenly over N files (default 1)", NUMBER(files, 1, 100000)},
     {"stations", "N", "weather stations (default: one for each 4000 records)",
      NUMBER(stations, 1, ISD_STATIONS)},
-    {"ships", NULL, "also write a file of ships' reports", FIELD(ships)},
     {"gzip", NULL, "compress with gzip", FIELD(gzip)},
     {"gzip-level", "1-9", "compress with gzip at this level (default 6)", NUMBER(gzip_level, 1, 9)},
     {"dirt", "LEVEL",
@@ -157,8 +156,8 @@ static void print_help(void) {
           "    shardload-datagen --dialect E --rows 12m --files 12 --gzip test_result.csv.gz\n"
           "  A small file with every irregularity and 20 records that must be rejected:\n"
           "    shardload-datagen --dialect D --rows 20k --dirt heavy --bad 20 d.csv\n"
-          "  Weather of 200 stations and some ships, a compressed file for each station:\n"
-          "    shardload-datagen --format isd --rows 1m --stations 200 --ships --gzip weather/\n"
+          "  Weather of 200 stations, a compressed file for each station:\n"
+          "    shardload-datagen --format isd --rows 1m --stations 200 --gzip weather/\n"
           "  Pipe the records into another program:\n"
           "    shardload-datagen --rows 10m - | wc -l\n"
           "\n"
